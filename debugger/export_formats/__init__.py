@@ -1,1 +1,1 @@
-"""Values in files of the forms that other programs read."""
+"""Exports values in file formats of other programs."""

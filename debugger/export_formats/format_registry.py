@@ -1,4 +1,4 @@
-"""The one table of forms in which values leave: by the ending of a name, with ``/`` for a folder."""
+"""Registry of export formats by file suffix, with ``/`` for a folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FOLDER_SUFFIX = "/"
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """``what`` it is; ``module``: what writes it, imported when something is; ``begins``: whether a file that begins so
-    may be one of it, and be replaced; ``values``: named values of a run go into it; ``traces``: recordings do."""
+    """``module``: the writer, imported on first use; ``matches_header``: whether a file that begins with these bytes
+    may be replaced; ``values``: the format holds named values of a run; ``traces``: it holds recordings."""
 
     suffix: str
     description: str
@@ -41,33 +41,33 @@ EXPORT_FORMATS: Mapping[str, ExportFormat] = {
 }
 
 
-def find_format(name: str, kind: str, told: str = "") -> ExportFormat:
-    """The form that a name asks for; ``kind``: ``values`` or ``traces``. Without an ending values are ``.npz``.
+def find_format(name: str, kind: str, context: str = "") -> ExportFormat:
+    """The format for a file name; ``kind``: ``values`` or ``traces``. Values without a suffix are ``.npz``.
 
-    ``told``: what an error begins with, instead of the name.
+    ``context``: the prefix of an error message, instead of the name.
 
     Raises:
-        UsageError: there is none, or it has no room for what is written.
+        UsageError: no format matches, or it does not support this kind.
     """
-    ending = FOLDER_SUFFIX if name.endswith(FOLDER_SUFFIX) else Path(name).suffix.lower()
-    if not ending and kind == "values":
-        ending = ".npz"
-    form = EXPORT_FORMATS.get(ending)
-    if form is None or not getattr(form, kind):
-        known = ", ".join(f"{one.suffix} ({one.description})" for one in EXPORT_FORMATS.values() if getattr(one, kind))
-        what = "outputs are" if kind == "values" else "a trace is"
-        raise UsageError(f"{told or name}: {what} saved in the form that the ending names; there are {known}")
-    return form
+    suffix = FOLDER_SUFFIX if name.endswith(FOLDER_SUFFIX) else Path(name).suffix.lower()
+    if not suffix and kind == "values":
+        suffix = ".npz"
+    export_format = EXPORT_FORMATS.get(suffix)
+    if export_format is None or not getattr(export_format, kind):
+        names = ", ".join(f"{x.suffix} ({x.description})" for x in EXPORT_FORMATS.values() if getattr(x, kind))
+        subject = "outputs are" if kind == "values" else "a trace is"
+        raise UsageError(f"{context or name}: {subject} saved in the form that the ending names; there are {names}")
+    return export_format
 
 
 def write_values(
-    form: ExportFormat, path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]
+    export_format: ExportFormat, path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]
 ) -> list[str]:
-    """Write named values; returns what there is to say about it, one line each. ``types``: as a model declares them.
+    """Write named values; return remarks, one line each. ``types``: the types that a model declares.
 
     Raises:
-        UsageError: a package that writes the form is not installed, or the form has no room for a value.
+        UsageError: a package for the format is not installed, or the format cannot hold a value.
         OSError: the file cannot be written.
     """
-    found: list[str] = import_module(f".{form.module}", __package__).write(path, values, types)
-    return found
+    remarks: list[str] = import_module(f".{export_format.module}", __package__).write(path, values, types)
+    return remarks

@@ -1,6 +1,6 @@
-"""Reports in the JUnit XML that CI systems read: one test suite, a case for each thing that was tried.
+"""JUnit XML reports for CI systems: one test suite with a case for each check.
 
-The form is the one that pytest writes (``xunit2``): a file from here is read by whatever reads those.
+The format is that of pytest (``xunit2``).
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from ...runtime.atomic_file import atomic_text
 from ...runtime.errors import UsageError
 from ...runtime.text import escape_lines, escape_unprintable
 
-#: So much of the cases is kept in memory: what there are of them is known last, and stands first.
+#: Cases are spooled to disk above this size: the totals come first in the file and are known last.
 _SPOOL_MAX_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
 class JUnitCase:
-    """One thing that was tried. With neither ``failure`` nor ``error`` it passed.
+    """One check. Without ``failure`` and ``error`` it passed.
 
-    ``name``, ``classname``: what it is called, and the group that it is in. ``seconds``: how long it took.
-    ``failure``: what is not as it should be; ``error``: why that could not be found out; lines of text, of which the
-    first one is the message too. ``kind``: a word for programs, such as ``assert``, ``differs``, ``timeout``.
-    ``file``, ``line``: where that is in the source, as far as it is known. ``properties``: what else there is to say,
-    by name.
+    ``name``, ``classname``: the name and the group. ``seconds``: the duration. ``failure``: lines that describe the
+    failure; ``error``: lines that describe why the check could not run; the first line is also the message. ``kind``: a
+    machine-readable word such as ``assert``, ``differs``, ``timeout``. ``file``, ``line``: the source location if
+    known. ``properties``: further data by name.
     """
 
     name: str
@@ -45,7 +44,7 @@ class JUnitCase:
 
 
 def write_report(path: Path, cases: Iterable[JUnitCase], suite: str = "loopdbg") -> None:
-    """Write a report on the cases, which are asked for one by one and not kept.
+    """Write a report; the cases are consumed one by one and not kept in memory.
 
     Raises:
         UsageError: the file cannot be written.
@@ -74,21 +73,21 @@ def _write_document(file: IO[str], head: str, body: IO[str]) -> None:
 
 
 def _case_xml(case: JUnitCase) -> Iterator[str]:
-    place = {"file": case.file} if case.file else {}
-    line = {"line": case.line} if case.file and case.line else {}
-    named = {"classname": case.classname, "name": case.name, "time": f"{case.seconds:.6f}"}
-    yield f"<testcase{_attributes({**named, **place, **line})}>\n"
+    file_attributes = {"file": case.file} if case.file else {}
+    line_attributes = {"line": case.line} if case.file and case.line else {}
+    name_attributes = {"classname": case.classname, "name": case.name, "time": f"{case.seconds:.6f}"}
+    yield f"<testcase{_attributes({**name_attributes, **file_attributes, **line_attributes})}>\n"
     if case.properties:
         yield "<properties>"
         yield from (f"<property{_attributes({'name': k, 'value': v})}/>" for k, v in case.properties.items())
         yield "</properties>\n"
     for tag, lines in (("error", case.error), ("failure", () if case.error else case.failure)):
         if lines:
-            about = {"type": case.kind or tag, "message": lines[0]}
-            yield f"<{tag}{_attributes(about)}>{escape(escape_lines(lines))}</{tag}>\n"
+            attributes = {"type": case.kind or tag, "message": lines[0]}
+            yield f"<{tag}{_attributes(attributes)}>{escape(escape_lines(lines))}</{tag}>\n"
     yield "</testcase>\n"
 
 
-def _attributes(told: Mapping[str, object]) -> str:
-    """Attributes of an element. Names out of files are written as in a terminal: all of that XML can hold."""
-    return "".join(f" {name}={quoteattr(escape_unprintable(str(value)))}" for name, value in told.items())
+def _attributes(attributes: Mapping[str, object]) -> str:
+    """XML attributes of an element; unprintable characters are escaped."""
+    return "".join(f" {name}={quoteattr(escape_unprintable(str(value)))}" for name, value in attributes.items())

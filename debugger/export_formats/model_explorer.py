@@ -1,7 +1,7 @@
-"""Values and changes of an iteration as node data for Google's Model Explorer, which colours a model's graph by them.
+"""Exports values and changes of an iteration as node data for Google's Model Explorer, which colours graph nodes.
 
-Its form is that of ``node_data_builder.py`` of ai-edge-model-explorer 0.1.34: by graph and node a number, or a word
-where there is none. Graphs and nodes of ONNX are called as the adapter model-explorer-onnx 0.4.2 calls them.
+The format is that of ``node_data_builder.py`` of ai-edge-model-explorer 0.1.34: by graph and node a number, or a word
+if there is none. ONNX graphs and nodes are named as by the adapter model-explorer-onnx 0.4.2.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from ...runtime.graph import Loop
 from ..statistics.tensor_ref import TensorRef
 
-#: From small to large, and what is not a number.
+#: Colours from small to large numbers, and of non-finite numbers.
 _GRADIENT = ({"stop": 0, "bgColor": "#f2f6fb"}, {"stop": 1, "bgColor": "#5b8fc7"})
 _NON_FINITE_COLOUR = "#e07a72"
-#: A node's number: a value, a change, or None where neither can be said.
+#: A node's number: a value or a change; None if undefined.
 NodeNumber = float | None
-#: By graph, by node.
+#: By graph, then by node.
 NodeNumbers = Mapping[str, Mapping[str, NodeNumber]]
 
 
 def magnitude(value: Any) -> NodeNumber:
-    """A value as one number: itself where it has one element, else its norm; None where it holds no numbers."""
+    """A value as one number: the element itself, else the norm; None for non-numeric values."""
     array = _as_floats(value)
     if array is None or not array.size:
         return None
@@ -34,7 +34,7 @@ def magnitude(value: Any) -> NodeNumber:
 
 
 def largest_change(before: Any, after: Any) -> NodeNumber:
-    """The largest change of an element; None where they cannot be compared."""
+    """The largest change of an element; None if the values cannot be compared."""
     old, new = _as_floats(before), _as_floats(after)
     if old is None or new is None or old.shape != new.shape or not new.size:
         return None
@@ -50,38 +50,38 @@ def _as_floats(value: Any) -> np.ndarray[Any, np.dtype[Any]] | None:
 
 
 def node_keys(path: Path, loop: Loop | None) -> dict[str, tuple[str, str]] | None:
-    """What Model Explorer calls the nodes of a model: by the name of what a node makes, its graph and itself.
+    """Model Explorer's keys of the nodes of a model: by the name of a node's output, its graph and its own name.
 
-    Nodes without a name in the file are left out, since it calls them by numbers of its own. None of other files than
-    ONNX, of which the adapter is not known.
+    Nodes without a name in the file are omitted, since Model Explorer numbers them itself. None for formats other than
+    ONNX, whose adapters are not supported.
     """
     if path.suffix.lower() != ".onnx":
         return None
     import onnx
 
     graph = onnx.load(path, load_external_data=False).graph
-    found = dict(_named_nodes(graph, graph.name))
+    keys = dict(_named_nodes(graph, graph.name))
     for node in graph.node:
         for attribute in node.attribute:
             if node.name and attribute.type == onnx.AttributeProto.GRAPH:
-                own = dict(_named_nodes(attribute.g, f"{node.name}/{attribute.name}"))
-                # Of several bodies with the same names the loop's own counts.
-                found |= own if loop is not None and node.name == loop.name else {**own, **found}
-    return found
+                body_keys = dict(_named_nodes(attribute.g, f"{node.name}/{attribute.name}"))
+                # If several bodies use the same names, the loop's own body takes precedence.
+                keys |= body_keys if loop is not None and node.name == loop.name else {**body_keys, **keys}
+    return keys
 
 
-def _named_nodes(graph: Any, called: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    return ((made, (called, node.name)) for node in graph.node if node.name for made in node.output if made)
+def _named_nodes(graph: Any, graph_key: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    return ((output, (graph_key, node.name)) for node in graph.node if node.name for output in node.output if output)
 
 
 def node_data_text(numbers: NodeNumbers) -> str:
-    """The file. Where the one graph has no name, it is about the graph that is open."""
-    graphs = {name: {"results": _node_results(found), "gradient": list(_GRADIENT)} for name, found in numbers.items()}
+    """The text of the file. The key of a single graph without a name is omitted: it applies to the open graph."""
+    graphs = {name: {"results": _node_results(values), "gradient": list(_GRADIENT)} for name, values in numbers.items()}
     return json.dumps(graphs[""] if set(graphs) == {""} else graphs, indent=2) + "\n"
 
 
 def _node_results(numbers: Mapping[str, NodeNumber]) -> dict[str, dict[str, Any]]:
-    """Numbers by node; JSON has none for NaN and infinity."""
+    """Results by node; JSON has no NaN and infinity, which become strings."""
     return {
         name: {"value": number} if np.isfinite(number) else {"value": str(number), "bgColor": _NON_FINITE_COLOUR}
         for name, number in numbers.items()

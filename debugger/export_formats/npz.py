@@ -1,4 +1,4 @@
-"""``.npz``: values under their names, written so that they can be given as inputs again."""
+"""``.npz``: values under their names, which can be read back as inputs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _NUMPY_KINDS = "biufc"
 
 
 def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType] = MappingProxyType({})) -> list[str]:
-    """Write a file of that very name; returns what there is to say about it, one line each.
+    """Write a file with exactly this name; return remarks, one line each.
 
-    The elements of a sequence are saved as NAME.0, NAME.1, ... An empty optional has nothing that could be saved.
+    The elements of a sequence are saved as NAME.0, NAME.1, ...; an empty optional is omitted.
 
     Raises:
         OSError: the file cannot be written.
     """
     arrays, remarks = flatten_values(values)
-    # Not np.savez: it appends a suffix, and no output of its could be called "file".
+    # Not np.savez: it appends a suffix, and does not accept an array named "file".
     with atomic_binary(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
             write_npz_member(archive, name, array)
@@ -36,8 +36,8 @@ def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]
 
 
 class NpzWriter:
-    """An ``.npz`` that is written array by array: ``with ArrayFile.create(path) as file``. What NumPy has no type for
-    becomes float32 or int8, and text is text."""
+    """An ``.npz`` that is written array by array: ``with NpzWriter.create(path) as file``. Types that NumPy lacks are
+    converted to float32 or int8, and text to strings."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -45,12 +45,12 @@ class NpzWriter:
     @classmethod
     @contextmanager
     def create(cls, path: Path) -> Iterator[NpzWriter]:
-        """A file that appears when the block ends without an exception.
+        """Create a file that becomes visible when the block ends without an exception.
 
         Raises:
             OSError: the file cannot be written.
         """
-        # Not np.savez: it holds everything in memory first.
+        # Not np.savez: it keeps all arrays in memory.
         with (
             atomic_binary(path) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1, allowZip64=True) as archive,
@@ -62,25 +62,25 @@ class NpzWriter:
         write_npz_member(self._archive, name, _numpy_array(array))
 
     def write_stacked(self, name: str, shape: tuple[int, ...], parts: Iterable[Array]) -> int:
-        """Write one array that comes in parts; returns how many there were."""
+        """Write one array that comes in parts; return the number of parts."""
         count = 0
         with self._archive.open(f"{name}.npy", "w", force_zip64=True) as file:
             for part in map(_numpy_array, parts):
                 if not count:
-                    kind = np.lib.format.dtype_to_descr(part.dtype)
-                    header = {"descr": kind, "fortran_order": False, "shape": shape}
+                    descr = np.lib.format.dtype_to_descr(part.dtype)
+                    header = {"descr": descr, "fortran_order": False, "shape": shape}
                     np.lib.format.write_array_header_2_0(file, header)
                 file.write(part.tobytes())
                 count += 1
         return count
 
     def remarks(self) -> list[str]:
-        """Everything has room here."""
+        """No remarks: the format holds every value."""
         return []
 
 
 def _numpy_array(array: Array) -> Array:
-    """What ``.npy`` knows: strings as such, bfloat16, float8, int4 and the like as float32 or int8."""
+    """Convert to types of ``.npy``: text to strings, bfloat16, float8, int4 and similar types to float32 or int8."""
     if array.dtype.kind in "OUST":
         return array.astype(str)
     if array.dtype.kind in _NUMPY_KINDS and not is_ml_dtype(array.dtype):
@@ -89,9 +89,9 @@ def _numpy_array(array: Array) -> Array:
 
 
 def write_npz_member(archive: zipfile.ZipFile, name: str, array: Array) -> None:
-    """One array of an archive."""
+    """Write one array of an archive."""
     if array.dtype.hasobject:
-        # Strings: as objects they would be pickled.
+        # Strings: object arrays would be pickled.
         array = array.astype(str)
     elif is_ml_dtype(array.dtype):
         array = array.copy().view(npy_storage_dtype(array.dtype))

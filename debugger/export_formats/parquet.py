@@ -1,4 +1,4 @@
-"""``.parquet``: columns of numbers and of lists of numbers, which needs the package pyarrow."""
+"""``.parquet``: columns of numbers and of lists of numbers; needs the package pyarrow."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .flatten_values import flatten_values
 
 
 def import_pyarrow() -> Any:
-    """The package.
+    """Import pyarrow.
 
     Raises:
-        UsageError: it is not installed.
+        UsageError: pyarrow is not installed.
     """
     if "pyarrow" not in sys.modules:
-        # Its own allocator reserves a gigabyte at once, and crashes where the system refuses that.
+        # The default allocator reserves a gigabyte at once, and crashes if the system refuses that.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
-        with defer_signals():  # an import of compiled modules that is broken off can crash the process later
+        with defer_signals():  # an interrupted import of compiled modules can crash the process later
             import pyarrow
             import pyarrow.parquet
     except ImportError as error:
@@ -41,22 +41,21 @@ def import_pyarrow() -> Any:
 
 
 def arrow_column(arrays: Sequence[Array | None], dtype: np.dtype[Any], rank: int) -> Any:
-    """A column with a cell for each array of one dtype and rank: a number or a text, or lists as deep as the array has
-    axes; None: no value."""
+    """A column with a cell for each array of one dtype and rank: a scalar, or lists nested by axis; None: null."""
     pa = import_pyarrow()
-    there = [_arrow_array(array) for array in arrays if array is not None]
-    flat = np.concatenate([_arrow_array(np.empty(0, dtype)), *(array.reshape(-1) for array in there)])
-    found = pa.array(flat.tolist(), pa.string()) if flat.dtype.hasobject else pa.array(flat)
+    present = [_arrow_array(array) for array in arrays if array is not None]
+    flat = np.concatenate([_arrow_array(np.empty(0, dtype)), *(array.reshape(-1) for array in present)])
+    column = pa.array(flat.tolist(), pa.string()) if flat.dtype.hasobject else pa.array(flat)
     for axis in reversed(range(rank)):
-        lengths = [np.full(int(np.prod(array.shape[:axis])), array.shape[axis]) for array in there]
+        lengths = [np.full(int(np.prod(array.shape[:axis])), array.shape[axis]) for array in present]
         offsets = np.cumsum(np.concatenate([[0], *lengths])).astype(np.int32)
-        found = pa.ListArray.from_arrays(pa.array(offsets), found)
-    rows = iter(range(len(there)))
-    return found.take(pa.array([None if array is None else next(rows) for array in arrays], pa.int64()))
+        column = pa.ListArray.from_arrays(pa.array(offsets), column)
+    rows = iter(range(len(present)))
+    return column.take(pa.array([None if array is None else next(rows) for array in arrays], pa.int64()))
 
 
 def _arrow_array(array: Array) -> Array:
-    """What Arrow has types for: of ``ml_dtypes`` the numbers as float32 or int8."""
+    """Convert to types of Arrow: ``ml_dtypes`` become float32 or int8."""
     if array.dtype.kind in "OSUT":
         return array.astype(object)
     if not is_ml_dtype(array.dtype):
@@ -66,7 +65,7 @@ def _arrow_array(array: Array) -> Array:
 
 @contextmanager
 def parquet_writer(path: Path) -> Iterator[Any]:
-    """A function that appends rows to a file: it is given the columns by name.
+    """Yields a function that appends rows to a file; its argument is the columns by name.
 
     Raises:
         UsageError: pyarrow is not installed, or has no type for a value.
@@ -85,14 +84,14 @@ def parquet_writer(path: Path) -> Iterator[Any]:
         try:
             yield append
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-            raise UsageError(f"{path}: Parquet has no room for it: {one_line(error)}") from None
+            raise UsageError(f"{path}: Parquet cannot hold it: {one_line(error)}") from None
         finally:
             for writer in writers:
                 writer.close()
 
 
 def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]) -> list[str]:
-    """Write named values as one row; the elements of a sequence are NAME.0, NAME.1, ...
+    """Write named values as one row; the elements of a sequence become NAME.0, NAME.1, ...
 
     Raises:
         UsageError: pyarrow is not installed.

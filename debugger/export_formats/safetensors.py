@@ -1,4 +1,4 @@
-"""``.safetensors``: tensors under their names; a header in JSON, then their bytes (huggingface.co/docs/safetensors)."""
+"""``.safetensors``: a JSON header followed by the bytes of named tensors (huggingface.co/docs/safetensors)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ...runtime.graph import Array, ValueType
 from ...runtime.input_validation import Data
 from .flatten_values import flatten_values
 
-#: A dtype's name: what the format calls it.
+#: NumPy dtype name -> dtype name of the format.
 _DTYPE_NAMES = {
     **{"bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32"},
     **{"int64": "I64", "uint64": "U64", "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64"},
     **{"float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "complex64": "C64"},
 }
-#: The header is filled up to a multiple of this.
+#: The header is padded to a multiple of this.
 _HEADER_ALIGNMENT_BYTES = 8
 _COPY_CHUNK_BYTES = 1 << 20
 
 
 class SafetensorsWriter:
-    """A file that is written tensor by tensor: ``with TensorFile(path) as file``. What it cannot hold is remembered in
-    ``left_out``, by name, with the reason."""
+    """A file that is written tensor by tensor: ``with SafetensorsWriter(path) as file``. ``omitted``: reasons of
+    unsupported arrays by name."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,7 +38,7 @@ class SafetensorsWriter:
         self.omitted: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        # The header, which stands in front, is known only once all is there.
+        # The header precedes the data but is complete only at the end.
         self._data = tempfile.TemporaryFile(dir=self._path.absolute().parent)
         return self
 
@@ -52,23 +52,23 @@ class SafetensorsWriter:
         self.write_stacked(name, array.shape, [array])
 
     def write_stacked(self, name: str, shape: tuple[int, ...], parts: Iterable[Array]) -> int:
-        """Write one tensor that comes in parts; returns how many there were."""
-        start, count, word = self._data_end, 0, None
+        """Write one tensor that comes in parts; return the number of parts."""
+        start, count, dtype_name = self._data_end, 0, None
         for part in parts:
             count += 1
-            word = _DTYPE_NAMES.get(part.dtype.name)
-            if word is None:
+            dtype_name = _DTYPE_NAMES.get(part.dtype.name)
+            if dtype_name is None:
                 self.omitted[name] = "text" if part.dtype.kind in "OSUT" else part.dtype.name
                 continue
             self._data_end += self._data.write(np.ascontiguousarray(part).tobytes())
-        if word is not None:
-            self._header[name] = {"dtype": word, "shape": list(shape), "data_offsets": [start, self._data_end]}
+        if dtype_name is not None:
+            self._header[name] = {"dtype": dtype_name, "shape": list(shape), "data_offsets": [start, self._data_end]}
         return count
 
     def remarks(self) -> list[str]:
-        """What there is to say about what was left out."""
+        """Remarks on omitted arrays."""
         return [
-            f"'{name}' is {what}, for which safetensors has no type: left out" for name, what in self.omitted.items()
+            f"'{name}' is {kind}, for which safetensors has no type: left out" for name, kind in self.omitted.items()
         ]
 
     def _write_file(self) -> None:
@@ -83,7 +83,7 @@ class SafetensorsWriter:
 
 
 def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]) -> list[str]:
-    """Write named values; the elements of a sequence are NAME.0, NAME.1, ...
+    """Write named values; the elements of a sequence become NAME.0, NAME.1, ...
 
     Raises:
         OSError: the file cannot be written.

@@ -1,8 +1,8 @@
-"""Rows of ``.csv`` files, whose readers are people, spreadsheets and programs that go by lines.
+"""Rows of ``.csv`` files for people, spreadsheets and line-based programs.
 
-Names and texts out of files are written as in a terminal, so that none adds a line. One that a spreadsheet would take
-for a formula (``=HYPERLINK(...)``, ``@SUM(...)``) gets an apostrophe in front. Numbers stay what they are. Programs
-that need names as they are in the model read ``.parquet``, ``.npz`` or JSON, which no text in them can damage.
+Names and texts from files are escaped as in a terminal, so that none adds a line. A text that a spreadsheet would take
+for a formula (``=HYPERLINK(...)``, ``@SUM(...)``) gets a leading apostrophe. Numbers are unchanged. Programs that need
+the unescaped names of the model read ``.parquet``, ``.npz`` or JSON instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from ...runtime.text import escape_unprintable
 
-#: How a formula begins in one spreadsheet or another.
+#: Prefixes of formulas in spreadsheet programs.
 _FORMULA_PREFIXES = ("=", "+", "-", "@")
 
 
@@ -24,7 +24,7 @@ def row_writer(file: IO[str]) -> Callable[[Iterable[Any]], object]:
 
 
 def unescape_cell(text: str) -> str:
-    """A text that was written, without the apostrophe in front of what could be a formula."""
+    """Remove the apostrophe that escapes a formula prefix."""
     return text[1:] if text.startswith(tuple(f"'{sign}" for sign in _FORMULA_PREFIXES)) else text
 
 

@@ -1,1 +1,1 @@
-"""Tensors of any size, without a copy of them: statistics in one pass, windows of slices, what can be found in them."""
+"""Statistics of tensors of any size without copying them: one-pass statistics, windows of slices, element search."""

@@ -1,5 +1,5 @@
-"""A tensor beside another one that is shorter or longer along one axis, as a cache before and after it grew: what both
-have, and which rows only one of them has."""
+"""Compares two tensors that differ in the length of one axis, as a cache before and after it grew: the common part and
+the rows that only one of them has."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .tensor_ref import TensorRef
 
 @dataclass(frozen=True)
 class AxisGrowth:
-    """How the shape of a tensor differs from that of another one. ``common``: so many rows along ``axis`` both have;
-    ``more``: so many more the tensor has, negative where it has fewer. ``flat``: it has no other axis.
+    """How the shape of a tensor differs from that of another one. ``common_rows``: rows along ``axis`` in both;
+    ``added_rows``: rows only in this one, negative if it has fewer. ``one_dimensional``: there is no other axis.
 
     >>> Growth.between((1, 4, 6, 8), (1, 4, 7, 8))
     Growth(axis=2, common=6, more=1, flat=False)
@@ -31,7 +31,7 @@ class AxisGrowth:
 
     @classmethod
     def from_shapes(cls, before: Sequence[int], after: Sequence[int]) -> AxisGrowth | None:
-        """From one shape to another; None where they differ in other than the length of one axis."""
+        """The growth from one shape to another; None if they differ in more than the length of one axis."""
         axes = [axis for axis, (a, b) in enumerate(zip(before, after, strict=False)) if a != b]
         if len(before) != len(after) or len(axes) != 1:
             return None
@@ -41,30 +41,30 @@ class AxisGrowth:
     @property
     def label(self) -> str:
         """``1 new row on axis 2``, ``2 elements fewer``."""
-        what = (
+        text = (
             count_text(self.added_rows, f"new {self.row_noun}")
             if self.added_rows > 0
             else f"{count_text(-self.added_rows, self.row_noun)} fewer"
         )
-        return what if self.one_dimensional else f"{what} on axis {self.axis}"
+        return text if self.one_dimensional else f"{text} on axis {self.axis}"
 
     @property
     def row_noun(self) -> str:
-        """What stands at one place of the axis."""
+        """The noun for one index of the axis."""
         return "element" if self.one_dimensional else "row"
 
     def common_part(self, tensor: TensorRef) -> TensorRef:
-        """The rows of either that both have; nothing is copied."""
+        """A view of the rows that both tensors have."""
         index = (slice(None),) * self.axis + (slice(0, self.common_rows),)
         shape = (*tensor.shape[: self.axis], self.common_rows, *tensor.shape[self.axis + 1 :])
 
-        def view(whole: Array) -> Array:
-            part: Array = whole[index]
+        def view(array: Array) -> Array:
+            part: Array = array[index]
             return part
 
-        return TensorRef(tensor.dtype, shape, lambda do: tensor.with_array(lambda whole: do(view(whole))))
+        return TensorRef(tensor.dtype, shape, lambda function: tensor.with_array(lambda array: function(view(array))))
 
-    def flat_position(self, at: int, shape: Sequence[int]) -> int:
-        """Where in a tensor of a shape an element of what both have lies, both as flat positions."""
-        inner = (*shape[: self.axis], self.common_rows, *shape[self.axis + 1 :])
-        return int(np.ravel_multi_index(np.unravel_index(at, inner), tuple(shape)))
+    def flat_position(self, position: int, shape: Sequence[int]) -> int:
+        """Convert a flat position in the common part to a flat position in a tensor of ``shape``."""
+        common_shape = (*shape[: self.axis], self.common_rows, *shape[self.axis + 1 :])
+        return int(np.ravel_multi_index(np.unravel_index(position, common_shape), tuple(shape)))

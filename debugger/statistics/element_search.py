@@ -1,4 +1,4 @@
-"""Finding an element of a tensor: the next one that is not finite, or that has a value."""
+"""Searches a tensor for an element: the next one that is not finite or matches a predicate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...runtime.graph import Array
 from .streaming_stats import widen
 from .tensor_ref import TensorRef
 
-#: Which elements of a part are meant.
+#: Returns a mask of the matching elements of a part.
 ElementPredicate = Callable[[Array], Array]
 
 
@@ -23,21 +23,21 @@ def is_not_finite(part: Array) -> Array:
 
 
 def parse_predicate(text: str, dtype: np.dtype[Any]) -> ElementPredicate:
-    """Which elements a typed text means: those that are written so, ``nan``, ``inf``, ``true``, ``> 0.5``, ``!= 0``;
-    numbers with an exponent or a point mean those that round to them.
+    """Parse a search text: a value in the notation of the display, ``nan``, ``inf``, ``true``, ``> 0.5``, ``!= 0``.
+    Numbers with an exponent or a point match every element that rounds to them.
 
     Raises:
-        ValueError: it is no value of the dtype; the text says why.
+        ValueError: the text is no value of the dtype.
     """
     text = text.strip()
     sign = next((sign for sign in _COMPARISON_UFUNCS if text.startswith(sign)), "")
-    word = text.removeprefix(sign).strip()
+    operand = text.removeprefix(sign).strip()
     if dtype.kind in "OUST":
-        wanted = word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word
+        expected = operand[1:-1] if len(operand) > 1 and operand[0] == operand[-1] and operand[0] in "'\"" else operand
         if sign not in ("", "==", "=", "!="):
             raise ValueError("strings are looked for as they are, or with != for others")
-        return lambda part: (part == wanted) ^ (sign == "!=")
-    number = _parse_number(word, dtype)
+        return lambda part: (part == expected) ^ (sign == "!=")
+    number = _parse_number(operand, dtype)
     if sign:
         compare = _COMPARISON_UFUNCS[sign]
         return lambda part: np.asarray(compare(widen(part), number))
@@ -46,10 +46,10 @@ def parse_predicate(text: str, dtype: np.dtype[Any]) -> ElementPredicate:
     kind = widen(np.zeros(1, dtype)).dtype
     if kind.kind != "f" or math.isinf(number):
         return lambda part: np.asarray(widen(part) == number)
-    # A screen shows a number rounded: typed as shown, it is found.
-    near = _rounding_tolerance(word)
+    #: The display rounds numbers; a number typed as displayed matches.
+    tolerance = _rounding_tolerance(operand)
     rounded = float(np.asarray(number).astype(dtype).astype(np.float64)) if dtype.kind != "c" else number
-    return lambda part: (np.abs(widen(part) - number) <= near) | (widen(part) == rounded)
+    return lambda part: (np.abs(widen(part) - number) <= tolerance) | (widen(part) == rounded)
 
 
 _COMPARISON_UFUNCS: dict[str, Callable[[Any, Any], Any]] = {
@@ -78,7 +78,7 @@ def _parse_number(word: str, dtype: np.dtype[Any]) -> float | int:
 
 
 def _rounding_tolerance(word: str) -> float:
-    """Half a unit of the last digit that was typed, 0 for a whole number."""
+    """Half a unit of the last typed digit; 0 for an integer."""
     mantissa, _, exponent = word.lower().partition("e")
     _, point, digits = mantissa.partition(".")
     if not point and not exponent:
@@ -92,13 +92,13 @@ def _rounding_tolerance(word: str) -> float:
 def find_next(
     tensor: TensorRef, test: ElementPredicate, after: int, wanted: Callable[[], bool] = lambda: True
 ) -> int | None:
-    """The flat position of the first element after a position for which the test holds, from the beginning again where
-    none comes; None where there is none at all. ``wanted``: asked between parts, False ends the search."""
+    """The flat position of the first match after a position, wrapping around at the end; None without a match.
+    ``wanted`` is called between parts; False cancels the search."""
     for start, stop in ((after + 1, tensor.size), (0, min(after + 1, tensor.size))):
-        for at, part in tensor.chunks(start):
-            if at >= stop or not wanted():
+        for offset, part in tensor.chunks(start):
+            if offset >= stop or not wanted():
                 break
-            held = np.flatnonzero(test(part[: stop - at]))
-            if held.size:
-                return at + int(held[0])
+            matches = np.flatnonzero(test(part[: stop - offset]))
+            if matches.size:
+                return offset + int(matches[0])
     return None

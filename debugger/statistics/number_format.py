@@ -1,4 +1,4 @@
-"""How the cells of a grid write elements."""
+"""Formats the elements in the cells of a grid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...runtime.graph import Array
 
 
 class NumberFormat(StrEnum):
-    """A way of writing numbers; the value is what a person calls it."""
+    """A number format; the value is its name in the user interface."""
 
     SHORT = "4 digits"
     LONG = "8 digits"
@@ -21,35 +21,35 @@ class NumberFormat(StrEnum):
 
     @property
     def following(self) -> NumberFormat:
-        every = list(NumberFormat)
-        return every[(every.index(self) + 1) % len(every)]
+        formats = list(NumberFormat)
+        return formats[(formats.index(self) + 1) % len(formats)]
 
 
-def format_element(value: Any, how: NumberFormat, full: str) -> str:
-    """An element. ``full``: the text that reads back as the same, which is also that of what is no number."""
+def format_element(value: Any, number_format: NumberFormat, full: str) -> str:
+    """Format an element. ``full``: the text that parses back to the same value, also used for non-numbers."""
     dtype = getattr(value, "dtype", None)
-    if not isinstance(dtype, np.dtype) or dtype.kind in "OUST" or how is NumberFormat.FULL:
+    if not isinstance(dtype, np.dtype) or dtype.kind in "OUST" or number_format is NumberFormat.FULL:
         return full
-    if how is NumberFormat.BITS:
+    if number_format is NumberFormat.BITS:
         return hex_bytes(value)
     if dtype.kind in "bui" or "int" in dtype.name:
-        return f"{int(value):.3e}" if how is NumberFormat.EXPONENT and dtype.kind != "b" else full
+        return f"{int(value):.3e}" if number_format is NumberFormat.EXPONENT and dtype.kind != "b" else full
     if dtype.kind == "c":
-        plus = "" if str(value.imag).startswith("-") else "+"
-        return f"{_format_float(value.real, how)}{plus}{_format_float(value.imag, how)}j"
-    return _format_float(float(value), how)
+        sign = "" if str(value.imag).startswith("-") else "+"
+        return f"{_format_float(value.real, number_format)}{sign}{_format_float(value.imag, number_format)}j"
+    return _format_float(float(value), number_format)
 
 
-def _format_float(value: float, how: NumberFormat) -> str:
+def _format_float(value: float, number_format: NumberFormat) -> str:
     value = float(value)
     if not np.isfinite(value):
         return str(value)
-    if how is NumberFormat.EXPONENT:
+    if number_format is NumberFormat.EXPONENT:
         return f"{value:.3e}"
-    digits = 4 if how is NumberFormat.SHORT else 8
+    digits = 4 if number_format is NumberFormat.SHORT else 8
     if value == 0:
         return "-0.0" if str(value).startswith("-") else "0.0"
-    # Places after the point, so that numbers of about one size stand below each other.
+    # Fixed-point with constant precision, so that numbers of similar magnitude align in a column.
     if 1e-3 <= abs(value) < 10**digits:
         return (
             f"{value:.{digits}f}" if abs(value) < 1 else f"{value:.{max(1, digits - len(str(int(abs(value)))) + 1)}f}"
@@ -58,11 +58,11 @@ def _format_float(value: float, how: NumberFormat) -> str:
 
 
 def hex_bytes(value: Any) -> str:
-    """The bytes of an element as they would be written in hexadecimal: ``0x3f800000``."""
-    raw = np.asarray(value)
-    one: Array = raw if raw.dtype.byteorder != ">" else raw.astype(raw.dtype.newbyteorder("<"))
-    data = one.tobytes()
-    if one.dtype.kind == "c":
+    """The bytes of an element in hexadecimal, most significant first: ``0x3f800000``."""
+    array = np.asarray(value)
+    native: Array = array if array.dtype.byteorder != ">" else array.astype(array.dtype.newbyteorder("<"))
+    data = native.tobytes()
+    if native.dtype.kind == "c":
         half = len(data) // 2
         return f"0x{data[:half][::-1].hex()},{data[half:][::-1].hex()}"
     return f"0x{data[::-1].hex()}"

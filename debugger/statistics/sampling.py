@@ -1,5 +1,5 @@
-"""Few of many elements, as pictures of all of them need them: copied, so that the rest may be written on. Where that
-takes some milliseconds they are the largest of all, else some of them."""
+"""Samples elements of tensors for plots. The samples are copies, so that the tensor may be modified. Small tensors are
+read completely and reduced to extremes, larger ones are sampled."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy.typing as npt
 from ...runtime.graph import Array
 from .streaming_stats import widen
 
-#: Of so many numbers each is read: that takes some milliseconds.
+#: The most numbers that are all read, which takes some milliseconds.
 EXHAUSTIVE_MAX_NUMBERS = 1 << 22
-#: A sample of many numbers consists of runs of so many, so that alternating numbers are visible.
+#: A sample of many numbers consists of runs of this length, so that alternating numbers are visible.
 _RUN_NUMBERS = 16
-#: So many numbers are read together.
+#: Numbers read per block.
 _BLOCK_NUMBERS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class ElementSample:
-    """``count`` elements of ``size`` numbers each. ``rows``: of those at ``places`` some numbers, each of a part of its
-    element, which begins where ``starts`` says: the one of the largest magnitude where ``is_whole``, else the first."""
+    """``rows``: numbers of the elements at ``element_indices``, ``count`` elements of ``size`` numbers each. A number
+    is the extreme of its part of the element if ``is_exhaustive``, else the first; parts begin at ``part_starts``."""
 
     count: int
     size: int
     element_indices: npt.NDArray[np.int64]
     rows: Array
     part_starts: npt.NDArray[np.int64]
-    #: Was each number read?
+    #: Whether every number was read.
     is_exhaustive: bool
 
     @property
@@ -40,77 +40,79 @@ class ElementSample:
 
     @property
     def sampling_interval(self) -> float:
-        """One of how many numbers was read."""
+        """The average number of elements per sampled number."""
         return 1.0 if self.is_exhaustive else self.count * self.size / max(1, self.rows.size)
 
 
 def sample_elements(
-    elements: Array, size: int, places: Sequence[int] | npt.NDArray[np.int64], numbers: int, axis: int = 0
+    elements: Array, size: int, indices: Sequence[int] | npt.NDArray[np.int64], max_numbers: int, axis: int = 0
 ) -> ElementSample:
-    """Of ``[count, *element shape]`` the elements at some places, of each at most so many numbers, evenly apart, in the
-    order that they have with ``axis`` in front."""
-    taken = np.asarray(places, np.int64)
-    which = spaced_indices(size, min(size, numbers))
-    rows = np.empty((len(taken), len(which)), elements.dtype)
-    for row, place in zip(rows, taken.tolist(), strict=True):
-        element = elements[place]
+    """Sample the elements of ``[count, *element shape]`` at some indices: at most ``max_numbers`` evenly spaced numbers
+    of each, in the order with ``axis`` in front."""
+    index_array = np.asarray(indices, np.int64)
+    offsets = spaced_indices(size, min(size, max_numbers))
+    rows = np.empty((len(index_array), len(offsets)), elements.dtype)
+    for row, index in zip(rows, index_array.tolist(), strict=True):
+        element = elements[index]
         if axis:
             element = np.moveaxis(element, axis, 0)
-        row[:] = element.reshape(-1) if size <= numbers else element.flat[which]
-    return ElementSample(len(elements), size, taken, rows, which, len(taken) == len(elements) and len(which) == size)
+        row[:] = element.reshape(-1) if size <= max_numbers else element.flat[offsets]
+    return ElementSample(
+        len(elements), size, index_array, rows, offsets, len(index_array) == len(elements) and len(offsets) == size
+    )
 
 
-def fold_elements(elements: Array, size: int, numbers: int, axis: int = 0) -> ElementSample:
-    """Of ``[count, *element shape]`` all elements, each in at most so many parts, of which the number of the largest
-    magnitude is taken."""
-    starts = spaced_indices(size, numbers, first=True)
+def fold_elements(elements: Array, size: int, max_numbers: int, axis: int = 0) -> ElementSample:
+    """Reduce each element of ``[count, *element shape]`` to at most ``max_numbers`` parts, and each part to its number
+    of the largest magnitude."""
+    starts = spaced_indices(size, max_numbers, first=True)
     step = max(1, _BLOCK_NUMBERS // size)
     blocks = []
-    for at in range(0, len(elements), step):
-        block = elements[at : at + step]
+    for start in range(0, len(elements), step):
+        block = elements[start : start + step]
         flat = np.moveaxis(block, axis + 1, 1).reshape(len(block), size) if axis else block.reshape(len(block), size)
         blocks.append(np.array(flat) if len(starts) == size else segment_extremes(widen(flat), starts))
     return ElementSample(len(elements), size, np.arange(len(elements)), np.concatenate(blocks), starts, True)
 
 
 def segment_extremes(numbers: Array, starts: npt.NDArray[np.int64], axis: int = -1) -> Array:
-    """Of the numbers from each start to the next one, along an axis, the one of the largest magnitude; of those that
-    are not finite one comes before all others."""
+    """The number of the largest magnitude in each segment along an axis; a number that is not finite takes
+    precedence."""
     with np.errstate(all="ignore"):
-        low, high = (one.reduceat(numbers, starts, axis=axis) for one in (np.minimum, np.maximum))
+        low, high = (ufunc.reduceat(numbers, starts, axis=axis) for ufunc in (np.minimum, np.maximum))
         return np.where(np.abs(low.astype(np.float64)) > np.abs(high.astype(np.float64)), low, high)
 
 
 def spaced_indices(size: int, numbers: int, *, first: bool = False) -> npt.NDArray[np.int64]:
-    """Which numbers of an element a sample has, where it has so many of them: from the first to the last one, or the
-    ``first`` ones of as many parts."""
+    """Evenly spaced indices of at most ``numbers`` out of ``size``: from the first to the last one, or the ``first``
+    indices of equal parts."""
     if numbers >= size:
         return np.arange(size)
-    ends = np.linspace(0, size, numbers + 1)[:-1] if first else np.linspace(0, size - 1, numbers)
-    return ends.astype(np.int64)
+    indices = np.linspace(0, size, numbers + 1)[:-1] if first else np.linspace(0, size - 1, numbers)
+    return indices.astype(np.int64)
 
 
-def sample_scalars(elements: Array, most: int) -> ElementSample:
-    """Of as many single numbers at most so many, in runs."""
+def sample_scalars(elements: Array, max_numbers: int) -> ElementSample:
+    """Sample at most ``max_numbers`` scalars, in runs."""
     count, start = elements.size, np.zeros(1, np.int64)
-    if count <= most:
+    if count <= max_numbers:
         return ElementSample(count, 1, np.arange(count), np.array(_flat_view(elements)).reshape(-1, 1), start, True)
-    runs = max(1, most // _RUN_NUMBERS)
+    runs = max(1, max_numbers // _RUN_NUMBERS)
     starts = np.arange(runs) * (count - _RUN_NUMBERS) // max(1, runs - 1)
-    places = (starts[:, None] + np.arange(_RUN_NUMBERS)).reshape(-1)
-    return ElementSample(count, 1, places, np.array(_flat_view(elements)[places]).reshape(-1, 1), start, False)
+    indices = (starts[:, None] + np.arange(_RUN_NUMBERS)).reshape(-1)
+    return ElementSample(count, 1, indices, np.array(_flat_view(elements)[indices]).reshape(-1, 1), start, False)
 
 
-def fold_scalars(elements: Array, most: int) -> ElementSample:
-    """Of as many single numbers at most so many: the smallest and the largest of each part."""
-    if elements.size <= most:
-        return sample_scalars(elements, most)
+def fold_scalars(elements: Array, max_numbers: int) -> ElementSample:
+    """Reduce scalars to at most ``max_numbers``: the minimum and the maximum of each part."""
+    if elements.size <= max_numbers:
+        return sample_scalars(elements, max_numbers)
     numbers = widen(np.asarray(_flat_view(elements)[:]))
-    places = spaced_indices(elements.size, most // 2, first=True)
+    starts = spaced_indices(elements.size, max_numbers // 2, first=True)
     with np.errstate(all="ignore"):
-        rows = np.stack([one.reduceat(numbers, places) for one in (np.minimum, np.maximum)], axis=1)
+        rows = np.stack([ufunc.reduceat(numbers, starts) for ufunc in (np.minimum, np.maximum)], axis=1)
     start = np.zeros(1, np.int64)
-    return ElementSample(elements.size, 1, np.repeat(places, 2), rows.reshape(-1, 1), start, True)
+    return ElementSample(elements.size, 1, np.repeat(starts, 2), rows.reshape(-1, 1), start, True)
 
 
 def _flat_view(elements: Array) -> Array:
@@ -118,11 +120,11 @@ def _flat_view(elements: Array) -> Array:
 
 
 def indices_per_line(count: int, lines: int, each: int) -> npt.NDArray[np.int64]:
-    """Places for a picture of so many lines: of those that a line is of, at most ``each``."""
+    """Indices for a plot of ``lines`` lines: at most ``each`` of the indices that share a line."""
     step = max(1, math.ceil(count / max(lines, 1)))
     if step <= each:
         return np.arange(count)
-    heads = np.arange(0, count, step)
-    ends = np.minimum(heads + step, count) - 1
-    parts = np.linspace(heads, ends, each).astype(np.int64)
-    return np.unique(parts.reshape(-1))
+    starts = np.arange(0, count, step)
+    ends = np.minimum(starts + step, count) - 1
+    indices = np.linspace(starts, ends, each).astype(np.int64)
+    return np.unique(indices.reshape(-1))

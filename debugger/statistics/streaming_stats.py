@@ -1,4 +1,4 @@
-"""Statistics of a tensor, and what differs between two, in one pass, part by part: no copy of the whole, nor of its
+"""One-pass statistics of a tensor, and of the difference of two, part by part: without a copy of the tensor or of its
 elements as float64."""
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = [
     "widen",
 ]
 
-#: So many elements are read together where copies of them are made: with these they stay in the processor's cache.
+#: Elements per chunk where copies are made; a chunk fits the processor's cache.
 CHUNK_ELEMENTS = 1 << 16
-#: Types of which a difference is no number.
+#: Kinds of dtypes whose values cannot be subtracted.
 _NON_NUMERIC_KINDS = "OUSTb"
 
 
 def widen(part: Array) -> Array:
-    """Elements as what NumPy computes with exactly enough: of complex numbers the magnitudes, of few bits int64."""
+    """Convert elements to a type in which NumPy computes: complex numbers to magnitudes, low-bit types to int64."""
     kind = part.dtype.kind
     if kind == "c":
         with np.errstate(all="ignore"):
@@ -45,7 +45,7 @@ class TensorStatistics(TensorSummary):
             self.add(array)
 
     def add(self, part: Array) -> None:
-        """Read the next elements."""
+        """Accumulate the next elements."""
         accumulate(part, self)
 
 
@@ -53,49 +53,49 @@ class TensorChange(TensorDifference):
     """See :class:`~...runtime.kernels.summary.Difference`."""
 
     def add(self, before: Array, after: Array) -> None:
-        """Read the next elements, in one dimension."""
+        """Accumulate the next elements, in one dimension."""
         accumulate(after, None, before, self)
 
 
 def accumulate(
-    part: Array, found: TensorStatistics | None, before: Array | None = None, change: TensorChange | None = None
+    part: Array, statistics: TensorStatistics | None, before: Array | None = None, change: TensorChange | None = None
 ) -> None:
-    """Read the next elements once, and what they were before: every pass over a tensor goes through
-    here."""
+    """Accumulate the next elements, and their previous values; every pass over a tensor calls this."""
     if before is None or change is None:
-        accumulate_pass(part, found)
-    elif not accumulate_pass(part, found, before, change):
-        # Words, or two types.
-        accumulate_pass(part, found)
+        accumulate_pass(part, statistics)
+    elif not accumulate_pass(part, statistics, before, change):
+        # Strings, or operands of different dtypes.
+        accumulate_pass(part, statistics)
         _accumulate_generic(change, before, part)
 
 
 def _accumulate_generic(change: TensorChange, before: Array, after: Array) -> None:
-    for at in range(0, after.size, CHUNK_ELEMENTS):
-        difference, same = absolute_differences(before[at : at + CHUNK_ELEMENTS], after[at : at + CHUNK_ELEMENTS])
-        lost = np.zeros(same.shape, bool) if difference.dtype.kind in "uO" else np.isnan(difference) & ~same
-        difference[lost] = 0
-        left = np.flatnonzero(~(lost | same))
-        k = int(left[np.argmax(difference[left])]) if left.size else -1
-        largest = float(difference[k]) if left.size else 0.0
-        change.merge(same.size, int(np.count_nonzero(same)), int(np.count_nonzero(lost)), largest, k)
+    for start in range(0, after.size, CHUNK_ELEMENTS):
+        difference, equal = absolute_differences(
+            before[start : start + CHUNK_ELEMENTS], after[start : start + CHUNK_ELEMENTS]
+        )
+        undefined = np.zeros(equal.shape, bool) if difference.dtype.kind in "uO" else np.isnan(difference) & ~equal
+        difference[undefined] = 0
+        changed = np.flatnonzero(~(undefined | equal))
+        k = int(changed[np.argmax(difference[changed])]) if changed.size else -1
+        largest = float(difference[k]) if changed.size else 0.0
+        change.merge(equal.size, int(np.count_nonzero(equal)), int(np.count_nonzero(undefined)), largest, k)
 
 
 def absolute_differences(before: Array, after: Array) -> tuple[Array, Array]:
-    """Absolute differences, and where there is none; of words and booleans 1 where they differ.
+    """Absolute differences, and a mask of equal elements; strings and booleans that differ have difference 1.
 
-    Those of integers are exact: uint64, or Python's integers where one side is signed and the other is not. All others
-    are float64.
+    Differences of integers are exact: uint64, or Python integers if only one side is signed. All others are float64.
     """
     with np.errstate(all="ignore"):
-        same = before == after
+        equal = before == after
         if before.dtype.kind in _NON_NUMERIC_KINDS or after.dtype.kind in _NON_NUMERIC_KINDS:
-            return np.where(same, 0.0, 1.0), same
+            return np.where(equal, 0.0, 1.0), equal
         if _is_integer(before) and _is_integer(after):
-            return _integer_distance(widen(before), widen(after)), same
+            return _integer_distance(widen(before), widen(after)), equal
         x, y = _as_float64(before), _as_float64(after)
-        same = same | (np.isnan(x) & np.isnan(y))
-        return np.where(same, 0.0, np.abs(y - x)), same
+        equal = equal | (np.isnan(x) & np.isnan(y))
+        return np.where(equal, 0.0, np.abs(y - x)), equal
 
 
 def _is_integer(part: Array) -> bool:
@@ -103,10 +103,10 @@ def _is_integer(part: Array) -> bool:
 
 
 def _integer_distance(x: Array, y: Array) -> Array:
-    """How far integers are apart: their signs may put that beyond their own type."""
+    """The distance of integers, which may exceed their own type."""
     if x.dtype.kind != y.dtype.kind:
-        found: Array = np.abs(y.astype(object) - x.astype(object))
-        return found
+        distance: Array = np.abs(y.astype(object) - x.astype(object))
+        return distance
     return np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)
 
 

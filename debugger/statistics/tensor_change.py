@@ -1,4 +1,4 @@
-"""What differs between two tensors of one shape, in one pass over both."""
+"""One-pass comparison of two tensors of one shape."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from .tensor_ref import TensorRef, accumulate_by_parts
 
 
 def compute_change_by_parts(before: TensorRef, after: TensorRef) -> Iterator[TensorChange]:
-    """The change of all elements, as far as it is known part by part.
+    """Compute the change of all elements; yields the intermediate result after each part.
 
     Raises:
         ValueError: the shapes differ.
     """
     if before.shape != after.shape:
         raise ValueError(f"shapes {before.shape} and {after.shape} differ")
-    found = TensorChange()
-    for _ in accumulate_by_parts(after, None, before, found):
-        yield found
+    change = TensorChange()
+    for _ in accumulate_by_parts(after, None, before, change):
+        yield change
 
 
 def compute_change(before: TensorRef, after: TensorRef) -> TensorChange:
-    """As :func:`changing`, to its end; asked again for the same two, what was found then.
+    """Compute the complete change, or return the cached one.
 
-    The statistics of what is new come of the same pass: who asks for one asks for the other.
+    The same pass computes the statistics of the new tensor, which callers usually need as well.
     """
-    known = after.cached_change_from(before)
-    if known is not None:
-        return known
+    cached = after.cached_change_from(before)
+    if cached is not None:
+        return cached
     if before.shape != after.shape:
         raise ValueError(f"shapes {before.shape} and {after.shape} differ")
-    found = TensorChange()
+    change = TensorChange()
     statistics = TensorStatistics() if after.cached_statistics is None else None
-    for _ in accumulate_by_parts(after, statistics, before, found):
+    for _ in accumulate_by_parts(after, statistics, before, change):
         pass
     if statistics is not None:
         after.cache_statistics(statistics)
-    after.cache_change(before, found)
-    return found
+    after.cache_change(before, change)
+    return change

@@ -1,4 +1,4 @@
-"""A tensor, or a part of one, as text that NumPy reads, and as a file."""
+"""Exports a tensor, or a part of one, as NumPy source text or as a file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ...runtime.text import group_digits
 from .streaming_stats import CHUNK_ELEMENTS
 from .tensor_ref import TensorRef
 
-#: So many elements are written as text at most: more belongs into a file.
+#: The most elements written as text.
 MAX_TEXT_ELEMENTS = 10_000
 
 
 def numpy_text(array: Array) -> str:
-    """An expression with ``np`` for NumPy (and ``ml_dtypes``) that gives the same array.
+    """A NumPy expression (with ``np`` and ``ml_dtypes``) that evaluates to the array.
 
     Raises:
-        UsageError: it is too large to be text.
+        UsageError: the array is too large for text.
     """
     if array.size > MAX_TEXT_ELEMENTS:
         raise UsageError(
@@ -63,21 +63,21 @@ def _element_text(value: Any) -> str:
 
 
 def save_npy(path: Path, tensor: TensorRef) -> None:
-    """Write a tensor as ``.npy``, part by part. ``bfloat16`` and the like are saved as bytes, as NumPy does.
+    """Write a tensor as ``.npy``, part by part. ``bfloat16`` and similar types are saved as bytes, as NumPy does.
 
     Raises:
-        UsageError: it is called otherwise, is there already, or cannot be written.
+        UsageError: the file has another suffix, already exists or cannot be written.
     """
     if path.suffix != ".npy":
         raise UsageError(f"{path}: name it .npy")
     if path.exists():
         raise UsageError(f"{path}: is there already; give another name")
     dtype = tensor.dtype
-    whole: Array | None = None
+    strings: Array | None = None
     if dtype.hasobject:
         # Strings: as objects they would be pickled.
-        whole = np.asarray(tensor).astype(str)
-        dtype = whole.dtype
+        strings = np.asarray(tensor).astype(str)
+        dtype = strings.dtype
     header = {
         "descr": np.lib.format.dtype_to_descr(npy_storage_dtype(dtype)),
         "fortran_order": False,
@@ -86,8 +86,8 @@ def save_npy(path: Path, tensor: TensorRef) -> None:
     try:
         with atomic_binary(path) as file:
             np.lib.format.write_array_header_1_0(file, header)
-            if whole is not None:
-                file.write(np.ascontiguousarray(whole).tobytes())
+            if strings is not None:
+                file.write(np.ascontiguousarray(strings).tobytes())
             else:
                 for _, part in tensor.chunks(size=16 * CHUNK_ELEMENTS):
                     file.write(part.tobytes())

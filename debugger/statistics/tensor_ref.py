@@ -1,4 +1,4 @@
-"""A tensor that is read in place: only what is read costs something."""
+"""A reference to a tensor that is read in place, without copying it."""
 
 from __future__ import annotations
 
@@ -14,84 +14,84 @@ from ...runtime.graph import Array
 from .streaming_stats import CHUNK_ELEMENTS, TensorChange, TensorStatistics, accumulate
 
 _T = TypeVar("_T")
-#: Runs a function on the whole tensor, which nothing writes meanwhile; what comes out must be no view of it.
+#: Calls a function with the whole tensor, which is not modified meanwhile; the result must not be a view of it.
 WithArray = Callable[[Callable[[Array], Any]], Any]
-#: Tensors of fewer bytes are copied, which takes no longer than tracking them.
+#: Smaller tensors are copied, which is as fast as tracking them.
 REFERENCE_MIN_BYTES = 1 << 16
-#: So many elements are read before others may have their turn: some milliseconds.
+#: Elements per step of a pass, after which other work may run: some milliseconds.
 PASS_PART_ELEMENTS = 1 << 22
 
 
 class StaleReferenceError(UsageError):
-    """The tensor is no more: what held it has gone on."""
+    """The tensor no longer exists because its owner was modified."""
 
 
-#: What was found longest ago is forgotten once there is more than this.
+#: The oldest entries are evicted above this number.
 _MAX_CACHE_ENTRIES = 4096
 
 
 class StatsCache:
-    """What was found of tensors, by keys that tell contents apart: what is met again, at another stop or under another
-    name, is not read again."""
+    """Cache of statistics and changes of tensors, by keys that identify their contents: a tensor that occurs again, at
+    another stop or under another name, is not read again."""
 
     def __init__(self) -> None:
         self.statistics: dict[Hashable, TensorStatistics] = {}
         self.changes: dict[tuple[Hashable, Hashable], TensorChange] = {}
-        #: What a value comes after, within one epoch: a pass over it finds the change as well.
+        #: The previous value of each value, within one epoch: one pass computes the statistics and the change.
         self.predecessors: dict[Hashable, TensorRef] = {}
         self._epoch = -1
 
     def set_epoch(self, epoch: int) -> None:
-        """The session stands in an epoch: references of others are over."""
+        """Discard the references of earlier epochs."""
         if epoch != self._epoch:
             self.predecessors, self._epoch = {}, epoch
 
-    def store_statistics(self, key: Hashable, found: TensorStatistics) -> None:
-        """Statistics are known."""
-        self.statistics[key] = found
+    def store_statistics(self, key: Hashable, statistics: TensorStatistics) -> None:
+        """Store statistics."""
+        self.statistics[key] = statistics
         _evict_oldest(self.statistics)
 
-    def store_change(self, before: Hashable, after: Hashable, found: TensorChange) -> None:
-        """A change is known."""
-        self.changes[before, after] = found
+    def store_change(self, before: Hashable, after: Hashable, change: TensorChange) -> None:
+        """Store a change."""
+        self.changes[before, after] = change
         _evict_oldest(self.changes)
 
 
-def _evict_oldest(known: dict[Any, Any]) -> None:
-    # Other threads may do the same at the same time.
-    if len(known) > _MAX_CACHE_ENTRIES:
-        for oldest in list(known)[: _MAX_CACHE_ENTRIES // 4]:
-            known.pop(oldest, None)
+def _evict_oldest(cache: dict[Any, Any]) -> None:
+    # Other threads may evict at the same time.
+    if len(cache) > _MAX_CACHE_ENTRIES:
+        for oldest in list(cache)[: _MAX_CACHE_ENTRIES // 4]:
+            cache.pop(oldest, None)
 
 
 class TensorRef:
-    """A tensor of which parts are copied when they are asked for.
+    """A tensor whose parts are copied on access.
 
-    It has the attributes by which arrays are told apart, and NumPy takes it for one, at the price of a copy of the
-    whole. What reads it may raise an :class:`OverError`.
+    It has the attributes that describe an array; NumPy converts it with a copy of the whole tensor. Any access may
+    raise a :class:`StaleReferenceError`.
     """
 
     def __init__(
         self,
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
-        use: WithArray,
-        findings: StatsCache | None = None,
-        key: Hashable | None = None,
+        with_array: WithArray,
+        stats_cache: StatsCache | None = None,
+        cache_key: Hashable | None = None,
     ) -> None:
         self.dtype = dtype
         self.shape = shape
-        self._with_array = use
-        #: Where what is found of it is kept, and by which key; None: it is not known elsewhere.
-        self._stats_cache, self.cache_key = findings, key
+        self._with_array = with_array
+        #: Cache of results and the key in it; None: results are not shared.
+        self._stats_cache, self.cache_key = stats_cache, cache_key
         self._statistics: TensorStatistics | None = None
-        #: What it was compared with, by identity, and what was found: a picture is drawn more often than it changes.
+        #: Changes by identity of the compared tensor: views are drawn more often than values change.
         self._changes: dict[int, tuple[TensorRef, TensorChange]] = {}
 
     @classmethod
     def from_array(cls, array: Array) -> TensorRef:
-        """Of an array that nobody writes."""
-        return cls(array.dtype, array.shape, lambda do: do(array))
+        """A reference to an array that is never modified."""
+        return cls(array.dtype, array.shape, lambda function: function(array))
 
     def __repr__(self) -> str:
         return f"<TensorRef {self.dtype.name} {list(self.shape)}>"
@@ -111,49 +111,49 @@ class TensorRef:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def with_array(self, do: Callable[[Array], _T]) -> _T:
-        """What a function gives for the whole tensor, which nothing writes while it runs; it returns no view of it."""
-        found: _T = self._with_array(do)
-        return found
+    def with_array(self, function: Callable[[Array], _T]) -> _T:
+        """Call a function with the whole tensor, which is not modified meanwhile; its result must not be a view."""
+        result: _T = self._with_array(function)
+        return result
 
     def __getitem__(self, index: Any) -> Any:
-        """A copy of a part."""
-        part = self.with_array(lambda whole: np.array(whole[index]))
+        """Copy a part."""
+        part = self.with_array(lambda array: np.array(array[index]))
         return part[()] if part.ndim == 0 else part
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        whole: npt.NDArray[Any] = self.with_array(lambda array: np.array(array, dtype=dtype))
-        return whole
+        copied: npt.NDArray[Any] = self.with_array(lambda source: np.array(source, dtype=dtype))
+        return copied
 
     def chunks(self, start: int = 0, size: int = CHUNK_ELEMENTS) -> Iterator[tuple[int, Array]]:
-        """Copies of the elements in order, each with the flat position at which it begins."""
-        for at in range(start, self.size, size):
-            yield at, self.copy_range(at, at + size)
+        """Copies of consecutive elements, each with its flat start position."""
+        for offset in range(start, self.size, size):
+            yield offset, self.copy_range(offset, offset + size)
 
-    def with_range(self, start: int, stop: int, do: Callable[[Array], _T]) -> _T:
-        """What a function gives for the elements from one flat position to another, where they lie."""
-        return self.with_array(lambda whole: do(_flat_range(whole, start, stop)))
+    def with_range(self, start: int, stop: int, function: Callable[[Array], _T]) -> _T:
+        """Call a function with the elements of a flat range, in place."""
+        return self.with_array(lambda array: function(_flat_range(array, start, stop)))
 
     def copy_range(self, start: int, stop: int) -> Array:
-        """A copy of the elements from one flat position to another, axes in order."""
-        return self.with_array(lambda whole: np.array(_flat_range(whole, start, stop)))
+        """Copy the elements of a flat range, in row-major order."""
+        return self.with_array(lambda array: np.array(_flat_range(array, start, stop)))
 
-    # -- what was found of it
+    # -- cached results
 
     @property
     def cached_statistics(self) -> TensorStatistics | None:
-        """What is in it, as far as somebody asked before."""
+        """The statistics if they were computed before."""
         if self._statistics is None and self._stats_cache is not None and self.cache_key is not None:
             self._statistics = self._stats_cache.statistics.get(self.cache_key)
         return self._statistics
 
     @property
     def statistics(self) -> TensorStatistics:
-        """What is in it; the first to ask pays the pass, which finds the change from the value before as well."""
-        known = self.cached_statistics
-        if known is not None:
-            return known
-        found = TensorStatistics()
+        """The statistics; the first access runs the pass, which also computes the change from the previous value."""
+        cached = self.cached_statistics
+        if cached is not None:
+            return cached
+        statistics = TensorStatistics()
         before = (
             self._stats_cache.predecessors.get(self.cache_key)
             if self._stats_cache is not None and self.cache_key is not None
@@ -162,76 +162,76 @@ class TensorRef:
         if before is None or before.shape != self.shape or before.dtype != self.dtype:
             before = None
         change = None if before is None else TensorChange()
-        for _ in accumulate_by_parts(self, found, before, change):
+        for _ in accumulate_by_parts(self, statistics, before, change):
             pass
-        self.cache_statistics(found)
+        self.cache_statistics(statistics)
         if before is not None and change is not None:
             self.cache_change(before, change)
-        return found
+        return statistics
 
-    def cache_statistics(self, found: TensorStatistics) -> None:
-        """What is in it is known."""
-        self._statistics = found
+    def cache_statistics(self, statistics: TensorStatistics) -> None:
+        """Store the statistics."""
+        self._statistics = statistics
         if self._stats_cache is not None and self.cache_key is not None:
-            self._stats_cache.store_statistics(self.cache_key, found)
+            self._stats_cache.store_statistics(self.cache_key, statistics)
 
     def set_predecessor(self, before: TensorRef) -> None:
-        """It is what became of another one."""
+        """Record the previous value of this one."""
         if self._stats_cache is not None and self.cache_key is not None and before.cache_key is not None:
             self._stats_cache.predecessors[self.cache_key] = before
 
     def cached_change_from(self, before: TensorRef) -> TensorChange | None:
-        """What changed since another one, as far as somebody asked before."""
+        """The change from another tensor if it was computed before."""
         if self._stats_cache is not None and self.cache_key is not None and before.cache_key is not None:
             return self._stats_cache.changes.get((before.cache_key, self.cache_key))
-        known = self._changes.get(id(before))
-        return None if known is None or known[0] is not before else known[1]
+        entry = self._changes.get(id(before))
+        return None if entry is None or entry[0] is not before else entry[1]
 
-    def cache_change(self, before: TensorRef, found: TensorChange) -> None:
-        """What changed since another one is known."""
+    def cache_change(self, before: TensorRef, change: TensorChange) -> None:
+        """Store the change from another tensor."""
         if self._stats_cache is not None and self.cache_key is not None and before.cache_key is not None:
-            self._stats_cache.store_change(before.cache_key, self.cache_key, found)
+            self._stats_cache.store_change(before.cache_key, self.cache_key, change)
         else:
-            self._changes[id(before)] = before, found
+            self._changes[id(before)] = before, change
 
 
 def accumulate_by_parts(
     tensor: TensorRef,
-    found: TensorStatistics | None,
+    statistics: TensorStatistics | None,
     before: TensorRef | None = None,
     change: TensorChange | None = None,
 ) -> Iterator[None]:
-    """Go once over a tensor, and over another one that came before it, where they lie; comes by between parts."""
+    """Accumulate statistics of a tensor, and its change from another one, in place; yields between parts."""
     if tensor.dtype.kind in "OUSTM" and change is None:
         return
-    for at in range(0, tensor.size, PASS_PART_ELEMENTS):
-        _accumulate_range(tensor, found, before, change, at, at + PASS_PART_ELEMENTS)
+    for start in range(0, tensor.size, PASS_PART_ELEMENTS):
+        _accumulate_range(tensor, statistics, before, change, start, start + PASS_PART_ELEMENTS)
         yield
 
 
 def _accumulate_range(
     tensor: TensorRef,
-    found: TensorStatistics | None,
+    statistics: TensorStatistics | None,
     before: TensorRef | None,
     change: TensorChange | None,
     start: int,
     stop: int,
 ) -> None:
     def alone(part: Array) -> None:
-        accumulate(part, found)
+        accumulate(part, statistics)
 
     def both(part: Array) -> None:
         assert before is not None
-        before.with_range(start, stop, lambda was: accumulate(part, found, was, change))
+        before.with_range(start, stop, lambda was: accumulate(part, statistics, was, change))
 
     tensor.with_range(start, stop, alone if before is None else both)
 
 
-def _flat_range(whole: Array, start: int, stop: int) -> Array:
-    # Of what does not lie in order reshape would copy all of it; .flat copies what is asked for.
-    return whole.reshape(-1)[start:stop] if whole.flags.c_contiguous else whole.flat[start:stop]
+def _flat_range(array: Array, start: int, stop: int) -> Array:
+    # reshape would copy all of a tensor that is not contiguous; .flat copies only the range.
+    return array.reshape(-1)[start:stop] if array.flags.c_contiguous else array.flat[start:stop]
 
 
 def as_tensor_ref(value: Any) -> TensorRef:
-    """Any tensor as one to be read in parts."""
+    """Wrap any tensor in a reference."""
     return value if isinstance(value, TensorRef) else TensorRef.from_array(np.asarray(value))

@@ -1,4 +1,4 @@
-"""The selected part of a tensor, typed as in NumPy: ``h[0, :, 3]``; rows and columns of it."""
+"""A selected part of a tensor in NumPy slice syntax, ``h[0, :, 3]``, shown as a table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...runtime.graph import Array
 from ...runtime.text import count_text
 from .tensor_ref import TensorRef
 
-#: One axis: one index of it, or a range.
+#: One axis of a slice: an index or a range.
 Axis = int | range
 _INTEGER = re.compile(r"[+-]?\d+")
 
 
 @dataclass(frozen=True)
 class TensorSlice:
-    """A part of a tensor. ``axes``: for each axis of the tensor an index, or the range that is taken."""
+    """A part of a tensor. ``axes``: an index or a range for each axis of the tensor."""
 
     axes: tuple[Axis, ...]
 
@@ -32,17 +32,17 @@ class TensorSlice:
 
     @classmethod
     def initial(cls, shape: Sequence[int]) -> TensorSlice:
-        """All of it, as it is selected first: axes of one element are an index, where others are left."""
+        """The initial selection: axes of one element become an index unless no other axis is left."""
         if all(size == 1 for size in shape):
             return cls.full(shape)
         return cls(tuple(0 if size == 1 else range(size) for size in shape))
 
     @classmethod
     def parse(cls, text: str, shape: Sequence[int]) -> TensorSlice:
-        """A part from text: ``0, :, 3``, ``[..., ::2]``, ``h[-1]``; what is in front of the bracket is a name.
+        """Parse a slice: ``0, :, 3``, ``[..., ::2]``, ``h[-1]``; a name before the bracket is ignored.
 
         Raises:
-            UsageError: it is no slice, or not one of this shape.
+            UsageError: the text is not a slice, or does not fit the shape.
         """
         inner = _bracket_content(text)
         words = [word.strip() for word in inner.split(",")] if inner.strip() else []
@@ -52,16 +52,16 @@ class TensorSlice:
             raise UsageError("a slice has one '...' at most")
         if "..." not in words:
             words.append("...")
-        given = len(words) - 1
-        if given > len(shape):
-            raise UsageError(f"{count_text(given, 'index', 'indices')} for {_axis_count_text(shape)}")
-        at = words.index("...")
-        words[at : at + 1] = [":"] * (len(shape) - given)
+        count = len(words) - 1
+        if count > len(shape):
+            raise UsageError(f"{count_text(count, 'index', 'indices')} for {_axis_count_text(shape)}")
+        ellipsis = words.index("...")
+        words[ellipsis : ellipsis + 1] = [":"] * (len(shape) - count)
         return cls(tuple(_parse_axis(word, size, k) for k, (word, size) in enumerate(zip(words, shape, strict=True))))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what is taken: indices take their axis away."""
+        """The shape of the part; an axis with an index is dropped."""
         return tuple(len(axis) for axis in self.axes if isinstance(axis, range))
 
     @property
@@ -70,7 +70,7 @@ class TensorSlice:
 
     @property
     def rows(self) -> int:
-        """How many rows a table of it has: its last axis runs across."""
+        """The number of table rows: the last axis is the columns."""
         return math.prod(self.shape[:-1])
 
     @property
@@ -79,13 +79,13 @@ class TensorSlice:
 
     @property
     def index(self) -> tuple[int | slice, ...]:
-        """As NumPy indexes."""
+        """The index for NumPy."""
         return tuple(axis if isinstance(axis, int) else _as_slice(axis) for axis in self.axes)
 
-    def text(self, whole: Sequence[int]) -> str:
-        """``0, 0:256, 3``; a whole axis of the tensor's shape is ``:``."""
+    def text(self, full_shape: Sequence[int]) -> str:
+        """``0, 0:256, 3``; a complete axis of ``full_shape`` is ``:``."""
         words = []
-        for axis, size in zip(self.axes, whole, strict=True):
+        for axis, size in zip(self.axes, full_shape, strict=True):
             if isinstance(axis, int):
                 words.append(str(axis))
             elif axis == range(size):
@@ -97,14 +97,14 @@ class TensorSlice:
         return ", ".join(words)
 
     def tensor_index(self, row: int, column: int) -> tuple[int, ...]:
-        """Where an element of the table stands in the tensor."""
-        taken = iter((*_unravel(row, self.shape[:-1]), column) if self.shape else ())
-        return tuple(axis if isinstance(axis, int) else axis[next(taken)] for axis in self.axes)
+        """The index in the tensor of a cell of the table."""
+        indices = iter((*_unravel(row, self.shape[:-1]), column) if self.shape else ())
+        return tuple(axis if isinstance(axis, int) else axis[next(indices)] for axis in self.axes)
 
-    def table_cell(self, place: Sequence[int]) -> tuple[int, int] | None:
-        """Row and column of an element of the tensor; None where the part leaves it out."""
+    def table_cell(self, index: Sequence[int]) -> tuple[int, int] | None:
+        """Row and column of an element of the tensor; None if the part does not contain it."""
         inner: list[int] = []
-        for axis, k in zip(self.axes, place, strict=True):
+        for axis, k in zip(self.axes, index, strict=True):
             if isinstance(axis, int):
                 if axis != k:
                     return None
@@ -118,22 +118,22 @@ class TensorSlice:
         return row, inner[-1]
 
     def read_window(self, tensor: TensorRef, rows: range, columns: range) -> list[Array]:
-        """Copies of some rows of the table, each of some columns, a range upwards."""
+        """Copies of some rows of the table, each of some columns; ranges are ascending."""
         shape = self.shape
 
-        def read(whole: Array) -> list[Array]:
-            part = whole[self.index]
+        def read(array: Array) -> list[Array]:
+            part = array[self.index]
             if not shape:
                 return [np.array(part).reshape(1)]
-            taken = slice(columns.start, columns.stop, columns.step)
-            places = ((*_unravel(row, shape[:-1]), taken) for row in rows)
-            return [np.array(part[place]) for place in places]
+            column_slice = slice(columns.start, columns.stop, columns.step)
+            indices = ((*_unravel(row, shape[:-1]), column_slice) for row in rows)
+            return [np.array(part[index]) for index in indices]
 
         return tensor.with_array(read)
 
     def read(self, tensor: TensorRef) -> Array:
-        """A copy of all of it."""
-        return tensor.with_array(lambda whole: np.array(whole[self.index]))
+        """A copy of the part."""
+        return tensor.with_array(lambda array: np.array(array[self.index]))
 
 
 def _unravel(row: int, shape: tuple[int, ...]) -> list[Any]:
@@ -141,7 +141,7 @@ def _unravel(row: int, shape: tuple[int, ...]) -> list[Any]:
 
 
 def _bracket_content(text: str) -> str:
-    """What stands between the brackets, if there are any."""
+    """The text between the brackets, or all of it without brackets."""
     text = text.strip()
     if "[" not in text and "]" not in text:
         return text
@@ -174,5 +174,5 @@ def _parse_axis(word: str, size: int, k: int) -> Axis:
 
 
 def _as_slice(axis: range) -> slice:
-    # Downwards to before the first element a slice has no number for.
+    # A slice cannot express a descending stop before the first element.
     return slice(axis.start, axis.stop if axis.stop >= 0 else None, axis.step)

@@ -1,4 +1,4 @@
-"""What values were in all iterations so far: as numbers, and beyond some hundreds of iterations in buckets."""
+"""The history of values over all iterations: exact for some hundreds of iterations, then aggregated in buckets."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
-#: From here on not every integer is a float64.
+#: Above this not every integer is exact in float64.
 _MAX_EXACT_INTEGER = 2.0**53
 
 
 class Series(NamedTuple):
-    """One number over iterations, a bucket an element. ``low`` and ``high`` are of the finite ones (NaN: there are
-    none); ``odd``: how many are not finite."""
+    """One number over iterations, one element per bucket. ``low`` and ``high``: range of the finite numbers (NaN
+    without any); ``odd``: the count of numbers that are not finite."""
 
     low: Numbers
     high: Numbers
@@ -27,22 +27,22 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ValueHistory:
-    """What one value was in all iterations so far, including the present one.
+    """The history of one value over all iterations, including the current one.
 
-    A bucket has ``bucket`` iterations, the last one perhaps fewer, and begins with that of ``iterations``. Up to 512
-    iterations that is one each; then buckets double as often as there would be more.
+    A bucket covers ``bucket`` iterations, the last one possibly fewer, and ``iterations`` holds the first iteration of
+    each. Up to 512 iterations each has its own bucket; then the bucket size doubles as needed.
     """
 
     name: str
     iterations: npt.NDArray[np.int64]
     bucket: int
-    #: The value where it is one element, else its norm.
+    #: The value if it has one element, else its norm.
     value: Series
-    #: Of the elements of a tensor, as far as they are finite; None of a value of one element.
+    #: Of the finite elements of a tensor; None for a value of one element.
     min: Series | None = None
     max: Series | None = None
     mean: Series | None = None
-    #: False where memory ran out: iterations are missing at the end.
+    #: False if memory ran out, so that iterations are missing at the end.
     is_complete: bool = True
 
     def __len__(self) -> int:
@@ -59,13 +59,13 @@ class ValueHistory:
 
     @property
     def values(self) -> Numbers:
-        """The value, or the norm, at the end of each bucket: with buckets of one iteration all there are."""
+        """The value, or the norm, at the end of each bucket."""
         return self.value.last
 
     @property
     def extremes(self) -> Numbers:
-        """Nothing but ``values`` where each iteration has its own; else of each bucket the smallest and the largest,
-        and NaN where something was not finite."""
+        """``values`` if each iteration has its own bucket; else the minimum and maximum of each bucket, and NaN if any
+        number is not finite."""
         if self.bucket == 1:
             return self.value.last
         odd = np.where(self.value.odd > 0, np.nan, self.value.high)
@@ -73,22 +73,22 @@ class ValueHistory:
 
 
 def is_exact(number: float, dtype: str) -> bool:
-    """Whether a number of a history is the value itself: histories hold float64, which rounds large 64-bit integers."""
+    """Whether a number of a history is exact: histories hold float64, which rounds large 64-bit integers."""
     return dtype not in ("int64", "uint64") or abs(number) < _MAX_EXACT_INTEGER
 
 
 class Evolution(Mapping[str, ValueHistory]):
-    """The histories of a loop's carried values, and of what its deciding comparison compares, by name.
+    """Histories of a loop's carried values and of the operands of its deciding comparison, by name.
 
-    What an iteration gets is of that iteration, as ``x@3`` is: carried values begin with what iteration 0 gets, and
-    what a body computes has one iteration less at a boundary.
+    Iterations are counted as in ``x@3``: carried values begin with the input of iteration 0; at a boundary a value that
+    the body computes has one iteration less.
     """
 
     def __init__(
         self, histories: Mapping[str, ValueHistory], sides: tuple[ValueHistory, ValueHistory] | None = None
     ) -> None:
         self._histories = histories
-        #: Of the two sides of the deciding comparison; None where it is not one comparison, or not known.
+        #: Both sides of the deciding comparison; None if the condition is not one comparison, or unknown.
         self.sides = sides
 
     def __getitem__(self, name: str) -> ValueHistory:
