@@ -1,1 +1,1 @@
-"""Live peers: other runtimes, each in a process of its own, so that what kills one of them kills nothing else."""
+"""Live peers: other runtimes, each in its own process, so that a crash of one affects nothing else."""

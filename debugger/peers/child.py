@@ -1,6 +1,6 @@
-"""The process that a peer runs in: it answers requests on a pipe until that is closed.
+"""Child process of a peer: answers requests on a pipe until the pipe is closed.
 
-A message is eight bytes of length and a pickle. What the peer itself prints goes to stderr.
+A message is eight bytes of length and a pickle. Output of the peer itself goes to stderr.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ MESSAGE_LENGTH = struct.Struct("<Q")
 
 
 class OptionError(ValueError):
-    """A setting that a runtime does not have, or not with that value; a device or a library that it cannot use."""
+    """An unknown runtime setting or value, or a device or library that the runtime cannot use."""
 
 
 class LoadedRuntimeModel(Protocol):
     """A model that a peer has loaded."""
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in order."""
+        """Return the outputs, in order."""
 
 
 class PeerRuntime(Protocol):
-    """What a module of this package offers under the name ``Runtime``: a class that is made with a ``Setup``."""
+    """Interface of the class ``Runtime`` of each peer module; the constructor takes a ``RuntimeSetup``."""
 
     version: str
     configuration: Mapping[str, str]
@@ -59,46 +59,45 @@ def main() -> None:
     os.dup2(2, 1)
     runtime: PeerRuntime | None = None
     models: dict[int, LoadedRuntimeModel] = {}
-    held: dict[int, dict[str, Any]] = {}
+    held_inputs: dict[int, dict[str, Any]] = {}
     while header := requests.read(MESSAGE_LENGTH.size):
-        # The program that asks has taken memory since.
+        # The parent has allocated memory since.
         limit_process_memory()
-        what, number, given = pickle.loads(requests.read(MESSAGE_LENGTH.unpack(header)[0]))
+        kind, number, payload = pickle.loads(requests.read(MESSAGE_LENGTH.unpack(header)[0]))
         try:
             answer: Any = None
-            if what == "start":
-                module, setup = given
+            if kind == "start":
+                module, setup = payload
                 runtime = importlib.import_module(module, __package__).Runtime(setup)
                 answer = runtime.version, runtime.configuration
-            elif what == "open":
+            elif kind == "open":
                 assert runtime is not None
-                models[number], held[number] = runtime.open(given), {}
-            elif what == "hold":
-                held[number] = given
-            elif what == "run":
-                answer = models[number].run({**held[number], **given})
-            elif what == "close":
+                models[number], held_inputs[number] = runtime.open(payload), {}
+            elif kind == "hold":
+                held_inputs[number] = payload
+            elif kind == "run":
+                answer = models[number].run({**held_inputs[number], **payload})
+            elif kind == "close":
                 models.pop(number, None)
-                held.pop(number, None)
+                held_inputs.pop(number, None)
             send_message(answers, ("done", answer))
         except Exception as error:
             send_message(answers, ("failed", f"{type(error).__name__}: {error}"))
 
 
 def kill_group_with_parent() -> None:
-    """Once the program that asks is gone, however it ended, nothing of this group of processes is left: neither a model
-    that never comes back nor what the peer itself started.
+    """Kill the process group when the parent is gone, also if a model hangs or the peer started processes.
 
-    A process of its own sees to that, since a peer may be deep in its own code, and may be gone before what it started.
+    A separate process watches the parent, since the peer may be busy in native code or end before its children.
     """
     if os.fork():
         return
-    # What it held open of the pipe for answers would hide that the peer has died.
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    gone = select.poll()
-    # No event is asked for: only that the other end was closed is told, and no request is taken from the peer.
-    gone.register(0, 0)
-    gone.poll()
+    # An inherited copy of the answer pipe would hide the death of the peer.
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    poller = select.poll()
+    # Register no events: poll reports only that the other end was closed, and consumes no request.
+    poller.register(0, 0)
+    poller.poll()
     os.killpg(0, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What a peer is asked to run. Plain records, so that they go through a pipe."""
+"""Requests to a peer, as plain records that can be pickled."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 class RuntimeSetup:
     """How a runtime is to run models.
 
-    ``device``: by its own name: an execution provider of onnxruntime (``CUDA``), a device of OpenVINO (``GPU``); empty:
-    the processor. ``options``: its settings, by its own names. ``libraries``: files with operators that it is to load.
+    ``device``: an execution provider of onnxruntime (``CUDA``) or a device of OpenVINO (``GPU``); empty: the CPU.
+    ``options``: settings by the runtime's names. ``libraries``: files with custom operators to load.
     """
 
     device: str = ""
@@ -24,8 +24,9 @@ class RuntimeSetup:
 class OnnxJob:
     """An ONNX model: a file, or its bytes. Outputs come in the model's order.
 
-    ``plain``: without the peer's graph optimisations, so that every value is computed as the model says. ``scratch``:
-    owns the temporary folder that the file is in, and stays in this process.
+    ``disable_optimizations``: no graph optimisations, so that every value is computed as in the model. ``scratch``:
+    owns
+    the temporary folder of the file, and is not sent to the peer.
     """
 
     path: str = ""
@@ -39,13 +40,13 @@ class OnnxJob:
 
 @dataclass(frozen=True)
 class IrJob:
-    """An OpenVINO IR file as it is, with the carried values of the named loops of its main graph as further outputs.
+    """An OpenVINO IR file, with the carried values of the named loops of its main graph as further outputs.
 
-    Inputs are fed by position (``0``, ``1``, ...): a tensor of an IR need not have a name.
-    ``trajectories``: pairs of a loop's name and the positions of its body's results; each adds one output, stacked.
+    Inputs are given by position (``0``, ``1``, ...): a tensor of an IR need not have a name.
+    ``trajectories``: pairs of a loop's name and the positions of its body's results; each adds one stacked output.
     ``values``: names of nodes of the main graph and their output ports, further outputs after those.
-    ``weights``: the file with its constants, if not the ``.bin`` beside it.
-    ``state``: what variables are before the first run, by name; each run goes on with what the one before assigned.
+    ``weights``: the file with the constants, if it is not the ``.bin`` in the same folder.
+    ``state``: values of variables before the first run, by name; each run continues from the previous one.
     """
 
     path: str
@@ -57,11 +58,11 @@ class IrJob:
 
 @dataclass(frozen=True)
 class IrBodyJob:
-    """The body of one loop of an IR. ``where``: from the main graph inwards, the name of each node and which of its
-    graphs (``body``, ``then``, ``else``).
+    """The body of one loop of an IR. ``path_to_loop``: from the main graph inwards, the name of each node and the
+    subgraph in it (``body``, ``then``, ``else``).
 
-    Inputs are the body's Parameters by position (``0``, ``1``, ...), of the given dtypes and shapes (None: any length,
-    or any rank); outputs its Results by position, then the named values. ``weights`` as in :class:`IrJob`.
+    Inputs are the body's Parameters by position (``0``, ``1``, ...), with these dtypes and shapes (None: any length or
+    any rank); outputs are its Results by position, then the named values. ``weights`` as in :class:`IrJob`.
     """
 
     path: str

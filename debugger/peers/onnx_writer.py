@@ -1,7 +1,7 @@
-"""Loop graph -> ONNX: the body of a loop as a model of its own, or a model with what its loops carry as outputs.
+"""Loop graph -> ONNX: the body of a loop as a separate model, or a model with carried values of its loops as outputs.
 
-Written from the graph, not cut out of the file: functions are inlined there, captures are values of their own, and no
-two values share a name here, so that a peer meets nothing but the numbers.
+The model is written from the graph, not extracted from the file: functions are inlined, captures are values, and value
+names are unique, so that a peer can differ only in numbers.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from ...runtime.ops.registry import is_random
 from .jobs import OnnxJob
 
 _IR_VERSION = 10
-#: The first operator set whose Scan is a loop over sequences and nothing else.
+#: The first operator set whose Scan has no batch axis.
 _SCAN_OPSET = 9
 
 
 @dataclass(frozen=True)
 class BodyAsModel:
-    """A body as a model. ``inputs``: what to feed, under which name; ``outputs``: what comes back, in order."""
+    """A body as a model. ``inputs``: the values to feed, with names; ``outputs``: the results, in order."""
 
     model: OnnxModel
     inputs: Sequence[tuple[Value, str]]
@@ -54,11 +54,12 @@ class BodyAsModel:
 def body_as_model(
     loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, int], everything: bool = False
 ) -> BodyAsModel:
-    """The body of a loop as a model.
+    """Return the body of a loop as a model.
 
-    Its inputs are the body's parameters, what it captures that is no constant, and what random operators give;
-    ``types`` are theirs. Its outputs are the body's results, each once, and with ``everything`` what each of its
-    nodes computes.
+    Its inputs are the body's parameters, captures that are no constants, and results of random operators, with the
+    types
+    in ``types``. Its outputs are the body's results, each once, and with ``everything`` the results of each of its
+    nodes.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
@@ -66,11 +67,11 @@ def body_as_model(
     writer = _OnnxModelWriter(opsets)
     body = loop.body
     random = [node for node in body.nodes if is_random(node, loop.system)]
-    drawn = [value for node in random for value in node.outputs if value is not None]
+    random_results = [value for node in random for value in node.outputs if value is not None]
     outer = captured_values(body)
     constants = [value for value in outer if value.constant is not None]
-    fed = [*body.inputs, *(value for value in outer if value.constant is None), *drawn]
-    inputs = [writer.value_info(value, types.get(value, value.type)) for value in fed]
+    input_values = [*body.inputs, *(value for value in outer if value.constant is None), *random_results]
+    inputs = [writer.value_info(value, types.get(value, value.type)) for value in input_values]
     initializers = [writer.make_tensor(value) for value in (*body.constants, *constants)]
     nodes = [writer.write_node(node) for node in nodes_in_file(body) if node not in random]
     results = list(dict.fromkeys(body.outputs))
@@ -84,11 +85,11 @@ def body_as_model(
         ]
     outputs = [writer.make_output(value, nodes, types.get(value)) for value in results]
     graph = onnx.helper.make_graph(nodes, "body", inputs, outputs, initializers)
-    return BodyAsModel(writer.make_model(graph), [(value, writer.names[value]) for value in fed], results)
+    return BodyAsModel(writer.make_model(graph), [(value, writer.names[value]) for value in input_values], results)
 
 
 def model_with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> OnnxModel:
-    """A whole model in which loops of the main graph collect further values of their bodies, as outputs at the end.
+    """Return the model in which loops of the main graph collect further body values, as outputs at the end.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
@@ -103,8 +104,8 @@ def model_with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[V
 
 
 def model_with_values(graph: Graph, values: Sequence[Value], taken: Mapping[If, Graph]) -> OnnxModel:
-    """A whole model with values of its main graph as outputs at the end; of the Ifs in ``taken`` that branch is a part
-    of the main graph, and nothing is left of the other one.
+    """Return the model with values of its main graph as further outputs; of each If in ``taken`` the given branch is
+    inlined into the main graph and the other one is omitted.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
@@ -123,9 +124,9 @@ class _OnnxModelWriter:
     ) -> None:
         self.opsets = dict(opsets)
         self.trajectory_values = wanted or {}
-        #: Ifs of which one branch is written, in their place.
+        #: Ifs of which one branch is inlined.
         self.taken_branches: dict[Node, Graph] = dict((taken or {}).items())
-        #: Names of outputs that collect what was wanted.
+        #: Names of the outputs that collect the requested values.
         self.trajectory_names: list[str] = []
         self.names: dict[Value, str] = {}
         self.written_nodes: list[Node] = []
@@ -149,7 +150,7 @@ class _OnnxModelWriter:
         self._used_names.add(name)
         return name
 
-    # -- pieces
+    # -- helpers
 
     def value_info(self, value: Value, kind: ValueType) -> ValueInfoProto:
         return port_info(self.name_of(value), kind)
@@ -160,7 +161,7 @@ class _OnnxModelWriter:
         return self.tensor_writer.tensor(np.asarray(array), self.name_of(value))
 
     def make_output(self, value: Value, nodes: list[NodeProto], kind: ValueType | None) -> ValueInfoProto:
-        """An output of its own: whatever a body hands on, as its model it can return it."""
+        """Write an output that is a distinct value: a model may return it in any case."""
         if not isinstance(value.type if kind is None else kind, TensorType):
             return self.value_info(
                 value, value.type if kind is None else kind
@@ -179,7 +180,7 @@ class _OnnxModelWriter:
     def make_whole_model(
         self, graph: Graph, nodes: list[NodeProto], further: Sequence[tuple[str, ValueType]]
     ) -> OnnxModel:
-        """A model of the main graph, with these outputs after its own."""
+        """Return a model of the main graph, with these outputs after its own."""
         inputs = [self.value_info(value, value.type) for value in graph.inputs]
         constants = [value for part in (graph, *self.taken_branches.values()) for value in part.constants]
         initializers = [self.make_tensor(value) for value in constants]
@@ -193,7 +194,7 @@ class _OnnxModelWriter:
         return self.make_model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
 
     def copy_as_output(self, value: Value, nodes: list[NodeProto]) -> tuple[str, ValueType]:
-        """A copy of a value, to be an output; a declared shape may be wrong, so none is stated."""
+        """Copy a value for use as an output; without a shape, since a declared one may be wrong."""
         name = self.unused_name(f"{value.name}_out")
         nodes.append(onnx.helper.make_node("Identity", [self.name_of(value)], [name]))
         return name, TensorType(value.type.dtype) if isinstance(value.type, TensorType) else TensorType()
@@ -201,19 +202,19 @@ class _OnnxModelWriter:
     # -- nodes
 
     def write_nodes(self, graph: Graph) -> list[NodeProto]:
-        """Those of the main graph, whose inputs keep their names."""
-        made: list[NodeProto] = []
+        """Write the nodes of the main graph, whose inputs keep their names."""
+        protos: list[NodeProto] = []
         for value in (*graph.inputs, *graph.constants):
             self.name_of(value)
         for node in nodes_in_file(graph):
             branch = self.taken_branches.get(node)
             if branch is None:
-                made.append(self.write_node(node))
+                protos.append(self.write_node(node))
                 continue
-            made += self.write_nodes(branch)
+            protos += self.write_nodes(branch)
             pairs = zip(branch.outputs, node.outputs, strict=True)
-            made += [onnx.helper.make_node("Identity", [self.name_of(a)], [self.name_of(b)]) for a, b in pairs if b]
-        return made
+            protos += [onnx.helper.make_node("Identity", [self.name_of(a)], [self.name_of(b)]) for a, b in pairs if b]
+        return protos
 
     def write_node(self, node: Node) -> NodeProto:
         self.check_version(node)
@@ -234,41 +235,44 @@ class _OnnxModelWriter:
         return proto
 
     def make_node(self, op: str, node: Node, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:
-        # An empty list tells no type of its own, and means what is not there.
-        told = {name: value for name, value in attributes.items() if value != []}
-        return onnx.helper.make_node(op, inputs, outputs, self.unused_name(node.name), **told)
+        # An empty list has no element type, and is the same as an absent attribute.
+        present = {name: value for name, value in attributes.items() if value != []}
+        return onnx.helper.make_node(op, inputs, outputs, self.unused_name(node.name), **present)
 
     def check_version(self, node: Node) -> None:
         self.written_nodes.append(node)
-        have = self.opsets.setdefault(node.domain, node.version)
+        current = self.opsets.setdefault(node.domain, node.version)
         version = node.version
         if isinstance(node, Loop) and node.op_type == "Scan":
             version = max(version, _SCAN_OPSET)
-        if have < version == _SCAN_OPSET != node.version:
-            # The loops that a Scan-8 is read as are not over a batch.
+        if current < version == _SCAN_OPSET != node.version:
+            # Loops that were read from Scan-8 have no batch axis.
             self.opsets[node.domain] = _SCAN_OPSET
-            before, self.written_nodes = self.written_nodes, []
-            for other in before:
-                self.check_version(other)
+            checked, self.written_nodes = self.written_nodes, []
+            for node_before in checked:
+                self.check_version(node_before)
             return
-        if have == version or onnx.defs.has(node.op_type, max_inclusive_version=have, domain=node.domain) is False:
+        if (
+            current == version
+            or onnx.defs.has(node.op_type, max_inclusive_version=current, domain=node.domain) is False
+        ):
             return
-        theirs, ours = (
+        schema, current_schema = (
             onnx.defs.get_schema(node.op_type, max_inclusive_version=number, domain=node.domain).since_version
-            for number in (version, have)
+            for number in (version, current)
         )
-        if theirs != ours:
+        if schema != current_schema:
             raise UnsupportedError(
-                f"{node.describe()}: other nodes are of opset {have} of the same domain, and one model has one; "
+                f"{node.describe()}: other nodes are of opset {current} of the same domain, and one model has one; "
                 "convert the model's functions to its own opset"
             )
 
     def write_graph(self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> GraphProto:
-        """An inner graph."""
+        """Write an inner graph."""
         infos = [self.value_info(value, value.type) for value in inputs]
         initializers = [self.make_tensor(value) for value in graph.constants]
         nodes = [self.write_node(node) for node in nodes_in_file(graph)]
-        # As they are, also if one is an input that is returned: the comparison finds what peers make of that.
+        # An input may be returned directly: the comparison tests how peers handle that.
         results = [self.value_info(value, value.type) for value in outputs]
         return onnx.helper.make_graph(nodes, self.unused_name(graph.name or "graph"), infos, results, initializers)
 
@@ -276,11 +280,11 @@ class _OnnxModelWriter:
         inputs = list(node.body.inputs)
         flag = TensorType(np.dtype(bool), ())
         results = list(node.body.outputs)
-        if node.condition_input is None:  # what stands for a SequenceMap
+        if node.condition_input is None:  # it represents a SequenceMap
             inputs.insert(1, Value("cond_in", flag))
             results.insert(0, inputs[1])
         for k, kind in ((0, TensorType(np.dtype(np.int64), ())), (1, flag)):
-            # The peer makes these two of the rank that the body declares, and needs to be told.
+            # The peer gives these two the rank that the body declares, so it has to be written.
             if isinstance(inputs[k].type, TensorType) and inputs[k].type.shape is None:  # type: ignore[union-attr]
                 inputs[k] = _retype_value(inputs[k], kind, self)
         body = self.write_graph(node.body, inputs, results)
@@ -295,9 +299,9 @@ class _OnnxModelWriter:
         states = len(node.back_edges)
         initials = [edge.initial for edge in node.back_edges if isinstance(edge.initial, Value)]
         scans = {scan.outer: scan for scan in node.scan_outputs}
-        kept = [scans.get(value) if value is not None else None for value in node.outputs[states:]]
-        axes = [0 if scan is None else scan.axis for scan in kept]
-        directions = [0 if scan is None else int(scan.reverse) for scan in kept]
+        scans_by_output = [scans.get(value) if value is not None else None for value in node.outputs[states:]]
+        axes = [0 if scan is None else scan.axis for scan in scans_by_output]
+        directions = [0 if scan is None else int(scan.reverse) for scan in scans_by_output]
         added = self.add_trajectories(node, body, outputs)
         return self.make_node(
             "Scan",
@@ -308,13 +312,13 @@ class _OnnxModelWriter:
             num_scan_inputs=len(node.sliced_inputs),
             scan_input_axes=[sliced.axis for sliced in node.sliced_inputs],
             scan_input_directions=[int(sliced.stride < 0) for sliced in node.sliced_inputs],
-            # An empty list has no type: without scan outputs there is no attribute.
+            # An empty list has no type, so without scan outputs the attribute is omitted.
             scan_output_axes=[*axes, *([0] * added)] or None,
             scan_output_directions=[*directions, *([0] * added)] or None,
         )
 
     def add_trajectories(self, node: Loop, body: GraphProto, outputs: list[str]) -> int:
-        """Let a loop collect what is wanted of it; returns how many."""
+        """Let a loop collect the requested values; return their number."""
         wanted = self.trajectory_values.get(node, ())
         for value, kind in wanted:
             name = self.unused_name(f"{value.name}_each")
@@ -334,12 +338,12 @@ def _retype_value(value: Value, kind: TensorType, writer: _OnnxModelWriter) -> V
 
 
 def make_onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
-    """A model as a job for a peer: its bytes, or the path of a temporary file where it is large.
+    """Return a model as a job for a peer: its bytes, or the path of a temporary file if it is large.
 
     Raises:
         UsageError: the temporary file cannot be written.
         ModelError: a file with data of the model cannot be read.
-        UnsupportedError: not all of its data can be in another file.
+        UnsupportedError: some of its data cannot be stored externally.
     """
     data = serialize_model(model)
     if data is not None:
@@ -349,7 +353,7 @@ def make_onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
 
 
 def runtime_type(value: Any, shape: Sequence[int | None] | None = None) -> ValueType:
-    """The type of a value at run time; ``shape`` states a looser one."""
+    """The type of a value at run time; ``shape``: a less specific shape to declare."""
     if isinstance(value, list | tuple):
         return SequenceType(TensorType(np.asarray(value[0]).dtype) if value else TensorType(np.dtype(np.float32)))
     array = np.asarray(value)
@@ -357,7 +361,7 @@ def runtime_type(value: Any, shape: Sequence[int | None] | None = None) -> Value
 
 
 def port_info(name: str, kind: ValueType) -> ValueInfoProto:
-    """A port; of a type that is not known nothing is said."""
+    """A port; without a type if it is unknown."""
     info = ValueInfoProto(name=name)
     if not (isinstance(kind, TensorType) and kind.dtype is None):
         info.type.CopyFrom(_type_proto(kind))
@@ -378,13 +382,13 @@ def _type_code(dtype: np.dtype[Any]) -> int:
 
 
 def _make_attribute(node: Operation, name: str, data: Any, tensors: TensorWriter) -> AttributeProto:
-    """An attribute of the type that the operator's schema states: an empty list does not tell its own."""
+    """An attribute with the type of the operator's schema, since an empty list has none."""
     kind = None
     if onnx.defs.has(node.op_type, max_inclusive_version=node.version, domain=node.domain):
         schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=node.version, domain=node.domain)
         if name in schema.attributes:
-            declared: Any = schema.attributes[name].type
-            kind = int(declared)
+            schema_type: Any = schema.attributes[name].type
+            kind = int(schema_type)
     if isinstance(data, np.ndarray):
         data = tensors.tensor(data)
     elif isinstance(data, list) and data and isinstance(data[0], np.ndarray):

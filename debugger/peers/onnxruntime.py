@@ -1,4 +1,4 @@
-"""ONNX Runtime, one thread, on its CPU provider or another. Runs inside the peer's process."""
+"""ONNX Runtime with one thread, on its CPU provider or another. Runs in the peer's process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import onnxruntime
 from .child import OptionError
 from .jobs import Job, OnnxJob, RuntimeSetup
 
-#: What the names of execution providers end in.
+#: Suffix of the names of execution providers.
 _PROVIDER_SUFFIX = "ExecutionProvider"
 
 
 class Runtime:
-    """What the child process serves."""
+    """The runtime that the child process serves."""
 
     version = str(onnxruntime.__version__)
 
@@ -44,38 +44,38 @@ class OnnxRuntimeModel:
         options = session_options(setup)
         if job.disable_optimizations:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        # A path keeps external data in reach.
+        # A path keeps external data accessible.
         self._session = onnxruntime.InferenceSession(job.data or job.path, options, providers=providers)
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in order."""
-        # A shape may have been folded into the model, and with it the input.
-        known = {port.name for port in self._session.get_inputs()}
-        known |= {port.name for port in self._session.get_overridable_initializers()}
-        return list(self._session.run(None, {name: value for name, value in feeds.items() if name in known}))
+        """Return the outputs, in order."""
+        # A shape and with it the input may have been folded into the model.
+        names = {port.name for port in self._session.get_inputs()}
+        names |= {port.name for port in self._session.get_overridable_initializers()}
+        return list(self._session.run(None, {name: value for name, value in feeds.items() if name in names}))
 
 
 def select_providers(device: str) -> list[str]:
-    """The execution providers of a session: the one that is asked for, and the CPU's for what that does not compute.
+    """Return the execution providers of a session: the requested one, then the CPU provider as a fallback.
 
     Raises:
-        OptionError: this onnxruntime does not have it.
+        OptionError: this onnxruntime does not have the provider.
     """
-    there = onnxruntime.get_available_providers()
-    wanted = (device or "CPU").lower().removesuffix(_PROVIDER_SUFFIX.lower())
-    found = next((name for name in there if name.lower().removesuffix(_PROVIDER_SUFFIX.lower()) == wanted), None)
-    if found is None:
-        names = ", ".join(name.removesuffix(_PROVIDER_SUFFIX) for name in there)
+    available = onnxruntime.get_available_providers()
+    provider = (device or "CPU").lower().removesuffix(_PROVIDER_SUFFIX.lower())
+    match = next((name for name in available if name.lower().removesuffix(_PROVIDER_SUFFIX.lower()) == provider), None)
+    if match is None:
+        names = ", ".join(name.removesuffix(_PROVIDER_SUFFIX) for name in available)
         raise OptionError(f"onnxruntime {onnxruntime.__version__} has no provider '{device}' here; it has {names}")
-    return list(dict.fromkeys([found, f"CPU{_PROVIDER_SUFFIX}"]))
+    return list(dict.fromkeys([match, f"CPU{_PROVIDER_SUFFIX}"]))
 
 
 def session_options(setup: RuntimeSetup) -> Any:
-    """The options of a session: ours, and those that are given: attributes of SessionOptions, or configuration entries,
-    which have a dot in their names; with the libraries that are given.
+    """Return the options of a session: defaults and given ones, as attributes of SessionOptions or, with a dot in the
+    name, configuration entries; loads the given libraries.
 
     Raises:
-        OptionError: it has no such attribute, or not with that value; a library that it cannot load.
+        OptionError: unknown attribute or value, or a library that cannot be loaded.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -90,16 +90,16 @@ def session_options(setup: RuntimeSetup) -> Any:
         if "." in name:
             options.add_session_config_entry(name, value)
             continue
-        now = getattr(options, name, None)
-        if name.startswith("_") or now is None or callable(now):
+        current = getattr(options, name, None)
+        if name.startswith("_") or current is None or callable(current):
             raise OptionError(f"onnxruntime's SessionOptions have no '{name}'; entries such as session.x have a dot")
-        kind = type(now)
+        kind = type(current)
         members = getattr(kind, "__members__", {})
         try:
             setattr(
                 options, name, members[value] if members else kind(int(value)) if kind in (int, bool) else kind(value)
             )
         except (KeyError, ValueError, TypeError):
-            told = f"; it takes {', '.join(members)}" if members else ""
-            raise OptionError(f"'{name}' of onnxruntime's SessionOptions cannot be '{value}'{told}") from None
+            choices = f"; it takes {', '.join(members)}" if members else ""
+            raise OptionError(f"'{name}' of onnxruntime's SessionOptions cannot be '{value}'{choices}") from None
     return options

@@ -1,4 +1,4 @@
-"""OpenVINO, its CPU plugin or another, one thread, as exact as it can be told to be. Runs inside the peer's process."""
+"""OpenVINO with its CPU plugin or another, one thread and exact settings. Runs in the peer's process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openvino import opset13 as ops
 from .child import OptionError
 from .jobs import IrBodyJob, IrJob, Job, OnnxJob, RuntimeSetup
 
-#: float32 is computed as float32 also where the processor has bfloat16, and caches of attention are kept in it.
+#: Compute float32 and cache attention as float32 also on processors with bfloat16.
 _EXACT_CONFIG = {
     "EXECUTION_MODE_HINT": "ACCURACY",
     "INFERENCE_PRECISION_HINT": "f32",
@@ -20,12 +20,12 @@ _EXACT_CONFIG = {
     "INFERENCE_NUM_THREADS": "1",
     "NUM_STREAMS": "1",
 }
-#: Plugins that run models on other devices: HETERO:GPU,CPU.
+#: Plugins that delegate to other devices: HETERO:GPU,CPU.
 _META_PLUGINS = ("AUTO", "HETERO", "MULTI", "BATCH")
 
 
 class Runtime:
-    """What the child process serves."""
+    """The runtime that the child process serves."""
 
     version = str(openvino.__version__).split("-")[0]
 
@@ -34,15 +34,15 @@ class Runtime:
         for library in setup.libraries:
             self._load_extension(library)
         self._device = setup.device or "CPU"
-        plugin, _, others = self._device.partition(":")
+        plugin, _, devices = self._device.partition(":")
         for device in self._check_devices(
-            [name for name in others.split(",") if name] if plugin in _META_PLUGINS else [plugin]
+            [name for name in devices.split(",") if name] if plugin in _META_PLUGINS else [plugin]
         ):
             self._core.set_property(device, self._exact_config(device))
-        known = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
-        unknown = next((name for name in setup.options if name not in known), None)
+        properties = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
+        unknown = next((name for name in setup.options if name not in properties), None)
         if unknown is not None:
-            settable = ", ".join(sorted(name for name, access in known.items() if access == "RW"))
+            settable = ", ".join(sorted(name for name, access in properties.items() if access == "RW"))
             raise OptionError(f"openvino's {plugin} plugin has no property '{unknown}'; it has {settable}")
         self._config = self._exact_config(plugin) | dict(setup.options)
         self.configuration: Mapping[str, str] = {"device": self._device, **self._config}
@@ -54,22 +54,24 @@ class Runtime:
             raise OptionError(f"openvino cannot load the operators of {library}: {error}") from None
 
     def _check_devices(self, names: Sequence[str]) -> Sequence[str]:
-        """The devices that models will run on; with no names, any of those that are there.
+        """Return the devices that models will run on; without names, all available ones.
 
         Raises:
-            OptionError: one of them is not there.
+            OptionError: a device is not available.
         """
-        there = self._core.available_devices
-        # GPU stands for GPU.0 where there are several.
-        missing = next((name for name in names if not any(name in (one, one.split(".")[0]) for one in there)), None)
+        available = self._core.available_devices
+        # GPU means GPU.0 if there are several.
+        missing = next(
+            (name for name in names if not any(name in (device, device.split(".")[0]) for device in available)), None
+        )
         if missing is not None:
-            devices = ", ".join([*there, *_META_PLUGINS])
+            devices = ", ".join([*available, *_META_PLUGINS])
             raise OptionError(f"openvino {Runtime.version} has no device '{missing}' here; it has {devices}")
-        return names or there
+        return names or available
 
     def _exact_config(self, plugin: str) -> dict[str, str]:
-        known = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
-        return {name: value for name, value in _EXACT_CONFIG.items() if name in known}
+        supported = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
+        return {name: value for name, value in _EXACT_CONFIG.items() if name in supported}
 
     def open(self, job: Job) -> OpenVinoModel:
         """Load a model."""
@@ -97,26 +99,26 @@ class OpenVinoModel:
         self._request = model.create_infer_request()
 
     def set_initial_state(self, state: Mapping[str, Any]) -> None:
-        """Let variables be what they are to be before the first run."""
+        """Set the values of variables before the first run."""
         for variable in self._request.query_state():
             if variable.name in state:
                 variable.state = openvino.Tensor(np.ascontiguousarray(state[variable.name]))
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in order."""
-        given: dict[Any, Any] = {}
+        """Return the outputs, in order."""
+        inputs: dict[Any, Any] = {}
         if self._by_position:
-            given = {int(name): value for name, value in feeds.items()}
+            inputs = {int(name): value for name, value in feeds.items()}
         else:
-            # A conversion may drop an input that nothing needs.
-            known = {name for port in self._model.inputs for name in port.get_names()}
-            given = {name: value for name, value in feeds.items() if name in known}
-        results = self._request.infer({name: np.asarray(value) for name, value in given.items()}, share_inputs=False)
+            # A conversion may drop an unused input.
+            names = {name for port in self._model.inputs for name in port.get_names()}
+            inputs = {name: value for name, value in feeds.items() if name in names}
+        results = self._request.infer({name: np.asarray(value) for name, value in inputs.items()}, share_inputs=False)
         return [np.array(results[port]) for port in self._model.outputs]
 
 
 def _add_trajectory(model: Any, name: str, position: int) -> None:
-    """Add an output: what a result of a loop's body was in every iteration, stacked."""
+    """Add an output: a result of a loop's body in every iteration, stacked."""
     loop = next(op for op in model.get_ops() if op.friendly_name == name and hasattr(op, "get_concatenated_slices"))
     body = loop.get_function()
     source = body.get_results()[position].input_value(0)
@@ -133,10 +135,10 @@ def _partial_shape(shape: Sequence[int | None] | None) -> Any:
 
 
 def _body_model(model: Any, job: IrBodyJob) -> Any:
-    """The body of a loop as a model of its own."""
-    for name, which in job.path_to_loop:
+    """Return the body of a loop as a separate model."""
+    for name, subgraph in job.path_to_loop:
         op = next(op for op in model.get_ops() if op.friendly_name == name and hasattr(op, "get_function"))
-        model = op.get_function(("then", "else").index(which)) if which in ("then", "else") else op.get_function()
+        model = op.get_function(("then", "else").index(subgraph)) if subgraph in ("then", "else") else op.get_function()
     parameters = model.get_parameters()
     for parameter, shape, dtype in zip(parameters, job.shapes, job.dtypes, strict=True):
         parameter.set_partial_shape(_partial_shape(shape))
@@ -148,5 +150,5 @@ def _body_model(model: Any, job: IrBodyJob) -> Any:
 
 def _result_nodes(model: Any, values: Sequence[tuple[str, int]]) -> list[Any]:
     """Further outputs, by nodes' names and ports."""
-    made = {op.friendly_name: op for op in model.get_ops()}
-    return [ops.result(made[name].output(port)) for name, port in values]
+    ops_by_name = {op.friendly_name: op for op in model.get_ops()}
+    return [ops.result(ops_by_name[name].output(port)) for name, port in values]

@@ -1,4 +1,4 @@
-"""A peer as the program sees it: requests with a time limit, and errors that say what became of it."""
+"""Parent side of a peer: requests with a time limit, and errors that report how the peer failed."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from .jobs import Job, RuntimeSetup
 if TYPE_CHECKING:
     from subprocess import Popen
 
-#: The peers there are, and what to install for them.
+#: The supported peers, and the packages to install for them.
 PEERS = ("onnxruntime", "openvino")
 _DEVICE_EXAMPLES = {"onnxruntime": "onnxruntime:CUDA", "openvino": "openvino:GPU"}
-#: Seconds that a runtime may take to start, whatever an answer may take: its imports are long on a busy machine.
+#: Start-up timeout in seconds, independent of the answer timeout: imports are slow on a busy machine.
 _START_TIMEOUT_SECONDS = 60.0
-#: So many times its timeout a peer is waited for that gets no processor on a busy machine.
+#: Factor of the timeout for a peer that gets no CPU time on a busy machine.
 _BUSY_TIMEOUT_FACTOR = 10
-#: Seconds between tests whether a peer that does not answer is still there.
+#: Seconds between liveness tests of a peer that does not answer.
 _POLL_SECONDS = 1.0
-#: A hurried peer is given up when it had so many times as much of a processor as its longest answer took, but not
-#: before it had so many seconds; whether it had is asked every so many seconds.
+#: A hurried peer is given up after this multiple of the CPU time of its longest answer, but not before this minimum;
+#: the CPU time is polled at this interval in seconds.
 _HURRY_FACTOR, _HURRY_MIN_CPU_SECONDS, _HURRY_POLL_SECONDS = 5, 0.25, 0.1
 
 
 def parse_peer(text: str) -> tuple[str, str]:
-    """A peer as a user writes it, ``onnxruntime`` or ``openvino:GPU``: its name, and its device or nothing.
+    """Parse a peer as a user writes it, ``onnxruntime`` or ``openvino:GPU``, to its name and its device or "".
 
     Raises:
-        UsageError: there is no such peer, or no device behind the colon.
+        UsageError: unknown peer, or no device after the colon.
     """
     name, colon, device = text.partition(":")
     if name not in PEERS:
@@ -53,24 +53,24 @@ def parse_peer(text: str) -> tuple[str, str]:
 
 
 class PeerError(Exception):
-    """A peer did not do what it was asked. ``what``: failed, crashed, hung; the text is one line."""
+    """A request to a peer failed. ``kind``: failed, crashed, hung; the text is one line."""
 
-    def __init__(self, what: str, text: str) -> None:
+    def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
-        self.kind = what
+        self.kind = kind
         self.text = text
 
 
 class Peer:
-    """One peer in a child process; it is started when first needed, and anew after it died.
+    """One peer in a child process, which is started on first use and restarted after it died.
 
-    ``name``: its name, or with a device behind a colon: ``onnxruntime:CUDA``, ``openvino:GPU``. ``options``: settings
-    of the runtime by its own names; some are given unless they say otherwise (``configuration`` has all).
-    ``libraries``: files with operators that it loads.
+    ``name``: the peer, optionally with a device: ``onnxruntime:CUDA``, ``openvino:GPU``. ``options``: settings of the
+    runtime by its names, which override the defaults (``configuration`` has all). ``libraries``: files with custom
+    operators to load.
 
     Raises:
-        UsageError: there is no such peer, or it is not installed; when it is first used, that it does not start, or
-            an option, a device or a library that it cannot use.
+        UsageError: unknown peer, or it is not installed; on first use: it does not start, or cannot use an option, a
+            device or a library.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Peer:
             )
         self.name = name
         self.version = ""
-        #: What it is told to be, and what else decides its numbers; known once it has started.
+        #: The settings in use and other facts that affect its numbers; known once it has started.
         self.configuration: Mapping[str, str] = {}
         self._setup = RuntimeSetup(device, dict(options or {}), tuple(libraries))
         self.timeout = timeout
@@ -98,18 +98,18 @@ class Peer:
         self._process: Popen[bytes] | None = None
         self._log: Any = None
         self._last_model_number = 0
-        #: What the process had of a processor before the last request, and how much of it that may take.
+        #: CPU usage before the last request, and the CPU time that the request may take.
         self._cpu_before_request = CpuUsage()
         self._cpu_limit_seconds = math.inf
         self._is_hurried = False
-        #: By request, the seconds of a processor that the longest answer took.
+        #: By request, the CPU seconds of the longest answer.
         self._longest_cpu_seconds: dict[str, float] = {}
 
     def __enter__(self) -> Peer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
 
@@ -126,8 +126,9 @@ class Peer:
 
     @contextlib.contextmanager
     def hurry(self) -> Iterator[None]:
-        """Meanwhile it is given up sooner than its timeout says: judged by how long its answers took until now, and by
-        what it has of a processor, so that a busy machine does not make it slower."""
+        """Within the context, give up the peer earlier than its timeout: judge by the CPU time of its past answers, so
+        that
+        a busy machine makes no difference."""
         self._is_hurried = True
         try:
             yield
@@ -139,7 +140,8 @@ class Peer:
         process, self._process = self._process, None
         if process is not None:
             assert process.stdin is not None and process.stdout is not None
-            # Its group: what the peer started as well. One that has died left its watcher there (child.py).
+            # Kill the process group, since the peer may have started processes; a dead peer leaves its watcher
+            # (child.py).
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -148,7 +150,7 @@ class Peer:
             self._log.close()
 
     def is_process(self, process: Popen[bytes] | None) -> bool:
-        """True while that process still runs: what was loaded in another is gone."""
+        """True while that process still runs; models loaded in another process are gone."""
         return process is not None and process is self._process
 
     def _start(self) -> None:
@@ -169,8 +171,8 @@ class Peer:
         finally:
             self.timeout = patience
 
-    def request(self, what: str, number: int, given: Any) -> Any:
-        """One request and its answer.
+    def request(self, kind: str, number: int, payload: Any) -> Any:
+        """Send one request and return its answer.
 
         Raises:
             PeerError: the peer failed, crashed or hung.
@@ -179,10 +181,10 @@ class Peer:
         assert self._process.stdin is not None
         deadline = time.monotonic() + self.timeout
         self._cpu_before_request = cpu_usage(self._process.pid)
-        self._cpu_limit_seconds = self._hurry_limit_seconds(what) if self._is_hurried and what != "start" else math.inf
+        self._cpu_limit_seconds = self._hurry_limit_seconds(kind) if self._is_hurried and kind != "start" else math.inf
         try:
-            send_message(self._process.stdin, (what, number, given))
-        except OSError:  # it died before; the answer that is missing tells how
+            send_message(self._process.stdin, (kind, number, payload))
+        except OSError:  # it died before; reading the answer reports how
             pass
         except BaseException:
             self.close()
@@ -192,25 +194,26 @@ class Peer:
             outcome, answer = pickle.loads(self._read_bytes(length, deadline))
         except PeerError:
             raise
-        except BaseException:  # Ctrl-C: an answer that comes later must not be taken for that of the next request
+        except BaseException:  # Ctrl-C: a late answer must not be mistaken for that of the next request
             self.close()
             raise
         if self._process is not None:
-            self._longest_cpu_seconds[what] = max(
-                self._longest_cpu_seconds.get(what, 0.0), self._cpu_since_request(self._process.pid)
+            self._longest_cpu_seconds[kind] = max(
+                self._longest_cpu_seconds.get(kind, 0.0), self._cpu_since_request(self._process.pid)
             )
         if outcome == "failed":
             raise PeerError("failed", " ".join(str(answer).split())[:600])
         return answer
 
-    def _hurry_limit_seconds(self, what: str) -> float:
-        """How many seconds of a processor a request may take in a hurry. Before the first answer this is what a peer
-        has to have had in any case, to be given up at its timeout."""
-        longest = self._longest_cpu_seconds.get(what)
+    def _hurry_limit_seconds(self, kind: str) -> float:
+        """The CPU seconds that a hurried request may take. Before the first answer this is the minimum CPU time for a
+        peer
+        to be given up at its timeout."""
+        longest = self._longest_cpu_seconds.get(kind)
         return self.timeout / 2 if longest is None else max(_HURRY_MIN_CPU_SECONDS, _HURRY_FACTOR * longest)
 
     def _cpu_since_request(self, process: int) -> float:
-        """Seconds of a processor since the last request."""
+        """CPU seconds since the last request."""
         return cpu_usage(process).seconds - self._cpu_before_request.seconds
 
     def _read_bytes(self, length: int, deadline: float) -> bytes:
@@ -225,12 +228,12 @@ class Peer:
             if self._cpu_since_request(self._process.pid) > self._cpu_limit_seconds:
                 self.close()
                 raise PeerError("hung", f"no answer within {self._cpu_limit_seconds:.3g} s of a processor")
-            # What the peer started may hold the pipe open when the peer is gone.
-            over = self._process.poll() is not None
+            # A process that the peer started may hold the pipe open after the peer's death.
+            has_ended = self._process.poll() is not None
             glance = _HURRY_POLL_SECONDS if self._cpu_limit_seconds < math.inf else _POLL_SECONDS
             pause = min(wait, glance) if wait > 0 else glance
-            if not select.select([stream], [], [], 0 if over else pause)[0]:
-                if over:
+            if not select.select([stream], [], [], 0 if has_ended else pause)[0]:
+                if has_ended:
                     raise self._crash_error()
                 continue
             part = os.read(stream, min(length, 1 << 20))
@@ -241,26 +244,26 @@ class Peer:
         return b"".join(parts)
 
     def _is_starved(self) -> bool:
-        """Whether the peer would run, and had less than half of its time on a processor: that is no hang."""
+        """Whether the peer is runnable but had less than half of its time on a CPU, which is no hang."""
         assert self._process is not None
-        now = cpu_usage(self._process.pid)
-        return now.is_runnable and now.seconds - self._cpu_before_request.seconds < self.timeout / 2
+        usage = cpu_usage(self._process.pid)
+        return usage.is_runnable and usage.seconds - self._cpu_before_request.seconds < self.timeout / 2
 
     def _crash_error(self) -> PeerError:
         assert self._process is not None
         status = self._process.wait()
         self._log.seek(0)
-        said = self._log.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
+        lines = self._log.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
         self.close()
         if status < 0:
             try:
-                how = signal.Signals(-status).name
+                reason = signal.Signals(-status).name
             except ValueError:
-                how = f"signal {-status}"
+                reason = f"signal {-status}"
         else:
-            how = f"exit status {status}"
-        last = " ".join(said[-1].split())[:300] if said else ""
-        return PeerError("crashed", f"{how}: {last}" if last else how)
+            reason = f"exit status {status}"
+        last = " ".join(lines[-1].split())[:300] if lines else ""
+        return PeerError("crashed", f"{reason}: {last}" if last else reason)
 
 
 class LoadedModel:
@@ -273,15 +276,15 @@ class LoadedModel:
 
     @property
     def is_alive(self) -> bool:
-        """False once the process that had it is gone."""
+        """False once the process that loaded it is gone."""
         return self._peer.is_process(self._process)
 
     def hold(self, values: Mapping[str, Any]) -> None:
-        """Inputs that stay what they are from run to run."""
+        """Set inputs that stay the same from run to run."""
         self._peer.request("hold", self._number, dict(values))
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The outputs in order.
+        """Return the outputs in order.
 
         Raises:
             PeerError: the peer failed, crashed or hung.
@@ -290,6 +293,6 @@ class LoadedModel:
         return answer
 
     def close(self) -> None:
-        """Let go of it."""
+        """Unload the model."""
         if self.is_alive:
             self._peer.request("close", self._number, None)

@@ -1,8 +1,8 @@
-"""A TensorRT network as an ONNX graph that means the same: what peers are handed, since none of them reads networks.
+"""Convert a TensorRT network to an equivalent ONNX graph for peers, none of which reads networks.
 
-Values stay what they are, so that what a peer gives can be looked up by them; only nodes are written anew. kWHILE is
-asked before an iteration: what it needs is computed once before the loop, and at the end of each iteration from what
-the next one gets. Iterators become Gathers, and what loops collect is turned, reversed and padded behind them.
+Values are kept, so that a peer's results can be looked up by them; only nodes are rewritten. kWHILE is tested before an
+iteration: its condition is computed once before the loop, and at the end of each iteration from the next parameters.
+Iterators become Gathers; loop outputs are reversed, padded and transposed after the loop.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from .tensorrt_operators import OPSET, OnnxGraphBuilder, convert_operator
 _INT64 = np.dtype(np.int64)
 _BOOL = np.dtype(np.bool_)
 _INT64_SCALAR, _BOOL_SCALAR = TensorType(_INT64, ()), TensorType(_BOOL, ())
-#: Before every element, for an axis that is cut from its end.
+#: Slice range that omits the last element of an axis.
 _SLICE_FROM_END = -(1 << 62)
 
 
 def as_onnx(graph: Graph) -> tuple[Graph, Mapping[Loop, Loop]]:
-    """A network's graph in ONNX's words, and its loops of the outermost level with what they became.
+    """Return a network's graph in ONNX operators, and its outermost loops with their replacements.
 
     Raises:
-        UnsupportedError: ONNX has no words for a layer.
+        UnsupportedError: a layer cannot be expressed in ONNX.
     """
     network = _NetworkConverter(graph)
-    found = network.convert_graph(graph, graph.outputs)
-    return replace(found, constants=[*graph.constants, *network.constants]), network.loops
+    converted = network.convert_graph(graph, graph.outputs)
+    return replace(converted, constants=[*graph.constants, *network.constants]), network.loops
 
 
 def body_as_onnx(loop: Loop, graph: Graph) -> Loop:
-    """A loop of a network with a body in ONNX's words; ``graph``: the network's.
+    """Return a loop of a network with a body in ONNX operators; ``graph``: the network's graph.
 
     Raises:
-        UnsupportedError: ONNX has no words for a layer.
+        UnsupportedError: a layer cannot be expressed in ONNX.
     """
     network = _NetworkConverter(graph)
     body = network.convert_graph(loop.body, ())
@@ -68,16 +68,18 @@ class _NetworkConverter:
         self.loops: dict[Loop, Loop] = {}
 
     def convert_graph(self, graph: Graph, outputs: Sequence[Value]) -> Graph:
-        """A graph with its nodes written anew; its results are its own."""
-        made = replace(graph, nodes=[], outputs=[], system=System.ONNX, opsets={"": OPSET}, notes=[], expanded_from={})
-        writer = OnnxGraphBuilder(made, self.constants)
+        """Return a graph with rewritten nodes; its results are computed in it."""
+        converted = replace(
+            graph, nodes=[], outputs=[], system=System.ONNX, opsets={"": OPSET}, notes=[], expanded_from={}
+        )
+        writer = OnnxGraphBuilder(converted, self.constants)
         self.convert_nodes(writer, graph.nodes)
-        # ONNX's graphs return neither what is around them nor one value twice.
-        own = {value for node in graph.nodes for value in node.outputs}
+        # An ONNX graph returns neither outer values nor one value twice.
+        computed = {value for node in graph.nodes for value in node.outputs}
         for value in outputs:
-            once = value in own and value not in made.outputs
-            made.outputs.append(value if once else self.add_identity(writer, value))
-        return made
+            is_new = value in computed and value not in converted.outputs
+            converted.outputs.append(value if is_new else self.add_identity(writer, value))
+        return converted
 
     def convert_nodes(self, writer: OnnxGraphBuilder, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -87,28 +89,28 @@ class _NetworkConverter:
                 branches = (
                     self.convert_graph(branch, branch.outputs) for branch in (node.then_branch, node.else_branch)
                 )
-                then, other = branches
-                writer.graph.nodes.append(replace(node, op_type="If", then_branch=then, else_branch=other))
+                then_branch, else_branch = branches
+                writer.graph.nodes.append(replace(node, op_type="If", then_branch=then_branch, else_branch=else_branch))
             elif isinstance(node, Operation) and node.domain == "tensorrt":
                 convert_operator(writer, node)
             else:
                 writer.graph.nodes.append(node)
 
     def add_identity(self, writer: OnnxGraphBuilder, value: Value) -> Value:
-        """The same value as a result of its own."""
-        found = writer.add_operator("Identity", value)
-        found.name, found.type = f"{value.name}_out", value.type
-        return found
+        """Copy a value to a new result."""
+        result = writer.add_operator("Identity", value)
+        result.name, result.type = f"{value.name}_out", value.type
+        return result
 
     # -- loops
 
     def convert_loop(self, writer: OnnxGraphBuilder, loop: Loop) -> None:
-        """A Loop, with what has to stand before and behind it."""
+        """Add a Loop with the operators before and after it."""
         writer.name_prefix = loop.name
         count = None if loop.trip_count is None else writer.cast(loop.trip_count, _INT64)
-        begins = self.convert_condition(writer, loop, {edge.param: _initial_value(edge) for edge in loop.back_edges})
-        if begins is None:
-            begins = writer.add_constant(True, _BOOL)
+        first = self.convert_condition(writer, loop, {edge.param: _initial_value(edge) for edge in loop.back_edges})
+        if first is None:
+            first = writer.add_constant(True, _BOOL)
         iteration, received = (
             Value(f"{loop.name}/iteration", _INT64_SCALAR),
             Value(f"{loop.name}/condition", _BOOL_SCALAR),
@@ -119,33 +121,33 @@ class _NetworkConverter:
             constants=list(loop.body.constants),
             system=System.ONNX,
         )
-        inside = OnnxGraphBuilder(body, self.constants)
-        inside.name_prefix = loop.name
+        body_writer = OnnxGraphBuilder(body, self.constants)
+        body_writer.name_prefix = loop.name
         for port in loop.sliced_inputs:
-            self.convert_iterator(inside, loop, port, iteration, count)
-        self.convert_nodes(inside, loop.body.nodes)
-        inside.name_prefix = loop.name
-        following = self.convert_condition(inside, loop, {edge.param: edge.result for edge in loop.back_edges})
-        decides = self.add_identity(inside, received if following is None else following)
-        carried = [self.add_identity(inside, edge.result) for edge in loop.back_edges]
-        collected = [self.add_identity(inside, scan.result) for scan in loop.scan_outputs]
+            self.convert_iterator(body_writer, loop, port, iteration, count)
+        self.convert_nodes(body_writer, loop.body.nodes)
+        body_writer.name_prefix = loop.name
+        updated = self.convert_condition(body_writer, loop, {edge.param: edge.result for edge in loop.back_edges})
+        result = self.add_identity(body_writer, received if updated is None else updated)
+        carried = [self.add_identity(body_writer, edge.result) for edge in loop.back_edges]
+        collected = [self.add_identity(body_writer, scan.result) for scan in loop.scan_outputs]
         for value, scan in zip(collected, loop.scan_outputs, strict=True):
             value.type = scan.result.type
-        body.outputs = [decides, *carried, *collected]
+        body.outputs = [result, *carried, *collected]
         finals = [Value(f"{edge.param.name}_final", edge.param.type) for edge in loop.back_edges]
         stacked = [Value(f"{scan.outer.name}_stacked") for scan in loop.scan_outputs]
-        made = Loop(
+        onnx_loop = Loop(
             name=loop.name,
             op_type="Loop",
             domain="",
             version=OPSET,
-            inputs=[count, begins, *(_initial_value(edge) for edge in loop.back_edges)],
+            inputs=[count, first, *(_initial_value(edge) for edge in loop.back_edges)],
             outputs=[*finals, *stacked],
             body=body,
             system=System.ONNX,
             trip_count=count,
-            initial_condition=begins,
-            condition=decides,
+            initial_condition=first,
+            condition=result,
             condition_input=received,
             iteration=iteration,
             back_edges=[
@@ -153,69 +155,69 @@ class _NetworkConverter:
                 for edge, result in zip(loop.back_edges, carried, strict=True)
             ],
             last_values=[LastValueOutput(result, final) for result, final in zip(carried, finals, strict=True)],
-            scan_outputs=[ScanOutput(value, whole) for value, whole in zip(collected, stacked, strict=True)],
+            scan_outputs=[ScanOutput(value, stack) for value, stack in zip(collected, stacked, strict=True)],
         )
-        writer.graph.nodes.append(made)
-        self.loops[loop] = made
-        for last in loop.last_values:
-            at = next(k for k, edge in enumerate(loop.back_edges) if edge is loop.back_edge_for(last))
-            writer.add_operator("Identity", finals[at], out=last.outer)
-        for scan, whole in zip(loop.scan_outputs, stacked, strict=True):
-            self.convert_scan_output(writer, loop, scan, whole)
+        writer.graph.nodes.append(onnx_loop)
+        self.loops[loop] = onnx_loop
+        for output in loop.last_values:
+            index = next(k for k, edge in enumerate(loop.back_edges) if edge is loop.back_edge_for(output))
+            writer.add_operator("Identity", finals[index], out=output.outer)
+        for scan, stack in zip(loop.scan_outputs, stacked, strict=True):
+            self.convert_scan_output(writer, loop, scan, stack)
 
     def convert_condition(self, writer: OnnxGraphBuilder, loop: Loop, values: Mapping[Value, Value]) -> Value | None:
-        """The condition of an iteration that gets these values; None where nothing decides but the trip count."""
+        """The condition of an iteration with these values; None if only the trip count decides."""
         if loop.condition is None:
             return None
         if loop.condition_node_count is None:
             raise UnsupportedError(f"{loop.describe()}: its condition is not asked before an iteration")
-        known = dict(values)
-        copies = [_copy_node(node, known) for node in loop.body.nodes[: loop.condition_node_count]]
+        copied = dict(values)
+        copies = [_copy_node(node, copied) for node in loop.body.nodes[: loop.condition_node_count]]
         self.convert_nodes(writer, copies)
         writer.name_prefix = loop.name
-        return known.get(loop.condition, loop.condition)
+        return copied.get(loop.condition, loop.condition)
 
     def convert_iterator(
         self, writer: OnnxGraphBuilder, loop: Loop, port: SlicedInput, iteration: Value, count: Value | None
     ) -> None:
-        """What an iterator gives; it becomes a node of the body."""
-        place = iteration
+        """Add the element of an iterator as a node of the body."""
+        index = iteration
         if port.stride < 0:
             length = count if port.from_trip_count else None
             length = writer.axis_length(port.outer, port.axis) if length is None else length
-            place = writer.add_operator("Sub", writer.add_operator("Sub", length, writer.add_constant(1)), iteration)
+            index = writer.add_operator("Sub", writer.add_operator("Sub", length, writer.add_constant(1)), iteration)
         if trailing_iterations_without_part(loop, port) != 0:
-            # ONNX evaluates every node: a part beyond the end, which nothing needs, has to be one.
-            place = writer.add_operator(
+            # ONNX evaluates every node, so an unused slice beyond the end has to exist.
+            index = writer.add_operator(
                 "Min",
-                place,
+                index,
                 writer.add_operator("Sub", writer.axis_length(port.outer, port.axis), writer.add_constant(1)),
             )
-        writer.add_operator("Gather", port.outer, place, out=port.inner, axis=port.axis)
+        writer.add_operator("Gather", port.outer, index, out=port.inner, axis=port.axis)
 
-    def convert_scan_output(self, writer: OnnxGraphBuilder, loop: Loop, scan: ScanOutput, whole: Value) -> None:
-        """What a loop stacked in order on axis 0, as the network has it: reversed, padded, on another axis."""
+    def convert_scan_output(self, writer: OnnxGraphBuilder, loop: Loop, scan: ScanOutput, result: Value) -> None:
+        """Convert a stacked output to the network's order: reversed, padded, on another axis."""
         kind = scan.result.type
         if not isinstance(kind, TensorType) or kind.shape is None or kind.dtype is None:
             raise UnsupportedError(f"{loop.describe()}: the type of '{scan.result.name}' is not known")
         if scan.reverse:
             ends = (writer.add_constant([n]) for n in (-1, _SLICE_FROM_END, 0, -1))
-            whole = writer.add_operator("Slice", whole, *ends)
+            result = writer.add_operator("Slice", result, *ends)
         if scan.length is not None and not self._fills_length(loop, scan.length):
             length = writer.add_operator("Reshape", writer.cast(scan.length, _INT64), writer.add_constant([1]))
-            shape = writer.add_operator("Shape", whole)
+            shape = writer.add_operator("Shape", result)
             first, rest = ((writer.add_constant([a]), writer.add_constant([b])) for a, b in ((0, 1), (1, 1 << 62)))
             missing = writer.add_operator("Sub", length, writer.add_operator("Slice", shape, *first))
-            room = writer.add_operator("Concat", missing, writer.add_operator("Slice", shape, *rest), axis=0)
-            zeros = writer.add_operator("ConstantOfShape", room, value=np.zeros(1, kind.dtype))
-            whole = writer.add_operator("Concat", whole, zeros, axis=0)
+            padded_shape = writer.add_operator("Concat", missing, writer.add_operator("Slice", shape, *rest), axis=0)
+            zeros = writer.add_operator("ConstantOfShape", padded_shape, value=np.zeros(1, kind.dtype))
+            result = writer.add_operator("Concat", result, zeros, axis=0)
         rank = len(kind.shape) + 1
         axis = scan.axis % rank
         perm = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
-        writer.add_operator("Transpose", whole, out=scan.outer, perm=perm)
+        writer.add_operator("Transpose", result, out=scan.outer, perm=perm)
 
     def _fills_length(self, loop: Loop, length: Value) -> bool:
-        """Whether a loop that nothing but a constant trip count ends collects just that many."""
+        """Whether a loop that only a constant trip count ends collects exactly that number of elements."""
         count = self.origins.constant_integer(loop.trip_count)
         return loop.condition is None and count is not None and count == self.origins.constant_integer(length)
 
@@ -226,22 +228,22 @@ def _initial_value(edge: BackEdge) -> Value:
 
 
 def _copy_node(node: Node, values: dict[Value, Value]) -> Node:
-    """A node that computes from other values; its results are new ones, which ``values`` then has."""
+    """Copy a node with substituted inputs; its new results are added to ``values``."""
     if isinstance(node, Loop):
         raise UnsupportedError(f"{node.describe()}: kWHILE may not depend on an inner loop")
     inputs = [None if value is None else values.get(value, value) for value in node.inputs]
     outputs = [None if value is None else Value(value.name, value.type) for value in node.outputs]
     if isinstance(node, If):
-        then, other = (_copy_graph(branch, values) for branch in (node.then_branch, node.else_branch))
-        made: Node = replace(node, inputs=inputs, outputs=outputs, then_branch=then, else_branch=other)
+        then_branch, else_branch = (_copy_graph(branch, values) for branch in (node.then_branch, node.else_branch))
+        copy: Node = replace(node, inputs=inputs, outputs=outputs, then_branch=then_branch, else_branch=else_branch)
     else:
-        made = replace(node, inputs=inputs, outputs=outputs)
+        copy = replace(node, inputs=inputs, outputs=outputs)
     pairs = zip(node.outputs, outputs, strict=True)
     values.update((old, new) for old, new in pairs if old is not None and new is not None)
-    return made
+    return copy
 
 
 def _copy_graph(graph: Graph, values: Mapping[Value, Value]) -> Graph:
-    known = dict(values)
-    nodes = [_copy_node(node, known) for node in graph.nodes]
-    return replace(graph, nodes=nodes, outputs=[known.get(value, value) for value in graph.outputs])
+    copied = dict(values)
+    nodes = [_copy_node(node, copied) for node in graph.nodes]
+    return replace(graph, nodes=nodes, outputs=[copied.get(value, value) for value in graph.outputs])

@@ -1,1 +1,1 @@
-"""Models as network-building code of another system, to run there and to be opened here again."""
+"""Export of models as TensorRT network-building code, which can be run there and opened here again."""

@@ -1,7 +1,7 @@
-"""A model as TensorRT network code: its loops by ILoop, its Ifs by IIfConditional, all else by
+"""A model as TensorRT network code: loops by ILoop, Ifs by IIfConditional, other nodes by
 :class:`.primitive_layers.TensorRTLayers`.
 
-What TensorRT cannot say is refused with the reason (docs/semantics.md 8); what it says otherwise stands in a comment.
+Unsupported models are refused with a reason (docs/semantics.md 8); differences are noted in comments.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .primitive_layers import ScriptTensor, TensorRTLayers, dtype_name
 from .script_code import ScriptCode, shape_literal, string_literal
 from .script_template import script_text
 
-#: Operators that leave a tensor's length, and its zeros: what is padded may be read by them.
+#: Operators that preserve a tensor's length and its zeros, so that they may read padded tensors.
 _LENGTH_PRESERVING = frozenset({"Identity", "Cast", "Convert"})
 _NO_LAYER_TEXT = "no TensorRT layer is known to do this"
 
@@ -45,7 +45,8 @@ class _NodeRefused(UnsupportedError):
 
 @dataclass(frozen=True)
 class TensorRTScript:
-    """The text of a script; ``weights``: what the ``.npz`` beside it holds; ``notes``: what differs, one line each."""
+    """The text of a script; ``weights``: the contents of its ``.npz`` file; ``notes``: the differences, one line
+    each."""
 
     text: str
     weights: Mapping[str, Array]
@@ -55,12 +56,12 @@ class TensorRTScript:
 def to_tensorrt(
     graph: Graph, name: str, shapes: Mapping[str, TensorType], longest: int | None = None
 ) -> TensorRTScript:
-    """A model as the text of a script with ``build(network)``, for inputs of the given types.
+    """Return a model as a script with ``build(network)``, for inputs of the given types.
 
     ``longest``: the capacity of scan outputs of loops that only a condition ends.
 
     Raises:
-        UnsupportedError: TensorRT cannot say it; the text names the node and the rule.
+        UnsupportedError: TensorRT cannot express the model; the text names the node and the rule.
     """
     writer = _NetworkWriter(graph, longest)
     writer.write_model(shapes)
@@ -81,7 +82,7 @@ class _NetworkWriter:
         #: Tensors that are inputs or outputs of the network: they cannot be marked any more.
         self.marked_names: set[str] = set()
 
-    # -- the whole
+    # -- the model
 
     def write_model(self, shapes: Mapping[str, TensorType]) -> None:
         if self.graph.variables:
@@ -97,20 +98,20 @@ class _NetworkWriter:
     def _output_names(self) -> Sequence[str]:
         return self.graph.output_names or [value.name for value in self.graph.outputs]
 
-    def _write_input(self, value: Value, found: TensorType) -> None:
-        declared = value.type.shape if isinstance(value.type, TensorType) else None
-        if found.dtype is None or found.shape is None:
+    def _write_input(self, value: Value, tensor_type: TensorType) -> None:
+        sizes = value.type.shape if isinstance(value.type, TensorType) else None
+        if tensor_type.dtype is None or tensor_type.shape is None:
             raise UnsupportedError(f"input '{value.name}' is {value.type}, and TensorRT has tensors alone")
-        shape = tuple(int(n or 0) for n in found.shape)
+        shape = tuple(int(n or 0) for n in tensor_type.shape)
         name = self.code.identifier(value.name)
-        at = f"input '{value.name}'"
+        label = f"input '{value.name}'"
         self.code.add_line(
-            f"{name} = network.add_input({string_literal(value.name)}, trt.{self._dtype_name(found.dtype, at)},"
+            f"{name} = network.add_input({string_literal(value.name)}, trt.{self._dtype_name(tensor_type.dtype, label)},"
             f" {shape_literal(shape)})"
         )
-        if declared is not None and any(not isinstance(n, int) for n in declared):
-            self.notes.append(f"{at} has the sizes {list(shape)} in the script; the model leaves them open")
-        self.tensors[value] = ScriptTensor(name, shape, found.dtype)
+        if sizes is not None and any(not isinstance(n, int) for n in sizes):
+            self.notes.append(f"{label} has the sizes {list(shape)} in the script; the model leaves them open")
+        self.tensors[value] = ScriptTensor(name, shape, tensor_type.dtype)
         self.marked_names.add(name)
 
     def _dtype_name(self, dtype: np.dtype[Any], where: str) -> str:
@@ -120,27 +121,27 @@ class _NetworkWriter:
             raise UnsupportedError(f"{where}: {error}") from None
 
     def _mark_output(self, value: Value, name: str) -> None:
-        found = self.tensor_of_any_length(value)
+        tensor = self.tensor_of_any_length(value)
         self.layers.result_name = name
-        if found.array is not None or found.code in self.marked_names:
-            # An output of its own: neither inputs nor constants can be marked, and a tensor has one name.
-            found = self.layers.add_layer("add_identity", (found,), found.shape, found.dtype)
-        self.marked_names.add(found.code)
-        self.code.add_line(f"{found.code}.name = {string_literal(name)}")
-        self.code.add_line(f"network.mark_output({found.code})")
+        if tensor.array is not None or tensor.code in self.marked_names:
+            # A separate tensor: neither inputs nor constants can be marked, and a tensor has one name.
+            tensor = self.layers.add_layer("add_identity", (tensor,), tensor.shape, tensor.dtype)
+        self.marked_names.add(tensor.code)
+        self.code.add_line(f"{tensor.code}.name = {string_literal(name)}")
+        self.code.add_line(f"network.mark_output({tensor.code})")
 
     # -- values and nodes
 
     def tensor_of(self, value: Value) -> ScriptTensor:
-        """A value as it is in the script, to be computed with.
+        """Return the script's tensor for a value, for use as an operand.
 
         Raises:
-            UnsupportedError: its length is not known.
+            UnsupportedError: its length is unknown.
         """
         return _require_known_length(self.tensor_of_any_length(value))
 
     def tensor_of_any_length(self, value: Value) -> ScriptTensor:
-        """The same, of any length."""
+        """Return the tensor, also if its length is unknown."""
         if value not in self.tensors:
             if value.constant is None:
                 raise UnsupportedError(f"'{value.name}' is not defined where it is read")
@@ -149,7 +150,7 @@ class _NetworkWriter:
         return self.tensors[value]
 
     def write_nodes(self, graph: Graph) -> None:
-        """The nodes of a graph."""
+        """Write the nodes of a graph."""
         for node in graph.nodes:
             try:
                 if isinstance(node, Loop):
@@ -170,34 +171,34 @@ class _NetworkWriter:
     def _write_operation(self, node: Operation) -> None:
         op = resolve(node, self.graph.system)
         read = self.tensor_of_any_length if node.op_type in _LENGTH_PRESERVING else self.tensor_of
-        given = [None if value is None else read(value) for value in node.inputs]
+        arguments = [None if value is None else read(value) for value in node.inputs]
         if op.random:
             raise UnsupportedError("what TensorRT draws at random is drawn otherwise")
-        known = all(x is None or x.array is not None for x in given)
+        is_constant = all(x is None or x.array is not None for x in arguments)
         outputs = [value for value in node.outputs if value is not None]
-        if not op.native and not (known and op.pure):
+        if not op.native and not (is_constant and op.pure):
             raise UnsupportedError(_NO_LAYER_TEXT)
-        before = len(self.code.lines)
+        first_line = len(self.code.lines)
         self._write_comment(node)
-        written = len(self.code.lines)
+        line_count = len(self.code.lines)
         self.layers.result_name = outputs[0].name if outputs else node.name
         primitives: Any = self.layers
         if not op.native:
-            primitives, given = EagerPrimitives(), [None if x is None else x.array for x in given]  # type: ignore[misc]
+            primitives, arguments = EagerPrimitives(), [None if x is None else x.array for x in arguments]  # type: ignore[misc]
         try:
-            results = op.apply(primitives, given)
+            results = op.apply(primitives, arguments)
         except (UnsupportedError, NoNativeKernel):
             raise
         except (LoopdbgError, ValueError, IndexError) as error:  # the node itself is wrong
             raise UnsupportedError(one_line(error)) from None
-        except (TypeError, AttributeError):  # it is computed on arrays, and there is none
+        except (TypeError, AttributeError):  # it computes on arrays, and there is none
             raise NoNativeKernel from None
-        if len(self.code.lines) == written:  # all of it is known from shapes and constants
-            del self.code.lines[before:]
+        if len(self.code.lines) == line_count:  # the result follows from shapes and constants
+            del self.code.lines[first_line:]
         for value, result in zip(node.outputs, results, strict=False):
             if value is not None:
-                found = result if isinstance(result, ScriptTensor) else self._constant_tensor(result)
-                self.tensors[value] = found
+                tensor = result if isinstance(result, ScriptTensor) else self._constant_tensor(result)
+                self.tensors[value] = tensor
 
     def _constant_tensor(self, result: Any) -> ScriptTensor:
         if not isinstance(result, np.ndarray):
@@ -215,41 +216,41 @@ class _NetworkWriter:
     def _write_if(self, node: If) -> None:
         condition = self.tensor_of(_require_condition(node.inputs[0]))
         if condition.array is not None:
-            taken = node.then_branch if condition.array.reshape(-1)[0] else node.else_branch
-            self.write_nodes(taken)
+            branch = node.then_branch if condition.array.reshape(-1)[0] else node.else_branch
+            self.write_nodes(branch)
             self.tensors.update(
-                (out, self.tensor_of(v)) for out, v in zip(node.outputs, taken.outputs, strict=True) if out
+                (out, self.tensor_of(v)) for out, v in zip(node.outputs, branch.outputs, strict=True) if out
             )
             return
         self._write_comment(node)
-        chosen = self.code.identifier(node.name or "conditional")
-        self.code.add_line(f"{chosen} = network.add_if_conditional()")
-        self.code.add_line(f"{chosen}.name = {string_literal(node.name)}")
+        layer = self.code.identifier(node.name or "conditional")
+        self.code.add_line(f"{layer} = network.add_if_conditional()")
+        self.code.add_line(f"{layer}.name = {string_literal(node.name)}")
         self.layers.result_name = f"{node.name}_condition"
-        self.code.add_line(f"{chosen}.set_condition({self.layers.tensor_name(self.layers.reshape(condition, ()))})")
-        branches = [self._write_branch(branch, chosen) for branch in (node.then_branch, node.else_branch)]
-        for k, (out, yes, no) in enumerate(zip(node.outputs, *branches, strict=True)):
+        self.code.add_line(f"{layer}.set_condition({self.layers.tensor_name(self.layers.reshape(condition, ()))})")
+        branches = [self._write_branch(branch, layer) for branch in (node.then_branch, node.else_branch)]
+        for k, (out, a, b) in enumerate(zip(node.outputs, *branches, strict=True)):
             if out is None:
                 continue
-            if yes.shape != no.shape or yes.dtype != no.dtype:
+            if a.shape != b.shape or a.dtype != b.dtype:
                 raise UnsupportedError(
-                    f"output {k} is {yes.dtype}{list(yes.shape)} in one branch and {no.dtype}{list(no.shape)} in the"
+                    f"output {k} is {a.dtype}{list(a.shape)} in one branch and {b.dtype}{list(b.shape)} in the"
                     " other, and TensorRT's conditionals give one shape and type"
                 )
             name = self.code.identifier(out.name)
-            told = f"{self.layers.tensor_name(yes)}, {self.layers.tensor_name(no)}"
-            self.code.add_line(f"{name} = named({chosen}.add_output({told}), {string_literal(out.name)})")
-            self.tensors[out] = ScriptTensor(name, yes.shape, yes.dtype, loops=yes.loops | no.loops | condition.loops)
+            tensors = f"{self.layers.tensor_name(a)}, {self.layers.tensor_name(b)}"
+            self.code.add_line(f"{name} = named({layer}.add_output({tensors}), {string_literal(out.name)})")
+            self.tensors[out] = ScriptTensor(name, a.shape, a.dtype, loops=a.loops | b.loops | condition.loops)
 
-    def _write_branch(self, branch: Graph, chosen: str) -> list[ScriptTensor]:
-        """A branch's results. What it reads from outside comes by input layers, and is the same again afterwards."""
+    def _write_branch(self, branch: Graph, layer: str) -> list[ScriptTensor]:
+        """Write a branch and return its results. Outer values are read through input layers and restored afterwards."""
         self.code.add_comment(f"branch '{branch.name}'" if branch.name else "a branch")
         before, constants = dict(self.tensors), self.layers.constants
         for value in captured_values(branch):
             outer = self.tensor_of(value)
             if outer.array is None:
                 name = self.code.identifier(f"{value.name}_in")
-                self.code.add_line(f"{name} = {chosen}.add_input({outer.code}).get_output(0)")
+                self.code.add_line(f"{name} = {layer}.add_input({outer.code}).get_output(0)")
                 self.tensors[value] = replace(outer, code=name)
         self.write_nodes(branch)
         results = [self.tensor_of(value) for value in branch.outputs]

@@ -1,7 +1,8 @@
-"""The primitives as TensorRT layers: what an operator means, said once more, as lines of a script.
+"""The primitives as TensorRT layers: operator definitions translated to lines of a script.
 
-Operators are written over primitives (``runtime/ops``); here each call of one becomes a layer, so that every operator
-without a routine of its own is converted by its one definition. Shapes are known: a script is for the sizes given.
+Operators are written over primitives (``runtime/ops``); here each primitive call adds a layer, so that operators
+without
+a native routine need no second definition. Shapes are known: a script is for the given sizes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ...runtime.ops.elementwise import (
 from ...runtime.ops.primitives import Elementwise, IterationFunction, RoutineCall, View
 from .script_code import ScriptCode, shape_literal, string_literal
 
-#: What TensorRT's tensors hold, by NumPy's name.
+#: TensorRT's tensor types by NumPy's name.
 DTYPE_NAMES: Mapping[str, str] = {
     "float32": "float32",
     "float16": "float16",
@@ -89,14 +90,15 @@ _COMPARISONS = (np.equal, np.greater, np.less)
 
 @dataclass(frozen=True)
 class ScriptTensor:
-    """A tensor of the script. ``code``: its name there, empty for a constant that nothing read yet; ``shape``: -1
-    where only a run tells."""
+    """A tensor of the script. ``code``: its name there, empty for a constant without readers; ``shape``: -1 for a
+    length
+    known only at run time."""
 
     code: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     array: Array | None = None
-    #: The loops that it changes in, by their names in the script: it is inside them.
+    #: The loops that it varies in, by their names in the script.
     loops: frozenset[str] = frozenset()
     #: A scan output with more capacity than the loop may fill: it can only be an output of the network.
     is_padded: bool = False
@@ -113,10 +115,10 @@ class ScriptTensor:
 class TensorRTLayers:
     """Implements :class:`~..runtime.ops.primitives.Primitives` on the lines of a script.
 
-    ``where``: what is being converted, for messages and comments; ``hint``: what its results are called.
+    ``where``: the node being converted, for messages and comments; ``hint``: base of the names of its results.
 
     Raises, from any primitive:
-        UnsupportedError: no TensorRT layer says it; the text is the reason.
+        UnsupportedError: no TensorRT layer expresses it; the text is the reason.
     """
 
     emits = False
@@ -124,32 +126,32 @@ class TensorRTLayers:
     def __init__(self, code: ScriptCode) -> None:
         self.code = code
         self.result_name = "value"
-        #: Iteration numbers: their names in the script -> the loop's, and how often it runs.
+        #: Iteration numbers: their names in the script -> the loop's name and its trip count.
         self.iteration_numbers: dict[str, tuple[str, int]] = {}
         self._eager = EagerPrimitives()
         self._constants: dict[tuple[Any, ...], str] = {}
 
-    # -- pieces
+    # -- helpers
 
     def tensor_name(self, x: ScriptTensor) -> str:
-        """A tensor's name in the script; a constant gets its layer with its first reader."""
+        """The name of a tensor in the script; a constant gets its layer on first use."""
         if x.array is None:
             return x.code
-        if dtype_name(x.dtype) == "bfloat16":  # which NumPy has not
-            wide = self.constant_tensor(x.array.astype(np.float32))
-            return self.add_layer("add_cast", (wide, "trt.bfloat16"), x.shape, x.dtype).code
+        if dtype_name(x.dtype) == "bfloat16":  # no NumPy type
+            float32 = self.constant_tensor(x.array.astype(np.float32))
+            return self.add_layer("add_cast", (float32, "trt.bfloat16"), x.shape, x.dtype).code
         key = (x.array.dtype.str, x.array.shape, x.array.tobytes())
         if key not in self._constants:
-            wanted = x.code or f"c_{_constant_label(x.array)}"
-            name = self.code.identifier(wanted)
+            label = x.code or f"c_{_constant_label(x.array)}"
+            name = self.code.identifier(label)
             self.code.add_line(
-                f"{name} = constant(network, {self.code.array_expression(x.array, name)}, {string_literal(wanted)})"
+                f"{name} = constant(network, {self.code.array_expression(x.array, name)}, {string_literal(label)})"
             )
             self._constants[key] = name
         return self._constants[key]
 
     def restore_constants(self, mark: Mapping[tuple[Any, ...], str]) -> None:
-        """Constants made since ``mark`` belong to a branch: others make their own."""
+        """Forget constants added since ``mark``: they belong to a branch."""
         self._constants = dict(mark)
 
     @property
@@ -166,18 +168,18 @@ class TensorRTLayers:
         output: int = 0,
         of: str = "network",
     ) -> ScriptTensor:
-        """An output of one layer; ``more``: what is said to it, as ``axis = 1``."""
-        told = ", ".join(self.tensor_name(x) if isinstance(x, ScriptTensor) else x for x in arguments)
+        """Add a layer and return one output; ``more``: its settings, such as ``axis = 1``."""
+        call_arguments = ", ".join(self.tensor_name(x) if isinstance(x, ScriptTensor) else x for x in arguments)
         loops = frozenset().union(*(x.loops for x in arguments if isinstance(x, ScriptTensor)))
         name = self.code.identifier(self.result_name)
-        made = f"{of}.{method}({told})"
+        layer_call = f"{of}.{method}({call_arguments})"
         if more:
-            self.code.add_line(f"layer = {made}")
+            self.code.add_line(f"layer = {layer_call}")
             for assignment in more:
                 self.code.add_line(f"layer.{assignment}")
-            made = "layer"
-        which = f", {output}" if output else ""
-        self.code.add_line(f"{name} = named({made}, {string_literal(self.result_name)}{which})")
+            layer_call = "layer"
+        output_argument = f", {output}" if output else ""
+        self.code.add_line(f"{name} = named({layer_call}, {string_literal(self.result_name)}{output_argument})")
         return ScriptTensor(name, tuple(int(n) for n in shape), dtype, loops=loops)
 
     def _require_known_shape(self, x: ScriptTensor) -> None:
@@ -196,7 +198,7 @@ class TensorRTLayers:
         return ScriptTensor("", array.shape, array.dtype, array)
 
     def expand_rank(self, x: ScriptTensor, rank: int) -> ScriptTensor:
-        """With axes of 1 in front: TensorRT broadcasts tensors of one rank."""
+        """Add leading axes of length 1: TensorRT broadcasts tensors of one rank."""
         return x if x.ndim == rank else self.reshape(x, (*(1,) * (rank - x.ndim), *x.shape))
 
     def _broadcast_ranks(self, *inputs: ScriptTensor) -> tuple[list[ScriptTensor], tuple[int, ...]]:
@@ -238,7 +240,7 @@ class TensorRTLayers:
         return self.add_layer("add_unary", (x, f"trt.UnaryOperation.{_UNARY[function]}"), x.shape, dtype)
 
     def _binary(self, function: Elementwise, a: ScriptTensor, b: ScriptTensor) -> ScriptTensor:
-        whole = a.dtype.kind in "iu"
+        is_integer = a.dtype.kind in "iu"
         if function in (np.greater_equal, np.less_equal):
             strict = np.greater if function is np.greater_equal else np.less
             return self.map(np.logical_or, self.map(strict, a, b), self.map(np.equal, a, b))
@@ -247,15 +249,15 @@ class TensorRTLayers:
         if a.dtype == bool and function in (np.equal, np.greater, np.less):
             number = np.dtype(np.int32)
             return self.map(function, self.cast(a, number), self.cast(b, number))
-        if function is REMAINDER_TRUNCATE or (function is np.fmod and not whole):
-            quotient = self.map(DIVIDE_TRUNCATE if whole else np.divide, a, b)
-            quotient = quotient if whole else self.map(np.trunc, quotient)
+        if function is REMAINDER_TRUNCATE or (function is np.fmod and not is_integer):
+            quotient = self.map(DIVIDE_TRUNCATE if is_integer else np.divide, a, b)
+            quotient = quotient if is_integer else self.map(np.trunc, quotient)
             return self.map(np.subtract, a, self.map(np.multiply, quotient, b))
-        if function is REMAINDER_FLOOR or (function is np.remainder and not whole):
+        if function is REMAINDER_FLOOR or (function is np.remainder and not is_integer):
             return self.map(np.subtract, a, self.map(np.multiply, self.map(DIVIDE_FLOOR, a, b), b))
         if function is np.floor_divide:
             return self.map(DIVIDE_FLOOR, a, b)
-        if function is POWER_INTEGER or (function is np.power and whole):
+        if function is POWER_INTEGER or (function is np.power and is_integer):
             raise UnsupportedError("TensorRT does not say how it rounds powers of integers")
         if function not in _BINARY:
             raise UnsupportedError(f"no TensorRT layer computes {_function_name(function)}")
@@ -293,8 +295,8 @@ class TensorRTLayers:
             return x
         if ufunc in (np.logical_and, np.logical_or):
             number = self.cast(x, np.dtype(np.int32))
-            found = self.reduce(np.minimum if ufunc is np.logical_and else np.maximum, number, axes, keepdims)
-            return self.cast(found, np.dtype(bool))
+            result = self.reduce(np.minimum if ufunc is np.logical_and else np.maximum, number, axes, keepdims)
+            return self.cast(result, np.dtype(bool))
         if ufunc not in _REDUCTIONS:
             raise UnsupportedError(f"no TensorRT layer reduces by {ufunc.__name__}")
         mask = " | ".join(f"1 << {axis}" for axis in axes)
@@ -307,8 +309,8 @@ class TensorRTLayers:
             return self.constant_tensor(self._eager.accumulate(ufunc, x.array, axis))
         if ufunc is not np.add:
             raise UnsupportedError(f"TensorRT accumulates sums alone, not by {ufunc.__name__}")
-        at = self.constant_tensor(np.array(axis, np.int32))
-        arguments = (x, at, "trt.CumulativeOperation.SUM", "False", "False")
+        axis_tensor = self.constant_tensor(np.array(axis, np.int32))
+        arguments = (x, axis_tensor, "trt.CumulativeOperation.SUM", "False", "False")
         return self.add_layer("add_cumulative", arguments, x.shape, x.dtype)
 
     def arg(self, which: str, x: ScriptTensor, axis: int, last: bool) -> ScriptTensor:
@@ -319,13 +321,13 @@ class TensorRTLayers:
         self._require_known_shape(x)
         dtype_name(x.dtype)
         flat = x.ndim == 1
-        wide = self.reshape(x, (1, *x.shape)) if flat else x
-        at = axis + flat
-        shape = tuple(1 if d == at else n for d, n in enumerate(wide.shape))
-        arguments = (wide, f"trt.TopKOperation.{which.upper()}", "1", f"1 << {at}")
-        found = self.add_layer("add_topk", arguments, shape, np.dtype(np.int32), output=1)
-        found = self.cast(found, np.dtype(np.int64))
-        return self.reshape(found, (1,)) if flat else found
+        reshaped = self.reshape(x, (1, *x.shape)) if flat else x
+        topk_axis = axis + flat
+        shape = tuple(1 if d == topk_axis else n for d, n in enumerate(reshaped.shape))
+        arguments = (reshaped, f"trt.TopKOperation.{which.upper()}", "1", f"1 << {topk_axis}")
+        result = self.add_layer("add_topk", arguments, shape, np.dtype(np.int32), output=1)
+        result = self.cast(result, np.dtype(np.int64))
+        return self.reshape(result, (1,)) if flat else result
 
     # -- products
 
@@ -360,7 +362,7 @@ class TensorRTLayers:
     ) -> ScriptTensor:
         raise UnsupportedError("it reads rows of many iterations at once")
 
-    # -- shapes and places
+    # -- shapes and indices
 
     def reshape(self, x: ScriptTensor, shape: Sequence[int]) -> ScriptTensor:
         shape = tuple(int(n) for n in shape)
@@ -390,7 +392,7 @@ class TensorRTLayers:
         if x.array is not None:
             return self.constant_tensor(np.broadcast_to(x.array, shape))
         x = self.expand_rank(x, len(shape))
-        strides = [int(mine == wanted) for mine, wanted in zip(x.shape, shape, strict=True)]
+        strides = [int(size == target) for size, target in zip(x.shape, shape, strict=True)]
         return self._add_slice(x, (0,) * len(shape), shape, strides)
 
     def slice(
@@ -399,8 +401,8 @@ class TensorRTLayers:
         if x.array is not None:
             return self.constant_tensor(self._eager.slice(x.array, starts, steps, extents))
         self._require_known_shape(x)
-        whole = all(start == 0 and step == 1 for start, step in zip(starts, steps, strict=True))
-        return x if whole and tuple(extents) == x.shape else self._add_slice(x, starts, extents, steps)
+        is_identity = all(start == 0 and step == 1 for start, step in zip(starts, steps, strict=True))
+        return x if is_identity and tuple(extents) == x.shape else self._add_slice(x, starts, extents, steps)
 
     def _add_slice(
         self,
@@ -417,9 +419,9 @@ class TensorRTLayers:
     def slice_at(self, x: ScriptTensor, axis: int, start: ScriptTensor, end: ScriptTensor) -> ScriptTensor:
         if (arrays := self._constant_arrays(start, end)) is None:
             raise UnsupportedError("how much it cuts is known only at run time, and a tensor in a loop has one shape")
-        first, last, _ = slice(int(arrays[0].reshape(())), int(arrays[1].reshape(()))).indices(x.shape[axis])
-        starts = [first if d == axis else 0 for d in range(x.ndim)]
-        extents = [max(last - first, 0) if d == axis else n for d, n in enumerate(x.shape)]
+        begin, stop, _ = slice(int(arrays[0].reshape(())), int(arrays[1].reshape(()))).indices(x.shape[axis])
+        starts = [begin if d == axis else 0 for d in range(x.ndim)]
+        extents = [max(stop - begin, 0) if d == axis else n for d, n in enumerate(x.shape)]
         return self.slice(x, starts, (1,) * x.ndim, extents)
 
     def assemble(
@@ -437,17 +439,17 @@ class TensorRTLayers:
             return pieces[0][0]
         if len(pieces) == 1:
             piece, starts = pieces[0]
-            before = [-start for start in starts]
+            offsets = [-start for start in starts]
             value = self.constant_tensor(np.array(fill, dtype))
             mode = ["mode = trt.SampleMode.FILL", f"set_input(4, {self.tensor_name(value)})"]
-            return self._add_slice(piece, before, shape, (1,) * len(shape), mode)
+            return self._add_slice(piece, offsets, shape, (1,) * len(shape), mode)
         axis = _concatenation_axis(shape, pieces)
         if axis is None:
             raise UnsupportedError("TensorRT joins tensors along one axis, and here they lie otherwise")
         inputs = [piece for piece, _ in sorted(pieces, key=lambda pair: pair[1][axis])]
-        told = ", ".join(map(self.tensor_name, inputs))
-        found = self.add_layer("add_concatenation", (f"[{told}]",), shape, dtype, [f"axis = {axis}"])
-        return replace(found, loops=frozenset().union(*(x.loops for x in inputs)))
+        names = ", ".join(map(self.tensor_name, inputs))
+        result = self.add_layer("add_concatenation", (f"[{names}]",), shape, dtype, [f"axis = {axis}"])
+        return replace(result, loops=frozenset().union(*(x.loops for x in inputs)))
 
     def gather(self, x: ScriptTensor, indices: ScriptTensor, axis: int) -> ScriptTensor:
         if (arrays := self._constant_arrays(x, indices)) is not None:
@@ -456,12 +458,12 @@ class TensorRTLayers:
         shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
         loop, trips = self.iteration_numbers.get(indices.code, ("", 0))
         if loop and loop not in x.loops and trips <= x.shape[axis]:
-            # What an iteration takes by its number is what an iterator gives.
-            found = self.add_layer("add_iterator", (x, str(axis)), shape, x.dtype, of=loop)
-            return replace(found, loops=found.loops | indices.loops)
+            # An element selected by the iteration number is that of an iterator.
+            result = self.add_layer("add_iterator", (x, str(axis)), shape, x.dtype, of=loop)
+            return replace(result, loops=result.loops | indices.loops)
         return self.add_layer("add_gather", (x, indices, str(axis)), shape, x.dtype)
 
-    # -- what has no words in layers, and what is known
+    # -- primitives without layers, and constants
 
     def call(self, routine: RoutineCall, inputs: Sequence[ScriptTensor]) -> tuple[ScriptTensor, ...]:
         if (arrays := self._constant_arrays(*inputs)) is not None:
@@ -487,10 +489,10 @@ class TensorRTLayers:
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """A dtype in TensorRT's words.
+    """The TensorRT name of a dtype.
 
     Raises:
-        UnsupportedError: its tensors do not have that type.
+        UnsupportedError: TensorRT has no such type.
     """
     name = "string" if dtype.hasobject else dtype.name
     if name not in DTYPE_NAMES:
@@ -509,15 +511,15 @@ def _constant_label(array: Array) -> str:
 
 
 def _concatenation_axis(shape: Sequence[int], pieces: Sequence[tuple[ScriptTensor, Sequence[int]]]) -> int | None:
-    """The axis along which pieces lie one behind the other and fill ``shape``; None where they do not."""
+    """The axis along which consecutive pieces fill ``shape``; None if there is none."""
     for axis, length in enumerate(shape):
-        at = 0
+        offset = 0
         for piece, starts in sorted(pieces, key=lambda pair: pair[1][axis]):
             others = [d for d in range(len(shape)) if d != axis]
-            if starts[axis] != at or any(starts[d] or piece.shape[d] != shape[d] for d in others):
+            if starts[axis] != offset or any(starts[d] or piece.shape[d] != shape[d] for d in others):
                 break
-            at += piece.shape[axis]
+            offset += piece.shape[axis]
         else:
-            if at == length:
+            if offset == length:
                 return axis
     return None

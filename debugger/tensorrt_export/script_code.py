@@ -1,4 +1,4 @@
-"""The text of a network-building script: lines, names that Python takes, and constants."""
+"""The text of a network-building script: lines, valid Python names, and constants."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from ...runtime.graph import Array
 from ...runtime.text import escape_unprintable
 
-#: Constants of up to so many elements stand in the text; larger ones go into the file beside it.
+#: Maximum number of elements of a constant written inline; larger ones are stored in the weights file.
 INLINE_MAX_ELEMENTS = 16
 #: Names that the script itself uses.
 _SCRIPT_NAMES = ("np", "trt", "network", "build", "constant", "named", "WEIGHTS", "Path", "main", "__file__")
 
 
 class ScriptCode:
-    """Lines of one function, with what goes above it. ``weights``: the arrays of the file beside the script."""
+    """Lines of one function and its header. ``weights``: the arrays of the weights file."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -28,28 +28,28 @@ class ScriptCode:
         self._used_names = set(_SCRIPT_NAMES) | set(keyword.kwlist) | set(dir(__builtins__))
 
     def add_line(self, text: str = "") -> None:
-        """One more line of the function."""
+        """Add a line to the function."""
         self.lines.append(f"    {text}".rstrip())
 
     def add_comment(self, text: str) -> None:
-        """A comment, of one line whatever is in it."""
+        """Add a comment; line breaks in the text are removed."""
         self.add_line(f"# {escape_unprintable(' '.join(text.split()))}")
 
     def identifier(self, name: str) -> str:
-        """A Python name for a value, like its own and used by nothing else."""
-        # The end of an exporter's path tells more than its beginning.
+        """Return a unique Python name for a value, similar to its own."""
+        # The end of an exporter's path is more specific than its beginning.
         word = re.sub(r"\W+", "_", name.rsplit("/", 1)[-1] or name, flags=re.ASCII).strip("_") or "value"
         if word[0].isdigit():
             word = f"v_{word}"
-        found, count = word, 1
-        while found in self._used_names:
+        unique, count = word, 1
+        while unique in self._used_names:
             count += 1
-            found = f"{word}_{count}"
-        self._used_names.add(found)
-        return found
+            unique = f"{word}_{count}"
+        self._used_names.add(unique)
+        return unique
 
     def array_expression(self, array: Array, name: str) -> str:
-        """An expression for an array: small ones as they are, larger ones from the file beside the script."""
+        """An expression for an array: small arrays inline, larger ones from the weights file."""
         if array.size > 1 and array.dtype.kind in "biuf" and array.tobytes() == array.flat[0].tobytes() * array.size:
             return f"np.full({shape_literal(array.shape)}, {_number_literal(array.flat[0])}, {_dtype_literal(array)})"
         if array.size <= INLINE_MAX_ELEMENTS and array.dtype.kind in "biuf":
@@ -75,24 +75,24 @@ def _nested_literal(array: Array) -> str:
 
 
 def _number_literal(element: Any) -> str:
-    """A number as Python reads it back to the bit."""
+    """A number literal that Python reads back bit for bit."""
     value = element.item()
     if isinstance(value, float) and not np.isfinite(value):
         return "np.nan" if np.isnan(value) else "np.inf" if value > 0 else "-np.inf"
-    # The shortest text that gives this number in its own width, not in float64.
+    # The shortest text that gives this number in its own type, not in float64.
     return str(element) if isinstance(value, float) else repr(value)
 
 
-def string_literal(words: str) -> str:
-    """A string as a script writes it."""
-    return escape_unprintable(json.dumps(words, ensure_ascii=False))
+def string_literal(text: str) -> str:
+    """A string literal for the script."""
+    return escape_unprintable(json.dumps(text, ensure_ascii=False))
 
 
-def docstring_text(words: str) -> str:
-    """Words within a docstring: of one line, which nothing in them ends."""
-    return escape_unprintable(words).replace("\\", "\\\\").replace('"', '\\"')
+def docstring_text(text: str) -> str:
+    """Text that is safe within a docstring, on one line."""
+    return escape_unprintable(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def shape_literal(shape: Sequence[int]) -> str:
-    """A shape as a script writes it."""
+    """A shape literal for the script."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

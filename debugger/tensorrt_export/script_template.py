@@ -1,4 +1,4 @@
-"""What stands around the function that builds the network."""
+"""The template around the function that builds the network."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if __name__ == "__main__":
 
 
 def script_text(name: str, code: ScriptCode) -> str:
-    """The text of a script that builds the network of the model called ``name``."""
+    """Return a script that builds the network of the model called ``name``."""
     lines = [
         f'"""{docstring_text(name)} as a TensorRT network (TensorRT 10 and later): `build(network)` fills one."""',
         "",
