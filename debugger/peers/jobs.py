@@ -25,8 +25,7 @@ class OnnxJob:
     """An ONNX model: a file, or its bytes. Outputs come in the model's order.
 
     ``disable_optimizations``: no graph optimisations, so that every value is computed as in the model. ``scratch``:
-    owns
-    the temporary folder of the file, and is not sent to the peer.
+    owns the temporary folder of the file, and is not sent to the peer.
     """
 
     path: str = ""

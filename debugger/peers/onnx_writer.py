@@ -57,9 +57,8 @@ def body_as_model(
     """Return the body of a loop as a model.
 
     Its inputs are the body's parameters, captures that are no constants, and results of random operators, with the
-    types
-    in ``types``. Its outputs are the body's results, each once, and with ``everything`` the results of each of its
-    nodes.
+    types in ``types``. Its outputs are the body's results, each once, and with ``everything`` the results of each of
+    its nodes.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
@@ -241,29 +240,26 @@ class _OnnxModelWriter:
 
     def check_version(self, node: Node) -> None:
         self.written_nodes.append(node)
-        current = self.opsets.setdefault(node.domain, node.version)
+        used = self.opsets.setdefault(node.domain, node.version)
         version = node.version
         if isinstance(node, Loop) and node.op_type == "Scan":
             version = max(version, _SCAN_OPSET)
-        if current < version == _SCAN_OPSET != node.version:
+        if used < version == _SCAN_OPSET != node.version:
             # Loops that were read from Scan-8 have no batch axis.
             self.opsets[node.domain] = _SCAN_OPSET
             checked, self.written_nodes = self.written_nodes, []
             for node_before in checked:
                 self.check_version(node_before)
             return
-        if (
-            current == version
-            or onnx.defs.has(node.op_type, max_inclusive_version=current, domain=node.domain) is False
-        ):
+        if used == version or onnx.defs.has(node.op_type, max_inclusive_version=used, domain=node.domain) is False:
             return
-        schema, current_schema = (
+        schema, used_schema = (
             onnx.defs.get_schema(node.op_type, max_inclusive_version=number, domain=node.domain).since_version
-            for number in (version, current)
+            for number in (version, used)
         )
-        if schema != current_schema:
+        if schema != used_schema:
             raise UnsupportedError(
-                f"{node.describe()}: other nodes are of opset {current} of the same domain, and one model has one; "
+                f"{node.describe()}: other nodes are of opset {used} of the same domain, and one model has one; "
                 "convert the model's functions to its own opset"
             )
 
@@ -290,8 +286,8 @@ class _OnnxModelWriter:
         body = self.write_graph(node.body, inputs, results)
         outputs = [self.name_of(value) for value in node.outputs]
         self.add_trajectories(node, body, outputs)
-        given = [self.name_of(value) for value in node.inputs]
-        return self.make_node("Loop", node, given, outputs, body=body)
+        names = [self.name_of(value) for value in node.inputs]
+        return self.make_node("Loop", node, names, outputs, body=body)
 
     def write_scan(self, node: Loop) -> NodeProto:
         body = self.write_graph(node.body, node.body.inputs, node.body.outputs)
@@ -299,9 +295,9 @@ class _OnnxModelWriter:
         states = len(node.back_edges)
         initials = [edge.initial for edge in node.back_edges if isinstance(edge.initial, Value)]
         scans = {scan.outer: scan for scan in node.scan_outputs}
-        scans_by_output = [scans.get(value) if value is not None else None for value in node.outputs[states:]]
-        axes = [0 if scan is None else scan.axis for scan in scans_by_output]
-        directions = [0 if scan is None else int(scan.reverse) for scan in scans_by_output]
+        ordered = [scans.get(value) if value is not None else None for value in node.outputs[states:]]
+        axes = [0 if scan is None else scan.axis for scan in ordered]
+        directions = [0 if scan is None else int(scan.reverse) for scan in ordered]
         added = self.add_trajectories(node, body, outputs)
         return self.make_node(
             "Scan",

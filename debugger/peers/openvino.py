@@ -61,9 +61,7 @@ class Runtime:
         """
         available = self._core.available_devices
         # GPU means GPU.0 if there are several.
-        missing = next(
-            (name for name in names if not any(name in (device, device.split(".")[0]) for device in available)), None
-        )
+        missing = next((name for name in names if not any(name in (id_, id_.split(".")[0]) for id_ in available)), None)
         if missing is not None:
             devices = ", ".join([*available, *_META_PLUGINS])
             raise OptionError(f"openvino {Runtime.version} has no device '{missing}' here; it has {devices}")

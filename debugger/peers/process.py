@@ -127,8 +127,7 @@ class Peer:
     @contextlib.contextmanager
     def hurry(self) -> Iterator[None]:
         """Within the context, give up the peer earlier than its timeout: judge by the CPU time of its past answers, so
-        that
-        a busy machine makes no difference."""
+        that a busy machine makes no difference."""
         self._is_hurried = True
         try:
             yield
@@ -207,8 +206,7 @@ class Peer:
 
     def _hurry_limit_seconds(self, kind: str) -> float:
         """The CPU seconds that a hurried request may take. Before the first answer this is the minimum CPU time for a
-        peer
-        to be given up at its timeout."""
+        peer to be given up at its timeout."""
         longest = self._longest_cpu_seconds.get(kind)
         return self.timeout / 2 if longest is None else max(_HURRY_MIN_CPU_SECONDS, _HURRY_FACTOR * longest)
 

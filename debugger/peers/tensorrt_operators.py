@@ -1,6 +1,6 @@
-"""TensorRT's own operators as ONNX's: what peers compute where a network is handed to them.
+"""TensorRT's operators in terms of ONNX operators, for peers that run a network.
 
-Each is written for any sizes, as a run may tell them; of ranks and types it needs those that the network states.
+Each conversion supports any sizes; ranks and types have to be declared by the network.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _BOOL = np.dtype(np.bool_)
 
 
 class OnnxGraphBuilder:
-    """Adds operators of ONNX to a graph; what is constant goes into ``constants``."""
+    """Adds ONNX operators to a graph; constants are added to ``constants``."""
 
     def __init__(self, graph: Graph, constants: list[Value]) -> None:
         self.graph = graph
         self.constants = constants
-        #: What the nodes that are added are called after.
+        #: Prefix of the names of added nodes.
         self.name_prefix = ""
 
     def add_operator(self, op_type: str, *inputs: Value | None, out: Value | None = None, **attributes: Any) -> Value:
-        """An operator with one result, ``out`` or a new value."""
-        made = Value(f"{self.name_prefix}/{op_type}") if out is None else out
+        """Add an operator with one result, ``out`` or a new value."""
+        result = Value(f"{self.name_prefix}/{op_type}") if out is None else out
         name = f"{self.name_prefix}/{op_type}"
-        self.graph.nodes.append(Operation(name, op_type, "", OPSET, list(inputs), [made], attributes))
-        return made
+        self.graph.nodes.append(Operation(name, op_type, "", OPSET, list(inputs), [result], attributes))
+        return result
 
     def add_constant(self, array: Any, dtype: np.dtype[Any] = _INT64) -> Value:
         data: Array = np.array(array, dtype, order="C")
@@ -46,23 +46,25 @@ class OnnxGraphBuilder:
         return self.add_operator("Cast", value, to=dtype_to_onnx(dtype))
 
     def axis_length(self, value: Value, axis: int) -> Value:
-        """The length of an axis, 0-D."""
+        """The length of an axis, as a scalar."""
         return self.add_operator("Gather", self.add_operator("Shape", value), self.add_constant(axis), axis=0)
 
     def index_range(self, count: Value) -> Value:
-        """0 up to a 0-D number."""
+        """The integers from 0 up to a scalar."""
         return self.add_operator("Range", self.add_constant(0), count, self.add_constant(1))
 
     def vector_element(self, vector: Value, index: int) -> Value:
-        """One number of a vector of integers, 0-D and of 64 bits."""
+        """An element of a vector of integers, as an int64 scalar."""
         return self.add_operator("Gather", self.cast(vector, _INT64), self.add_constant(index), axis=0)
 
-    def where(self, condition: Value, one: Value, other: Value, dtype: np.dtype[Any]) -> Value:
-        """A choice; of booleans by way of numbers, which runtimes know to choose from."""
+    def where(self, condition: Value, when_true: Value, when_false: Value, dtype: np.dtype[Any]) -> Value:
+        """Select elements; booleans by way of numbers, for which runtimes support it."""
         if dtype != _BOOL:
-            return self.add_operator("Where", condition, one, other)
+            return self.add_operator("Where", condition, when_true, when_false)
         number = np.dtype(np.uint8)
-        return self.cast(self.add_operator("Where", condition, self.cast(one, number), self.cast(other, number)), _BOOL)
+        return self.cast(
+            self.add_operator("Where", condition, self.cast(when_true, number), self.cast(when_false, number)), _BOOL
+        )
 
     def unsqueeze(self, value: Value, axes: Sequence[int]) -> Value:
         return self.add_operator("Unsqueeze", value, self.add_constant(list(axes))) if axes else value
@@ -73,32 +75,32 @@ _CONVERTERS: dict[str, OperatorConverter] = {}
 
 
 def converts(op_type: str) -> Callable[[OperatorConverter], OperatorConverter]:
-    def keep(function: OperatorConverter) -> OperatorConverter:
+    def register(function: OperatorConverter) -> OperatorConverter:
         _CONVERTERS[op_type] = function
         return function
 
-    return keep
+    return register
 
 
 def convert_operator(writer: OnnxGraphBuilder, node: Operation) -> None:
-    """Add what an operator of the domain ``tensorrt`` means.
+    """Add ONNX operators for an operator of the domain ``tensorrt``.
 
     Raises:
-        UnsupportedError: ONNX has no words for it.
+        UnsupportedError: it cannot be expressed in ONNX.
     """
-    found = _CONVERTERS.get(node.op_type)
-    if found is None or node.outputs[0] is None:
+    converter = _CONVERTERS.get(node.op_type)
+    if converter is None or node.outputs[0] is None:
         raise UnsupportedError(f"{node.describe()}: ONNX has no operator for TensorRT's {node.op_type}")
     writer.name_prefix = node.name
-    writer.add_operator("Identity", found(writer, node), out=node.outputs[0])
+    writer.add_operator("Identity", converter(writer, node), out=node.outputs[0])
 
 
 def supported_operators() -> frozenset[str]:
-    """The operators that can be written."""
+    """The operators that can be converted."""
     return frozenset(_CONVERTERS)
 
 
-# -- what a node is fed
+# -- inputs of a node
 
 
 def _input(node: Operation, index: int) -> Value:
@@ -112,7 +114,7 @@ def _optional_input(node: Operation, index: int) -> Value | None:
 
 
 def _dtype_and_rank(node: Operation, value: Value) -> tuple[np.dtype[Any], int]:
-    """The type and the rank of what a node is fed."""
+    """The type and the rank of an input of a node."""
     kind = value.type
     if value.constant is not None:
         return value.constant.dtype, value.constant.ndim
@@ -130,7 +132,7 @@ def _zero(writer: OnnxGraphBuilder, dtype: np.dtype[Any]) -> Value:
 
 @converts("Slice")
 def _slice(writer: OnnxGraphBuilder, node: Operation) -> Value:
-    """Axis by axis a Gather of the places; outside of the tensor as the mode says."""
+    """Gather the indices of each axis; indices outside the tensor follow the mode."""
     x = _input(node, 0)
     dtype, rank = _dtype_and_rank(node, x)
     parts = [_input(node, k) for k in (1, 2, 3)]
@@ -138,13 +140,13 @@ def _slice(writer: OnnxGraphBuilder, node: Operation) -> Value:
     result, missing = x, None
     for k, axis in enumerate(node.attributes["axes"]):
         start, size, stride = (writer.vector_element(part, k) for part in parts)
-        place = writer.add_operator("Add", start, writer.add_operator("Mul", stride, writer.index_range(size)))
+        index = writer.add_operator("Add", start, writer.add_operator("Mul", stride, writer.index_range(size)))
         extent = writer.axis_length(x, axis)
         if outside == "fill":
-            beyond = _is_outside(writer, place, extent)
-            behind = writer.unsqueeze(beyond, range(1, rank - axis))
-            missing = behind if missing is None else writer.add_operator("Or", missing, behind)
-        result = writer.add_operator("Gather", result, _clamp_indices(writer, place, extent, outside), axis=axis)
+            is_outside = _is_outside(writer, index, extent)
+            outside_mask = writer.unsqueeze(is_outside, range(1, rank - axis))
+            missing = outside_mask if missing is None else writer.add_operator("Or", missing, outside_mask)
+        result = writer.add_operator("Gather", result, _clamp_indices(writer, index, extent, outside), axis=axis)
     if missing is None:
         return result
     fill = _optional_input(node, 4) or _zero(writer, dtype)
@@ -153,43 +155,43 @@ def _slice(writer: OnnxGraphBuilder, node: Operation) -> Value:
     )
 
 
-def _is_outside(writer: OnnxGraphBuilder, place: Value, extent: Value) -> Value:
-    below = writer.add_operator("Less", place, writer.add_constant(0))
-    return writer.add_operator("Or", below, writer.add_operator("GreaterOrEqual", place, extent))
+def _is_outside(writer: OnnxGraphBuilder, index: Value, extent: Value) -> Value:
+    below = writer.add_operator("Less", index, writer.add_constant(0))
+    return writer.add_operator("Or", below, writer.add_operator("GreaterOrEqual", index, extent))
 
 
-def _clamp_indices(writer: OnnxGraphBuilder, place: Value, extent: Value, outside: str) -> Value:
-    """Places that lie inside of an axis; those outside are where the mode puts them."""
+def _clamp_indices(writer: OnnxGraphBuilder, index: Value, extent: Value, outside: str) -> Value:
+    """Map indices to the range of an axis; indices outside it follow the mode."""
     if outside == "fill":
-        return writer.add_operator("Where", _is_outside(writer, place, extent), writer.add_constant(0), place)
+        return writer.add_operator("Where", _is_outside(writer, index, extent), writer.add_constant(0), index)
     if outside == "wrap":
-        return writer.add_operator("Mod", place, extent)
+        return writer.add_operator("Mod", index, extent)
     last = writer.add_operator("Sub", extent, writer.add_constant(1))
     if outside == "clamp":
-        return writer.add_operator("Max", writer.add_constant(0), writer.add_operator("Min", place, last))
+        return writer.add_operator("Max", writer.add_constant(0), writer.add_operator("Min", index, last))
     if outside == "reflect":
-        turn = writer.add_operator(
+        period = writer.add_operator(
             "Max", writer.add_operator("Mul", last, writer.add_constant(2)), writer.add_constant(1)
         )
-        folded = writer.add_operator("Mod", writer.add_operator("Abs", place), turn)
-        back = writer.add_operator("Sub", writer.add_operator("Mul", last, writer.add_constant(2)), folded)
-        return writer.add_operator("Where", writer.add_operator("GreaterOrEqual", folded, extent), back, folded)
-    return place
+        folded = writer.add_operator("Mod", writer.add_operator("Abs", index), period)
+        mirrored = writer.add_operator("Sub", writer.add_operator("Mul", last, writer.add_constant(2)), folded)
+        return writer.add_operator("Where", writer.add_operator("GreaterOrEqual", folded, extent), mirrored, folded)
+    return index
 
 
-# -- gathering: what lies outside reads 0
+# -- gathering: elements outside read as 0
 
 
 def _safe_indices(writer: OnnxGraphBuilder, indices: Value, extent: Value) -> tuple[Value, Value]:
-    """Indices with 0 in place of those outside, and which are inside."""
+    """Indices with 0 in place of those outside, and a mask of those inside."""
     index = writer.cast(indices, _INT64)
     low = writer.add_operator("GreaterOrEqual", index, writer.add_operator("Neg", extent))
-    inside = writer.add_operator("And", low, writer.add_operator("Less", index, extent))
-    return writer.add_operator("Where", inside, index, writer.add_constant(0)), inside
+    is_inside = writer.add_operator("And", low, writer.add_operator("Less", index, extent))
+    return writer.add_operator("Where", is_inside, index, writer.add_constant(0)), is_inside
 
 
-def _zero_outside(writer: OnnxGraphBuilder, inside: Value, found: Value, dtype: np.dtype[Any]) -> Value:
-    return writer.where(inside, found, _zero(writer, dtype), dtype)
+def _zero_outside(writer: OnnxGraphBuilder, inside: Value, values: Value, dtype: np.dtype[Any]) -> Value:
+    return writer.where(inside, values, _zero(writer, dtype), dtype)
 
 
 @converts("Gather")
@@ -197,32 +199,33 @@ def _gather(writer: OnnxGraphBuilder, node: Operation) -> Value:
     x, indices = _input(node, 0), _input(node, 1)
     dtype, rank = _dtype_and_rank(node, x)
     axis, batched = int(node.attributes["axis"]) % rank, bool(node.attributes.get("batched"))
-    safe, inside = _safe_indices(writer, indices, writer.axis_length(x, axis))
+    valid, inside = _safe_indices(writer, indices, writer.axis_length(x, axis))
     if not batched:
-        found = writer.add_operator("Gather", x, safe, axis=axis)
+        values = writer.add_operator("Gather", x, valid, axis=axis)
         mask = writer.unsqueeze(inside, range(-(rank - axis - 1), 0))
-        return _zero_outside(writer, mask, found, dtype)
-    # Axis 0 of both is one batch, or is stretched to it; behind it the axis comes first, so that tuples of one find it.
-    many = _dtype_and_rank(node, indices)[1] - 1
+        return _zero_outside(writer, mask, values, dtype)
+    # Expand axis 0 of both to a common batch, and move the axis behind it, so that GatherND can use one-element tuples.
+    depth = _dtype_and_rank(node, indices)[1] - 1
     count = writer.add_operator("Max", writer.axis_length(x, 0), writer.axis_length(indices, 0))
-    x, safe, inside = (
-        _expand_batch(writer, value, count, size) for value, size in ((x, rank), (safe, many + 1), (inside, many + 1))
+    x, valid, inside = (
+        _expand_batch(writer, value, count, size)
+        for value, size in ((x, rank), (valid, depth + 1), (inside, depth + 1))
     )
-    turned = writer.add_operator("Transpose", x, perm=[0, axis, *(d for d in range(1, rank) if d != axis)])
-    found = writer.add_operator(
-        "GatherND", turned, writer.add_operator("Unsqueeze", safe, writer.add_constant([-1])), batch_dims=1
+    moved = writer.add_operator("Transpose", x, perm=[0, axis, *(d for d in range(1, rank) if d != axis)])
+    values = writer.add_operator(
+        "GatherND", moved, writer.add_operator("Unsqueeze", valid, writer.add_constant([-1])), batch_dims=1
     )
-    # [batch, indices, before the axis, behind it] -> [batch, before, indices, behind]
-    before, behind = axis - 1, rank - axis - 1
-    order = [0, *(1 + many + k for k in range(before)), *(1 + k for k in range(many))]
-    found = writer.add_operator("Transpose", found, perm=[*order, *(1 + many + before + k for k in range(behind))])
-    mask = writer.unsqueeze(inside, [*range(1, 1 + before), *range(1 + before + many, 1 + before + many + behind)])
-    return _zero_outside(writer, mask, found, dtype)
+    # [batch, indices, before the axis, after it] -> [batch, before, indices, after]
+    before, after = axis - 1, rank - axis - 1
+    order = [0, *(1 + depth + k for k in range(before)), *(1 + k for k in range(depth))]
+    values = writer.add_operator("Transpose", values, perm=[*order, *(1 + depth + before + k for k in range(after))])
+    mask = writer.unsqueeze(inside, [*range(1, 1 + before), *range(1 + before + depth, 1 + before + depth + after)])
+    return _zero_outside(writer, mask, values, dtype)
 
 
 def _expand_batch(writer: OnnxGraphBuilder, value: Value, count: Value, rank: int) -> Value:
-    whole = [writer.unsqueeze(count, [0]), *([writer.add_constant([1] * (rank - 1))] if rank > 1 else [])]
-    shape = writer.add_operator("Concat", *whole, axis=0) if len(whole) > 1 else whole[0]
+    parts = [writer.unsqueeze(count, [0]), *([writer.add_constant([1] * (rank - 1))] if rank > 1 else [])]
+    shape = writer.add_operator("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
     return writer.add_operator("Expand", value, shape)
 
 
@@ -230,8 +233,8 @@ def _expand_batch(writer: OnnxGraphBuilder, value: Value, count: Value, rank: in
 def _gather_elements(writer: OnnxGraphBuilder, node: Operation) -> Value:
     x, axis = _input(node, 0), int(node.attributes["axis"])
     dtype, rank = _dtype_and_rank(node, x)
-    safe, inside = _safe_indices(writer, _input(node, 1), writer.axis_length(x, axis % rank))
-    return _zero_outside(writer, inside, writer.add_operator("GatherElements", x, safe, axis=axis), dtype)
+    valid, inside = _safe_indices(writer, _input(node, 1), writer.axis_length(x, axis % rank))
+    return _zero_outside(writer, inside, writer.add_operator("GatherElements", x, valid, axis=axis), dtype)
 
 
 @converts("GatherND")
@@ -246,13 +249,13 @@ def _gather_nd(writer: OnnxGraphBuilder, node: Operation) -> Value:
     if count is None:
         raise UnsupportedError(f"{node.describe()}: how many numbers find one part is not known")
     bounds = writer.add_constant([batched]), writer.add_constant([batched + count])
-    safe, inside = _safe_indices(
+    valid, inside = _safe_indices(
         writer, indices, writer.add_operator("Slice", writer.add_operator("Shape", x), *bounds)
     )
     number = np.dtype(np.int32)
-    every = writer.add_operator("ReduceMin", writer.cast(inside, number), writer.add_constant([-1]), keepdims=0)
-    mask = writer.unsqueeze(writer.cast(every, _BOOL), range(-(rank - batched - count), 0))
-    return _zero_outside(writer, mask, writer.add_operator("GatherND", x, safe, batch_dims=batched), dtype)
+    all_in = writer.add_operator("ReduceMin", writer.cast(inside, number), writer.add_constant([-1]), keepdims=0)
+    mask = writer.unsqueeze(writer.cast(all_in, _BOOL), range(-(rank - batched - count), 0))
+    return _zero_outside(writer, mask, writer.add_operator("GatherND", x, valid, batch_dims=batched), dtype)
 
 
 # -- filling, reducing
@@ -263,11 +266,11 @@ def _linspace(writer: OnnxGraphBuilder, node: Operation) -> Value:
     shape, alpha, beta = (_input(node, k) for k in range(3))
     dtype, _ = _dtype_and_rank(node, alpha)
     rank = _vector_length(node, shape)
-    wide = np.dtype(np.float64) if dtype.kind == "f" else _INT64
-    steps = writer.add_operator("Reshape", writer.cast(beta, wide), writer.add_constant([-1]))
-    result = writer.add_operator("Reshape", writer.cast(alpha, wide), writer.add_constant([1] * rank))
+    work_type = np.dtype(np.float64) if dtype.kind == "f" else _INT64
+    steps = writer.add_operator("Reshape", writer.cast(beta, work_type), writer.add_constant([-1]))
+    result = writer.add_operator("Reshape", writer.cast(alpha, work_type), writer.add_constant([1] * rank))
     for k in range(rank):
-        index = writer.cast(writer.index_range(writer.vector_element(shape, k)), wide)
+        index = writer.cast(writer.index_range(writer.vector_element(shape, k)), work_type)
         index = writer.unsqueeze(index, [d for d in range(rank) if d != k])
         step = writer.add_operator("Gather", steps, writer.add_constant(k), axis=0)
         result = writer.add_operator("Add", result, writer.add_operator("Mul", step, index))
@@ -275,7 +278,7 @@ def _linspace(writer: OnnxGraphBuilder, node: Operation) -> Value:
 
 
 def _vector_length(node: Operation, vector: Value) -> int:
-    """How many numbers a vector has."""
+    """The number of elements of a vector."""
     if vector.constant is not None:
         return int(vector.constant.size)
     kind = vector.type
@@ -299,7 +302,7 @@ def _ragged_softmax(writer: OnnxGraphBuilder, node: Operation) -> Value:
 
 @converts("Assertion")
 def _assertion(writer: OnnxGraphBuilder, node: Operation) -> Value:
-    """It held, or the peer would not be asked."""
+    """No-op: the assertion held, or the peer would not run."""
     return _input(node, 0)
 
 
@@ -319,18 +322,18 @@ def _attention(writer: OnnxGraphBuilder, node: Operation) -> Value:
     groups = writer.add_operator("Div", writer.axis_length(query, 1), writer.axis_length(key, 1))
     key, value = (_repeat_heads(writer, x, groups) for x in (key, value))
     scores = writer.add_operator("MatMul", query, writer.add_operator("Transpose", key, perm=[0, 1, 3, 2]))
-    seen: list[Value] = []
+    masks: list[Value] = []
     if mask is not None and _dtype_and_rank(node, mask)[0] == _BOOL:
-        seen.append(mask)
+        masks.append(mask)
     elif mask is not None:
         scores = writer.add_operator("Add", scores, mask)
     if causal:
-        seen.append(_causal_mask(writer, query, key, causal == 2))
-    nothing = writer.add_constant(-np.inf if softmax else 0, dtype)
-    for one in seen:
-        scores = writer.add_operator("Where", one, scores, nothing)
+        masks.append(_causal_mask(writer, query, key, causal == 2))
+    fill = writer.add_constant(-np.inf if softmax else 0, dtype)
+    for visible in masks:
+        scores = writer.add_operator("Where", visible, scores, fill)
     if softmax:
-        # A query that sees nothing gets nothing, where a quotient of zeros would be NaN.
+        # A query without visible keys gets 0, where a quotient of zeros would be NaN.
         hidden = writer.add_operator("IsInf", writer.cast(scores, np.dtype(np.float32)), detect_positive=0)
         scores = writer.add_operator(
             "Where", hidden, _zero(writer, dtype), writer.add_operator("Softmax", scores, axis=-1)
@@ -339,17 +342,17 @@ def _attention(writer: OnnxGraphBuilder, node: Operation) -> Value:
 
 
 def _repeat_heads(writer: OnnxGraphBuilder, x: Value, groups: Value) -> Value:
-    """Each head so many times, one after the other."""
+    """Repeat each head ``groups`` times, consecutively."""
     shape = writer.add_operator("Shape", x)
-    wide = writer.add_operator("Unsqueeze", x, writer.add_constant([2]))
-    one = writer.add_constant([1, 1])
-    times = writer.add_operator("Concat", one, writer.unsqueeze(groups, [0]), one, axis=0)
+    unsqueezed = writer.add_operator("Unsqueeze", x, writer.add_constant([2]))
+    ones = writer.add_constant([1, 1])
+    times = writer.add_operator("Concat", ones, writer.unsqueeze(groups, [0]), ones, axis=0)
     ends = [
         writer.add_operator("Slice", shape, writer.add_constant([a]), writer.add_constant([b]))
         for a, b in ((0, 1), (2, 4))
     ]
     joined = writer.add_operator("Concat", ends[0], writer.add_constant([-1]), ends[1], axis=0)
-    return writer.add_operator("Reshape", writer.add_operator("Expand", wide, times), joined)
+    return writer.add_operator("Reshape", writer.add_operator("Expand", unsqueezed, times), joined)
 
 
 def _causal_mask(writer: OnnxGraphBuilder, query: Value, key: Value, lower_right: bool) -> Value:

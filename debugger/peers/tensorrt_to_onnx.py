@@ -69,17 +69,17 @@ class _NetworkConverter:
 
     def convert_graph(self, graph: Graph, outputs: Sequence[Value]) -> Graph:
         """Return a graph with rewritten nodes; its results are computed in it."""
-        converted = replace(
+        result = replace(
             graph, nodes=[], outputs=[], system=System.ONNX, opsets={"": OPSET}, notes=[], expanded_from={}
         )
-        writer = OnnxGraphBuilder(converted, self.constants)
+        writer = OnnxGraphBuilder(result, self.constants)
         self.convert_nodes(writer, graph.nodes)
         # An ONNX graph returns neither outer values nor one value twice.
         computed = {value for node in graph.nodes for value in node.outputs}
         for value in outputs:
-            is_new = value in computed and value not in converted.outputs
-            converted.outputs.append(value if is_new else self.add_identity(writer, value))
-        return converted
+            is_new = value in computed and value not in result.outputs
+            result.outputs.append(value if is_new else self.add_identity(writer, value))
+        return result
 
     def convert_nodes(self, writer: OnnxGraphBuilder, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -208,8 +208,8 @@ class _NetworkConverter:
             shape = writer.add_operator("Shape", result)
             first, rest = ((writer.add_constant([a]), writer.add_constant([b])) for a, b in ((0, 1), (1, 1 << 62)))
             missing = writer.add_operator("Sub", length, writer.add_operator("Slice", shape, *first))
-            padded_shape = writer.add_operator("Concat", missing, writer.add_operator("Slice", shape, *rest), axis=0)
-            zeros = writer.add_operator("ConstantOfShape", padded_shape, value=np.zeros(1, kind.dtype))
+            sizes = writer.add_operator("Concat", missing, writer.add_operator("Slice", shape, *rest), axis=0)
+            zeros = writer.add_operator("ConstantOfShape", sizes, value=np.zeros(1, kind.dtype))
             result = writer.add_operator("Concat", result, zeros, axis=0)
         rank = len(kind.shape) + 1
         axis = scan.axis % rank

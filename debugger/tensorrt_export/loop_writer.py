@@ -355,8 +355,8 @@ class ILoopWriter:
         """The maximum length of an output, and whether it may stay shorter."""
         limit = self.trip_count
         number = None if limit is None or limit.array is None else int(limit.array)
-        may_be_shorter = self.ending.condition_decides or self.ending.initial_condition is not True or limit is None
-        if may_be_shorter:
+        is_padded = self.ending.condition_decides or self.ending.initial_condition is not True or limit is None
+        if is_padded:
             if self.scan_capacity is not None and (number is None or number > self.scan_capacity):
                 limit = self._integer_constant(self.scan_capacity)
             if limit is None or (number is not None and number >= _MAX_TRIP_COUNT):
@@ -370,7 +370,7 @@ class ILoopWriter:
                 " arbitrary in TensorRT"
             )
         assert limit is not None
-        return limit, may_be_shorter
+        return limit, is_padded
 
     def _write_scan(self, scan: ScanOutput) -> None:
         result = self.scope.tensor_of(scan.result)

@@ -98,20 +98,20 @@ class _NetworkWriter:
     def _output_names(self) -> Sequence[str]:
         return self.graph.output_names or [value.name for value in self.graph.outputs]
 
-    def _write_input(self, value: Value, tensor_type: TensorType) -> None:
+    def _write_input(self, value: Value, kind: TensorType) -> None:
         sizes = value.type.shape if isinstance(value.type, TensorType) else None
-        if tensor_type.dtype is None or tensor_type.shape is None:
+        if kind.dtype is None or kind.shape is None:
             raise UnsupportedError(f"input '{value.name}' is {value.type}, and TensorRT has tensors alone")
-        shape = tuple(int(n or 0) for n in tensor_type.shape)
+        shape = tuple(int(n or 0) for n in kind.shape)
         name = self.code.identifier(value.name)
         label = f"input '{value.name}'"
         self.code.add_line(
-            f"{name} = network.add_input({string_literal(value.name)}, trt.{self._dtype_name(tensor_type.dtype, label)},"
+            f"{name} = network.add_input({string_literal(value.name)}, trt.{self._dtype_name(kind.dtype, label)},"
             f" {shape_literal(shape)})"
         )
         if sizes is not None and any(not isinstance(n, int) for n in sizes):
             self.notes.append(f"{label} has the sizes {list(shape)} in the script; the model leaves them open")
-        self.tensors[value] = ScriptTensor(name, shape, tensor_type.dtype)
+        self.tensors[value] = ScriptTensor(name, shape, kind.dtype)
         self.marked_names.add(name)
 
     def _dtype_name(self, dtype: np.dtype[Any], where: str) -> str:
@@ -171,10 +171,10 @@ class _NetworkWriter:
     def _write_operation(self, node: Operation) -> None:
         op = resolve(node, self.graph.system)
         read = self.tensor_of_any_length if node.op_type in _LENGTH_PRESERVING else self.tensor_of
-        arguments = [None if value is None else read(value) for value in node.inputs]
+        args = [None if value is None else read(value) for value in node.inputs]
         if op.random:
             raise UnsupportedError("what TensorRT draws at random is drawn otherwise")
-        is_constant = all(x is None or x.array is not None for x in arguments)
+        is_constant = all(x is None or x.array is not None for x in args)
         outputs = [value for value in node.outputs if value is not None]
         if not op.native and not (is_constant and op.pure):
             raise UnsupportedError(_NO_LAYER_TEXT)
@@ -184,9 +184,9 @@ class _NetworkWriter:
         self.layers.result_name = outputs[0].name if outputs else node.name
         primitives: Any = self.layers
         if not op.native:
-            primitives, arguments = EagerPrimitives(), [None if x is None else x.array for x in arguments]  # type: ignore[misc]
+            primitives, args = EagerPrimitives(), [None if x is None else x.array for x in args]  # type: ignore[misc]
         try:
-            results = op.apply(primitives, arguments)
+            results = op.apply(primitives, args)
         except (UnsupportedError, NoNativeKernel):
             raise
         except (LoopdbgError, ValueError, IndexError) as error:  # the node itself is wrong
@@ -245,7 +245,7 @@ class _NetworkWriter:
     def _write_branch(self, branch: Graph, layer: str) -> list[ScriptTensor]:
         """Write a branch and return its results. Outer values are read through input layers and restored afterwards."""
         self.code.add_comment(f"branch '{branch.name}'" if branch.name else "a branch")
-        before, constants = dict(self.tensors), self.layers.constants
+        saved, constants = dict(self.tensors), self.layers.constants
         for value in captured_values(branch):
             outer = self.tensor_of(value)
             if outer.array is None:
@@ -256,7 +256,7 @@ class _NetworkWriter:
         results = [self.tensor_of(value) for value in branch.outputs]
         for result in results:
             self.layers.tensor_name(result)
-        self.tensors = before
+        self.tensors = saved
         self.layers.restore_constants(constants)
         return results
 

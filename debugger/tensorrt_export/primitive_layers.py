@@ -1,8 +1,7 @@
 """The primitives as TensorRT layers: operator definitions translated to lines of a script.
 
 Operators are written over primitives (``runtime/ops``); here each primitive call adds a layer, so that operators
-without
-a native routine need no second definition. Shapes are known: a script is for the given sizes.
+without a native routine need no second definition. Shapes are known: a script is for the given sizes.
 """
 
 from __future__ import annotations
@@ -91,8 +90,7 @@ _COMPARISONS = (np.equal, np.greater, np.less)
 @dataclass(frozen=True)
 class ScriptTensor:
     """A tensor of the script. ``code``: its name there, empty for a constant without readers; ``shape``: -1 for a
-    length
-    known only at run time."""
+    length known only at run time."""
 
     code: str
     shape: tuple[int, ...]
