@@ -1,1 +1,1 @@
-"""The one voice: names, lines and sentences about a loop, the same in all front ends."""
+"""Descriptions of loops: names, pseudo-code and sentences, shared by all front ends."""

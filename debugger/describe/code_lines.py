@@ -1,8 +1,8 @@
-"""The lines of somebody's code that nodes come from, as every view writes them: ``model.py:87  x = self.cell(x, h)``.
+"""Source lines of nodes in the format of all views: ``model.py:87  x = self.cell(x, h)``.
 
-A model tells the line, and often its text. Where it does not, the text is read from the file, if that is there: as the
-exporter wrote the path, else in the folder of the model. A model may name any file, so only regular files that end in
-``.py`` are looked at, none of another machine, and no more of them than a line.
+A model stores the line number, and often its text. Otherwise the text is read from the file, if it exists: at the
+exporter's path, else in the folder of the model. Since a model may name any file, only regular local files that end in
+``.py`` are read, and only the one line is shown.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ...runtime.graph import Graph, Node, Origin
 from ...runtime.stable_file import read_bytes
 from ...runtime.text import escape_unprintable
 
-#: No larger file is read, and no more of a line is shown.
+#: Limits for the size of a file and for the displayed part of a line.
 _MAX_FILE_BYTES, _MAX_LINE_CHARS = 1 << 22, 200
-#: Between a line and what an exporter made of it: the body of a loop that torch traced.
+#: Between a line and the code that an exporter generated from it: the body of a loop that torch traced.
 _TRACED_SEPARATOR = " ▸ "
-#: Between a line and the one that called the function which contains it.
+#: Between a line and the call of the function that contains it.
 _CALLER_SEPARATOR = "  <- called from "
 
 
 class CodeLines:
-    """The code that the nodes of one model come from."""
+    """The source code of the nodes of one model."""
 
     def __init__(self, graph: Graph) -> None:
-        """``graph``: the main graph, which knows the folder of its file."""
+        """``graph``: the main graph, which has the folder of its file."""
         self._folder = graph.folder
 
     def describe_node(self, node: Node) -> str:
-        """``model.py:87  x = self.cell(x, h)``; of the body of a loop that torch traced ``model.py:142 ▸ gates = a +
-        b``, which is what it made of the line. For a node that a helper function of a script makes, the line that calls
-        the helper follows. Empty where the line is not known."""
+        """``model.py:87  x = self.cell(x, h)``; in the body of a loop that torch traced ``model.py:142 ▸ gates = a +
+        b``, the code generated from the line. For a node from a helper function of a script, the call of the helper
+        follows. Empty if the line is unknown."""
         origin = node.origin
         if origin.file and origin.traced:
             return f"{origin}{_TRACED_SEPARATOR}{_truncate(origin.traced)}"
@@ -42,17 +42,17 @@ class CodeLines:
         caller = Origin(*origin.callers[-1])
         innermost, _, outer = origin.called_from.partition(", ")
         text = self.text_of_origin(caller)
-        called = f"{innermost}{text and f'  {text}'}{outer and f'  <- {outer}'}"
-        return f"{self.line_of_node(node)}{_CALLER_SEPARATOR}{called}"
+        call = f"{innermost}{text and f'  {text}'}{outer and f'  <- {outer}'}"
+        return f"{self.line_of_node(node)}{_CALLER_SEPARATOR}{call}"
 
     def line_of_node(self, node: Node) -> str:
-        """The same without what an exporter made of the line, which all of a loop's body may share."""
-        where = str(node.origin)
-        text = self.text_of_origin(node.origin) if where else ""
-        return f"{where}  {text}" if text else where
+        """The same without generated code, so that the nodes of a loop's body may share one line."""
+        location = str(node.origin)
+        text = self.text_of_origin(node.origin) if location else ""
+        return f"{location}  {text}" if text else location
 
     def text_of_origin(self, origin: Origin) -> str:
-        """The text of the line; empty where neither the model nor the file has it."""
+        """The text of the line; empty if neither the model nor the file has it."""
         if origin.code or not origin.line:
             return _truncate(origin.code)
         return next(
@@ -60,12 +60,12 @@ class CodeLines:
         )
 
     def _candidate_paths(self, origin: Origin) -> Iterator[str]:
-        """Where the file may be."""
-        written = origin.file
-        if os.path.isabs(written):
-            yield written
+        """Possible paths of the file."""
+        path = origin.file
+        if os.path.isabs(path):
+            yield path
         elif self._folder:
-            yield os.path.join(self._folder, written)
+            yield os.path.join(self._folder, path)
         if self._folder:
             yield os.path.join(self._folder, origin.file_name)
 
@@ -82,8 +82,8 @@ def _file_line(path: str, number: int) -> str:
 
 @lru_cache(maxsize=32)
 def _file_lines(path: str) -> Sequence[str]:
-    """The lines of a Python file; none of one that cannot be read or is no text."""
-    # To look at \\host\share is to log on there.
+    """The lines of a Python file; none if it cannot be read or is no text."""
+    # Opening \\host\share would log on to another machine.
     if not path.endswith(".py") or path.startswith(("\\\\", "//")) or "\0" in path:
         return ()
     try:

@@ -1,4 +1,4 @@
-"""What a loop's condition depends on: the part of the body that computes it, and the comparison that decides."""
+"""Backward slices of loop conditions, and their decomposition into comparisons."""
 
 from __future__ import annotations
 
@@ -25,25 +25,24 @@ from ...runtime.graph.producers import ProducerMap
 from ...runtime.ops.registry import is_random
 from .node_text import NOT_OPERATORS, OPERATOR_SIGNS, NodeFormatter
 
-#: What hands a truth on as it is.
+#: Operators that preserve a truth value.
 _TRUTH_PRESERVING_OPS = frozenset(
     {"Identity", "Cast", "Convert", "CastLike", "ConvertLike", "Squeeze", "Unsqueeze", "Reshape"}
 )
 _COMPARISON_SIGNS = frozenset({">", "<", ">=", "<=", "==", "!="})
 NEGATED_SIGN = {">": "<=", "<=": ">", "<": ">=", ">=": "<", "==": "!=", "!=": "=="}
-#: How far a truth is followed through operators that hand it on, and into how many parts a condition is taken apart; a
-#: value stands for what lies deeper. Parts can share values, so that their number says more than how deep they lie.
+#: Maximum number of truth-preserving operators in a chain, and of parts of a condition; deeper parts are opaque. Parts
+#: can share values, so the number of parts is limited instead of the depth.
 _MAX_DEPTH, _MAX_PARTS = 16, 32
 
 
 @dataclass(frozen=True, eq=False)
 class ConditionSlice:
-    """What the condition of a loop depends on.
+    """The backward slice of a loop's condition.
 
-    ``nodes``: the body's nodes that compute it, in order, those inside Ifs included; ``carried``, ``captures`` (with
-    invariant inputs, as the body names them), ``constants``, ``slices`` and ``iteration`` are what those nodes read.
-    ``all_carried`` and the ``ever_`` fields also count what reaches the condition in later iterations, through back
-    edges.
+    ``nodes``: the body's nodes that compute it, in order, including those inside Ifs; ``carried``, ``captures`` (with
+    invariant inputs, by their inner names), ``constants``, ``slices`` and ``reads_iteration`` are their inputs. The
+    ``all_`` fields and ``depends_on_iteration`` include indirect inputs of later iterations through back edges.
     """
 
     loop: Loop
@@ -54,7 +53,7 @@ class ConditionSlice:
     slices: tuple[SlicedInput, ...] = ()
     reads_iteration: bool = False
     all_nodes: tuple[Node, ...] = ()
-    #: Back edges whose values reach the condition sooner or later, without those that hand their value on unchanged.
+    #: Back edges whose values reach the condition in any iteration, except those that carry their value unchanged.
     all_carried: tuple[BackEdge, ...] = ()
     all_slices: tuple[SlicedInput, ...] = ()
     depends_on_iteration: bool = False
@@ -63,50 +62,50 @@ class ConditionSlice:
 
     @property
     def can_change(self) -> bool:
-        """Something that differs between iterations reaches the condition."""
+        """True if the condition depends on anything that varies between iterations."""
         return bool(self.all_carried or self.all_slices or self.depends_on_iteration or self.random_nodes)
 
     @property
     def depends_on_carried_only(self) -> bool:
-        """The carried values alone decide: where they are as they were before, so is what follows."""
+        """True if only carried values decide: if they repeat, so does the rest of the run."""
         return not (self.all_slices or self.depends_on_iteration or self.random_nodes)
 
 
 def condition_slice(loop: Loop) -> ConditionSlice:
-    """What a loop's condition depends on; empty where the loop has none."""
+    """The backward slice of a loop's condition; empty if the loop has none."""
     if loop.condition is None:
         return ConditionSlice(loop)
-    near = _backward_slice(loop.body, {loop.condition})
+    direct = _backward_slice(loop.body, {loop.condition})
     origins = ProducerMap.for_graph(loop.body)
-    moving = [edge for edge in loop.back_edges if origins.skip_identities(edge.result) is not edge.param]
-    ever = near
+    varying_edges = [edge for edge in loop.back_edges if origins.skip_identities(edge.result) is not edge.param]
+    reachable = direct
     while True:
-        reached = ever | {edge.result for edge in moving if edge.param in ever}
-        more = _backward_slice(loop.body, reached)
-        if more == ever:
+        sources = reachable | {edge.result for edge in varying_edges if edge.param in reachable}
+        closure = _backward_slice(loop.body, sources)
+        if closure == reachable:
             break
-        ever = more
-    made = {value for node in walk(loop.body) for value in node.outputs}
+        reachable = closure
+    results = {value for node in walk(loop.body) for value in node.outputs}
     params = {*loop.body.inputs, *(invariant.inner for invariant in loop.invariants)}
     invariants = {invariant.inner for invariant in loop.invariants}
-    outer = [value for value in _in_read_order(loop, near) if value not in made and value not in params]
-    all_nodes = _nodes_computing(loop.body, ever)
+    outer_values = [value for value in _in_read_order(loop, direct) if value not in results and value not in params]
+    all_nodes = _nodes_computing(loop.body, reachable)
     return ConditionSlice(
         loop,
-        _nodes_computing(loop.body, near),
-        tuple(edge for edge in loop.back_edges if edge.param in near),
+        _nodes_computing(loop.body, direct),
+        tuple(edge for edge in loop.back_edges if edge.param in direct),
         (
-            *(value for value in loop.body.inputs if value in invariants and value in near),
-            *(value for value in outer if value.constant is None),
+            *(value for value in loop.body.inputs if value in invariants and value in direct),
+            *(value for value in outer_values if value.constant is None),
         ),
-        tuple(value for value in outer if value.constant is not None),
-        tuple(sliced for sliced in loop.sliced_inputs if sliced.inner in near),
-        loop.iteration in near,
+        tuple(value for value in outer_values if value.constant is not None),
+        tuple(sliced for sliced in loop.sliced_inputs if sliced.inner in direct),
+        loop.iteration in direct,
         all_nodes,
-        tuple(edge for edge in moving if edge.param in ever),
-        tuple(sliced for sliced in loop.sliced_inputs if sliced.inner in ever),
-        loop.iteration in ever,
-        tuple(node for node in all_nodes if any(is_random(one, loop.system) for one in (node, *_inner_nodes(node)))),
+        tuple(edge for edge in varying_edges if edge.param in reachable),
+        tuple(sliced for sliced in loop.sliced_inputs if sliced.inner in reachable),
+        loop.iteration in reachable,
+        tuple(node for node in all_nodes if any(is_random(n, loop.system) for n in (node, *_inner_nodes(node)))),
     )
 
 
@@ -115,17 +114,17 @@ def _inner_nodes(node: Node) -> Iterator[Node]:
         yield from walk(inner)
 
 
-def _backward_slice(graph: Graph, wanted: set[Value]) -> set[Value]:
-    """All values that some values are computed from, they themselves included."""
-    needed = set(wanted)
+def _backward_slice(graph: Graph, roots: set[Value]) -> set[Value]:
+    """The given values and all values that they are computed from."""
+    needed = set(roots)
     for node in reversed(graph.nodes):
-        asked = [k for k, value in enumerate(node.outputs) if value is not None and value in needed]
-        if not asked:
+        outputs_needed = [k for k, value in enumerate(node.outputs) if value is not None and value in needed]
+        if not outputs_needed:
             continue
         needed.update(value for value in node.inputs if value is not None)
         if isinstance(node, If):
             for _, branch in bodies(node):
-                needed |= _backward_slice(branch, {branch.outputs[k] for k in asked})
+                needed |= _backward_slice(branch, {branch.outputs[k] for k in outputs_needed})
         elif isinstance(node, Loop):
             needed.update(captured_values(node.body))
             needed.update(invariant.outer for invariant in node.invariants)
@@ -133,19 +132,19 @@ def _backward_slice(graph: Graph, wanted: set[Value]) -> set[Value]:
 
 
 def _nodes_computing(graph: Graph, needed: set[Value]) -> tuple[Node, ...]:
-    """The nodes that compute needed values, in order; a loop inside is one node."""
-    found: list[Node] = []
+    """The nodes that compute needed values, in order; an inner loop is one node."""
+    nodes: list[Node] = []
     for node in graph.nodes:
         if any(value in needed for value in node.outputs):
-            found.append(node)
+            nodes.append(node)
             if isinstance(node, If):
                 for _, branch in bodies(node):
-                    found += _nodes_computing(branch, needed)
-    return tuple(found)
+                    nodes += _nodes_computing(branch, needed)
+    return tuple(nodes)
 
 
 def _in_read_order(loop: Loop, needed: set[Value]) -> list[Value]:
-    """Needed values in the order in which the body reads them; then those that only inner bodies read."""
+    """Needed values in the order in which the body reads them, followed by those that only inner bodies read."""
     read: dict[Value, None] = {}
     for node in _nodes_computing(loop.body, needed):
         read.update((value, None) for value in node.inputs if value is not None and value in needed)
@@ -153,12 +152,12 @@ def _in_read_order(loop: Loop, needed: set[Value]) -> list[Value]:
     return list(read)
 
 
-# -- the decision
+# -- decisions
 
 
 @dataclass(frozen=True, eq=False)
 class DecidingComparison:
-    """``left sign right``, as the node ``node`` compares."""
+    """``left sign right``, compared by ``node``."""
 
     value: Value
     left: Value
@@ -169,7 +168,7 @@ class DecidingComparison:
 
 @dataclass(frozen=True, eq=False)
 class NegatedDecision:
-    """``not of``."""
+    """``not operand``."""
 
     value: Value
     operand: Decision
@@ -186,7 +185,7 @@ class LogicalDecision:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalDecision:
-    """What an If gives: the decision of the branch that its condition takes."""
+    """The output of an If: the decision of the taken branch."""
 
     value: Value
     condition: Value
@@ -196,7 +195,7 @@ class ConditionalDecision:
 
 @dataclass(frozen=True, eq=False)
 class OpaqueDecision:
-    """A truth that is not taken apart: a parameter, a capture, or what some other operator computes."""
+    """A truth value that is not decomposed: a parameter, a capture, or the output of another operator."""
 
     value: Value
 
@@ -205,7 +204,7 @@ Decision = DecidingComparison | NegatedDecision | LogicalDecision | ConditionalD
 
 
 def decompose_condition(value: Value, origins: ProducerMap) -> Decision:
-    """A truth taken apart into the comparisons that it comes from."""
+    """Decompose a truth value into its comparisons."""
     return _DecisionBuilder(origins).decision(value)
 
 
@@ -219,10 +218,10 @@ class _DecisionBuilder:
         source = value
         for _ in range(_MAX_DEPTH):
             node = self.origins.producer(source)
-            first = node.inputs[0] if node is not None and node.inputs else None
-            if node is None or node.op_type not in _TRUTH_PRESERVING_OPS or first is None:
+            operand = node.inputs[0] if node is not None and node.inputs else None
+            if node is None or node.op_type not in _TRUTH_PRESERVING_OPS or operand is None:
                 break
-            source = first
+            source = operand
         inputs = [] if node is None else [operand for operand in node.inputs if operand is not None]
         if node is not None and self.parts_left > 0 and inputs:
             sign = OPERATOR_SIGNS.get(node.op_type, "")
@@ -234,76 +233,76 @@ class _DecisionBuilder:
             if node.op_type in NOT_OPERATORS:
                 return NegatedDecision(value, self.decision(inputs[0]))
             if isinstance(node, If):
-                k = node.outputs.index(source)
-                then, otherwise = (self.decision(branch.outputs[k]) for _, branch in bodies(node))
-                return ConditionalDecision(value, inputs[0], then, otherwise)
+                index = node.outputs.index(source)
+                then_branch, else_branch = (self.decision(branch.outputs[index]) for _, branch in bodies(node))
+                return ConditionalDecision(value, inputs[0], then_branch, else_branch)
         if source is not value and isinstance(source.type, TensorType) and source.type.dtype not in (None, np.bool_):
-            # A number taken as a truth.
+            # A number as a truth value.
             return DecidingComparison(value, source, "!=", Value("0", TensorType(source.type.dtype, ()), np.array(0)))
         return OpaqueDecision(value)
 
 
-def comparisons(of: Decision) -> list[DecidingComparison]:
+def comparisons(decision: Decision) -> list[DecidingComparison]:
     """Every comparison of a decision, in order."""
-    if isinstance(of, DecidingComparison):
-        return [of]
-    return [found for part in sub_decisions(of) for found in comparisons(part)]
+    if isinstance(decision, DecidingComparison):
+        return [decision]
+    return [comparison for part in sub_decisions(decision) for comparison in comparisons(part)]
 
 
-def sub_decisions(of: Decision) -> Sequence[Decision]:
-    """What a decision is made of."""
-    if isinstance(of, NegatedDecision):
-        return (of.operand,)
-    if isinstance(of, LogicalDecision):
-        return of.operands
-    return (of.then_decision, of.else_decision) if isinstance(of, ConditionalDecision) else ()
+def sub_decisions(decision: Decision) -> Sequence[Decision]:
+    """The operands of a decision."""
+    if isinstance(decision, NegatedDecision):
+        return (decision.operand,)
+    if isinstance(decision, LogicalDecision):
+        return decision.operands
+    return (decision.then_decision, decision.else_decision) if isinstance(decision, ConditionalDecision) else ()
 
 
 class OperandWriter(Protocol):
-    """Writes the operands of a decision: their names, or what they are now."""
+    """Formats the operands of a decision: their names or current values."""
 
     def operand(self, value: Value | None, *, bare: bool = False) -> str: ...
 
 
-def decision_text(of: Decision, phrases: OperandWriter) -> str:
+def decision_text(decision: Decision, writer: OperandWriter) -> str:
     """``err_new > tol``, ``not (n == 1) and k < limit``."""
-    if isinstance(of, DecidingComparison):
-        return f"{phrases.operand(of.left, bare=True)} {of.sign} {phrases.operand(of.right, bare=True)}"
-    if isinstance(of, NegatedDecision):
-        inner = of.operand
+    if isinstance(decision, DecidingComparison):
+        return f"{writer.operand(decision.left, bare=True)} {decision.sign} {writer.operand(decision.right, bare=True)}"
+    if isinstance(decision, NegatedDecision):
+        inner = decision.operand
         if isinstance(inner, DecidingComparison) and inner.sign in ("==", "!="):
             # Exact with NaN as well.
-            left, right = (phrases.operand(side, bare=True) for side in (inner.left, inner.right))
+            left, right = (writer.operand(side, bare=True) for side in (inner.left, inner.right))
             return f"{left} {NEGATED_SIGN[inner.sign]} {right}"
-        text = decision_text(inner, phrases)
+        text = decision_text(inner, writer)
         return f"not {text}" if isinstance(inner, OpaqueDecision) else f"not ({text})"
-    if isinstance(of, LogicalDecision):
+    if isinstance(decision, LogicalDecision):
         texts = (
-            f"({decision_text(part, phrases)})"
+            f"({decision_text(part, writer)})"
             if isinstance(part, ConditionalDecision)
-            or (isinstance(part, LogicalDecision) and part.operator != of.operator)
-            else decision_text(part, phrases)
-            for part in of.operands
+            or (isinstance(part, LogicalDecision) and part.operator != decision.operator)
+            else decision_text(part, writer)
+            for part in decision.operands
         )
-        return f" {of.operator} ".join(texts)
-    if isinstance(of, ConditionalDecision):
-        then, otherwise = (decision_text(part, phrases) for part in (of.then_decision, of.else_decision))
-        return f"({then}) if {phrases.operand(of.condition, bare=True)} else ({otherwise})"
-    return phrases.operand(of.value, bare=True)
+        return f" {decision.operator} ".join(texts)
+    if isinstance(decision, ConditionalDecision):
+        then_, else_ = (decision_text(part, writer) for part in (decision.then_decision, decision.else_decision))
+        return f"({then_}) if {writer.operand(decision.condition, bare=True)} else ({else_})"
+    return writer.operand(decision.value, bare=True)
 
 
-def condition_text(loop: Loop, phrases: NodeFormatter) -> str:
-    """What the body yields as the condition: ``keep = err_new > tol``; "" where there is none."""
+def condition_text(loop: Loop, formatter: NodeFormatter) -> str:
+    """The expression of the body's condition: ``keep = err_new > tol``; "" if there is none."""
     if loop.condition is None:
         return ""
-    name = phrases.operand(loop.condition, bare=True)
-    text = decision_text(decompose_condition(loop.condition, phrases.origins), phrases)
+    name = formatter.operand(loop.condition, bare=True)
+    text = decision_text(decompose_condition(loop.condition, formatter.origins), formatter)
     return name if text in ("", name) else f"{name} = {text}"
 
 
 def deciding_comparison(loop: Loop) -> DecidingComparison | None:
-    """The one comparison that a loop's condition is, or is the opposite of."""
+    """The single comparison that a loop's condition consists of, possibly negated."""
     if loop.condition is None:
         return None
-    found = comparisons(decompose_condition(loop.condition, ProducerMap.for_graph(loop.body)))
-    return found[0] if len(found) == 1 and found[0].node is not None else None
+    comparisons_ = comparisons(decompose_condition(loop.condition, ProducerMap.for_graph(loop.body)))
+    return comparisons_[0] if len(comparisons_) == 1 and comparisons_[0].node is not None else None

@@ -1,4 +1,4 @@
-"""What a loop is and how it ends, for a person: its ports in the words of a loop system, pseudo-code, a paragraph."""
+"""Explanations of loops: ports in the terms of a loop system, pseudo-code, termination and notes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _TITLE_WIDTH = 11
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One loop explained. ``ends``: sentences on what ends it; ``notes``: where real runtimes differ; ``source``: its
-    pseudo-code; ``terms``: its ports in the words of a system. ``str()`` is all of it as text.
+    """The explanation of one loop. ``ends``: sentences on its termination; ``notes``: differences between runtimes;
+    ``source``: its pseudo-code; ``terms``: its ports in the terms of a system. ``str()`` is the complete text.
 
     >>> (one,) = model.explain()
     >>> one.path, str(one.kind), one.source.lines[3].text
@@ -43,11 +43,11 @@ class Explanation:
     kind: LoopKind
     ends: tuple[str, ...]
     notes: tuple[str, ...]
-    #: Short names that stand in all this, and what they are short for.
+    #: Short names in the explanation -> full names.
     names: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
-        """All of it as text.
+        """The explanation as text.
 
         >>> next(model.explain()[0].lines())
         "Loop 'sqrt' (ONNX Loop...) at main"
@@ -62,12 +62,12 @@ class Explanation:
         if self.loop.derived_from:
             yield from _paragraph_lines("made of", self.loop.derived_from)
         yield from _paragraph_lines("ends", " ".join(self.ends))
-        for title, told in (
+        for title, texts in (
             ("needs", self.terms.requirements),
             ("cannot", self.terms.unsupported),
             ("note", self.notes),
         ):
-            for text in told:
+            for text in texts:
                 yield from _paragraph_lines(title, text)
                 title = ""
 
@@ -75,11 +75,11 @@ class Explanation:
         return escape_lines(self.lines())
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("text", self)
-        return drawn
+        html: str = load_plugin("html")("text", self)
+        return html
 
     def json(self) -> dict[str, Any]:
-        """The same as an object that can be written as JSON.
+        """The explanation as a JSON object.
 
         >>> model.explain()[0].json()["kind"]
         'while'
@@ -106,11 +106,11 @@ class Explanation:
 
 
 class ExplanationList(Sequence[Explanation]):
-    """The loops of a model explained, outer before inner. ``str()`` is what ``explain`` prints of them."""
+    """Explanations of the loops of a model, outer before inner. ``str()`` is the output of ``explain``."""
 
-    def __init__(self, model: Model, found: Sequence[Explanation]) -> None:
+    def __init__(self, model: Model, explanations: Sequence[Explanation]) -> None:
         self._model = model
-        self._explanations = tuple(found)
+        self._explanations = tuple(explanations)
 
     @overload
     def __getitem__(self, index: int) -> Explanation: ...
@@ -123,14 +123,14 @@ class ExplanationList(Sequence[Explanation]):
         return len(self._explanations)
 
     def lines(self) -> Iterator[str]:
-        """All of it as text; of a model without loops its main graph."""
+        """The explanations as text; for a model without loops its main graph."""
         if not self._explanations:
             yield f"{self._model.name} has no loop; its main graph:"
             yield ""
             yield from (f"  {line}" for line in build_pseudo_code(self._model.graph).text())
-        for k, one in enumerate(self._explanations):
+        for k, explanation in enumerate(self._explanations):
             yield from [""] if k else []
-            yield from one.lines()
+            yield from explanation.lines()
 
     def __str__(self) -> str:
         return escape_lines(self.lines())
@@ -139,8 +139,8 @@ class ExplanationList(Sequence[Explanation]):
         return f"<{len(self)} loops of {self._model.name} explained>"
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("text", self)
-        return drawn
+        html: str = load_plugin("html")("text", self)
+        return html
 
 
 def lines_as_json(lines: PseudoCode) -> list[dict[str, Any]]:
@@ -159,54 +159,54 @@ def lines_as_json(lines: PseudoCode) -> list[dict[str, Any]]:
 
 
 def explain(model: Model, system: System | None = None) -> list[Explanation]:
-    """Every loop of a model, outer before inner, in the words of a system; by default the model's own."""
+    """Explain every loop of a model, outer before inner, in the terms of a system; by default the model's own."""
     origins = ProducerMap.for_graph(model.graph)
     scopes: dict[Value, str] = {}
     _collect_scopes(model.graph, MAIN, scopes)
-    whole = build_pseudo_code(model.graph, origins)
+    source = build_pseudo_code(model.graph, origins)
 
     def visit(nodes: tuple[LoopNode, ...] | list[LoopNode]) -> Iterator[Explanation]:
         for node in nodes:
-            yield _explain_loop(node, system, TermsContext(node.loop, NodeFormatter(origins), scopes), whole)
+            yield _explain_loop(node, system, TermsContext(node.loop, NodeFormatter(origins), scopes), source)
             yield from visit(node.children)
 
     return list(visit(model.loops))
 
 
 def explain_loops(model: Model, loop: str | None = None, system: str | None = None) -> ExplanationList:
-    """The loops of a model, or those of a name or path, in the words of a system by its name.
+    """Explain the loops of a model, or those with a name or path, in the terms of a system given by its name.
 
     Raises:
         UsageError: there is no such loop, or no such system.
     """
-    words = [one.value for one in System]
-    if system is not None and system not in words:
-        raise UsageError(f"loops are explained in the words of {', '.join(words)}, not of '{system}'")
-    found = explain(model, None if system is None else System(system))
+    systems = [item.value for item in System]
+    if system is not None and system not in systems:
+        raise UsageError(f"loops are explained in the words of {', '.join(systems)}, not of '{system}'")
+    explanations = explain(model, None if system is None else System(system))
     if loop is not None:
-        chosen = [one for one in found if loop in (one.name, one.path)]
-        if not chosen:
-            known = [one.name for one in found]
-            listed = f"its loops are {', '.join(repr(one) for one in known)}" if known else "it has no loop at all"
-            raise UsageError(f"{model.name} has no loop '{loop}'{did_you_mean(loop, known) or f'; {listed}'}")
-        found = chosen
-    return ExplanationList(model, found)
+        matches = [item for item in explanations if loop in (item.name, item.path)]
+        if not matches:
+            names = [item.name for item in explanations]
+            listing = f"its loops are {', '.join(repr(item) for item in names)}" if names else "it has no loop at all"
+            raise UsageError(f"{model.name} has no loop '{loop}'{did_you_mean(loop, names) or f'; {listing}'}")
+        explanations = matches
+    return ExplanationList(model, explanations)
 
 
-def _explain_loop(node: LoopNode, system: System | None, context: TermsContext, whole: PseudoCode) -> Explanation:
+def _explain_loop(node: LoopNode, system: System | None, context: TermsContext, source: PseudoCode) -> Explanation:
     loop = node.loop
     own = loop_terms(context, loop.system)
-    found = own if system is None or system is loop.system else loop_terms(context, system)
-    at = node.path.rpartition(" ▸ ")[0]
+    terms = own if system is None or system is loop.system else loop_terms(context, system)
+    parent = node.path.rpartition(" ▸ ")[0]
     kind = f"{own.operator_name if loop.op_type in own.operator_name else loop.op_type}, {loop.location_text()}"
-    title = f"Loop '{node.name}' ({kind}) at {at}" + ("" if found is own else f", as {found.operator_name}")
+    title = f"Loop '{node.name}' ({kind}) at {parent}" + ("" if terms is own else f", as {terms.operator_name}")
     return Explanation(
         node.name,
         node.path,
         title,
         loop,
-        found,
-        whole.lines_of_loop(loop),
+        terms,
+        source.lines_of_loop(loop),
         context.termination.kind,
         tuple(termination_sentences(loop, context.formatter, (system or loop.system) is System.TENSORRT)),
         tuple(loop.notes),
@@ -215,30 +215,30 @@ def _explain_loop(node: LoopNode, system: System | None, context: TermsContext, 
 
 
 def _mentioned_values(context: TermsContext) -> Iterator[Value]:
-    """Every value that is told of with a loop."""
+    """Every value that an explanation mentions."""
     loop = context.loop
     yield from (value for value in (*loop.inputs, *loop.outputs, *context.captures) if value is not None)
     for inner in (loop, *loops(loop.body)):
         yield from own_values(inner.body)
 
 
-def _collect_scopes(graph: Graph, name: str, found: dict[Value, str]) -> None:
+def _collect_scopes(graph: Graph, name: str, scopes: dict[Value, str]) -> None:
     for value in (*graph.inputs, *graph.constants):
-        found.setdefault(value, name)
+        scopes.setdefault(value, name)
     for node in graph.nodes:
-        found.update((value, name) for value in node.outputs if value is not None)
-        for _, inner in bodies(node):
-            _collect_scopes(inner, name if isinstance(node, If) else node.name, found)
+        scopes.update((value, name) for value in node.outputs if value is not None)
+        for _, body in bodies(node):
+            _collect_scopes(body, name if isinstance(node, If) else node.name, scopes)
 
 
 def _section_lines(section: TermsSection) -> Iterator[str]:
     title = section.title
-    wide = min(max((len(left) for left, right in section.rows if right), default=0), 44)
+    width = min(max((len(left) for left, right in section.rows if right), default=0), 44)
     for left, right in section.rows:
-        yield f"  {title:<{_TITLE_WIDTH}} {f'{left:<{wide}}   {right}' if right else left}".rstrip()
+        yield f"  {title:<{_TITLE_WIDTH}} {f'{left:<{width}}   {right}' if right else left}".rstrip()
         title = ""
 
 
 def _paragraph_lines(title: str, text: str) -> Iterator[str]:
-    first = f"  {title:<{_TITLE_WIDTH}} "
-    yield from textwrap.wrap(text, _TEXT_WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
+    indent = f"  {title:<{_TITLE_WIDTH}} "
+    yield from textwrap.wrap(text, _TEXT_WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))

@@ -1,4 +1,4 @@
-"""Who reads whom among the lines of pseudo-code, and where each back edge leads."""
+"""Data flow between the lines of pseudo-code, and the targets of back edges."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from ...runtime.graph import BackEdge, If, Invariant, LastValueOutput, Loop, Node, ScanOutput, SlicedInput, Value
 from .pseudo_code import LineKind, Port, PseudoCode, PseudoCodeLine
 
-#: Lines of a body in which the condition of its loop is tested.
+#: Kinds of body lines that read the condition of the loop.
 _CONDITION_LINES = (LineKind.BREAK, LineKind.CONDITION)
 
 
 @dataclass(frozen=True, eq=False)
 class LineDataflow:
-    """By line, as its index: the lines that make what it reads, and those that read what it makes. ``heads``: by line
-    of a back edge, that of its loop, whose next iteration gets it."""
+    """By line index: the lines that produce its inputs, and those that read its outputs. ``loop_heads``: line of a back
+    edge -> head of its loop, whose next iteration gets the value."""
 
     producers: Sequence[tuple[int, ...]]
     readers: Sequence[tuple[int, ...]]
@@ -26,36 +26,36 @@ class LineDataflow:
 
 @lru_cache(maxsize=4)
 def line_dataflow(source: PseudoCode) -> LineDataflow:
-    """The flow of a loop's lines, or of a model's."""
-    made = _definitions(source)
-    makers = [tuple(sorted(set(_producing_lines(source, line, made)) - {k})) for k, line in enumerate(source.lines)]
-    readers: list[list[int]] = [[] for _ in makers]
-    for k, found in enumerate(makers):
-        for maker in found:
-            readers[maker].append(k)
-    return LineDataflow(makers, [tuple(found) for found in readers], _loop_heads(source))
+    """The data flow of the lines of a loop or a model."""
+    table = _definitions(source)
+    producers = [tuple(sorted(set(_producing_lines(source, line, table)) - {k})) for k, line in enumerate(source.lines)]
+    readers: list[list[int]] = [[] for _ in producers]
+    for k, lines in enumerate(producers):
+        for producer in lines:
+            readers[producer].append(k)
+    return LineDataflow(producers, [tuple(lines) for lines in readers], _loop_heads(source))
 
 
 def defining_line(
     source: PseudoCode, value: Value, iteration: int, read: Callable[[Value], tuple[bool, Any]]
 ) -> PseudoCodeLine | None:
-    """The line that produced what a value holds in an iteration of its loop; None where no line does.
+    """The line that produced a value in an iteration of its loop; None if there is none.
 
-    A carried value holds its initial value in iteration 0 alone: later the node that its back edge comes from produced
-    it, or where that is no node of the body the back edge itself. The output of an If comes from the branch that was
-    taken. ``read``: whether a value can be read in that iteration, and what it is.
+    A carried value has its initial value only in iteration 0: later it comes from the source node of its back edge, or
+    from the back edge itself if the source is no node of the body. The output of an If comes from the taken branch.
+    ``read``: returns whether a value can be read in that iteration, and the value.
     """
     lines = _defining_lines(source, value)
-    inside = [
+    edge_lines = [
         line
         for line in lines
         if line.kind in (LineKind.BACK_EDGE, LineKind.CONDITION) and _is_loop_parameter(line, value)
     ]
-    if not inside:
+    if not edge_lines:
         return _producing_line(source, value, read)
     if iteration == 0:
         return lines[0]
-    line = inside[-1]
+    line = edge_lines[-1]
     edge = next((port for port in line.ports if isinstance(port, BackEdge) and port.param is value), None)
     computed = edge is not None and any(edge.result in node.outputs for node in _body_nodes(line))
     return _producing_line(source, edge.result, read) if edge is not None and computed else line
@@ -65,28 +65,28 @@ def _producing_line(
     source: PseudoCode, value: Value, read: Callable[[Value], tuple[bool, Any]]
 ) -> PseudoCodeLine | None:
     lines = _defining_lines(source, value)
-    taken = next((line for line in lines if line.kind is LineKind.RESULT and _is_taken(line, read)), None)
-    if taken is not None:
-        found = [line for given in _branch_results(source, taken) for line in _defining_lines(source, given)]
-        return next((line for line in found if line.branches == taken.branches), taken)
-    # What a loop gives is produced by the line behind it, or inside of it, not by its head.
+    chosen = next((line for line in lines if line.kind is LineKind.RESULT and _is_taken(line, read)), None)
+    if chosen is not None:
+        matches = [line for result in _branch_results(source, chosen) for line in _defining_lines(source, result)]
+        return next((line for line in matches if line.branches == chosen.branches), chosen)
+    # Outputs of a loop come from a line after or inside it, not from its head.
     return next((line for line in lines if line.kind is not LineKind.LOOP), next(iter(lines), None))
 
 
 def readers_of(source: PseudoCode, value: Value) -> list[PseudoCodeLine]:
     """The lines that read a value."""
-    readers = {k for maker in _definitions(source).get(value, ()) for k in line_dataflow(source).readers[maker]}
+    readers = {k for producer in _definitions(source).get(value, ()) for k in line_dataflow(source).readers[producer]}
     return [line for k in sorted(readers) if value in _values_read(source, line := source.lines[k])]
 
 
 @lru_cache(maxsize=4)
 def _definitions(source: PseudoCode) -> Mapping[Value, Sequence[int]]:
-    """By value, the indices of the lines that assign it."""
-    found: dict[Value, list[int]] = {}
+    """Value -> indices of the lines that assign it."""
+    definitions: dict[Value, list[int]] = {}
     for k, line in enumerate(source.lines):
         for value in line.values if line.kind is not LineKind.RETURN else ():
-            found.setdefault(value, []).append(k)
-    return found
+            definitions.setdefault(value, []).append(k)
+    return definitions
 
 
 def _defining_lines(source: PseudoCode, value: Value) -> list[PseudoCodeLine]:
@@ -94,7 +94,7 @@ def _defining_lines(source: PseudoCode, value: Value) -> list[PseudoCodeLine]:
 
 
 def _is_loop_parameter(line: PseudoCodeLine, value: Value) -> bool:
-    """Whether a line is in the body of the loop whose parameter the value is."""
+    """Whether the value is a parameter of the line's loop."""
     return line.loop is not None and value in (
         line.loop.condition_input,
         line.loop.condition,
@@ -107,18 +107,18 @@ def _body_nodes(line: PseudoCodeLine) -> Sequence[Node]:
 
 
 def _is_taken(line: PseudoCodeLine, read: Callable[[Value], tuple[bool, Any]]) -> bool:
-    """Whether the branches around a line are those that ran, as far as their conditions can be read."""
-    for condition, wanted in line.branches:
-        there, value = read(condition)
-        if not there or value.size != 1 or bool(value.reshape(-1)[0]) != wanted:
+    """Whether the branches that contain a line were taken, as far as their conditions can be read."""
+    for condition, required in line.branches:
+        is_present, value = read(condition)
+        if not is_present or value.size != 1 or bool(value.reshape(-1)[0]) != required:
             return False
     return True
 
 
-def _producing_lines(source: PseudoCode, line: PseudoCodeLine, made: Mapping[Value, Sequence[int]]) -> Iterator[int]:
+def _producing_lines(source: PseudoCode, line: PseudoCodeLine, table: Mapping[Value, Sequence[int]]) -> Iterator[int]:
     for value in _values_read(source, line):
-        lines = made.get(value, []) if value is not None else []
-        # What a loop gives is made by the line behind it, or inside of it, not by its head.
+        lines = table.get(value, []) if value is not None else []
+        # Outputs of a loop come from a line after or inside it, not from its head.
         exact = [k for k in lines if source.lines[k].kind is not LineKind.LOOP]
         yield from exact or lines
 
@@ -128,9 +128,9 @@ def _values_read(source: PseudoCode, line: PseudoCodeLine) -> Iterator[Value | N
     node = line.node
     if isinstance(node, Loop):
         yield from (node.trip_count, node.initial_condition)
-        if not any(one.loop is node and one.kind in _CONDITION_LINES for one in source.lines):
-            yield node.condition  # its head says it
-        yield from (sliced.outer for sliced in node.sliced_inputs if node.counted_by_slices)
+        if not any(body_line.loop is node and body_line.kind in _CONDITION_LINES for body_line in source.lines):
+            yield node.condition  # shown in the head
+        yield from (port.outer for port in node.sliced_inputs if node.counted_by_slices)
     elif isinstance(node, If):
         yield node.inputs[0]
     elif node is not None:
@@ -146,7 +146,7 @@ def _values_read(source: PseudoCode, line: PseudoCodeLine) -> Iterator[Value | N
 
 
 def _branch_results(source: PseudoCode, line: PseudoCodeLine) -> Iterator[Value]:
-    """What a branch of an If gives as the output that a line names."""
+    """The result of a branch of an If for the output that a line assigns."""
     (output,) = line.values
     node = source.formatter.origins.producer(output)
     if isinstance(node, If) and line.branches:
@@ -156,8 +156,8 @@ def _branch_results(source: PseudoCode, line: PseudoCodeLine) -> Iterator[Value]
 
 def _values_read_by_port(port: Port, line: PseudoCodeLine) -> Iterator[Value | None]:
     if isinstance(port, BackEdge):
-        begins = port.initial.outer if isinstance(port.initial, SlicedInput) else port.initial
-        yield begins if line.kind is LineKind.INITIAL else port.result
+        initial = port.initial.outer if isinstance(port.initial, SlicedInput) else port.initial
+        yield initial if line.kind is LineKind.INITIAL else port.result
     elif isinstance(port, SlicedInput | Invariant):
         yield port.outer
     elif isinstance(port, ScanOutput):

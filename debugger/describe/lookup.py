@@ -1,4 +1,4 @@
-"""What a person names by its number: breakpoints, branches."""
+"""Lookup of numbered items: breakpoints, branches."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class _HasNumber(Protocol):
 T = TypeVar("T", bound=_HasNumber)
 
 
-def find_by_number(what: str, among: Sequence[T], number: int) -> T:
-    """The one of a number; ``what`` they are.
+def find_by_number(kind: str, items: Sequence[T], number: int) -> T:
+    """The item with a number; ``what``: the kind of the items, for the message.
 
     Raises:
         UsageError: there is none.
     """
-    found = next((one for one in among if one.number == number), None)
-    if found is None:
-        have = ", ".join(str(one.number) for one in among) or "none"
-        raise UsageError(f"there is no {what} {number}; there are {have}")
-    return found
+    match = next((item for item in items if item.number == number), None)
+    if match is None:
+        numbers = ", ".join(str(item.number) for item in items) or "none"
+        raise UsageError(f"there is no {kind} {number}; there are {numbers}")
+    return match

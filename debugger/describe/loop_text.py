@@ -1,4 +1,4 @@
-"""What is said of a loop at every stop, though it follows from the graph alone: made once for each loop."""
+"""Descriptions of a loop that depend only on the graph, cached per loop."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .termination_text import termination_sentences
 
 @dataclass(frozen=True, eq=False)
 class LoopText:
-    """``decides``: the body's condition can end the loop; ``condition``: what yields it, ``decision``: taken apart.
+    """``condition_decides``: the body's condition can end the loop; ``condition``: its expression; ``decision``: its
 
-    ``ends``: the sentences on what ends the loop. ``sides``: what the one comparison behind the condition compares.
+    decomposition. ``sides``: the operands of its single comparison.
     """
 
     condition_decides: bool
@@ -25,13 +25,15 @@ class LoopText:
     sides: tuple[str, str] | None
 
     @classmethod
-    def from_loop(cls, loop: Loop, phrases: NodeFormatter) -> LoopText:
-        """The texts of a loop, with operands as its model's pseudo-code writes them."""
-        one = deciding_comparison(loop)
+    def from_loop(cls, loop: Loop, formatter: NodeFormatter) -> LoopText:
+        """The texts of a loop, with operands in the format of its model's pseudo-code."""
+        pair = deciding_comparison(loop)
         return cls(
-            termination_rule(loop, phrases.origins).constant_condition is not True,
-            condition_text(loop, phrases),
-            None if loop.condition is None else decompose_condition(loop.condition, phrases.origins),
-            tuple(termination_sentences(loop, phrases)),
-            None if one is None else (phrases.operand(one.left, bare=True), phrases.operand(one.right, bare=True)),
+            termination_rule(loop, formatter.origins).constant_condition is not True,
+            condition_text(loop, formatter),
+            None if loop.condition is None else decompose_condition(loop.condition, formatter.origins),
+            tuple(termination_sentences(loop, formatter)),
+            None
+            if pair is None
+            else (formatter.operand(pair.left, bare=True), formatter.operand(pair.right, bare=True)),
         )

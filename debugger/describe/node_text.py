@@ -1,4 +1,4 @@
-"""One node as the right-hand side of an assignment: ``a + b``, ``x[i:i+1]``, ``Conv(x, w, strides=[1, 1])``."""
+"""Nodes as expressions of pseudo-code: ``a + b``, ``x[i:i+1]``, ``Conv(x, w, strides=[1, 1])``."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ OPERATOR_SIGNS: Mapping[str, str] = {
 }
 NOT_OPERATORS = frozenset({"Not", "LogicalNot"})
 _PREFIX_SIGNS: Mapping[str, str] = {"Neg": "-", "Negative": "-", **dict.fromkeys(NOT_OPERATORS, "not ")}
-#: Constants of at most so many elements, and so many characters, stand where they are used.
+#: Constants up to these limits are written inline.
 _INLINE_MAX_ELEMENTS, _INLINE_MAX_CHARS = 4, 24
-#: What an attribute may take; the whole of a Constant.
+#: Maximum width of an attribute, and of a Constant node's value.
 _ATTRIBUTE_WIDTH, _CONSTANT_WIDTH = 24, 40
-#: Attributes of IR layers that say what is usual anyway.
+#: Attributes of IR layers with their default values.
 _DEFAULT_ATTRIBUTES: Mapping[str, str] = {
     "auto_broadcast": "numpy",
     "transpose_a": "false",
@@ -61,18 +61,18 @@ _DEFAULT_ATTRIBUTES: Mapping[str, str] = {
     "special_zero": "true",
 }
 _INT32_MAX = np.iinfo(np.int32).max
-#: What NumPy's arrays have.
+#: NumPy's limit.
 _MAX_AXES = 64
 
 
 class NodeFormatter:
-    """Writes the nodes of one model; ``origins`` knows the constants that Constant nodes make."""
+    """Formats the nodes of one model; ``origins`` finds the values of Constant nodes."""
 
     def __init__(self, origins: ProducerMap) -> None:
         self.origins = origins
 
     def constant(self, value: Value | None) -> Array | None:
-        """The data of a constant value, also of one that a Constant node makes; None where it is computed."""
+        """The data of a constant value, including outputs of Constant nodes; None if it is computed."""
         if value is None:
             return None
         if value.constant is not None:
@@ -81,7 +81,7 @@ class NodeFormatter:
         return _constant_data(node) if isinstance(node, Operation) and node.op_type == "Constant" else None
 
     def operand(self, value: Value | None, *, bare: bool = False) -> str:
-        """A name, or a constant of a few elements as it is; ``bare``: one element without its brackets."""
+        """A name, or a small constant as a literal; ``bare``: a single element without brackets."""
         data = self.constant(value)
         if data is not None and data.size <= _INLINE_MAX_ELEMENTS:
             text = scalar_literal(data) if bare and data.size == 1 else literal(data, _INLINE_MAX_CHARS)
@@ -90,7 +90,7 @@ class NodeFormatter:
         return display_name(value)
 
     def expression(self, node: Node) -> str:
-        """What a node computes; of an If or a loop its call: ``Loop 'inner'(n, x)``."""
+        """The expression of a node; for an If or a loop a call: ``Loop 'inner'(n, x)``."""
         inputs = list(node.inputs)
         while inputs and inputs[-1] is None:
             inputs.pop()
@@ -102,7 +102,7 @@ class NodeFormatter:
         return self._call_text(node, inputs)
 
     def assignment(self, node: Node) -> str:
-        """``y = a + b``; a node without outputs is its expression alone."""
+        """``y = a + b``; for a node without outputs only its expression."""
         results = ", ".join(display_name(value) for value in node.outputs)
         return f"{results} = {self.expression(node)}" if results else self.expression(node)
 
@@ -111,29 +111,29 @@ class NodeFormatter:
         if sign is not None and len(inputs) == 2 and None not in inputs:
             left, right = (self.operand(value, bare=True) for value in inputs)
             return f"fmod({left}, {right})" if node.attributes.get("fmod") == 1 else f"{left} {sign} {right}"
-        before = _PREFIX_SIGNS.get(node.op_type)
-        if before is not None and len(inputs) == 1:
-            return before + self.operand(inputs[0], bare=True)
+        prefix = _PREFIX_SIGNS.get(node.op_type)
+        if prefix is not None and len(inputs) == 1:
+            return prefix + self.operand(inputs[0], bare=True)
         return None
 
     def _call_text(self, node: Node, inputs: Sequence[Value | None]) -> str:
-        words = [self.operand(value) for value in inputs]
+        arguments = [self.operand(value) for value in inputs]
         if isinstance(node, Operation):
-            words += [
+            arguments += [
                 f"{escape_unprintable(name)}={_attribute_text(value, node.domain.startswith('opset'))}"
                 for name, value in node.attributes.items()
                 if not (isinstance(value, str) and _DEFAULT_ATTRIBUTES.get(name) == value)
             ]
-        own = f" '{escape_unprintable(node.name)}'" if isinstance(node, If | Loop) else ""
-        return f"{escape_unprintable(node.op_type)}{own}({', '.join(words)})"
+        name_text = f" '{escape_unprintable(node.name)}'" if isinstance(node, If | Loop) else ""
+        return f"{escape_unprintable(node.op_type)}{name_text}({', '.join(arguments)})"
 
     def rank(self, value: Value | None) -> int | None:
-        """How many dimensions a value has, where the model tells."""
+        """The rank of a value, if known."""
         data = self.constant(value)
         return rank(value) if data is None else int(data.ndim)
 
     def integers(self, value: Value | None) -> list[int] | None:
-        """The elements of an integer constant; None where they are computed."""
+        """The elements of an integer constant; None if they are computed."""
         data = self.constant(value)
         if data is None or data.dtype.kind not in "iu" or data.size > 16:
             return None
@@ -141,7 +141,7 @@ class NodeFormatter:
 
 
 def literal(data: Array, width: int = _CONSTANT_WIDTH) -> str:
-    """A constant as code: ``0.5``, ``[0, 1]``, ``True``; a large one by its type."""
+    """A constant as code: ``0.5``, ``[0, 1]``, ``True``; a large one as its type."""
     if data.ndim == 0:
         return scalar_literal(data)
     if data.dtype.kind == "b" and data.size <= _INLINE_MAX_ELEMENTS:
@@ -153,21 +153,21 @@ def literal(data: Array, width: int = _CONSTANT_WIDTH) -> str:
 
 
 def scalar_literal(data: Array) -> str:
-    """The one element of an array as code."""
+    """The element of a one-element array as code."""
     element = data.reshape(-1)[0]
     return str(bool(element)) if data.dtype.kind == "b" else scalar_text(element)
 
 
 def rank(value: Value | None) -> int | None:
-    """How many dimensions the declared type of a value has."""
+    """The rank of a value's declared type."""
     if value is None:
         return None
     return len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
 
 
 def subscript(parts: Mapping[int, str], dims: int | None) -> str | None:
-    """``:, i:i+1``: the parts by axis, all other axes whole; None where a negative axis of an unknown rank stops it, or
-    one that no tensor has."""
+    """``:, i:i+1``: the parts by axis, other axes complete; None for a negative axis of an unknown rank, or an invalid
+    axis."""
     if dims is not None:
         parts = {normalize_axis(axis, dims): part for axis, part in parts.items()}
         if any(not 0 <= axis < dims for axis in parts):
@@ -190,7 +190,7 @@ def _constant_data(node: Operation) -> Array | None:
 
 
 def _attribute_text(value: Any, bare: bool = False) -> str:
-    """``bare``: the attributes of IR layers are all strings, and most of them are numbers."""
+    """``bare``: do not quote strings, since the attributes of IR layers are all strings, mostly numbers."""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, np.ndarray):
@@ -203,7 +203,7 @@ def _attribute_text(value: Any, bare: bool = False) -> str:
     return type(value).__name__
 
 
-# -- operators with a form of their own; each gives None where it does not fit, and the call is written
+# -- formatters of operators with special syntax; None falls back to a call
 
 _OperatorFormatter = Callable[["NodeFormatter", Operation, Sequence["Value | None"]], "str | None"]
 
@@ -222,13 +222,15 @@ def _abs(p: NodeFormatter, node: Operation, inputs: Sequence[Value | None]) -> s
 
 
 def _cast(p: NodeFormatter, node: Operation, inputs: Sequence[Value | None]) -> str | None:
-    to = node.attributes.get("to", node.attributes.get("destination_type"))
+    code = node.attributes.get("to", node.attributes.get("destination_type"))
     if len(inputs) != 1:
         return None
     try:
-        if isinstance(to, int):
-            return f"{dtype_name(dtypes.dtype_from_onnx(to))}({p.operand(inputs[0])})"
-        return f"{dtype_name(dtypes.dtype_from_openvino(to))}({p.operand(inputs[0])})" if isinstance(to, str) else None
+        if isinstance(code, int):
+            return f"{dtype_name(dtypes.dtype_from_onnx(code))}({p.operand(inputs[0])})"
+        return (
+            f"{dtype_name(dtypes.dtype_from_openvino(code))}({p.operand(inputs[0])})" if isinstance(code, str) else None
+        )
     except UnsupportedError:
         return None
 
@@ -247,8 +249,8 @@ def _concat(p: NodeFormatter, node: Operation, inputs: Sequence[Value | None]) -
 def _matmul(p: NodeFormatter, node: Operation, inputs: Sequence[Value | None]) -> str | None:
     if len(inputs) != 2:
         return None
-    turned = [str(node.attributes.get(f"transpose_{side}", "false")).lower() in ("true", "1") for side in "ab"]
-    sides = [p.operand(value) + (".T" if turn else "") for value, turn in zip(inputs, turned, strict=True)]
+    transposed = [str(node.attributes.get(f"transpose_{side}", "false")).lower() in ("true", "1") for side in "ab"]
+    sides = [p.operand(value) + (".T" if flag else "") for value, flag in zip(inputs, transposed, strict=True)]
     return " @ ".join(sides)
 
 
@@ -267,8 +269,8 @@ def _gather(p: NodeFormatter, node: Operation, inputs: Sequence[Value | None]) -
     axes = p.integers(inputs[2]) if len(inputs) == 3 else [axis] if isinstance(axis, int) else None
     if axes is None or len(axes) != 1:
         return None
-    where = subscript({axes[0]: p.operand(inputs[1])}, None if axes[0] >= 0 else p.rank(inputs[0]))
-    return None if where is None else f"{display_name(inputs[0])}[{where}]"
+    index_text = subscript({axes[0]: p.operand(inputs[1])}, None if axes[0] >= 0 else p.rank(inputs[0]))
+    return None if index_text is None else f"{display_name(inputs[0])}[{index_text}]"
 
 
 def _slice(p: NodeFormatter, node: Operation, inputs: Sequence[Value | None]) -> str | None:
@@ -294,31 +296,31 @@ def _slice_of_bounds(
     axis: Value | None,
     step: Value | None,
 ) -> str | None:
-    known = [p.integers(bound) for bound in bounds]
+    constants = [p.integers(bound) for bound in bounds]
     axes = p.integers(axis)
     steps = p.integers(step)
     if (axis is not None and axes is None) or (step is not None and steps is None):
         return None
-    count = next((len(numbers) for numbers in (axes, steps, *known) if numbers is not None), None)
+    count = next((len(numbers) for numbers in (axes, steps, *constants) if numbers is not None), None)
     if count is None:
         count = _declared_length(bounds) or (1 if p.rank(data) == 1 else None)
-    if count is None or (count != 1 and None in known):
+    if count is None or (count != 1 and None in constants):
         return None
     axes = list(range(count)) if axes is None else axes
     steps = [1] * count if steps is None else steps
     texts = []
-    for bound, numbers, end in zip(bounds, known, (False, True), strict=True):
+    for bound, numbers, end in zip(bounds, constants, (False, True), strict=True):
         if numbers is None:
             texts.append([_bound_text(p, bound)])
         else:
             texts.append(["" if end and abs(number) >= _INT32_MAX else str(number) for number in numbers])
     if not len(axes) == len(steps) == len(texts[0]) == len(texts[1]):
         return None
-    return _subscripted(p, data, axes, [_range_text(*one) for one in zip(*texts, steps, strict=True)])
+    return _subscripted(p, data, axes, [_range_text(*r) for r in zip(*texts, steps, strict=True)])
 
 
 def _declared_length(bounds: Sequence[Value | None]) -> int | None:
-    """How many elements the declared type of one of the values has."""
+    """The number of elements by the declared type of one of the values."""
     for bound in bounds:
         declared = bound.type if bound is not None else None
         shape = declared.shape if isinstance(declared, TensorType) else None
@@ -328,10 +330,10 @@ def _declared_length(bounds: Sequence[Value | None]) -> int | None:
 
 
 def _bound_text(p: NodeFormatter, bound: Value | None) -> str:
-    """A bound of one element; where Unsqueeze made it of a scalar, the scalar."""
-    maker = None if bound is None else p.origins.producer(bound)
-    if maker is not None and maker.op_type == "Unsqueeze" and maker.inputs:
-        return p.operand(maker.inputs[0], bare=True)
+    """A bound of one element; the scalar if Unsqueeze created it from one."""
+    producer = None if bound is None else p.origins.producer(bound)
+    if producer is not None and producer.op_type == "Unsqueeze" and producer.inputs:
+        return p.operand(producer.inputs[0], bare=True)
     return display_name(bound)
 
 
@@ -341,8 +343,8 @@ def _range_text(start: str, end: str, step: int) -> str:
 
 
 def _subscripted(p: NodeFormatter, data: Value | None, axes: Sequence[int], ranges: Sequence[str]) -> str | None:
-    where = subscript(dict(zip(axes, ranges, strict=False)), None if min(axes, default=0) >= 0 else p.rank(data))
-    return None if where is None else f"{display_name(data)}[{where}]"
+    index_text = subscript(dict(zip(axes, ranges, strict=False)), None if min(axes, default=0) >= 0 else p.rank(data))
+    return None if index_text is None else f"{display_name(data)}[{index_text}]"
 
 
 _OPERATOR_FORMATTERS: Mapping[str, _OperatorFormatter] = {

@@ -1,4 +1,4 @@
-"""What the ports of a loop are called in its own system, by the names that all systems share here."""
+"""Names of a loop's ports in its own system, by the names that loopdbg uses for all systems."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _TENSORRT = {
 
 
 def system_port_names(loop: Loop) -> Mapping[str, str]:
-    """The ports that a loop has: our name -> its system's."""
-    there = {
+    """Our name -> the system's name, for the ports that a loop has."""
+    ports_by_title = {
         "trip count": loop.trip_count,
         "initial condition": loop.initial_condition,
         "condition": loop.condition,
@@ -55,7 +55,7 @@ def system_port_names(loop: Loop) -> Mapping[str, str]:
         "scan outputs": loop.scan_outputs,
     }
     names = _names_of_system(loop)
-    return {title: names[title] for title, ports in there.items() if ports and title in names}
+    return {title: names[title] for title, ports in ports_by_title.items() if ports and title in names}
 
 
 def _names_of_system(loop: Loop) -> Mapping[str, str]:

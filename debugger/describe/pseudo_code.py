@@ -1,8 +1,8 @@
-"""A loop, or a whole model, as pseudo-code that a person reads at once: one line a node.
+"""Pseudo-code of a loop or a model: one line per node.
 
-What the ports of a loop do stands around the nodes as assignments: initial values before the loop, slices at the top of
-its body, scan outputs and back edges at its end, last values after it. Every line knows its node or its ports, so that
-a marker, values and breakpoints find their place.
+The ports of a loop are written as assignments: initial values before the loop, slices at the top of its body, scan
+outputs and back edges at its end, last values after it. Every line has its node or ports, so that markers, values and
+breakpoints can be attached to it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from .value_names import display_name, quote, scan_names
 
 Port = SlicedInput | BackEdge | Invariant | LastValueOutput | ScanOutput
 INDENT = "    "
-#: Comments stand in one column, unless lines are longer than this.
+#: Comments are aligned in one column, except on lines longer than this.
 _COMMENT_COLUMN = 44
-#: Above nodes of which no line is known, where others stand before them.
+#: Source line of nodes without a known line, if other nodes precede them.
 _UNKNOWN_CODE_LINE = "no line is known"
 _INDEX_NAMES = ("i", "j", "k", "l", "m", "n")
 
 
 class LineKind(StrEnum):
-    """What a line is."""
+    """The kind of a line."""
 
     INPUT = "input"
     INITIAL = "initial"
@@ -56,7 +56,7 @@ class LineKind(StrEnum):
     NODE = "node"
     IF = "if"
     ELSE = "else"
-    #: What a branch gives as an output of its If.
+    #: The assignment of a branch result to an output of its If.
     RESULT = "result"
     CONDITION = "condition"
     SCAN = "scan"
@@ -71,8 +71,8 @@ class LineKind(StrEnum):
 class PseudoCodeLine:
     """One line of pseudo-code.
 
-    Every node has one line: of a loop its head, of an If its ``if``. ``loop``: the loop whose iterations run the line,
-    None in the main graph. ``values``: what the line assigns, for values beside it.
+    Every node has one line: a loop its head, an If its ``if``. ``loop``: the loop whose iterations run the line, None
+    in the main graph. ``values``: the assigned values.
     """
 
     number: int
@@ -80,17 +80,17 @@ class PseudoCodeLine:
     text: str
     kind: LineKind
     node: Node | None = None
-    #: Several where back edges have to be read at once: they swap values.
+    #: Several if back edges swap values and must be assigned simultaneously.
     ports: tuple[Port, ...] = ()
     comment: str = ""
     loop: Loop | None = None
     values: tuple[Value, ...] = ()
-    #: The conditions of the Ifs around the line, and whether it is in the branch where they are true.
+    #: The conditions of the enclosing Ifs, and whether the line is in their then-branch.
     branches: tuple[tuple[Value, bool], ...] = ()
 
     @property
     def port(self) -> Port | None:
-        """The port of a line that has one."""
+        """The first port of the line; None if it has none."""
         return self.ports[0] if self.ports else None
 
     def __str__(self) -> str:
@@ -99,20 +99,20 @@ class PseudoCodeLine:
 
 
 class PseudoCode:
-    """The lines of a loop or of a whole model; ``subject`` is which."""
+    """The lines of ``subject``: a loop or a main graph."""
 
     def __init__(
         self,
         subject: Loop | Graph,
         lines: Sequence[PseudoCodeLine],
         spans: Mapping[Loop, tuple[int, int]],
-        phrases: NodeFormatter,
+        formatter: NodeFormatter,
         code: CodeLines,
     ) -> None:
         self.subject = subject
         self.lines = tuple(lines)
-        #: What wrote the lines, for whoever says more of the same model.
-        self.formatter = phrases
+        #: The formatter of the lines, for further texts about the model.
+        self.formatter = formatter
         self.code_lines = code
         self._spans = spans
         self._loops: dict[Loop, PseudoCode] = {}
@@ -127,15 +127,15 @@ class PseudoCode:
         return escape_lines(self.text())
 
     def line_at(self, number: int) -> PseudoCodeLine | None:
-        """The line of a number; None where there is none."""
+        """The line with a number; None if there is none."""
         return self._by_number.get(number)
 
     def line_of(self, node: Node) -> PseudoCodeLine | None:
-        """The line of a node; None where the node is elsewhere."""
+        """The line of a node; None if the node is elsewhere."""
         return self._by_node.get(node)
 
     def lines_of_loop(self, loop: Loop) -> PseudoCode:
-        """One loop of these lines, its numbers as they are here, so that a number means one line of the model.
+        """The lines of one loop, with the same numbers, so that a number identifies a line of the model.
 
         Raises:
             KeyError: the loop is not in these lines.
@@ -147,39 +147,39 @@ class PseudoCode:
     def _extract_loop(self, loop: Loop) -> PseudoCode:
         first, last = self._spans[loop]
         lines = [line for line in self.lines if first <= line.number <= last]
-        less = min(line.indent for line in lines)
+        indent = min(line.indent for line in lines)
         spans = {inner: span for inner, span in self._spans.items() if first <= span[0] and span[1] <= last}
         return PseudoCode(
-            loop, [replace(line, indent=line.indent - less) for line in lines], spans, self.formatter, self.code_lines
+            loop, [replace(line, indent=line.indent - indent) for line in lines], spans, self.formatter, self.code_lines
         )
 
     def loop_text(self, loop: Loop) -> LoopText:
-        """What is said of a loop at every stop."""
+        """The cached descriptions of a loop."""
         if loop not in self._loop_texts:
             self._loop_texts[loop] = LoopText.from_loop(loop, self.formatter)
         return self._loop_texts[loop]
 
     @cached_property
     def is_script(self) -> bool:
-        """Whether the model is a script, of which the lines are its nodes once more."""
+        """Whether the model is a script, whose source lines duplicate its nodes."""
         first = next((line.node for line in self.lines if line.node is not None), None)
         return first is not None and first.origin.script
 
     def code_above(self, rows: Iterable[int], traced: bool = False) -> dict[int, str]:
-        """What stands above some lines, by index: the code that a line and those below it come from.
+        """Source lines to display above some lines, by index: the source of a line and those below it.
 
-        ``traced``: with what an exporter made of that.
+        ``traced``: with the code that an exporter generated from it.
         """
-        words = self.code_lines.describe_node if traced else self.code_lines.line_of_node
-        found: dict[int, str] = {}
-        last = ""
+        describe = self.code_lines.describe_node if traced else self.code_lines.line_of_node
+        comments: dict[int, str] = {}
+        previous = ""
         for k in rows:
             line = self.lines[k]
-            told = last if line.node is None else words(line.node)
-            if told != last:
-                found[k] = f"{INDENT * line.indent}# {told or _UNKNOWN_CODE_LINE}"
-            last = told
-        return found
+            text = previous if line.node is None else describe(line.node)
+            if text != previous:
+                comments[k] = f"{INDENT * line.indent}# {text or _UNKNOWN_CODE_LINE}"
+            previous = text
+        return comments
 
     def text(self) -> Sequence[str]:
         """The lines with their comments in one column."""
@@ -197,10 +197,10 @@ class PseudoCode:
 
 
 def build_pseudo_code(subject: Loop | Graph, origins: ProducerMap | None = None) -> PseudoCode:
-    """The pseudo-code of one loop, or with the main graph as subject that of the whole model.
+    """The pseudo-code of one loop, or of the entire model if the subject is its main graph.
 
-    ``origins``: those of the whole model; without them a constant that a loop takes from a Constant node outside of it
-    is known by its name alone.
+    ``origins``: producers of the entire model; without them a constant from a Constant node outside of a loop is shown
+    only by its name.
     """
     if origins is None:
         origins = ProducerMap.for_graph(subject if isinstance(subject, Graph) else subject.body)
@@ -214,20 +214,20 @@ def build_pseudo_code(subject: Loop | Graph, origins: ProducerMap | None = None)
 
 
 def node_positions(plan: Plan) -> dict[Node, int]:
-    """Where each node begins in a plan: what ``BodyNode.position`` and breakpoints name."""
-    found: dict[Node, int] = {}
+    """The position of each node in a plan, as in ``BodyNode.position`` and breakpoints."""
+    positions: dict[Node, int] = {}
     for pc, instruction in enumerate(plan.code):
         if instruction.node is not None:
-            found.setdefault(instruction.node, pc)
-    return found
+            positions.setdefault(instruction.node, pc)
+    return positions
 
 
 class _PseudoCodeWriter:
-    def __init__(self, phrases: NodeFormatter) -> None:
-        self.formatter = phrases
+    def __init__(self, formatter: NodeFormatter) -> None:
+        self.formatter = formatter
         self.lines: list[PseudoCodeLine] = []
         self.spans: dict[Loop, tuple[int, int]] = {}
-        #: The branches of Ifs that are being written.
+        #: The enclosing branches of the current line.
         self.open_branches: tuple[tuple[Value, bool], ...] = ()
 
     def add_line(
@@ -242,10 +242,10 @@ class _PseudoCodeWriter:
         comment: str = "",
         values: Sequence[Value | None] = (),
     ) -> None:
-        written = tuple(value for value in values if value is not None)
+        assigned = tuple(value for value in values if value is not None)
         number = len(self.lines) + 1
         self.lines.append(
-            PseudoCodeLine(number, indent, text, kind, node, ports, comment, loop, written, self.open_branches)
+            PseudoCodeLine(number, indent, text, kind, node, ports, comment, loop, assigned, self.open_branches)
         )
 
     def write_main_graph(self, graph: Graph) -> None:
@@ -255,11 +255,11 @@ class _PseudoCodeWriter:
             )
         self.write_nodes(graph.nodes, 0, None, ())
         names = graph.output_names or [value.name for value in graph.outputs]
-        given = [
+        results = [
             self.formatter.operand(value) if name == value.name else f"{quote(name)}={self.formatter.operand(value)}"
             for name, value in zip(names, graph.outputs, strict=True)
         ]
-        self.add_line(0, f"return {', '.join(given)}".rstrip(), LineKind.RETURN, None, values=graph.outputs)
+        self.add_line(0, f"return {', '.join(results)}".rstrip(), LineKind.RETURN, None, values=graph.outputs)
 
     def write_nodes(self, nodes: Sequence[Node], indent: int, loop: Loop | None, indices: tuple[str, ...]) -> None:
         for node in nodes:
@@ -274,47 +274,47 @@ class _PseudoCodeWriter:
     def write_if(self, node: If, indent: int, loop: Loop | None, indices: tuple[str, ...]) -> None:
         condition = self.formatter.operand(node.inputs[0], bare=True)
         self.add_line(indent, f"if {condition}:", LineKind.IF, loop, node=node, values=node.outputs)
-        around = self.open_branches
+        enclosing = self.open_branches
         for word, branch in bodies(node):
             if node.inputs[0] is not None:
-                self.open_branches = (*around, (node.inputs[0], word == "then"))
+                self.open_branches = (*enclosing, (node.inputs[0], word == "then"))
             if word == "else":
                 self.add_line(indent, "else:", LineKind.ELSE, loop)
-            before = len(self.lines)
+            count = len(self.lines)
             self.write_nodes(branch.nodes, indent + 1, loop, indices)
             for result, output in zip(branch.outputs, node.outputs, strict=True):
                 if output is not None:
                     text = f"{display_name(output)} = {self.formatter.operand(result)}"
                     self.add_line(indent + 1, text, LineKind.RESULT, loop, values=(output,))
-            if len(self.lines) == before:
+            if len(self.lines) == count:
                 self.add_line(indent + 1, "pass", LineKind.EMPTY, loop)
-        self.open_branches = around
+        self.open_branches = enclosing
 
-    def write_loop(self, loop: Loop, indent: int, around: Loop | None, indices: tuple[str, ...]) -> None:
+    def write_loop(self, loop: Loop, indent: int, outer: Loop | None, indices: tuple[str, ...]) -> None:
         first = len(self.lines) + 1
-        _LoopLinesWriter(self, loop, indent, around, indices).write()
+        _LoopLinesWriter(self, loop, indent, outer, indices).write()
         self.spans[loop] = (first, len(self.lines))
 
 
 class _LoopLinesWriter:
-    """One loop: its lines in the order in which they take effect."""
+    """Writes the lines of one loop in execution order."""
 
     def __init__(
-        self, writer: _PseudoCodeWriter, loop: Loop, indent: int, around: Loop | None, indices: tuple[str, ...]
+        self, writer: _PseudoCodeWriter, loop: Loop, indent: int, outer: Loop | None, indices: tuple[str, ...]
     ) -> None:
         self.writer = writer
         self.formatter = writer.formatter
         self.loop = loop
         self.indent = indent
-        self.enclosing_loop = around
+        self.enclosing_loop = outer
         self.termination: TerminationRule = termination_rule(loop, self.formatter.origins)
         self.used_values = _used_values(loop)
         self.index = display_name(loop.iteration) if loop.iteration is not None else _free_index(loop, indices)
         self.indices = (*indices, self.index)
-        made = {value for inner in loop.body.nodes for value in inner.outputs}
-        #: The condition is read after the back edges are written, so it needs a name that none of them writes.
+        results = {value for inner in loop.body.nodes for value in inner.outputs}
+        #: The condition is read after the back edges are written, so it needs a name that they do not overwrite.
         self.names_condition = (
-            loop.condition is not None and loop.condition not in made and loop.condition_node_count is None
+            loop.condition is not None and loop.condition not in results and loop.condition_node_count is None
         )
         self.condition = "condition" if self.names_condition else display_name(loop.condition)
         self.tested_first = self.termination.condition_decides and self.termination.initial_condition is not True
@@ -323,13 +323,13 @@ class _LoopLinesWriter:
         self.write_prologue()
         self.write_head()
         start = len(self.writer.lines)
-        tested = self.loop.condition_node_count or 0
-        self.write_nodes(self.loop.body.nodes[:tested])
+        test_count = self.loop.condition_node_count or 0
+        self.write_nodes(self.loop.body.nodes[:test_count])
         if self.termination.tests_first and self.termination.condition_decides:
-            # Parts of sliced inputs are cut for iterations that run.
+            # Only iterations that run get slices.
             self.add_body_line(f"if not {self.formatter.operand(self.loop.condition)}: break", LineKind.BREAK)
         self.write_slices()
-        self.write_nodes(self.loop.body.nodes[tested:])
+        self.write_nodes(self.loop.body.nodes[test_count:])
         self.write_boundary()
         if len(self.writer.lines) == start:
             self.add_body_line("pass", LineKind.EMPTY)
@@ -352,7 +352,7 @@ class _LoopLinesWriter:
         self.writer.add_line(self.indent + 1, text, kind, self.loop, ports=ports, comment=comment, values=values)
 
     def write_prologue(self) -> None:
-        """Initial values and what stays the same."""
+        """Write initial values and invariant inputs."""
         for edge in self.loop.back_edges:
             if isinstance(edge.initial, SlicedInput):
                 text = slice_line(edge.initial, None)
@@ -374,21 +374,21 @@ class _LoopLinesWriter:
             )
 
     def _initial_condition(self) -> str:
-        given = self.loop.initial_condition
-        return "True" if given is None else self.formatter.operand(given, bare=True)
+        initial = self.loop.initial_condition
+        return "True" if initial is None else self.formatter.operand(initial, bare=True)
 
     def write_head(self) -> None:
         count = self._count_text()
-        found = self.termination
-        goes_on = ""
+        rule = self.termination
+        condition = ""
         if self.tested_first:
-            goes_on = self.condition
-        elif not found.condition_decides and found.initial_condition is not True:
-            goes_on = self._initial_condition()
+            condition = self.condition
+        elif not rule.condition_decides and rule.initial_condition is not True:
+            condition = self._initial_condition()
         if count:
-            text = f"for {self.index} in range({count})" + (f" while {goes_on}" if goes_on else "") + ":"
+            text = f"for {self.index} in range({count})" + (f" while {condition}" if condition else "") + ":"
         else:
-            text = f"while {goes_on or 'True'}:"
+            text = f"while {condition or 'True'}:"
         values = self.loop.outputs
         self.writer.add_line(
             self.indent,
@@ -401,36 +401,36 @@ class _LoopLinesWriter:
         )
 
     def _count_text(self) -> str:
-        found = self.termination
-        if found.trip_count is not None:
-            return str(found.trip_count if found.declared_trip_count is None else found.declared_trip_count)
-        if found.slices:
-            return f"parts of {display_name(found.slices[0].outer)}"
-        return "" if found.trip_count_value is None else self.formatter.operand(found.trip_count_value, bare=True)
+        rule = self.termination
+        if rule.trip_count is not None:
+            return str(rule.trip_count if rule.declared_trip_count is None else rule.declared_trip_count)
+        if rule.slices:
+            return f"parts of {display_name(rule.slices[0].outer)}"
+        return "" if rule.trip_count_value is None else self.formatter.operand(rule.trip_count_value, bare=True)
 
     def _head_comment(self, count: str) -> str:
-        found = self.termination
-        told = {
+        rule = self.termination
+        comment = {
             LoopKind.FOR: "for loop",
             LoopKind.WHILE: "while loop",
             LoopKind.DO_WHILE: "do-while loop",
             LoopKind.FOR_WHILE: "for loop with a condition",
             LoopKind.ENDLESS: "endless loop",
-        }[found.kind]
-        if found.slices:
-            told = f"{count} = parts of {display_name(found.slices[0].outer)} along axis {found.slices[0].axis}"
-            if found.unequal_parts:
-                told = "the sliced inputs disagree on the number of parts"
-            elif found.trip_count is None:
-                told = f"cut along axis {found.slices[0].axis}"
-        elif found.trip_count_value is not None and self.loop.minus_one_is_no_limit:
-            told += f", -1 in {count} = no limit"
+        }[rule.kind]
+        if rule.slices:
+            comment = f"{count} = parts of {display_name(rule.slices[0].outer)} along axis {rule.slices[0].axis}"
+            if rule.unequal_parts:
+                comment = "the sliced inputs disagree on the number of parts"
+            elif rule.trip_count is None:
+                comment = f"cut along axis {rule.slices[0].axis}"
+        elif rule.trip_count_value is not None and self.loop.minus_one_is_no_limit:
+            comment += f", -1 in {count} = no limit"
         elif not count and self._needs_index():
-            told += f", {self.index} counts from 0"
-        return told
+            comment += f", {self.index} counts from 0"
+        return comment
 
     def _needs_index(self) -> bool:
-        """The body needs the iteration number."""
+        """True if the body needs the iteration number."""
         return self.loop.iteration in self.used_values or bool(self.loop.sliced_inputs)
 
     def write_slices(self) -> None:
@@ -439,7 +439,7 @@ class _LoopLinesWriter:
             self.add_body_line(slice_line(sliced, self.index), LineKind.SLICE, comment, (sliced,), (sliced.inner,))
 
     def write_boundary(self) -> None:
-        """Scan outputs before back edges, which overwrite what they may collect."""
+        """Write scan outputs before back edges, which may overwrite the collected values."""
         loop = self.loop
         if self.names_condition and self.termination.condition_decides and loop.condition is not None:
             text = f"{self.condition} = {self.formatter.operand(loop.condition, bare=True)}"
@@ -459,12 +459,12 @@ class _LoopLinesWriter:
     def _write_back_edges(self) -> None:
         edges = self.loop.back_edges
         written: set[Value] = set()
-        entangled = False
+        has_conflict = False
         for edge in edges:
-            entangled = entangled or edge.result in written
+            has_conflict = has_conflict or edge.result in written
             if edge.result is not edge.param:
                 written.add(edge.param)
-        if entangled:
+        if has_conflict:
             left = ", ".join(display_name(edge.param) for edge in edges)
             right = ", ".join(self.formatter.operand(edge.result) for edge in edges)
             params = [edge.param for edge in edges]
@@ -475,15 +475,15 @@ class _LoopLinesWriter:
             self.add_body_line(text, LineKind.BACK_EDGE, "back edge", (edge,), (edge.param,))
 
     def write_epilogue(self) -> None:
-        for last in self.loop.last_values:
-            edge = self.loop.back_edge_for(last)
-            value = last.result if edge is None else edge.param
-            text = f"{display_name(last.outer)} = {self.formatter.operand(value)}"
-            self.add_outer_line(text, LineKind.LAST_VALUE, "last value", last, last.outer)
+        for port in self.loop.last_values:
+            edge = self.loop.back_edge_for(port)
+            value = port.result if edge is None else edge.param
+            text = f"{display_name(port.outer)} = {self.formatter.operand(value)}"
+            self.add_outer_line(text, LineKind.LAST_VALUE, "last value", port, port.outer)
 
 
 def _used_values(loop: Loop) -> set[Value | None]:
-    """Every value that something in the body reads, or that the loop hands on."""
+    """Every value that a node of the body reads, or that the loop carries or collects."""
     used = {value for node in walk(loop.body) for value in node.inputs}
     for node in walk(loop.body):
         for _, inner in bodies(node):
@@ -496,7 +496,7 @@ def _used_values(loop: Loop) -> set[Value | None]:
 
 
 def _free_index(loop: Loop, indices: tuple[str, ...]) -> str:
-    """A name for the iteration number that nothing in the body has."""
-    taken = {value.name for value in _used_values(loop) if value is not None} | set(indices)
-    taken.update(value.name for value in loop.body.inputs)
-    return next((name for name in _INDEX_NAMES if name not in taken), "iteration")
+    """A name for the iteration number that is unused in the body."""
+    used = {value.name for value in _used_values(loop) if value is not None} | set(indices)
+    used.update(value.name for value in loop.body.inputs)
+    return next((name for name in _INDEX_NAMES if name not in used), "iteration")

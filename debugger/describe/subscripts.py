@@ -1,4 +1,4 @@
-"""What a slice takes and where a scan output puts its element, as a subscript of the iteration number."""
+"""Subscripts of sliced inputs and scan outputs in terms of the iteration number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def slice_line(sliced: SlicedInput, index: str | None) -> str:
 def slice_text(sliced: SlicedInput, index: str | None) -> str:
     """``X[:, i:i+1, :]``, ``x[5-i]``: the part that an iteration gets (docs/semantics.md 6.2)."""
     size, stride = sliced.part_size, sliced.stride
-    # A negative start is dim + 1 + start; backwards, a part ends where the stride begins.
+    # A negative start is dim + 1 + start; with a negative stride, a part ends at the start.
     begin = sliced.start + 1 if sliced.start < 0 else sliced.start
     from_end = sliced.start < 0
     if stride < 0:
@@ -24,16 +24,16 @@ def slice_text(sliced: SlicedInput, index: str | None) -> str:
     length, begin = _length_term(sliced.outer, sliced.axis, begin) if from_end else ("", begin)
     if sliced.from_trip_count:
         begin = -1
-    low = _linear_text("trip_count" if sliced.from_trip_count else length, begin, stride, index)
-    part = low if sliced.drop_axis else f"{low}:{_linear_text(length, begin + size, stride, index)}"
-    where = subscript({sliced.axis: part}, rank(sliced.outer))
-    if where is None:  # a negative axis of an unknown rank
-        where = f"{part}, axis={sliced.axis}"
-    return f"{display_name(sliced.outer)}[{where}]"
+    start_text = _linear_text("trip_count" if sliced.from_trip_count else length, begin, stride, index)
+    part = start_text if sliced.drop_axis else f"{start_text}:{_linear_text(length, begin + size, stride, index)}"
+    index_text = subscript({sliced.axis: part}, rank(sliced.outer))
+    if index_text is None:  # a negative axis and an unknown rank
+        index_text = f"{part}, axis={sliced.axis}"
+    return f"{display_name(sliced.outer)}[{index_text}]"
 
 
 def _length_term(value: Value, axis: int, begin: int) -> tuple[str, int]:
-    """The length along an axis as a term of a sum, and the number that is left of ``length + begin``."""
+    """``length + begin`` as a symbolic term and a constant."""
     shape = value.type.shape if isinstance(value.type, TensorType) else None
     dim = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
     if isinstance(dim, int):
@@ -43,44 +43,44 @@ def _length_term(value: Value, axis: int, begin: int) -> tuple[str, int]:
 
 def _linear_text(length: str, constant: int, factor: int, index: str | None) -> str:
     """``2*i+1``, ``5-i``, ``N-1-i``."""
-    times = "" if index is None or not factor else index if abs(factor) == 1 else f"{abs(factor)}*{index}"
+    term = "" if index is None or not factor else index if abs(factor) == 1 else f"{abs(factor)}*{index}"
     text = (
-        f"{length}{constant:+d}" if length and constant else length or ("" if times and not constant else str(constant))
+        f"{length}{constant:+d}" if length and constant else length or ("" if term and not constant else str(constant))
     )
-    if not times:
+    if not term:
         return text or "0"
     if factor > 0:
-        return f"{times}+{text}" if text and not text.startswith("-") else f"{times}{text}"
-    return f"{text}-{times}"
+        return f"{term}+{text}" if text and not text.startswith("-") else f"{term}{text}"
+    return f"{text}-{term}"
 
 
-def scan_line(scan: ScanOutput, outer: str, index: str, ending: TerminationRule) -> tuple[str, str]:
-    """The assignment that collects an element, and what it means; ``outer``: the name of the whole."""
+def scan_line(scan: ScanOutput, outer: str, index: str, rule: TerminationRule) -> tuple[str, str]:
+    """The assignment that collects an element, and its comment; ``outer``: the name of the scan output."""
     result = display_name(scan.result)
     order = ", the last iteration first" if scan.reverse else ""
-    known = None if scan.length is None else scan.length.constant
-    exact = not ending.condition_decides and (
-        scan.length is ending.trip_count_value
-        if known is None
-        else known.size == 1 and int(known.reshape(())) == ending.trip_count
+    constant_length = None if scan.length is None else scan.length.constant
+    is_full = not rule.condition_decides and (
+        scan.length is rule.trip_count_value
+        if constant_length is None
+        else constant_length.size == 1 and int(constant_length.reshape(())) == rule.trip_count
     )
-    if scan.length is not None and not exact:
-        order += f", zeros up to length {display_name(scan.length) if known is None else known}"
-    dims = rank(scan.result)
+    if scan.length is not None and not is_full:
+        order += f", zeros up to length {display_name(scan.length) if constant_length is None else constant_length}"
+    rank_ = rank(scan.result)
     if scan.stack:
         comment = f"scan output, new axis {scan.axis}{order}"
         if scan.axis == 0:
             return (f"{outer}.insert(0, {result})" if scan.reverse else f"{outer}.append({result})"), comment
-        where = None if scan.reverse else subscript({scan.axis: index}, None if dims is None else dims + 1)
-        return (f"{outer}[{where}] = {result}" if where else f"{outer}.append({result})"), comment
+        index_text = None if scan.reverse else subscript({scan.axis: index}, None if rank_ is None else rank_ + 1)
+        return (f"{outer}[{index_text}] = {result}" if index_text else f"{outer}.append({result})"), comment
     comment = f"scan output, concatenated on axis {scan.axis}{order}"
     size = _axis_length(scan.result, scan.axis)
-    if size is not None and ending.trip_count is not None and not ending.condition_decides:
-        begin, factor = ((ending.trip_count - 1) * size, -size) if scan.reverse else (0, size)
+    if size is not None and rule.trip_count is not None and not rule.condition_decides:
+        begin, factor = ((rule.trip_count - 1) * size, -size) if scan.reverse else (0, size)
         part = f"{_linear_text('', begin, factor, index)}:{_linear_text('', begin + size, factor, index)}"
-        where = subscript({scan.axis: part}, dims)
-        if where:
-            return f"{outer}[{where}] = {result}", comment
+        index_text = subscript({scan.axis: part}, rank_)
+        if index_text:
+            return f"{outer}[{index_text}] = {result}", comment
     joined = f"{result}, {outer}" if scan.reverse else f"{outer}, {result}"
     return f"{outer} = concat({joined}, axis={scan.axis})", comment
 

@@ -1,4 +1,4 @@
-"""What kind of loop a loop is, what can end it as far as the model alone tells, and the words for what did."""
+"""Static termination rules of loops, their kinds, and phrases for stop reasons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...runtime.graph import BackEdge, Loop, SlicedInput, StoppedBy, TensorType,
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.graph.slicing import part_geometry
 
-#: What ended a loop, as a thing and as what happened: ``stopped by X``, ``ended: X``.
+#: Cause and event of a loop's end: ``stopped by X``, ``ended: X``.
 _STOP_PHRASES: Mapping[StoppedBy, tuple[str, str]] = {
     StoppedBy.TRIP_COUNT: ("the trip count", "the trip count is reached"),
     StoppedBy.CONDITION: ("the condition", "the condition is false"),
@@ -24,17 +24,17 @@ _STOP_PHRASES: Mapping[StoppedBy, tuple[str, str]] = {
 
 
 def stop_cause(reason: StoppedBy) -> str:
-    """What ended a loop, as a thing: ``the trip count``."""
+    """The cause of a loop's end: ``the trip count``."""
     return _STOP_PHRASES[reason][0]
 
 
 def end_reason(reason: StoppedBy) -> str:
-    """What ended a loop, as what happened: ``the trip count is reached``."""
+    """The event that ended a loop: ``the trip count is reached``."""
     return _STOP_PHRASES[reason][1]
 
 
 class LoopKind(StrEnum):
-    """A loop in a programmer's word."""
+    """The kind of a loop in programming terms."""
 
     FOR = "for"
     WHILE = "while"
@@ -45,13 +45,13 @@ class LoopKind(StrEnum):
 
 @dataclass(frozen=True)
 class TerminationRule:
-    """What can end a loop.
+    """The possible ends of a loop.
 
-    ``trips``: the most iterations, where that number is known; ``given``: as the model has it, which may be negative;
-    ``count``: the outer value that gives it otherwise; ``slices``: the inputs whose parts are counted; ``uneven``:
-    those of known numbers that disagree, so that nothing can run. ``decides``: the body's condition can end the loop;
-    ``known``: what it always is, ``passed``: it is the initial one, handed on. ``initial``: None where it is known only
-    at the entry.
+    ``trip_count``: the known maximum number of iterations; ``declared_trip_count``: as in the model, may be negative;
+    ``trip_count_value``: its outer value if unknown; ``slices``: the inputs whose parts are counted; ``unequal_parts``:
+    inputs with contradictory numbers of parts, so that nothing can run. ``condition_decides``: the body's condition can
+    end the loop; ``constant_condition``: its constant value; ``condition_forwarded``: it is the initial one.
+    ``initial_condition``: None if known only at the entry.
     """
 
     trip_count: int | None = None
@@ -63,12 +63,12 @@ class TerminationRule:
     constant_condition: bool | None = None
     condition_forwarded: bool = False
     initial_condition: bool | None = True
-    #: The condition is that of the iteration itself, tested before it (TensorRT's kWHILE).
+    #: The condition is computed for an iteration and tested before it (TensorRT's kWHILE).
     tests_first: bool = False
 
     @property
     def is_counted(self) -> bool:
-        """Something counts the iterations."""
+        """True if the number of iterations is bounded."""
         return self.trip_count is not None or self.trip_count_value is not None or bool(self.slices)
 
     @property
@@ -81,48 +81,48 @@ class TerminationRule:
 
 
 def termination_rule(loop: Loop, origins: ProducerMap) -> TerminationRule:
-    """What can end a loop; ``origins`` are those of the whole model."""
-    always = origins.constant_scalar(loop.condition)
-    passed = loop.condition is not None and origins.skip_identities(loop.condition) is loop.condition_input
+    """The termination rule of a loop; ``origins``: producers of the entire model."""
+    constant = origins.constant_scalar(loop.condition)
+    is_forwarded = loop.condition is not None and origins.skip_identities(loop.condition) is loop.condition_input
     initial = True if loop.initial_condition is None else origins.constant_scalar(loop.initial_condition)
-    tested = loop.condition_node_count is not None
-    if tested and always is not None and not always:
-        initial = always
+    tests_first = loop.condition_node_count is not None
+    if tests_first and constant is not None and not constant:
+        initial = constant
     trips = loop.fixed_trips
     count: Value | None = None
     slices: tuple[SlicedInput, ...] = ()
-    uneven: tuple[tuple[SlicedInput, int], ...] = ()
-    given: int | None = None
+    unequal_parts: tuple[tuple[SlicedInput, int], ...] = ()
+    declared: int | None = None
     if loop.counted_by_slices:
         slices = all_sliced_inputs(loop)
-        known = tuple(
+        counts = tuple(
             (port, number) for port, number in zip(slices, map(part_count, slices), strict=True) if number is not None
         )
-        uneven = known if len({number for _, number in known}) > 1 else ()
-        trips = known[0][1] if known and not uneven else None
+        unequal_parts = counts if len({number for _, number in counts}) > 1 else ()
+        trips = counts[0][1] if counts and not unequal_parts else None
     elif trips is None and loop.trip_count is not None:
         number = origins.constant_integer(loop.trip_count)
         if number is None:
             count = loop.trip_count
         elif effective_trip_count(number) is not None and not (number == -1 and loop.minus_one_is_no_limit):
-            given = number
-            trips = max(given, 0)
+            declared = number
+            trips = max(declared, 0)
     return TerminationRule(
         trips,
-        given,
+        declared,
         count,
         slices,
-        uneven,
-        loop.condition is not None and not passed and (always is None or not always),
-        None if always is None else bool(always),
-        passed,
+        unequal_parts,
+        loop.condition is not None and not is_forwarded and (constant is None or not constant),
+        None if constant is None else bool(constant),
+        is_forwarded,
         None if initial is None else bool(initial),
-        tested,
+        tests_first,
     )
 
 
 def forwards_condition(loop: Loop, origins: ProducerMap) -> bool:
-    """Whether the body's condition is the initial one, handed on as a carried value."""
+    """Whether the body's condition is the initial one, carried unchanged."""
     if loop.condition is None:
         return False
     source = origins.skip_identities(loop.condition)
@@ -135,7 +135,7 @@ def forwards_condition(loop: Loop, origins: ProducerMap) -> bool:
 
 
 def begins_with_condition(edge: BackEdge, loop: Loop, origins: ProducerMap) -> bool:
-    """Whether what an edge carries is the initial condition at first."""
+    """Whether the initial value of an edge is the initial condition."""
     initial = loop.initial_condition
     if isinstance(edge.initial, SlicedInput) or initial is None:
         return False
@@ -143,7 +143,7 @@ def begins_with_condition(edge: BackEdge, loop: Loop, origins: ProducerMap) -> b
 
 
 def carried_condition(loop: Loop) -> BackEdge | None:
-    """The back edge whose parameter is the condition that is tested before each iteration, if one is."""
+    """The back edge whose parameter is the condition tested before each iteration, if there is one."""
     if loop.condition_node_count is None:
         return None
     return next((edge for edge in loop.back_edges if edge.param is loop.condition), None)
@@ -151,12 +151,12 @@ def carried_condition(loop: Loop) -> BackEdge | None:
 
 def all_sliced_inputs(loop: Loop) -> tuple[SlicedInput, ...]:
     """All sliced inputs, those that only feed iteration 0 of a back edge included."""
-    carried = (edge.initial for edge in loop.back_edges)
-    return (*loop.sliced_inputs, *(initial for initial in carried if isinstance(initial, SlicedInput)))
+    initials = (edge.initial for edge in loop.back_edges)
+    return (*loop.sliced_inputs, *(initial for initial in initials if isinstance(initial, SlicedInput)))
 
 
 def part_count(port: SlicedInput) -> int | None:
-    """How many parts the declared shape gives; None where it does not tell."""
+    """The number of parts by the declared shape; None if unknown."""
     shape = port.outer.type.shape if isinstance(port.outer.type, TensorType) else None
     length = shape[port.axis] if shape is not None and -len(shape) <= port.axis < len(shape) else None
     if not isinstance(length, int):

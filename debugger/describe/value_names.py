@@ -1,4 +1,4 @@
-"""Names of values as pseudo-code, frames, screens and commands write them, and texts with such names in them."""
+"""Display names of values in pseudo-code, frames, screens and commands, and texts with such names."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..expression.tokens import mask_quoted, parse_quoted_name, quote
 
 __all__ = ["display_name", "mask_quoted", "quote", "scan_names", "short_name_rows", "short_names", "unquote"]
 
-#: A common beginning shorter than this is not worth a line.
+#: Shorter common prefixes are not abbreviated.
 _MIN_COMMON_PREFIX_CHARS = 6
 
 
 def unquote(text: str) -> str:
-    """What stands between quotes of any kind; text without quotes as it is.
+    """The contents of quotes of any kind; text without quotes is unchanged.
 
     Raises:
-        ExpressionError: backquotes with an escape in them that there is not.
+        ExpressionError: an unknown escape in backquotes.
     """
     if len(text) < 2 or text[0] != text[-1] or text[0] not in "`'\"":
         return text
@@ -30,41 +30,41 @@ def unquote(text: str) -> str:
 
 
 def display_name(value: Value | None) -> str:
-    """The name of a value, the short one where its own is long; ``_`` for an input or output that is left out."""
+    """The short name of a value if it has one, else its name; ``_`` for an omitted input or output."""
     return "_" if value is None else quote(value.short_name or value.name)
 
 
-#: What was found, as long as the loop is there: each stop asks for it.
+#: Cache for the lifetime of each loop, since each stop needs the names.
 _SCAN_NAMES_CACHE: WeakKeyDictionary[Loop, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def scan_names(loop: Loop) -> tuple[str, ...]:
-    """What a loop's scan outputs are called inside its body: as outside of it, unless the body has another
-    value of that name."""
-    found = _SCAN_NAMES_CACHE.get(loop)
-    if found is None:
-        found = _SCAN_NAMES_CACHE[loop] = _find_scan_names(loop)
-    return found
+    """The names of a loop's scan outputs inside its body: the outer names, unless the body has another value of that
+    name."""
+    names = _SCAN_NAMES_CACHE.get(loop)
+    if names is None:
+        names = _SCAN_NAMES_CACHE[loop] = _find_scan_names(loop)
+    return names
 
 
 def _find_scan_names(loop: Loop) -> tuple[str, ...]:
-    own = {value.name for value in own_values(loop.body)} if loop.scan_outputs else set()
+    body_names = {value.name for value in own_values(loop.body)} if loop.scan_outputs else set()
     names = []
     for port in loop.scan_outputs:
         name = port.outer.name
-        while name in own:
+        while name in body_names:
             name += " (scan output)"
         names.append(name)
     return tuple(names)
 
 
 def short_names(values: Iterable[Value]) -> dict[str, str]:
-    """The short names among some values, each with the value's own."""
+    """Short name -> full name of the values that have a short name."""
     return {value.short_name: value.name for value in values if value.short_name}
 
 
 def short_name_rows(names: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Short names and what they are short for; what the paths among those begin with is said once, first.
+    """Rows of short and full names; the common prefix of paths is abbreviated and has the first row.
 
     ``("…", "/model/layers.0/")``, ``("attn_MatMul", "…attn/MatMul_output_0")``.
     """
@@ -79,8 +79,8 @@ def short_name_rows(names: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def common_path(paths: list[str]) -> str:
-    """What all of some paths begin with, up to the end of one of its parts."""
-    # What the first and the last in order share, those between share as well.
+    """The common prefix of paths, up to a separator."""
+    # The common prefix of the minimum and maximum is common to all.
     first, last = min(paths), max(paths)
     length = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     return first[: first.rfind("/", 0, length) + 1]

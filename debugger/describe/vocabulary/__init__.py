@@ -1,4 +1,4 @@
-"""One loop in the words of each system: its ports as that system names them, and what it cannot express."""
+"""Loops in the terms of each system: its port names, requirements and unsupported features."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _TERMS_BY_SYSTEM = {System.ONNX: onnx_terms, System.OPENVINO: openvino_terms, Sy
 
 
 def loop_terms(context: TermsContext, system: System) -> LoopTerms:
-    """A loop in the words of a system, its own or another."""
+    """Describe a loop in the terms of a system, its own or another."""
     return _TERMS_BY_SYSTEM[system](context)

@@ -1,10 +1,10 @@
-"""The field's words, a sentence or two each: what ``help WORD`` says."""
+"""The glossary of ``help WORD``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Word -> what it means, in the order in which one meets them. The same words stand in screens, messages and docs.
+#: Term -> definition, in didactic order. Screens, messages and docs use the same terms.
 GLOSSARY: Mapping[str, str] = {
     "loop": (
         "A node with a body that runs once an iteration: ONNX Loop and Scan, OpenVINO Loop and TensorIterator, "
@@ -106,7 +106,7 @@ GLOSSARY: Mapping[str, str] = {
         "nearest one and run forward. set history bounds what they take."
     ),
     "branch": (
-        "What follows from a value that was set: a run beside the one that it left. branch lists them, undo goes "
+        "What follows from a value that was set: a run next to the one that it left. branch lists them, undo goes "
         "back, compare says where two first differ. An If has branches as well, then and else."
     ),
     "trace": "A file with what a run carried at each boundary; a recording can be opened like a model.",
@@ -117,13 +117,13 @@ GLOSSARY: Mapping[str, str] = {
 
 
 def glossary_entry(word: str) -> str | None:
-    """What a word of the field means; in the plural and in capitals as well. None: it is none."""
+    """The definition of a term, also in plural or capitals; None: it is unknown."""
     word = " ".join(word.lower().replace("-", " ").replace("_", " ").split())
     names = {name.lower(): name for name in GLOSSARY}
     for stem in (word, word.removesuffix("s"), word.removesuffix("es")):
-        for found in (stem, _ALIASES.get(stem, "").lower(), f"execution {stem}"):
-            if found in names:
-                return f"{names[found]}: {GLOSSARY[names[found]]}"
+        for candidate in (stem, _ALIASES.get(stem, "").lower(), f"execution {stem}"):
+            if candidate in names:
+                return f"{names[candidate]}: {GLOSSARY[names[candidate]]}"
     return None
 
 

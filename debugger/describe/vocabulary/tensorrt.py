@@ -1,4 +1,4 @@
-"""A loop as TensorRT's loop API has it: ITripLimit, IRecurrence, IIterator, ILoopOutput (docs/semantics.md 8)."""
+"""Loops in TensorRT's loop API: ITripLimit, IRecurrence, IIterator, ILoopOutput (docs/semantics.md 8)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .terms import (
     tensor_dtype,
 )
 
-#: What NVIDIA's guide names for loops, and what onnx-tensorrt lists for Loop beside it.
+#: Types of loops in NVIDIA's guide, and further types that onnx-tensorrt lists for Loop.
 _NATIVE_TYPES = frozenset({"float32", "float16"})
 _IMPORTED_TYPES = frozenset({"bfloat16", "int32", "int64", "bool"})
 
@@ -29,44 +29,44 @@ _IMPORTED_TYPES = frozenset({"bfloat16", "int32", "int64", "bool"})
 def tensorrt_terms(context: TermsContext) -> LoopTerms:
     """The layers of an ILoop."""
     loop = context.loop
-    found = LoopTerms("TensorRT ILoop")
-    found.add_section("limits", _trip_limit_rows(context))
-    found.add_section("recurrences", _recurrence_rows(context))
-    found.add_section("iterators", _iterator_rows(context))
-    found.add_section("outputs", _output_rows(context))
-    found.add_section("captures", context.capture_rows())
+    terms = LoopTerms("TensorRT ILoop")
+    terms.add_section("limits", _trip_limit_rows(context))
+    terms.add_section("recurrences", _recurrence_rows(context))
+    terms.add_section("iterators", _iterator_rows(context))
+    terms.add_section("outputs", _output_rows(context))
+    terms.add_section("captures", context.capture_rows())
     if loop.system is not System.TENSORRT:
-        _add_api_limits(context, found)
-        _add_shape_limits(context, found)
-    return found
+        _add_api_limits(context, terms)
+        _add_shape_limits(context, terms)
+    return terms
 
 
 def conditional_requirements(graph: Graph) -> Iterator[str]:
-    """What TensorRT asks of the Ifs of a model that they do not have."""
+    """Requirements of TensorRT that the Ifs of a model violate."""
     for node in walk(graph):
         if not isinstance(node, If):
             continue
-        for one, other in zip(node.then_branch.outputs, node.else_branch.outputs, strict=False):
-            a, b = one.type, other.type
+        for left, right in zip(node.then_branch.outputs, node.else_branch.outputs, strict=False):
+            a, b = left.type, right.type
             if isinstance(a, TensorType) and isinstance(b, TensorType) and a.excludes(b):
                 yield (
                     f"If '{node.name}' needs branches of one shape, unless its condition is a constant when the "
-                    f"network is built: {display_name(one)} is {a.shape_text()}, {display_name(other)}"
+                    f"network is built: {display_name(left)} is {a.shape_text()}, {display_name(right)}"
                     f" {b.shape_text()}."
                 )
 
 
 def _trip_limit_rows(context: TermsContext) -> Iterator[Row]:
-    ending = context.termination
+    rule = context.termination
     count = context.trip_count()
     if count:
         yield f"ITripLimit kCOUNT = {count}", "TripLimit.COUNT in Python"
-    if ending.condition_decides or ending.initial_condition is not True:
+    if rule.condition_decides or rule.initial_condition is not True:
         yield f"ITripLimit kWHILE = {_while_text(context)}", "TripLimit.WHILE in Python; tested before each iteration"
 
 
 def _while_text(context: TermsContext) -> str:
-    """The recurrence that brings a condition, which is decided after an iteration, to the front of the next."""
+    """The recurrence that moves a condition from the end of an iteration to the start of the next one."""
     if context.termination.tests_first and context.loop.condition is not None:
         return context.operand(context.loop.condition)
     if context.termination.condition_decides and context.loop.condition is not None:
@@ -103,139 +103,138 @@ def _output_rows(context: TermsContext) -> Iterator[Row]:
     length = context.trip_count() if not context.termination.condition_decides else "an upper bound"
     for scan in loop.scan_outputs:
         kind = "kREVERSE" if scan.reverse else "kCONCATENATE"
-        have = length or "an upper bound"
+        scan_length = length or "an upper bound"
         if scan.length is not None:
-            have = context.operand(scan.length)
-        told = f"of {context.operand(scan.result)}, axis {scan.axis}, length {have}"
-        yield f"ILoopOutput {kind} {display_name(scan.outer)}", told
+            scan_length = context.operand(scan.length)
+        text = f"of {context.operand(scan.result)}, axis {scan.axis}, length {scan_length}"
+        yield f"ILoopOutput {kind} {display_name(scan.outer)}", text
 
 
-def _add_api_limits(context: TermsContext, found: LoopTerms) -> None:
-    loop, ending = context.loop, context.termination
-    if not ending.is_counted and not ending.condition_decides and ending.initial_condition is True:
-        found.unsupported.append(
+def _add_api_limits(context: TermsContext, terms: LoopTerms) -> None:
+    loop, rule = context.loop, context.termination
+    if not rule.is_counted and not rule.condition_decides and rule.initial_condition is True:
+        terms.unsupported.append(
             "a loop without any trip limit is refused; this one has neither a count nor a condition"
         )
-    if ending.condition_decides:
-        found.requirements.append(
+    if rule.condition_decides:
+        terms.requirements.append(
             "kWHILE decides before an iteration, and here what an iteration yields decides about the next: a recurrence"
             " carries the condition there"
         )
-        computed = condition_slice(loop)
-        if any(isinstance(node, Loop) for node in computed.all_nodes) or computed.all_slices:
-            found.unsupported.append(
+        slice_ = condition_slice(loop)
+        if any(isinstance(node, Loop) for node in slice_.all_nodes) or slice_.all_slices:
+            terms.unsupported.append(
                 "kWHILE may not depend on iterators and on outputs of inner loops, as the condition does"
             )
         if (rank(loop.condition) or 0) > 0:
-            found.requirements.append(
+            terms.requirements.append(
                 f"kWHILE takes a 0-D bool; {context.operand(loop.condition)} has to be reshaped to that"
             )
-    if ending.trip_count_value is not None and (rank(ending.trip_count_value) or 0) > 0:
-        found.requirements.append(
-            f"kCOUNT takes a 0-D integer; {display_name(ending.trip_count_value)} has to be reshaped to that"
+    if rule.trip_count_value is not None and (rank(rule.trip_count_value) or 0) > 0:
+        terms.requirements.append(
+            f"kCOUNT takes a 0-D integer; {display_name(rule.trip_count_value)} has to be reshaped to that"
         )
-    count = (
+    dtype = (
         None
-        if ending.trip_count is not None or ending.trip_count_value is None
-        else tensor_dtype(ending.trip_count_value.type)
+        if rule.trip_count is not None or rule.trip_count_value is None
+        else tensor_dtype(rule.trip_count_value.type)
     )
-    if count is not None and count.name == "int64":
-        found.requirements.append(
-            f"kCOUNT takes int32: {display_name(ending.trip_count_value)} is int64, which TensorRT's header allows from"
+    if dtype is not None and dtype.name == "int64":
+        terms.requirements.append(
+            f"kCOUNT takes int32: {display_name(rule.trip_count_value)} is int64, which TensorRT's header allows from"
             " 10.0 on and its guide does not; an ICastLayer before the loop converts it"
         )
-    elif count is not None and count.name != "int32":
-        found.requirements.append(
-            f"kCOUNT takes int32: {display_name(ending.trip_count_value)} is {dtype_name(count)}, and has to be"
-            " converted"
+    elif dtype is not None and dtype.name != "int32":
+        terms.requirements.append(
+            f"kCOUNT takes int32: {display_name(rule.trip_count_value)} is {dtype_name(dtype)}, and has to be converted"
         )
-    if ending.trip_count_value is not None and loop.minus_one_is_no_limit:
-        found.requirements.append(
+    if rule.trip_count_value is not None and loop.minus_one_is_no_limit:
+        terms.requirements.append(
             "a trip count of -1 is no limit in OpenVINO, and kCOUNT has none: where"
-            f" {display_name(ending.trip_count_value)} can be -1, it needs the largest int32 instead"
+            f" {display_name(rule.trip_count_value)} can be -1, it needs the largest int32 instead"
         )
-    elif ending.trip_count_value is not None:
-        found.requirements.append(
-            f"a negative {display_name(ending.trip_count_value)} runs nothing in ONNX, and TensorRT's header has no"
+    elif rule.trip_count_value is not None:
+        terms.requirements.append(
+            f"a negative {display_name(rule.trip_count_value)} runs nothing in ONNX, and TensorRT's header has no"
             " word for it: a MAX with 0 before the loop keeps what it means"
         )
     names = ", ".join(display_name(scan.outer) for scan in loop.scan_outputs)
-    if loop.scan_outputs and (ending.condition_decides or not ending.is_counted):
-        found.requirements.append(
+    if loop.scan_outputs and (rule.condition_decides or not rule.is_counted):
+        terms.requirements.append(
             f"how long {names} gets is known only at the end, and TensorRT wants the length before: take an upper"
             " bound; what lies beyond the last iteration is padding: zeros where it was seen, and not promised"
         )
-    elif loop.scan_outputs and ending.trip_count is None:
-        found.requirements.append(
+    elif loop.scan_outputs and rule.trip_count is None:
+        terms.requirements.append(
             f"how long {names} gets is known only when the loop is entered: the count is the length too, from a shape"
             " or an input with a range in the optimisation profile; NVIDIA's guide wants a constant, the header none"
         )
     for scan in loop.scan_outputs:
         if not scan.stack:
-            found.requirements.append(
+            terms.requirements.append(
                 f"TensorRT stacks {display_name(scan.outer)} on a new axis; an IShuffleLayer after the loop joins its"
                 " parts"
             )
     for last in context.last_values_without_edge():
-        found.requirements.append(
+        terms.requirements.append(
             f"kLAST_VALUE comes from a recurrence, and nothing carries {display_name(last.result)}: add one with an"
             " initial value"
         )
     for port in all_sliced_inputs(loop):
         name = display_name(port.inner)
         if not is_unit_slicing(port):
-            found.unsupported.append(
+            terms.unsupported.append(
                 f"an IIterator steps by one element from the first or the last: {name} has to be cut with ISliceLayer"
             )
             continue
         if not port.drop_axis:
-            found.requirements.append(f"an IIterator drops the axis, so {name} has to be reshaped to have it back")
+            terms.requirements.append(f"an IIterator drops the axis, so {name} has to be reshaped to have it back")
         if port.stride < 0 and not loop.counted_by_slices:
-            found.requirements.append(
+            terms.requirements.append(
                 f"a reverse IIterator reads element M-1-i: {name} is the same where M is the length"
                 f" of {display_name(port.outer)}"
             )
     if not loop.outputs:
-        found.unsupported.append("TensorRT drops a loop that has no outputs")
+        terms.unsupported.append("TensorRT drops a loop that has no outputs")
 
 
-def _add_shape_limits(context: TermsContext, found: LoopTerms) -> None:
+def _add_shape_limits(context: TermsContext, terms: LoopTerms) -> None:
     loop = context.loop
     for value in context.non_tensor_values():
-        found.unsupported.append(f"{display_name(value)} is {value.type}: TensorRT has no sequences and no optionals")
-    unknown = []
+        terms.unsupported.append(f"{display_name(value)} is {value.type}: TensorRT has no sequences and no optionals")
+    unknown_names = []
     for edge in loop.back_edges:
-        kind = edge.param.type
-        if not isinstance(kind, TensorType):
+        type_ = edge.param.type
+        if not isinstance(type_, TensorType):
             continue
         if changes_shape(edge):
-            found.requirements.append(
+            terms.requirements.append(
                 f"the shape of {display_name(edge.param)} changes, and both inputs of an IRecurrence have one shape:"
                 " carry a tensor of the greatest size, and a count of what is in it"
             )
-        elif kind.shape is None or any(not isinstance(dim, int) for dim in kind.shape):
-            unknown.append(display_name(edge.param))
-    if unknown:
-        keep = "keeps its shape" if len(unknown) == 1 else "keep their shapes"
-        found.requirements.append(
-            f"an IRecurrence cannot change shape: it is only right where {', '.join(unknown)} {keep}"
+        elif type_.shape is None or any(not isinstance(dim, int) for dim in type_.shape):
+            unknown_names.append(display_name(edge.param))
+    if unknown_names:
+        verb = "keeps its shape" if len(unknown_names) == 1 else "keep their shapes"
+        terms.requirements.append(
+            f"an IRecurrence cannot change shape: it is only right where {', '.join(unknown_names)} {verb}"
         )
     imported: dict[str, list[str]] = {}
     for value in _loop_values(loop):
-        held = tensor_dtype(value.type)
-        if held is None or held.name in _NATIVE_TYPES:
+        dtype = tensor_dtype(value.type)
+        if dtype is None or dtype.name in _NATIVE_TYPES:
             continue
-        if held.name in _IMPORTED_TYPES:
-            imported.setdefault(dtype_name(held), []).append(display_name(value))
+        if dtype.name in _IMPORTED_TYPES:
+            imported.setdefault(dtype_name(dtype), []).append(display_name(value))
         else:
-            found.requirements.append(
-                f"{display_name(value)} is {dtype_name(held)}, which loops of TensorRT do not take: it has to be"
+            terms.requirements.append(
+                f"{display_name(value)} is {dtype_name(dtype)}, which loops of TensorRT do not take: it has to be"
                 " converted"
             )
     for name, values in imported.items():
-        are = f"{values[0]} is" if len(values) == 1 else f"{', '.join(values)} are"
-        found.requirements.append(
-            f"{are} {name}: NVIDIA's guide names float32 and float16 alone for loops, its ONNX importer lists"
+        subject = f"{values[0]} is" if len(values) == 1 else f"{', '.join(values)} are"
+        terms.requirements.append(
+            f"{subject} {name}: NVIDIA's guide names float32 and float16 alone for loops, its ONNX importer lists"
             f" {name} too"
         )
 

@@ -1,4 +1,4 @@
-"""What the three vocabularies share: the layout, and questions about a loop that more than one of them asks."""
+"""Common parts of the vocabularies: layout, and properties of loops that several of them need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True)
 class TermsSection:
-    """Rows in two columns under one word."""
+    """Rows in two columns under a title."""
 
     title: str
     rows: tuple[Row, ...]
@@ -38,10 +38,10 @@ class TermsSection:
 
 @dataclass
 class LoopTerms:
-    """A loop in one system's words.
+    """A loop in the terms of one system.
 
-    ``what``: the operator, as in ``ONNX Loop``; ``needs``: what has to be added to say the same; ``cannot``: what the
-    system has no way to say.
+    ``operator_name``: as in ``ONNX Loop``; ``requirements``: additions for the same semantics; ``unsupported``:
+    features that the system cannot express.
     """
 
     operator_name: str
@@ -50,59 +50,59 @@ class LoopTerms:
     unsupported: list[str] = field(default_factory=list)
 
     def add_section(self, title: str, rows: Iterable[Row]) -> None:
-        """A section, unless it would be empty."""
+        """Add a section unless it is empty."""
         rows = tuple(rows)
         if rows:
             self.sections.append(TermsSection(title, rows))
 
 
 class TermsContext:
-    """A loop, and what the rest of its model tells about it. ``scopes``: where each value of the model is defined."""
+    """A loop with data about its model. ``scopes``: where each value of the model is defined."""
 
-    def __init__(self, loop: Loop, phrases: NodeFormatter, scopes: Mapping[Value, str]) -> None:
+    def __init__(self, loop: Loop, formatter: NodeFormatter, scopes: Mapping[Value, str]) -> None:
         self.loop = loop
-        self.formatter = phrases
-        self.termination: TerminationRule = termination_rule(loop, phrases.origins)
+        self.formatter = formatter
+        self.termination: TerminationRule = termination_rule(loop, formatter.origins)
         self.scopes = scopes
         self.captures = captured_values(loop.body)
-        #: What nodes of the body read, those inside of others included.
+        #: Values that nodes of the body read, nested ones included.
         self.node_operands = {value for node in walk(loop.body) for value in node.inputs}
-        inside = (inner for node in walk(loop.body) for _, inner in bodies(node))
-        self.node_operands.update(value for inner in inside for value in inner.outputs)
+        bodies_ = (inner for node in walk(loop.body) for _, inner in bodies(node))
+        self.node_operands.update(value for inner in bodies_ for value in inner.outputs)
         self.used_values = self.node_operands | set(loop.body.outputs)
 
     @property
     def needs_iteration(self) -> bool:
-        """The body reads the iteration number."""
+        """True if the body reads the iteration number."""
         return self.loop.iteration is not None and self.loop.iteration in self.used_values
 
     def operand(self, value: Value | None) -> str:
         return self.formatter.operand(value, bare=True)
 
     def trip_count(self) -> str:
-        """What bounds the number of iterations; empty where nothing does."""
-        found = self.termination
-        if found.trip_count is not None:
-            return str(found.trip_count)
-        if found.slices:
-            return f"parts of {display_name(found.slices[0].outer)}"
-        return "" if found.trip_count_value is None else declaration_text(found.trip_count_value)
+        """The bound of the number of iterations; empty if there is none."""
+        rule = self.termination
+        if rule.trip_count is not None:
+            return str(rule.trip_count)
+        if rule.slices:
+            return f"parts of {display_name(rule.slices[0].outer)}"
+        return "" if rule.trip_count_value is None else declaration_text(rule.trip_count_value)
 
     @property
     def carried_condition(self) -> BackEdge | None:
-        """The back edge that a condition which is asked before the iteration is read from: what one iteration yields
-        decides about the next, as in the systems that ask after it."""
+        """The back edge of a condition that is tested before the iteration: as in systems that test afterwards, each
+        iteration decides whether the next one runs."""
         return carried_condition(self.loop)
 
     @property
     def recurrent_condition(self) -> BackEdge | None:
-        """The same where the condition alone is made of it: systems that ask after an iteration have it without a
-        back edge, and give no last value of it."""
+        """The same if only the condition uses it: systems that test after an iteration need no back edge for it, and
+        have no last value of it."""
         edge = self.carried_condition
         return None if edge is None or self.outputs_of(edge) else edge
 
     def control_input_text(self, value: Value) -> str:
-        """An input that controls the loop: a constant as it is, anything else with its type."""
+        """A control input of the loop: a constant as a literal, another value with its type."""
         return declaration_text(value) if self.formatter.constant(value) is None else self.operand(value)
 
     def initial_condition(self) -> str:
@@ -117,14 +117,14 @@ class TermsContext:
         return display_name(self.loop.initial_condition)
 
     def capture_rows(self) -> list[Row]:
-        """What the body takes from around it: values, and how many constants."""
-        found = [*self.captures, *(port.outer for port in self.loop.invariants if port.outer not in self.captures)]
+        """Captured values and constants of the body."""
+        values = [*self.captures, *(port.outer for port in self.loop.invariants if port.outer not in self.captures)]
         rows = [
             (declaration_text(value), f"from {self.scopes.get(value, 'outside')}")
-            for value in found
+            for value in values
             if self.formatter.constant(value) is None
         ]
-        constants = [value for value in found if self.formatter.constant(value) is not None]
+        constants = [value for value in values if self.formatter.constant(value) is not None]
         large = [value for value in constants if self.formatter.operand(value) == display_name(value)]
         rows += [
             (declaration_text(value), f"constant, from {self.scopes.get(value, 'outside')}")
@@ -135,19 +135,19 @@ class TermsContext:
         return rows
 
     def last_values_without_edge(self) -> list[LastValueOutput]:
-        """Last values that no back edge carries."""
+        """Last values without a back edge."""
         return [last for last in self.loop.last_values if self.edge_of(last) is None]
 
     def edge_of(self, last: LastValueOutput) -> BackEdge | None:
-        """The back edge whose value a last-value output returns."""
+        """The back edge of a last-value output."""
         return self.loop.back_edge_for(last)
 
     def outputs_of(self, edge: BackEdge) -> list[Value]:
-        """The outputs that return what a back edge carries."""
+        """The last-value outputs of a back edge."""
         return [last.outer for last in self.loop.last_values if self.edge_of(last) is edge]
 
     def output_position(self, outer: Value) -> int:
-        """Which output of the loop a value is."""
+        """The position of a value among the outputs of the loop."""
         return self.loop.outputs.index(outer)
 
     def non_tensor_values(self) -> list[Value]:
@@ -158,8 +158,8 @@ class TermsContext:
 
 
 def eager_requirements(context: TermsContext, pad: str) -> Iterator[str]:
-    """What a system needs to say that decides after an iteration, and collects no more than was computed; ``pad``: its
-    operator that adds zeros."""
+    """Requirements of a system that tests the condition after an iteration and does not pad scan outputs; ``pad``: its
+    padding operator."""
     loop = context.loop
     if (
         loop.condition_node_count is not None
@@ -181,56 +181,58 @@ def eager_requirements(context: TermsContext, pad: str) -> Iterator[str]:
 
 
 def _is_trip_count(context: TermsContext, length: Value) -> bool:
-    """Whether a length is the trip count, by its number or as the same value."""
+    """Whether a length equals the trip count, as a constant or as the same value."""
     origins, count = context.formatter.origins, context.loop.trip_count
-    known = origins.constant_integer(length)
-    if known is not None:
-        return known == context.termination.trip_count
+    constant = origins.constant_integer(length)
+    if constant is not None:
+        return constant == context.termination.trip_count
     return count is not None and _strip_cast(origins, length) is _strip_cast(origins, count)
 
 
 def _strip_cast(origins: ProducerMap, value: Value) -> Value:
-    """The value that a Cast to another integer type was made of."""
-    found = origins.skip_identities(value)
-    node = origins.producer(found)
-    first = node.inputs[0] if node is not None and node.op_type == "Cast" else None
-    return found if first is None else origins.skip_identities(first)
+    """The input value of a Cast to another integer type."""
+    source = origins.skip_identities(value)
+    node = origins.producer(source)
+    operand = node.inputs[0] if node is not None and node.op_type == "Cast" else None
+    return source if operand is None else origins.skip_identities(operand)
 
 
-#: Of constants at most so many are listed.
+#: Maximum number of listed constants.
 _MAX_LISTED_CONSTANTS = 6
 
 
 def declaration_text(value: Value) -> str:
-    """``x : float32[1,4]``, or the name alone where the model does not tell."""
+    """``x : float32[1,4]``, or only the name if the type is unknown."""
     return display_name(value) if value.type == ANY_TYPE else f"{display_name(value)} : {value.type}"
 
 
-def initial_text(edge: BackEdge, phrases: NodeFormatter) -> str:
-    """What iteration 0 gets."""
+def initial_text(edge: BackEdge, formatter: NodeFormatter) -> str:
+    """The initial value of a back edge."""
     initial = edge.initial
-    return f"part 0 of {display_name(initial.outer)}" if isinstance(initial, SlicedInput) else phrases.operand(initial)
+    return (
+        f"part 0 of {display_name(initial.outer)}" if isinstance(initial, SlicedInput) else formatter.operand(initial)
+    )
 
 
 def is_unit_slicing(sliced: SlicedInput) -> bool:
-    """All of the tensor in parts of one element, forward or backward: what Scan and IIterator can do."""
+    """Whether a slicing covers the tensor in parts of one element, forward or backward, as in Scan and IIterator."""
     forward = (sliced.start, sliced.end, sliced.stride) == (0, -1, 1)
     return (forward or (sliced.start, sliced.end, sliced.stride) == (-1, 0, -1)) and sliced.part_size == 1
 
 
 def changes_shape(edge: BackEdge) -> bool:
-    """The declared shapes of what is carried say that it cannot stay the same."""
+    """Whether the declared shapes prove that a carried value changes its shape."""
     initial = edge.initial.type if isinstance(edge.initial, Value) else edge.param.type
-    shapes = [kind.shape for kind in (initial, edge.param.type, edge.result.type) if isinstance(kind, TensorType)]
+    shapes = [type_.shape for type_ in (initial, edge.param.type, edge.result.type) if isinstance(type_, TensorType)]
     known = [shape for shape in shapes if shape is not None]
-    for one in known:
-        for two in known:
-            if len(one) != len(two) or any(
-                isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(one, two, strict=False)
+    for a in known:
+        for b in known:
+            if len(a) != len(b) or any(
+                isinstance(m, int) and isinstance(n, int) and m != n for m, n in zip(a, b, strict=False)
             ):
                 return True
     return False
 
 
-def tensor_dtype(kind: ValueType) -> np.dtype[np.generic] | None:
-    return kind.dtype if isinstance(kind, TensorType) else None
+def tensor_dtype(type_: ValueType) -> np.dtype[np.generic] | None:
+    return type_.dtype if isinstance(type_, TensorType) else None
