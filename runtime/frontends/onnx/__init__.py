@@ -1,1 +1,1 @@
-"""ONNX model files -> Graph."""
+"""The ONNX front end."""

@@ -1,6 +1,6 @@
 """ONNX Loop, Scan, If and SequenceMap -> Loop and If nodes (docs/semantics.md 3 and 4).
 
-Each builder gets the node's header (name, inputs and outputs settled), its attributes, and ``inner``, which
+Each builder gets the node's header (name, inputs and outputs), its attributes, and ``read_inner``, which
 reads one of its graphs once the number of parameters that it must have is known.
 """
 
@@ -33,76 +33,76 @@ from ...graph import (
 from ...text import count_text
 from .peer_notes import OnnxProducerMap, loop_notes, scan_notes
 
-#: The version of operators that stand for a part of another one.
+#: The opset version of helper operators.
 _HELPER_OPSET = 18
 _INT64 = 7
-#: Attribute name, number of parameters, and which those are -> the graph.
+#: Attribute name, number of parameters, their description -> the graph.
 SubgraphReader = Callable[[str, int, str], Graph]
 
 
 def build_control_flow(
-    header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, sources: OnnxProducerMap, at: str
+    header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, sources: OnnxProducerMap, label: str
 ) -> list[Node]:
-    """The nodes that stand for one node with control flow; all but SequenceMap's are one node.
+    """Build the nodes for one control-flow node; only SequenceMap needs several.
 
     Raises:
-        ModelError: the node breaks its specification; the text begins with ``at``.
+        ModelError: the node violates its specification; the message begins with ``label``.
     """
     if header.op_type == "Loop":
-        loop = _loop(header, attributes, inner, at)
+        loop = _loop(header, attributes, read_inner, label)
         loop.notes = loop_notes(loop, sources)
         return [loop]
     if header.op_type == "Scan":
         if header.version == 8:
-            return [_batched_scan(header, attributes, inner, at)]
-        scan = _scan(header, attributes, inner, at)
+            return [_batched_scan(header, attributes, read_inner, label)]
+        scan = _scan(header, attributes, read_inner, label)
         scan.notes = scan_notes(scan)
         return [scan]
     if header.op_type == "If":
-        return [_if(header, attributes, inner, at)]
-    return _sequence_map(header, attributes, inner, sources, at)
+        return [_if(header, attributes, read_inner, label)]
+    return _sequence_map(header, attributes, read_inner, sources, label)
 
 
-def _loop(header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, at: str) -> Loop:
-    """Loop, all versions. Inputs: trip count, condition, initial values; both of the first may be absent."""
-    _check_attribute_names(attributes, (), at)
-    least = 3 if header.version < 11 else 2
-    if len(header.inputs) < least:
-        also = " and, before opset 11, a carried value" if least == 3 else ""
+def _loop(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
+    """Loop, all versions. Inputs: trip count, condition, initial values; the first two may be absent."""
+    _check_attribute_names(attributes, (), label)
+    minimum = 3 if header.version < 11 else 2
+    if len(header.inputs) < minimum:
+        suffix = " and, before opset 11, a carried value" if minimum == 3 else ""
         raise ModelError(
-            f"{at} has {len(header.inputs)} inputs; it needs at least {least}: trip count, condition{also}"
+            f"{label} has {len(header.inputs)} inputs; it needs at least {minimum}: trip count, condition{suffix}"
             " (an absent one is '')"
         )
     while len(header.inputs) > 2 and header.inputs[-1] is None:
         header.inputs.pop()
-    trip_count, condition, *rest = header.inputs
-    initials = _require_values(rest, "carried value", "has no initial value", at)
+    trip_count, condition, *carried_inputs = header.inputs
+    initials = _require_values(carried_inputs, "carried value", "has no initial value", label)
     carried = count_text(len(initials), "carried value")
-    body = inner("body", 2 + len(initials), f"iteration number, condition and {carried}")
+    body = read_inner("body", 2 + len(initials), f"iteration number, condition and {carried}")
     if not body.outputs:
-        raise ModelError(f"{at}: its body has no outputs, so it is a body without condition: make that output 0")
+        raise ModelError(f"{label}: its body has no outputs, so it is a body without condition: make that output 0")
     if len(body.outputs) < 1 + len(initials):
         raise ModelError(
-            f"{at}: its body has {count_text(len(body.outputs), 'output')}; it needs at least"
+            f"{label}: its body has {count_text(len(body.outputs), 'output')}; it needs at least"
             f" {1 + len(initials)}: condition and {carried}"
         )
-    _check_output_count(header, len(body.outputs) - 1, "one less than its body", at)
-    for what, value in (
+    _check_output_count(header, len(body.outputs) - 1, "one less than its body", label)
+    for role, port in (
         ("trip count", trip_count),
         ("condition", condition),
         ("iteration number, body input 0,", body.inputs[0]),
         ("condition, body input 1,", body.inputs[1]),
         ("condition, body output 0,", body.outputs[0]),
     ):
-        if value is not None and not isinstance(value.type, TensorType):
-            raise ModelError(f"{at}: its {what} '{value.name}' is {value.type}; it has to be a tensor of one element")
+        if port is not None and not isinstance(port.type, TensorType):
+            raise ModelError(f"{label}: its {role} '{port.name}' is {port.type}; it has to be a tensor of one element")
     loop = Loop(
         **vars(header),
         body=body,
         system=System.ONNX,
         trip_count=trip_count,
         initial_condition=condition,
-        # docs/semantics.md 3.2: with an absent cond the spec ignores what the body says.
+        # docs/semantics.md 3.2: with an absent cond the spec ignores the body's condition.
         condition=None if condition is None else body.outputs[0],
         ignored_condition=body.outputs[0] if condition is None else None,
         iteration=body.inputs[0],
@@ -110,26 +110,26 @@ def _loop(header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, at
     )
     _add_back_edges(loop, initials, body.inputs[2:], body.outputs[1:])
     for result, outer in zip(body.outputs[1 + len(initials) :], loop.outputs[len(initials) :], strict=True):
-        _check_tensor(result, at)
+        _check_tensor(result, label)
         if outer is not None:
             loop.scan_outputs.append(ScanOutput(result, outer))
     return loop
 
 
-def _scan(header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, at: str) -> Loop:
-    """Scan from opset 9 on. Inputs: initial states, then the inputs that are sliced."""
+def _scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
+    """Scan from opset 9 on. Inputs: initial states, then the sliced inputs."""
     if header.version < 8:
-        raise ModelError(f"{at}: Scan exists from opset 8 on; correct the model's opset_import")
+        raise ModelError(f"{label}: Scan exists from opset 8 on; correct the model's opset_import")
     sides = ("input", "output")
-    optional = tuple(f"scan_{side}_{what}" for side in sides for what in ("axes", "directions"))
-    _check_attribute_names(attributes, ("num_scan_inputs", *optional), at)
-    inputs = _require_values(header.inputs, "input", "is absent; Scan has no optional inputs", at)
-    slices, body = _scan_body(header, inputs, attributes, inner, at)
+    optional = tuple(f"scan_{side}_{kind}" for side in sides for kind in ("axes", "directions"))
+    _check_attribute_names(attributes, ("num_scan_inputs", *optional), label)
+    inputs = _require_values(header.inputs, "input", "is absent; Scan has no optional inputs", label)
+    slices, body = _scan_body(header, inputs, attributes, read_inner, label)
     states = len(inputs) - slices
     scans = len(body.outputs) - states
     input_axes, output_axes, input_directions, output_directions = (
-        _list_attribute(attributes, f"scan_{side}_{what}", number, f"scan {side}", at)
-        for what in ("axes", "directions")
+        _list_attribute(attributes, f"scan_{side}_{kind}", number, f"scan {side}", label)
+        for kind in ("axes", "directions")
         for side, number in zip(sides, (slices, scans), strict=True)
     )
     loop = Loop(**vars(header), body=body, system=System.ONNX, counted_by_slices=True)
@@ -139,16 +139,16 @@ def _scan(header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, at
     ):
         rank = _rank(outer)
         if rank is not None and not -rank <= axis < rank:
-            raise ModelError(f"{at}: scan_input_axes has {axis} for input '{outer.name}' of rank {rank}")
+            raise ModelError(f"{label}: scan_input_axes has {axis} for input '{outer.name}' of rank {rank}")
         loop.sliced_inputs.append(_sliced_input(outer, param, axis, direction))
     for result, output, axis, direction in zip(
         body.outputs[states:], loop.outputs[states:], output_axes, output_directions, strict=True
     ):
-        _check_tensor(result, at)
+        _check_tensor(result, label)
         rank = _rank(result)
         if rank is not None and not -rank - 1 <= axis <= rank:
             raise ModelError(
-                f"{at}: scan_output_axes has {axis} for output '{result.name}', stacked to rank {rank + 1}"
+                f"{label}: scan_output_axes has {axis} for output '{result.name}', stacked to rank {rank + 1}"
             )
         if output is not None:
             loop.scan_outputs.append(ScanOutput(result, output, axis=axis, reverse=direction == 1))
@@ -156,43 +156,43 @@ def _scan(header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, at
 
 
 def _scan_body(
-    header: Node, inputs: Sequence[Value], attributes: Mapping[str, Any], inner: SubgraphReader, at: str
+    header: Node, inputs: Sequence[Value], attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str
 ) -> tuple[int, Graph]:
-    """How many of a Scan's inputs are sliced, and its body."""
+    """The number of sliced inputs of a Scan, and its body."""
     slices = attributes.get("num_scan_inputs")
     if not isinstance(slices, int) or not 1 <= slices <= len(inputs):
         raise ModelError(
-            f"{at}: num_scan_inputs is {slices!r}; with {count_text(len(inputs), 'input')} it must be 1 to "
+            f"{label}: num_scan_inputs is {slices!r}; with {count_text(len(inputs), 'input')} it must be 1 to "
             f"{len(inputs)}"
         )
     states = len(inputs) - slices
-    body = inner("body", len(inputs), f"{count_text(states, 'state')} and {count_text(slices, 'slice')}")
+    body = read_inner("body", len(inputs), f"{count_text(states, 'state')} and {count_text(slices, 'slice')}")
     if len(body.outputs) < states:
         raise ModelError(
-            f"{at}: its body has {count_text(len(body.outputs), 'output')}; it needs one for each of"
+            f"{label}: its body has {count_text(len(body.outputs), 'output')}; it needs one for each of"
             f" {count_text(states, 'state')}"
         )
-    _check_output_count(header, len(body.outputs), "as many as its body", at)
+    _check_output_count(header, len(body.outputs), "as many as its body", label)
     return slices, body
 
 
-def _batched_scan(header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, at: str) -> Loop:
-    """Scan-8: axis 0 of everything is the batch, axis 1 the sequence; a loop over sequences in one over the batch.
+def _batched_scan(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> Loop:
+    """Scan-8: axis 0 of each input is the batch, axis 1 the sequence; a loop over sequences in one over the batch.
 
-    ``sequence_lens`` is input 0. A shorter sequence is cut, and its scan outputs are filled up with zeros, where the
-    page leaves them undefined; read backwards it begins at its own end (onnxruntime does both).
+    ``sequence_lens`` is input 0. A shorter sequence is cut, and its scan outputs, which the specification leaves
+    undefined, are zero-padded; backwards, it begins at its own end. onnxruntime does both.
     """
-    _check_attribute_names(attributes, ("num_scan_inputs", "directions"), at)
+    _check_attribute_names(attributes, ("num_scan_inputs", "directions"), label)
     if not header.inputs:
-        raise ModelError(f"{at} has no inputs; it needs sequence_lens (an absent one is '') and a sequence")
-    lengths, *rest = header.inputs
-    inputs = _require_values(rest, "input", "is absent; only sequence_lens, the first one, may be", at)
-    slices, body = _scan_body(header, inputs, attributes, inner, at)
+        raise ModelError(f"{label} has no inputs; it needs sequence_lens (an absent one is '') and a sequence")
+    lengths, *other_inputs = header.inputs
+    inputs = _require_values(other_inputs, "input", "is absent; only sequence_lens, the first one, may be", label)
+    slices, body = _scan_body(header, inputs, attributes, read_inner, label)
     states = len(inputs) - slices
-    directions = _list_attribute(attributes, "directions", slices, "scan input", at)
+    directions = _list_attribute(attributes, "directions", slices, "scan input", label)
 
     def row(outer: Value) -> Value:
-        """What an iteration over the batch gets of an outer value."""
+        """The part of an outer value in an iteration over the batch."""
         return Value(f"{header.name}/{outer.name}", _drop_first_axis(outer.type))
 
     batch = Graph(header.name, system=System.ONNX, opsets=body.opsets)
@@ -200,25 +200,25 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], inner: SubgraphRe
     batch.inputs = list(rows)
     sequences: list[Value] = rows[states:]
     results = [None if outer is None else row(outer) for outer in header.outputs]
-    last: list[Node] = []
-    made: list[Value | None] = list(results)
+    pads: list[Node] = []
+    outputs: list[Value | None] = list(results)
     length: Value | None = None
     if lengths is not None:
         length = row(lengths)
         batch.inputs.append(length)
         sequences, sizes = _cut_sequences(header.name, rows[states:], length, batch)
         for k in range(states, len(results)):
-            full = results[k]
-            if full is not None:
-                made[k] = Value(f"{full.name}/sequence", ANY_TYPE)
-                last.append(_operation(f"{header.name}/Pad_{k}", "Pad", [made[k], *sizes], [full]))
+            padded = results[k]
+            if padded is not None:
+                outputs[k] = Value(f"{padded.name}/sequence", ANY_TYPE)
+                pads.append(_operation(f"{header.name}/Pad_{k}", "Pad", [outputs[k], *sizes], [padded]))
     scan = Loop(
         f"{header.name}/sequence",
         "Scan",
         header.domain,
         header.version,
         [*rows[:states], *sequences],
-        made,
+        outputs,
         body=body,
         system=System.ONNX,
         counted_by_slices=True,
@@ -226,16 +226,16 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], inner: SubgraphRe
     _add_back_edges(scan, rows[:states], body.inputs[:states], body.outputs[:states])
     for sequence, param, direction in zip(sequences, body.inputs[states:], directions, strict=True):
         scan.sliced_inputs.append(_sliced_input(sequence, param, 0, direction))
-    for result, output in zip(body.outputs[states:], made[states:], strict=True):
-        _check_tensor(result, at)
+    for result, output in zip(body.outputs[states:], outputs[states:], strict=True):
+        _check_tensor(result, label)
         if output is not None:
             scan.scan_outputs.append(ScanOutput(result, output))
     scan.notes = scan_notes(scan, header.outputs)
-    batch.nodes = [*batch.nodes, scan, *last]
+    batch.nodes = [*batch.nodes, scan, *pads]
     batch.outputs = [result for result in results if result is not None]
     loop = Loop(**vars(header), body=batch, system=System.ONNX, counted_by_slices=True)
-    whole = inputs if lengths is None else [*inputs, lengths]
-    loop.sliced_inputs += [_sliced_input(value, part, 0, 0) for value, part in zip(whole, batch.inputs, strict=True)]
+    sliced = inputs if lengths is None else [*inputs, lengths]
+    loop.sliced_inputs += [_sliced_input(value, part, 0, 0) for value, part in zip(sliced, batch.inputs, strict=True)]
     for k, (collected, outer) in enumerate(zip(results, header.outputs, strict=True)):
         if collected is not None and outer is not None:
             loop.scan_outputs.append(ScanOutput(collected, outer, valid=None if k < states else length))
@@ -245,40 +245,40 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], inner: SubgraphRe
 def _cut_sequences(
     name: str, rows: Sequence[Value], length: Value, batch: Graph
 ) -> tuple[list[Value], list[Value | None]]:
-    """Nodes that cut sequences to a length; the cut ones, and what a Pad takes to fill up to the full length.
+    """Add nodes that cut sequences to a length; returns the cut sequences and the inputs of a Pad to the full length.
 
-    Split refuses a length that the sequence does not have.
+    Split rejects a length that exceeds the sequence.
     """
-    number, pair = (TensorType(np.dtype(np.int64), (count,)) for count in (1, 2))
+    vector, pair = (TensorType(np.dtype(np.int64), (count,)) for count in (1, 2))
 
-    def known(role: str, value: Any) -> Value:
+    def constant(role: str, value: Any) -> Value:
         array = np.array(value)
-        made = Value(f"{name}/{role}", TensorType(array.dtype, array.shape), array)
-        batch.constants.append(made)
-        return made
+        result = Value(f"{name}/{role}", TensorType(array.dtype, array.shape), array)
+        batch.constants.append(result)
+        return result
 
-    def value(role: str, kind: ValueType = number) -> Value:
+    def value(role: str, kind: ValueType = vector) -> Value:
         return Value(f"{name}/{role}", kind)
 
-    first = known("first_axis", [0])
-    most, used, rest = map(value, ("most", "used", "unused"))
-    wide, parts, filling = value("long", TensorType(number.dtype, ())), value("parts", pair), value("filling", pair)
+    first = constant("first_axis", [0])
+    full, used, unused = map(value, ("most", "used", "unused"))
+    scalar, parts, padding = value("long", TensorType(vector.dtype, ())), value("parts", pair), value("filling", pair)
     batch.nodes += [
-        _operation(f"{name}/Shape", "Shape", rows[:1], [most], start=0, end=1),
-        _operation(f"{name}/Cast", "Cast", [length], [wide], to=_INT64),
-        _operation(f"{name}/Reshape", "Reshape", [wide, known("one", [1])], [used]),
-        _operation(f"{name}/Sub", "Sub", [most, used], [rest]),
-        _operation(f"{name}/Concat_parts", "Concat", [used, rest], [parts], axis=0),
-        _operation(f"{name}/Concat_filling", "Concat", [first, rest], [filling], axis=0),
+        _operation(f"{name}/Shape", "Shape", rows[:1], [full], start=0, end=1),
+        _operation(f"{name}/Cast", "Cast", [length], [scalar], to=_INT64),
+        _operation(f"{name}/Reshape", "Reshape", [scalar, constant("one", [1])], [used]),
+        _operation(f"{name}/Sub", "Sub", [full, used], [unused]),
+        _operation(f"{name}/Concat_parts", "Concat", [used, unused], [parts], axis=0),
+        _operation(f"{name}/Concat_filling", "Concat", [first, unused], [padding], axis=0),
     ]
     cut = []
     for k, row in enumerate(rows):
-        begin, end = value(f"sequence_{k}", row.type), value(f"unused_{k}", row.type)
+        kept, dropped = value(f"sequence_{k}", row.type), value(f"unused_{k}", row.type)
         if isinstance(row.type, TensorType) and row.type.shape:
-            begin.type = end.type = TensorType(row.type.dtype, (None, *row.type.shape[1:]))
-        batch.nodes.append(_operation(f"{name}/Split_{k}", "Split", [row, parts], [begin, end], axis=0))
-        cut.append(begin)
-    return cut, [filling, None, first]
+            kept.type = dropped.type = TensorType(row.type.dtype, (None, *row.type.shape[1:]))
+        batch.nodes.append(_operation(f"{name}/Split_{k}", "Split", [row, parts], [kept, dropped], axis=0))
+        cut.append(kept)
+    return cut, [padding, None, first]
 
 
 def _drop_first_axis(kind: ValueType) -> ValueType:
@@ -288,39 +288,39 @@ def _drop_first_axis(kind: ValueType) -> ValueType:
 
 
 def _operation(name: str, op_type: str, ins: Sequence[Value | None], outs: Sequence[Value], **keywords: Any) -> Node:
-    """A node that an older operator set than the model's may not have."""
+    """A helper node, which may need a newer operator set than the model's."""
     return Operation(name, op_type, "", _HELPER_OPSET, list(ins), list(outs), attributes=keywords)
 
 
 def _sliced_input(outer: Value, param: Value, axis: int, direction: int) -> SlicedInput:
-    # docs/semantics.md 6.1: counted as TensorIterator does, backwards from the end to 0 is start -1, end 0.
+    # docs/semantics.md 6.1: in TensorIterator's terms, backwards from the end to 0 is start -1, end 0.
     start, end, stride = (-1, 0, -1) if direction else (0, -1, 1)
     return SlicedInput(outer, param, axis, start=start, end=end, stride=stride, drop_axis=True)
 
 
-def _if(header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, at: str) -> If:
-    _check_attribute_names(attributes, (), at)
+def _if(header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, label: str) -> If:
+    _check_attribute_names(attributes, (), label)
     if len(header.inputs) != 1 or header.inputs[0] is None:
-        raise ModelError(f"{at} has {count_text(len(header.inputs), 'input')}; it needs one, the condition")
-    branches = [inner(name, 0, "a branch takes no inputs") for name in ("then_branch", "else_branch")]
-    for word, branch in zip(("then", "else"), branches, strict=True):
-        _check_output_count(header, len(branch.outputs), f"as many as its {word} branch", at)
+        raise ModelError(f"{label} has {count_text(len(header.inputs), 'input')}; it needs one, the condition")
+    branches = [read_inner(name, 0, "a branch takes no inputs") for name in ("then_branch", "else_branch")]
+    for kind, branch in zip(("then", "else"), branches, strict=True):
+        _check_output_count(header, len(branch.outputs), f"as many as its {kind} branch", label)
     return If(**vars(header), then_branch=branches[0], else_branch=branches[1])
 
 
 def _sequence_map(
-    header: Node, attributes: Mapping[str, Any], inner: SubgraphReader, sources: OnnxProducerMap, at: str
+    header: Node, attributes: Mapping[str, Any], read_inner: SubgraphReader, sources: OnnxProducerMap, label: str
 ) -> list[Node]:
-    """SequenceMap-17 as the Loop of its specification: iteration i maps element i of each sequence.
+    """SequenceMap-17 as the Loop in its specification: iteration i maps element i of each sequence.
 
-    Inputs after the first that are tensors go to each iteration whole.
+    Tensor inputs after the first are invariant.
     """
-    _check_attribute_names(attributes, (), at)
-    inputs = _require_values(header.inputs, "input", "is absent; SequenceMap has no optional inputs", at)
+    _check_attribute_names(attributes, (), label)
+    inputs = _require_values(header.inputs, "input", "is absent; SequenceMap has no optional inputs", label)
     if not inputs:
-        raise ModelError(f"{at} has no inputs; it needs a sequence")
-    body = inner("body", len(inputs), f"an element or tensor for each of {count_text(len(inputs), 'input')}")
-    _check_output_count(header, len(body.outputs), "as many as its body", at)
+        raise ModelError(f"{label} has no inputs; it needs a sequence")
+    body = read_inner("body", len(inputs), f"an element or tensor for each of {count_text(len(inputs), 'input')}")
+    _check_output_count(header, len(body.outputs), "as many as its body", label)
 
     def operation(role: str, op_type: str, ins: Sequence[Value], out: Value, **keywords: Any) -> Operation:
         name = f"{header.name}/{role}"
@@ -329,16 +329,16 @@ def _sequence_map(
     def value(role: str, kind: Any) -> Value:
         return Value(f"{header.name}/{role}", kind)
 
-    number = TensorType(np.dtype(np.int64), ())
-    trip_count, iteration = value("length", number), value("iteration", number)
+    scalar = TensorType(np.dtype(np.int64), ())
+    trip_count, iteration = value("length", scalar), value("iteration", scalar)
     before: list[Node] = [operation("SequenceLength", "SequenceLength", inputs[:1], trip_count)]
-    first: list[Node] = []
+    prologue: list[Node] = []
     for k, (outer, param) in enumerate(zip(inputs, body.inputs, strict=True)):
         if k == 0 or sources.is_sequence(outer):
-            first.append(operation(f"SequenceAt_{k}", "SequenceAt", [outer, iteration], param))
+            prologue.append(operation(f"SequenceAt_{k}", "SequenceAt", [outer, iteration], param))
         else:
-            first.append(operation(f"Identity_{k}", "Identity", [outer], param))
-    initials, states, results, last = [], [], [], []
+            prologue.append(operation(f"Identity_{k}", "Identity", [outer], param))
+    initials, states, results, epilogue = [], [], [], []
     for k, element in enumerate(body.outputs):
         kind = SequenceType(element.type)
         initials.append(value(f"empty_{k}", kind))
@@ -349,8 +349,8 @@ def _sequence_map(
                 f"SequenceEmpty_{k}", "SequenceEmpty", [], initials[-1], **_sequence_dtype_attribute(element.type)
             )
         )
-        last.append(operation(f"SequenceInsert_{k}", "SequenceInsert", [states[-1], element], results[-1]))
-    body.nodes = [*first, *body.nodes, *last]
+        epilogue.append(operation(f"SequenceInsert_{k}", "SequenceInsert", [states[-1], element], results[-1]))
+    body.nodes = [*prologue, *body.nodes, *epilogue]
     body.inputs = [iteration, *states]
     body.outputs = list(results)
     loop = Loop(
@@ -370,14 +370,14 @@ def _sequence_map(
 
 
 def _sequence_dtype_attribute(kind: ValueType) -> dict[str, int]:
-    """SequenceEmpty's dtype attribute; left out it means float32."""
+    """SequenceEmpty's dtype attribute; its default is float32."""
     if not isinstance(kind, TensorType) or kind.dtype is None:
         return {}
     return {"dtype": dtype_to_onnx(kind.dtype)}
 
 
 def _add_back_edges(loop: Loop, initials: Sequence[Value], params: Sequence[Value], results: Sequence[Value]) -> None:
-    """Pair initial values, parameters, results and outputs by position; omitted outputs are not collected."""
+    """Pair initial values, parameters, results and outputs by position; omitted outputs have no last value."""
     # Body and node have scan outputs after the carried values.
     for initial, param, result, outer in zip(initials, params, results, loop.outputs, strict=False):
         edge = BackEdge(initial, param, result)
@@ -386,28 +386,28 @@ def _add_back_edges(loop: Loop, initials: Sequence[Value], params: Sequence[Valu
             loop.last_values.append(LastValueOutput(result, outer, edge))
 
 
-def _check_attribute_names(attributes: Mapping[str, Any], names: Sequence[str], at: str) -> None:
+def _check_attribute_names(attributes: Mapping[str, Any], names: Sequence[str], label: str) -> None:
     for name in attributes:
         if name not in names:
-            raise ModelError(f"{at} has an attribute '{name}' that this opset does not define; remove it")
+            raise ModelError(f"{label} has an attribute '{name}' that this opset does not define; remove it")
 
 
-def _require_values(values: Sequence[Value | None], what: str, problem: str, at: str) -> list[Value]:
-    found = [value for value in values if value is not None]
-    if len(found) != len(values):
-        raise ModelError(f"{at}: {what} {list(values).index(None)} {problem}")
-    return found
+def _require_values(values: Sequence[Value | None], role: str, problem: str, label: str) -> list[Value]:
+    present = [value for value in values if value is not None]
+    if len(present) != len(values):
+        raise ModelError(f"{label}: {role} {list(values).index(None)} {problem}")
+    return present
 
 
-def _check_output_count(header: Node, expected: int, why: str, at: str) -> None:
+def _check_output_count(header: Node, expected: int, rule: str, label: str) -> None:
     if len(header.outputs) != expected:
-        raise ModelError(f"{at} has {count_text(len(header.outputs), 'output')}; it needs {expected}, {why}")
+        raise ModelError(f"{label} has {count_text(len(header.outputs), 'output')}; it needs {expected}, {rule}")
 
 
-def _check_tensor(result: Value, at: str) -> None:
+def _check_tensor(result: Value, label: str) -> None:
     if not isinstance(result.type, TensorType):
         raise ModelError(
-            f"{at}: scan output '{result.name}' is {result.type}; only tensors can be stacked: carry it instead"
+            f"{label}: scan output '{result.name}' is {result.type}; only tensors can be stacked: carry it instead"
         )
 
 
@@ -415,13 +415,13 @@ def _rank(value: Value) -> int | None:
     return len(value.type.shape) if isinstance(value.type, TensorType) and value.type.shape is not None else None
 
 
-def _list_attribute(attributes: Mapping[str, Any], name: str, expected: int, what: str, at: str) -> list[int]:
+def _list_attribute(attributes: Mapping[str, Any], name: str, expected: int, role: str, label: str) -> list[int]:
     """A list attribute with one number for each of ``expected`` scan inputs or outputs; absent: all 0."""
     numbers = attributes.get(name)
     if numbers is None:
         return [0] * expected
     if not isinstance(numbers, list) or len(numbers) != expected:
-        raise ModelError(f"{at}: {name} is {numbers!r}; it needs a number for each of {count_text(expected, what)}")
+        raise ModelError(f"{label}: {name} is {numbers!r}; it needs a number for each of {count_text(expected, role)}")
     if name.endswith("directions") and not set(numbers) <= {0, 1}:
-        raise ModelError(f"{at}: {name} is {numbers!r}; 0 is forward, 1 is reverse, nothing else is allowed")
+        raise ModelError(f"{label}: {name} is {numbers!r}; 0 is forward, 1 is reverse, nothing else is allowed")
     return numbers

@@ -1,4 +1,4 @@
-"""Small files that stand for huge models: refused before anything is made of them."""
+"""Rejects small files that would expand to huge models, before they are expanded."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ...errors import UnsupportedError
 from .name_scope import FunctionKey, function_key
 from .proto import AttributeProto, FunctionProto, ModelProto, NodeProto
 
-#: Nodes that calls of functions may stand for. The largest models that people export have some hundred thousand.
+#: Limit for the number of nodes after inlining. The largest real models have some hundred thousand.
 MAX_EXPANDED_NODES = 1 << 20
-#: Brackets inside brackets in ONNX's text form. An If takes two; the protobuf that the text becomes ends at about 33
-#: graphs inside each other, and the parser itself at some thousand, with a crash.
+#: Limit for nested brackets in ONNX's text format. An If takes two; protobuf fails at about 33 nested graphs, and the
+#: recursive parser crashes at some thousand.
 MAX_TEXT_DEPTH = 100
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|#[^\n]*|=>|[(\[{<>}\])]', re.DOTALL)
 
 
 def check_text_depth(text: bytes) -> None:
-    """Hold ONNX's text form to brackets that its parser, which is recursive, survives.
+    """Limit the bracket depth of ONNX's text format for its recursive parser.
 
     Raises:
-        UnsupportedError: they are nested too deeply.
+        UnsupportedError: the brackets are nested too deeply.
     """
     depth = 0
     for match in _TOKEN.finditer(text):
@@ -37,10 +37,10 @@ def check_text_depth(text: bytes) -> None:
 
 
 def check_expanded_size(model: ModelProto) -> None:
-    """Hold the nodes that a model's functions make to a number that can be read.
+    """Limit the number of nodes after inlining of a model's functions.
 
     Raises:
-        UnsupportedError: they are too many.
+        UnsupportedError: there are too many nodes.
     """
     functions = {function_key(function): function for function in model.functions}
     if not functions:
@@ -48,10 +48,10 @@ def check_expanded_size(model: ModelProto) -> None:
     sizes: dict[FunctionKey, int] = {}
     for key in functions:
         _compute_function_size(key, functions, sizes)
-    made = _expanded_node_count(model.graph.node, functions, sizes)
-    if made > MAX_EXPANDED_NODES:
+    count = _expanded_node_count(model.graph.node, functions, sizes)
+    if count > MAX_EXPANDED_NODES:
         raise UnsupportedError(
-            f"its functions call each other so often that they stand for {_approximate_text(made)} nodes, more than "
+            f"its functions call each other so often that they stand for {_approximate_text(count)} nodes, more than "
             f"{MAX_EXPANDED_NODES}"
             " can be read; simplify the functions"
         )
@@ -60,22 +60,22 @@ def check_expanded_size(model: ModelProto) -> None:
 def _compute_function_size(
     key: FunctionKey, functions: Mapping[FunctionKey, FunctionProto], sizes: dict[FunctionKey, int]
 ) -> None:
-    """Find how many nodes a call of a function stands for, and of those that it calls; chains of them may be long.
+    """Compute the number of nodes of an inlined function and of its callees, without recursion.
 
-    A function that calls itself is refused where it is called.
+    A recursive function is rejected where it is called.
     """
     stack = [key]
-    open_: set[FunctionKey] = set()
+    visiting: set[FunctionKey] = set()
     while stack:
         key = stack[-1]
         if key in sizes:
             stack.pop()
             continue
         called = {function_key(node) for node in _all_nodes(functions[key].node)} & functions.keys()
-        waiting = [k for k in called if k not in sizes and k not in open_]
-        if waiting and key not in open_:
-            open_.add(key)
-            stack += waiting
+        pending = [k for k in called if k not in sizes and k not in visiting]
+        if pending and key not in visiting:
+            visiting.add(key)
+            stack += pending
             continue
         sizes[key] = _expanded_node_count(functions[key].node, functions, sizes)
         stack.pop()
@@ -88,16 +88,16 @@ def _expanded_node_count(
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> list[NodeProto]:
-    """All nodes, those of the graphs inside them too."""
-    found: list[NodeProto] = []
+    """All nodes, including those of inner graphs."""
+    collected: list[NodeProto] = []
     stack = [list(nodes)]
     while stack:
         for node in stack.pop():
-            found.append(node)
+            collected.append(node)
             for attribute in node.attribute:
                 if attribute.type == AttributeProto.GRAPH:
                     stack.append(list(attribute.g.node))
-    return found
+    return collected
 
 
 def _approximate_text(number: int) -> str:

@@ -1,4 +1,4 @@
-"""The data of tensors that is in files beside the model ("External Data" of the IR specification)."""
+"""Reads tensor data from files in the model's folder ("External Data" of the IR specification)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ ELEMENTS_PER_BYTE = {"int4": 2, "uint4": 2, "float4_e2m1fn": 2, "int2": 4, "uint
 
 
 class ExternalDataReader:
-    """The files of a model's folder. They are opened one at a time: a model may have one for each tensor."""
+    """Reads files of a model's folder. They are opened one at a time: a model may have one for each tensor."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
-        #: What told, when it was first opened, whether a file is still the same.
+        #: The stamp of each file when it was first opened, to detect changes.
         self._stamps: dict[str, tuple[int, int]] = {}
 
     def read_tensor(self, tensor: TensorProto, dtype: np.dtype[Any]) -> Array:
-        """The bytes of a tensor.
+        """Read the bytes of a tensor.
 
         Raises:
-            OSError: there is no such file in the folder or below, it cannot be read, or it changed since the last time.
-            ValueError: they are not as many as the tensor needs.
+            OSError: the file is not in the folder or below, cannot be read, or has changed since the last time.
+            ValueError: the number of bytes does not match the tensor.
         """
-        said = {entry.key: entry.value for entry in tensor.external_data}
-        where, start = said.get("location", ""), int(said.get("offset", 0))
-        with StableFile(self._path(where)) as file:
-            if self._stamps.setdefault(where, file.stamp) != file.stamp:
-                raise file_changed_error(where)
-            count = int(said.get("length", file.size - start))
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location, start = entries.get("location", ""), int(entries.get("offset", 0))
+        with StableFile(self._path(location)) as file:
+            if self._stamps.setdefault(location, file.stamp) != file.stamp:
+                raise file_changed_error(location)
+            count = int(entries.get("length", file.size - start))
             if start < 0 or count < 0 or start + count > file.size:
                 raise ValueError(f"{count} bytes from byte {start} on are asked for, and the file has {file.size}")
             needed = -(-prod(tensor.dims) // ELEMENTS_PER_BYTE.get(dtype.name, 1)) * dtype.itemsize

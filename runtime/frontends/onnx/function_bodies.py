@@ -1,4 +1,4 @@
-"""Operators that are defined by others: the function that stands for a node."""
+"""Function bodies of operators that ONNX defines by other operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .recurrent_functions import build_function, function_builder
 from .subprocess_call import call_in_subprocess
 
 Attributes = Mapping[str, AttributeProto]
-#: The words that an attribute may have, where ONNX makes the function whatever the word.
+#: Operator -> an attribute and its allowed values, where ONNX creates the function for any value.
 _ALLOWED_WORDS = {
     "CausalConvWithState": ("activation", ("none", "silu", "swish")),
     "LinearAttention": ("update_rule", ("linear", "gated", "delta", "gated_delta")),
@@ -28,81 +28,80 @@ _ALLOWED_WORDS = {
 
 
 def function_body_for(
-    proto: NodeProto, header: Node, scope: NameScope, types: InferredTypes, at: str
+    proto: NodeProto, header: Node, scope: NameScope, types: InferredTypes, label: str
 ) -> FunctionProto | None:
-    """The function that ONNX, or ``recurrences``, defines a node by, where nothing here implements its operator; else
-    None.
+    """The function that defines a node in ONNX or ``recurrent_functions``; None where its operator is implemented.
 
-    ``header``: the node as far as it was read. ``scope``: the names that it sees. ``at``: what errors begin with.
+    ``header``: the node without attributes. ``scope``: its visible names. ``label``: the start of error messages.
 
     Raises:
-        ModelError: an attribute has a word that the operator does not know.
+        ModelError: an attribute has an unknown value.
     """
     bound = scope.context.attributes
     if function_builder(header.domain, header.op_type) is not None:
-        return build_function(header, decode_attributes(proto, header.version, bound, None, at)[0], at)
-    wanted = (System.ONNX, header.domain, header.op_type, header.version)
-    # First what the registry lacks: to say so it imports all that it has.
-    if layer_function(*wanted) is not None or find_definition(*wanted) is not None:
+        return build_function(header, decode_attributes(proto, header.version, bound, None, label)[0], label)
+    key = (System.ONNX, header.domain, header.op_type, header.version)
+    # The registry is asked last: for an unknown operator it imports all of its modules.
+    if layer_function(*key) is not None or find_definition(*key) is not None:
         return None
     from onnx import defs  # only models with rare operators need schemas
 
     if not defs.has(header.op_type, header.version, header.domain):
         return None
     schema: Any = defs.get_schema(header.op_type, header.version, header.domain)
-    attribute, words = _ALLOWED_WORDS.get(header.op_type, ("", ()))
-    for word in (a.s.decode(errors="replace") for a in _bound_attributes(proto, bound) if a.name == attribute):
-        if word not in words:
-            raise ModelError(f"{at}: {unknown_value_error(attribute, word, words)}")
+    attribute, allowed = _ALLOWED_WORDS.get(header.op_type, ("", ()))
+    for text in (a.s.decode(errors="replace") for a in _bound_attributes(proto, bound) if a.name == attribute):
+        if text not in allowed:
+            raise ModelError(f"{label}: {unknown_value_error(attribute, text, allowed)}")
     if schema.has_function:
-        made = schema.get_function_with_opset_version(_newest_version(schema.function_opset_versions, header.version))
+        body = schema.get_function_with_opset_version(_newest_version(schema.function_opset_versions, header.version))
     elif schema.has_context_dependent_function:
         kinds = [_input_type(value, scope, name, types) for value, name in zip(header.inputs, proto.input, strict=True)]
         if None in kinds:
             return None
         opset = _newest_version(schema.context_dependent_function_opset_versions, header.version)
         node = _with_bound_attributes(proto, bound)
-        made = schema.get_context_dependent_function_with_opset_version(opset, node, kinds)
+        body = schema.get_context_dependent_function_with_opset_version(opset, node, kinds)
     else:
         return None
-    function: FunctionProto = FunctionProto.FromString(made if isinstance(made, bytes) else made.SerializeToString())
+    function: FunctionProto = FunctionProto.FromString(body if isinstance(body, bytes) else body.SerializeToString())
     if not function.node:
         return None
-    # What a node leaves out has the operator's default.
+    # An omitted attribute has the operator's default.
     defaults = [attribute.default_value for attribute in schema.attributes.values()]
-    known = [AttributeProto.FromString(default.SerializeToString()) for default in defaults if default.type]
-    cast(Any, function).attribute_proto = [*function.attribute_proto, *known]
+    typed_defaults = [AttributeProto.FromString(default.SerializeToString()) for default in defaults if default.type]
+    cast(Any, function).attribute_proto = [*function.attribute_proto, *typed_defaults]
     return function
 
 
 def _newest_version(versions: Sequence[int], version: int) -> int:
-    """A function's body may be written for several operator sets."""
+    """The newest version of a function body up to ``version``."""
     return max((v for v in versions if v <= version), default=min(versions, default=version))
 
 
 def _with_bound_attributes(proto: NodeProto, bound: Attributes | None) -> bytes:
-    """A node of a function with the attributes that the function's caller gives, for the onnx package."""
+    """A function's node with the attributes of the function's caller, serialized for the onnx package."""
     import onnx
 
-    settled = onnx.NodeProto.FromString(proto.SerializeToString())
-    del settled.attribute[:]
-    for given in _bound_attributes(proto, bound):
-        settled.attribute.add().ParseFromString(_serialize(given))
-    return _serialize(settled)
+    node = onnx.NodeProto.FromString(proto.SerializeToString())
+    del node.attribute[:]
+    for attribute in _bound_attributes(proto, bound):
+        node.attribute.add().ParseFromString(_serialize(attribute))
+    return _serialize(node)
 
 
 def _bound_attributes(proto: NodeProto, bound: Attributes | None) -> Iterator[AttributeProto]:
-    """A node's attributes, each that refers to one of the function's caller as the caller gives it."""
+    """A node's attributes, with references to function attributes resolved."""
     for attribute in proto.attribute:
-        given = (bound or {}).get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
-        if given is not None:
-            own = AttributeProto.FromString(given.SerializeToString())
-            own.name = attribute.name
-            yield own
+        source = (bound or {}).get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if source is not None:
+            copy = AttributeProto.FromString(source.SerializeToString())
+            copy.name = attribute.name
+            yield copy
 
 
 def _input_type(value: Value | None, scope: NameScope, name: str, types: InferredTypes) -> bytes | None:
-    """An input's type; None where nobody knows it."""
+    """An input's type; None where it is unknown."""
     if value is None:
         return b""
     if isinstance(value.type, TensorType) and value.type.dtype is None:
@@ -117,14 +116,14 @@ def _serialize(proto: Any) -> bytes:
 
 
 class InferredTypes:
-    """Types that a model does not declare; found by ONNX when the first one is asked for."""
+    """Undeclared types of a model, inferred by ONNX on first use."""
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
         self._types: dict[tuple[GraphPath, str], bytes] | None = None
 
     def type_of(self, path: GraphPath, name: str) -> bytes | None:
-        """The type of a value of one graph as the file format has it; None where ONNX does not know it either."""
+        """The serialized type of a value of one graph; None where ONNX cannot infer it."""
         if self._types is None:
             self._types = call_in_subprocess(_infer_types, _serialize(self._model)) or {}
         return self._types.get((path, name))

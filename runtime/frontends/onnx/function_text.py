@@ -1,4 +1,4 @@
-"""Text of functions around a Scan, for operators that are recurrences: a state for each head, entered row by row."""
+"""Text of ONNX functions for recurrent attention operators: a Scan over rows with a state for each head."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ _RULES = ("linear", "gated", "delta", "gated_delta")
 
 
 class FunctionTextBuilder:
-    """The text of a function as it grows, in the words of ``onnx.parser``."""
+    """Builds the text of a function in the syntax of ``onnx.parser``."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._int_lists: dict[tuple[int, ...], str] = {}
 
     def assign(self, name: str, op: str, *inputs: str, **attributes: Any) -> str:
-        told = (
+        attribute_text = (
             f" <{', '.join(f'{key} = {_attribute_text(value)}' for key, value in attributes.items())}>"
             if attributes
             else ""
         )
-        self.lines.append(f"{name} = {op}{told} ({', '.join(inputs)})")
+        self.lines.append(f"{name} = {op}{attribute_text} ({', '.join(inputs)})")
         return name
 
     def int_list(self, *numbers: int) -> str:
-        """A list of numbers; each is written once."""
+        """A constant list of numbers; equal lists share a constant."""
         if numbers not in self._int_lists:
             name = "_".join(["list", *(str(n).replace("-", "minus") for n in numbers)])
             self._int_lists[numbers] = self.assign(name, "Constant", value_ints=list(numbers))
         return self._int_lists[numbers]
 
     def dim_as_list(self, name: str, x: str, axis: int) -> str:
-        """One number of a shape, as a list."""
+        """One dimension of a shape, as a list."""
         ends = {"start": axis} | ({} if axis == -1 else {"end": axis + 1})
         return self.assign(name, "Shape", x, **ends)
 
-    def reshape(self, name: str, x: str, *dims: str, **how: int) -> str:
-        """``dims``: lists of numbers, one after the other."""
-        return self.assign(name, "Reshape", x, self.assign(f"{name}_shape", "Concat", *dims, axis=0), **how)
+    def reshape(self, name: str, x: str, *dims: str, **attributes: int) -> str:
+        """``dims``: lists of numbers to concatenate."""
+        return self.assign(name, "Reshape", x, self.assign(f"{name}_shape", "Concat", *dims, axis=0), **attributes)
 
     def build_function(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> FunctionProto:
         from onnx import parser  # only models with such operators need it
@@ -59,8 +59,8 @@ class FunctionTextBuilder:
         for node in parsed.node:
             if node.op_type == "Scan":
                 node.name = "steps"
-        made: FunctionProto = FunctionProto.FromString(parsed.SerializeToString())
-        return made
+        function: FunctionProto = FunctionProto.FromString(parsed.SerializeToString())
+        return function
 
 
 def _attribute_text(value: Any) -> str:
@@ -70,24 +70,24 @@ def _attribute_text(value: Any) -> str:
 
 
 def as_float32(text: FunctionTextBuilder, value: Value | None, name: str) -> str:
-    """An input in float32, in which steps are computed; nothing where it is known to be that."""
+    """Cast an input to float32, in which steps are computed; no-op where it is known to be float32."""
     if value is not None and isinstance(value.type, TensorType) and value.type.dtype == np.float32:
         return name
     return text.assign(f"{name}_wide", "Cast", name, to=1)
 
 
 def update_rule_features(rule: str, decay: Value | None, beta: Value | None) -> tuple[bool, bool]:
-    """Whether a state decays, and whether what it holds is taken off the values.
+    """Whether a state decays, and whether the delta rule applies (retrieved values are subtracted).
 
     Raises:
-        ModelError: an unknown rule, or one whose inputs are absent.
+        ModelError: an unknown rule, or one with missing inputs.
     """
     if rule not in _RULES:
         raise unknown_value_error("update_rule", rule, _RULES)
     gated, delta = rule.startswith("gated"), rule.endswith("delta")
-    for there, needed, what in ((decay, gated, "decay"), (beta, delta, "beta")):
-        if needed and there is None:
-            raise ModelError(f"update_rule='{rule}' needs the input {what}")
+    for value, needed, name in ((decay, gated, "decay"), (beta, delta, "beta")):
+        if needed and value is None:
+            raise ModelError(f"update_rule='{rule}' needs the input {name}")
     return gated, delta
 
 
@@ -100,10 +100,10 @@ def emit_scan(
     kept: bool,
     deltas: bool,
 ) -> None:
-    """The loop: ``final`` and ``output_steps``, and with ``deltas`` what was entered under the keys.
+    """Emit the Scan: ``final`` and ``output_steps``, and with ``deltas`` the entered values.
 
-    A state has a row for each number of a key, and values are rows; ``turned``: it is the other way round.
-    ``kept``: rows that are no longer there leave the state as it is.
+    A state has a row for each element of a key, and values are rows; ``turned``: transposed. ``kept``: rows beyond the
+    end of a request leave the state unchanged.
     """
 
     def product(name: str, vector: str, matrix: str) -> str:
@@ -147,7 +147,7 @@ def emit_scan(
 
 
 def query_scale(text: FunctionTextBuilder, scale: float, width: str) -> str:
-    """What queries are multiplied by: ``scale``, or by the width of keys where that is 0."""
+    """The factor of queries: ``scale``, or the reciprocal root of the key width where that is 0."""
     if scale:
         return text.assign("factor", "Constant", value_float=float(scale))
     return text.assign(
@@ -156,7 +156,7 @@ def query_scale(text: FunctionTextBuilder, scale: float, width: str) -> str:
 
 
 def repeat_heads(text: FunctionTextBuilder, name: str, x: str, lead: str, heads: str, times: str, width: str) -> str:
-    """Each head as often as it serves others: ``[*lead, heads * times, width]``, as yet in two axes."""
+    """Repeat each head ``times`` times: ``[*lead, heads * times, width]``, with two axes for the heads."""
     shape = text.assign(f"{name}_copies", "Concat", lead, heads, times, width, axis=0)
     return text.assign(
         f"{name}_shared", "Expand", text.reshape(f"{name}_apart", x, lead, heads, text.int_list(1), width), shape

@@ -1,7 +1,7 @@
-"""Writing ONNX models of any size: the one place where a model becomes a file.
+"""Reads and writes ONNX models of any size.
 
-Protobuf has no message of 2 GiB. A large model therefore keeps the data of its tensors in a file next to it ("External
-Data" of the IR specification). While it is worked on they stay in files of a folder, and are copied when it is written.
+Protobuf messages are limited to 2 GiB. A large model therefore has its tensor data in a file next to it ("External
+Data" of the IR specification). In memory, the data stay in files of a folder, and are copied when the model is written.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ...record import record
 from ...stable_file import StableFile, path_inside_folder
 from .external_data import ELEMENTS_PER_BYTE
 
-#: Data of tensors that one message holds; with more, tensors of MIN_EXTERNAL_BYTES and larger are in another file.
+#: Limit for the tensor data of one message; beyond it, tensors of MIN_EXTERNAL_BYTES and larger are external.
 MAX_INLINE_BYTES = 1 << 30
 MIN_EXTERNAL_BYTES = 1 << 10
-#: Tensors begin at pages, so that runtimes can map the file into memory.
+#: Tensors are page-aligned, so that runtimes can map the file into memory.
 _ALIGNMENT_BYTES = 1 << 12
 _CHUNK_BYTES = 1 << 24
 _TYPES_WITHOUT_RAW_DATA = (TensorProto.UNDEFINED, TensorProto.STRING)
@@ -50,8 +50,8 @@ class ScratchFolder:
 class OnnxModel:
     """A model in memory.
 
-    ``folder``: holds the files to which tensors with external data refer; None: there is no such tensor. ``scratch``:
-    keeps that folder, if it is a temporary one.
+    ``folder``: contains the files of tensors with external data; None: there is no such tensor. ``scratch``: keeps that
+    folder alive, if it is a temporary one.
     """
 
     proto: ModelProto
@@ -60,14 +60,14 @@ class OnnxModel:
 
 
 class TensorWriter:
-    """Makes tensors of arrays: in the message up to ``MAX_INLINE_BYTES`` in all, from there on in a scratch folder."""
+    """Creates tensors from arrays: inline up to ``MAX_INLINE_BYTES`` in total, then in a scratch folder."""
 
     def __init__(self) -> None:
         self.scratch: ScratchFolder | None = None
         self._inline_bytes = 0
 
     def tensor(self, array: Array, name: str = "") -> TensorProto:
-        """A tensor with the data of an array.
+        """Create a tensor with the data of an array.
 
         Raises:
             UsageError: the scratch folder cannot be written.
@@ -101,8 +101,7 @@ class TensorWriter:
 
 
 def read_model(path: Path) -> OnnxModel:
-    """The model of a file, in any form that ``onnx.load`` reads. External data are in the messages where they are not
-    large.
+    """Read the model of a file, in any format that ``onnx.load`` reads. External data that are not large are inlined.
 
     Raises:
         ModelError: it cannot be read.
@@ -115,10 +114,10 @@ def read_model(path: Path) -> OnnxModel:
 
 
 def read_source(path: Path) -> ModelProto:
-    """All that a file holds, in any form that ``onnx.load`` reads, without the data that are in other files.
+    """Read a file, in any format that ``onnx.load`` reads, without external data.
 
     Raises:
-        ModelError: it cannot be read any more.
+        ModelError: it cannot be read.
     """
     try:
         with warnings.catch_warnings():
@@ -126,16 +125,16 @@ def read_source(path: Path) -> ModelProto:
             return onnx.load(path, load_external_data=False)
     except MemoryError:
         raise
-    except Exception as error:  # each of the parsers has errors of its own
+    except Exception as error:  # each parser has its own error classes
         raise ModelError(f"{path}: cannot be read: {one_line(error)}") from None
 
 
 def serialize_model(model: OnnxModel) -> bytes | None:
-    """All of a model as one message; None: it is large, and has to be written to a file.
+    """Serialize a model as one message; None: it is large, and has to be written to a file.
 
     Raises:
         ModelError: a file with its data cannot be read.
-        UnsupportedError: it has too much data that cannot be in another file.
+        UnsupportedError: it has too much data that cannot be external.
     """
     if is_large(model.proto):
         return None
@@ -145,16 +144,16 @@ def serialize_model(model: OnnxModel) -> bytes | None:
 
 
 def write_model(model: OnnxModel, path: Path) -> None:
-    """Write a model; the data of the tensors of a large one go to ``PATH.data`` next to it.
+    """Write a model; the tensor data of a large one go to ``PATH.data`` next to it.
 
     Raises:
         OSError: a file cannot be written.
         ModelError: a file with its data cannot be read.
-        UnsupportedError: it has too much data that cannot be in another file.
+        UnsupportedError: it has too much data that cannot be external.
     """
-    whole = serialize_model(model)
-    if whole is not None:
-        write_bytes(path, whole)
+    data = serialize_model(model)
+    if data is not None:
+        write_bytes(path, data)
         return
     moved: list[tuple[TensorProto, TensorProto]] = []
     location = f"{path.name}.data"
@@ -164,9 +163,9 @@ def write_model(model: OnnxModel, path: Path) -> None:
                 external = is_external(tensor)
                 if not external and (byte_count(tensor) < MIN_EXTERNAL_BYTES or not tensor.HasField("raw_data")):
                     continue
-                before = TensorProto()
-                before.CopyFrom(tensor)
-                moved.append((tensor, before))
+                original = TensorProto()
+                original.CopyFrom(tensor)
+                moved.append((tensor, original))
                 start = _align(file)
                 if external:
                     for chunk in _external_chunks(model, tensor):
@@ -177,12 +176,12 @@ def write_model(model: OnnxModel, path: Path) -> None:
                 _set_external_location(tensor, location, start, file.tell() - start)
         write_bytes(path, _encode(model.proto))
     finally:
-        for tensor, before in moved:
-            tensor.CopyFrom(before)
+        for tensor, original in moved:
+            tensor.CopyFrom(original)
 
 
 def scratch_file(model: OnnxModel) -> tuple[Path, ScratchFolder]:
-    """A file with a large model for another process; it is there as long as the folder that is returned too.
+    """Write a large model to a file for another process; it exists as long as the returned folder.
 
     Raises:
         UsageError: the temporary folder cannot be written.
@@ -201,12 +200,12 @@ def scratch_file(model: OnnxModel) -> tuple[Path, ScratchFolder]:
 
 
 def is_large(proto: ModelProto) -> bool:
-    """Whether the data of the tensors do not fit into one message, external data included."""
+    """Whether the tensor data, including external data, do not fit into one message."""
     return sum(map(byte_count, tensors(proto))) > MAX_INLINE_BYTES
 
 
 def is_external(tensor: TensorProto) -> bool:
-    """Whether the data of a tensor are in another file."""
+    """Whether the data of a tensor are external."""
     return bool(onnx.external_data_helper.uses_external_data(tensor))
 
 
@@ -216,15 +215,15 @@ def byte_count(tensor: TensorProto) -> int:
         return 0
     try:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
-    except KeyError:  # a type that this version of the onnx package does not have
+    except KeyError:  # a type unknown to this version of the onnx package
         return 0
     elements = int(prod(tensor.dims))
     return -(-elements // ELEMENTS_PER_BYTE.get(dtype.name, 1)) * int(dtype.itemsize)
 
 
 def tensors(proto: ModelProto) -> Iterator[TensorProto]:
-    """All tensors of a model whose data can be external: initializers and attributes, in inner graphs and functions
-    too."""
+    """All tensors of a model whose data can be external: initializers and attributes, also in inner graphs and
+    functions."""
     yield from _tensors_of_graph(proto.graph)
     for function in proto.functions:
         yield from _tensors_of_attributes(function.attribute_proto)
@@ -233,7 +232,7 @@ def tensors(proto: ModelProto) -> Iterator[TensorProto]:
 
 
 def without_external_data(proto: ModelProto) -> ModelProto:
-    """A copy in which tensors with external data are empty, for tools that would look for the files."""
+    """A copy in which tensors with external data are empty, for tools that would open the files."""
     copy = _copy(proto)
     for tensor in tensors(copy):
         if is_external(tensor):
@@ -259,7 +258,7 @@ def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[Ten
 
 
 def _inline_external_data(model: OnnxModel) -> OnnxModel:
-    """The model with its external data in the messages, which this changes, where they are not large."""
+    """The model with its external data inlined in place, unless they are large."""
     external = [tensor for tensor in tensors(model.proto) if is_external(tensor)]
     if not external:
         return OnnxModel(model.proto)
@@ -272,10 +271,10 @@ def _inline_external_data(model: OnnxModel) -> OnnxModel:
 
 
 def load_external_data(tensor: TensorProto, folder: Path) -> None:
-    """Bring the external data of a tensor into its message.
+    """Inline the external data of a tensor.
 
     Raises:
-        ModelError: their file is missing, or too short.
+        ModelError: the file is missing, or too short.
     """
     try:
         onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
@@ -286,7 +285,7 @@ def load_external_data(tensor: TensorProto, folder: Path) -> None:
 
 
 def _external_chunks(model: OnnxModel, tensor: TensorProto) -> Iterator[Array]:
-    """The external data of a tensor, as arrays of bytes."""
+    """The external data of a tensor, in chunks."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     assert model.folder is not None
     try:
@@ -315,7 +314,7 @@ def _set_external_location(tensor: TensorProto, location: str, offset: int, leng
 
 
 def _align(file: BinaryIO) -> int:
-    """Fill a file up to where the next tensor begins; returns where that is."""
+    """Pad a file to the alignment of the next tensor; returns its offset."""
     end = file.seek(0, os.SEEK_END)
     start = -(-end // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
     file.write(bytes(start - end))

@@ -1,4 +1,4 @@
-"""Names of an ONNX model: which value a name stands for where it is used, and why it stands for none."""
+"""Name scopes of an ONNX model: name resolution, and diagnostics for undefined names."""
 
 from __future__ import annotations
 
@@ -12,39 +12,38 @@ from .proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TypePro
 from .proto_decoding import canonical_domain, value_type
 from .unsupported_types import unsupported_type
 
-#: Domain, name, overload.
+#: (domain, name, overload).
 FunctionKey = tuple[str, str, str]
-#: An inner graph of a model: of each node that leads there its position, and which of its attributes; empty: the main
-#: graph.
+#: The path to an inner graph: (position, attribute) of each enclosing node; empty for the main graph.
 GraphPath = tuple[tuple[int, str], ...]
 
 
 def function_key(proto: FunctionProto | NodeProto) -> FunctionKey:
-    """What tells a function from others, of the function itself or of a node that may call it."""
+    """The identity of a function, or of the function that a node may call."""
     name = proto.name if isinstance(proto, FunctionProto) else proto.op_type
     return canonical_domain(proto.domain), name, proto.overload
 
 
 @record(frozen=True)
 class FunctionCallContext:
-    """What all graphs of one function call share; the model's own graphs are outside of any."""
+    """The context shared by all graphs of one function call, or by the model's own graphs."""
 
     opsets: Mapping[str, int]
-    #: Names inside a call begin with those of the calls that lead there: ``layer_1/norm/``.
+    #: The prefix of names inside a call, from the enclosing calls: ``layer_1/norm/``.
     prefix: str = ""
-    #: What the call gave for the function's attributes; None outside of functions.
+    #: The call's values of the function's attributes; None outside of functions.
     attributes: Mapping[str, AttributeProto] | None = None
-    #: The functions that this call is inside of, itself included.
+    #: The enclosing functions, including this one.
     call_stack: tuple[FunctionKey, ...] = ()
-    #: Where the call was written, for nodes of the function that say nothing of themselves.
+    #: The origin of the call, for nodes of the function without one.
     source: Origin | Callable[[], Origin] = UNKNOWN_ORIGIN
 
 
 class NameScope:
-    """The names of one graph, or of one function call, whose nodes join the caller's graph.
+    """The names of one graph, or of one function call, whose nodes are inlined into the caller's graph.
 
     A name is looked up here, then in the enclosing graphs (IR specification, "Names Within a Graph"). A
-    function sees nothing of its caller's names.
+    function does not see its caller's names.
     """
 
     def __init__(
@@ -52,30 +51,30 @@ class NameScope:
         graph: Graph,
         proto: GraphProto | FunctionProto,
         context: FunctionCallContext,
-        place: str = "",
+        location_text: str = "",
         parent: NameScope | None = None,
         caller: NameScope | None = None,
         path: GraphPath | None = (),
     ) -> None:
-        """``path``: where the graph is in the model; None for functions and the graphs inside them."""
+        """``path``: the graph's path in the model; None for functions and the graphs inside them."""
         self.path = path
         self.graph = graph
         self.proto = proto
         self.context = context
-        #: Ends every message: `` in the body of Loop 'decode'``.
-        self.location_text = place
+        #: The end of every message: `` in the body of Loop 'decode'``.
+        self.location_text = location_text
         self.parent = parent
-        #: Names that are found here as well, though none of this scope may be told from them.
+        #: Searched after the parents, but not for shadowing.
         self.fallback_scope: NameScope | None = None
-        #: Which of the graph's nodes is being read.
+        #: The position of the node that is being read.
         self.position = 0
-        #: None: an optional input that a function's caller leaves out.
+        #: None: an optional input that a function's caller omits.
         self.values: dict[str, Value | None] = {}
-        #: Values of types that nothing here can hold, in all scopes of a model, each with its type.
+        #: Values of unsupported types, in all scopes of a model, each with its type.
         self.unsupported: dict[Value, str] = {}
         if parent is not None or caller is not None:
             self.unsupported = (parent or caller).unsupported  # type: ignore[union-attr]
-        #: Other names for values that leave a function: those that its caller gives them.
+        #: A function's output -> its name in the caller.
         self.renamed: dict[str, str] = {}
         self.types: dict[str, TypeProto] = {info.name: info.type for info in proto.value_info}
         if isinstance(proto, GraphProto):
@@ -84,7 +83,7 @@ class NameScope:
         self._own_names = {node.name for node in proto.node if node.name}
 
     def node_name(self, proto: NodeProto) -> str:
-        """The node's own name, or one made from type and position; unique in its graph."""
+        """The node's own name, or one derived from type and position; unique in its graph."""
         prefix = self.context.prefix
         name = f"{prefix}{proto.name or f'{proto.op_type}_{self.position}'}"
         base, count = name, 1
@@ -95,13 +94,13 @@ class NameScope:
         return name
 
     def new_value(self, name: str) -> Value:
-        """A new value of this scope, with the type that the model declares for it; not yet visible."""
+        """A new value of this scope with its declared type; not yet visible."""
         value = Value(self.renamed.get(name) or f"{self.context.prefix}{name}")
         self.set_declared_type(value, self.types.get(name), f"value '{name}'{self.location_text}")
         return value
 
-    def set_declared_type(self, value: Value, declared: TypeProto | None, at: str) -> None:
-        """Give a value the type that the model declares for it. ``at`` begins errors.
+    def set_declared_type(self, value: Value, declared: TypeProto | None, label: str) -> None:
+        """Set the declared type of a value. ``label``: the start of error messages.
 
         Raises:
             UnsupportedError: an unknown element type.
@@ -110,9 +109,9 @@ class NameScope:
         if unsupported:
             self.unsupported[value] = unsupported
         elif declared is not None:
-            value.type = value_type(declared, at)
+            value.type = value_type(declared, label)
 
-    def define(self, name: str, value: Value | None, at: str) -> None:
+    def define(self, name: str, value: Value | None, label: str) -> None:
         """Make a node's output visible.
 
         Raises:
@@ -123,34 +122,34 @@ class NameScope:
         if scope is not None:
             where = "its own graph" if scope is self else f"an enclosing graph{scope.location_text}"
             raise ModelError(
-                f"{at}: its output '{name}' has the name of another value, in {where}; rename one"
+                f"{label}: its output '{name}' has the name of another value, in {where}; rename one"
                 " of the two (ONNX graphs are in static single assignment form)"
             )
         self.values[name] = value
 
     def scope_hidden_by(self, name: str) -> NameScope | None:
-        """The nearest enclosing scope with a value that a definition of ``name`` here hides; None where it hides none.
+        """The nearest enclosing scope whose value a definition of ``name`` here would hide; None where there is none.
 
-        An enclosing graph has the names of its inputs and initializers, and of the nodes before the one that has this
-        graph; names that it defines later are not visible here (IR specification, "Graphs").
+        In an enclosing graph, only its inputs, initializers and nodes before the one with this graph are visible (IR
+        specification, "Graphs").
         """
         scope = self.parent
         while scope is not None and name not in scope.values:
             scope = scope.parent
         return scope
 
-    def find(self, name: str, at: str) -> Value | None:
-        """The value that a name stands for here; None where a function's caller leaves an input out.
+    def find(self, name: str, label: str) -> Value | None:
+        """Look up a name; None: an input that a function's caller omits.
 
         Raises:
-            ModelError: nothing defines the name, or not before this point, or only inside some body.
+            ModelError: the name is undefined, defined later, or defined only inside a body.
         """
         scope: NameScope | None = self
         while scope is not None:
             if name in scope.values:
                 return scope.values[name]
             scope = scope.parent or scope.fallback_scope
-        raise ModelError(self._undefined_name_message(name, at))
+        raise ModelError(self._undefined_name_message(name, label))
 
     def _enclosing_scopes(self) -> Iterator[NameScope]:
         scope: NameScope | None = self
@@ -158,28 +157,27 @@ class NameScope:
             yield scope
             scope = scope.parent
 
-    def _undefined_name_message(self, name: str, at: str) -> str:
+    def _undefined_name_message(self, name: str, label: str) -> str:
         for scope in self._enclosing_scopes():
             for position, node in enumerate(scope.proto.node):
                 if name not in node.output:
                     continue
                 if position == scope.position:
-                    return f"{at} uses '{name}', which is an output of {_node_label(node, position)} itself"
+                    return f"{label} uses '{name}', which is an output of {_node_label(node, position)} itself"
                 return (
-                    f"{at} uses '{name}', which {_node_label(node, position)} produces only after it: they need each "
-                    "other"
-                    " in a circle; correct the names of their inputs"
+                    f"{label} uses '{name}', which {_node_label(node, position)} produces only after it: they need each"
+                    " other in a circle; correct the names of their inputs"
                 )
         root = list(self._enclosing_scopes())[-1]
         for owner, graph in _inner_graphs(root.proto):
             if name in _defined_names(graph):
                 return (
-                    f"{at} uses '{name}', a value of {owner} that cannot be seen outside of it;"
+                    f"{label} uses '{name}', a value of {owner} that cannot be seen outside of it;"
                     " make it an output of that node"
                 )
         visible = [known for scope in self._enclosing_scopes() for known in scope.values]
         hint = did_you_mean(name, visible) or "; correct the name"
-        return f"{at} uses '{name}', which nothing defines{hint}"
+        return f"{label} uses '{name}', which nothing defines{hint}"
 
 
 def _node_label(node: NodeProto, position: int) -> str:
@@ -187,12 +185,12 @@ def _node_label(node: NodeProto, position: int) -> str:
 
 
 def _inner_graphs(proto: GraphProto | FunctionProto) -> Iterator[tuple[str, GraphProto]]:
-    """All graphs inside the nodes of a graph, each with the words for it."""
+    """All graphs inside the nodes of a graph, each with its description."""
     for position, node in enumerate(proto.node):
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
-                word = attribute.name.replace("_", " ")
-                yield f"the {word} of {_node_label(node, position)}", attribute.g
+                kind = attribute.name.replace("_", " ")
+                yield f"the {kind} of {_node_label(node, position)}", attribute.g
                 yield from _inner_graphs(attribute.g)
 
 

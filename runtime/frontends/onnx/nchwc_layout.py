@@ -1,4 +1,4 @@
-"""In blocks of how many channels a file of onnxruntime has images (``ops/nchwc``): 8 or 16, which it does not say."""
+"""Infers the channel block size, 8 or 16, of onnxruntime's NCHWc files (``ops/nchwc``), which do not state it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _MAX_BLOCK_CHANNELS = 16
 
 
 def native_block_channels() -> int:
-    """How many channels onnxruntime puts in a block here."""
+    """The number of channels in a block of onnxruntime on this machine."""
     features = getattr(import_module("numpy._core._multiarray_umath"), "__cpu_features__", {})
     return 16 if features.get("AVX512F") or features.get("ASIMD") else 8
 
 
 def infer_block_channels(model: ModelProto) -> int | None:
-    """What the numbers of channels tell; None where they would fit both."""
+    """Infer the block size from the numbers of channels; None where both are possible."""
     bodies = [model.graph, *model.functions]
     sizes: dict[str, Any] = {}
     nodes = []
-    for graph in (one for body in bodies for one in _graphs(body)):
+    for graph in (graph_or_function for body in bodies for graph_or_function in _graphs(body)):
         sizes |= {tensor.name: list(tensor.dims) for tensor in getattr(graph, "initializer", ())}
         nodes += [node for node in graph.node if node.domain == NCHWC_DOMAIN]
     for node in nodes:
@@ -37,11 +37,9 @@ def infer_block_channels(model: ModelProto) -> int | None:
         ):
             return _MAX_BLOCK_CHANNELS // 2
     for node in nodes:
-        kept = (
-            [int(one.i) for one in node.attribute if one.name == "channels"] if node.op_type == "ReorderOutput" else []
-        )
-        if any(0 < count % _MAX_BLOCK_CHANNELS <= _MAX_BLOCK_CHANNELS // 2 for count in kept):
-            return _MAX_BLOCK_CHANNELS  # half a block would have been enough
+        counts = [int(a.i) for a in node.attribute if a.name == "channels"] if node.op_type == "ReorderOutput" else []
+        if any(0 < count % _MAX_BLOCK_CHANNELS <= _MAX_BLOCK_CHANNELS // 2 for count in counts):
+            return _MAX_BLOCK_CHANNELS  # half a block would be enough
     return None
 
 
@@ -55,7 +53,7 @@ def _graphs(body: Any) -> Iterator[GraphProto]:
 
 
 def with_block_channels(header: Node, attributes: Mapping[str, Any], block: int) -> Operation:
-    """A node whose operator knows how large a block is.
+    """A node whose operator knows the block size.
 
     Raises:
         ModelError: an attribute is missing, unknown or cannot be read.

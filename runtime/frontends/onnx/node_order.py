@@ -1,4 +1,4 @@
-"""Nodes in an order in which they can run: the specification demands it of files, and not all tools keep to it."""
+"""Topological order of nodes, which the specification requires of files but not all tools produce."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from .proto import AttributeProto, GraphProto, NodeProto
 
 
 def topological_node_order(nodes: Sequence[NodeProto]) -> list[int]:
-    """Positions in an order in which the nodes of a graph can run: as written as far as that goes.
+    """Positions of a graph's nodes in stable topological order.
 
-    Nodes that need each other in a circle keep their places among themselves, at the end.
+    Nodes in cycles come last, in their original order.
     """
-    makers: dict[str, int] = {}
+    producers: dict[str, int] = {}
     for position, node in enumerate(nodes):
         for name in node.output:
-            makers.setdefault(name, position)
-    makers.pop("", None)
-    # Of a file in order nothing more is asked than whether it is.
-    if all(makers.get(name, -1) < k for k, node in enumerate(nodes) for name in _names_read(node)):
+            producers.setdefault(name, position)
+    producers.pop("", None)
+    # Fast path: the file is in order.
+    if all(producers.get(name, -1) < k for k, node in enumerate(nodes) for name in _names_read(node)):
         return list(range(len(nodes)))
-    needs = [{makers[name] for name in _names_read(node) if name in makers} - {k} for k, node in enumerate(nodes)]
+    needs = [{producers[name] for name in _names_read(node) if name in producers} - {k} for k, node in enumerate(nodes)]
     order = positions(needs)
     placed = set(order)
     return order + [position for position in range(len(nodes)) if position not in placed]
 
 
 def _names_read(node: NodeProto) -> Iterator[str]:
-    """Names that a node takes from its graph, those that the graphs inside it take included."""
+    """Names that a node reads from its graph, including captures of its inner graphs."""
     yield from node.input
     for attribute in node.attribute:
         if attribute.type == AttributeProto.GRAPH:
@@ -36,10 +36,10 @@ def _names_read(node: NodeProto) -> Iterator[str]:
 
 
 def _names_captured(graph: GraphProto) -> Iterator[str]:
-    own = {*_names(graph.input), *_names(graph.initializer), *(name for node in graph.node for name in node.output)}
+    defined = {*_names(graph.input), *_names(graph.initializer), *(name for node in graph.node for name in node.output)}
     for node in graph.node:
-        yield from (name for name in _names_read(node) if name not in own)
-    yield from (info.name for info in graph.output if info.name not in own)
+        yield from (name for name in _names_read(node) if name not in defined)
+    yield from (info.name for info in graph.output if info.name not in defined)
 
 
 def _names(infos: Iterable[object]) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""Where onnxruntime or OpenVINO does something else with an ONNX loop than its written spec (docs/semantics.md 1).
+"""Notes on deviations of onnxruntime and OpenVINO from the ONNX specification of loops (docs/semantics.md 1).
 
-Only what the model alone tells for certain; docs/diff.md has the labels. All of it was observed in onnxruntime 1.32
+Only deviations that follow from the model alone; docs/diff.md has the labels. All were observed in onnxruntime 1.32
 and OpenVINO 2026.4.
 """
 
@@ -38,10 +38,10 @@ _SEQUENCE_OPERATORS = (
 
 
 class OnnxProducerMap(ProducerMap):
-    """Origins that also know a sequence."""
+    """Producers of values that also detect sequences."""
 
     def is_sequence(self, value: Value) -> bool:
-        """Whether a value is a sequence (or an optional one), by its declared type or by what makes it."""
+        """Whether a value is a sequence (or an optional one), by its declared type or by its producer."""
         value = self.skip_identities(value)
         kind = value.type.element if isinstance(value.type, OptionalType) else value.type
         if isinstance(kind, SequenceType):
@@ -56,7 +56,7 @@ class OnnxProducerMap(ProducerMap):
 
 
 def loop_notes(loop: Loop, sources: OnnxProducerMap) -> list[str]:
-    """One sentence a finding about a Loop."""
+    """The notes on a Loop."""
     return [
         *_condition(loop, sources),
         *_iteration_number(loop),
@@ -69,7 +69,7 @@ def loop_notes(loop: Loop, sources: OnnxProducerMap) -> list[str]:
 
 
 def scan_notes(scan: Loop, outputs: Sequence[Value | None] | None = None) -> list[str]:
-    """One sentence a finding about a Scan. ``outputs``: those of the file's node, if the loop has others."""
+    """The notes on a Scan. ``outputs``: those of the file's node, if they differ from the loop's."""
     return [
         *_returned_inputs(scan),
         *_back_edges(scan),
@@ -80,13 +80,13 @@ def scan_notes(scan: Loop, outputs: Sequence[Value | None] | None = None) -> lis
 
 
 def graph_notes(graph: Graph) -> Iterator[Note]:
-    """One sentence a finding about what is no loop."""
+    """The notes on nodes other than loops."""
     yield from _fixed_sizes(graph)
     for node in walk(graph):
         if isinstance(node, If):
             yield from _outer_branch_results(node)
-            for word, branch in bodies(node):
-                yield from _shared_results(branch, node.outputs, f"the {word} branch of {node.describe()}, if taken,")
+            for kind, branch in bodies(node):
+                yield from _shared_results(branch, node.outputs, f"the {kind} branch of {node.describe()}, if taken,")
         elif (
             isinstance(node, Operation)
             and node.op_type == "Softmax"
@@ -97,22 +97,22 @@ def graph_notes(graph: Graph) -> Iterator[Note]:
 
 
 def _fixed_sizes(graph: Graph) -> Iterator[Note]:
-    """One note for each size that a named dimension is held to; an exporter often writes it into many constants."""
-    found: dict[tuple[tuple[str, ...], int], list[FixedSize]] = {}
+    """One note for each fixed size of a named dimension, which exporters often write into many constants."""
+    groups: dict[tuple[tuple[str, ...], int], list[FixedSize]] = {}
     for fixed in fixed_sizes(graph):
-        found.setdefault((fixed.dimensions, fixed.size), []).append(fixed)
-    for first, *more in found.values():
-        others = len({fixed.node for fixed in more} - {first.node})
-        also = f"; so does {count_text(others, 'other node')}" if others == 1 else f"; so do {others} other nodes"
-        yield Note("", f"{first}{also if others else ''}. The size of an example may have been exported as a constant.")
+        groups.setdefault((fixed.dimensions, fixed.size), []).append(fixed)
+    for first, *rest in groups.values():
+        others = len({fixed.node for fixed in rest} - {first.node})
+        end = f"; so does {count_text(others, 'other node')}" if others == 1 else f"; so do {others} other nodes"
+        yield Note("", f"{first}{end if others else ''}. The size of an example may have been exported as a constant.")
 
 
 def _shared_results(graph: Graph, outer: Sequence[Value | None], where: str) -> Iterator[Note]:
-    """Results that a Scan's body, or a branch, lists as several of its outputs. ``outer``: the node's outputs."""
-    places: dict[Value, list[str]] = {}
+    """Results that a Scan's body, or a branch, has as several outputs. ``outer``: the node's outputs."""
+    outputs: dict[Value, list[str]] = {}
     for k, (result, output) in enumerate(zip(graph.outputs, outer, strict=True)):
-        places.setdefault(result, []).append(f"output {k}" if output is None else f"'{output.name}'")
-    for result, names in places.items():
+        outputs.setdefault(result, []).append(f"output {k}" if output is None else f"'{output.name}'")
+    for result, names in outputs.items():
         if len(names) > 1 and result not in graph.inputs:  # B9 is about a Scan's own inputs
             *lost, last = names
             yield Note(
@@ -146,23 +146,23 @@ def _softmax(node: Operation) -> Iterator[Note]:
         )
 
 
-def hidden_name_note(kind: str, name: str, place: str) -> Note:
+def hidden_name_note(kind: str, name: str, suffix: str) -> Note:
     """The note on a name of a body that is visible outside as well. ``kind``: ``input`` or ``initializer``."""
     return Note(
         "B37",
-        f"the {kind} '{name}'{place} hides an outer value of that name, which the IR specification forbids; it is the"
+        f"the {kind} '{name}'{suffix} hides an outer value of that name, which the IR specification forbids; it is the"
         " body's, as in onnxruntime and OpenVINO (onnx.reference can take the outer one).",
     )
 
 
 def _condition(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
     ignored = loop.ignored_condition
-    # Runtimes start with true, so a condition that is handed on stays true.
+    # Runtimes start with true, so a forwarded condition stays true.
     if ignored is None or sources.skip_identities(ignored) is loop.condition_input:
         return
     trips = sources.constant_integer(loop.trip_count)
     if trips is not None and trips <= 1:
-        return  # there is nothing left to stop
+        return  # no second iteration to stop
     number = sources.constant_scalar(ignored)
     if number is None:
         yield Note(
@@ -230,19 +230,19 @@ def _outputs(loop: Loop) -> Iterator[Note]:
 
 
 def _strings(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
-    """Strings are moved into a scan output, also out of what an Identity hands on and a later iteration needs again."""
+    """onnxruntime moves strings into a scan output, even from an Identity's source that later iterations read."""
     trips = sources.constant_integer(loop.trip_count)
     if trips is not None and trips <= 1:
         return
     own = _own_values(loop.body)
-    stay = {edge.param for edge in loop.back_edges if sources.skip_identities(edge.result) is edge.param}
+    invariant = {edge.param for edge in loop.back_edges if sources.skip_identities(edge.result) is edge.param}
     emptied: set[Value] = set()
     for scan in loop.scan_outputs:
         kind = scan.result.type
         source = sources.skip_identities(scan.result)
         if not isinstance(kind, TensorType) or kind.dtype is None or not kind.dtype.hasobject:
             continue
-        if source is scan.result or (source not in stay if source in own else _is_constant(source, sources)):
+        if source is scan.result or (source not in invariant if source in own else _is_constant(source, sources)):
             continue
         if source not in emptied:
             yield Note(
@@ -259,9 +259,9 @@ def _is_constant(value: Value, sources: OnnxProducerMap) -> bool:
 
 
 def _own_values(body: Graph) -> set[Value]:
-    """What a body itself defines."""
-    made = (value for node in body.nodes for value in node.outputs if value is not None)
-    return {*body.inputs, *body.constants, *made}
+    """The values that a body itself defines."""
+    computed = (value for node in body.nodes for value in node.outputs if value is not None)
+    return {*body.inputs, *body.constants, *computed}
 
 
 def _outer_results(loop: Loop) -> Iterator[Note]:

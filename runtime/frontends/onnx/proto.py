@@ -1,6 +1,6 @@
-"""The messages of an ONNX file, as far as they are read (onnx.proto of the onnx package).
+"""The message classes of an ONNX file, with the fields that are read (onnx.proto of the onnx package).
 
-They have the names, fields and numbers of that package's own, without the 25 ms that those take to import.
+Names, fields and numbers match that package, whose import takes 25 ms.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
     "copy_raw_data",
 ]
 
-#: The types of attributes, by their words.
+#: Name of an attribute type -> its number.
 ATTRIBUTE_KINDS = {
     **{"UNDEFINED": 0, "FLOAT": 1, "INT": 2, "STRING": 3, "TENSOR": 4, "GRAPH": 5, "FLOATS": 6, "INTS": 7},
     **{"STRINGS": 8, "TENSORS": 9, "GRAPHS": 10, "SPARSE_TENSOR": 11, "SPARSE_TENSORS": 12, "TYPE_PROTO": 13},
@@ -82,27 +82,27 @@ _SCHEMA = {
     " 13 overload string, 12 value_info *ValueInfoProto",
 }
 _ENUMS = {"AttributeType": frozenset(ATTRIBUTE_KINDS.values()), "DataLocation": frozenset([0, 1])}
-#: Those that the onnx package gets to see as well.
+#: Messages that are also passed to the onnx package.
 _SERIALIZABLE = frozenset({"ModelProto", "NodeProto", "AttributeProto", "TensorProto"})
 
 if not TYPE_CHECKING:
-    _made = define_messages(_SCHEMA, _SERIALIZABLE, _ENUMS)
-    AttributeProto = _made["AttributeProto"]
-    FunctionProto = _made["FunctionProto"]
-    GraphProto = _made["GraphProto"]
-    ModelProto = _made["ModelProto"]
-    NodeProto = _made["NodeProto"]
-    SparseTensorProto = _made["SparseTensorProto"]
-    StringStringEntryProto = _made["StringStringEntryProto"]
-    TensorProto = _made["TensorProto"]
-    TypeProto = _made["TypeProto"]
+    _messages = define_messages(_SCHEMA, _SERIALIZABLE, _ENUMS)
+    AttributeProto = _messages["AttributeProto"]
+    FunctionProto = _messages["FunctionProto"]
+    GraphProto = _messages["GraphProto"]
+    ModelProto = _messages["ModelProto"]
+    NodeProto = _messages["NodeProto"]
+    SparseTensorProto = _messages["SparseTensorProto"]
+    StringStringEntryProto = _messages["StringStringEntryProto"]
+    TensorProto = _messages["TensorProto"]
+    TypeProto = _messages["TypeProto"]
     for _word, _number in ATTRIBUTE_KINDS.items():
         setattr(AttributeProto, _word, _number)
     TensorProto.STRING, TensorProto.EXTERNAL = 8, 1
 
 
 def copy_raw_data(tensor: TensorProto) -> Array:
-    """The bytes of ``raw_data``, apart from the file and so that any numbers may begin there."""
+    """An aligned copy of ``raw_data``."""
     data: Any = tensor.raw_data
     out = np.empty(len(data), np.uint8)
     if isinstance(data, FileSlice):
@@ -114,7 +114,7 @@ def copy_raw_data(tensor: TensorProto) -> Array:
 
 
 def as_own_model(message: Any) -> ModelProto:
-    """A model as one of this module: it may be of the onnx package."""
+    """Convert a model of the onnx package to this module's class."""
     if isinstance(message, ModelProto):
         return message
     model: ModelProto = ModelProto.FromString(message.SerializeToString())

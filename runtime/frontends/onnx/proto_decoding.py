@@ -1,6 +1,6 @@
-"""ONNX types, tensors and attributes as ours: no names, no scopes, no nodes.
+"""Decodes ONNX types, tensors and attributes.
 
-``at`` is the place that messages begin with; it names a node or a value.
+``label`` is the start of error messages; it names a node or a value.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from .recurrent_functions import function_builder
 
 
 def canonical_domain(name: str) -> str:
-    """A domain as operators are told apart by it: ONNX's own has two names."""
+    """The canonical name of a domain: ONNX's own has two names."""
     return "" if name == "ai.onnx" else name
 
 
-def value_type(proto: TypeProto, at: str) -> ValueType:
-    """The type that a model declares; what it leaves open stays open (IR specification, "Types").
+def value_type(proto: TypeProto, label: str) -> ValueType:
+    """Decode a declared type, which may be incomplete (IR specification, "Types").
 
     Raises:
         UnsupportedError: a map, a sparse tensor, an opaque type, or an unknown element type.
@@ -49,16 +49,16 @@ def value_type(proto: TypeProto, at: str) -> ValueType:
         try:
             dtype = dtype_from_onnx(tensor.elem_type) if tensor.elem_type else None
         except UnsupportedError as error:
-            raise UnsupportedError(f"{at}: {error}") from None
+            raise UnsupportedError(f"{label}: {error}") from None
         shape = tuple(_decode_dim(d) for d in tensor.shape.dim) if tensor.HasField("shape") else None
         return TensorType(dtype, shape)
     if kind == "sequence_type":
-        return SequenceType(value_type(proto.sequence_type.elem_type, at))
+        return SequenceType(value_type(proto.sequence_type.elem_type, label))
     if kind == "optional_type":
-        return OptionalType(value_type(proto.optional_type.elem_type, at))
+        return OptionalType(value_type(proto.optional_type.elem_type, label))
     if kind is None:
         return ANY_TYPE
-    raise UnsupportedError(f"{at}: the type '{kind.removesuffix('_type')}' is not supported")
+    raise UnsupportedError(f"{label}: the type '{kind.removesuffix('_type')}' is not supported")
 
 
 def _decode_dim(dim: Any) -> Dim:
@@ -68,39 +68,39 @@ def _decode_dim(dim: Any) -> Dim:
     return str(dim.dim_param) or None if kind == "dim_param" else None
 
 
-def tensor_to_array(tensor: TensorProto, beside: ExternalDataReader | None, at: str) -> Array:
-    """The data of a tensor, read from the file ``beside`` the model where it is external. Strings: dtype object.
+def tensor_to_array(tensor: TensorProto, external_data: ExternalDataReader | None, label: str) -> Array:
+    """Decode the data of a tensor, which ``external_data`` reads where it is external. Strings have dtype object.
 
     Raises:
-        ModelError: the data does not fit type and shape, or its file is missing or too short.
+        ModelError: the data does not match type and shape, or its file is missing or too short.
         UnsupportedError: an element type that is not supported.
     """
     try:
         dtype = dtype_from_onnx(tensor.data_type)
     except UnsupportedError as error:
-        raise UnsupportedError(f"{at}: {error}") from None
+        raise UnsupportedError(f"{label}: {error}") from None
     try:
         if tensor.data_type == TensorProto.STRING:
-            # Not to_array: its detour over NumPy's own strings drops trailing NULs and needs UTF-8.
+            # Not to_array: its conversion through NumPy strings drops trailing NULs and requires UTF-8.
             strings = np.empty(len(tensor.string_data), dtype=object)
             strings[:] = [decode_text(item) for item in tensor.string_data]
             return strings.reshape(tuple(tensor.dims))
-        external = None
+        external_bytes = None
         if tensor.data_location == TensorProto.EXTERNAL:
-            if beside is None:
-                raise ValueError("it is in another file, which nothing here can have")
-            external = beside.read_tensor(tensor, dtype)
-        plain = _decode_whole_bytes(tensor, dtype, external)
-        return _decode_with_onnx(tensor, external) if plain is None else plain
-    except Exception as error:  # to_array lets whatever NumPy, the file system or its C++ half says pass
-        what = next((e.value for e in tensor.external_data if e.key == "location"), "")
-        where = f" (in the file '{what}' beside the model)" if what else ""
-        why = (isinstance(error, OSError) and error.strerror) or one_line(error)
-        raise ModelError(f"{at}: its data{where} cannot be read: {why}") from None
+            if external_data is None:
+                raise ValueError("it is in another file, which is not allowed here")
+            external_bytes = external_data.read_tensor(tensor, dtype)
+        array = _decode_whole_bytes(tensor, dtype, external_bytes)
+        return _decode_with_onnx(tensor, external_bytes) if array is None else array
+    except Exception as error:  # to_array passes on errors of NumPy, the file system and its C++ part
+        file_name = next((e.value for e in tensor.external_data if e.key == "location"), "")
+        suffix = f" (in the file '{file_name}' next to the model)" if file_name else ""
+        reason = (isinstance(error, OSError) and error.strerror) or one_line(error)
+        raise ModelError(f"{label}: its data{suffix} cannot be read: {reason}") from None
 
 
 def _decode_with_onnx(tensor: TensorProto, external: Array | None) -> Array:
-    """The data of a tensor as the onnx package has it; ``external``: its bytes, where they are in another file."""
+    """Decode a tensor with the onnx package; ``external``: its bytes, where they are in another file."""
     import onnx.numpy_helper
 
     proto = onnx.TensorProto.FromString(tensor.SerializeToString())
@@ -111,14 +111,14 @@ def _decode_with_onnx(tensor: TensorProto, external: Array | None) -> Array:
     return onnx.numpy_helper.to_array(proto)
 
 
-def sparse_to_array(sparse: SparseTensorProto, beside: ExternalDataReader | None, at: str) -> Array:
-    """A sparse initializer as the dense tensor that it stands for (IR specification, "SparseTensorProto").
+def sparse_to_array(sparse: SparseTensorProto, external_data: ExternalDataReader | None, label: str) -> Array:
+    """Convert a sparse initializer to a dense tensor (IR specification, "SparseTensorProto").
 
     Raises:
-        ModelError: indices that do not fit the shape, or a shape that is too large for memory.
+        ModelError: indices are outside of the shape, or the shape is too large for memory.
     """
-    values = tensor_to_array(sparse.values, beside, at)
-    indices = tensor_to_array(sparse.indices, beside, at)
+    values = tensor_to_array(sparse.values, external_data, label)
+    indices = tensor_to_array(sparse.indices, external_data, label)
     try:
         out = np.zeros(tuple(sparse.dims), values.dtype)
         if indices.ndim == 1:
@@ -126,7 +126,7 @@ def sparse_to_array(sparse: SparseTensorProto, beside: ExternalDataReader | None
         else:
             out[tuple(indices.T)] = values
     except (IndexError, ValueError, MemoryError) as error:
-        raise ModelError(f"{at}: a broken sparse tensor: {one_line(error)}") from None
+        raise ModelError(f"{label}: a broken sparse tensor: {one_line(error)}") from None
     return out
 
 
@@ -139,7 +139,7 @@ def decode_text(data: bytes) -> Any:
 
 
 def _decode_whole_bytes(tensor: TensorProto, dtype: np.dtype[Any], external: Array | None) -> Array | None:
-    """The data of a tensor that has whole bytes; None for others. ``external``: as for :func:`_by_onnx`."""
+    """Decode elements of whole bytes; None for others. ``external``: as for :func:`_decode_with_onnx`."""
     if tensor.HasField("segment") or dtype.name in _SUB_BYTE_DTYPES or dtype.hasobject or sys.byteorder != "little":
         return None
     shape = tuple(tensor.dims)
@@ -151,12 +151,12 @@ def _decode_whole_bytes(tensor: TensorProto, dtype: np.dtype[Any], external: Arr
         return np.asarray(getattr(tensor, _DATA_FIELDS[dtype.name]), dtype).reshape(shape)
     if dtype.itemsize > 2:
         return None
-    # Shorter ones stand in 32 bits each, of which the lower ones count.
+    # Smaller elements are in the low bits of 32 bits each.
     bits = np.asarray(tensor.int32_data, np.int32).astype(np.uint8 if dtype.itemsize == 1 else np.uint16)
     return bits.view(dtype).reshape(shape)
 
 
-#: Where elements stand one by one.
+#: Dtype -> the field with its elements.
 _DATA_FIELDS = {
     "float32": "float_data",
     "float64": "double_data",
@@ -165,9 +165,9 @@ _DATA_FIELDS = {
     "uint32": "uint64_data",
     "uint64": "uint64_data",
 }
-#: Several elements share a byte.
+#: Dtypes of which several elements share a byte.
 _SUB_BYTE_DTYPES = {"int4", "uint4", "int2", "uint2", "float4_e2m1fn"}
-#: The attributes of operators with graphs.
+#: The attributes of control-flow operators.
 _SUBGRAPH_OPERATORS = {
     "Loop": {"body": "GRAPH"},
     "If": {"then_branch": "GRAPH", "else_branch": "GRAPH"},
@@ -179,71 +179,71 @@ _SUBGRAPH_OPERATORS = {
 
 @cache
 def _attribute_types(op_type: str, domain: str, version: int) -> Mapping[str, int]:
-    """The types that the attributes of an operator have; empty where nobody knows the operator."""
-    opened = layer_function(System.ONNX, domain, op_type, version) or function_builder(domain, op_type)
-    if opened is not None:
-        words: Mapping[str, str] | None = attribute_kinds_of(opened)
+    """The attribute types of an operator; empty for an unknown operator."""
+    builder = layer_function(System.ONNX, domain, op_type, version) or function_builder(domain, op_type)
+    if builder is not None:
+        kinds: Mapping[str, str] | None = attribute_kinds_of(builder)
     else:
-        words = (None if domain else _SUBGRAPH_OPERATORS.get(op_type)) or attribute_kinds(domain, op_type, version)
-    if words is not None:
-        return {name: ATTRIBUTE_KINDS[word] for name, word in words.items()}
+        kinds = (None if domain else _SUBGRAPH_OPERATORS.get(op_type)) or attribute_kinds(domain, op_type, version)
+    if kinds is not None:
+        return {name: ATTRIBUTE_KINDS[kind] for name, kind in kinds.items()}
     schema: Any = schema_for(op_type, version, domain)
-    return {} if schema is None else {name: int(one.type.value) for name, one in schema.attributes.items()}
+    return {} if schema is None else {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}
 
 
 def decode_attributes(
     node: NodeProto,
     version: int,
     bound: Mapping[str, AttributeProto] | None,
-    beside: ExternalDataReader | None,
-    at: str,
+    external_data: ExternalDataReader | None,
+    label: str,
 ) -> tuple[dict[str, Any], dict[str, GraphProto]]:
-    """A node's attributes as plain Python values and arrays, and those that are graphs apart.
+    """Decode a node's attributes to Python values and arrays; graph attributes are returned separately.
 
-    ``version``: that of the node's operator set. ``bound``: what a function's caller gives for the function's
-    attributes, None outside of functions. What it does not give is left out.
+    ``version``: that of the node's operator set. ``bound``: the caller's values of the enclosing function's attributes,
+    None outside of functions; references to missing ones are omitted.
 
     Raises:
-        ModelError: an attribute without type or of another than its operator's, or one that cannot be read.
+        ModelError: an attribute has no type or a wrong one, or cannot be read.
         UnsupportedError: a list of graphs, a sparse tensor, an unsupported element type.
     """
-    plain: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     graphs: dict[str, GraphProto] = {}
     kinds = _attribute_types(node.op_type, canonical_domain(node.domain), version)
     for proto in node.attribute:
-        given: AttributeProto | None = proto
+        attribute: AttributeProto | None = proto
         if proto.ref_attr_name:
             if bound is None:
-                wanted = f"refers to the attribute '{proto.ref_attr_name}' of a function"
-                raise ModelError(f"{at}: attribute '{proto.name}' {wanted}, but stands in none; state its value")
-            given = bound.get(proto.ref_attr_name)
-        if given is None:
+                problem = f"refers to the attribute '{proto.ref_attr_name}' of a function"
+                raise ModelError(f"{label}: attribute '{proto.name}' {problem}, but is in none; state its value")
+            attribute = bound.get(proto.ref_attr_name)
+        if attribute is None:
             continue
-        what = f"{at}: attribute '{proto.name}'"
-        wanted_kind = kinds.get(proto.name)
-        if wanted_kind is not None and given.type not in (wanted_kind, AttributeProto.UNDEFINED):
+        attribute_label = f"{label}: attribute '{proto.name}'"
+        expected_kind = kinds.get(proto.name)
+        if expected_kind is not None and attribute.type not in (expected_kind, AttributeProto.UNDEFINED):
             raise ModelError(
-                f"{what} is of the kind {_attribute_type_name(given.type)}, and {node.op_type} takes "
-                f"{_attribute_type_name(wanted_kind)}; correct the"
+                f"{attribute_label} is of the kind {_attribute_type_name(attribute.type)}, and {node.op_type} takes "
+                f"{_attribute_type_name(expected_kind)}; correct the"
                 " writer of the file"
             )
-        if given.type == AttributeProto.GRAPH:
-            graphs[proto.name] = given.g
+        if attribute.type == AttributeProto.GRAPH:
+            graphs[proto.name] = attribute.g
             continue
-        plain[proto.name] = value = _decode_attribute(given, beside, what)
-        # What a Constant holds is data, and strings may be any bytes; the attributes of other operators are words.
-        words = wanted_kind is not None and node.op_type != "Constant"
-        if words and any(isinstance(part, bytes) for part in (value if isinstance(value, list) else [value])):
-            raise ModelError(f"{what} is not UTF-8, so the file is damaged; export the model again")
-    return plain, graphs
+        values[proto.name] = value = _decode_attribute(attribute, external_data, attribute_label)
+        # Strings of a Constant are data of any bytes; those of other operators are UTF-8.
+        is_text = expected_kind is not None and node.op_type != "Constant"
+        if is_text and any(isinstance(part, bytes) for part in (value if isinstance(value, list) else [value])):
+            raise ModelError(f"{attribute_label} is not UTF-8, so the file is damaged; export the model again")
+    return values, graphs
 
 
 def _attribute_type_name(code: int) -> str:
-    """``INTS``: a type of attributes as the specification calls it."""
+    """The specification's name for an attribute type: ``INTS``."""
     return next((word for word, number in ATTRIBUTE_KINDS.items() if number == code), str(code))
 
 
-def _decode_attribute(proto: AttributeProto, beside: ExternalDataReader | None, at: str) -> Any:
+def _decode_attribute(proto: AttributeProto, external_data: ExternalDataReader | None, name: str) -> Any:
     match proto.type:
         case AttributeProto.INT:
             return proto.i
@@ -258,15 +258,15 @@ def _decode_attribute(proto: AttributeProto, beside: ExternalDataReader | None, 
         case AttributeProto.STRINGS:
             return [decode_text(item) for item in proto.strings]
         case AttributeProto.TENSOR:
-            return tensor_to_array(proto.t, beside, at)
+            return tensor_to_array(proto.t, external_data, name)
         case AttributeProto.TENSORS:
-            return [tensor_to_array(item, beside, at) for item in proto.tensors]
+            return [tensor_to_array(item, external_data, name) for item in proto.tensors]
         case AttributeProto.TYPE_PROTO:
-            return value_type(proto.tp, at)
+            return value_type(proto.tp, name)
         case AttributeProto.TYPE_PROTOS:
-            return [value_type(item, at) for item in proto.type_protos]
+            return [value_type(item, name) for item in proto.type_protos]
         case AttributeProto.UNDEFINED:
-            raise ModelError(f"{at} has no type; the writer of the file has to state it")
+            raise ModelError(f"{name} has no type; the writer of the file has to state it")
     raise UnsupportedError(
-        f"{at} is of the kind {_attribute_type_name(proto.type)}, which is not supported; store dense tensors instead"
+        f"{name} is of the kind {_attribute_type_name(proto.type)}, which is not supported; store dense tensors instead"
     )

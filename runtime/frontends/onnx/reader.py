@@ -1,8 +1,8 @@
-"""ONNX -> Graph.
+"""Reads ONNX models into graphs.
 
-Written spec: the pages of Loop, Scan and If, and the IR specification (docs/IR.md of ONNX) for scopes,
-initializers and functions; docs/semantics.md 1 to 4. Names are looked up by ``scope``, loops put together by
-``loops``, types and data read by ``values``.
+Specification: the pages of Loop, Scan and If, and the IR specification (docs/IR.md of ONNX) for scopes,
+initializers and functions; docs/semantics.md 1 to 4. Names are resolved by ``name_scope``, loops built by
+``control_flow``, types and data decoded by ``proto_decoding``.
 """
 
 from __future__ import annotations
@@ -37,61 +37,61 @@ from .unsupported_types import UnsupportedTypePruner
 
 #: The domain of onnxruntime's own operators.
 MICROSOFT = "com.microsoft"
-#: Versions of operator sets are small numbers that ONNX itself holds in 32 bits.
+#: ONNX stores operator set versions in 32 bits.
 _OPSET_VERSION_LIMIT = 1 << 31
-#: A file of so many blanks, or of nothing else, is empty.
+#: A file that is blank up to this size is regarded as empty.
 _BLANK_CHECK_BYTES = 4096
-#: Protobuf, which all text becomes first, holds no larger models.
+#: Text is converted to protobuf, which is limited to this size.
 _MAX_TEXT_BYTES = 1 << 31
-#: Inner graphs of any other operator are not ours to run.
+#: Operators whose inner graphs are supported.
 _CONTROL_FLOW = ("Loop", "Scan", "If", "SequenceMap")
 
 
 def read(path: str | os.PathLike[str]) -> Graph:
-    """Read a model in any form that ``onnx.load`` reads, told by the suffix, with external data beside it.
+    """Read a model in any format that ``onnx.load`` reads, by its suffix, with external data in its folder.
 
     Raises:
-        ModelError: no model, or one that the specification rejects; the text begins with the path.
-        UnsupportedError: a legal model with something that cannot be run here.
+        ModelError: not a model, or the specification rejects it; the message begins with the path.
+        UnsupportedError: a valid model with an unsupported feature.
     """
     where = os.fspath(path)
-    form = _file_format(os.path.splitext(where)[1].lower())
+    file_format = _file_format(os.path.splitext(where)[1].lower())
     try:
         with StableFile(where) as file:
-            return from_proto(_parse_model(file, form, where), where)
+            return from_proto(_parse_model(file, file_format, where), where)
     except OSError as error:
         raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
     except MemoryError:
         raise ModelError(f"{where}: it is larger than the memory that there is, or damaged") from None
 
 
-def _parse_model(file: StableFile, form: str, where: str) -> ModelProto:
-    """The model that a file holds; ``where`` begins every message."""
+def _parse_model(file: StableFile, fmt: str, where: str) -> ModelProto:
+    """Parse the model in a file; ``where`` is the start of every message."""
     start = bytes(file.read_range(0, min(_BLANK_CHECK_BYTES, file.size)))
     if not start.strip():
         raise ModelError(f"{where}: the file is empty; export the model again")
     try:
-        data = None if form == "protobuf" else _read_text(file)
-        if data is not None and form == "onnxtxt":
+        data = None if fmt == "protobuf" else _read_text(file)
+        if data is not None and fmt == "onnxtxt":
             check_text_depth(data)
     except UnsupportedError as error:
         raise UnsupportedError(f"{where}, {error}") from None
     try:
-        model = ModelProto.FromString(file) if data is None else _parse_text(data, form)
+        model = ModelProto.FromString(file) if data is None else _parse_text(data, fmt)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # each of the four parsers has errors of its own
-        why = _printable(one_line(error))
+    except Exception as error:  # each of the four parsers has its own error classes
+        reason = _printable(one_line(error))
         raise ModelError(
-            f"{where}: not an ONNX model in {form} form: {why}; {_parse_failure_hint(start, form)}"
+            f"{where}: not an ONNX model in {fmt} form: {reason}; {_parse_failure_hint(start, fmt)}"
         ) from None
     if not model.HasField("graph"):
-        raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_parse_failure_hint(start, form)}")
+        raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_parse_failure_hint(start, fmt)}")
     return model
 
 
 def _read_text(file: StableFile) -> bytes:
-    """All of a file that is text."""
+    """Read a text file."""
     if file.size > _MAX_TEXT_BYTES:
         raise UnsupportedError(
             f"it has {file.size} bytes; text of more than {_MAX_TEXT_BYTES} is not read: save it as .onnx"
@@ -100,7 +100,7 @@ def _read_text(file: StableFile) -> bytes:
 
 
 def _file_format(suffix: str) -> str:
-    """In which form a file of this suffix holds a model."""
+    """The format of a file with this suffix."""
     if suffix in (".onnx", ".pb"):
         return "protobuf"
     import onnx
@@ -108,21 +108,21 @@ def _file_format(suffix: str) -> str:
     return onnx.serialization.registry.get_format_from_file_extension(suffix) or "protobuf"
 
 
-def _parse_text(data: bytes, form: str) -> ModelProto:
+def _parse_text(data: bytes, file_format: str) -> ModelProto:
     import onnx
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
-        return as_own_model(onnx.load_model_from_string(data, format=form))
+        return as_own_model(onnx.load_model_from_string(data, format=file_format))
 
 
-def _parse_failure_hint(start: bytes, form: str) -> str:
-    """What to do about a file that cannot be parsed."""
+def _parse_failure_hint(start: bytes, file_format: str) -> str:
+    """Advice on a file that cannot be parsed."""
     start = start[:200].lstrip()
     if start.startswith(b"version https://git-lfs"):
         return "it is a Git LFS pointer: run 'git lfs pull'"
     if (
-        form == "protobuf"
+        file_format == "protobuf"
         and start.isascii()
         and start.replace(b"\n", b" ").replace(b"\t", b" ").decode().isprintable()
     ):
@@ -132,22 +132,22 @@ def _parse_failure_hint(start: bytes, form: str) -> str:
 
 
 def from_proto(model: ModelProto, where: str, folder: Path | None = None) -> Graph:
-    """Turn a model into a graph; the model itself is left as it is.
+    """Convert a model, which is not modified, to a graph.
 
-    ``where``, its path or what else to call it, begins every message; external data is searched in ``folder``, which
-    is by default the one that contains ``where``.
-    Model-local functions are inlined: what they hold gets the call's name as a prefix. SequenceMap becomes
-    the Loop that its specification says it is; LSTM, GRU and RNN become loops over their time steps. Constant nodes
-    stay nodes, initializers become constants.
+    ``where``, its path or another name, is the start of every message; ``folder`` contains its external data, by
+    default the folder of ``where``.
+    Model-local functions are inlined: their names get the call's name as a prefix. SequenceMap becomes the Loop of its
+    specification; LSTM, GRU and RNN become loops over their time steps. Constant nodes stay nodes, initializers become
+    constants.
 
     Raises:
         ModelError: the specification rejects the model.
-        UnsupportedError: a legal model with something that cannot be run here.
+        UnsupportedError: a valid model with an unsupported feature.
     """
     model = as_own_model(model)
     try:
         for name in (n for proto in (model.graph, *model.functions) for n in all_names(proto)):
-            if not isinstance(name, str):  # protobuf gives bytes for text that is not UTF-8
+            if not isinstance(name, str):  # protobuf returns bytes for text that is not UTF-8
                 raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
         check_expanded_size(model)
         graph = _OnnxGraphReader(
@@ -162,12 +162,12 @@ def from_proto(model: ModelProto, where: str, folder: Path | None = None) -> Gra
 
 
 def _printable(message: str) -> str:
-    """Names out of a broken file may hold anything; a message is one line and does nothing to a terminal."""
+    """Escape unprintable characters, so that names of a damaged file cannot break lines or control a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 
 
 def _mixed_type_notes(graph: Graph) -> Iterator[Note]:
-    """Types that do not go together, which the specification rejects and loopdbg runs."""
+    """Notes on mismatched types, which the specification rejects but loopdbg accepts."""
     for mixed in find_mixed_types(graph):
         yield Note("B44", f"{mixed}; the specification wants one type: onnxruntime and OpenVINO refuse the model.")
     for loop in loops(graph):
@@ -182,16 +182,16 @@ def _mixed_type_notes(graph: Graph) -> Iterator[Note]:
 
 
 class _OnnxGraphReader:
-    def __init__(self, model: ModelProto, beside: ExternalDataReader) -> None:
+    def __init__(self, model: ModelProto, external_data: ExternalDataReader) -> None:
         self.model = model
-        self.external_data = beside
+        self.external_data = external_data
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
         self.producers = OnnxProducerMap()
         self.inferred_types = InferredTypes(model)
         self.notes: list[str] = []
 
     def read_main_graph(self) -> Graph:
-        """The main graph: inputs with an initializer need not be given (IR specification, "Initializers")."""
+        """Read the main graph; inputs with an initializer are optional (IR specification, "Initializers")."""
         opsets = _opsets(self.model.opset_import)
         if not opsets and self.model.ir_version < 3:
             opsets = {"": 1}  # before IR 3 there were no operator sets to import
@@ -213,40 +213,40 @@ class _OnnxGraphReader:
 
     @cached_property
     def block_channels(self) -> int:
-        """Of how many channels a block of onnxruntime's images is."""
-        found = infer_block_channels(self.model)
-        if found is None:
-            found = native_block_channels()
+        """The number of channels in a block of onnxruntime's NCHWc layout."""
+        size = infer_block_channels(self.model)
+        if size is None:
+            size = native_block_channels()
             self.notes.append(
                 f"onnxruntime wrote it for one kind of processor, with channels in blocks of 8 or 16, and nothing in it"
-                f" tells which: they are read as {found}, as on this machine. Written with ORT_ENABLE_EXTENDED instead"
+                f" tells which: they are read as {size}, as on this machine. Written with ORT_ENABLE_EXTENDED instead"
                 " of ORT_ENABLE_ALL it has no blocks."
             )
-        return found
+        return size
 
     def read_subgraph(
-        self, proto: GraphProto, outer: NameScope, attribute: str, place: str, given: int, wanted: str, at: str
+        self, proto: GraphProto, outer: NameScope, attribute: str, tail: str, count: int, params: str, label: str
     ) -> Graph:
-        """The body of a loop or a branch of an If, with ``given`` parameters (``wanted`` says which); the graph is an
-        ``attribute`` of the node that is being read.
+        """Read the body of a loop or a branch of an If, which is an ``attribute`` of the current node and has ``count``
+        parameters, described by ``params``.
 
-        A body input that has an initializer in the body may be left out (docs/semantics.md 3.3); a constant then.
+        A body input that has an initializer in the body may be omitted (docs/semantics.md 3.3) and is then a constant.
         Before IR 4 each initializer had to be listed among the inputs.
         """
-        initializers = self.read_initializers(proto, place)
+        initializers = self.read_initializers(proto, tail)
         inputs = list(proto.input)
         required = [info for info in inputs if info.name not in initializers]
-        if len(inputs) != given and len(required) == given:
+        if len(inputs) != count and len(required) == count:
             inputs = required
-        elif len(inputs) > given and all(info.name in initializers for info in inputs[given:]):
-            inputs = inputs[:given]
-        if len(inputs) != given:
+        elif len(inputs) > count and all(info.name in initializers for info in inputs[count:]):
+            inputs = inputs[:count]
+        if len(inputs) != count:
             raise ModelError(
-                f"{at}: its graph '{proto.name}' has {count_text(len(inputs), 'input')}; it needs {given}: {wanted}"
+                f"{label}: its graph '{proto.name}' has {count_text(len(inputs), 'input')}; it needs {count}: {params}"
             )
         graph = Graph(proto.name, system=System.ONNX, opsets=outer.context.opsets)
         path = None if outer.path is None else (*outer.path, (outer.position, attribute))
-        scope = NameScope(graph, proto, outer.context, place, parent=outer, path=path)
+        scope = NameScope(graph, proto, outer.context, tail, parent=outer, path=path)
         graph.inputs = [self.read_parameter(scope, info) for info in inputs]
         for info in inputs:
             initializers.pop(info.name, None)
@@ -254,18 +254,18 @@ class _OnnxGraphReader:
         self.read_nodes_and_outputs(scope)
         return graph
 
-    def read_initializers(self, proto: GraphProto, place: str) -> dict[str, Array]:
-        found: dict[str, Array] = {}
+    def read_initializers(self, proto: GraphProto, suffix: str) -> dict[str, Array]:
+        arrays: dict[str, Array] = {}
         for tensor in proto.initializer:
-            if tensor.name in found:
-                raise ModelError(f"there are two initializers '{tensor.name}'{place}; remove one")
-            found[tensor.name] = tensor_to_array(tensor, self.external_data, f"initializer '{tensor.name}'{place}")
+            if tensor.name in arrays:
+                raise ModelError(f"there are two initializers '{tensor.name}'{suffix}; remove one")
+            arrays[tensor.name] = tensor_to_array(tensor, self.external_data, f"initializer '{tensor.name}'{suffix}")
         for sparse in proto.sparse_initializer:
             name = sparse.values.name
-            if name in found:
-                raise ModelError(f"there are two initializers '{name}'{place}; remove one")
-            found[name] = sparse_to_array(sparse, self.external_data, f"sparse initializer '{name}'{place}")
-        return found
+            if name in arrays:
+                raise ModelError(f"there are two initializers '{name}'{suffix}; remove one")
+            arrays[name] = sparse_to_array(sparse, self.external_data, f"sparse initializer '{name}'{suffix}")
+        return arrays
 
     def read_parameter(self, scope: NameScope, info: Any) -> Value:
         """An input of a graph; it may hide an outer value (docs/semantics.md 3.4)."""
@@ -282,7 +282,7 @@ class _OnnxGraphReader:
         return value
 
     def note_hidden(self, scope: NameScope, kind: str, name: str) -> None:
-        """Report an input or initializer that hides a visible outer value; a node output that does is refused."""
+        """Note an input or initializer that hides a visible outer value; a node output that does so is rejected."""
         if scope.scope_hidden_by(name) is not None:
             self.notes.append(hidden_name_note(kind, name, scope.location_text))
 
@@ -303,21 +303,20 @@ class _OnnxGraphReader:
             if value is None:
                 raise ModelError(f"output '{info.name}'{scope.location_text} is an input that the call leaves out")
             if value.type is ANY_TYPE:
-                # A value of an outer graph that says nothing of itself there: what the body declares it to be counts.
+                # An outer value without a type takes the type that the body declares.
                 scope.set_declared_type(value, scope.types.get(info.name), f"output '{info.name}'{scope.location_text}")
             scope.graph.outputs.append(value)
 
     def read_nodes(self, scope: NameScope) -> None:
         order = topological_node_order(scope.proto.node)
         if any(position != k for k, position in enumerate(order)):
-            inside = "onnxruntime sorts the main graph alone and refuses this body"
-            told = inside if scope.location_text else "onnxruntime sorts them as well"
+            body_text = "onnxruntime sorts the main graph alone and refuses this body"
+            sentence = body_text if scope.location_text else "onnxruntime sorts them as well"
             self.notes.append(
                 Note(
                     "B36" if scope.location_text else "",
-                    f"the nodes{scope.location_text or ' of the model'} stand in an order in which they cannot run, "
-                    "and were"
-                    f" sorted; {told} (the ONNX specification demands a file in order).",
+                    f"the nodes{scope.location_text or ' of the model'} are in an order in which they cannot run, and"
+                    f" were sorted; {sentence} (the ONNX specification demands a file in order).",
                 )
             )
         for position in order:
@@ -327,16 +326,16 @@ class _OnnxGraphReader:
 
     def read_node(self, proto: NodeProto, scope: NameScope) -> None:
         header = self._header(proto, scope)
-        # Of most nodes nobody asks for the line, which takes longer to read than the rest of what they are called.
-        at = f"{header.describe()}{scope.location_text}"
+        # The origin is decoded lazily, for errors: it takes longer than the rest of the name.
+        label = f"{header.describe()}{scope.location_text}"
         header.source = node_origin_source(proto, scope.context.source)
         try:
-            self._read_node(proto, header, scope, at)
+            self._read_node(proto, header, scope, label)
         except LoopdbgError as error:
-            raise type(error)(str(error).replace(at, f"{header.describe()}{scope.location_text}", 1)) from None
+            raise type(error)(str(error).replace(label, f"{header.describe()}{scope.location_text}", 1)) from None
 
     def _header(self, proto: NodeProto, scope: NameScope) -> Node:
-        """What a node is called, and the version of its operator."""
+        """The name of a node, and the version of its operator."""
         domain = canonical_domain(proto.domain)
         version = scope.context.opsets.get(domain, 0)
         header = Node(scope.node_name(proto), proto.op_type, domain, version, [], [])
@@ -356,96 +355,98 @@ class _OnnxGraphReader:
             f" domain '{domain or 'ai.onnx'}'; add it to opset_import"
         )
 
-    def _read_node(self, proto: NodeProto, header: Node, scope: NameScope, at: str) -> None:
-        """Read what a node is fed and what it gives, and its attributes and graphs. ``at``: what messages call it."""
+    def _read_node(self, proto: NodeProto, header: Node, scope: NameScope, label: str) -> None:
+        """Read a node's inputs, outputs, attributes and graphs. ``label``: its name in messages."""
         context, domain, function = scope.context, header.domain, self.functions.get(function_key(proto))
-        header.inputs = [scope.find(name, at) if name else None for name in proto.input]
+        header.inputs = [scope.find(name, label) if name else None for name in proto.input]
         if function is not None:
-            self.inline_function(proto, function, header, scope, at)
+            self.inline_function(proto, function, header, scope, label)
             return
         if domain != "" or proto.op_type not in _CONTROL_FLOW:
-            function = function_body_for(proto, header, scope, self.inferred_types, at)
+            function = function_body_for(proto, header, scope, self.inferred_types, label)
             if function is not None:
-                self.inline_function(proto, function, header, scope, at, defined=True)
+                self.inline_function(proto, function, header, scope, label, builtin=True)
                 return
-        plain, graphs = decode_attributes(proto, header.version, context.attributes, self.external_data, at)
+        attributes, graphs = decode_attributes(proto, header.version, context.attributes, self.external_data, label)
         header.outputs = [scope.new_value(name) if name else None for name in proto.output]
         if domain == "" and proto.op_type in _CONTROL_FLOW:
 
-            def inner(name: str, given: int, wanted: str) -> Graph:
+            def read_inner(name: str, count: int, expected: str) -> Graph:
                 if name not in graphs:
-                    raise ModelError(f"{at} lacks its attribute '{name}', a graph")
-                place = f" in the {name.replace('_', ' ')} of {proto.op_type} '{header.name}'{scope.location_text}"
-                return self.read_subgraph(graphs[name], scope, name, place, given, wanted, at)
+                    raise ModelError(f"{label} lacks its attribute '{name}', a graph")
+                suffix = f" in the {name.replace('_', ' ')} of {proto.op_type} '{header.name}'{scope.location_text}"
+                return self.read_subgraph(graphs[name], scope, name, suffix, count, expected, label)
 
-            made = control_flow.build_control_flow(header, plain, inner, self.producers, at)
+            nodes = control_flow.build_control_flow(header, attributes, read_inner, self.producers, label)
         elif graphs:
             raise UnsupportedError(
-                f"{at} has a graph as its attribute '{next(iter(graphs))}'; of the operators with graphs only"
+                f"{label} has a graph as its attribute '{next(iter(graphs))}'; of the operators with graphs only"
                 f" {', '.join(_CONTROL_FLOW)} are supported: express it by these"
             )
         elif domain == NCHWC_DOMAIN:
-            made = [with_block_channels(header, plain, self.block_channels)]
+            nodes = [with_block_channels(header, attributes, self.block_channels)]
         else:
-            made = [Operation(**vars(header), attributes=plain)]
-        for node in made:
+            nodes = [Operation(**vars(header), attributes=attributes)]
+        for node in nodes:
             node.source = header.source
             self.producers.add(node)
-        scope.graph.nodes += made
+        scope.graph.nodes += nodes
         for name, value in zip(proto.output, header.outputs, strict=True):
             if value is not None:
-                scope.define(name, value, at)
+                scope.define(name, value, label)
 
     def inline_function(
-        self, proto: NodeProto, function: FunctionProto, header: Node, scope: NameScope, at: str, defined: bool = False
+        self, proto: NodeProto, body: FunctionProto, header: Node, scope: NameScope, label: str, builtin: bool = False
     ) -> None:
-        """Inline a model-local function (IR specification, "Model Local Functions"), or one by which ONNX defines an
-        operator (``defined``).
+        """Inline a model-local function (IR specification, "Model Local Functions"), or the body of an operator that
+        ONNX defines by a function (``builtin``).
 
-        Not by ``onnx.inliner``: that leaves functions alone that import another opset than the model, fails
-        on a SequenceMap inside a loop, and copies the weights. Here a node keeps its own function's opset.
+        ``onnx.inliner`` is not used: it skips functions that import another opset than the model, fails on a
+        SequenceMap inside a loop, and copies the weights. Here a node keeps its own function's opset.
         """
         key = function_key(proto)
         if key in scope.context.call_stack:
-            raise ModelError(f"{at} calls a function that it is part of; ONNX functions cannot be recursive")
-        for what, actual, formal in (
-            ("inputs", proto.input, function.input),
-            ("outputs", proto.output, function.output),
+            raise ModelError(f"{label} calls a function that it is part of; ONNX functions cannot be recursive")
+        for kind, actual, formal in (
+            ("inputs", proto.input, body.input),
+            ("outputs", proto.output, body.output),
         ):
             if len(actual) > len(formal):
-                raise ModelError(f"{at} has {len(actual)} {what}; its function takes at most {len(formal)}")
-        opsets = _opsets(function.opset_import)
-        if defined:  # such a function imports no more than it names
+                raise ModelError(f"{label} has {len(actual)} {kind}; its function takes at most {len(formal)}")
+        opsets = _opsets(body.opset_import)
+        if builtin:  # such a function imports only the domains that it names
             opsets = {**scope.context.opsets, **opsets}
         context = FunctionCallContext(
             opsets or scope.context.opsets,
             f"{header.name}/",
-            _bind_attributes(proto, function, scope.context.attributes),
+            _bind_attributes(proto, body, scope.context.attributes),
             (*scope.context.call_stack, key),
             header.source,
         )
-        place = f" in function {function.name} of '{header.name}'{scope.location_text}"
-        inside = NameScope(scope.graph, function, context, place, caller=scope, path=None)
-        if defined:  # the graphs of a node became part of the function, with what they take from outside
-            inside.fallback_scope = scope
-        for k, name in enumerate(function.input):
-            inside.values[name] = header.inputs[k] if k < len(header.inputs) else None
-        pairs = zip(proto.output, function.output, strict=False)  # a call may leave out the last ones
+        suffix = f" in function {body.name} of '{header.name}'{scope.location_text}"
+        inner_scope = NameScope(scope.graph, body, context, suffix, caller=scope, path=None)
+        if builtin:  # inner graphs of the node became part of the function and may capture the caller's values
+            inner_scope.fallback_scope = scope
+        for k, name in enumerate(body.input):
+            inner_scope.values[name] = header.inputs[k] if k < len(header.inputs) else None
+        pairs = zip(proto.output, body.output, strict=False)  # a call may omit the last ones
         outputs = [(name, formal) for name, formal in pairs if name]
         for name, formal in outputs:
-            # Outside a function its results are known by the names that the call gives them.
-            inside.renamed.setdefault(formal, scope.renamed.get(name) or f"{scope.context.prefix}{name}")
+            # Results of a function have the names of the call's outputs.
+            inner_scope.renamed.setdefault(formal, scope.renamed.get(name) or f"{scope.context.prefix}{name}")
             if name in scope.types:
-                inside.types[formal] = scope.types[name]
+                inner_scope.types[formal] = scope.types[name]
         first = len(scope.graph.nodes)
-        self.read_nodes(inside)
+        self.read_nodes(inner_scope)
         for name, formal in outputs:
-            scope.define(name, inside.find(formal, f"the list of outputs{inside.location_text}"), at)
-        if defined:
-            plain, graphs = decode_attributes(proto, header.version, scope.context.attributes, self.external_data, at)
+            scope.define(name, inner_scope.find(formal, f"the list of outputs{inner_scope.location_text}"), label)
+        if builtin:
+            attrs, graphs = decode_attributes(
+                proto, header.version, scope.context.attributes, self.external_data, label
+            )
             header.outputs = [scope.values[name] if name else None for name in proto.output]
             if not graphs:
-                original = Operation(**vars(header), attributes=plain)
+                original = Operation(**vars(header), attributes=attrs)
                 scope.graph.expanded_from.update((node, original) for node in scope.graph.nodes[first:])
 
 
@@ -455,23 +456,23 @@ def _opsets(imports: Any) -> dict[str, int]:
     Raises:
         ModelError: a version that no operator set can have.
     """
-    found = {canonical_domain(entry.domain): int(entry.version) for entry in imports}
-    for domain, version in found.items():
+    opsets = {canonical_domain(entry.domain): int(entry.version) for entry in imports}
+    for domain, version in opsets.items():
         if not 0 < version < _OPSET_VERSION_LIMIT:
             raise ModelError(
                 f"it imports version {version} of the operator set '{domain or 'ai.onnx'}', which cannot be; correct"
                 " opset_import"
             )
-    return found
+    return opsets
 
 
 def _bind_attributes(
     call: NodeProto, function: FunctionProto, outer: Mapping[str, AttributeProto] | None
 ) -> dict[str, AttributeProto]:
-    """What a function's attributes stand for in one call: what it gives, else the function's defaults."""
+    """The values of a function's attributes in one call: those of the call, else the function's defaults."""
     bound = {proto.name: proto for proto in function.attribute_proto}
     for proto in call.attribute:
-        given = (outer or {}).get(proto.ref_attr_name) if proto.ref_attr_name else proto
-        if given is not None:
-            bound[proto.name] = given
+        value = (outer or {}).get(proto.ref_attr_name) if proto.ref_attr_name else proto
+        if value is not None:
+            bound[proto.name] = value
     return bound

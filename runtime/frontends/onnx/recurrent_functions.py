@@ -1,4 +1,4 @@
-"""Operators of ``com.microsoft`` that are recurrences: the functions, made for a node, that they are read as."""
+"""Functions that define recurrent operators of ``com.microsoft``, built for each node."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from ...graph import Node, Operation, System
 from ...ops.registry import attribute_keywords
 from .proto import FunctionProto
 
-#: Operator -> its name in ``linear_attention``, which models without it need nothing of.
+#: Operator -> its name in ``linear_attention``, which is imported on demand.
 RECURRENT_OPERATORS = {"LinearAttention": "linear_attention", "GatedDeltaNet": "gated_delta_net"}
 DOMAIN = "com.microsoft"
 
 
 def function_builder(domain: str, op_type: str) -> Callable[..., FunctionProto | None] | None:
-    """What makes the function of an operator; its keywords are the attributes. None for any other operator."""
+    """The builder of an operator's function; its keywords are the attributes. None for other operators."""
     if domain != DOMAIN or op_type not in RECURRENT_OPERATORS:
         return None
     from . import linear_attention
 
-    found: Callable[..., FunctionProto | None] = getattr(linear_attention, RECURRENT_OPERATORS[op_type])
-    return found
+    builder: Callable[..., FunctionProto | None] = getattr(linear_attention, RECURRENT_OPERATORS[op_type])
+    return builder
 
 
-def build_function(header: Node, attributes: Mapping[str, Any], at: str) -> FunctionProto | None:
-    """The function that a node is read as; None where its form has none.
+def build_function(header: Node, attributes: Mapping[str, Any], label: str) -> FunctionProto | None:
+    """Build the function that defines a node; None where the variant is not supported.
 
     Raises:
-        ModelError: attributes or inputs that the operator does not know, or lacks.
+        ModelError: unknown or missing attributes or inputs.
     """
-    says = function_builder(header.domain, header.op_type)
-    assert says is not None
-    keywords = attribute_keywords(Operation(**vars(header), attributes=attributes), says, System.ONNX)
+    builder = function_builder(header.domain, header.op_type)
+    assert builder is not None
+    keywords = attribute_keywords(Operation(**vars(header), attributes=attributes), builder, System.ONNX)
     try:
-        return says(None, *header.inputs, **keywords)
+        return builder(None, *header.inputs, **keywords)
     except ModelError as error:
-        raise ModelError(f"{at}: {error}") from None
+        raise ModelError(f"{label}: {error}") from None

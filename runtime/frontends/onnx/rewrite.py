@@ -1,4 +1,4 @@
-"""A copy of an ONNX file with changed constants, initial values, trip counts and conditions; all else is as it was."""
+"""Writes copies of an ONNX file with changed constants, initial values, trip counts and conditions."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ from .name_scope import NameScope
 from .proto import FunctionProto
 from .source_map import OnnxNodeLocation, OnnxSourceMap
 
-#: Before this version of the IR every initializer has to stand among the inputs.
+#: Before this version of the IR every initializer has to be listed as an input.
 _MIN_IR_INITIALIZERS_ALONE = 4
 
 
 def write_edited_copy(source: Path, graph: Graph, changes: ModelEdits, target: Path) -> Path:
-    """Write the copy; its data in files beside the source stay there.
+    """Write an edited copy; external data stay in the source's folder.
 
     Raises:
         OSError: a file cannot be written.
         ModelError: the file changed since it was opened.
-        UnsupportedError: a value has no place in the file where it could be changed.
+        UnsupportedError: a value cannot be changed in the file.
     """
     model = read_source(source)
-    writer = _OnnxEditor(OnnxSourceMap(model, source, graph), graph)
+    editor = _OnnxEditor(OnnxSourceMap(model, source, graph), graph)
     for value, data in changes.constants.items():
-        writer.set_constant(value, data)
+        editor.set_constant(value, data)
     for (loop, param), data in changes.initial_values.items():
-        writer.set_input(loop, loop.body.inputs.index(param), data, param.name)
+        editor.set_input(loop, loop.body.inputs.index(param), data, param.name)
     for loop, count in changes.trip_counts.items():
-        writer.set_input(loop, 0, _scalar_like(loop.trip_count, count, np.int64), "trip_count")
+        editor.set_input(loop, 0, _scalar_like(loop.trip_count, count, np.int64), "trip_count")
     for loop, condition in changes.initial_conditions.items():
-        writer.set_input(loop, 1, _scalar_like(loop.initial_condition, condition, np.bool_), "condition")
+        editor.set_input(loop, 1, _scalar_like(loop.initial_condition, condition, np.bool_), "condition")
     write_bytes(target, model.SerializeToString())
     return target
 
 
-def _scalar_like(value: Value | None, number: Any, usual: Any) -> Array:
-    """A number of the type that a value declares."""
+def _scalar_like(value: Value | None, number: Any, default: Any) -> Array:
+    """A number of a value's declared type."""
     kind = value.type if value is not None and isinstance(value.type, TensorType) else TensorType()
-    return np.full((1,) * len(kind.shape or ()), number, usual if kind.dtype is None else kind.dtype)
+    return np.full((1,) * len(kind.shape or ()), number, default if kind.dtype is None else kind.dtype)
 
 
 class _OnnxEditor:
-    """Changes the messages of a model."""
+    """Edits the messages of a model."""
 
-    def __init__(self, places: OnnxSourceMap, graph: Graph) -> None:
-        self.source_map = places
+    def __init__(self, source_map: OnnxSourceMap, graph: Graph) -> None:
+        self.source_map = source_map
         self.producers = {value: node for node in walk(graph) for value in node.outputs if value is not None}
-        self.used_names = set(_all_names(places.source))
+        self.used_names = set(_all_names(source_map.source))
 
     def set_constant(self, value: Value, data: Array) -> None:
-        """Let a constant hold something else."""
+        """Replace the data of a constant."""
         node = self.producers.get(value)
         if node is not None:
             self._require_single_call(self._locate(node).scope, f"'{value.name}'")
@@ -73,7 +73,7 @@ class _OnnxEditor:
             graph = self.source_map.scope_message(scope)
             if isinstance(graph, GraphProto) and self._replace_initializer(graph, scope, value, data):
                 return
-        raise UnsupportedError(f"'{value.name}' stands in the file in no form in which it could be changed")
+        raise UnsupportedError(f"'{value.name}' is in the file in no form that can be changed")
 
     def _replace_initializer(self, graph: GraphProto, scope: NameScope, value: Value, data: Array) -> bool:
         for name in self.source_map.names_for_value(scope, value):
@@ -90,9 +90,9 @@ class _OnnxEditor:
 
     def _fill_tensor(self, graph: GraphProto, tensor: TensorProto, data: Array) -> None:
         reshaped = list(tensor.dims) != list(data.shape)
-        made = numpy_helper.from_array(data, tensor.name)
-        made.doc_string = tensor.doc_string
-        tensor.CopyFrom(made)
+        replacement = numpy_helper.from_array(data, tensor.name)
+        replacement.doc_string = tensor.doc_string
+        tensor.CopyFrom(replacement)
         for info in (*graph.input, *graph.value_info) if reshaped else ():
             if info.name == tensor.name:
                 info.type.tensor_type.shape.CopyFrom(onnx.TensorShapeProto())
@@ -100,46 +100,46 @@ class _OnnxEditor:
                     info.type.tensor_type.shape.dim.add(dim_value=size)
 
     def set_input(self, loop: Loop, k: int, data: Array, role: str) -> None:
-        """Give a loop a constant at an input port."""
-        place = self._locate(loop)
+        """Connect a constant to an input port of a loop."""
+        location = self._locate(loop)
         if (
-            place.proto.op_type not in ("Loop", "Scan")
+            location.proto.op_type not in ("Loop", "Scan")
             or loop.derived_from
             or (loop.op_type, loop.version) == ("Scan", 8)
         ):
-            raise UnsupportedError(f"the file has {place.proto.op_type} '{loop.name}' in place of a loop")
-        self._require_single_call(place.scope, f"loop '{loop.name}'")
+            raise UnsupportedError(f"the file has {location.proto.op_type} '{loop.name}' in place of a loop")
+        self._require_single_call(location.scope, f"loop '{loop.name}'")
         name = self._unused_name(f"{role}_set")
-        while len(place.proto.input) <= k:
-            place.proto.input.append("")
-        place.proto.input[k] = name
+        while len(location.proto.input) <= k:
+            location.proto.input.append("")
+        location.proto.input[k] = name
         tensor = numpy_helper.from_array(data, name)
-        around = self.source_map.scope_message(place.scope)
-        if not isinstance(around, GraphProto):
+        outer_message = self.source_map.scope_message(location.scope)
+        if not isinstance(outer_message, GraphProto):
             node = onnx.helper.make_node("Constant", [], [name], value=tensor)
-            around.node.insert(0, node)
+            outer_message.node.insert(0, node)
             return
-        around.initializer.append(tensor)
+        outer_message.initializer.append(tensor)
         if self.source_map.source.ir_version < _MIN_IR_INITIALIZERS_ALONE:
             kind = onnx.helper.np_dtype_to_tensor_dtype(data.dtype)
-            around.input.append(onnx.helper.make_tensor_value_info(name, kind, data.shape))
+            outer_message.input.append(onnx.helper.make_tensor_value_info(name, kind, data.shape))
 
     def _locate(self, node: Node) -> OnnxNodeLocation:
-        place = self.source_map.locate(node)
-        if place is None:
+        location = self.source_map.locate(node)
+        if location is None:
             raise UnsupportedError(f"the file has no node of {node.describe()}")
-        return place
+        return location
 
-    def _require_single_call(self, scope: NameScope, what: str) -> None:
-        """Hold that a change to a function is one to a single call of it."""
+    def _require_single_call(self, scope: NameScope, name: str) -> None:
+        """Reject a change to a function that is called several times."""
         while scope.parent is not None:
             scope = scope.parent
         if not isinstance(scope.proto, FunctionProto):
             return
-        calls = sum(one.proto is scope.proto for one in self.source_map.all_scopes())
+        calls = sum(other_scope.proto is scope.proto for other_scope in self.source_map.all_scopes())
         if calls > 1:
             raise UnsupportedError(
-                f"{what} is in the function '{scope.proto.name}', which is called {calls} times; inline the functions"
+                f"{name} is in the function '{scope.proto.name}', which is called {calls} times; inline the functions"
                 " of the model (onnx.inliner), and change it there"
             )
 
@@ -153,11 +153,11 @@ class _OnnxEditor:
 
 
 def _set_constant(node: NodeProto, data: Array) -> None:
-    """Let a Constant node hold something else; its other attributes stay."""
+    """Replace the data of a Constant node; its other attributes are kept."""
     kept = [
-        AttributeProto.FromString(one.SerializeToString())
-        for one in node.attribute
-        if one.name not in _VALUE_ATTRIBUTES
+        AttributeProto.FromString(attribute.SerializeToString())
+        for attribute in node.attribute
+        if attribute.name not in _VALUE_ATTRIBUTES
     ]
     del node.attribute[:]
     node.attribute.extend([onnx.helper.make_attribute("value", numpy_helper.from_array(data)), *kept])
@@ -183,36 +183,36 @@ def _all_names(model: ModelProto) -> Iterator[str]:
 
 
 def copy_external_data(model: Path, source: Path, target: Path) -> list[Path]:
-    """Copy the files that hold the data of a model beside ``model``, which will be moved into the folder ``target``;
-    returns the copies. A file that ``target`` has already is not copied.
+    """Copy the external data files of a model to the folder of ``model``, which will be moved to the folder ``target``;
+    returns the copies. A file that already exists in ``target`` is not copied.
 
     Raises:
-        OSError: one cannot be copied.
-        ModelError: a file of another model is in the way.
+        OSError: a file cannot be copied.
+        ModelError: a different file of that name exists.
     """
     if os.path.realpath(source) == os.path.realpath(target):
         return []
-    made = []
+    copies = []
     for name in dict.fromkeys(_external_locations(read_source(model))):
-        there, copy = target / name, model.parent / name
-        if there.exists() and not filecmp.cmp(source / name, there, shallow=False):
+        existing, copy = target / name, model.parent / name
+        if existing.exists() and not filecmp.cmp(source / name, existing, shallow=False):
             raise ModelError(
-                f"{there}: is there already, and the model keeps its data under that name; choose a folder"
+                f"{existing}: is there already, and the model keeps its data under that name; choose a folder"
             )
-        if not there.exists():
+        if not existing.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)
             with open(source / name, "rb") as data, atomic_binary(copy) as file:
                 shutil.copyfileobj(data, file)
-            made.append(copy)
-    return made
+            copies.append(copy)
+    return copies
 
 
 def _external_locations(message: Any) -> Iterator[str]:
-    """The files that tensors of a message have their data in."""
-    for field, found in message.ListFields():
+    """The locations of the external data of a message's tensors."""
+    for field, content in message.ListFields():
         if field.message_type is None:
             continue
-        for part in found if isinstance(found, Iterable) else [found]:
+        for part in content if isinstance(content, Iterable) else [content]:
             if isinstance(part, TensorProto):
                 if part.data_location == TensorProto.EXTERNAL:
                     yield next(entry.value for entry in part.external_data if entry.key == "location")

@@ -1,7 +1,7 @@
-"""Where the nodes and names of a graph stand in the messages of its file: what writes a part of a model, or a model
-with a few changes, keeps everything else as it is there.
+"""Maps the nodes and names of a graph to the messages of its file, so that parts and edited copies of a model keep
+everything else unchanged.
 
-The file is read once more by the reader itself, which takes note of what each node was made of.
+The file is read again by a reader that records the message of each node.
 """
 
 from __future__ import annotations
@@ -23,52 +23,52 @@ from .name_scope import NameScope
 from .proto import NodeProto, as_own_model
 from .reader import _OnnxGraphReader
 
-FILE_CHANGED_MESSAGE = "it, or a file beside it, changed since it was opened; open it again"
+FILE_CHANGED_MESSAGE = "it, or one of its data files, changed since it was opened; open it again"
 
 
 @record(frozen=True, eq=False)
 class OnnxNodeLocation:
-    """One node of a file. ``proto``: its message; ``scope``: the names that it sees."""
+    """One node of a file. ``proto``: its message; ``scope``: its visible names."""
 
     proto: onnx.NodeProto
     scope: NameScope
 
 
 class OnnxSourceMap:
-    """A model's messages, and where in them each node of its graph stands.
+    """A model's messages, and the message of each node of its graph.
 
-    ``source``: all of the file, data of tensors in other files left there; ``graph``: as the reader makes it.
+    ``source``: the file's message without external data.
     """
 
     def __init__(self, source: onnx.ModelProto, path: Path, graph: Graph) -> None:
-        """``graph``: what was read from the same file before.
+        """``graph``: the graph that was read from the same file before.
 
         Raises:
-            ModelError: the file is another one by now.
+            ModelError: the file has changed.
         """
         self.source = source
         self.folder = path.parent
         self.is_large = is_large(source)
         message = as_own_model(source)
         reader = _RecordingReader(message, ExternalDataReader(os.path.dirname(os.path.abspath(path))))
-        again = reader.read_main_graph()
-        expand_recurrent_operators(again)
+        reread = reader.read_main_graph()
+        expand_recurrent_operators(reread)
         self._messages = dict(_pair_messages(message, source))
         self._values: dict[Value, Value] = {}
         self._original_values: dict[Value, Value] = {}
         self._node_protos: dict[Node, tuple[NodeProto, NameScope]] = {}
         self._scopes = reader.scopes
-        self._pair_graphs(graph, again, reader.node_protos, path)
+        self._pair_graphs(graph, reread, reader.node_protos, path)
 
     def locate(self, node: Node) -> OnnxNodeLocation | None:
-        """The place of a node, or of the operator of the file that it was made of; None where the file has neither."""
-        found = self._node_protos.get(node)
-        return None if found is None else OnnxNodeLocation(self._messages[id(found[0])], found[1])
+        """The location of a node, or of the operator it was expanded from; None where the file has neither."""
+        entry = self._node_protos.get(node)
+        return None if entry is None else OnnxNodeLocation(self._messages[id(entry[0])], entry[1])
 
     def value_for_name(self, scope: NameScope, name: str) -> Value | None:
-        """What a name stands for in a scope; None: an input that a function's caller left out."""
-        found = scope.find(name, f"'{name}'")
-        return None if found is None else self._original_values[found]
+        """The value of a name in a scope; None: an input that a function's caller omits."""
+        value = scope.find(name, f"'{name}'")
+        return None if value is None else self._original_values[value]
 
     def names_for_value(self, scope: NameScope, value: Value) -> Iterator[str]:
         """The names that a scope itself has for a value."""
@@ -83,43 +83,43 @@ class OnnxSourceMap:
         return self._messages[id(scope.proto)]
 
     def bound_attributes(self, scope: NameScope) -> Mapping[str, onnx.AttributeProto]:
-        """What the attributes of a function stand for in the call that a scope is of; empty outside of functions."""
-        given = scope.context.attributes or {}
-        return {name: self._messages[id(proto)] for name, proto in given.items()}
+        """The values of a function's attributes in the call of a scope; empty outside of functions."""
+        attributes = scope.context.attributes or {}
+        return {name: self._messages[id(proto)] for name, proto in attributes.items()}
 
     def all_scopes(self) -> list[NameScope]:
-        """The scopes of all graphs and function calls, each once."""
+        """The scopes of all graphs and function calls."""
         return self._scopes
 
     def inline_external_data(self, tensor: onnx.TensorProto) -> None:
-        """Bring the data of a tensor into it that are in another file; those of a large model stay there.
+        """Inline a tensor's external data; those of a large model stay external.
 
         Raises:
-            ModelError: that file is missing, or too short.
+            ModelError: the file is missing, or too short.
         """
         if not self.is_large and is_external(tensor):
             load_external_data(tensor, self.folder)
 
-    # -- the same graph, read twice
+    # -- pairing of the two graphs of the file
 
     def _pair_graphs(
-        self, graph: Graph, again: Graph, noted: Mapping[Node, tuple[NodeProto, NameScope]], path: Path
+        self, graph: Graph, reread: Graph, protos: Mapping[Node, tuple[NodeProto, NameScope]], path: Path
     ) -> None:
-        if len(graph.nodes) != len(again.nodes):
+        if len(graph.nodes) != len(reread.nodes):
             raise ModelError(f"{path}: {FILE_CHANGED_MESSAGE}")
-        for mine, theirs in ((graph.inputs, again.inputs), (graph.constants, again.constants)):
+        for mine, theirs in ((graph.inputs, reread.inputs), (graph.constants, reread.constants)):
             self._pair_values(mine, theirs, path)
-        for node, other in zip(graph.nodes, again.nodes, strict=True):
+        for node, other in zip(graph.nodes, reread.nodes, strict=True):
             if (node.name, node.op_type, len(bodies(node))) != (other.name, other.op_type, len(bodies(other))):
                 raise ModelError(f"{path}: {FILE_CHANGED_MESSAGE}")
-            found = noted.get(other) or noted.get(again.expanded_from.get(other, other))
-            if found is not None:
-                self._node_protos[node] = found
+            entry = protos.get(other) or protos.get(reread.expanded_from.get(other, other))
+            if entry is not None:
+                self._node_protos[node] = entry
             self._pair_values(node.inputs, other.inputs, path)
             self._pair_values(node.outputs, other.outputs, path)
             for (_, inner), (_, same) in zip(bodies(node), bodies(other), strict=True):
-                self._pair_graphs(inner, same, noted, path)
-        self._pair_values(graph.outputs, again.outputs, path)
+                self._pair_graphs(inner, same, protos, path)
+        self._pair_values(graph.outputs, reread.outputs, path)
 
     def _pair_values(self, mine: list[Any], theirs: list[Any], path: Path) -> None:
         if len(mine) != len(theirs):
@@ -130,10 +130,10 @@ class OnnxSourceMap:
 
 
 class _RecordingReader(_OnnxGraphReader):
-    """The reader, taking note of what it makes of which message."""
+    """A reader that records the message of each node."""
 
-    def __init__(self, model: Any, beside: ExternalDataReader) -> None:
-        super().__init__(model, beside)
+    def __init__(self, model: Any, external_data: ExternalDataReader) -> None:
+        super().__init__(model, external_data)
         self.node_protos: dict[Node, tuple[NodeProto, NameScope]] = {}
         self.scopes: list[NameScope] = []
 
@@ -142,30 +142,30 @@ class _RecordingReader(_OnnxGraphReader):
         super().read_nodes(scope)
 
     def read_node(self, proto: NodeProto, scope: NameScope) -> None:
-        before = len(scope.graph.nodes)
+        count = len(scope.graph.nodes)
         super().read_node(proto, scope)
-        # Inside a function call its own nodes were noted already.
-        for made in scope.graph.nodes[before:]:
-            self.node_protos.setdefault(made, (proto, scope))
+        # Nodes of an inlined function are already recorded.
+        for node in scope.graph.nodes[count:]:
+            self.node_protos.setdefault(node, (proto, scope))
 
 
 def source_map_for(path: Path | None, graph: Graph) -> OnnxSourceMap | None:
-    """Where the nodes of a model stand in its file; None where it came from none, or its file is no ONNX.
+    """The source map of a model; None where it has no file, or the file is not ONNX.
 
     Raises:
         ModelError: the file changed since the model was opened.
-        UnsupportedError: it is too large to be read as one message.
+        UnsupportedError: the file is too large to be read as one message.
     """
     if path is None or path.suffix in (".py", ".xml"):
         return None
     try:
         return OnnxSourceMap(read_source(path), path, graph)
     except MemoryError:
-        raise UnsupportedError(f"{path}: it is too large to be written anew") from None
+        raise UnsupportedError(f"{path}: it is too large to be rewritten") from None
 
 
 def _pair_messages(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
-    """Every graph, function, node and attribute of a model by the id of our own message for it."""
+    """Pairs of (id of our own message, onnx message) for every graph, function, node and attribute of a model."""
     yield from _pair_graph_messages(mine.graph, theirs.graph)
     for function, other in zip(mine.functions, theirs.functions, strict=True):
         yield id(function), other

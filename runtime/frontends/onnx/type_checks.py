@@ -1,6 +1,6 @@
-"""What a model says of types that does not hold: it runs all the same, with a note.
+"""Checks the declared types of a model; violations are notes, not errors.
 
-Element types that an operator's version does not list (docs/semantics.md 3.6), and shapes that cannot be as declared.
+Element types that an operator's version does not allow (docs/semantics.md 3.6), and contradictory shapes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .proto import AttributeProto, GraphProto
 from .proto_decoding import value_type
 from .subprocess_call import call_in_subprocess
 
-#: NumPy's and ml_dtypes' names as schemas have them, where they differ.
+#: dtype name -> name in schemas, where they differ.
 _SCHEMA_DTYPE_NAMES = {
     "float32": "float",
     "float64": "double",
@@ -37,31 +37,31 @@ _SCHEMA_DTYPE_NAMES = {
 }
 
 
-#: A value: the graph that has it, and its name there.
+#: A value: the path of its graph, and its name.
 _ValueKey = tuple[GraphPath, str]
 
 
 def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
-    """One sentence for each operator and type; ``kind`` tells what a value is, as far as that is known."""
-    found: dict[tuple[str, str, int, str], str] = {}
+    """One sentence for each operator and type; ``kind`` returns the type of a value, as far as it is known."""
+    notes: dict[tuple[str, str, int, str], str] = {}
     for node in _nodes(graph):
         if node.op_type == "Scan" and node.version == 8:
-            continue  # two loops were made of it
-        allowed, more = _allowed_types(node.op_type, node.domain, node.version)
-        for k, value in enumerate(node.inputs if more else node.inputs[: len(allowed)]):
-            word = None if value is None else _schema_type_text(kind(value))
-            if value is None or word is None or word in allowed[min(k, len(allowed) - 1)]:
+            continue  # it was expanded into two loops
+        allowed, variadic = _allowed_types(node.op_type, node.domain, node.version)
+        for k, value in enumerate(node.inputs if variadic else node.inputs[: len(allowed)]):
+            text = None if value is None else _schema_type_text(kind(value))
+            if value is None or text is None or text in allowed[min(k, len(allowed) - 1)]:
                 continue
-            found.setdefault(
-                (node.op_type, node.domain, node.version, word),
-                f"{node.describe()} gets '{value.name}', a {word}, which {node.op_type} does not list in that version;"
+            notes.setdefault(
+                (node.op_type, node.domain, node.version, text),
+                f"{node.describe()} gets '{value.name}', a {text}, which {node.op_type} does not list in that version;"
                 " it is computed all the same.",
             )
-    return list(found.values())
+    return list(notes.values())
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes that the file has, inner ones too."""
+    """The nodes in the file, including inner ones."""
     for node in nodes_in_file(graph):
         yield node
         for _, inner in bodies(node):
@@ -70,8 +70,7 @@ def _nodes(graph: Graph) -> Iterator[Node]:
 
 @cache
 def _allowed_types(op_type: str, domain: str, version: int) -> tuple[tuple[frozenset[str], ...], bool]:
-    """The types that each input may have, and whether the last entry counts for more; nothing where ONNX has no such
-    operator."""
+    """The allowed types of each input, and whether the last input is variadic; empty for an unknown operator."""
     schema: Any = schema_for(op_type, version, domain)
     if schema is None:
         return (), False
@@ -81,34 +80,34 @@ def _allowed_types(op_type: str, domain: str, version: int) -> tuple[tuple[froze
 
 
 def _schema_type_text(kind: ValueType) -> str | None:
-    """``tensor(float)``: a type as schemas write it; None where it is not known."""
+    """A type in the syntax of schemas, ``tensor(float)``; None where it is unknown."""
     if isinstance(kind, TensorType):
         return (
             None
             if kind.dtype is None
             else f"tensor({_SCHEMA_DTYPE_NAMES.get(name := np.dtype(kind.dtype).name, name)})"
         )
-    word = _schema_type_text(kind.element)
-    if word is None:
+    element = _schema_type_text(kind.element)
+    if element is None:
         return None
-    return f"{'seq' if isinstance(kind, SequenceType) else 'optional'}({word})"
+    return f"{'seq' if isinstance(kind, SequenceType) else 'optional'}({element})"
 
 
 def contradictory_shapes(path: str | PathLike[str]) -> list[tuple[str, TensorType, TensorType]]:
-    """Values whose declared shape is not what follows from shapes of inputs and weights: name, declared, computed."""
-    # What ONNX's inference cannot read it says nothing about.
-    found: list[tuple[str, TensorType, TensorType]] | None = call_in_subprocess(
+    """Values whose declared shape contradicts the inferred shape: (name, declared, inferred)."""
+    # A model that ONNX's inference rejects has no result.
+    conflicts: list[tuple[str, TensorType, TensorType]] | None = call_in_subprocess(
         _find_contradictory_shapes, fspath(path)
     )
-    return found or []
+    return conflicts or []
 
 
 def _find_contradictory_shapes(path: str) -> list[tuple[str, TensorType, TensorType]]:
     import onnx
 
-    form = onnx.serialization.registry.get_format_from_file_extension(splitext(path)[1].lower())
+    file_format = onnx.serialization.registry.get_format_from_file_extension(splitext(path)[1].lower())
     with open_regular_file(path) as file:
-        model = onnx.load(file, form or "protobuf", load_external_data=False)
+        model = onnx.load(file, file_format or "protobuf", load_external_data=False)
     declared: dict[_ValueKey, TensorType] = {}
     _collect_types(model.graph, declared, strip=True)
     computed: dict[_ValueKey, TensorType] = {}
@@ -118,8 +117,8 @@ def _find_contradictory_shapes(path: str) -> list[tuple[str, TensorType, TensorT
 
 
 def _collect_types(graph: GraphProto, kinds: dict[_ValueKey, TensorType], strip: bool, path: GraphPath = ()) -> None:
-    """Collect the types of what nodes compute; ``strip``: and forget the shapes. ``path``: the graph, from the main one
-    inwards; two graphs may have values of one name."""
+    """Collect the types of computed values; ``strip``: and remove their shapes. ``path``: the path of the graph, as
+    several graphs may have values of one name."""
     for info in (*graph.value_info, *graph.output):
         with suppress(LoopdbgError):
             kind = value_type(info.type, info.name)
@@ -135,10 +134,10 @@ def _collect_types(graph: GraphProto, kinds: dict[_ValueKey, TensorType], strip:
                 _collect_types(attribute.g, kinds, strip, (*path, (position, attribute.name)))
 
 
-def _shapes_conflict(one: TensorType, other: TensorType) -> bool:
-    if one.shape is None or other.shape is None:
+def _shapes_conflict(first: TensorType, second: TensorType) -> bool:
+    if first.shape is None or second.shape is None:
         return False
-    if len(one.shape) != len(other.shape):
+    if len(first.shape) != len(second.shape):
         return True
-    pairs = zip(one.shape, other.shape, strict=True)
+    pairs = zip(first.shape, second.shape, strict=True)
     return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)

@@ -1,5 +1,4 @@
-"""Values of types that nothing here can hold (maps, sparse tensors, opaque types): the rest of a model runs without
-them."""
+"""Prunes values of unsupported types (maps, sparse tensors, opaque types), so that the rest of a model can run."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from ...graph import ExcludedItem, Graph, Node, Note, Value, bodies
 from ...record import record
 from .proto import TypeProto
 
-#: Operators that take or give a map by definition, whatever the model declares.
+#: Operators with a map as input or output, whatever the model declares.
 _MAP_OPERATORS = {
     ("ai.onnx.ml", "CastMap"): "it takes a map",
     ("ai.onnx.ml", "DictVectorizer"): "it takes a map",
@@ -20,7 +19,7 @@ _MAP_OPERATORS = {
 
 
 def unsupported_type(proto: TypeProto) -> str:
-    """``seq(map(int64,float32))``: a type of which no value can be held; empty for any other."""
+    """The text of an unsupported type, ``seq(map(int64,float32))``; empty for other types."""
     kind = proto.WhichOneof("value")
     if kind == "sequence_type":
         element = unsupported_type(proto.sequence_type.elem_type)
@@ -51,7 +50,7 @@ def _element_type_text(code: int) -> str:
 
 @record(frozen=True)
 class _ExclusionCause:
-    """The first node or input that cannot be had: as messages name it, and why."""
+    """The first node or input that is excluded: its name in messages, and the reason."""
 
     subject: str
     reason: str
@@ -59,22 +58,22 @@ class _ExclusionCause:
 
 @record
 class UnsupportedTypePruner:
-    """Removes from a graph what needs values of unsupported types.
+    """Removes everything that needs values of unsupported types from a graph.
 
-    ``types``: such values, each with its type as text.
+    ``types``: the values of unsupported types, each with its type as text.
     """
 
     types: dict[Value, str]
-    #: What is not computed -> the first cause of that.
+    #: Excluded value -> the first cause.
     causes: dict[Value, _ExclusionCause] = field(default_factory=dict)
 
     def apply(self, graph: Graph) -> None:
         """Remove nodes, inputs and outputs of a main graph, and nodes of the graphs inside it.
 
-        What is removed, and why, goes into ``graph.excluded`` and ``graph.notes``.
+        Removed items and reasons are added to ``graph.excluded`` and ``graph.notes``.
 
         Raises:
-            UnsupportedError: nothing is left to run.
+            UnsupportedError: no node is left.
         """
         for value in graph.inputs:
             if value in self.types:
@@ -85,28 +84,28 @@ class UnsupportedTypePruner:
         names = graph.output_names or [value.name for value in graph.outputs]
         outputs = list(zip(names, graph.outputs, strict=True))
         for cause in dict.fromkeys(self.causes.values()):
-            needing = tuple(name for name, value in outputs if self.causes.get(value) == cause)
-            graph.excluded.append(ExcludedItem(cause.subject, cause.reason, needing))
+            affected = tuple(name for name, value in outputs if self.causes.get(value) == cause)
+            graph.excluded.append(ExcludedItem(cause.subject, cause.reason, affected))
         if not graph.nodes:
             raise UnsupportedError(f"nothing is left to run: {str(graph.excluded[0]).rstrip('.')}")
-        graph.notes += [Note("", str(one)) for one in graph.excluded]
+        graph.notes += [Note("", str(item)) for item in graph.excluded]
         graph.inputs = [value for value in graph.inputs if value not in self.causes]
-        kept = [(name, value) for name, value in outputs if value not in self.causes]
-        graph.outputs = [value for _, value in kept]
+        kept_outputs = [(name, value) for name, value in outputs if value not in self.causes]
+        graph.outputs = [value for _, value in kept_outputs]
         if graph.output_names:
-            graph.output_names = [name for name, _ in kept]
+            graph.output_names = [name for name, _ in kept_outputs]
 
     def _prune_nodes(self, graph: Graph) -> None:
-        kept = []
+        remaining = []
         for node in graph.nodes:
             for _, inner in bodies(node):
                 self._prune_nodes(inner)
             cause = self._cause(node)
             if cause is None:
-                kept.append(node)
+                remaining.append(node)
             else:
                 self.causes.update((value, cause) for value in node.outputs if value is not None)
-        graph.nodes = kept
+        graph.nodes = remaining
 
     def _cause(self, node: Node) -> _ExclusionCause | None:
         """Why a node cannot run; None where it can."""
@@ -116,8 +115,8 @@ class UnsupportedTypePruner:
             if value in self.causes:
                 return self.causes[value]
         values += [value for value in node.outputs if value is not None]
-        typed = next((value for value in values if value in self.types), None)
+        unsupported = next((value for value in values if value in self.types), None)
         reason = _MAP_OPERATORS.get((node.domain, node.op_type))
-        if typed is not None:
-            reason = f"the type of '{typed.name}' is {self.types[typed]}"
+        if unsupported is not None:
+            reason = f"the type of '{unsupported.name}' is {self.types[unsupported]}"
         return None if reason is None else _ExclusionCause(node.describe(), reason)

@@ -4,7 +4,7 @@ from typing import Any
 class DecodeError(ValueError): ...
 
 class Message:
-    """A message; attributes are its fields, those that it lacks have what protobuf says of them."""
+    """A message; attributes are its fields, with protobuf's defaults for missing ones."""
 
     @classmethod
     def FromString(cls, data: Any) -> Any: ...

@@ -175,7 +175,7 @@ def test_attributes_that_are_refused() -> None:
     assert isinstance(assert_refused(model, "attribute 'sparse_value' is of the kind SPARSE_TENSOR"), UnsupportedError)
     attribute.name = "value"
     attribute.ref_attr_name = "outer"
-    assert_refused(model, "attribute 'value' refers to the attribute 'outer' of a function, but stands in none")
+    assert_refused(model, "attribute 'value' refers to the attribute 'outer' of a function, but is in none")
 
 
 def test_graphs_of_other_operators() -> None:
