@@ -1,1 +1,1 @@
-"""Comparing runs: two streams of boundaries, or one run with a live peer. ``docs/diff.md`` tells users of it."""
+"""Compares two recorded runs, or a run with a live peer. ``docs/diff.md`` is the user documentation."""

@@ -79,4 +79,4 @@ def test_different_reads_are_reported_with_both_names(capsys: pytest.CaptureFixt
         OTHER.replace("Add (t_1", "Add (h").replace("t_1", "t_4").replace("float h)", "float k3)").replace("(h", "(k3")
     )
     ran = run_cli(capsys, "diff", pair[0], save_text_model(tmp_path, others, "c.onnx"), "--input", "x=1")
-    assert "c.onnx  Add: h2 = k3 + 5.0 (k3, which stands for h)" in ran.out
+    assert "c.onnx  Add: h2 = k3 + 5.0 (k3, which corresponds to h)" in ran.out

@@ -165,7 +165,7 @@ def test_crosswise_match_is_reported() -> None:
     sides = [ModelSide(model(text), {"x": F32([1, -2])}, None, label) for label in ("left", "right")]
     found = compare_sides(sides[0], sides[1], ComparisonOptions(names={"us": "vs", "vs": "us"}))
     assert static_differences(found)[-2:] == [("inputs", "a"), ("inputs", "b")]
-    assert "which stands for vs" in report_text(found)
+    assert "which corresponds to vs" in report_text(found)
 
 
 def test_a_shape_that_was_folded() -> None:

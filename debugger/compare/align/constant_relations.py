@@ -1,5 +1,5 @@
-"""What one constant is to another: the same numbers, laid out or counted another way. A converter that is wrong about a
-weight seldom makes up its numbers."""
+"""Relations between two constants: the same numbers in another layout or scale. Faulty converters usually permute or
+scale weights rather than invent numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from ....runtime.graph import Array
 
-#: Blocks that gates make of a weight.
+#: Numbers of gate blocks in recurrent weights.
 _GATE_BLOCK_COUNTS = (2, 3, 4, 6, 8)
 
 
 def describe_constant_relation(left: Any, right: Any) -> str:
-    """What the right one is to the left one, in words; empty: nothing known.
+    """The relation of the right constant to the left one in words; empty if unknown.
 
     >>> likeness(np.float32([[1, 2], [3, 4]]), np.float32([[1, 3], [2, 4]]))
     'the same, transposed'
@@ -43,24 +43,24 @@ def _layout_relations(left: Array, right: Array) -> Iterator[str]:
         for count in _GATE_BLOCK_COUNTS:
             order = _block_order(left, right, axis, count)
             if order:
-                told = ", ".join(map(str, order))
-                yield f"the same, its {count} blocks along axis {axis} in the order {told}"
+                order_text = ", ".join(map(str, order))
+                yield f"the same, its {count} blocks along axis {axis} in the order {order_text}"
 
 
 def _block_order(left: Array, right: Array, axis: int, count: int) -> list[int]:
-    """Which of the left one's blocks stand in the right one; none where others do."""
+    """The order of the left one's blocks in the right one; empty if the blocks differ."""
     if left.shape[axis] % count or left.shape[axis] == count:
         return []
-    blocks, found = (np.split(array, count, axis) for array in (left, right))
-    order = [next((k for k, one in enumerate(blocks) if _equal(one, block)), -1) for block in found]
+    blocks, right_blocks = (np.split(array, count, axis) for array in (left, right))
+    order = [next((k for k, candidate in enumerate(blocks) if _equal(candidate, block)), -1) for block in right_blocks]
     return order if sorted(order) == list(range(count)) else []
 
 
 def _scale_relations(left: Array, right: Array) -> Iterator[str]:
     if left.shape != right.shape or left.dtype.kind not in "fi" or not left.any() or not right.any():
         return
-    at = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)
-    factor = float(right[at]) / float(left[at])
+    index = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)
+    factor = float(right[index]) / float(left[index])
     if np.isfinite(factor) and np.allclose(left * factor, right, rtol=1e-6, atol=0):
         yield "the same, negated" if factor == -1 else f"the same, multiplied by {factor:.6g}"
 

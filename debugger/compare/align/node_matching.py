@@ -1,4 +1,4 @@
-"""Which node of one graph is which of another: forward from what is the same, backward from what has one purpose."""
+"""Matches the nodes of two graphs: forward from equal operands, backward from results with the same use."""
 
 from __future__ import annotations
 
@@ -11,117 +11,117 @@ from .normal_form import COMMUTATIVE_OPERATORS, canonical_operator
 from .use_signatures import UseSignatures
 from .value_numbering import NumberedGraph
 
-#: Of both sides.
+#: The use signatures of both sides.
 SignaturePair = tuple[UseSignatures, UseSignatures]
-#: Aligns two graphs by pairs of what they return.
+#: Aligns two subgraphs, given the pairs of their results.
 _AlignSubgraphs = Callable[[Graph, Graph, list[tuple[Value, Value]]], None]
 _Groups = Mapping[int, list[Node]]
 
 
 class NodeMatcher:
-    """The nodes of two models. ``inside``: aligns two graphs inside two nodes, by what they return."""
+    """Matches the nodes of two models. ``align_subgraphs`` aligns two subgraphs, given the pairs of their results."""
 
     def __init__(
-        self, known: Correspondence, inside: Callable[[Graph, Graph, list[tuple[Value, Value]]], None]
+        self, correspondence: Correspondence, align_subgraphs: Callable[[Graph, Graph, list[tuple[Value, Value]]], None]
     ) -> None:
-        self.correspondence = known
-        self._align_subgraphs = inside
-        #: Pairs of values with one purpose in graphs inside, from the graphs around them.
+        self.correspondence = correspondence
+        self._align_subgraphs = align_subgraphs
+        #: Pairs of outer values with the same use, found in subgraphs.
         self.outer_value_pairs: dict[tuple[Value, Value], None] = {}
 
     # -- forward
 
-    def match_forward(self, left: Graph, right: Graph, purposes: SignaturePair, careful: bool = True) -> None:
-        """Pair nodes that do the same to the same; of constants at last the types alone have to be the same.
+    def match_forward(self, left: Graph, right: Graph, uses: SignaturePair, careful: bool = True) -> None:
+        """Pair nodes with equal operators and operands; finally, constants only need equal types.
 
-        ``careful``: where one side has more of those that do the same, what reads them may tell which is which.
+        ``careful``: if one side has more such nodes, their uses may decide which of them correspond.
         """
-        known = self.correspondence
+        mapping = self.correspondence
         passes = [(False, False), (True, False)]
-        if known.different_float_types or known.quantized_side is not None:
-            # All weights were rounded: what reads none may still be the same thing to the bit, once those are paired.
+        if mapping.different_float_types or mapping.quantized_side is not None:
+            # Weights are rounded: nodes without weights may still be bit-identical once those with weights are paired.
             passes = [(False, False), (True, True), *passes]
-        namesakes = _unmatched_by_name(left, known.nodes_by_left), _unmatched_by_name(right, known.nodes_by_right)
-        for relaxed, weighted in passes:
-            theirs = self._unmatched_by_key(known.right, right, relaxed, known.nodes_by_right)
-            ours = self._unmatched_by_key(known.left, left, relaxed, known.nodes_by_left)
-            if not ours or not theirs:
+        namesakes = _unmatched_by_name(left, mapping.nodes_by_left), _unmatched_by_name(right, mapping.nodes_by_right)
+        for relaxed, only_weighted in passes:
+            right_groups = self._unmatched_by_key(mapping.right, right, relaxed, mapping.nodes_by_right)
+            left_groups = self._unmatched_by_key(mapping.left, left, relaxed, mapping.nodes_by_left)
+            if not left_groups or not right_groups:
                 continue
-            one = _ForwardPass(self, purposes, namesakes, careful, relaxed, ours, theirs)
-            for key, nodes in ours.items():
-                some = [node for node in nodes if not weighted or self._reads_weight(node)]
-                one.pair(some, theirs.get(key, []))
-        for half, graph in ((known.left, left), (known.right, right)):
-            self.number_nodes(half, graph, False)
+            forward_pass = _ForwardPass(self, uses, namesakes, careful, relaxed, left_groups, right_groups)
+            for key, nodes in left_groups.items():
+                selected = [node for node in nodes if not only_weighted or self._reads_weight(node)]
+                forward_pass.pair(selected, right_groups.get(key, []))
+        for graph, subgraph in ((mapping.left, left), (mapping.right, right)):
+            self.number_nodes(graph, subgraph, False)
 
     def _reads_weight(self, node: Node) -> bool:
-        """Whether a node of the left side reads a constant with more than one number."""
-        half = self.correspondence.left
-        found = (
-            None if operand is None else half.origin_constant(operand.value)
-            for operand in half.normal_form(node).operands
+        """Whether a node of the left side reads a constant with more than one element."""
+        graph = self.correspondence.left
+        constants = (
+            None if operand is None else graph.origin_constant(operand.value)
+            for operand in graph.normal_form(node).operands
         )
-        return any(data is not None and data.size > 1 for data in found)
+        return any(data is not None and data.size > 1 for data in constants)
 
     def _unmatched_by_key(
-        self, half: NumberedGraph, graph: Graph, relaxed: bool, paired: Mapping[Node, Node]
+        self, numbering: NumberedGraph, graph: Graph, relaxed: bool, paired: Mapping[Node, Node]
     ) -> dict[int, list[Node]]:
-        """The nodes that stand for none yet, by what they do."""
+        """Unpaired nodes by their value number."""
         groups: dict[int, list[Node]] = {}
-        for key, node in self.number_nodes(half, graph, relaxed):
+        for key, node in self.number_nodes(numbering, graph, relaxed):
             if node not in paired:
                 groups.setdefault(key, []).append(node)
         return groups
 
-    def number_nodes(self, half: NumberedGraph, graph: Graph, relaxed: bool) -> list[tuple[int, Node]]:
-        """A number for what each node does, in order; their results are numbered on the way."""
-        found = []
+    def number_nodes(self, numbering: NumberedGraph, graph: Graph, relaxed: bool) -> list[tuple[int, Node]]:
+        """Value numbers of the nodes, in order; also numbers their results."""
+        numbers = []
         for node in graph.nodes:
             if node.op_type == "Identity" or (isinstance(node, Loop) and node in self.correspondence.loops):
                 continue
-            # What follows from constants alone is known by what it holds, and stands for nothing else.
-            folded = all(v is None or half.is_constant(v) for v in node.outputs)
-            if folded and (relaxed or not self._computes_something(half, node)):
+            # A result of constants is identified by its contents and corresponds to nothing else.
+            folded = all(v is None or numbering.is_constant(v) for v in node.outputs)
+            if folded and (relaxed or not self._computes_something(numbering, node)):
                 continue
-            number = self.correspondence.table.number_for(("node", *self._node_key(half, node, relaxed)))
+            number = self.correspondence.table.number_for(("node", *self._node_key(numbering, node, relaxed)))
             for k, value in enumerate(node.outputs):
                 if value is not None and not folded:
-                    half.derived_numbers[value] = self.correspondence.table.number_for(("result", number, k))
+                    numbering.derived_numbers[value] = self.correspondence.table.number_for(("result", number, k))
             if not isinstance(node, Loop):
-                found.append((number, node))
-        return found
+                numbers.append((number, node))
+        return numbers
 
-    def _node_key(self, half: NumberedGraph, node: Node, relaxed: bool) -> list[Hashable]:
-        """What a node does, and to what."""
-        form = half.normal_form(node)
-        fed = [-1 if operand is None else half.value_number(operand, relaxed) for operand in form.operands]
+    def _node_key(self, numbering: NumberedGraph, node: Node, relaxed: bool) -> list[Hashable]:
+        """The key of a node: operator and operands."""
+        form = numbering.normal_form(node)
+        operands = [-1 if operand is None else numbering.value_number(operand, relaxed) for operand in form.operands]
         key: list[Hashable] = [
             form.operator,
             len(node.outputs),
-            *(sorted(fed) if form.operator in COMMUTATIVE_OPERATORS else fed),
+            *(sorted(operands) if form.operator in COMMUTATIVE_OPERATORS else operands),
         ]
         if isinstance(node, Operation) and self.correspondence.same_system:
             key.append(tuple(sorted(form.attributes.items(), key=lambda item: item[0])))
         elif isinstance(node, If | Loop):
-            # Their insides are aligned once they are paired.
-            key += [half.value_number(value, relaxed) for value in half.captures(node)]
+            # Subgraphs are aligned once the nodes are paired.
+            key += [numbering.value_number(value, relaxed) for value in numbering.captures(node)]
             key += [canonical_operator(inner) for _, body in bodies(node) for inner in walk(body)]
         return key
 
-    def _computes_something(self, half: NumberedGraph, node: Node) -> bool:
-        """Whether a node computes something, and is no way to write a constant."""
+    def _computes_something(self, numbering: NumberedGraph, node: Node) -> bool:
+        """Whether a node computes something and is not just a constant in another notation."""
         return (
-            any(v is not None and half.producer_or_folded_node(v) is node for v in node.outputs)
+            any(v is not None and numbering.producer_or_folded_node(v) is node for v in node.outputs)
             and self.correspondence.is_bit_exact
         )
 
     def pair(self, left: Node, right: Node, exact: bool = False) -> None:
-        """Pair two nodes; ``exact``: they have one number, and may share it with others that do the same."""
+        """Pair two nodes; ``exact``: they have equal value numbers, which other nodes may share."""
         self.correspondence.nodes_by_left[left], self.correspondence.nodes_by_right[right] = right, left
         if not exact:
-            for one, other in zip(left.outputs, right.outputs, strict=False):
-                if one is not None and other is not None:
-                    self.correspondence.identify(one, other)
+            for a, b in zip(left.outputs, right.outputs, strict=False):
+                if a is not None and b is not None:
+                    self.correspondence.identify(a, b)
         if isinstance(left, If) and isinstance(right, If):
             for (_, branch), (_, other_branch) in zip(bodies(left), bodies(right), strict=True):
                 self._align_subgraphs(
@@ -131,81 +131,81 @@ class NodeMatcher:
     # -- backward
 
     def match_backward(self, left: Graph, right: Graph, results: Sequence[tuple[Value, Value]]) -> bool:
-        """From results that have one purpose to what makes them; True where that paired anything."""
-        known = self.correspondence
-        here, there = set(left.nodes), set(right.nodes)
-        before, seen, waiting = len(known.nodes_by_left), set(), list(results)
-        while waiting:
-            a, b = waiting.pop()
-            value, other = known.left.origin(a), known.right.origin(b)
-            if (value, other) in seen:
+        """Match from results with the same use back to their producers; returns whether a pair was added."""
+        mapping = self.correspondence
+        left_nodes, right_nodes = set(left.nodes), set(right.nodes)
+        count, seen, worklist = len(mapping.nodes_by_left), set(), list(results)
+        while worklist:
+            a, b = worklist.pop()
+            left_origin, right_origin = mapping.left.origin(a), mapping.right.origin(b)
+            if (left_origin, right_origin) in seen:
                 continue
-            one, two = self._producers_with_same_use(value, other)
-            if one is None or two is None:
+            node, twin = self._producers_with_same_use(left_origin, right_origin)
+            if node is None or twin is None:
                 continue
-            seen.add((value, other))
-            if one not in here and two not in there:
-                self.outer_value_pairs[value, other] = None
+            seen.add((left_origin, right_origin))
+            if node not in left_nodes and twin not in right_nodes:
+                self.outer_value_pairs[left_origin, right_origin] = None
                 continue
-            # What reads nothing of a loop any more stands around it, and is the same node still.
-            if (one not in here or two not in there) and not known.same_operator(one, two):
+            # A node that no longer reads a loop value moves out of the loop but is still the same node.
+            if (node not in left_nodes or twin not in right_nodes) and not mapping.same_operator(node, twin):
                 continue
-            if one not in known.nodes_by_left and two not in known.nodes_by_right:
-                # Of several results each has a purpose of its own.
-                if one.outputs.index(value) != two.outputs.index(other) or not _can_pair(one, two):
+            if node not in mapping.nodes_by_left and twin not in mapping.nodes_by_right:
+                # Different results have different uses.
+                if node.outputs.index(left_origin) != twin.outputs.index(right_origin) or not _can_pair(node, twin):
                     continue
-                self.pair(one, two)
-            if known.nodes_by_left.get(one) is two and known.same_operator(one, two):
-                waiting += [(a.value, b.value) for a, b in known.input_pairs(one, two)]
-        return len(known.nodes_by_left) > before
+                self.pair(node, twin)
+            if mapping.nodes_by_left.get(node) is twin and mapping.same_operator(node, twin):
+                worklist += [(a.value, b.value) for a, b in mapping.input_pairs(node, twin)]
+        return len(mapping.nodes_by_left) > count
 
     def _producers_with_same_use(self, left: Value, right: Value) -> tuple[Node | None, Node | None]:
-        """The nodes that compute two values with one purpose; of what follows from constants alone too, where it is
-        not the same."""
-        known = self.correspondence
-        if known.is_bit_exact and not known.same_value(left, right):
-            return known.left.producer_or_folded_node(left), known.right.producer_or_folded_node(right)
-        return known.left.producer(left), known.right.producer(right)
+        """The nodes that compute two values with the same use; nodes that compute a constant are included if the values
+        differ."""
+        mapping = self.correspondence
+        if mapping.is_bit_exact and not mapping.same_value(left, right):
+            return mapping.left.producer_or_folded_node(left), mapping.right.producer_or_folded_node(right)
+        return mapping.left.producer(left), mapping.right.producer(right)
 
 
 class _ForwardPass:
-    """One pass forward: pairs nodes of groups that do the same to the same, by names and by what becomes of them."""
+    """One forward pass: pairs nodes of equal groups by their names and uses."""
 
     def __init__(
         self,
-        pairs: NodeMatcher,
-        purposes: SignaturePair,
+        matcher: NodeMatcher,
+        uses: SignaturePair,
         namesakes: tuple[Mapping[str, Node], Mapping[str, Node]],
         careful: bool,
         relaxed: bool,
-        ours: _Groups,
-        theirs: _Groups,
+        left_groups: _Groups,
+        right_groups: _Groups,
     ) -> None:
-        self._matcher = pairs
-        self._use_signatures = purposes
+        self._matcher = matcher
+        self._use_signatures = uses
         self._namesakes = namesakes
         self._careful = careful
         self._relaxed = relaxed
-        #: By side, the operators that do what no free node of the other side does, and what becomes of their results.
+        #: By side, operators in groups without an unpaired node on the other side, with the uses of their results.
         self._unmatched_uses = (
-            self._collect_unmatched_uses(0, ours, theirs),
-            self._collect_unmatched_uses(1, theirs, ours),
+            self._collect_unmatched_uses(0, left_groups, right_groups),
+            self._collect_unmatched_uses(1, right_groups, left_groups),
         )
 
     def pair(self, nodes: Sequence[Node], others: list[Node]) -> None:
-        """Pair nodes that all do the same to the same: by their names, by what becomes of them, and then in order."""
-        rest = list(nodes)
+        """Pair nodes of equal groups: by name, by use, then in order."""
+        unpaired = list(nodes)
         for fits in (self._same_name, self._same_use, self._same_numbered_name):
-            self._pair_where(fits, rest, others)
-        if not self._careful or len(rest) == len(others):
-            self._pair_where(self._has_no_rival, rest, others)
+            self._pair_where(fits, unpaired, others)
+        if not self._careful or len(unpaired) == len(others):
+            self._pair_where(self._has_no_rival, unpaired, others)
 
     def _pair_where(self, fits: Callable[[Node, Node], bool], nodes: list[Node], others: list[Node]) -> None:
-        """Pair those that fit, by the names that tell most; both lists keep the rest."""
+        """Pair nodes that fit, best name match first; both lists keep the rest."""
         for node in list(nodes):
             name = display_name(node)
-            fitting = [other for other in others if fits(node, other)]
-            other = max(fitting, key=lambda one: name_evidence(name, display_name(one)), default=None)
+            candidates = [other for other in others if fits(node, other)]
+            other = max(candidates, key=lambda candidate: name_evidence(name, display_name(candidate)), default=None)
             if other is not None:
                 nodes.remove(node)
                 others.remove(other)
@@ -215,8 +215,8 @@ class _ForwardPass:
         return display_name(node) == display_name(other) and not is_numbered_name(display_name(node))
 
     def _same_use(self, node: Node, other: Node) -> bool:
-        purposes = self._use_signature(0, node), self._use_signature(1, other)
-        return purposes[0] == purposes[1] is not None and not self._has_namesake(node, other)
+        uses = self._use_signature(0, node), self._use_signature(1, other)
+        return uses[0] == uses[1] is not None and not self._has_namesake(node, other)
 
     def _same_numbered_name(self, node: Node, other: Node) -> bool:
         return display_name(node) == display_name(other) and not self._relaxed and not self._use_moved(node, other)
@@ -225,34 +225,34 @@ class _ForwardPass:
         return not self._has_namesake(node, other) and not self._use_moved(node, other)
 
     def _has_namesake(self, node: Node, other: Node) -> bool:
-        """Whether either name is also that of another node on the other side, with the same operator: then those two
-        are the same node, which reads something else, unless exporters give such names."""
+        """Whether one of the names belongs to another node of the same operator on the other side. That node is then
+        the same one with changed operands, unless exporters assign such names."""
         if display_name(node) == display_name(other):
             return False
         pairs = (node, self._namesakes[1].get(display_name(node))), (self._namesakes[0].get(display_name(other)), other)
-        return any(one is not None and two is not None and self._could_match(one, two) for one, two in pairs)
+        return any(a is not None and b is not None and self._could_match(a, b) for a, b in pairs)
 
     def _could_match(self, left: Node, right: Node) -> bool:
-        known = self._matcher.correspondence
-        if left in known.nodes_by_left or right in known.nodes_by_right or is_numbered_name(display_name(left)):
+        mapping = self._matcher.correspondence
+        if left in mapping.nodes_by_left or right in mapping.nodes_by_right or is_numbered_name(display_name(left)):
             return False
         return canonical_operator(left) == canonical_operator(right) and len(left.outputs) == len(right.outputs)
 
     def _use_moved(self, node: Node, other: Node) -> bool:
-        """Whether what becomes of one of two results becomes on the other side of another one's, which nothing else
-        stands for: of a chain of nodes that are alike one has come or is gone, and its readers tell which."""
+        """Whether the use of one result is the use of an unmatched result on the other side: a node was inserted into
+        or removed from a chain of equal nodes, and the uses tell which one."""
         uses = self._operator_and_use(0, node), self._operator_and_use(1, other)
         return uses[0] != uses[1] and (uses[0] in self._unmatched_uses[1] or uses[1] in self._unmatched_uses[0])
 
     def _collect_unmatched_uses(self, side: int, groups: _Groups, others: _Groups) -> set[Hashable]:
-        alone = {
+        unmatched = {
             self._operator_and_use(side, node) for key, nodes in groups.items() if key not in others for node in nodes
         }
-        return alone - {None}
+        return unmatched - {None}
 
     def _operator_and_use(self, side: int, node: Node) -> Hashable:
-        becomes = self._use_signature(side, node)
-        return None if becomes is None else (canonical_operator(node), becomes)
+        uses = self._use_signature(side, node)
+        return None if uses is None else (canonical_operator(node), uses)
 
     def _use_signature(self, side: int, node: Node) -> Hashable:
         return self._use_signatures[side].signatures(node.outputs)
@@ -263,7 +263,7 @@ def _unmatched_by_name(graph: Graph, paired: Mapping[Node, Node]) -> dict[str, N
 
 
 def _can_pair(left: Node, right: Node) -> bool:
-    """Whether one node can stand in the place of another."""
+    """Whether two nodes can correspond."""
     if isinstance(left, Loop) or isinstance(right, Loop) or len(left.outputs) != len(right.outputs):
         return False
     if isinstance(left, If) is not isinstance(right, If):
@@ -272,6 +272,6 @@ def _can_pair(left: Node, right: Node) -> bool:
 
 
 def display_name(node: Node) -> str:
-    """What its user calls a node: its result's name stays where the node has none of its own."""
+    """The user-visible name of a node: its first result, which keeps its name where the node has none."""
     first = next((value for value in node.outputs if value is not None), None)
     return node.name if first is None else first.name

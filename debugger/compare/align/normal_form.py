@@ -1,8 +1,7 @@
-"""The normal form of a node: what it computes and of what, however that is written.
+"""The normal form of a node: operator, attributes and operands, independent of notation.
 
-Two ways to write one thing have one form: an attribute that is left out and its default, an argument that was an
-attribute in an older opset and is an input now, an axis counted from either end, a weight that is stored transposed and
-a product that transposes it.
+Different notations have the same form: omitted attributes and their defaults, attributes of older opsets that are
+inputs now, negative and positive axes, transposed weights and products that transpose them.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from ....runtime.graph.slicing import normalize_axis
 from ....runtime.ops.registry import ResolvedOperation, resolve
 from ...describe.node_text import OPERATOR_SIGNS, rank
 
-#: What two systems call otherwise, beside the operators with a sign.
+#: Different names of one operator, other than operators with a sign.
 _ALIASES = {"Negative": "Neg", "LogicalNot": "Not", "Convert": "Cast", "Maximum": "Max", "Minimum": "Min"}
 COMMUTATIVE_OPERATORS = frozenset({"+", "*", "and", "or", "==", "!=", "^", "&", "|", "Max", "Min"})
-#: Operator -> inputs, by their place, that are attributes in another opset.
+#: Operator -> inputs, by position, that are attributes in another opset.
 _INPUTS_THAT_WERE_ATTRIBUTES: Mapping[str, Mapping[int, str]] = {
     "Clip": {1: "min", 2: "max"},
     "Dropout": {1: "ratio"},
@@ -39,12 +38,12 @@ _INPUTS_THAT_WERE_ATTRIBUTES: Mapping[str, Mapping[int, str]] = {
     "Upsample": {1: "scales"},
 }
 _REDUCTION_ARGUMENTS: Mapping[int, str] = {1: "axes"}
-#: Operators whose axes are those of their result, which has more than their input.
+#: Operators whose axes refer to their result, which has a higher rank than their input.
 _RANK_INCREASING = frozenset({"Unsqueeze", "OneHot", "SequenceAt", "ConcatFromSequence", "SplitToSequence"})
 _PRODUCTS = frozenset({"MatMul", "Gemm"})
-#: Operators that before opset 13 take the axis and all after it as one.
+#: Operators that flatten all axes from the given one before opset 13.
 _FLATTENING = frozenset({"Softmax", "LogSoftmax", "Hardmax"})
-#: Operators whose results have as many dimensions as their first input, beside those with a sign.
+#: Operators whose results have the rank of their first input, other than operators with a sign.
 _RANK_PRESERVING_NAMES = """
 Abs BatchNormalization Cast Ceil Clamp Clip Concat Convert Cos CumSum Dropout Elu Erf Exp Floor Gelu HardSigmoid
 Identity LayerNormalization LeakyRelu Log LogSoftmax Max Min Neg Not Pad Reciprocal Relu Reverse Round Selu Sigmoid
@@ -54,25 +53,25 @@ _RANK_PRESERVING = frozenset(_RANK_PRESERVING_NAMES.split())
 
 
 def canonical_operator(node: Node) -> str:
-    """What a node computes, in one word for all systems."""
+    """The canonical name of an operator in all systems."""
     return OPERATOR_SIGNS.get(node.op_type) or _ALIASES.get(node.op_type) or node.op_type
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A value as a node takes it. ``turned``: with its last two axes exchanged."""
+    """A value as operand of a node. ``transposed``: with its last two axes swapped."""
 
     value: Value
     transposed: bool = False
 
     def apply_transpose(self, data: Any) -> Any:
-        """The data as the node takes it."""
+        """The data as the node reads it."""
         return data.swapaxes(-1, -2) if self.transposed and isinstance(data, np.ndarray) and data.ndim >= 2 else data
 
 
 @dataclass(frozen=True)
 class NormalForm:
-    """A node in its normal form. ``attributes``: all but those that have their defaults."""
+    """The normal form of a node. ``attributes``: without defaults."""
 
     operator: str
     attributes: Mapping[str, Hashable]
@@ -83,84 +82,84 @@ def normal_form(
     node: Node,
     system: System,
     constant: Callable[[Value], Array | None],
-    maker: Callable[[Value], Node | None],
+    producer: Callable[[Value], Node | None],
     dims: Callable[[Value], int | None],
 ) -> NormalForm:
-    """The normal form of a node; ``constant`` knows the data of a value, ``maker`` the node that computes it, ``dims``
-    how many dimensions it has."""
-    word = canonical_operator(node)
+    """The normal form of a node; ``constant`` returns the data of a value, ``producer`` the node that computes it,
+    ``dims`` its rank."""
+    name = canonical_operator(node)
     if not isinstance(node, Operation):
-        return NormalForm(word, {}, tuple(None if value is None else Operand(value) for value in node.inputs))
-    named = dict(_attributes(node, system))
+        return NormalForm(name, {}, tuple(None if value is None else Operand(value) for value in node.inputs))
+    attributes = dict(_attributes(node, system))
     operands: list[Operand | None] = []
-    arguments = _INPUTS_THAT_WERE_ATTRIBUTES.get(word) or (_REDUCTION_ARGUMENTS if word.startswith("Reduce") else {})
+    arguments = _INPUTS_THAT_WERE_ATTRIBUTES.get(name) or (_REDUCTION_ARGUMENTS if name.startswith("Reduce") else {})
     for k, value in enumerate(node.inputs):
         data = None if value is None or k not in arguments else constant(value)
         if data is not None:
-            named[arguments[k]] = _constant_as_attribute(data)
+            attributes[arguments[k]] = _constant_as_attribute(data)
         elif value is not None or k not in arguments:
             operands.append(None if value is None else Operand(value))
     while operands and operands[-1] is None:
         operands.pop()
-    if word in _PRODUCTS:
-        operands = _product_operands(named, operands, maker)
-    first = node.inputs[0] if node.inputs else None
-    if first is not None and word not in _RANK_INCREASING and word != "Slice":
-        rank_of_first = dims(first)
-        settled = normalize_axes(named, rank_of_first)
-        if word in _FLATTENING and system is System.ONNX and node.version < 13 and rank_of_first is not None:
-            settled = {**settled, **({"flattened": True} if settled["axis"] != rank_of_first - 1 else {})}
-        return NormalForm(word, settled, tuple(operands))
-    return NormalForm(word, named, tuple(operands))
+    if name in _PRODUCTS:
+        operands = _product_operands(attributes, operands, producer)
+    input_value = node.inputs[0] if node.inputs else None
+    if input_value is not None and name not in _RANK_INCREASING and name != "Slice":
+        input_rank = dims(input_value)
+        normalized = normalize_axes(attributes, input_rank)
+        if name in _FLATTENING and system is System.ONNX and node.version < 13 and input_rank is not None:
+            normalized = {**normalized, **({"flattened": True} if normalized["axis"] != input_rank - 1 else {})}
+        return NormalForm(name, normalized, tuple(operands))
+    return NormalForm(name, attributes, tuple(operands))
 
 
 def normalize_axes(attributes: Mapping[str, Hashable], dims: int | None) -> Mapping[str, Hashable]:
-    """Attributes whose negative axes are counted from the start; ``dims``: of the tensor that they are about."""
+    """Attributes with negative axes normalised; ``dims``: the rank of the tensor that they refer to."""
     if dims is None:
         return attributes
-    found = dict(attributes)
+    normalized = dict(attributes)
     for name in ("axis", "axes"):
-        told = found.get(name)
-        if type(told) is int:
-            found[name] = normalize_axis(told, dims)
-        elif isinstance(told, tuple) and all(type(axis) is int for axis in told):
-            found[name] = tuple(sorted(normalize_axis(axis, dims) for axis in told if type(axis) is int))
-    return found
+        axes = normalized.get(name)
+        if type(axes) is int:
+            normalized[name] = normalize_axis(axes, dims)
+        elif isinstance(axes, tuple) and all(type(element) is int for element in axes):
+            normalized[name] = tuple(sorted(normalize_axis(element, dims) for element in axes if type(element) is int))
+    return normalized
 
 
 def preserves_rank(node: Node) -> bool:
-    """Whether a node's results have as many dimensions as its inputs."""
+    """Whether the results of a node have the rank of its inputs."""
     return not node.is_custom_operator and (
         node.op_type in OPERATOR_SIGNS or canonical_operator(node) in _RANK_PRESERVING
     )
 
 
-def increases_rank(word: str) -> bool:
-    """Whether an operator's axes are those of its result."""
-    return word in _RANK_INCREASING
+def increases_rank(operator: str) -> bool:
+    """Whether an operator's axes refer to its result."""
+    return operator in _RANK_INCREASING
 
 
 def _product_operands(
-    named: dict[str, Hashable], operands: Sequence[Operand | None], maker: Callable[[Value], Node | None]
+    attributes: dict[str, Hashable], operands: Sequence[Operand | None], producer: Callable[[Value], Node | None]
 ) -> list[Operand | None]:
-    """The factors of a product as they are multiplied, its own Transposes and those before it undone."""
-    found = list(operands)
-    for k, words in enumerate((("transpose_a", "transA"), ("transpose_b", "transB"))):
-        turn = bool([word for word in words if named.pop(word, False) not in (False, 0)])
-        operand = found[k] if k < len(found) else None
+    """The factors of a product, with transposes by attributes or preceding nodes resolved."""
+    factors = list(operands)
+    for k, keys in enumerate((("transpose_a", "transA"), ("transpose_b", "transB"))):
+        transposed = bool([key for key in keys if attributes.pop(key, False) not in (False, 0)])
+        operand = factors[k] if k < len(factors) else None
         if operand is None:
             continue
         value = operand.value
-        node = maker(value)
+        node = producer(value)
         while node is not None and swaps_last_two_axes(node) and node.inputs[0] is not None:
-            turn, value = not turn, node.inputs[0]
-            node = maker(value)
-        found[k] = replace(operand, value=value, transposed=turn)
-    return found
+            transposed, value = not transposed, node.inputs[0]
+            node = producer(value)
+        factors[k] = replace(operand, value=value, transposed=transposed)
+    return factors
 
 
 def swaps_last_two_axes(node: Node) -> bool:
-    """Whether a node exchanges the last two axes of its input and nothing else."""
+    """Whether a node only swaps the last two axes of its input."""
     if not isinstance(node, Operation) or node.op_type != "Transpose" or not node.inputs:
         return False
     order: Any = node.attributes.get("perm")
@@ -178,33 +177,33 @@ def swaps_last_two_axes(node: Node) -> bool:
 
 
 def _attributes(node: Operation, system: System) -> Mapping[str, Hashable]:
-    """What a node's attributes say, those that say what is meant without them left out."""
-    told: Mapping[str, Any] = node.attributes
-    if told and not isinstance(node, ResolvedOperation):
+    """The attributes of a node without those that equal their defaults."""
+    attributes: Mapping[str, Any] = node.attributes
+    if attributes and not isinstance(node, ResolvedOperation):
         with contextlib.suppress(LoopdbgError):
-            # Settled: an IR's numbers are strings.
-            told = resolve(node, system).keywords or told
-    usual = {} if system is System.OPENVINO else _onnx_defaults(node.op_type, node.domain, node.version)
-    named = {name: hashable_attribute(value) for name, value in told.items()}
+            # Resolved: attributes of an IR are strings.
+            attributes = resolve(node, system).keywords or attributes
+    defaults = {} if system is System.OPENVINO else _onnx_defaults(node.op_type, node.domain, node.version)
+    hashable = {name: hashable_attribute(value) for name, value in attributes.items()}
     return {
         name: value
-        for name, value in named.items()
-        if value is not None and (name in ("axis", "axes") or usual.get(name, _ABSENT) != value)
-    } | {name: value for name, value in usual.items() if name in ("axis", "axes") and name not in named}
+        for name, value in hashable.items()
+        if value is not None and (name in ("axis", "axes") or defaults.get(name, _ABSENT) != value)
+    } | {name: value for name, value in defaults.items() if name in ("axis", "axes") and name not in hashable}
 
 
 _ABSENT = object()
 
 
 def _constant_as_attribute(data: Array) -> Hashable:
-    """A constant input as the attribute that it is in another opset."""
+    """A constant input in the form of the equivalent attribute."""
     if data.ndim == 0 or data.size > 64:
         return hashable_attribute(data.item()) if data.ndim == 0 else hashable_attribute(data)
     return tuple(data.reshape(-1).tolist())
 
 
 def hashable_attribute(value: Any) -> Hashable:
-    """An attribute as something that can be compared."""
+    """A hashable form of an attribute."""
     if isinstance(value, np.ndarray):
         return "array", str(value.dtype), value.shape, digest(value)
     if isinstance(value, list | tuple):
@@ -218,7 +217,7 @@ def hashable_attribute(value: Any) -> Hashable:
 
 
 def digest(data: Array) -> Hashable:
-    """What tells the contents of two arrays of one shape apart. The same numbers in two types have the same digest."""
+    """A digest of the contents of an array. Equal numbers in different types have the same digest."""
     if data.dtype == object:
         return repr(data.tolist())
     return hashlib.blake2b(
@@ -227,7 +226,7 @@ def digest(data: Array) -> Hashable:
 
 
 def canonical_dtype(data: Array) -> Array:
-    """The same numbers in the widest type that holds them all: integers as int64, floats as float32 or float64."""
+    """Convert to the canonical wide type: integers to int64, floats to float32, or float64 if needed."""
     kind = data.dtype.kind
     if kind in "iu" and data.dtype.itemsize < 8:
         return data.astype(np.int64)
@@ -235,8 +234,8 @@ def canonical_dtype(data: Array) -> Array:
         return data.astype(np.int64 if "int" in data.dtype.name else np.float32)
     if data.dtype == np.float64:
         with np.errstate(over="ignore"):
-            narrow = data.astype(np.float32)
-        return narrow if np.array_equal(narrow, data, equal_nan=True) else data
+            single = data.astype(np.float32)
+        return single if np.array_equal(single, data, equal_nan=True) else data
     return data
 
 
@@ -248,9 +247,9 @@ def _onnx_defaults(op_type: str, domain: str, version: int) -> Mapping[str, Hash
         schema = onnx.defs.get_schema(op_type, version, domain)
     except onnx.defs.SchemaError:
         return {}
-    found = {}
+    defaults = {}
     for name, attribute in schema.attributes.items():
         if attribute.default_value.name:
             value = onnx.helper.get_attribute_value(attribute.default_value)
-            found[name] = hashable_attribute(value.decode() if isinstance(value, bytes) else value)
-    return found
+            defaults[name] = hashable_attribute(value.decode() if isinstance(value, bytes) else value)
+    return defaults

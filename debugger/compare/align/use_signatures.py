@@ -1,7 +1,7 @@
-"""What becomes of the values of a graph, by numbers: the same on both sides where the same is done with it, to the end.
+"""Signatures of the uses of a graph's values, equal on both sides if all transitive uses are equal.
 
-That is to what comes after a value what its number (halves.py) is to what comes before it: in a chain of nodes that are
-alike, one of which is gone, either tells where it stood, and only both tell that this is not known.
+They complement value numbers (value_numbering.py), which cover the operands: if a node is removed from a chain of equal
+nodes, either one shows a position, and only both together show that the position is ambiguous.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from .value_numbering import NumberedGraph, ValueNumberTable
 
 
 class UseSignatures:
-    """Of one graph's values. ``ends``: what is given out, and as what."""
+    """Use signatures of one graph. ``ends``: results of the graph with their roles."""
 
     def __init__(
         self,
-        half: NumberedGraph,
+        graph: NumberedGraph,
         table: ValueNumberTable,
         nodes: Sequence[Node],
         ends: Iterable[tuple[Value, Hashable]],
     ) -> None:
-        self._graph = half
+        self._graph = graph
         self._table = table
         self._uses: dict[Value, list[int]] = {}
         self._signatures: dict[Value, int] = {}
@@ -34,7 +34,7 @@ class UseSignatures:
                 self._add_node_uses(node)
 
     def signature(self, value: Value | None) -> int | None:
-        """What becomes of a value; None where nothing reads it."""
+        """The signature of the uses of a value; None if nothing reads it."""
         origin = None if value is None else self._graph.origin(value)
         if origin is None or origin not in self._uses:
             return None
@@ -43,19 +43,19 @@ class UseSignatures:
         return self._signatures[origin]
 
     def signatures(self, values: Iterable[Value | None]) -> tuple[int | None, ...] | None:
-        """What becomes of several values; None where nothing reads any of them."""
-        found = tuple(self.signature(value) for value in values)
-        return found if any(one is not None for one in found) else None
+        """The signatures of several values; None if nothing reads any of them."""
+        signatures = tuple(self.signature(value) for value in values)
+        return signatures if any(signature is not None for signature in signatures) else None
 
     def _add_node_uses(self, node: Node) -> None:
         form = self._graph.normal_form(node)
         results = self.signatures(node.outputs)
-        for place, operand in enumerate(form.operands):
+        for position, operand in enumerate(form.operands):
             if operand is not None:
-                where = None if form.operator in COMMUTATIVE_OPERATORS else place
-                self._add_use(operand.value, (form.operator, where, operand.transposed, results))
+                index = None if form.operator in COMMUTATIVE_OPERATORS else position
+                self._add_use(operand.value, (form.operator, index, operand.transposed, results))
         for value in self._graph.captures(node):
             self._add_use(value, (form.operator, "inside", results))
 
-    def _add_use(self, value: Value, what: Hashable) -> None:
-        self._uses.setdefault(self._graph.origin(value), []).append(self._table.number_for(("use", what)))
+    def _add_use(self, value: Value, key: Hashable) -> None:
+        self._uses.setdefault(self._graph.origin(value), []).append(self._table.number_for(("use", key)))

@@ -1,7 +1,7 @@
-"""One of two models: where its values come from, what they are called and a number for each.
+"""Value numbering of one of two models: origins, names and value numbers of its values.
 
-A value has the same number on both sides where it is the same thing: an input that both are given, a constant by what
-it holds, a node's result by the number of the node and its place among the results.
+Values on both sides have equal numbers iff they are provably the same: inputs that both receive, constants by their
+contents, results by the number of their node and their index.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from .quantization_patterns import (
 
 
 class ValueNumberTable:
-    """A number for each key, the same for the same key."""
+    """Assigns the same number to equal keys."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
 
     def number_for(self, key: Hashable) -> int:
-        """The number of a key."""
+        """The number of a key; a new key gets the next number."""
         return self._numbers.setdefault(key, len(self._numbers))
 
 
 class NumberedGraph:
-    """One of two models. ``loose``: axes of length 1 do not count; ``floats``: conversions between floats do not;
-    ``narrow``: the float type of one of them, to which its constants were rounded; ``bits``: one of them computes in 8
-    bits what the other computes in floats."""
+    """One of two models. ``loose``: ignore axes of length 1; ``floats``: ignore conversions between float types;
+    ``narrow``: the narrower float type of the two models, to which constants are rounded; ``bits``: one model is
+    quantised to 8 bits."""
 
     def __init__(
         self,
@@ -81,16 +81,16 @@ class NumberedGraph:
         self.quantized_weights: set[Value] = set()
         self._constants = ConstantFolder(self.origins, graph.system)
         self._declared_constants = ConstantFolder(self.origins, graph.system, use_declared_shapes=True)
-        #: Of what was paired, and of what a model is given.
+        #: Numbers of paired values and model inputs.
         self.fixed_numbers: dict[Value, int] = {}
-        #: Of what follows from that.
+        #: Numbers derived from them.
         self.derived_numbers: dict[Value, int] = {}
         self.params: dict[Value, tuple[Loop, str]] = {}
-        #: Nodes that the file does not have -> the operator of the file that they stand for.
+        #: Nodes that the file does not contain -> the operator that they were expanded from.
         self.opened: dict[Node, Operation] = dict(graph.expanded_from)
         self._constants_without_data = set(graph.constants)
         self._invariants: dict[Value, Value] = {}
-        #: What is asked for time and again, and stays what it is.
+        #: Caches.
         self._origin_cache: dict[Value, Value] = {}
         self._constant_cache: dict[Value, Array | None] = {}
         self._captures_cache: dict[Node, Sequence[Value]] = {}
@@ -111,7 +111,7 @@ class NumberedGraph:
                     self.params.setdefault(value, (loop, role))
 
     def origin(self, value: Value) -> Value:
-        """The value itself, or what Identity nodes and invariant inputs hand on as it."""
+        """The value behind Identity nodes and invariant inputs."""
         if value not in self._origin_cache:
             self._origin_cache[value] = self._find_origin(value)
         return self._origin_cache[value]
@@ -125,13 +125,13 @@ class NumberedGraph:
             value = outer
 
     def _conversion_source(self, value: Value) -> Value | None:
-        """What a conversion between floats converts, and what quantising it gives back, where those do not count."""
+        """The operand of an ignored float conversion, or of a quantise-dequantise pair."""
         if self._quantized:
-            back = quantize_dequantize_source(
-                self.origins.producer(value), lambda one: self.origins.producer(self.origins.skip_identities(one))
+            operand = quantize_dequantize_source(
+                self.origins.producer(value), lambda v: self.origins.producer(self.origins.skip_identities(v))
             )
-            if back is not None:
-                return back
+            if operand is not None:
+                return operand
         node = self.origins.producer(value) if self._ignore_float_conversions else None
         if node is None or dtype_kind(conversion_dtype(node)) != "f" or len(node.inputs) != 1:
             return None
@@ -139,8 +139,8 @@ class NumberedGraph:
         return source if source is not None and is_float(source) else None
 
     def conversions(self, value: Value) -> list[Node]:
-        """The conversions between a value and its origin, the first one first."""
-        found: list[Node] = []
+        """The conversions between a value and its origin, in order of execution."""
+        nodes: list[Node] = []
         while True:
             source = self.origins.skip_identities(value)
             outer = self._invariants.get(source)
@@ -148,16 +148,16 @@ class NumberedGraph:
                 outer = self._conversion_source(source)
                 node = self.origins.producer(source)
                 if outer is None or node is None:
-                    return found[::-1]
-                found.append(node)
+                    return nodes[::-1]
+                nodes.append(node)
             value = outer
 
     def working_node(self, node: Node) -> Node:
-        """The node to name for one that ends what several nodes do together."""
+        """The node to report for one that ends a pattern of several nodes."""
         return working_node(self, node) if self._quantized else node
 
     def resolve_invariant(self, value: Value) -> Value:
-        """What an invariant input stands for; any other value itself."""
+        """The outer value of an invariant input; any other value unchanged."""
         while value in self._invariants:
             value = self._invariants[value]
         return value
@@ -168,27 +168,27 @@ class NumberedGraph:
         return None if node is not None and self.constant(value) is not None else node
 
     def producer_or_folded_node(self, value: Value) -> Node | None:
-        """The node that computes a value, also where that follows from constants alone; None for what is written as a
-        constant."""
+        """The node that computes a value, also for results of constants; None for values written as
+        constants."""
         return None if self.phrases.constant(value) is not None else self.origins.producer(value)
 
     def constant(self, value: Value) -> Array | None:
-        """The data of a constant, also of what follows from constants alone."""
+        """The data of a constant or of a result of constants."""
         if value not in self._constant_cache:
             data = self.phrases.constant(value)
             self._constant_cache[value] = self._constants.value_of(value) if data is None else data
         return self._constant_cache[value]
 
     def constant_by_declared_shape(self, value: Value) -> Array | None:
-        """The data of what follows from constants and declared shapes alone, which some tools fold."""
+        """The data of a result of constants and declared shapes, which some tools fold."""
         return self._declared_constants.value_of(self.origin(value))
 
     def is_constant(self, value: Value) -> bool:
-        """Whether a value is a constant; its data may be left out, as in a trace."""
+        """Whether a value is a constant; its data may be missing, as in a trace."""
         return value in self._constants_without_data or self.constant(value) is not None
 
     def captures(self, node: Node) -> Sequence[Value]:
-        """What the graphs inside a node take from outside, each once."""
+        """Outer values that the subgraphs of a node read, without duplicates."""
         if node not in self._captures_cache:
             self._captures_cache[node] = captures_of(node)
         return self._captures_cache[node]
@@ -196,71 +196,71 @@ class NumberedGraph:
     def normal_form(self, node: Node) -> NormalForm:
         """The normal form of a node."""
         if node not in self._forms:
-            found = normal_form(node, self.graph.system, self.origin_constant, self.origin_producer, self.rank)
-            self._forms[node] = fold_quantized_product(self, node, found) if self._quantized else found
+            form = normal_form(node, self.graph.system, self.origin_constant, self.origin_producer, self.rank)
+            self._forms[node] = fold_quantized_product(self, node, form) if self._quantized else form
         return self._forms[node]
 
     def rank(self, value: Value | None, depth: int = 20) -> int | None:
-        """How many dimensions a value has, as far as declared types, and operators that keep them, tell."""
-        found = rank(value)
-        node = None if value is None or found is not None else self.origin_producer(value)
+        """The rank of a value by declared types and rank-preserving operators; None if unknown."""
+        declared = rank(value)
+        node = None if value is None or declared is not None else self.origin_producer(value)
         if node is None or not depth or not preserves_rank(node):
-            return found
-        ranks = [self.rank(one, depth - 1) for one in node.inputs[: 2 if node.op_type in OPERATOR_SIGNS else 1]]
-        known = [one for one in ranks if one is not None]
-        return max(known) if len(known) == len(ranks) else None
+            return declared
+        ranks = [self.rank(item, depth - 1) for item in node.inputs[: 2 if node.op_type in OPERATOR_SIGNS else 1]]
+        known_ranks = [item for item in ranks if item is not None]
+        return max(known_ranks) if len(known_ranks) == len(ranks) else None
 
     def origin_constant(self, value: Value) -> Array | None:
-        """The data of a constant, behind Identity nodes and invariant inputs too."""
+        """The data of a constant, also behind Identity nodes and invariant inputs."""
         return self.constant(self.origin(value))
 
     def origin_producer(self, value: Value) -> Node | None:
-        """The node that computes a value, behind Identity nodes and invariant inputs too."""
+        """The node that computes a value, also behind Identity nodes and invariant inputs."""
         return self.producer(self.origin(value))
 
     def values_named(self, name: str) -> Sequence[Value]:
-        """The constants with a name, and what nodes compute under it."""
+        """Constants and node results with a name."""
         if self._values_by_name is None:
             self._values_by_name = {}
             for graph in (self.graph, *(inner for node in walk(self.graph) for _, inner in bodies(node))):
-                made = [v for node in graph.nodes for v in node.outputs if v is not None]
-                for value in (*graph.constants, *made):
+                results = [v for node in graph.nodes for v in node.outputs if v is not None]
+                for value in (*graph.constants, *results):
                     self._values_by_name.setdefault(value.name, []).append(value)
         return self._values_by_name.get(name, ())
 
     def constants_with_number(self, number: int) -> Sequence[Value]:
-        """The constants of the model that have a number."""
+        """Constants of the model with a value number."""
         if self._constants_by_number is None:
             self._constants_by_number = {}
             for graph in (self.graph, *(inner for node in walk(self.graph) for _, inner in bodies(node))):
-                made = [
+                folded = [
                     v
                     for node in graph.nodes
                     for v in node.outputs
                     if v is not None and self.producer_or_folded_node(v) is None
                 ]
-                for value in (*graph.constants, *made):
+                for value in (*graph.constants, *folded):
                     self._constants_by_number.setdefault(self.value_number(value), []).append(value)
         return self._constants_by_number.get(number, ())
 
     def value_number(self, operand: Operand | Value, relaxed: bool = False) -> int:
-        """What stands for a value on both sides."""
+        """The value number, equal on both sides iff provably the same value."""
         if isinstance(operand, Value):
             operand = Operand(operand)
         value = self.origin(operand.value)
-        known = self.fixed_numbers.get(value)
-        if known is None and self.is_constant(value):
+        number = self.fixed_numbers.get(value)
+        if number is None and self.is_constant(value):
             key = value, operand.transposed, relaxed, value in self.quantized_weights
             if key not in self._constant_numbers:
                 self._constant_numbers[key] = self._table.number_for(
                     self._constant_key(Operand(value, operand.transposed), relaxed)
                 )
             return self._constant_numbers[key]
-        if known is None:
-            known = self.derived_numbers.get(value)
-        if known is None:
-            known = self._table.number_for(("unknown", id(value)))
-        return self._table.number_for(("turned", known)) if operand.transposed else known
+        if number is None:
+            number = self.derived_numbers.get(value)
+        if number is None:
+            number = self._table.number_for(("unknown", id(value)))
+        return self._table.number_for(("turned", number)) if operand.transposed else number
 
     def _constant_key(self, operand: Operand, relaxed: bool) -> Hashable:
         data = self.constant(operand.value)
@@ -281,7 +281,7 @@ class NumberedGraph:
         return "constant", kind, self._digests[operand]
 
     def _round_to_narrow(self, data: Array) -> Array:
-        """Constants as the narrower model has them; a number that gets lost in it stays another one."""
+        """Round a constant to the narrower type; scalars that would vanish or overflow stay unchanged."""
         if self._narrow_dtype is None or dtype_kind(data.dtype) != "f":
             return data
         with np.errstate(all="ignore"):
@@ -290,17 +290,17 @@ class NumberedGraph:
         return data if lost else rounded
 
     def _significant_dims(self, shape: Sequence[Any]) -> tuple[Any, ...]:
-        # Two systems write one number as [] and as [1,1].
+        # Systems write a scalar as [] or as [1,1].
         return tuple(dim for dim in shape if not (self._ignore_unit_axes and dim == 1))
 
 
 def captures_of(node: Node) -> list[Value]:
-    """What the graphs inside a node take from outside, each once."""
+    """Outer values that the subgraphs of a node read, without duplicates."""
     return list(dict.fromkeys(value for _, body in bodies(node) for value in captured_values(body)))
 
 
 def conversion_dtype(node: Node) -> np.dtype[Any] | None:
-    """The type that a conversion gives; None for any other node."""
+    """The target type of a conversion; None for any other node."""
     if not isinstance(node, Operation) or node.is_custom_operator or node.op_type not in ("Cast", "Convert"):
         return None
     to = node.attributes.get("to", node.attributes.get("destination_type"))
@@ -310,24 +310,24 @@ def conversion_dtype(node: Node) -> np.dtype[Any] | None:
 
 
 def is_float(value: Value) -> bool:
-    """Whether a value is declared as a tensor of floats."""
+    """Whether a value is declared as a float tensor."""
     return isinstance(value.type, TensorType) and dtype_kind(value.type.dtype) == "f"
 
 
 def float_types(graph: Graph) -> set[str]:
     """The float types of a model's inputs, constants and carried values."""
-    found: set[str] = set()
+    names: set[str] = set()
     graphs = [graph, *(inner for node in walk(graph) for _, inner in bodies(node))]
-    for value in (value for one in graphs for value in (*one.inputs, *one.constants)):
+    for value in (value for part in graphs for value in (*part.inputs, *part.constants)):
         dtype = value.type.dtype if isinstance(value.type, TensorType) else None
         if dtype_kind(dtype) == "f":
             assert dtype is not None
-            found.add(dtype.name)
-    return found
+            names.add(dtype.name)
+    return names
 
 
 def narrower_side(left: Graph, right: Graph) -> tuple[int, str] | None:
-    """The side (0: the left one) with the narrower floats, and the narrowest of them; None where neither has any."""
+    """The side (0: left) with the narrower float type, and its narrowest type; None if neither is narrower."""
     names = [min(float_types(graph), key=largest_finite, default="") for graph in (left, right)]
     if "" in names or names[0] == names[1]:
         return None
@@ -336,21 +336,21 @@ def narrower_side(left: Graph, right: Graph) -> tuple[int, str] | None:
 
 
 def quantized_side(left: Graph, right: Graph) -> int | None:
-    """The side (0: the left one) that computes in 8 bits what the other computes in floats; None where none does.
+    """The side (0: left) that is quantised to 8 bits; None if none or both are.
 
-    An IR can have been converted from a quantised ONNX model and not show it: those two are held to what floats tell.
+    An IR converted from a quantised ONNX model may not show it: such a pair is compared as floats.
     """
-    # An IR has no operators for products of bytes, but it goes over to them.
+    # An IR has no operators for byte products, but it converts to bytes.
     converts = System.OPENVINO in (left.system, right.system)
-    found = [
+    flags = [
         any(_marks_quantization(node, converts) for node in _nodes_and_opened_operators(graph))
         for graph in (left, right)
     ]
-    if found[0] is found[1]:
+    if flags[0] is flags[1]:
         return None
-    side = int(found[1])
-    shows = left.system is right.system or (left, right)[side].system is System.OPENVINO
-    return side if shows else None
+    side = int(flags[1])
+    visible = left.system is right.system or (left, right)[side].system is System.OPENVINO
+    return side if visible else None
 
 
 def _marks_quantization(node: Node, converts: bool) -> bool:
@@ -358,12 +358,12 @@ def _marks_quantization(node: Node, converts: bool) -> bool:
 
 
 def _nodes_and_opened_operators(graph: Graph) -> Iterator[Node]:
-    """All nodes, and the operators of the file that some were made of."""
+    """All nodes, and the source operators that some were expanded from."""
     yield from walk(graph)
-    for one in (graph, *(inner for node in walk(graph) for _, inner in bodies(node))):
-        yield from one.expanded_from.values()
+    for part in (graph, *(inner for node in walk(graph) for _, inner in bodies(node))):
+        yield from part.expanded_from.values()
 
 
 def initial_outer_value(port: Value | SlicedInput) -> Value:
-    """The outer value that a back edge begins with, or with a part of which."""
+    """The outer value that initialises a back edge, whole or sliced."""
     return port.outer if isinstance(port, SlicedInput) else port
