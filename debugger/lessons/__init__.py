@@ -1,1 +1,1 @@
-"""Lessons: what one who never saw a loop inside a model file learns in an hour, with questions that are checked."""
+"""Lessons: an interactive course on loops in model files, with graded questions."""

@@ -1,4 +1,4 @@
-"""Expressions of a teacher's course: of what a run was given and gave, and of where a learner stands."""
+"""Expressions of custom courses: on the inputs and outputs of a run, and on the learner's current state."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 class SceneRunScope:
-    """The inputs and outputs of a run by name, and ``iterations``, how often its first loop ran."""
+    """The inputs and outputs of a run by name, and ``iterations``, the trip count of its first loop."""
 
     trip_count: int | None = None
     condition: bool | None = None
 
-    def __init__(self, played: SceneRun) -> None:
-        self._scene_run = played
+    def __init__(self, run: SceneRun) -> None:
+        self._scene_run = run
 
     @property
     def iteration(self) -> int:
-        """How often the first loop ran."""
+        """The number of iterations of the first loop."""
         return self._scene_run.iterations
 
     def names(self) -> Collection[str]:
-        """Everything that has a value."""
+        """All names that have a value."""
         return {*self._scene_run.scene.inputs, *self._scene_run.run.outputs, "iterations"}
 
     def value(self, name: str) -> Any:
         """An input, an output, or the number of iterations.
 
         Raises:
-            UnknownNameError: it is none of them.
+            UnknownNameError: the name is unknown.
         """
         if name == "iterations":
             return self._scene_run.iterations
@@ -48,7 +48,7 @@ class SceneRunScope:
         return np.asarray(self._scene_run[name])
 
     def value_at(self, name: str, iteration: int) -> Any:
-        """Nothing: a run that is over has no iterations to be asked for.
+        """A finished run has no values by iteration.
 
         Raises:
             ScopeError: always.
@@ -69,15 +69,15 @@ class SceneRunScope:
 
 
 class LearnerScope(FrameScope):
-    """What a frame shows, and the inputs of its scene."""
+    """The names of a frame, and the inputs of its scene."""
 
-    def __init__(self, frame: FrameWithHistory, played: SceneRun) -> None:
+    def __init__(self, frame: FrameWithHistory, run: SceneRun) -> None:
         super().__init__(frame, frame.history)
-        self._scene_run_scope = SceneRunScope(played)
-        self._input_names = frozenset(played.scene.inputs)
+        self._scene_run_scope = SceneRunScope(run)
+        self._input_names = frozenset(run.scene.inputs)
 
     def value(self, name: str) -> Any:
-        """A value that is seen here, or an input."""
+        """A value of the frame, or an input."""
         try:
             return super().value(name)
         except ScopeError:
@@ -87,10 +87,10 @@ class LearnerScope(FrameScope):
 
 
 def parse_expression(text: str) -> Expression:
-    """An expression.
+    """Parse an expression.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the syntax is invalid.
     """
     try:
         return parse(text)
@@ -98,19 +98,19 @@ def parse_expression(text: str) -> Expression:
         raise UsageError(f"'{text}': {error}") from None
 
 
-def evaluate_on_run(expression: Expression, played: SceneRun) -> Any:
-    """What an expression is of a run, in Python's own types.
+def evaluate_on_run(expression: Expression, run: SceneRun) -> Any:
+    """Evaluate an expression on a run, as a Python value.
 
     Raises:
         UsageError: it cannot be computed.
     """
-    return to_python(expression.evaluate(SceneRunScope(played)))
+    return to_python(expression.evaluate(SceneRunScope(run)))
 
 
-def fill_template(text: str, played: SceneRun) -> str:
-    """A text with the values of the expressions that stand in it between braces.
+def fill_template(text: str, run: SceneRun) -> str:
+    """Replace the expressions in braces by their values.
 
     Raises:
-        UsageError: one cannot be computed.
+        UsageError: an expression cannot be computed.
     """
-    return _PLACEHOLDER.sub(lambda hole: str(evaluate_on_run(parse_expression(hole[1]), played)), text)
+    return _PLACEHOLDER.sub(lambda hole: str(evaluate_on_run(parse_expression(hole[1]), run)), text)

@@ -1,4 +1,4 @@
-"""A course of a teacher's own: a folder with course.toml and a file for each lesson (docs/lessons.md)."""
+"""Reads a custom course: a folder with course.toml and a file for each lesson (docs/lessons.md)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from .question import (
 from .scene import Scene
 from .toml_table import TomlTable
 
-#: The file that says what the course is.
+#: The file that describes the course.
 COURSE_FILE = "course.toml"
 
 
 def read_course(folder: Path) -> Course:
-    """A course from a folder. Every card is asked once, so that a mistake is found before a class meets it.
+    """Read a course from a folder, and test every card once, so that errors are found before class.
 
     Raises:
-        UsageError: the folder has no course, or a file of it is wrong: it says which, where, and what.
+        UsageError: the folder has no course, or a file is invalid; the message names the file, place and error.
         ModelError: a model cannot be read.
     """
     if not folder.is_dir():
@@ -58,7 +58,7 @@ def read_course(folder: Path) -> Course:
     lessons: dict[int, Lesson | ExerciseSet] = {
         number: _read_lesson(number, TomlTable.read(folder / name), folder) for number, name in enumerate(names, 1)
     }
-    # What is done of it is kept by its place: two courses may have one title.
+    # Progress is stored by path: two courses may have the same title.
     key = zlib.crc32(str(folder.resolve()).encode())
     return Course(f"course-{key:08x}", title, lessons)
 
@@ -67,7 +67,7 @@ def _read_lesson(number: int, fields: TomlTable, folder: Path) -> ExerciseSet:
     title, minutes = fields.pop("title", str), fields.pop("minutes", int, 5)
     goal = fields.pop("goal", str, "")
     scenes = _read_scenes(TomlTable(fields.pop("scenes", dict), f"{fields.location}: scenes"), folder)
-    cards = tuple(_read_card(one, scenes) for one in fields.pop_tables("cards"))
+    cards = tuple(_read_card(table, scenes) for table in fields.pop_tables("cards"))
     fields.reject_remaining()
     if not cards:
         raise fields.error("there is no card: each is a [[cards]]")
@@ -81,12 +81,12 @@ def _read_scenes(fields: TomlTable, folder: Path) -> dict[str, Scene]:
     for letter in sorted(fields.remaining_names()):
         if not (len(letter) == 1 and letter.isascii() and letter.isupper()):
             raise fields.error(f"a scene is a capital letter, not '{letter}'")
-        one = TomlTable(fields.pop(letter, dict), f"{fields.location}.{letter}")
-        scene = Scene(one.pop("model", str), one.pop("inputs", dict, {}), folder)
-        one.reject_remaining()
+        table = TomlTable(fields.pop(letter, dict), f"{fields.location}.{letter}")
+        scene = Scene(table.pop("model", str), table.pop("inputs", dict, {}), folder)
+        table.reject_remaining()
         if not scene.path.is_file():
-            raise one.error(f"there is no model {scene.path}")
-        _with_location(one, partial(_check_inputs, scene))
+            raise table.error(f"there is no model {scene.path}")
+        _with_location(table, partial(_check_inputs, scene))
         scenes[letter] = scene
     if not scenes:
         raise fields.error("there is no scene: [scenes.A] with a model and its inputs")
@@ -94,18 +94,18 @@ def _read_scenes(fields: TomlTable, folder: Path) -> dict[str, Scene]:
 
 
 def _check_inputs(scene: Scene) -> None:
-    """Its model takes its inputs."""
+    """Check that the model accepts the inputs."""
     scene.input_arrays(scene.cached_model())
 
 
-def _with_location(fields: TomlTable, what: Callable[[], Any]) -> Any:
-    """What something gives; an error of it says where in the file that is.
+def _with_location(fields: TomlTable, compute: Callable[[], Any]) -> Any:
+    """Call ``compute``, and add the location in the file to its errors.
 
     Raises:
-        UsageError: it fails.
+        UsageError: the call fails.
     """
     try:
-        return what()
+        return compute()
     except UsageError as error:
         text = str(error)
         raise UsageError(text if text.startswith(fields.location) else f"{fields.location}: {text}") from None
@@ -131,7 +131,7 @@ def _read_card(fields: TomlTable, scenes: Mapping[str, Scene]) -> Card:
 
 
 def _try_card(card: Card) -> None:
-    """Ask a card once, and say all that it may say."""
+    """Render a card once, with all of its replies and hints."""
     question = card.draw_question(Random(0))
     card.paragraphs(question)
     if isinstance(question, ValueQuestion):
@@ -144,7 +144,7 @@ def _try_card(card: Card) -> None:
 
 
 def _text_template(text: str) -> RunText:
-    return (lambda played: fill_template(text, played)) if "{" in text else text
+    return (lambda run: fill_template(text, run)) if "{" in text else text
 
 
 def _make_read_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
@@ -159,32 +159,32 @@ def _make_do_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
     return Card(CardKind.DO, text, scene, steps=tuple(map(_read_step, fields.pop_tables("steps"))))
 
 
-#: What keys of the screen are called in the console.
+#: The console commands of screen keys.
 _KEY_COMMANDS = {"←": "back", "W": "why", "[": "up", "]": "down", "B": "break"}
 
 
 def _read_step(fields: TomlTable) -> LessonStep:
-    keys, told, times = fields.pop("keys", str), fields.pop("does", str), fields.pop("times", int, 1)
+    keys, description, times = fields.pop("keys", str), fields.pop("does", str), fields.pop("times", int, 1)
     fields.reject_remaining()
     word = keys.split(" ")[0]
     if word == "scene":
-        return LessonStep(keys, "scene", told, times)
+        return LessonStep(keys, "scene", description, times)
     command = _with_location(fields, lambda: find_command(_KEY_COMMANDS.get(word, word)).name)
-    return LessonStep(keys, command, told, times)
+    return LessonStep(keys, command, description, times)
 
 
 def _make_ask_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
-    right = _with_location(fields, lambda: parse_expression(fields.pop("answer", str)))
-    wrongs = tuple(_read_wrong_rule(one) for one in fields.pop_tables("wrong"))
+    answer = _with_location(fields, lambda: parse_expression(fields.pop("answer", str)))
+    wrong_rules = tuple(_read_wrong_rule(table) for table in fields.pop_tables("wrong"))
     choice = fields.pop("choice", bool, False)
-    if choice and len(wrongs) < CHOICE_COUNT - 1:
-        raise fields.error(f"a choice needs {CHOICE_COUNT - 1} wrong answers, and has {len(wrongs)}")
+    if choice and len(wrong_rules) < CHOICE_COUNT - 1:
+        raise fields.error(f"a choice needs {CHOICE_COUNT - 1} wrong answers, and has {len(wrong_rules)}")
     question = ValueQuestion(
         scene,
         _text_template(fields.pop("question", str)),
-        lambda played: evaluate_on_run(right, played),
+        lambda run: evaluate_on_run(answer, run),
         _text_template(fields.pop("why", str)),
-        wrongs,
+        wrong_rules,
         _text_template(fields.pop("see", str, "Run it to see.")),
         tuple(map(_text_template, fields.pop_strings("hints"))),
         choice,
@@ -193,33 +193,33 @@ def _make_ask_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
 
 
 def _read_wrong_rule(fields: TomlTable) -> WrongRule:
-    gives, reply = (
+    value, reply = (
         _with_location(fields, lambda: parse_expression(fields.pop("gives", str))),
         _text_template(fields.pop("reply", str)),
     )
     fields.reject_remaining()
-    return WrongRule(lambda played: evaluate_on_run(gives, played), reply)
+    return WrongRule(lambda run: evaluate_on_run(value, run), reply)
 
 
 def _make_place_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
-    where, asks = (
+    condition, prompt = (
         _with_location(fields, lambda: parse_expression(fields.pop("where", str))),
         fields.pop("question", str),
     )
-    why, see = fields.pop("why", str), fields.pop("see", str, "Look at the panes: what is asked for is not so here.")
-    hints, drawn = fields.pop_strings("hints"), _input_generator(fields, scene)
+    why, hint = fields.pop("why", str), fields.pop("see", str, "Look at the panes: what is asked for is not so here.")
+    hints, vary = fields.pop_strings("hints"), _input_generator(fields, scene)
 
-    def look(stand: LearnerState) -> Feedback | None:
-        """Whether it is so where one stands."""
-        if not stand.loop_name or not where.truth(LearnerScope(stand.frame, stand.reference_run)):
+    def check_state(state: LearnerState) -> Feedback | None:
+        """Whether the condition holds in the learner's state."""
+        if not state.loop_name or not condition.truth(LearnerScope(state.frame, state.reference_run)):
             return None
-        return Feedback(True, fill_template(why, stand.reference_run))
+        return Feedback(True, fill_template(why, state.reference_run))
 
     def draw(random: Random) -> Question:
-        """The place with other numbers."""
-        there = scene.with_inputs(**drawn(random))
-        asked = _text_template(f"{asks}; then `answer here`.")
-        return StateQuestion(there, asked, look, see, tuple(map(_text_template, hints)), requires_claim=True)
+        """The question with other inputs."""
+        varied = scene.with_inputs(**vary(random))
+        asks = _text_template(f"{prompt}; then `answer here`.")
+        return StateQuestion(varied, asks, check_state, hint, tuple(map(_text_template, hints)), requires_claim=True)
 
     return Card(CardKind.ASK, text, scene, generate_question=draw)
 
@@ -244,14 +244,14 @@ _CARD_MAKERS: Mapping[str, Callable[[TomlTable, Scene, RunText], Card]] = {
 
 
 def _question_generator(fields: TomlTable, question: ValueQuestion) -> QuestionGenerator:
-    drawn = _input_generator(fields, question.scene)
+    draw_inputs = _input_generator(fields, question.scene)
     if not question.wrong_rules:
-        return lambda random: question.redraw(random, drawn(random))
-    return vary_inputs(question, drawn)
+        return lambda random: question.redraw(random, draw_inputs(random))
+    return vary_inputs(question, draw_inputs)
 
 
 def _input_generator(fields: TomlTable, scene: Scene) -> Callable[[Random], dict[str, Any]]:
-    """What draws the inputs that the card varies."""
+    """A generator of the inputs that the card varies."""
     table = TomlTable(fields.pop("draw", dict, {}), f"{fields.location}: draw")
     inputs = {port.name for port in scene.cached_model().inputs}
     rules = {}
@@ -263,31 +263,30 @@ def _input_generator(fields: TomlTable, scene: Scene) -> Callable[[Random], dict
 
 
 def _value_generator(table: TomlTable, name: str) -> Callable[[Random], Any]:
-    """``[1, 9]``: a whole number; ``{ of = [...] }``: one of these; ``{ count = 4, from = [0, 9] }``: so many different
-    ones."""
-    given = table.pop_untyped(name)
-    if isinstance(given, list):
-        low, high = _parse_range(table, name, given)
+    """``[1, 9]``: an integer; ``{ of = [...] }``: a choice; ``{ count = 4, from = [0, 9] }``: 4 distinct integers."""
+    rule = table.pop_untyped(name)
+    if isinstance(rule, list):
+        low, high = _parse_range(table, name, rule)
         return lambda random: random.randint(low, high)
-    if not isinstance(given, dict):
+    if not isinstance(rule, dict):
         raise table.error(f"'{name}' is [smallest, largest], {{ of = [...] }}, or {{ count = N, from = [...] }}")
-    one = TomlTable(given, f"{table.location}.{name}")
-    if "of" in given:
-        values = one.pop("of", list)
-        one.reject_remaining()
+    fields = TomlTable(rule, f"{table.location}.{name}")
+    if "of" in rule:
+        values = fields.pop("of", list)
+        fields.reject_remaining()
         if not values:
-            raise one.error("'of' has no value")
+            raise fields.error("'of' has no value")
         return lambda random: random.choice(values)
-    count = one.pop("count", int)
-    low, high = _parse_range(one, "from", one.pop("from", list))
-    one.reject_remaining()
+    count = fields.pop("count", int)
+    low, high = _parse_range(fields, "from", fields.pop("from", list))
+    fields.reject_remaining()
     if not 0 < count <= high - low + 1:
-        raise one.error(f"there are no {count} different numbers from {low} to {high}")
+        raise fields.error(f"there are no {count} different numbers from {low} to {high}")
     return lambda random: random.sample(range(low, high + 1), count)
 
 
-def _parse_range(table: TomlTable, name: str, given: list[Any]) -> tuple[int, int]:
-    whole = len(given) == 2 and all(isinstance(one, int) and not isinstance(one, bool) for one in given)
-    if not whole or given[0] > given[1]:
-        raise table.error(f"'{name}' is two whole numbers, the smallest and the largest, not {given}")
-    return given[0], given[1]
+def _parse_range(table: TomlTable, name: str, bounds: list[Any]) -> tuple[int, int]:
+    valid = len(bounds) == 2 and all(isinstance(bound, int) and not isinstance(bound, bool) for bound in bounds)
+    if not valid or bounds[0] > bounds[1]:
+        raise table.error(f"'{name}' is two whole numbers, the smallest and the largest, not {bounds}")
+    return bounds[0], bounds[1]

@@ -1,4 +1,4 @@
-"""A session that stands still: what it would show is asked for."""
+"""A session that refuses to run while its behaviour is the subject of an open question."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ...runtime.ownership import SessionLock
 from ..session.session import Session
 from ..session.stop import Stop
 
-#: Why it does not move.
+#: The message that explains why the session is frozen.
 FROZEN_MESSAGE = "covered until the question is answered: answer X, hint, or scene for what may be run"
-#: Commands that tell nothing of the loop, and those that tell nothing but what stands at its beginning.
+#: Commands that reveal nothing of the loop, and those that reveal only its initial state.
 COMMANDS_WHILE_HIDDEN = frozenset({"help", "quit"})
 COMMANDS_WHILE_FROZEN = COMMANDS_WHILE_HIDDEN | {"print", "frame", "up", "down"}
 
 
 class FrozenSession(Session):
-    """Stands before iteration 0 until :meth:`release`; whatever would move it, or change it, is refused."""
+    """Stays before iteration 0 until :meth:`unfreeze`; refuses commands that would move or change it."""
 
     _gate: _FrozenLock | None = None
 
@@ -30,31 +30,31 @@ class FrozenSession(Session):
 
     @property
     def frozen(self) -> bool:
-        """It does not move."""
+        """Whether the session is frozen."""
         return self._gate is not None and self._gate.closed
 
     def unfreeze(self) -> None:
-        """From now on it is a session like any other."""
+        """Make it a regular session."""
         if self._gate is not None:
             self._gate.closed = False
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
-        """See :meth:`Session.restart`; as long as it stands still, it stands at its beginning already."""
+        """See :meth:`Session.restart`; a frozen session is already at its beginning."""
         return self.stop if self.frozen and not inputs else super().restart(inputs)
 
 
 class _FrozenLock:
-    """Turns that nobody gets while it is closed."""
+    """A session lock that cannot be acquired while it is closed."""
 
-    def __init__(self, turns: SessionLock) -> None:
-        self._lock = turns
+    def __init__(self, lock: SessionLock) -> None:
+        self._lock = lock
         self.closed = True
 
     def hold(self) -> Any:
-        """See :meth:`Turns.turn`.
+        """See :meth:`SessionLock.hold`.
 
         Raises:
-            UsageError: it is closed.
+            UsageError: the lock is closed.
         """
         if self.closed:
             raise UsageError(FROZEN_MESSAGE)

@@ -1,4 +1,4 @@
-"""A course as pages for a class: plain HTML that needs no network and no program, and the answers on a page apart."""
+"""Exports a course as static HTML pages for a class, with the answers on a separate page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .lesson import Card, CardKind, Course, ExerciseSet, Lesson, Quiz
 from .question import OpenQuestion, Question, StateQuestion, ValueQuestion, format_answer, render_text
 from .scene import Scene
 
-#: So often a question is asked on a page, with other numbers each time.
+#: The number of variants of a question on a page, with different numbers.
 VARIANTS_PER_QUESTION = 3
 _PAGE_HEAD = """<!doctype html>
 <html lang="en">
@@ -48,17 +48,17 @@ nav {{ margin: 1rem 0; }} nav a {{ margin-right: 1.2rem; }}
 
 @dataclass(frozen=True)
 class PrintedQuestion:
-    """A question as it stands on a page, by its number in the lesson."""
+    """A question on a page, with its number in the lesson."""
 
     number: str
     question: Question
 
 
 def write_course(course: Course, folder: Path, seed: int) -> list[Path]:
-    """Write a course; returns the pages, the first of which lists the others. The same seed writes the same pages.
+    """Write a course and return its pages, the index first. The same seed writes the same pages.
 
     Raises:
-        UsageError: the folder is none, or cannot be written.
+        UsageError: the folder cannot be written.
     """
     writer = _CoursePageWriter(course, seed)
     pages = {"index.html": writer.index_page()}
@@ -82,7 +82,7 @@ def _comparison_text(scene: Scene, peer: str) -> str:
 
 
 class _CoursePageWriter:
-    """Makes the pages of a course."""
+    """Renders the pages of a course."""
 
     def __init__(self, course: Course, seed: int) -> None:
         self._course = course
@@ -95,7 +95,7 @@ class _CoursePageWriter:
             self._questions[number] = list(self._draw_questions(self._cards[number], random))
 
     def _draw_questions(self, cards: Sequence[Card], random: Random) -> Iterator[PrintedQuestion]:
-        """What the cards of a lesson ask, each card with other numbers every time."""
+        """Draw the questions of a lesson, several distinct variants per card."""
         number = 0
         for card in cards:
             if not card.kind.graded or not card.has_question:
@@ -116,12 +116,12 @@ class _CoursePageWriter:
     # -- pages
 
     def index_page(self) -> str:
-        """What there is."""
+        """The table of contents."""
         course = self._course
         rows = [
-            f'<tr><td>{number}</td><td><a href="{_lesson_file(number)}">{escape(one.title)}</a></td>'
-            f"<td>{one.minutes} min</td><td>{escape(one.goal)}</td></tr>"
-            for number, one in course.lessons.items()
+            f'<tr><td>{number}</td><td><a href="{_lesson_file(number)}">{escape(lesson.title)}</a></td>'
+            f"<td>{lesson.minutes} min</td><td>{escape(lesson.goal)}</td></tr>"
+            for number, lesson in course.lessons.items()
         ]
         return self._page_html(
             course.title,
@@ -133,40 +133,40 @@ class _CoursePageWriter:
         )
 
     def lesson_page(self, number: int) -> str:
-        """One lesson."""
-        one, asked = self._course.lessons[number], iter(self._questions[number])
-        parts = [self._navigation_html(number), f"<h1>{number}. {escape(one.title)}</h1>"]
-        if one.goal:
-            parts.append(f"<p><strong>Goal:</strong> {escape(one.goal)}</p>")
-        waiting = next(asked, None)
-        # Loops of a quiz are to be told by their files alone.
-        pictures = [] if isinstance(one, Quiz) else [*self._scenes_html(one)]
-        judged = 0
+        """The page of a lesson."""
+        lesson, remaining = self._course.lessons[number], iter(self._questions[number])
+        parts = [self._navigation_html(number), f"<h1>{number}. {escape(lesson.title)}</h1>"]
+        if lesson.goal:
+            parts.append(f"<p><strong>Goal:</strong> {escape(lesson.goal)}</p>")
+        pending = next(remaining, None)
+        # A quiz asks about the files alone: no figures.
+        figures = [] if isinstance(lesson, Quiz) else [*self._scenes_html(lesson)]
+        graded = 0
         for k, card in enumerate(self._cards[number]):
-            told = [*self._card_html(one, card)]
+            html = [*self._card_html(lesson, card)]
             questions = []
             if card.kind.graded and card.has_question:
-                judged += 1
-                while waiting is not None and waiting.number.startswith(f"{judged}."):
-                    questions += [*_question_html(waiting)]
-                    waiting = next(asked, None)
-            if told or questions:
-                parts += [f"<h2>{escape(card.kind.value)}</h2>", *told, *questions]
+                graded += 1
+                while pending is not None and pending.number.startswith(f"{graded}."):
+                    questions += [*_question_html(pending)]
+                    pending = next(remaining, None)
+            if html or questions:
+                parts += [f"<h2>{escape(card.kind.value)}</h2>", *html, *questions]
             if k == 0 or (k == 1 and self._cards[number][0].kind is CardKind.RECALL):
-                parts += pictures
-                pictures = []
-        return self._page_html(f"{number}. {one.title}", *parts, self._navigation_html(number))
+                parts += figures
+                figures = []
+        return self._page_html(f"{number}. {lesson.title}", *parts, self._navigation_html(number))
 
     def answers_page(self) -> str:
-        """The answers of all lessons, with what is said to wrong ones."""
+        """The answers of all lessons, with the replies to wrong ones."""
         parts = ['<nav><a href="index.html">All lessons</a></nav>', "<h1>Answers</h1>"]
-        for number, one in self._course.lessons.items():
+        for number, lesson in self._course.lessons.items():
             if self._questions[number]:
-                parts.append(f"<h2>{number}. {escape(one.title)}</h2><table>")
-                parts += [_answer_row_html(asked) for asked in self._questions[number]]
+                parts.append(f"<h2>{number}. {escape(lesson.title)}</h2><table>")
+                parts += [_answer_row_html(question) for question in self._questions[number]]
                 parts.append("</table>")
-            if one.write_note is not None:
-                parts.append(f"<p>{_inline_code_html(one.write_note(one.scene, _comparison_text))}</p>")
+            if lesson.write_note is not None:
+                parts.append(f"<p>{_inline_code_html(lesson.write_note(lesson.scene, _comparison_text))}</p>")
         return self._page_html("Answers", *parts)
 
     def _page_html(self, title: str, *parts: str) -> str:
@@ -174,23 +174,23 @@ class _CoursePageWriter:
 
     def _navigation_html(self, number: int) -> str:
         numbers = [*self._course.lessons]
-        at = numbers.index(number)
-        around = [("before", numbers[at - 1 : at]), ("next", numbers[at + 1 : at + 2])]
-        links = [f'<a href="{_lesson_file(one)}">{word}: lesson {one}</a>' for word, found in around for one in found]
+        index = numbers.index(number)
+        neighbours = [("before", numbers[index - 1 : index]), ("next", numbers[index + 1 : index + 2])]
+        links = [f'<a href="{_lesson_file(n)}">{label}: lesson {n}</a>' for label, near in neighbours for n in near]
         return f'<nav><a href="index.html">All lessons</a>{"".join(links)}</nav>'
 
-    # -- what stands on them
+    # -- parts of pages
 
     def _card_html(self, lesson: Lesson | ExerciseSet, card: Card) -> Iterator[str]:
-        """What a card says, without what it asks; what is to be said first is asked here."""
+        """The text of a card without its graded questions; a question for a first guess is included."""
         text = render_text(card.text, card.scene.reference_run) if card.text else ""
         lines = text.splitlines()
-        listed = [line.strip() for line in lines if line.startswith("  ")]
+        items = [line.strip() for line in lines if line.startswith("  ")]
         yield from (
             f"<p>{_inline_code_html(self._key_wording(line))}</p>" for line in lines if not line.startswith("  ")
         )
-        if listed:
-            yield f"<ul>{''.join(f'<li>{_inline_code_html(line)}</li>' for line in listed)}</ul>"
+        if items:
+            yield f"<ul>{''.join(f'<li>{_inline_code_html(line)}</li>' for line in items)}</ul>"
         if card.kind is CardKind.SAY and card.question is not None:
             yield from _question_html(PrintedQuestion("", card.question))
         if card.steps:
@@ -201,36 +201,36 @@ class _CoursePageWriter:
             yield "</ol>"
 
     def _scenes_html(self, lesson: Lesson | ExerciseSet) -> Iterator[str]:
-        """The loops of a lesson: inputs, picture, pseudo-code; a listing that a question covers comes last."""
+        """The loops of a lesson: inputs, figure, pseudo-code."""
         scenes = lesson.scenes or {"": lesson.scene}
         for letter, scene in scenes.items():
-            given = ", ".join(f"{name} = {format_answer(value)}" for name, value in scene.inputs.items())
+            inputs = ", ".join(f"{name} = {format_answer(value)}" for name, value in scene.inputs.items())
             name = f"Scene {letter}: {scene.model}" if letter else scene.model
-            yield f"<figure><figcaption>{escape(name)}{escape(f' ({given})' if given else '')}</figcaption>"
+            yield f"<figure><figcaption>{escape(name)}{escape(f' ({inputs})' if inputs else '')}</figcaption>"
             yield from _loop_figures_html(scene)
             yield "</figure>"
 
 
 def _loop_figures_html(scene: Scene) -> Iterator[str]:
-    """The loops of a model that stand in no other: each drawn, with what is inside of it open, and written."""
+    """The top-level loops of a model: each as a figure with inner nodes expanded, and as a listing."""
     model = scene.cached_model()
-    written = {one.loop: one.source.text() for one in explain(model)}
+    listings = {item.loop: item.source.text() for item in explain(model)}
     for node in model.loops:
-        opened: list[Node] = [one for one in walk(node.loop.body) if isinstance(one, If | Loop)]
-        yield loop_svg(model.graph, node.loop, opened=opened)
-        yield f"<pre>{escape(chr(10).join(written[node.loop]))}</pre>"
+        expanded: list[Node] = [item for item in walk(node.loop.body) if isinstance(item, If | Loop)]
+        yield loop_svg(model.graph, node.loop, opened=expanded)
+        yield f"<pre>{escape(chr(10).join(listings[node.loop]))}</pre>"
 
 
-def _question_html(asked: PrintedQuestion) -> Iterator[str]:
-    """A question, with a line for the answer or the answers to choose from, and where to look."""
-    question = asked.question
+def _question_html(printed: PrintedQuestion) -> Iterator[str]:
+    """A question, with a line for the answer or a list of choices."""
+    question = printed.question
     first, *lines = question.text.splitlines()
-    number = f"<strong>{asked.number}</strong> " if asked.number else ""
+    number = f"<strong>{printed.number}</strong> " if printed.number else ""
     yield f'<div class="question"><p>{number}{_inline_code_html(first)}</p>'
-    listed = [line for line in lines if line.startswith("  ")]
-    if listed:
-        yield f"<pre>{escape(chr(10).join(line.strip() for line in listed))}</pre>"
-    yield from (f"<p>{_inline_code_html(line)}</p>" for line in lines if line not in listed)
+    items = [line for line in lines if line.startswith("  ")]
+    if items:
+        yield f"<pre>{escape(chr(10).join(line.strip() for line in items))}</pre>"
+    yield from (f"<p>{_inline_code_html(line)}</p>" for line in lines if line not in items)
     if question.choices:
         yield '<ol class="choices">'
         yield from (f"<li>{escape(format_answer(value))}</li>" for value in question.choices.values())
@@ -240,31 +240,31 @@ def _question_html(asked: PrintedQuestion) -> Iterator[str]:
     yield "</div>"
 
 
-def _answer_row_html(asked: PrintedQuestion) -> str:
-    """The row of an answer."""
-    question, wrong = asked.question, ""
+def _answer_row_html(printed: PrintedQuestion) -> str:
+    """The table row of an answer."""
+    question, wrong = printed.question, ""
     if isinstance(question, StateQuestion):
-        right, why = "", question.hint(len(getattr(question, "hints", ())))
+        correct, why = "", question.hint(len(getattr(question, "hints", ())))
     elif isinstance(question, OpenQuestion):
-        right, why = "", "It is not judged."
+        correct, why = "", "It is not judged."
     else:
         answer = question.answer  # type: ignore[attr-defined]
         letter = next((f"{key}) " for key, value in question.choices.items() if value == answer), "")
-        right, why = f"{letter}{format_answer(answer)}", question.grade(str(answer)).text
+        correct, why = f"{letter}{format_answer(answer)}", question.grade(str(answer)).text
     if isinstance(question, ValueQuestion):
-        told = (
+        items = (
             f"<li>{escape(format_answer(value))}: {_inline_code_html(question.grade(format_answer(value)).text)}</li>"
             for value, _ in question.wrong_answers
         )
-        wrong = f"<ul>{''.join(told)}</ul>"
-    asks = _inline_code_html(question.text.splitlines()[0])
+        wrong = f"<ul>{''.join(items)}</ul>"
+    prompt = _inline_code_html(question.text.splitlines()[0])
     return (
-        f"<tr><td>{asked.number}</td><td>{asks}<br><strong>{escape(right)}</strong>"
+        f"<tr><td>{printed.number}</td><td>{prompt}<br><strong>{escape(correct)}</strong>"
         f" {_inline_code_html(why)}{wrong}</td></tr>"
     )
 
 
 def _inline_code_html(text: str) -> str:
-    """A text of a lesson as HTML: what stands between backquotes is code."""
+    """A text of a lesson as HTML: backquotes mark code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if k % 2 else part for k, part in enumerate(parts))

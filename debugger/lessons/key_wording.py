@@ -1,4 +1,4 @@
-"""How a front end is spoken of: the same lesson tells of keys on the screen, and of commands where there is none."""
+"""Front-end specific wording of lessons: keys on the screen, commands in the console."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .scene import Scene
 
 @dataclass(frozen=True)
 class KeyWording:
-    """``says``: a key of the screen, as texts have it between backquotes -> what it is called here.
+    """``key_names``: a key of the screen, in backquotes in texts -> its name in this front end.
 
-    ``against``: how a scene is compared with another runtime; ``learn``: how a lesson is opened another day.
+    ``comparison_text``: describes the comparison of a scene with a peer; ``lesson_command``: the command of a lesson.
     """
 
     key_names: dict[str, str]
@@ -20,11 +20,11 @@ class KeyWording:
     lesson_command: Callable[[int], str]
 
     def __call__(self, text: str) -> str:
-        """A text of a lesson as it is said here."""
-        for key, said in self.key_names.items():
-            text = text.replace(f"`{key}`", f"`{said}`")
+        """Adapt a text of a lesson to this front end."""
+        for key, name in self.key_names.items():
+            text = text.replace(f"`{key}`", f"`{name}`")
         return text
 
 
-#: Keys that are no commands of the console, and the commands.
+#: The console commands for keys that are not commands.
 CONSOLE_KEY_NAMES = {"←": "back", "W": "why", "[": "up", "]": "down", "a": "answer", "B": "break"}

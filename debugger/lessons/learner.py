@@ -1,4 +1,4 @@
-"""A learner with a lesson: which card is open, what was done of it, what is said to answers."""
+"""Controller of a lesson: the open card, its progress, and the feedback to answers."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ from .step_progress import StepProgress
 
 
 class Learner:
-    """Goes through lessons on a console, which it opens scenes on and which knows its commands.
+    """Runs lessons on a console: opens their scenes and adds their commands.
 
-    ``progress``: what was done before, kept at every card; ``attended``: whether somebody could interrupt a loop that
-    nothing ends; ``random``: where the numbers of questions come from. ``turned``: called where another card is to be
-    read, ``opened``: where another scene was opened, ``changed``: where the card says something else, with the steps
-    that were done just now.
+    ``progress``: saved at every card; ``attended``: whether a user can interrupt an infinite loop; ``random``: draws
+    the numbers of questions. Callbacks: ``on_card_opened`` and ``on_scene_opened`` after another card or scene was
+    opened, ``on_card_changed`` with the steps completed just now.
     """
 
     def __init__(
         self,
         progress: LearnerProgress,
-        voice: KeyWording,
+        wording: KeyWording,
         *,
         attended: bool = True,
         number: int | None = None,
@@ -52,14 +51,14 @@ class Learner:
         course: Course = COURSE,
     ) -> None:
         self.progress = progress
-        self.key_wording = voice
+        self.key_wording = wording
         self.attended = attended
         self.course = course
-        #: How wide what the console says of the lesson is.
+        #: The width of lesson text in the console.
         self.console_width = CARD_WIDTH_CHARS
         self.on_card_opened: Callable[[], object] = lambda: None
         self.on_scene_opened: Callable[[], object] = lambda: None
-        #: Gets what is said of the lesson; by default the console says it.
+        #: Receives messages of the lesson; by default the console prints them.
         self.on_message: Callable[[str], object] | None = None
         self.on_card_changed: Callable[[Sequence[str]], object] = lambda steps: None
         self.card_index = 0
@@ -71,7 +70,7 @@ class Learner:
         self._begin_lesson(course.lessons[self.next_lesson() if number is None else number])
 
     def next_lesson(self) -> int:
-        """The first lesson that is not done; after all of them the last one."""
+        """The first lesson that is not done, else the last one."""
         return next(
             (number for number in self.course.lessons if number not in self.progress.done_lessons),
             self.course.last_number,
@@ -80,14 +79,14 @@ class Learner:
     # -- the console
 
     def create_session(self) -> Session:
-        """A session on the scene of the card that is open."""
+        """A session on the scene of the open card."""
         self._scene = self._required_scene() or self._scene or self.lesson.scene
         model = self._scene.load()
         kind = FrozenSession if self.freezes_scene else Session
         return kind(model, self._scene.input_arrays(model), attended=self.attended)
 
     def attach_console(self, console: Console) -> None:
-        """Take a console whose session is that of :meth:`session`."""
+        """Attach a console with the session of :meth:`create_session`."""
         self._console = console
         console.extra_commands = self.commands
         console.before_command = self._refuse_revealing_command
@@ -100,10 +99,10 @@ class Learner:
 
     @property
     def commands(self) -> Mapping[str, ConsoleCommand]:
-        """What can be typed in a lesson beside all else."""
+        """The additional console commands of a lesson."""
         return {
-            one.name: one
-            for one in (
+            command.name: command
+            for command in (
                 ConsoleCommand("answer", (), "answer X",
                                "answer the question of the card; answer here: this is the place",
                                self._run_answer_command),
@@ -120,24 +119,24 @@ class Learner:
         }  # fmt: skip
 
     def write_message(self, text: str) -> None:
-        """Say something of the lesson, in lines."""
-        told = self.key_wording(text)
+        """Print a message of the lesson, wrapped."""
+        message = self.key_wording(text)
         if self.on_message is not None:
-            self.on_message(told)
+            self.on_message(message)
             return
-        for line in wrap_text(told, self.console_width):
+        for line in wrap_text(message, self.console_width):
             self.console.write_line(line)
 
     def _refuse_revealing_command(self, command: str) -> None:
-        """Refuse what would tell the answer.
+        """Refuse commands that would reveal the answer.
 
         Raises:
-            UsageError: the command does.
+            UsageError: the command would.
         """
         session = self.console.session
-        still = isinstance(session, FrozenSession) and session.frozen
-        harmless = COMMANDS_WHILE_HIDDEN if self.hides_listing else COMMANDS_WHILE_FROZEN
-        if still and command not in harmless and command not in self.commands:
+        frozen = isinstance(session, FrozenSession) and session.frozen
+        allowed = COMMANDS_WHILE_HIDDEN if self.hides_listing else COMMANDS_WHILE_FROZEN
+        if frozen and command not in allowed and command not in self.commands:
             raise UsageError(FROZEN_MESSAGE)
 
     # -- cards
@@ -148,19 +147,19 @@ class Learner:
 
     @property
     def question(self) -> Question | None:
-        """What the card asks, with the numbers that were drawn."""
+        """The question of the card with the drawn numbers."""
         return None if self.question_instance is None else self.question_instance.question
 
     @property
     def solved(self) -> bool:
-        """The question of the card is answered right."""
+        """The question of the card was answered correctly."""
         return self.question_instance is not None and self.question_instance.solved
 
     @property
     def title(self) -> str:
         """``Lesson 3 of 23: ... (5 min)``."""
-        one = self.lesson
-        return f"Lesson {one.number} of {self.course.last_number}: {one.title} ({one.minutes} min)"
+        lesson = self.lesson
+        return f"Lesson {lesson.number} of {self.course.last_number}: {lesson.title} ({lesson.minutes} min)"
 
     @property
     def heading(self) -> str:
@@ -168,105 +167,103 @@ class Learner:
         return f"card {self.card_index + 1} of {len(self.cards)}: {self.card.kind}"
 
     def card_lines(self, width: int = CARD_WIDTH_CHARS) -> list[str]:
-        """The card that is open, in lines of a width."""
+        """The open card, wrapped to a width."""
         return wrap_paragraphs(self.paragraphs(), width)
 
     def paragraphs(self) -> list[Paragraph]:
-        """The card that is open."""
+        """The paragraphs of the open card."""
         card = self.card
         if card.kind is CardKind.LAST:
             return [*map(self.key_wording, card.paragraphs(None)), *self._closing_lines()]  # type: ignore[arg-type]
-        told = [self.key_wording(one) if isinstance(one, str) else one for one in card.paragraphs(self.question)]
-        told += [self.step_progress.step_line(k, self.key_wording) for k in range(len(card.steps))]
+        parts = [self.key_wording(part) if isinstance(part, str) else part for part in card.paragraphs(self.question)]
+        parts += [self.step_progress.step_line(k, self.key_wording) for k in range(len(card.steps))]
         if card.kind is CardKind.REMEMBER and self.lesson.write_note is not None:
-            told.append(self.key_wording(self.lesson.write_note(self.lesson.scene, self.key_wording.comparison_text)))
-        return [*told, *self._first_guess_lines()]
+            parts.append(self.key_wording(self.lesson.write_note(self.lesson.scene, self.key_wording.comparison_text)))
+        return [*parts, *self._first_guess_lines()]
 
     def _first_guess_lines(self) -> list[str]:
-        """The first guess beside its subject, once that was seen with the right answer."""
+        """The learner's first guess, with its feedback after the answer is known."""
         guess, lesson, kind = self.progress[self.lesson.number].guess, self.lesson, self.card.kind
         if not guess or not isinstance(lesson, Lesson):
             return []
-        about = lesson.guess_question or lesson.question
+        question = lesson.guess_question or lesson.question
         if kind is CardKind.SAY:
-            return [f"You said first: {guess}"]
-        if kind is CardKind.LOOK and isinstance(about, ValueQuestion):
-            return [f"You said first: {guess}. It is {format_answer(about.answer)}: {about.grade(guess).text}"]
+            return [f"Your first guess: {guess}"]
+        if kind is CardKind.LOOK and isinstance(question, ValueQuestion):
+            return [f"Your first guess: {guess}. It is {format_answer(question.answer)}: {question.grade(guess).text}"]
         return []
 
     def _unanswered_cards(self) -> list[int]:
-        """The cards of this lesson whose question was not answered right, counted from 1; in a quiz none is left out
-        that was answered at all."""
-        kept = self.progress[self.lesson.number]
-        have = {*kept.answered, *kept.missed}
-        return [k + 1 for k, card in enumerate(self.cards) if card.kind.graded and card.has_question and k not in have]
+        """The cards of this lesson without a correct answer, counted from 1; in a quiz those without any answer."""
+        progress = self.progress[self.lesson.number]
+        done = {*progress.answered, *progress.missed}
+        return [k + 1 for k, card in enumerate(self.cards) if card.kind.graded and card.has_question and k not in done]
 
     def _closing_lines(self) -> list[str]:
         lessons = self.course.lessons
-        if left := self._unanswered_cards():
-            cards = ", ".join(map(str, left))
+        if missing := self._unanswered_cards():
+            cards = ", ".join(map(str, missing))
             return [f"That was the last card. Without a right answer so far: card {cards}; `card N` opens one."]
         if isinstance(self.lesson, Quiz):
             return self._quiz_result_lines(self.progress[self.lesson.number])
-        ahead = [n for n, one in lessons.items() if n not in self.progress.done_lessons]
-        tried = [n for n in lessons if self.progress[n].tries > 1 and isinstance(lessons[n], Lesson)]
-        if not tried:
-            left_over = f"Lessons that are not: {', '.join(map(str, ahead))}." if ahead else ""
-            return [f"These are done. {left_over}".strip()]
-        told = ["That was all of it. What took a second try, for tomorrow:"]
-        return [*told, *(f"  {self.key_wording.lesson_command(n)}   {lessons[n].title}" for n in tried)][:6]
+        undone = [n for n, lesson in lessons.items() if n not in self.progress.done_lessons]
+        retried = [n for n in lessons if self.progress[n].tries > 1 and isinstance(lessons[n], Lesson)]
+        if not retried:
+            rest = f"Lessons that are not: {', '.join(map(str, undone))}." if undone else ""
+            return [f"These are done. {rest}".strip()]
+        heading = ["That was all of it. What took a second try, for tomorrow:"]
+        return [*heading, *(f"  {self.key_wording.lesson_command(n)}   {lessons[n].title}" for n in retried)][:6]
 
-    def _quiz_result_lines(self, kept: LessonProgress) -> list[str]:
-        """What a quiz came to, with the rows that were missed."""
+    def _quiz_result_lines(self, progress: LessonProgress) -> list[str]:
+        """The score of a quiz, with the missed rows."""
         count = sum(card.kind is CardKind.QUIZ for card in self.cards)
-        told = f"{len(kept.answered)} of {count} answers are right."
-        rows = list(dict.fromkeys(card.row for k in kept.missed if (card := self.cards[k]).row is not None))
+        score = f"{len(progress.answered)} of {count} answers are right."
+        rows = list(dict.fromkeys(card.row for k in progress.missed if (card := self.cards[k]).row is not None))
         if not rows:
-            return [told]
+            return [score]
         return [
-            f"{told} These rows were missed:",
+            f"{score} These rows were missed:",
             *(f"  {row.system.value}  {row.text}: {row.ending_text}" for row in rows),
         ]
 
     @property
     def hides_loop_facts(self) -> bool:
-        """What is known of the loop beside its lines would give the answer away: as long as a question is open."""
+        """Whether notes on the loop would reveal the answer of an open question."""
         if self.question_instance is not None and self.question_instance.freezes_scene:
             return True
         return isinstance(self.lesson, Lesson) and not self.solved and not self.progress[self.lesson.number].done
 
     @property
     def hides_listing(self) -> bool:
-        """The listing would give the answer away."""
+        """Whether the listing would reveal the answer."""
         if self.question_instance is not None and self.question_instance.hides_listing:
             return True
         return self.lesson.hides_listing and self.card_index == 0 and not self.progress[self.lesson.number].guess
 
     @property
     def freezes_scene(self) -> bool:
-        """Nothing runs that would give the answer away."""
+        """Whether running the scene would reveal the answer."""
         return self.question_instance is not None and self.question_instance.freezes_scene
 
     def _begin_lesson(self, lesson: Lesson | ExerciseSet) -> None:
-        """Take up a lesson where it was left, at the latest at its question; one that is done from its beginning, and a
-        quiz always."""
+        """Resume a lesson at the saved card, but not after its question; finished lessons and quizzes restart."""
         self.lesson = lesson
         self.cards = lesson.deal_cards(self._random)
-        kept = self.progress[lesson.number]
+        progress = self.progress[lesson.number]
         if isinstance(lesson, Quiz):
-            kept.answered, kept.missed, kept.card = [], [], 0
+            progress.answered, progress.missed, progress.card = [], [], 0
         last = next((k for k, card in enumerate(self.cards) if card.kind is CardKind.ASK), len(self.cards) - 1)
-        self.card_index = 0 if kept.done else min(max(kept.card, 0), last)
+        self.card_index = 0 if progress.done else min(max(progress.card, 0), last)
         self.step_progress = StepProgress(lesson.scenes, next((card.steps for card in self.cards if card.steps), ()))
         self._scene = None
         self._show_card()
 
     def _show_card(self) -> None:
-        """The card of the number is open now."""
+        """Open the card at ``card_index``."""
         self._draw_question()
-        kept = self.progress[self.lesson.number]
-        if not kept.done:
-            kept.card = self.card_index
+        progress = self.progress[self.lesson.number]
+        if not progress.done:
+            progress.card = self.card_index
         self._update_done()
         self.progress.save()
 
@@ -275,20 +272,20 @@ class Learner:
         self.question_instance = None if question is None else QuestionInstance(self.card, question)
 
     def _update_done(self) -> None:
-        """Note whether the lesson is done: where all that it asks is answered."""
-        kept = self.progress[self.lesson.number]
-        over = self.card.kind is CardKind.LAST or isinstance(self.lesson, Quiz)
-        if isinstance(self.lesson, ExerciseSet) and over and not self._unanswered_cards():
-            kept.done = True
+        """Mark an exercise set done once all questions are answered."""
+        progress = self.progress[self.lesson.number]
+        at_end = self.card.kind is CardKind.LAST or isinstance(self.lesson, Quiz)
+        if isinstance(self.lesson, ExerciseSet) and at_end and not self._unanswered_cards():
+            progress.done = True
 
     def open_card(self, number: int) -> None:
         """Open a card of the lesson."""
-        before, was_still = self._scene, self._session_is_frozen
+        old_scene, was_frozen = self._scene, self._session_is_frozen
         self.card_index = number
         self._show_card()
-        wanted = self._required_scene() or (self.lesson.scene if was_still else None)
-        if wanted is not None and (wanted is not before or was_still or self.freezes_scene):
-            self._show_scene(wanted)
+        scene = self._required_scene() or (self.lesson.scene if was_frozen else None)
+        if scene is not None and (scene is not old_scene or was_frozen or self.freezes_scene):
+            self._show_scene(scene)
         self.on_card_opened()
 
     @property
@@ -297,7 +294,7 @@ class Learner:
         return isinstance(session, FrozenSession) and session.frozen
 
     def _required_scene(self) -> Scene | None:
-        """The scene that a card needs; None: where one stands will do."""
+        """The scene that the card needs; None: the current one."""
         kind, question = self.card.kind, self.question
         if kind in (CardKind.REMEMBER, CardKind.LAST):
             return None
@@ -310,15 +307,15 @@ class Learner:
     def _show_scene(self, scene: Scene) -> None:
         self._scene = scene
         model = scene.load()
-        asked_of = self.question is not None and self.question.scene is scene
-        kind = FrozenSession if self.freezes_scene and asked_of else Session
+        has_question = self.question is not None and self.question.scene is scene
+        kind = FrozenSession if self.freezes_scene and has_question else Session
         self.console.attach_session(kind(model, scene.input_arrays(model), attended=self.attended))
         if self.question_instance is not None:
             self.question_instance.reset_feedback()
         self.on_scene_opened()
 
     def _unfreeze_scene(self) -> None:
-        """The question is answered: its scene may be run."""
+        """Let the scene run once the question is answered."""
         if (
             self.question_instance is None
             or not self.question_instance.answer_known
@@ -333,7 +330,7 @@ class Learner:
         elif self._scene is not self.question_instance.question.scene:
             self._show_scene(self.question_instance.question.scene)
 
-    # -- what is typed
+    # -- commands
 
     def _run_card_command(self, console: Console, rest: str) -> None:
         count = len(self.cards)
@@ -349,8 +346,8 @@ class Learner:
             self.write_message("That was the last card.")
 
     def _lesson_after(self) -> Lesson | ExerciseSet | None:
-        """The lesson after this one; None: there is none."""
-        return next((one for number, one in self.course.lessons.items() if number > self.lesson.number), None)
+        """The next lesson, or None."""
+        return next((lesson for number, lesson in self.course.lessons.items() if number > self.lesson.number), None)
 
     def _run_lesson_command(self, console: Console, rest: str) -> None:
         if not rest:
@@ -370,8 +367,8 @@ class Learner:
         scenes = self.lesson.scenes
         letter = rest.upper()
         if letter and letter not in scenes:
-            have = f"there are {', '.join(scenes)}" if len(scenes) > 1 else "this lesson has one; scene puts it back"
-            raise UsageError(f"there is no scene '{rest}': {have}")
+            hint = f"there are {', '.join(scenes)}" if len(scenes) > 1 else "this lesson has one; scene puts it back"
+            raise UsageError(f"there is no scene '{rest}': {hint}")
         self._show_scene(scenes[letter] if letter else self._scene or self.lesson.scene)
 
     def _run_answer_command(self, console: Console, rest: str) -> None:
@@ -384,23 +381,23 @@ class Learner:
             self._record_feedback(asked.answer(rest, LearnerState(console.session, asked.question.scene.reference_run)))
 
     def _keep_guess(self, guess: str) -> None:
-        """Keep what was said first."""
+        """Save the first guess."""
         self.progress[self.lesson.number].guess = guess
         self.progress.save()
         self.write_message(f"Kept: {guess}. It is not judged. Go on with the next card.")
         self.on_card_changed(())
 
     def _record_feedback(self, reply: Feedback) -> None:
-        """Keep what came of an answer, and say it."""
-        kept, card = self.progress[self.lesson.number], self.card
-        if card.kind is not CardKind.RECALL and self.card_index not in kept.answered:
-            kept.tries += 1
-        if reply.correct and self.card_index not in kept.answered:
-            kept.answered.append(self.card_index)
+        """Save the result of an answer, and print it."""
+        lesson, card = self.progress[self.lesson.number], self.card
+        if card.kind is not CardKind.RECALL and self.card_index not in lesson.answered:
+            lesson.tries += 1
+        if reply.correct and self.card_index not in lesson.answered:
+            lesson.answered.append(self.card_index)
         if card.kind is CardKind.QUIZ and not reply.correct:
-            kept.missed.append(self.card_index)
+            lesson.missed.append(self.card_index)
         if reply.correct and card.kind is CardKind.ASK and isinstance(self.lesson, Lesson):
-            kept.done = True
+            lesson.done = True
         self._update_done()
         self.progress.save()
         self._unfreeze_scene()
@@ -421,7 +418,7 @@ class Learner:
         self.write_message("\n".join(parts))
 
     def _note_lines(self) -> list[str]:
-        """What other runtimes make of it."""
+        """The note on other runtimes."""
         note = self.lesson.write_note
         return [] if note is None else [note(self._scene or self.lesson.scene, self.key_wording.comparison_text)]
 
@@ -429,54 +426,54 @@ class Learner:
         if self.question_instance is None or self.card.kind is CardKind.SAY:
             self.write_message(self._next_action_text())
             return
-        told, last = self.question_instance.next_hint()
-        parts = [told]
-        if last and self.question_instance.answer_known:
+        hint, is_last = self.question_instance.next_hint()
+        parts = [hint]
+        if is_last and self.question_instance.answer_known:
             self._unfreeze_scene()
             parts += self._note_lines() if self.card.kind is CardKind.ASK else []
             parts += ["`again` asks with other numbers."] if self.card.can_redraw else []
         self.write_message("\n".join(parts))
-        if last:
+        if is_last:
             self.on_card_changed(())
 
     def _next_action_text(self) -> str:
-        """What to do on a card that judges no answer."""
+        """The next action on a card without a graded question."""
         kind = self.card.kind
         if kind is CardKind.SAY:
             return "Say what you think: it is a guess, and is not judged. Hints come with the question."
         if kind is CardKind.LAST:
             return "That was the last card."
-        if kind is CardKind.DO and (ahead := self.step_progress.next_step_text()):
-            return ahead
-        told = "All of it is done." if kind is CardKind.DO else "Nothing is asked here."
-        return f"{told} Go on with the next card."
+        if kind is CardKind.DO and (step := self.step_progress.next_step_text()):
+            return step
+        status = "All of it is done." if kind is CardKind.DO else "Nothing is asked here."
+        return f"{status} Go on with the next card."
 
     def _run_again_command(self, console: Console, rest: str) -> None:
         if not self.card.can_redraw:
-            asking = [k for k, one in enumerate(self.cards, 1) if one.can_redraw and one.kind is not CardKind.RECALL]
-            asks = next(iter(asking), None)
-            where = "; this one has none" if asks is None else f", which card {asks} asks"
-            raise UsageError(f"again is for the question of a lesson{where}")
+            numbers = [k for k, c in enumerate(self.cards, 1) if c.can_redraw and c.kind is not CardKind.RECALL]
+            number = next(iter(numbers), None)
+            detail = "; this one has none" if number is None else f", which card {number} asks"
+            raise UsageError(f"again is for the question of a lesson{detail}")
         self._draw_question()
         assert self.question is not None
         self._show_scene(self.question.scene)
         self.on_card_opened()
 
-    # -- what is done
+    # -- executed commands
 
     def record_command(self, command: str, rest: str = "") -> None:
-        """A command was carried out, typed or by its key."""
-        ticked = self.step_progress.record_command(command, rest, self._scene)
-        if ticked and self.card.kind is CardKind.DO:
-            self.on_card_changed([self.step_progress.step_line(k, self.key_wording) for k in ticked])
+        """Record an executed command."""
+        completed = self.step_progress.record_command(command, rest, self._scene)
+        if completed and self.card.kind is CardKind.DO:
+            self.on_card_changed([self.step_progress.step_line(k, self.key_wording) for k in completed])
         if self.question_instance is not None and command not in self.commands:
             self._check_state(self.question_instance)
 
-    def _check_state(self, asked: QuestionInstance) -> None:
-        """Say of what was tried whether that is it."""
-        if not isinstance(asked.question, StateQuestion):
+    def _check_state(self, instance: QuestionInstance) -> None:
+        """Give feedback on the state that the learner reached."""
+        if not isinstance(instance.question, StateQuestion):
             return
-        reply = asked.check_state(LearnerState(self.console.session, asked.question.scene.reference_run))
+        reply = instance.check_state(LearnerState(self.console.session, instance.question.scene.reference_run))
         if reply is None:
             return
         if reply.correct:

@@ -1,4 +1,4 @@
-"""Where a learner stands: what questions about a state ask of a session."""
+"""The learner's state: the queries of state questions on a session."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from .scene import SceneRun, to_python
 
 @dataclass(frozen=True)
 class LearnerEdit:
-    """A change on this branch or one that it came from: what was set, and at which iteration of the innermost loop."""
+    """An edit on this branch or an ancestor: the assignment, and the iteration of the innermost loop."""
 
     text: str
     iteration: int
 
     @property
     def name(self) -> str:
-        """What was set."""
+        """The name of the edited value."""
         return self.text.partition(" = ")[0]
 
 
 class LearnerState:
-    """A session as it stands; ``played``: its scene as it runs when nothing is changed."""
+    """The current state of a session; ``run``: the reference run of its scene without edits."""
 
-    def __init__(self, session: SessionBase, played: SceneRun) -> None:
+    def __init__(self, session: SessionBase, run: SceneRun) -> None:
         self._session = session
-        self.reference_run = played
+        self.reference_run = run
         self.frame: FrameWithHistory = session.frame
 
     @property
     def at_boundary(self) -> bool:
-        """Between two iterations of the innermost loop, or where it ended."""
+        """Whether the stop is at a boundary of the innermost loop, or at its end."""
         return self.frame.loop is not None and self.frame.at_boundary
 
     @property
@@ -44,33 +44,33 @@ class LearnerState:
 
     @property
     def loop_name(self) -> str:
-        """The innermost loop; "" in the main graph."""
+        """The name of the innermost loop; "" in the main graph."""
         return self.frame.name if self.frame.loop is not None else ""
 
     @property
     def iteration(self) -> int:
         return self.frame.iteration
 
-    def carried(self, name: str, out: int = 0) -> Any:
-        """A carried value of the innermost loop, or of one around it; None where there is none."""
+    def carried(self, name: str, level: int = 0) -> Any:
+        """A carried value of the loop ``level`` levels out from the innermost; None if there is none."""
         frames = self._session.frames
-        frame = self.frame if not out else frames[-1 - out] if out < len(frames) else None
+        frame = self.frame if not level else frames[-1 - level] if level < len(frames) else None
         return None if frame is None or frame.loop is None else to_python(frame.carried.get(name))
 
     def value(self, name: str) -> Any:
-        """Any value that the innermost loop shows; None where there is none."""
+        """A value of the innermost loop; None if there is none."""
         return to_python(self.frame.values.get(name))
 
     @property
     def outer_iteration(self) -> int | None:
-        """The iteration that the loop around is in; None: there is none around."""
+        """The iteration of the enclosing loop; None if there is none."""
         return self.frame.entry[-1] if self.frame.entry else None
 
     @property
     def edits(self) -> list[LearnerEdit]:
-        """What was changed by hand on this line of time, the newest first."""
-        found = []
+        """The edits on this branch and its ancestors, newest first."""
+        edits = []
         for branch in self._session.branch.ancestry():
             iteration = branch.fork[-2] if branch.fork is not None and len(branch.fork) > 1 else 0
-            found += [LearnerEdit(text, iteration) for text in reversed(branch.edits)]
-        return found
+            edits += [LearnerEdit(text, iteration) for text in reversed(branch.edits)]
+        return edits

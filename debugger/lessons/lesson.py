@@ -1,4 +1,4 @@
-"""A lesson: cards around one idea. In 76 columns the text of a card has at most six lines; a test counts them."""
+"""Lessons and cards. The text of a card has at most six lines of 76 columns, as a test checks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .question import Question, QuestionGenerator, RunText, format_answer, rende
 from .scene import Scene
 
 CARD_WIDTH_CHARS, CARD_MAX_LINES = 76, 6
-#: A line that is broken anywhere, or parts that stand side by side and are not broken.
+#: Text to wrap, or parts to place side by side without wrapping.
 Paragraph = str | tuple[str, ...]
-#: What other runtimes make of a scene: gets the scene, and how it is compared with a runtime.
+#: Writes the note on other runtimes for a scene; the second argument describes a comparison.
 NoteWriter = Callable[[Scene, Callable[[Scene, str], str]], str]
 
 
 class CardKind(StrEnum):
-    """What a card is for."""
+    """The purpose of a card."""
 
     RECALL = "Once more"
     SAY = "Say first"
@@ -35,14 +35,14 @@ class CardKind(StrEnum):
 
     @property
     def graded(self) -> bool:
-        """Its answer is right or wrong."""
+        """Whether its answer is graded."""
         return self in (CardKind.RECALL, CardKind.ASK, CardKind.TASK, CardKind.QUIZ)
 
 
 @dataclass(frozen=True)
 class LessonStep:
-    """One thing to do: the keys or the line as a person reads them, the command's name that they amount to, and what it
-    does. ``exact``: what stands behind the command has to be just that."""
+    """An exercise step: the displayed keys or line, the name of the console command, and a description. ``exact``: the
+    arguments must match."""
 
     keys: str
     command: str
@@ -53,8 +53,8 @@ class LessonStep:
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """One card; ``question``: what it asks, of which :attr:`Kind.SAY` keeps the guess and never judges it. ``draw``:
-    asks with other numbers each time. ``row``: the mode that is asked for, where a quiz keeps what was missed."""
+    """A card. A question of :attr:`CardKind.SAY` is never graded: its guess is saved. ``generate_question``: draws new
+    numbers each time. ``row``: the mode asked for in a quiz."""
 
     kind: CardKind
     text: RunText
@@ -65,37 +65,37 @@ class Card:
     row: LoopMode | None = None
 
     def draw_question(self, random: Random) -> Question | None:
-        """What it asks now."""
+        """The fixed or a generated question."""
         return self.question if self.generate_question is None else self.generate_question(random)
 
     @property
     def has_question(self) -> bool:
-        """It has a question."""
+        """Whether it has a question."""
         return self.question is not None or self.generate_question is not None
 
     @property
     def can_redraw(self) -> bool:
-        """Its question can be asked with other numbers."""
+        """Whether its question can be asked with other numbers."""
         return self.generate_question is not None and self.kind is not CardKind.QUIZ
 
-    def paragraphs(self, asked: Question | None) -> list[Paragraph]:
-        """The card as text, without its steps; ``asked``: its question as it was drawn."""
-        text = self.text if isinstance(self.text, str) else render_text(self.text, (asked or self).scene.reference_run)
-        told: list[Paragraph] = [*text.splitlines()]
-        if asked is not None:
-            told += asked.text.splitlines()
-            if asked.choices:
-                told.append(tuple(f"{letter}) {format_answer(value)}" for letter, value in asked.choices.items()))
-        return told
+    def paragraphs(self, drawn: Question | None) -> list[Paragraph]:
+        """The text of the card with the drawn question, without its steps."""
+        text = self.text if isinstance(self.text, str) else render_text(self.text, (drawn or self).scene.reference_run)
+        parts: list[Paragraph] = [*text.splitlines()]
+        if drawn is not None:
+            parts += drawn.text.splitlines()
+            if drawn.choices:
+                parts.append(tuple(f"{letter}) {format_answer(value)}" for letter, value in drawn.choices.items()))
+        return parts
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """``scenes``: by letter, the first one is opened. ``ask``: its question with the numbers of the scene, which is
-    guessed first where ``say`` is not; ``draw``: the question with numbers of its own.
+    """A regular lesson. ``scenes``: by letter, the first is opened. ``question``: asked with the scene's numbers, and
+    as a guess unless ``guess_question`` is set; ``generate_question``: the question with new numbers.
 
-    ``first``: a question of an earlier lesson with new numbers. ``note``: what other runtimes make of it, told once the
-    question is answered. ``covered``: the listing would give the answer away, and is covered until there is a guess.
+    ``generate_recall``: a question of an earlier lesson. ``write_note``: the note on other runtimes, shown after the
+    answer. ``hides_listing``: the listing is hidden until there is a guess.
     """
 
     number: int
@@ -118,20 +118,20 @@ class Lesson:
 
     @property
     def scene(self) -> Scene:
-        """The one that is opened."""
+        """The scene opened first."""
         return next(iter(self.scenes.values()))
 
     @property
     def cards(self) -> Sequence[Card]:
         """Its cards in order."""
         scene = self.scene
-        first = (
+        recall = (
             ()
             if self.generate_recall is None
             else (Card(CardKind.RECALL, "", scene, generate_question=self.generate_recall),)
         )
         return (
-            *first,
+            *recall,
             Card(CardKind.SAY, self.intro, scene, self.guess_question or self.question),
             Card(CardKind.DO, self.do_text, scene, steps=self.steps),
             Card(CardKind.LOOK, self.look_text, scene),
@@ -140,13 +140,13 @@ class Lesson:
         )
 
     def deal_cards(self, random: Random) -> Sequence[Card]:
-        """The cards for one who goes through it."""
+        """The cards of one pass."""
         return self.cards
 
 
 @dataclass(frozen=True, eq=False)
 class ExerciseSet:
-    """Any number of cards around a subject; done once all that it asks is answered right."""
+    """Any number of cards on a subject; done once all questions are answered correctly."""
 
     number: int
     title: str
@@ -160,17 +160,17 @@ class ExerciseSet:
 
     @property
     def scene(self) -> Scene:
-        """The one that is opened."""
+        """The scene opened first."""
         return next(iter(self.scenes.values()), self.cards[0].scene)
 
     def deal_cards(self, random: Random) -> Sequence[Card]:
-        """The cards for one who goes through them."""
+        """The cards of one pass."""
         return self.cards
 
 
 @dataclass(frozen=True, eq=False)
 class Quiz(ExerciseSet):
-    """Cards that are dealt anew each time; each takes one answer, and the last one says what was missed."""
+    """Cards drawn again for each pass; each takes one answer, and the last one lists the missed questions."""
 
     card_generator: Callable[[Random], Sequence[Card]] = lambda random: ()
 
@@ -180,7 +180,7 @@ class Quiz(ExerciseSet):
 
 @dataclass(frozen=True)
 class Course:
-    """Lessons by number, from 1 on. ``name``: under which what is done of it is kept."""
+    """Lessons by number, starting at 1. ``name``: the key of the saved progress."""
 
     name: str
     title: str
@@ -193,15 +193,15 @@ class Course:
 
 
 def wrap_paragraphs(paragraphs: Sequence[Paragraph], width: int) -> list[str]:
-    """Paragraphs in lines of a width."""
+    """Wrap paragraphs to a width."""
     lines: list[str] = []
-    for one in paragraphs:
-        lines += _wrap_parts(one, width) if isinstance(one, tuple) else wrap_text(one, width)
+    for paragraph in paragraphs:
+        lines += _wrap_parts(paragraph, width) if isinstance(paragraph, tuple) else wrap_text(paragraph, width)
     return lines
 
 
 def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
-    """Parts side by side, none of them broken where it fits at all."""
+    """Place parts side by side; a part is only wrapped if it exceeds the width."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + 3 + len(part) <= width:
@@ -212,7 +212,7 @@ def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
 
 
 def wrap_text(text: str, width: int = CARD_WIDTH_CHARS) -> list[str]:
-    """A text in a width; line breaks stay, and what a line begins with stands before those that follow it."""
+    """Wrap a text; line breaks and indentation are kept."""
     lines: list[str] = []
     for line in text.splitlines():
         margin = " " * (len(line) - len(line.lstrip()))

@@ -1,5 +1,5 @@
-"""The modes of loops: the rows of the tables of ONNX's Loop, OpenVINO's Loop-5 and TensorRT's trip limits, which row a
-loop is in, and how its limits stand in its file."""
+"""The modes of loops: the rows of the specifications' tables (ONNX Loop, OpenVINO Loop-5, TensorRT trip limits), the
+row of a given loop, and the text of its limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..describe.value_names import display_name
 
 @dataclass(frozen=True)
 class LoopMode:
-    """A mode: its place in a system's table, what kind of loop that is, as the table has it, and what ends it."""
+    """A row of a system's table: the kind of loop, the inputs that select it, and what ends it."""
 
     system: System
     kind: LoopKind
@@ -30,20 +30,20 @@ class LoopMode:
 
     @property
     def kind_text(self) -> str:
-        """What kind of loop it is, in a word or three."""
+        """The displayed kind of loop."""
         return "no end" if self.kind is LoopKind.ENDLESS else self.kind.value
 
 
 _FOR, _WHILE, _DO = LoopKind.FOR, LoopKind.WHILE, LoopKind.DO_WHILE
 _FOR_WHILE, _ENDLESS = LoopKind.FOR_WHILE, LoopKind.ENDLESS
 SYSTEM_NAMES: Mapping[System, str] = {System.ONNX: "ONNX", System.OPENVINO: "OpenVINO", System.TENSORRT: "TensorRT"}
-#: What each table is a table of.
+#: The titles of the tables.
 TABLE_TITLES: Mapping[System, str] = {
     System.ONNX: "ONNX's table for Loop, by (M, cond)",
     System.OPENVINO: "OpenVINO's table for Loop-5, by (trip_count, execution_condition)",
     System.TENSORRT: "TensorRT's trip limits",
 }
-#: Every mode of every table.
+#: All rows of all tables.
 LOOP_MODES: Sequence[LoopMode] = (
     LoopMode(System.ONNX, _ENDLESS, '("", "")', "nothing ends it; the body's condition is ignored"),
     LoopMode(System.ONNX, _WHILE, '("", cond)', "cond decides about iteration 0, and the body about the others"),
@@ -70,15 +70,15 @@ LOOP_MODES: Sequence[LoopMode] = (
 
 
 def modes_of_system(system: System) -> Sequence[LoopMode]:
-    """The rows of a system's table, in its order."""
+    """The rows of a system's table, in order."""
     return [row for row in LOOP_MODES if row.system is system]
 
 
 def find_mode(model: Model) -> LoopMode:
-    """The row that the first loop of a model is in, as its graph has it.
+    """Classify the first loop of a model from its graph.
 
     Raises:
-        StopIteration: the table of its system has no such row, or the loop is counted by its slices.
+        StopIteration: no row matches, or the loop is counted by its slices.
     """
     loop, origins = model.loops[0].loop, ProducerMap.for_graph(model.graph)
     kind = termination_rule(loop, origins).kind
@@ -94,12 +94,12 @@ def find_mode(model: Model) -> LoopMode:
 
 
 def limit_lines(model: Model) -> list[str]:
-    """What of the first loop of a model stands in its file about its end, in lines and in its system's own words."""
+    """The limits of the first loop of a model, in its system's notation."""
     return _LimitReader(model).lines()
 
 
 class _LimitReader:
-    """Reads what ends the first loop of a model off its graph."""
+    """Reads the limits of a model's first loop from the graph."""
 
     def __init__(self, model: Model) -> None:
         self.loop = model.loops[0].loop
@@ -108,38 +108,38 @@ class _LimitReader:
         self._producers |= {value: node for node in walk(self.loop.body) for value in node.outputs}
 
     def lines(self) -> list[str]:
-        """One a limit."""
+        """One line for each limit."""
         loop = self.loop
         if loop.system is System.TENSORRT:
             return self._tensorrt_lines()
-        counts, asks = ("M", "cond") if loop.system is System.ONNX else ("trip_count", "execution_condition")
+        counts, condition = ("M", "cond") if loop.system is System.ONNX else ("trip_count", "execution_condition")
         return [
             f"{counts}: {self._value_text(loop.trip_count)}",
-            f"{asks}: {self._value_text(loop.initial_condition)}",
+            f"{condition}: {self._value_text(loop.initial_condition)}",
             f"the body yields as its condition: {self._value_text(loop.condition or loop.ignored_condition)}",
         ]
 
     def _tensorrt_lines(self) -> list[str]:
         loop, edge = self.loop, carried_condition(self.loop)
-        told = [] if loop.trip_count is None else [f"add_trip_limit({display_name(loop.trip_count)}, TripLimit.COUNT)"]
+        calls = [] if loop.trip_count is None else [f"add_trip_limit({display_name(loop.trip_count)}, TripLimit.COUNT)"]
         if edge is not None and isinstance(edge.initial, Value):
             name = display_name(edge.param)
-            told.append(f"{name} = add_recurrence({self._value_text(edge.initial)})")
-            told.append(f"{name}.set_input(1, more), where {self._value_text(edge.result)}")
-            return [*told, f"add_trip_limit({name}, TripLimit.WHILE)"]
+            calls.append(f"{name} = add_recurrence({self._value_text(edge.initial)})")
+            calls.append(f"{name}.set_input(1, more), where {self._value_text(edge.result)}")
+            return [*calls, f"add_trip_limit({name}, TripLimit.WHILE)"]
         if loop.condition is not None:
-            told.append(
+            calls.append(
                 f"add_trip_limit({display_name(loop.condition)}, TripLimit.WHILE), where"
                 f" {self._value_text(loop.condition)}"
             )
-        return told
+        return calls
 
     def _value_text(self, value: Value | None) -> str:
-        """A constant, a name, or a name and what computes it."""
+        """A constant, a name, or a name with its defining expression."""
         if value is None:
             return '"" (absent)'
         operand = self.phrases.operand(value, bare=True)
         if self.phrases.constant(value) is not None:
             return operand.lower()
-        maker = self._producers.get(value)
-        return operand if maker is None else f"{operand} = {self.phrases.expression(maker)}"
+        producer = self._producers.get(value)
+        return operand if producer is None else f"{operand} = {self.phrases.expression(producer)}"

@@ -1,4 +1,4 @@
-"""Asks for the mode of any loop of a model: one whose body is in no other row of the table."""
+"""Mode questions for loops of arbitrary models, without variants of the body in other rows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .scene import Scene
 
 
 def mode_drill(scene: Scene) -> ModeQuestion:
-    """Which mode the first loop of a scene's model is in.
+    """Create the question for the mode of the first loop of a scene's model.
 
     Raises:
-        UsageError: the model has no loop, or its table has no row for it.
+        UsageError: the model has no loop, or no row of the table matches.
     """
     model = scene.cached_model()
     if not model.loops:

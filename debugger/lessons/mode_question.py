@@ -1,4 +1,4 @@
-"""Which mode is this: a loop as its file has it, whose row in its system's table is asked for."""
+"""Questions for the mode of a loop: its row in its system's table."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .question import Feedback, Question, QuestionGenerator, RunText
 from .scene import Scene, SceneRun
 
 _CHOICE_LETTERS = "abcde"
-#: A loop that runs longer has no end here.
+#: A loop that runs longer counts as endless.
 MAX_ITERATIONS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class ModeQuestion(Question):
-    """Asks for the row of the first loop of a scene. ``others``: the same body in the other rows of its table, with the
-    same inputs: a wrong answer is held against what they do when they run. ``seed``: of the order of the answers."""
+    """Asks for the row of a scene's first loop. ``variant_files``: models with the same body in the other rows, run
+    as counterexamples to wrong answers. ``seed``: the order of the choices."""
 
     freezes_scene: ClassVar[bool] = True
 
@@ -41,23 +41,23 @@ class ModeQuestion(Question):
 
     @cached_property
     def row(self) -> LoopMode:
-        """The right row, as the graph has it."""
+        """The correct row, classified from the graph."""
         return find_mode(self.scene.cached_model())
 
     @property
     def answer(self) -> str:
-        """What the right row is called."""
+        """The kind of the correct row."""
         return self.row.kind_text
 
     @property
     def prompt(self) -> str:  # type: ignore[override]
-        """The loop as its file has it, and what is asked."""
-        given = ", ".join(f"{name} = {value}" for name, value in self.scene.inputs.items())
-        told = [
-            f"{SYSTEM_NAMES[self.row.system]}: {self.body_text}. Inputs: {given}.",
-            *(f"  {one}" for one in self._limit_lines),
+        """The limits of the loop, and the question."""
+        inputs = ", ".join(f"{name} = {value}" for name, value in self.scene.inputs.items())
+        lines = [
+            f"{SYSTEM_NAMES[self.row.system]}: {self.body_text}. Inputs: {inputs}.",
+            *(f"  {line}" for line in self._limit_lines),
         ]
-        return "\n".join([*told, f"Which row of {TABLE_TITLES[self.row.system]} is it?"])
+        return "\n".join([*lines, f"Which row of {TABLE_TITLES[self.row.system]} is it?"])
 
     @cached_property
     def _limit_lines(self) -> list[str]:
@@ -65,15 +65,15 @@ class ModeQuestion(Question):
 
     @cached_property
     def choices(self) -> dict[str, str]:
-        """The kinds of loops that the table has."""
+        """The kinds of loops in the table."""
         words = [row.kind_text for row in modes_of_system(self.row.system)]
         return dict(zip(_CHOICE_LETTERS, Random(self.seed).sample(words, len(words)), strict=False))
 
     def grade(self, text: str) -> Feedback:
-        """What is said to an answer: why, and what running it gives.
+        """Grade an answer, with the explanation and the result of a run.
 
         Raises:
-            UsageError: it is no row of the table.
+            UsageError: the answer is no row of the table.
         """
         word = text.strip().strip("'\"").lower()
         word = self.choices.get(word, word)
@@ -100,57 +100,51 @@ class ModeQuestion(Question):
         return f"row {self.row.inputs} {self.row.ending_text}."
 
     def _counterexample(self, row: LoopMode) -> str:
-        """What the same body does in another row, beside what this one does: with numbers that tell them apart."""
+        """Compare the loop with the same body in another row, with inputs that distinguish them."""
         if row.kind not in self.variant_files:
             return f"It is not {row.kind_text}: with these inputs it {_run_summary(self.scene.reference_run)}."
         for inputs in self._trial_inputs():
-            other = Scene(self.variant_files[row.kind], inputs, self.scene.folder, MAX_ITERATIONS)
-            this = replace(self.scene, inputs=inputs)
-            if other.reference_run.iterations != this.reference_run.iterations:
+            variant = Scene(self.variant_files[row.kind], inputs, self.scene.folder, MAX_ITERATIONS)
+            original = replace(self.scene, inputs=inputs)
+            if variant.reference_run.iterations != original.reference_run.iterations:
                 break
-        given = ", ".join(f"{name} = {value}" for name, value in inputs.items())
+        values = ", ".join(f"{name} = {value}" for name, value in inputs.items())
         return (
-            f"With {given} a loop of row {row.text}, {_run_summary(other.reference_run)}; this one"
-            f" {_run_summary(this.reference_run)}."
+            f"With {values} a loop of row {row.text}, {_run_summary(variant.reference_run)}; this one"
+            f" {_run_summary(original.reference_run)}."
         )
 
     def _trial_inputs(self) -> Iterator[Mapping[str, int]]:
-        """Inputs to run it with: those that are given, and such as the first condition, or the count, decides on."""
-        given = self.scene.inputs
-        yield given
-        yield {**given, "x0": given["limit"] + 1}
-        yield {**given, "n": 2, "x0": 1}
+        """Trial inputs: the given ones, and ones for which the initial condition or the count decides."""
+        inputs = self.scene.inputs
+        yield inputs
+        yield {**inputs, "x0": inputs["limit"] + 1}
+        yield {**inputs, "n": 2, "x0": 1}
 
 
-def _run_summary(played: SceneRun) -> str:
+def _run_summary(run: SceneRun) -> str:
     """``makes 3 iterations, and the condition ends it``."""
-    if played.stopped_by is StoppedBy.LIMIT:
-        return f"does not end: it was stopped after {count_text(played.iterations, 'iteration')}"
-    ended = played.stopped_by
-    stopped_by = "nothing" if ended is None else stop_cause(ended)
-    return f"makes {count_text(played.iterations, 'iteration')}, and {stopped_by} ends it"
+    if run.stopped_by is StoppedBy.LIMIT:
+        return f"does not end: it was stopped after {count_text(run.iterations, 'iteration')}"
+    cause = run.stopped_by
+    cause_text = "nothing" if cause is None else stop_cause(cause)
+    return f"makes {count_text(run.iterations, 'iteration')}, and {cause_text} ends it"
 
 
-#: The loops that are asked about: bodies by what they do, and the file of each row.
+#: The bodies of the questions, and the file name parts of each row.
 _BODY_TEXTS = {"adds": "x_next = x + 2", "doubles": "x_next = x + x"}
 _FILE_AFFIXES = {System.ONNX: ("onnx", "onnxtxt"), System.OPENVINO: ("ir", "xml"), System.TENSORRT: ("trt", "py")}
-_FILE_NUMBERS = {
-    LoopKind.ENDLESS: 3,
-    LoopKind.WHILE: 1,
-    LoopKind.DO_WHILE: 5,
-    LoopKind.FOR: 2,
-    LoopKind.FOR_WHILE: 4,
-}
+_FILE_NUMBERS = {LoopKind.ENDLESS: 3, LoopKind.WHILE: 1, LoopKind.DO_WHILE: 5, LoopKind.FOR: 2, LoopKind.FOR_WHILE: 4}
 
 
 def mode_question_generator(system: System, *kinds: LoopKind) -> QuestionGenerator:
-    """Asks for the mode of a loop of a system: one of these rows, or any."""
+    """A generator of mode questions for a system, limited to some kinds if given."""
     rows = [row for row in modes_of_system(system) if not kinds or row.kind in kinds]
 
     def draw(random: Random) -> Question:
         row, name = random.choice(rows), random.choice(sorted(_BODY_TEXTS))
         prefix, suffix = _FILE_AFFIXES[system]
-        files = {one.kind: f"{prefix}_{name}_{_FILE_NUMBERS[one.kind]}.{suffix}" for one in modes_of_system(system)}
+        files = {mode.kind: f"{prefix}_{name}_{_FILE_NUMBERS[mode.kind]}.{suffix}" for mode in modes_of_system(system)}
         scene = Scene(files[row.kind], _random_inputs(random), max_iterations=MAX_ITERATIONS)
         return ModeQuestion(scene, f"{_BODY_TEXTS[name]} in the body", files, random.randrange(1 << 30))
 
@@ -158,5 +152,5 @@ def mode_question_generator(system: System, *kinds: LoopKind) -> QuestionGenerat
 
 
 def _random_inputs(random: Random) -> Mapping[str, int]:
-    """Numbers with which iteration 0 runs in every row: a loop that opens after its end would say what it is."""
+    """Inputs with which iteration 0 runs in every row, so that the initial stop reveals nothing."""
     return {"n": random.randint(6, 9), "x0": random.randint(1, 4), "limit": random.randint(6, 14)}

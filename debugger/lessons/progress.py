@@ -1,4 +1,4 @@
-"""What a learner has done, kept for each user, card by card."""
+"""The saved progress of a learner, by lesson."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ...runtime.stable_file import read_text
 
 @dataclass
 class LessonProgress:
-    """Of one lesson: the card that was reached, whether its question was answered, how many tries that took, the first
-    guess, the cards that were answered right, and those of a quiz that were not."""
+    """The progress in a lesson: the card reached, whether its question was answered, the tries, the first guess, and
+    the cards answered correctly or, in a quiz, missed."""
 
     card: int = 0
     done: bool = False
@@ -25,8 +25,8 @@ class LessonProgress:
 
 
 class LearnerProgress:
-    """All lessons; ``path``: where it is kept, None: nowhere. What cannot be read counts as nothing done, and what
-    cannot be written is kept as long as the program runs: ``trouble`` then says why."""
+    """The progress of all lessons; ``path``: the file, None for memory only. After a failed read it is empty, after a
+    failed write it stays in memory; ``storage_error`` holds the reason."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -39,21 +39,21 @@ class LearnerProgress:
     @property
     def done_lessons(self) -> frozenset[int]:
         """The lessons that are done."""
-        return frozenset(number for number, one in self._lessons.items() if one.done)
+        return frozenset(number for number, lesson in self._lessons.items() if lesson.done)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all progress."""
         self._lessons.clear()
         self.save()
 
     def save(self) -> None:
-        """Keep what was done."""
+        """Write the file."""
         if self.path is None:
             return
-        told = {"version": 1, "lessons": {str(number): asdict(one) for number, one in self._lessons.items()}}
+        data = {"version": 1, "lessons": {str(number): asdict(lesson) for number, lesson in self._lessons.items()}}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_text(self.path, json.dumps(told, indent=1))
+            write_text(self.path, json.dumps(data, indent=1))
         except OSError as error:
             self.storage_error = f"what is done is not kept: {self.path}: {error.strerror}"
 
@@ -62,23 +62,23 @@ class LearnerProgress:
             return {}
         try:
             lessons = json.loads(read_text(self.path))["lessons"]
-            return {int(number): _parse_lesson_progress(one) for number, one in lessons.items()}
+            return {int(number): _parse_lesson_progress(data) for number, data in lessons.items()}
         except FileNotFoundError:
             return {}
         except OSError as error:
             self.storage_error = f"what was done cannot be read: {self.path}: {error.strerror}"
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            self.storage_error = f"what was done cannot be read: {self.path} is damaged; it begins anew"
+            self.storage_error = f"what was done cannot be read: {self.path} is damaged; it starts again"
         return {}
 
 
-def _parse_lesson_progress(told: Any) -> LessonProgress:
-    """One lesson of the file.
+def _parse_lesson_progress(data: Any) -> LessonProgress:
+    """Parse a lesson of the file.
 
     Raises:
-        TypeError, ValueError, KeyError: it is none.
+        TypeError, ValueError, KeyError: the entry is invalid.
     """
-    answered, missed = ([int(card) for card in told.get(name, ())] for name in ("answered", "missed"))
+    answered, missed = ([int(card) for card in data.get(name, ())] for name in ("answered", "missed"))
     return LessonProgress(
-        int(told["card"]), bool(told["done"]), int(told["tries"]), str(told["guess"]), answered, missed
+        int(data["card"]), bool(data["done"]), int(data["tries"]), str(data["guess"]), answered, missed
     )

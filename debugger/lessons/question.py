@@ -1,7 +1,6 @@
-"""Questions: each is checked by running its scene, and each wrong rule has its own reply.
+"""Questions: each is graded by running its scene, and each known misconception has its own reply.
 
-What is right, and what a wrong rule gives, is computed for the numbers at hand; so the same question is asked with
-numbers that are drawn anew each time.
+Correct and wrong answers are computed from the inputs, so that a question can be asked with random numbers.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from ...runtime.errors import UsageError
 from .learner_state import LearnerState
 from .scene import Scene, SceneRun
 
-#: A text, or what makes one of a run.
+#: A text, or a function that renders one from a run.
 RunText = str | Callable[[SceneRun], str]
 _CHOICE_LETTERS = "abcdefgh"
-#: A question to choose from has so many answers.
+#: The number of answers of a multiple-choice question.
 CHOICE_COUNT = 4
-#: So often numbers are drawn until the wrong rules give other answers than the right one.
+#: The maximum number of draws until wrong rules differ from the correct answer.
 _MAX_DRAWS = 200
 
 
-def render_text(text: RunText, played: SceneRun) -> str:
-    """A text for a run."""
-    return text if isinstance(text, str) else text(played)
+def render_text(text: RunText, run: SceneRun) -> str:
+    """Render a text for a run."""
+    return text if isinstance(text, str) else text(run)
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """What is said to an answer."""
+    """The reply to an answer."""
 
     correct: bool
     text: str
@@ -43,55 +42,54 @@ class Feedback:
 
 @dataclass(frozen=True)
 class WrongRule:
-    """A wrong rule: what it gives (None: it says nothing about these numbers), and what is said to that."""
+    """A misconception: the wrong answer it leads to (None: does not apply to these inputs), and the reply."""
 
     compute: Callable[[SceneRun], Any]
     feedback_text: RunText
 
 
 class Question(ABC):
-    """Something that is asked about a scene; ``hints``: where to look, then which keys. ``covered``: the listing gives
-    the answer away as well, and how often the loop will run."""
+    """A question on a scene. ``hides_listing``: the listing and the trip count reveal the answer as well."""
 
     scene: Scene
     prompt: RunText
     hides_listing: bool
-    #: Its scene gives the answer away once it runs: it stands still until there is an answer.
+    #: Running the scene reveals the answer: it is frozen until there is an answer.
     freezes_scene: ClassVar[bool] = False
-    #: The first answer counts; after that it is asked with other numbers.
+    #: The first answer counts; further attempts need other numbers.
     single_attempt: ClassVar[bool] = True
 
     @property
     def text(self) -> str:
-        """What is asked."""
+        """The text of the question."""
         return render_text(self.prompt, self.scene.reference_run)
 
     @property
     def choices(self) -> Mapping[str, Any]:
-        """The answers to choose from by letter; none where it takes a value, or a state."""
+        """The choices by letter; empty unless it is multiple choice."""
         return {}
 
     def grade(self, text: str) -> Feedback:
-        """What is said to an answer.
+        """Grade an answer.
 
         Raises:
-            UsageError: it cannot be read, or nothing is to be answered.
+            UsageError: the answer cannot be parsed, or the question takes none.
         """
         raise UsageError("nothing is to be answered here")
 
     @abstractmethod
     def hint(self, number: int) -> str:
-        """The hints one after the other; the last is the answer, or how to bring it about."""
+        """The hint of a number; the last one is the answer, or how to reach the state."""
 
     def reveals_answer(self, number: int) -> bool:
-        """Whether a hint is the answer."""
+        """Whether a hint reveals the answer."""
         return False
 
 
 @dataclass(frozen=True, eq=False)
 class ValueQuestion(Question):
-    """A question for a value: ``right`` is what the engine gives; ``see``: where it shows, for those whose answer no
-    rule explains. ``choice``: the answers that there are stand beside it, in an order that ``seed`` gives."""
+    """A question for a value, computed by the engine. ``fallback_text``: the reply to answers that no wrong rule
+    explains. ``multiple_choice``: choices are shown, shuffled by ``seed``."""
 
     freezes_scene: ClassVar[bool] = True
 
@@ -107,48 +105,48 @@ class ValueQuestion(Question):
     hides_listing: bool = False
 
     def with_inputs(self, **inputs: Any) -> ValueQuestion:
-        """The same with other numbers."""
+        """The question with other inputs."""
         return replace(self, scene=self.scene.with_inputs(**inputs))
 
     def redraw(self, random: Random, inputs: Mapping[str, Any]) -> ValueQuestion:
-        """The same with other numbers, and its answers in another order."""
+        """The question with other inputs and reshuffled choices."""
         return replace(self, scene=self.scene.with_inputs(**inputs), seed=random.randrange(1 << 30))
 
     @property
     def distinguishes_rules(self) -> bool:
-        """With these numbers the wrong rules give other answers than the right one: enough to choose from."""
+        """Whether enough wrong rules give answers that differ from the correct one."""
         return len(self.wrong_answers) >= (CHOICE_COUNT - 1 if self.multiple_choice else 1)
 
     @cached_property
     def answer(self) -> Any:
-        """The right answer."""
+        """The correct answer."""
         return self.compute_answer(self.scene.reference_run)
 
     @cached_property
     def wrong_answers(self) -> list[tuple[Any, WrongRule]]:
-        """What the wrong rules give here, those that give the right answer by chance left out."""
-        found: list[tuple[Any, WrongRule]] = []
-        for wrong in self.wrong_rules:
-            value = wrong.compute(self.scene.reference_run)
+        """The distinct answers of the wrong rules, without those that happen to be correct."""
+        answers: list[tuple[Any, WrongRule]] = []
+        for rule in self.wrong_rules:
+            value = rule.compute(self.scene.reference_run)
             if value is not None and not any(
-                answers_equal(value, one) for one in (self.answer, *(known for known, _ in found))
+                answers_equal(value, other) for other in (self.answer, *(known for known, _ in answers))
             ):
-                found.append((value, wrong))
-        return found
+                answers.append((value, rule))
+        return answers
 
     @cached_property
     def choices(self) -> dict[str, Any]:
-        """The answers to choose from by letter, in an order that says nothing."""
+        """The shuffled choices by letter."""
         if not self.multiple_choice:
             return {}
         values = [self.answer, *(value for value, _ in self.wrong_answers[: CHOICE_COUNT - 1])]
         return dict(zip(_CHOICE_LETTERS, Random(self.seed).sample(values, len(values)), strict=False))
 
     def parse_answer(self, text: str) -> Any:
-        """The value that was typed.
+        """Parse a typed answer.
 
         Raises:
-            UsageError: it is none.
+            UsageError: the text is no answer.
         """
         word = text.strip().strip("'\"").lower()
         if word in self.choices:
@@ -156,21 +154,21 @@ class ValueQuestion(Question):
         return parse_answer_value(word, self.choices)
 
     def grade(self, text: str) -> Feedback:
-        """What is said to an answer.
+        """Grade an answer.
 
         Raises:
-            UsageError: it cannot be read.
+            UsageError: the answer cannot be parsed.
         """
         value = self.parse_answer(text)
-        played = self.scene.reference_run
+        run = self.scene.reference_run
         if answers_equal(value, self.answer):
-            return Feedback(True, render_text(self.explanation, played))
-        for gives, wrong in self.wrong_answers:
-            if answers_equal(value, gives) or (
-                isinstance(gives, str) and isinstance(value, str) and value in gives.split("|")
+            return Feedback(True, render_text(self.explanation, run))
+        for wrong_value, rule in self.wrong_answers:
+            if answers_equal(value, wrong_value) or (
+                isinstance(wrong_value, str) and isinstance(value, str) and value in wrong_value.split("|")
             ):
-                return Feedback(False, render_text(wrong.feedback_text, played))
-        return Feedback(False, f"Not {format_answer(value)}. {render_text(self.fallback_text, played)}")
+                return Feedback(False, render_text(rule.feedback_text, run))
+        return Feedback(False, f"Not {format_answer(value)}. {render_text(self.fallback_text, run)}")
 
     def hint(self, number: int) -> str:
         if number < len(self.hints):
@@ -183,9 +181,9 @@ class ValueQuestion(Question):
 
 @dataclass(frozen=True, eq=False)
 class StateQuestion(Question):
-    """Something to bring about: ``look`` says of where one stands whether that is it, or how it is nearly it; None
-    where there is nothing to say. ``see``: for those who ask, though nothing is reached yet. ``claimed``: a place, of
-    which the learner has to say that this is it; otherwise something to try, which is seen when it is reached."""
+    """A state to reach. ``check_state`` grades the current state, or returns None where it has no feedback;
+    ``fallback_text``: the reply if that state is not reached. ``requires_claim``: the learner must claim the state with
+    an answer; otherwise it is detected."""
 
     scene: Scene
     prompt: RunText
@@ -197,7 +195,7 @@ class StateQuestion(Question):
 
     @property
     def single_attempt(self) -> bool:  # type: ignore[override]
-        """Whoever tries things may try again."""
+        """Detected states allow further attempts."""
         return self.requires_claim
 
     def hint(self, number: int) -> str:
@@ -209,7 +207,7 @@ class StateQuestion(Question):
 
 @dataclass(frozen=True, eq=False)
 class OpenQuestion(Question):
-    """Something to make up one's mind about, which is not checked."""
+    """A question for an opinion, which is not graded."""
 
     scene: Scene
     prompt: RunText
@@ -221,10 +219,10 @@ class OpenQuestion(Question):
 
 
 def parse_answer_value(word: str, choices: Mapping[str, Any]) -> Any:
-    """A number, a list of numbers however its commas and brackets are written, or a word.
+    """Parse a number, a list of numbers with any commas and brackets, or a word.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the text is none of these.
     """
     if choices and re.fullmatch(r"[a-z]", word):
         raise UsageError(f"there is no choice '{word}'; there are {', '.join(choices)}")
@@ -243,31 +241,31 @@ def parse_answer_value(word: str, choices: Mapping[str, Any]) -> Any:
 
 
 def answers_equal(a: Any, b: Any) -> bool:
-    """Whether two answers are the same: of numbers that are not whole, three digits are enough."""
+    """Whether two answers are equal; floats are compared to three digits."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(answers_equal, a, b))
     if isinstance(a, float) or isinstance(b, float):
-        numbers = all(isinstance(one, int | float) for one in (a, b))
+        numbers = all(isinstance(number, int | float) for number in (a, b))
         return numbers and bool(abs(a - b) <= 1e-3 * max(abs(a), abs(b)) or (a != a and b != b))
     return bool(a == b)
 
 
 def format_answer(value: Any) -> str:
-    """A value as a learner reads it."""
+    """Format a value for the learner."""
     return str(value).split("|")[0]
 
 
-#: Puts a question with numbers of its own.
+#: Generates a question with random inputs.
 QuestionGenerator = Callable[[Random], Question]
 
 
 def vary_inputs(base: ValueQuestion, inputs: Callable[[Random], Mapping[str, Any]]) -> QuestionGenerator:
-    """Asks a question with numbers that ``inputs`` draws, until they tell the right rule from the wrong ones."""
+    """A generator of variants with inputs from ``inputs`` that distinguish the correct rule from the wrong ones."""
 
     def draw(random: Random) -> Question:
         for _ in range(_MAX_DRAWS):
             question = base.redraw(random, inputs(random))
-            # The numbers of the example were seen already.
+            # Exclude the inputs of the example.
             if question.distinguishes_rules and question.scene.inputs != base.scene.inputs:
                 return question
         raise UsageError(f"no numbers tell the right answer from the wrong ones: {base.text}")
@@ -275,6 +273,6 @@ def vary_inputs(base: ValueQuestion, inputs: Callable[[Random], Mapping[str, Any
     return draw
 
 
-def choose_generator(*draws: QuestionGenerator) -> QuestionGenerator:
-    """Asks one of several questions."""
-    return lambda random: random.choice(draws)(random)
+def choose_generator(*generators: QuestionGenerator) -> QuestionGenerator:
+    """A generator that chooses one of several."""
+    return lambda random: random.choice(generators)(random)

@@ -1,4 +1,4 @@
-"""A question as it is put to a learner: with numbers of its own, answered once, and open to be looked at after that."""
+"""A question asked of a learner: its attempts, hints and result."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from .question import Feedback, OpenQuestion, Question, StateQuestion, ValueQues
 
 
 class QuestionInstance:
-    """The question of a card that is open; ``card``: which one."""
+    """The drawn question of an open card."""
 
     def __init__(self, card: Card, question: Question) -> None:
         self.card = card
         self.question = question
-        #: It was answered right.
+        #: It was answered correctly.
         self.solved = False
-        #: Its answer is known: no other one is taken.
+        #: The answer is known: no further answer is accepted.
         self.answer_known = False
         self._hint_count = 0
-        #: What was said of the state last, which is not said twice.
+        #: The last feedback on the state, which is not repeated.
         self._last_feedback: str | None = None
 
     @property
     def freezes_scene(self) -> bool:
-        """Its scene does not run: that would give the answer away."""
+        """Whether the scene is frozen, as running it would reveal the answer."""
         return self.card.kind.graded and self.question.freezes_scene and not self.answer_known
 
     @property
     def hides_listing(self) -> bool:
-        """The listing would give the answer away."""
+        """Whether the listing would reveal the answer."""
         return self.freezes_scene and self.question.hides_listing
 
     def parse_guess(self, text: str) -> str:
-        """What is kept of a guess.
+        """Parse a guess for saving.
 
         Raises:
-            UsageError: there is none, or it cannot be read.
+            UsageError: the guess is empty, or cannot be parsed.
         """
         if not text:
             raise UsageError("say what you think, as in answer 5; it is kept, and not judged")
         return format_answer(self.question.parse_answer(text)) if isinstance(self.question, ValueQuestion) else text
 
-    def answer(self, text: str, stand: LearnerState) -> Feedback:
-        """What is said to an answer, or to one who says that this is the place.
+    def answer(self, text: str, state: LearnerState) -> Feedback:
+        """Grade an answer, or the claim that the state is reached.
 
         Raises:
-            UsageError: it cannot be read, or the question was answered.
+            UsageError: the answer cannot be parsed, or the question was answered.
         """
         if self.answer_known and self.question.single_attempt:
-            more = "again asks with other numbers" if self.card.can_redraw else "card goes on"
-            raise UsageError(f"this question is answered; {more}")
+            remedy = "again asks with other numbers" if self.card.can_redraw else "card goes on"
+            raise UsageError(f"this question is answered; {remedy}")
         question = self.question
         if isinstance(question, OpenQuestion):
             return self._record(Feedback(True, "You have looked; this is not checked."))
         if isinstance(question, StateQuestion):
-            reply = question.check_state(stand)
+            reply = question.check_state(state)
             return self._record(
                 reply
                 or Feedback(False, f"Not {'here' if question.requires_claim else 'yet'}. {question.fallback_text}")
@@ -64,8 +64,8 @@ class QuestionInstance:
             raise UsageError("answer what? as in answer 5")
         return self._record(question.grade(text))
 
-    def check_state(self, stand: LearnerState) -> Feedback | None:
-        """What is said of a state that was tried and reached, or nearly; None: nothing new."""
+    def check_state(self, state: LearnerState) -> Feedback | None:
+        """Feedback on the current state; None if there is nothing new."""
         question = self.question
         if (
             not isinstance(question, StateQuestion)
@@ -74,7 +74,7 @@ class QuestionInstance:
             or self.card.kind is CardKind.SAY
         ):
             return None
-        reply = question.check_state(stand)
+        reply = question.check_state(state)
         if reply is None or reply.text == self._last_feedback:
             self._last_feedback = None if reply is None else self._last_feedback
             return None
@@ -87,12 +87,12 @@ class QuestionInstance:
         return reply
 
     def next_hint(self) -> tuple[str, bool]:
-        """The next hint, and whether it tells the answer, after which none is taken."""
-        told, last = self.question.hint(self._hint_count), self.question.reveals_answer(self._hint_count)
+        """The next hint, and whether it reveals the answer, after which no answer is accepted."""
+        hint, is_last = self.question.hint(self._hint_count), self.question.reveals_answer(self._hint_count)
         self._hint_count += 1
-        self.answer_known = self.answer_known or (last and self.question.single_attempt)
-        return told, last
+        self.answer_known = self.answer_known or (is_last and self.question.single_attempt)
+        return hint, is_last
 
     def reset_feedback(self) -> None:
-        """Another session is open: what was said of the one before can be said again."""
+        """Allow feedback to repeat in a new session."""
         self._last_feedback = None

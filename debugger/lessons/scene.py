@@ -1,4 +1,4 @@
-"""The subject of a lesson: a model with inputs, and what running it gives."""
+"""The subject of a lesson: a model with inputs, and its reference run."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ...runtime.graph import StoppedBy
 from ...runtime.model import Data, Model, Run, load
 from ..session.boundary import Boundary, read_boundary
 
-#: The models of the lessons, beside the package's code.
+#: The models of the lessons, in the package folder.
 MODELS_FOLDER = Path(__file__).parents[2] / "lesson_models"
-#: No lesson runs a loop longer than this to its end.
+#: The default iteration limit of loops in lessons.
 _MAX_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A model of the lessons by its file's name, and its inputs."""
+    """A model of the lessons by file name, and its inputs."""
 
     model: str
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    #: Where the model is.
+    #: The folder of the model.
     folder: Path = MODELS_FOLDER
-    #: A loop that runs longer is played no further.
+    #: The reference run stops loops after this many iterations.
     max_iterations: int = _MAX_ITERATIONS
 
     @property
@@ -38,67 +38,67 @@ class Scene:
         return self.folder / self.model
 
     def load(self) -> Model:
-        """The model.
+        """Load the model.
 
         Raises:
-            ModelError: its file is not where the package has it.
+            ModelError: the file is not installed.
         """
         if not self.path.is_file() and self.folder == MODELS_FOLDER:
-            raise ModelError(f"{self.path}: the lessons' models are not installed; install the package anew")
+            raise ModelError(f"{self.path}: the lessons' models are not installed; reinstall the package")
         return load(self.path)
 
     def cached_model(self) -> Model:
-        """The model to be played or read: of one file once, however many questions are drawn."""
+        """The model, cached by file for drawing many questions."""
         return _load_cached(self.path, self.path.stat().st_mtime) if self.path.is_file() else self.load()
 
     def input_arrays(self, model: Model) -> dict[str, Data]:
-        """The inputs as the model takes them; those that are not named here are those beside the model."""
-        beside: Mapping[str, Data] = {}
+        """The model's inputs as arrays; those not given come from the file next to the model."""
+        defaults: Mapping[str, Data] = {}
         if any(port.name not in self.inputs for port in model.inputs):
             with np.load(self.path.with_suffix(".inputs.npz")) as archive:
-                beside = dict(archive)
-        given = {**beside, **self.inputs}
-        return {port.name: np.asarray(given[port.name], port.dtype) for port in model.inputs}
+                defaults = dict(archive)
+        inputs = {**defaults, **self.inputs}
+        return {port.name: np.asarray(inputs[port.name], port.dtype) for port in model.inputs}
 
     def with_inputs(self, **inputs: Any) -> Scene:
-        """The same with some inputs changed."""
+        """The scene with some inputs changed."""
         return replace(self, inputs={**self.inputs, **inputs})
 
     @cached_property
     def reference_run(self) -> SceneRun:
-        """What it gives when it is run to its end."""
+        """A complete run with all boundaries."""
         model = self.cached_model()
         boundaries: dict[str, list[Boundary]] = {}
 
-        def see(frame: Frame) -> None:
+        def record(frame: Frame) -> None:
             boundaries.setdefault(frame.name, []).append(read_boundary(frame))
 
-        run = model.execute(self.input_arrays(model), on_iteration=see, max_iterations=self.max_iterations)
+        run = model.execute(self.input_arrays(model), on_iteration=record, max_iterations=self.max_iterations)
         return SceneRun(self, run, boundaries)
 
 
 @lru_cache(maxsize=64)
-def _load_cached(path: Path, changed: float) -> Model:
+def _load_cached(path: Path, mtime: float) -> Model:
     return load(path)
 
 
 @dataclass(frozen=True, eq=False)
 class SceneRun:
-    """A run of a scene: what questions are checked against, and what replies tell of."""
+    """A run of a scene, the basis of grading and replies."""
 
     scene: Scene
     run: Run
     boundaries: Mapping[str, list[Boundary]]
 
     def __getitem__(self, name: str) -> Any:
-        """An input or an output, in Python's own types."""
+        """An input or an output as a Python value."""
         if name in self.scene.inputs:
             return self.scene.inputs[name]
         return to_python(self.run.outputs[name])
 
     @property
     def iterations(self) -> int:
-        """How often the first loop ran."""
+        """The number of iterations of the first loop."""
         return self.run.loops[0].iterations
 
     @property
@@ -107,10 +107,10 @@ class SceneRun:
         return self.run.loops[0].stopped_by
 
     def carried_value(self, loop: str, name: str, iteration: int) -> Any:
-        """What an iteration received as a carried value; behind the last one, what the loop gives."""
+        """The carried value that an iteration receives; after the last iteration, the loop's result."""
         return to_python(self.boundaries[loop][iteration].carried[name])
 
 
 def to_python(value: Any) -> Any:
-    """A value in Python's own types."""
+    """Convert arrays and scalars to Python values."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

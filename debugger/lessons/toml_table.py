@@ -1,4 +1,4 @@
-"""The fields of a file that a teacher wrote: each is of one kind, and what is wrong says where it is."""
+"""Typed access to the fields of a TOML file, with errors that name the location."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _TYPE_NAMES: Mapping[type, str] = {
 
 
 class TomlTable:
-    """A table of a file; ``where``: the file, and which part of it. Its fields are taken out one by one, and what is
-    left over at the end is a mistake."""
+    """A table of a file; ``location``: the file and the path in it. Fields are removed as they are read; remaining ones
+    are errors."""
 
-    def __init__(self, table: Mapping[str, Any], where: str) -> None:
+    def __init__(self, table: Mapping[str, Any], location: str) -> None:
         self._remaining = dict(table)
         self._known_names: list[str] = []
-        self.location = where
+        self.location = location
 
     @classmethod
     def read(cls, path: Path) -> TomlTable:
-        """A file.
+        """Read a file.
 
         Raises:
-            UsageError: it cannot be read, or is no TOML.
+            UsageError: the file cannot be read, or is no TOML.
         """
         try:
             return cls(tomllib.loads(read_text(path)), str(path))
@@ -43,15 +43,15 @@ class TomlTable:
         except (UnicodeDecodeError, ValueError) as error:
             raise UsageError(f"{path}: is no TOML: {error}") from None
 
-    def error(self, told: str) -> UsageError:
-        """What is wrong here."""
-        return UsageError(f"{self.location}: {told}")
+    def error(self, message: str) -> UsageError:
+        """An error with the location."""
+        return UsageError(f"{self.location}: {message}")
 
     def pop(self, name: str, kind: type, default: Any = None) -> Any:
-        """A field, or what it is where it is not given; a field without a default has to be there.
+        """Remove a field and return it, or its default; without a default it is required.
 
         Raises:
-            UsageError: it is missing, or of another kind.
+            UsageError: the field is missing, or has another type.
         """
         self._known_names.append(name)
         if name not in self._remaining:
@@ -64,40 +64,40 @@ class TomlTable:
         return value
 
     def remaining_names(self) -> Sequence[str]:
-        """The fields that are left."""
+        """The names of the remaining fields."""
         return tuple(self._remaining)
 
     def pop_untyped(self, name: str) -> Any:
-        """A field of any kind that is there."""
+        """Remove an existing field of any type."""
         return self._remaining.pop(name)
 
     def pop_strings(self, name: str) -> tuple[str, ...]:
-        """A list of texts.
+        """Remove a list of strings.
 
         Raises:
-            UsageError: it is another one.
+            UsageError: the field has another type.
         """
-        found = self.pop(name, list, [])
-        if not all(isinstance(one, str) for one in found):
+        texts = self.pop(name, list, [])
+        if not all(isinstance(text, str) for text in texts):
             raise self.error(f"'{name}' is a list of texts")
-        return tuple(found)
+        return tuple(texts)
 
     def pop_tables(self, name: str) -> Iterator[TomlTable]:
-        """The tables of a list, counted from 1.
+        """Remove a list of tables, numbered from 1.
 
         Raises:
-            UsageError: it is another one.
+            UsageError: the field has another type.
         """
-        for number, one in enumerate(self.pop(name, list, []), 1):
-            if not isinstance(one, dict):
+        for number, table in enumerate(self.pop(name, list, []), 1):
+            if not isinstance(table, dict):
                 raise self.error(f"'{name}' is a list of tables, as in [[{name}]]")
-            yield TomlTable(one, f"{self.location}: {name} {number}")
+            yield TomlTable(table, f"{self.location}: {name} {number}")
 
     def reject_remaining(self) -> None:
-        """Nothing else is here.
+        """Check that no field remains.
 
         Raises:
-            UsageError: something is.
+            UsageError: a field remains.
         """
         for name in self._remaining:
             hint = did_you_mean(name, self._known_names, "'{}'") or f"; there are {', '.join(self._known_names)}"

@@ -1,1 +1,1 @@
-"""The lessons themselves, a file each."""
+"""The lessons of the built-in course, one per file."""

@@ -15,18 +15,18 @@ B = Scene("climb_absent.onnxtxt", SCENE_INPUTS)
 C = Scene("climb_endless.onnxtxt", {"x0": 0})
 
 
-def _iterations_if_absent_is_true(played: SceneRun) -> int:
-    """How often it would run if the condition were connected to true."""
-    return A.with_inputs(**played.scene.inputs).reference_run.iterations
+def _iterations_if_absent_is_true(run: SceneRun) -> int:
+    """The trip count if the condition were connected to true."""
+    return A.with_inputs(**run.scene.inputs).reference_run.iterations
 
 
 QUESTION = ValueQuestion(
     B,
-    lambda played: f"How many iterations run in B, with n = {played['n']} and x0 = {played['x0']}?",
-    lambda played: played.iterations,
-    lambda played: (
-        f"The body yields more, and it is ignored: only the trip count of {played['n']} ends the loop. rows is "
-        f"{played['rows']}."
+    lambda run: f"How many iterations run in B, with n = {run['n']} and x0 = {run['x0']}?",
+    lambda run: run.iterations,
+    lambda run: (
+        f"The body yields more, and it is ignored: only the trip count of {run['n']} ends the loop. rows is "
+        f"{run['rows']}."
     ),
     (
         WrongRule(
@@ -49,12 +49,12 @@ def _inputs(random: Random) -> dict[str, int]:
     return {"n": random.randint(4, 9), "x0": random.randint(0, 3)}
 
 
-#: Asked again before lesson 9.
+#: The recall question of lesson 9.
 RECALL_QUESTION = ValueQuestion(
     B.with_inputs(n=4, x0=2),
-    lambda played: (
+    lambda run: (
         "Once more lesson 6's B: x_next = x + 1, the condition more = x_next < 3, and the condition input is absent. "
-        f"With n = {played['n']} and x0 = {played['x0']}, how many iterations run?"
+        f"With n = {run['n']} and x0 = {run['x0']}, how many iterations run?"
     ),
     QUESTION.compute_answer,
     QUESTION.explanation,
@@ -65,10 +65,10 @@ RECALL_QUESTION = ValueQuestion(
 generate_question, generate_recall = vary_inputs(QUESTION, _inputs), vary_inputs(RECALL_QUESTION, _inputs)
 
 
-def _note(scene: Scene, against: Callable[[Scene, str], str]) -> str:
+def _note(scene: Scene, compare: Callable[[Scene, str], str]) -> str:
     return (
         "ONNX Runtime and OpenVINO test what the body yields all the same, and stop where more is false: know this "
-        f"before you convert a model. {against(B, 'onnxruntime')} shows it."
+        f"before you convert a model. {compare(B, 'onnxruntime')} shows it."
     )
 
 

@@ -11,33 +11,33 @@ from ..scene import Scene, SceneRun
 SCENE = Scene("twice.onnxtxt", {"n": 4, "x0": 1})
 
 
-def _got_and_final_value(played: SceneRun) -> list[int]:
-    return [*played["got"], played["x_last"]]
+def _got_and_final_value(run: SceneRun) -> list[int]:
+    return [*run["got"], run["x_last"]]
 
 
-def _repeated_initial_value(played: SceneRun) -> list[int]:
-    return [played["x0"]] * played["n"]
+def _repeated_initial_value(run: SceneRun) -> list[int]:
+    return [run["x0"]] * run["n"]
 
 
-def _extra_element_feedback(played: SceneRun) -> str:
-    last = played["x_last"]
+def _extra_element_feedback(run: SceneRun) -> str:
+    last = run["x_last"]
     return (
-        f"A scan output gets one element an iteration, {played['n']} in all: {last} is yielded last, and no "
+        f"A scan output gets one element an iteration, {run['n']} in all: {last} is yielded last, and no "
         "iteration receives it; it leaves as x_last."
     )
 
 
 QUESTION = ValueQuestion(
     SCENE,
-    lambda played: f"n is {played['n']} and x0 is {played['x0']}: what does got hold in the end?",
-    lambda played: played["got"],
-    lambda played: f"got collects what came in, so it begins with the initial value; gave is {played['gave']}.",
+    lambda run: f"n is {run['n']} and x0 is {run['x0']}: what does got hold in the end?",
+    lambda run: run["got"],
+    lambda run: f"got collects what came in, so it begins with the initial value; gave is {run['gave']}.",
     (
         WrongRule(
-            lambda played: played["gave"],
-            lambda played: (
+            lambda run: run["gave"],
+            lambda run: (
                 "That is gave. Computing x_next does not overwrite x: `r`, `n`, and x_next is "
-                f"{2 * played['x0']} while x is {played['x0']}."
+                f"{2 * run['x0']} while x is {run['x0']}."
             ),
         ),
         WrongRule(_got_and_final_value, _extra_element_feedback),
@@ -48,32 +48,30 @@ QUESTION = ValueQuestion(
     ),
     "Step with `s` and watch got grow among the scan outputs.",
     (
-        "Which of the two names stands in the line that feeds got?",
+        "Which of the two names is in the line that feeds got?",
         "`scene A` may be run: `s` and `s`, and got grows by one element each time.",
     ),
     multiple_choice=True,
 )
-#: Asked again before lesson 5: the other scan output.
+#: The recall question of lesson 5, on the other scan output.
 RECALL_QUESTION = ValueQuestion(
     SCENE.with_inputs(n=3, x0=5),
-    lambda played: (
+    lambda run: (
         "Once more lesson 2's loop: x_next = x + x, got collects x, gave collects x_next. With "
-        f"n = {played['n']} and x0 = {played['x0']}, what does gave hold in the end?"
+        f"n = {run['n']} and x0 = {run['x0']}, what does gave hold in the end?"
     ),
-    lambda played: played["gave"],
+    lambda run: run["gave"],
     "gave collects what each iteration yields: it begins after the first doubling, and ends with x_last.",
     (
-        WrongRule(lambda played: played["got"], "That is got: what each iteration received."),
-        WrongRule(
-            _got_and_final_value, lambda played: f"gave collects one element an iteration, {played['n']} in all."
-        ),
+        WrongRule(lambda run: run["got"], "That is got: what each iteration received."),
+        WrongRule(_got_and_final_value, lambda run: f"gave collects one element an iteration, {run['n']} in all."),
         WrongRule(
             _repeated_initial_value,
             "Inside one iteration x stays; at the boundary the back edge hands x_next to the next one.",
         ),
     ),
     "Step with `s` and watch gave grow.",
-    ("Which name stands in the line that feeds gave?", "Lesson 2 has the loop to be run: `lesson 2`, then `f`."),
+    ("Which name is in the line that feeds gave?", "Lesson 2 has the loop to be run: `lesson 2`, then `f`."),
     multiple_choice=True,
 )
 

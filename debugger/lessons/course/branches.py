@@ -9,39 +9,39 @@ from ..scene import Scene, SceneRun
 _SCENE = Scene("fork.onnxtxt", {"n": 4, "x0": 7})
 
 
-def _run_with_fixed_branches(played: SceneRun, even: bool, odd: bool) -> int:
-    """What a rule makes of it: which branches it takes."""
-    x = int(played["x0"])
-    for _ in range(played["n"]):
+def _run_with_fixed_branches(run: SceneRun, even: bool, odd: bool) -> int:
+    """The result of a wrong rule that always takes certain branches."""
+    x = int(run["x0"])
+    for _ in range(run["n"]):
         is_even = x % 2 == 0
         x = x // 2 if (is_even and even) or (not is_even and not odd) else 3 * x + 1
     return x
 
 
-def _value_after_changed_count(played: SceneRun, n: int) -> int | None:
-    if played["n"] + n < 0:
+def _value_after_changed_count(run: SceneRun, change: int) -> int | None:
+    if run["n"] + change < 0:
         return None
-    x: int = played.scene.with_inputs(n=played["n"] + n).reference_run["x_last"]
+    x: int = run.scene.with_inputs(n=run["n"] + change).reference_run["x_last"]
     return x
 
 
 QUESTION = ValueQuestion(
     _SCENE,
-    lambda played: (
-        f"x begins with {played['x0']}. Each iteration halves x where it is even; where it is odd x becomes 3x + 1. "
-        f"What is x_last after {played['n']} iterations?"
+    lambda run: (
+        f"x begins with {run['x0']}. Each iteration halves x where it is even; where it is odd x becomes 3x + 1. "
+        f"What is x_last after {run['n']} iterations?"
     ),
-    lambda played: played["x_last"],
+    lambda run: run["x_last"],
     "An If runs one branch, which may be another one in each iteration.",
     (
-        WrongRule(lambda played: _value_after_changed_count(played, -1), "One iteration is missing."),
-        WrongRule(lambda played: _value_after_changed_count(played, 1), "That is one iteration too many."),
+        WrongRule(lambda run: _value_after_changed_count(run, -1), "One iteration is missing."),
+        WrongRule(lambda run: _value_after_changed_count(run, 1), "That is one iteration too many."),
         WrongRule(
-            lambda played: _run_with_fixed_branches(played, even=True, odd=False),
+            lambda run: _run_with_fixed_branches(run, even=True, odd=False),
             "That halves always: the other branch is never taken.",
         ),
         WrongRule(
-            lambda played: _run_with_fixed_branches(played, even=False, odd=True), "That takes the other branch always."
+            lambda run: _run_with_fixed_branches(run, even=False, odd=True), "That takes the other branch always."
         ),
     ),
     "Step with `n`: the listing marks the branch that runs.",

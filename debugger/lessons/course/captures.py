@@ -12,29 +12,29 @@ from ..scene import Scene, SceneRun
 SCENE = Scene("grow.onnxtxt", {"n": 3, "start": 1})
 
 
-def _carried_before_iteration_2(played: SceneRun) -> int:
-    """What x is before iteration 2."""
-    x: int = played.carried_value("grow", "x", 2)
+def _carried_before_iteration_2(run: SceneRun) -> int:
+    """The value of x before iteration 2."""
+    x: int = run.carried_value("grow", "x", 2)
     return x
 
 
-def _check_final_value(wanted: int, stand: LearnerState) -> Feedback | None:
-    """x_last became so much, by one change of start before iteration 2."""
-    edits = stand.edits
-    if stand.stopped_by is None or not stand.at_boundary or not edits:
+def _check_final_value(wanted: int, state: LearnerState) -> Feedback | None:
+    """Check that one change of start before iteration 2 gives the wanted x_last."""
+    edits = state.edits
+    if state.stopped_by is None or not state.at_boundary or not edits:
         return None
-    x, edit = stand.carried("x"), edits[0]
-    before = _carried_before_iteration_2(stand.reference_run)
+    x, edit = state.carried("x"), edits[0]
+    before = _carried_before_iteration_2(state.reference_run)
     if len(edits) > 1:
         return Feedback(False, f"x_last is {x}, by {len(edits)} changes; one is enough: `r`.")
     if edit.name != "start":
-        right = "is right, but" if x == wanted else f"is {x}, and"
+        status = "is right, but" if x == wanted else f"is {x}, and"
         return Feedback(
-            False, f"x_last {right} you changed {edit.name}, which the back edge carries. Leave it alone: `r`."
+            False, f"x_last {status} you changed {edit.name}, which the back edge carries. Leave it alone: `r`."
         )
-    added = stand.value("start")
+    added = state.value("start")
     if x == wanted and edit.iteration == 2:
-        return Feedback(True, f"Iteration 2 received {before} and read start anew: {before} + {added} is {wanted}.")
+        return Feedback(True, f"Iteration 2 received {before} and read start again: {before} + {added} is {wanted}.")
     if edit.iteration < 2:
         return Feedback(
             False,
@@ -45,18 +45,18 @@ def _check_final_value(wanted: int, stand: LearnerState) -> Feedback | None:
 
 
 def final_value_question(start: int, wanted: int) -> StateQuestion:
-    """Bring x_last to a number."""
+    """Ask to change x_last to a number."""
     return StateQuestion(
         SCENE.with_inputs(start=start),
         f"Before iteration 2 change start alone so that x_last becomes {wanted}; then `f`.",
-        lambda stand: _check_final_value(wanted, stand),
+        lambda state: _check_final_value(wanted, state),
         "`r`, `s`, `s`, then set start, then `f`: the row of x says what x_last is.",
         (
             f"x before iteration 2, plus what, is {wanted}?",
             "`r`, `s`, `s`, set a value of start, `f`.",
-            lambda played: (
-                f"x is {_carried_before_iteration_2(played)} there: `set start ="
-                f" {wanted - _carried_before_iteration_2(played)}`."
+            lambda run: (
+                f"x is {_carried_before_iteration_2(run)} there: `set start ="
+                f" {wanted - _carried_before_iteration_2(run)}`."
             ),
         ),
     )
@@ -77,10 +77,7 @@ LESSON = Lesson(
     {"A": SCENE},
     "x begins with start, and x_next = x + start: the body reads start a second time, by its name, from the graph "
     "around it. That is a capture. n is 3 and start is 1.",
-    (
-        LessonStep("s", "step", "x goes 1 → 2"),
-        LessonStep("s", "step", "x goes 2 → 3"),
-    ),
+    (LessonStep("s", "step", "x goes 1 → 2"), LessonStep("s", "step", "x goes 2 → 3")),
     "x moves, `2 → 3`, and the inputs of the body say `start` 1, which no step moves.",
     final_value_question(1, 13),
     generate_question,
@@ -89,7 +86,7 @@ LESSON = Lesson(
     guess_question=ValueQuestion(
         SCENE,
         "What is x_last?",
-        lambda played: played["x_last"],
+        lambda run: run["x_last"],
         "it begins with 1, and three iterations add 1 each.",
         (WrongRule(lambda _: 8, "8 would be doubling: each iteration adds start, not x."),),
         "`f` runs to the end.",

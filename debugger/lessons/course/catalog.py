@@ -1,4 +1,4 @@
-"""All lessons in order."""
+"""The catalog of all lessons, in order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LESSONS: Sequence[Lesson] = (
     nested_loops.LESSON,
     three_systems.LESSON,
 )
-#: What comes after the lessons of the hour, in order.
+#: The exercise sets after the lessons, in order.
 EXERCISE_SETS: Sequence[ExerciseSet] = (
     final_exercises.EXERCISES,
     mode_tables.ONNX_LESSON,
@@ -57,9 +57,9 @@ EXERCISE_SETS: Sequence[ExerciseSet] = (
     inner_iteration_counts.LESSON,
     mode_quiz.QUIZ,
 )
-#: What can be opened by its number.
+#: All lessons and exercise sets by number.
 LESSONS_BY_NUMBER: dict[int, Lesson | ExerciseSet] = {
-    **{one.number: one for one in LESSONS},
-    **{one.number: one for one in EXERCISE_SETS},
+    **{lesson.number: lesson for lesson in LESSONS},
+    **{exercises.number: exercises for exercises in EXERCISE_SETS},
 }
 COURSE = Course("loops", "Loops in neural-network models", LESSONS_BY_NUMBER)

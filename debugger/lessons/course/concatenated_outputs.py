@@ -17,17 +17,17 @@ def _reversed_values(values: list[Any]) -> list[Any]:
 
 QUESTION = ValueQuestion(
     SCENE,
-    lambda played: f"x is {played['x']}: what is backwards in the end?",
-    lambda played: played["backwards"],
+    lambda run: f"x is {run['x']}: what is backwards in the end?",
+    lambda run: run["backwards"],
     "The last iteration comes first; each part is as its iteration made it.",
     (
         WrongRule(
-            lambda played: _reversed_values(played["joined"]),
+            lambda run: _reversed_values(run["joined"]),
             "The order of the parts is turned; inside a part nothing moves.",
         ),
-        WrongRule(lambda played: played["joined"], "That is joined; a negative stride puts the last iteration first."),
+        WrongRule(lambda run: run["joined"], "That is joined; a negative stride puts the last iteration first."),
         WrongRule(
-            lambda played: _reversed_values(played["as_rows"]),
+            lambda run: _reversed_values(run["as_rows"]),
             "Those are rows, on a new axis. Concatenating makes an axis longer, it adds none.",
         ),
     ),

@@ -11,47 +11,46 @@ from ..scene import Scene, SceneRun
 SCENE = Scene("counter.onnx", {"max_trips": 10, "start": 0, "step": 3, "limit": 20})
 
 
-def _last_count(played: SceneRun) -> int:
-    last: int = played["counts"][-1]
+def _last_count(run: SceneRun) -> int:
+    last: int = run["counts"][-1]
     return last
 
 
-def _second_to_last_count(played: SceneRun) -> int:
-    counts = played["counts"]
-    before: int = counts[-2] if len(counts) > 1 else played["start"]
-    return before
+def _second_to_last_count(run: SceneRun) -> int:
+    counts = run["counts"]
+    count: int = counts[-2] if len(counts) > 1 else run["start"]
+    return count
 
 
 QUESTION = ValueQuestion(
     SCENE,
-    lambda played: (
-        f"start is {played['start']}, step is {played['step']}, limit is {played['limit']}: what is the last element "
-        "of counts?"
+    lambda run: (
+        f"start is {run['start']}, step is {run['step']}, limit is {run['limit']}: what is the last element of counts?"
     ),
     _last_count,
-    lambda played: (
-        f"Iteration {played.iterations - 1} runs, yields {_last_count(played)} < {played['limit']}, which is false, and"
+    lambda run: (
+        f"Iteration {run.iterations - 1} runs, yields {_last_count(run)} < {run['limit']}, which is false, and"
         " is collected all the same. The next one does not run."
     ),
     (
         WrongRule(
             _second_to_last_count,
-            lambda played: (
-                f"Iteration {played.iterations - 1} has run when it yields false: its {_last_count(played)} is"
+            lambda run: (
+                f"Iteration {run.iterations - 1} has run when it yields false: its {_last_count(run)} is"
                 " collected and carried out. It is the next one that does not run."
             ),
         ),
-        WrongRule(lambda played: played["limit"], "limit is only compared with; nothing stores it."),
-        WrongRule(lambda played: played.iterations, "That is how many there are; what is in the last?"),
+        WrongRule(lambda run: run["limit"], "limit is only compared with; nothing stores it."),
+        WrongRule(lambda run: run.iterations, "That is how many there are; what is in the last?"),
         WrongRule(
-            lambda played: played["start"] + played["step"] * played["max_trips"],
-            lambda played: (
-                f"{played['max_trips']} trips would be the most. below is false after {played.iterations}, and that "
+            lambda run: run["start"] + run["step"] * run["max_trips"],
+            lambda run: (
+                f"{run['max_trips']} trips would be the most. below is false after {run.iterations}, and that "
                 "ends it sooner."
             ),
         ),
     ),
-    lambda played: f"Stand before iteration {played.iterations - 1}, press `n` twice, and watch below.",
+    lambda run: f"Stand before iteration {run.iterations - 1}, press `n` twice, and watch below.",
     (
         "In scene A, before iteration 6, press `n` twice: is 21 there before below is false?",
         "`scene A`, `s` six times, `n`, `n`, then `f`: what does counts end with, 18 or 21?",

@@ -23,16 +23,16 @@ def _has_non_finite(values: object) -> bool:
     return array.dtype.kind == "f" and not bool(np.isfinite(array).all())
 
 
-def _check_first_nan(stand: LearnerState) -> Feedback | None:
-    """Where the first NaN or infinity came from."""
-    boundaries = stand.reference_run.boundaries.get(stand.loop_name, [])
-    made = next((b.iteration for b in boundaries if any(map(_has_non_finite, b.carried.values()))), 0) - 1
-    if made < 0:
+def _check_first_nan(state: LearnerState) -> Feedback | None:
+    """Check the position against the origin of the first NaN or infinity."""
+    boundaries = state.reference_run.boundaries.get(state.loop_name, [])
+    first = next((b.iteration for b in boundaries if any(map(_has_non_finite, b.carried.values()))), 0) - 1
+    if first < 0:
         return None
-    if stand.iteration == made or (stand.at_boundary and stand.iteration == made + 1):
-        return Feedback(True, f"Iteration {made} made it: everything after it is NaN or infinity.")
-    if stand.iteration > made + 1 and stand.at_boundary:
-        return Feedback(False, f"Before iteration {stand.iteration} it is there already: it came from an earlier one.")
+    if state.iteration == first or (state.at_boundary and state.iteration == first + 1):
+        return Feedback(True, f"Iteration {first} made it: everything after it is NaN or infinity.")
+    if state.iteration > first + 1 and state.at_boundary:
+        return Feedback(False, f"Before iteration {state.iteration} it is there already: it came from an earlier one.")
     return None
 
 
@@ -47,32 +47,30 @@ FIRST_NAN_QUESTION = StateQuestion(
 )
 ITERATIONS_QUESTION = ValueQuestion(
     SPEC_SCENE,
-    lambda played: (
-        f"spec_ab, the loop of ONNX's own page: a is {played['a']}, b begins with {played['b']}, and there are "
-        f"{played['max_trip_count']} trips at most. Each iteration yields a - b as the next b, and a + b > a - b as "
+    lambda run: (
+        f"spec_ab, the loop of ONNX's own page: a is {run['a']}, b begins with {run['b']}, and there are "
+        f"{run['max_trip_count']} trips at most. Each iteration yields a - b as the next b, and a + b > a - b as "
         "its condition. How many iterations run?"
     ),
-    lambda played: played.iterations,
-    lambda played: (
-        f"It runs {played.iterations} iterations, and the "
-        f"{'trip count' if played.stopped_by is StoppedBy.TRIP_COUNT else 'condition'} ends it."
+    lambda run: run.iterations,
+    lambda run: (
+        f"It runs {run.iterations} iterations, and the "
+        f"{'trip count' if run.stopped_by is StoppedBy.TRIP_COUNT else 'condition'} ends it."
     ),
     (
-        WrongRule(lambda played: played["max_trip_count"], "The condition is false before that."),
-        WrongRule(lambda played: played.iterations - 1, "The iteration that yields false counts as well."),
+        WrongRule(lambda run: run["max_trip_count"], "The condition is false before that."),
+        WrongRule(lambda run: run.iterations - 1, "The iteration that yields false counts as well."),
     ),
     "`f` runs it, and `W` says what ended it.",
 )
 ROOT_QUESTION = ValueQuestion(
     SQRT_SCENE,
-    lambda played: (
+    lambda run: (
         "newton_sqrt begins with x = a (at least 1), and goes on while x changes by more than tol; the condition "
-        f"before iteration 0 is |x·x - a| > tol. With a = {played['a']:g} and tol = {played['tol']:g}: what is root?"
+        f"before iteration 0 is |x·x - a| > tol. With a = {run['a']:g} and tol = {run['tol']:g}: what is root?"
     ),
-    lambda played: float(played["root"]),
-    lambda played: (
-        f"{played.iterations} iterations ran: the initial condition is false, so the initial value comes out."
-    ),
+    lambda run: float(run["root"]),
+    lambda run: f"{run.iterations} iterations ran: the initial condition is false, so the initial value comes out.",
     (
         WrongRule(lambda _: 0, "Nothing sets it to 0: the initial value comes out."),
         WrongRule(lambda _: "nothing|error|nan|none", "A carried value always has one: the initial value."),
@@ -83,7 +81,7 @@ ROOT_QUESTION = ValueQuestion(
 
 def _iterations_inputs(random: Random) -> dict[str, Any]:
     b = random.randint(2, 9)
-    # With a not above b the second iteration is the last, whatever the numbers are.
+    # With a <= b the second iteration is always the last.
     a = random.randint(2, b) if random.random() < 0.2 else b + random.randint(1, 6)
     return {"a": a, "b": b, "max_trip_count": random.randint(4, 9)}
 

@@ -13,13 +13,13 @@ C = A.with_inputs(first=False)
 
 QUESTION = ValueQuestion(
     C,
-    lambda played: f"In scene C first is false and x0 is {played['x0']}: what is x_last?",
-    lambda played: played["x_last"],
+    lambda run: f"In scene C first is false and x0 is {run['x0']}: what is x_last?",
+    lambda run: run["x_last"],
     "The initial condition is tested before iteration 0, so none runs, and what went in comes out.",
     (
-        WrongRule(lambda played: A.with_inputs(x0=played["x0"]).reference_run["x_last"],
+        WrongRule(lambda run: A.with_inputs(x0=run["x0"]).reference_run["x_last"],
                   "That is what A ends with. In C the body never runs."),
-        WrongRule(lambda played: played["x0"] // 2, "That is after one iteration. The initial condition is tested "
+        WrongRule(lambda run: run["x0"] // 2, "That is after one iteration. The initial condition is tested "
                   "before iteration 0."),
         WrongRule(lambda _: "nothing|error|nan|none|empty", "rows is empty. A carried value always has one: where no "
               "iteration runs, its initial value."),

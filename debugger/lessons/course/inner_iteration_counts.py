@@ -9,28 +9,25 @@ from ..scene import Scene, SceneRun
 _SCENE = Scene("towers.onnxtxt", {"n": 3, "height0": 1})
 
 
-def _inner_iterations(played: SceneRun) -> int:
-    return sum(played["counts"])
+def _inner_iterations(run: SceneRun) -> int:
+    return sum(run["counts"])
 
 
 QUESTION = ValueQuestion(
     _SCENE,
-    lambda played: (
-        f"towers runs {played['n']} times and carries height, from {played['height0']}, which each iteration doubles "
+    lambda run: (
+        f"towers runs {run['n']} times and carries height, from {run['height0']}, which each iteration doubles "
         "at its end; tower inside runs height times. How many iterations of tower run in all?"
     ),
     _inner_iterations,
-    lambda played: f"Its entries run {', '.join(map(str, played['counts']))} times.",
+    lambda run: f"Its entries run {', '.join(map(str, run['counts']))} times.",
     (
-        WrongRule(lambda played: played["counts"][-1], "That is the last entry alone."),
+        WrongRule(lambda run: run["counts"][-1], "That is the last entry alone."),
+        WrongRule(lambda run: run["n"] * run["height0"], "Each entry has its own trip count, and height doubles."),
         WrongRule(
-            lambda played: played["n"] * played["height0"], "Each entry takes its trip count anew, and height doubles."
+            lambda run: 2 * _inner_iterations(run), "height is doubled at the end of an iteration, after tower has run."
         ),
-        WrongRule(
-            lambda played: 2 * _inner_iterations(played),
-            "height is doubled at the end of an iteration, after tower has run.",
-        ),
-        WrongRule(lambda played: played["n"] * played["counts"][-1], "Only the last entry runs so often."),
+        WrongRule(lambda run: run["n"] * run["counts"][-1], "Only the last entry runs so often."),
     ),
     "`c` to the end: the title, and `info loops`, say how often each loop ran.",
     ("How often does tower run in each iteration of towers?", "`scene A` may be run: `i` goes into the next tower."),
@@ -42,8 +39,8 @@ LESSON = ExerciseSet(
     (
         Card(
             CardKind.READ,
-            "towers carries height and doubles it; its inner loop tower runs height times. Its trip count is taken "
-            "anew in each entry: from what is carried outside.",
+            "towers carries height and doubles it; its inner loop tower runs height times. Its trip count is read "
+            "again at each entry, from what is carried outside.",
             _SCENE,
         ),
         Card(

@@ -1,4 +1,4 @@
-"""Lesson 23: twenty loops, every row of the three tables among them."""
+"""Lesson 23: a quiz on twenty loops that covers every row of the three tables."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ QUESTION_COUNT = 20
 
 
 def deal_quiz_cards(random: Random) -> Sequence[Card]:
-    """Each row once, and some of them twice, in any order."""
+    """Draw each row once and some twice, shuffled."""
     rows = [*LOOP_MODES, *random.sample(LOOP_MODES, QUESTION_COUNT - len(LOOP_MODES))]
     random.shuffle(rows)
     scene = mode_tables.ONNX_LESSON.scene
-    asked = [
+    cards = [
         Card(CardKind.QUIZ, "", scene, generate_question=mode_question_generator(row.system, row.kind), row=row)
         for row in rows
     ]
-    return (*asked, Card(CardKind.LAST, "", scene))
+    return (*cards, Card(CardKind.LAST, "", scene))
 
 
 QUIZ = Quiz(

@@ -1,4 +1,4 @@
-"""Lessons 14 to 16: which row of its table a loop is in, for ONNX, OpenVINO and TensorRT."""
+"""Lessons 14 to 16: classify loops by the tables of ONNX, OpenVINO and TensorRT."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ..mode_question import mode_question_generator
 from ..question import RunText
 from ..scene import Scene
 
-#: With these a while loop runs nothing, and a do-while loop once.
+#: With these inputs a while loop runs no iteration, a do-while loop one.
 _FALSE_AT_START_INPUTS = {"n": 6, "x0": 12, "limit": 9}
 
 
-def _table_text(system: System, before: str) -> str:
-    """What a table says, a line a row."""
+def _table_text(system: System, intro: str) -> str:
+    """The text of a table, one line per row."""
     rows = "\n".join(f"  {row.text}: {row.ending_text}." for row in modes_of_system(system))
-    return f"{before}\n{rows}"
+    return f"{intro}\n{rows}"
 
 
 def _mode_lesson(
     number: int, system: System, scenes: Mapping[str, Scene], intro: str, look: RunText, remember: str
 ) -> ExerciseSet:
-    """The table, the two rows that are taken for each other run side by side, and five loops to be placed."""
+    """The table, a comparison of the two rows that are easily confused, and five loops to classify."""
     first = next(iter(scenes.values()))
     cards: Sequence[Card] = (
         Card(CardKind.READ, _table_text(system, intro), first),

@@ -15,36 +15,34 @@ def _layer_scene(direction: str, lens: int = 4, steps: int = 4) -> Scene:
     return Scene(f"layer_{direction}.onnxtxt", {"X": X, "lens": [lens]})
 
 
-def _final_state_row(played: SceneRun) -> int:
-    """Which row of Y is Y_h."""
-    rows, last = played["Y"], played["Y_h"]
+def _final_state_row(run: SceneRun) -> int:
+    """The row of Y that equals Y_h."""
+    rows, last = run["Y"], run["Y_h"]
     return next(k for k, row in enumerate(rows) if row[0] == last[0])
 
 
-def _first_row_read(played: SceneRun) -> int:
-    """Which row of X the first iteration reads."""
-    backward = "reverse" in played.scene.model
-    return int(played["lens"][0]) - 1 if backward else 0
+def _first_row_read(run: SceneRun) -> int:
+    """The row of X that the first iteration reads."""
+    backward = "reverse" in run.scene.model
+    return int(run["lens"][0]) - 1 if backward else 0
 
 
 FINAL_ROW_QUESTION = ValueQuestion(
     _layer_scene("forward"),
-    lambda played: (
-        f"An LSTM with direction {'reverse' if 'reverse' in played.scene.model else 'forward'} reads X of "
-        f"{len(played['X'])} rows, of which sequence_lens says that {played['lens'][0]} count. Which row of Y is Y_h, "
+    lambda run: (
+        f"An LSTM with direction {'reverse' if 'reverse' in run.scene.model else 'forward'} reads X of "
+        f"{len(run['X'])} rows, of which sequence_lens says that {run['lens'][0]} count. Which row of Y is Y_h, "
         "the state after the last iteration? Say its number, from 0."
     ),
     _final_state_row,
-    lambda played: (
-        f"The first iteration reads row {_first_row_read(played)} of X, and each state stands in Y at the row that was "
-        f"read: the last one is row {_final_state_row(played)}."
+    lambda run: (
+        f"The first iteration reads row {_first_row_read(run)} of X, and each state is in Y at the row that was "
+        f"read: the last one is row {_final_state_row(run)}."
     ),
     (
-        WrongRule(
-            lambda played: len(played["X"]) - 1, "That row is the last of X; the last iteration reads another one."
-        ),
-        WrongRule(lambda played: int(played["lens"][0]), "Rows are counted from 0."),
-        WrongRule(lambda played: int(played["lens"][0]) - 1, "There the layer begins, as it reads from the back."),
+        WrongRule(lambda run: len(run["X"]) - 1, "That row is the last of X; the last iteration reads another one."),
+        WrongRule(lambda run: int(run["lens"][0]), "Rows are counted from 0."),
+        WrongRule(lambda run: int(run["lens"][0]) - 1, "There the layer begins, as it reads from the back."),
         WrongRule(lambda _: 0, "There the layer begins, as it reads from the front."),
     ),
     "`f`, and compare Y_h with the rows of Y.",
@@ -68,15 +66,15 @@ def _generate_question(random: Random) -> Question:
 
 _REVERSED_QUESTION = ValueQuestion(
     _layer_scene("reverse"),
-    lambda played: (
-        f"An LSTM with direction reverse reads X of {len(played['X'])} rows, of which sequence_lens says that "
-        f"{played['lens'][0]} count. Which row of X does its first iteration read? Say its number, from 0."
+    lambda run: (
+        f"An LSTM with direction reverse reads X of {len(run['X'])} rows, of which sequence_lens says that "
+        f"{run['lens'][0]} count. Which row of X does its first iteration read? Say its number, from 0."
     ),
     _first_row_read,
     "It begins with the last row that counts, and goes to row 0, which makes Y_h.",
     (
-        WrongRule(lambda played: len(played["X"]) - 1, "That row does not count: sequence_lens is less."),
-        WrongRule(lambda played: int(played["lens"][0]), "Rows are counted from 0."),
+        WrongRule(lambda run: len(run["X"]) - 1, "That row does not count: sequence_lens is less."),
+        WrongRule(lambda run: int(run["lens"][0]), "Rows are counted from 0."),
         WrongRule(lambda _: 0, "There it ends: it reads from the back."),
     ),
     "`s`, and look at the part of X.",

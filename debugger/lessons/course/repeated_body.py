@@ -13,30 +13,30 @@ from ..scene import Scene
 SCENE = Scene("add3.onnxtxt", {"n": 5, "x0": 0})
 
 
-def _check_run_count(wanted: int, stand: LearnerState) -> Feedback | None:
-    """The body has run exactly so many times."""
-    if not stand.at_boundary:
+def _check_run_count(wanted: int, state: LearnerState) -> Feedback | None:
+    """Check that the body has run the wanted number of times."""
+    if not state.at_boundary:
         return None
-    here = stand.iteration
-    numbers = f"numbers 0 to {here - 1}" if here > 1 else "number 0"
-    if stand.stopped_by is not None:
-        return Feedback(False, f"All {here} have run, and the loop ended.")
-    if here == wanted:
-        return Feedback(True, f"{here} have run, {numbers}. Before iteration {here} the body has run {here} times.")
-    if here == 0:
-        return Feedback(False, "None yet: the loop stands before its first iteration.")
-    told = f"Here {here} have run, {numbers}."
-    if here == wanted + 1:
-        return Feedback(False, f"{told} Counting begins at 0: before iteration {wanted} it has run {wanted} times.")
-    return Feedback(False, f"{told} The title says which one comes next.")
+    count = state.iteration
+    numbers = f"numbers 0 to {count - 1}" if count > 1 else "number 0"
+    if state.stopped_by is not None:
+        return Feedback(False, f"All {count} have run, and the loop ended.")
+    if count == wanted:
+        return Feedback(True, f"{count} have run, {numbers}. Before iteration {count} the body has run {count} times.")
+    if count == 0:
+        return Feedback(False, "None yet: the loop is before its first iteration.")
+    status = f"Here {count} have run, {numbers}."
+    if count == wanted + 1:
+        return Feedback(False, f"{status} Counting begins at 0: before iteration {wanted} it has run {wanted} times.")
+    return Feedback(False, f"{status} The title says which one comes next.")
 
 
 def run_count_question(n: int, wanted: int) -> StateQuestion:
-    """Stand where the body has run so often."""
+    """Ask for the stop after a number of iterations."""
     return StateQuestion(
         SCENE.with_inputs(n=n),
         f"Stand where the body has run exactly {count_text(wanted, 'time')}; then `answer here`.",
-        lambda stand: _check_run_count(wanted, stand),
+        lambda state: _check_run_count(wanted, state),
         "At a boundary the title says which iteration comes next.",
         (
             "Count the presses of `s`.",
@@ -47,23 +47,23 @@ def run_count_question(n: int, wanted: int) -> StateQuestion:
     )
 
 
-def _check_carried_value(wanted: int, stand: LearnerState) -> Feedback | None:
-    """x is so much."""
-    if not stand.at_boundary:
+def _check_carried_value(wanted: int, state: LearnerState) -> Feedback | None:
+    """Check that x has the wanted value."""
+    if not state.at_boundary:
         return None
-    x, here = stand.carried("x"), stand.iteration
+    x, iteration = state.carried("x"), state.iteration
     if x == wanted:
-        return Feedback(True, f"x is {x} before iteration {here}: so many iterations have added 3 each.")
-    return Feedback(False, f"x is {x} here, before iteration {here}.")
+        return Feedback(True, f"x is {x} before iteration {iteration}: that many iterations have added 3 each.")
+    return Feedback(False, f"x is {x} here, before iteration {iteration}.")
 
 
 def carried_value_question(n: int, x0: int, iteration: int) -> StateQuestion:
-    """Stand where x is what it is before an iteration."""
+    """Ask for the stop with the value of x before an iteration."""
     wanted = x0 + 3 * iteration
     return StateQuestion(
         SCENE.with_inputs(n=n, x0=x0),
         f"x begins with {x0}. Stand where x is {wanted}; then `answer here`.",
-        lambda stand: _check_carried_value(wanted, stand),
+        lambda state: _check_carried_value(wanted, state),
         "Watch the row of x while you press `s`.",
         (
             "x grows by 3 an iteration.",
@@ -75,7 +75,7 @@ def carried_value_question(n: int, x0: int, iteration: int) -> StateQuestion:
 
 
 def generate_question(random: Random) -> Question:
-    """Either of them."""
+    """One of the two questions, at random."""
     n = random.randint(6, 9)
     if random.random() < 0.5:
         return run_count_question(n, random.randint(2, n - 1))
@@ -87,7 +87,7 @@ LESSON = Lesson(
     1,
     "A body that runs again",
     3,
-    "Know where one stands: before which iteration, after how many.",
+    "Know the position in a loop: before which iteration, after how many.",
     ("body", "iteration", "boundary", "trip count"),
     {"A": SCENE},
     "A loop runs its body again and again; each run is an iteration, and the most that may run is its trip "
@@ -107,11 +107,11 @@ LESSON = Lesson(
     guess_question=ValueQuestion(
         SCENE,
         "What is x_last, when all is done?",
-        lambda played: played["x_last"],
-        lambda played: f"{played['n']} iterations add 3 each.",
+        lambda run: run["x_last"],
+        lambda run: f"{run['n']} iterations add 3 each.",
         (
-            WrongRule(lambda played: played["x0"] + 3 * (played["n"] - 1), "One iteration is missing."),
-            WrongRule(lambda played: played["x0"] + 3, "That is after one iteration."),
+            WrongRule(lambda run: run["x0"] + 3 * (run["n"] - 1), "One iteration is missing."),
+            WrongRule(lambda run: run["x0"] + 3, "That is after one iteration."),
         ),
         "`f` runs to the end.",
     ),
@@ -119,16 +119,16 @@ LESSON = Lesson(
 
 
 def zero_iterations_question(x0: int = 7) -> ValueQuestion:
-    """Asked again in lesson 4: no iteration runs."""
+    """The question of lesson 4 on a loop without iterations."""
     return ValueQuestion(
         SCENE.with_inputs(n=0, x0=x0),
-        lambda played: f"Lesson 1's loop, which adds 3, with n = 0 and x0 = {played['x0']}: what is x_last?",
-        lambda played: played["x_last"],
-        lambda played: (
-            f"A trip count of 0 lets no iteration run, and the initial value {played['x0']} comes out as it went in."
+        lambda run: f"Lesson 1's loop, which adds 3, with n = 0 and x0 = {run['x0']}: what is x_last?",
+        lambda run: run["x_last"],
+        lambda run: (
+            f"A trip count of 0 lets no iteration run, and the initial value {run['x0']} comes out as it went in."
         ),
         (
-            WrongRule(lambda played: played["x0"] + 3, "That is after one iteration, and none runs."),
+            WrongRule(lambda run: run["x0"] + 3, "That is after one iteration, and none runs."),
             WrongRule(lambda _: 0, "Nothing sets it to 0: where no iteration runs x keeps its initial value."),
             WrongRule(
                 lambda _: "nothing|error|nan|none",

@@ -23,23 +23,22 @@ def _running_sums(x: list[int], y: list[int]) -> list[int]:
 def _scan_question(name: str, other: str, why: str) -> ValueQuestion:
     return ValueQuestion(
         _SCENE,
-        lambda played: (
-            f"x is {played['x']}, read from its front, y is {played['y']}, read from its back. Each iteration adds "
+        lambda run: (
+            f"x is {run['x']}, read from its front, y is {run['y']}, read from its back. Each iteration adds "
             f"a·b to t, from 0; sums collects t in order, newest with the newest first. What is {name}?"
         ),
-        lambda played: played[name],
+        lambda run: run[name],
         why,
         (
-            WrongRule(lambda played: played[other], f"That is {other}."),
+            WrongRule(lambda run: run[other], f"That is {other}."),
             WrongRule(
-                lambda played: _running_sums(played["x"], played["y"]),
-                "y is read from its back: the first b is its last one.",
+                lambda run: _running_sums(run["x"], run["y"]), "y is read from its back: the first b is its last one."
             ),
             WrongRule(
-                lambda played: [a * b for a, b in zip(played["x"], played["y"][::-1], strict=True)],
+                lambda run: [a * b for a, b in zip(run["x"], run["y"][::-1], strict=True)],
                 "Those are the products; t adds them up.",
             ),
-            WrongRule(lambda played: _running_sums(played["x"], played["y"])[::-1], "y is read from its back."),
+            WrongRule(lambda run: _running_sums(run["x"], run["y"])[::-1], "y is read from its back."),
         ),
         "`s` runs an iteration: a and b are the parts that it got.",
         ("Which b meets the first a?", "`scene A` may be run: `s`, and look at a, b and t."),

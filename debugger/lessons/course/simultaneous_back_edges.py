@@ -14,23 +14,23 @@ SCENE = Scene("swap.onnxtxt", {"n": 3, "a0": 1, "b0": 2})
 ROTATION_SCENE = Scene("rotate.onnxtxt", {"n": 2, "a0": 1, "b0": 2, "c0": 3})
 
 
-def _sequential_assignment(played: SceneRun, back: bool = False) -> list[int]:
-    """What comes of it where each assignment sees those before it."""
-    names = [name for name in "abc" if f"{name}0" in played.scene.inputs]
-    values = [played[f"{name}0"] for name in names]
+def _sequential_assignment(run: SceneRun, backward: bool = False) -> list[int]:
+    """The result if each assignment saw those before it."""
+    names = [name for name in "abc" if f"{name}0" in run.scene.inputs]
+    values = [run[f"{name}0"] for name in names]
     order = list(range(len(values)))
-    for _ in range(played["n"]):
-        for k in reversed(order) if back else order:
+    for _ in range(run["n"]):
+        for k in reversed(order) if backward else order:
             values[k] = values[(k + 1) % len(values)]
     return values
 
 
-def _final_values(played: SceneRun) -> list[int]:
-    return [played[f"{name}_last"] for name in "abc" if f"{name}0" in played.scene.inputs]
+def _final_values(run: SceneRun) -> list[int]:
+    return [run[f"{name}_last"] for name in "abc" if f"{name}0" in run.scene.inputs]
 
 
-def _values_one_iteration_earlier(played: SceneRun) -> list[int]:
-    return _final_values(played.scene.with_inputs(n=played["n"] - 1).reference_run)
+def _values_one_iteration_earlier(run: SceneRun) -> list[int]:
+    return _final_values(run.scene.with_inputs(n=run["n"] - 1).reference_run)
 
 
 WRONG_RULES = (
@@ -39,19 +39,17 @@ WRONG_RULES = (
         "That is what one assignment after another gives: the second one sees the new a. All results are taken first.",
     ),
     WrongRule(
-        lambda played: _sequential_assignment(played, back=True),
+        lambda run: _sequential_assignment(run, backward=True),
         "That is what one assignment after another gives, in the other order.",
     ),
     WrongRule(
         _values_one_iteration_earlier,
-        lambda played: f"That is right after {count_text(played['n'] - 1, 'trade')}; there are {played['n']}.",
+        lambda run: f"That is right after {count_text(run['n'] - 1, 'trade')}; there are {run['n']}.",
     ),
 )
 SWAP_QUESTION = ValueQuestion(
     SCENE,
-    lambda played: (
-        f"From a = {played['a0']} and b = {played['b0']}, with n = {played['n']}: what are (a_last, b_last)?"
-    ),
+    lambda run: f"From a = {run['a0']} and b = {run['b0']}, with n = {run['n']}: what are (a_last, b_last)?",
     _final_values,
     "At each boundary both results are taken first, then both are handed on: they trade places each time.",
     WRONG_RULES,
@@ -61,9 +59,9 @@ SWAP_QUESTION = ValueQuestion(
 )
 ROTATION_QUESTION = ValueQuestion(
     ROTATION_SCENE,
-    lambda played: (
-        f"Three values in a ring: a receives b, b receives c, c receives a. From {played['a0']}, {played['b0']}, "
-        f"{played['c0']} with n = {played['n']}: what are (a_last, b_last, c_last)?"
+    lambda run: (
+        f"Three values in a ring: a receives b, b receives c, c receives a. From {run['a0']}, {run['b0']}, "
+        f"{run['c0']} with n = {run['n']}: what are (a_last, b_last, c_last)?"
     ),
     _final_values,
     "All three results are taken first, then all are handed on: the ring turns by one place an iteration.",
@@ -84,16 +82,16 @@ def _rotation_inputs(random: Random) -> dict[str, int]:
     return {"n": random.randint(2, 5), "a0": a, "b0": b, "c0": c}
 
 
-#: Asked again before lesson 12.
+#: The recall question of lesson 12.
 generate_recall = vary_inputs(ROTATION_QUESTION, _rotation_inputs)
 generate_question = choose_generator(vary_inputs(SWAP_QUESTION, _swap_inputs), generate_recall)
 
 
-def _note(scene: Scene, against: Callable[[Scene, str], str]) -> str:
+def _note(scene: Scene, compare: Callable[[Scene, str], str]) -> str:
     values = _sequential_assignment(SCENE.reference_run)
     return (
         f"OpenVINO's CPU plugin writes back edges one after another where a body hands an input on: it gives "
-        f"{tuple(values)} here. {against(SCENE, 'openvino')} shows it."
+        f"{tuple(values)} here. {compare(SCENE, 'openvino')} shows it."
     )
 
 

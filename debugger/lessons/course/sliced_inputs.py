@@ -10,40 +10,39 @@ from . import absent_condition
 SCENE = Scene("digits.onnxtxt", {"x": [1, 2, 3, 4]})
 
 
-def _number_before_iteration(played: SceneRun, loop: str, iteration: int) -> int | None:
-    """What number is before an iteration; None where there is none."""
-    if iteration > len(played["x"]):
+def _number_before_iteration(run: SceneRun, loop: str, iteration: int) -> int | None:
+    """The value of number before an iteration; None if it does not exist."""
+    if iteration > len(run["x"]):
         return None
-    number: int = played.carried_value(loop, "number", iteration)
+    number: int = run.carried_value(loop, "number", iteration)
     return number
 
 
-def _prepended_digits(played: SceneRun) -> int:
-    """The second digit in front of the first, not behind it."""
-    first, second = played["x"][-1], played["x"][-2]
+def _prepended_digits(run: SceneRun) -> int:
+    """The number with the second digit put before the first."""
+    first, second = run["x"][-1], run["x"][-2]
     return int(f"{second}{first}")
 
 
 QUESTION = ValueQuestion(
     SCENE,
-    lambda played: f"x is {played['x']}: in backwards, before iteration 2, what is number?",
-    lambda played: _number_before_iteration(played, "backwards", 2),
-    lambda played: f"Two parts have come, from the end: {played['x'][-1]}, then {played['x'][-2]} behind it.",
+    lambda run: f"x is {run['x']}: in backwards, before iteration 2, what is number?",
+    lambda run: _number_before_iteration(run, "backwards", 2),
+    lambda run: f"Two parts have come, from the end: {run['x'][-1]}, then {run['x'][-2]} behind it.",
     (
-        WrongRule(lambda played: _number_before_iteration(played, "forwards", 2), "That is forwards."),
+        WrongRule(lambda run: _number_before_iteration(run, "forwards", 2), "That is forwards."),
         WrongRule(
             _prepended_digits,
-            lambda played: (
-                f"{played['x'][-1]} comes first, then {played['x'][-2]}, and each is put behind: "
-                f"{played['x'][-1]}, then {played['x'][-1]}·10 + {played['x'][-2]}."
+            lambda run: (
+                f"{run['x'][-1]} comes first, then {run['x'][-2]}, and each is put behind: "
+                f"{run['x'][-1]}, then {run['x'][-1]}·10 + {run['x'][-2]}."
             ),
         ),
         WrongRule(
-            lambda played: _number_before_iteration(played, "backwards", 1),
-            "That is one part; two come before iteration 2.",
+            lambda run: _number_before_iteration(run, "backwards", 1), "That is one part; two come before iteration 2."
         ),
         WrongRule(
-            lambda played: _number_before_iteration(played, "backwards", 3),
+            lambda run: _number_before_iteration(run, "backwards", 3),
             "That is after three parts, one iteration further.",
         ),
     ),

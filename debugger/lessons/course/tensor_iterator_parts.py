@@ -13,28 +13,28 @@ from ..scene import Scene
 
 
 class TensorIteratorSlice:
-    """How a TensorIterator cuts x, as its file has it."""
+    """The slice attributes of a TensorIterator input."""
 
     def __init__(self, file: str, start: int = 0, end: int = -1, stride: int = 1, size: int = 1) -> None:
         self.file, self.start, self.end, self.stride, self.size = file, start, end, stride, size
 
     @property
     def text(self) -> str:
-        """Its attributes."""
+        """The attributes as in the file."""
         return f'start="{self.start}" end="{self.end}" stride="{self.stride}" part_size="{self.size}"'
 
     def joined_parts(
-        self, x: list[int], *, start: int | None = None, backward: bool | None = None, more: int = 0
+        self, x: list[int], *, start: int | None = None, backward: bool | None = None, extra: int = 0
     ) -> list[Any]:
-        """What a rule makes of it: all parts one after the other, ten times. ``start``: another one; ``backward``:
-        the other direction; ``more``: so many elements beyond the end."""
+        """The result of a rule: the joined parts times ten. ``start``, ``backward``: override attributes;
+        ``extra``: the number of elements read beyond the end."""
         first, last = (v if v >= 0 else len(x) + 1 + v for v in (self.start, self.end))
         low, high = min(first, last), max(first, last)
         if start is not None:
             low, high = start, start + high - low
-        pieces = [x[k : k + self.size] for k in range(low, min(high + more, len(x)), abs(self.stride))]
-        back = self.stride < 0 if backward is None else backward
-        return [10 * value for piece in (reversed(pieces) if back else pieces) for value in piece]
+        pieces = [x[k : k + self.size] for k in range(low, min(high + extra, len(x)), abs(self.stride))]
+        reverse = self.stride < 0 if backward is None else backward
+        return [10 * value for piece in (reversed(pieces) if reverse else pieces) for value in piece]
 
 
 TENSOR_ITERATOR_SLICES = (
@@ -50,44 +50,43 @@ TENSOR_ITERATOR_SLICES = (
 _SIX_ELEMENTS = [1, 2, 3, 4, 5, 6]
 
 
-def joined_parts_question(cut: TensorIteratorSlice) -> ValueQuestion:
-    """What a TensorIterator joins of ten times its parts."""
-    scene = Scene(cut.file, {"x": _SIX_ELEMENTS})
+def joined_parts_question(part: TensorIteratorSlice) -> ValueQuestion:
+    """Ask for the joined parts times ten."""
+    scene = Scene(part.file, {"x": _SIX_ELEMENTS})
     return ValueQuestion(
         scene,
-        lambda played: (
-            f"A TensorIterator cuts x = {played['x']} with {cut.text}. Each iteration makes ten times its part; tens "
+        lambda run: (
+            f"A TensorIterator cuts x = {run['x']} with {part.text}. Each iteration makes ten times its part; tens "
             "joins them in the order of the iterations. What is tens?"
         ),
-        lambda played: played["tens"],
-        lambda played: (
-            f"It runs {played.iterations} iterations, with {count_text(cut.size, 'element')} each. A negative start "
+        lambda run: run["tens"],
+        lambda run: (
+            f"It runs {run.iterations} iterations, with {count_text(part.size, 'element')} each. A negative start "
             "or end counts from one behind the last element, end is exclusive, and a negative stride turns the order "
             "of the parts, not what is inside of them."
         ),
         (
             WrongRule(
-                lambda played: cut.joined_parts(played["x"], backward=cut.stride > 0),
-                "The parts come in the other order.",
+                lambda run: part.joined_parts(run["x"], backward=part.stride > 0), "The parts come in the other order."
             ),
             WrongRule(
-                lambda played: cut.joined_parts(played["x"])[::-1],
+                lambda run: part.joined_parts(run["x"])[::-1],
                 "Inside of a part nothing is turned round, whatever the sign of the stride.",
             ),
             WrongRule(
-                lambda played: cut.joined_parts(played["x"], start=0),
+                lambda run: part.joined_parts(run["x"], start=0),
                 "That begins at element 0; start says where the range begins.",
             ),
             WrongRule(
-                lambda played: cut.joined_parts(played["x"], more=1), "That is one element too many: end is exclusive."
+                lambda run: part.joined_parts(run["x"], extra=1), "That is one element too many: end is exclusive."
             ),
-            WrongRule(lambda played: [10 * v for v in played["x"]], "That is all of x in its own order."),
+            WrongRule(lambda run: [10 * v for v in run["x"]], "That is all of x in its own order."),
             WrongRule(
-                lambda played: [10 * v for v in played["x"][:: abs(cut.stride)]],
+                lambda run: [10 * v for v in run["x"][:: abs(part.stride)]],
                 "A part has part_size elements; stride is only how far it is to the next part.",
             ),
-            WrongRule(lambda played: cut.joined_parts(played["x"])[: -cut.size], "One part is missing."),
-            WrongRule(lambda played: cut.joined_parts(played["x"])[cut.size :], "One part is missing."),
+            WrongRule(lambda run: part.joined_parts(run["x"])[: -part.size], "One part is missing."),
+            WrongRule(lambda run: part.joined_parts(run["x"])[part.size :], "One part is missing."),
         ),
         "`r`, then `s`: the row of part among the inputs of the body says what each iteration gets.",
         (
@@ -105,24 +104,24 @@ def _random_elements(random: Random) -> dict[str, Any]:
 def _slice_question_generator(*files: str) -> QuestionGenerator:
     return choose_generator(
         *(
-            vary_inputs(joined_parts_question(cut), _random_elements)
-            for cut in TENSOR_ITERATOR_SLICES
-            if cut.file in files
+            vary_inputs(joined_parts_question(part), _random_elements)
+            for part in TENSOR_ITERATOR_SLICES
+            if part.file in files
         )
     )
 
 
-def _iterations_question(cut: TensorIteratorSlice) -> ValueQuestion:
-    """How many iterations a cut makes."""
+def _iterations_question(part: TensorIteratorSlice) -> ValueQuestion:
+    """Ask for the number of iterations."""
     return ValueQuestion(
-        Scene(cut.file, {"x": _SIX_ELEMENTS}),
-        f"A TensorIterator cuts six elements with {cut.text}. How many iterations run?",
-        lambda played: played.iterations,
-        lambda played: (
-            f"From start to end it is {played.iterations * abs(cut.stride)} elements, a part every {abs(cut.stride)}."
+        Scene(part.file, {"x": _SIX_ELEMENTS}),
+        f"A TensorIterator cuts six elements with {part.text}. How many iterations run?",
+        lambda run: run.iterations,
+        lambda run: (
+            f"From start to end it is {run.iterations * abs(part.stride)} elements, a part every {abs(part.stride)}."
         ),
         (
-            WrongRule(lambda played: played.iterations + 1, "That is one too many: end is exclusive."),
+            WrongRule(lambda run: run.iterations + 1, "That is one too many: end is exclusive."),
             WrongRule(lambda _: 6, "That is the number of elements; not every one begins a part."),
         ),
         "`f` runs it, and the title says how many.",
@@ -132,17 +131,17 @@ def _iterations_question(cut: TensorIteratorSlice) -> ValueQuestion:
 
 
 def _generate_iterations_question(random: Random) -> Question:
-    """How many iterations a cut makes: each number as often as the others."""
+    """Ask for the number of iterations, with each answer equally likely."""
     counts: dict[int, list[ValueQuestion]] = {}
     for question in map(_iterations_question, TENSOR_ITERATOR_SLICES):
         counts.setdefault(question.answer, []).append(question)
     return random.choice(counts[random.choice(sorted(counts))]).redraw(random, {})
 
 
-def _runtime_note(scene: Scene, against: Callable[[Scene, str], str]) -> str:
+def _runtime_note(scene: Scene, compare: Callable[[Scene, str], str]) -> str:
     return (
         "OpenVINO's CPU plugin reads from element 0 on, wherever the range begins: "
-        f"{against(Scene('cut_tail.xml'), 'openvino')} shows it. And it refuses a range whose end is not -1 or 0: it "
+        f"{compare(Scene('cut_tail.xml'), 'openvino')} shows it. And it refuses a range whose end is not -1 or 0: it "
         "counts the end in when it infers shapes, and not when it runs."
     )
 

@@ -14,25 +14,23 @@ _OUTPUT_LENGTH = 6
 
 
 def _collected_values(
-    played: SceneRun, first: int, back: bool = False, front: bool = False, padded: bool = True
+    run: SceneRun, first: int, backward: bool = False, front: bool = False, padded: bool = True
 ) -> list[int]:
-    """What a rule collects: from x of an iteration on, backwards, padded in front or behind, or not at all."""
-    n, x0 = played["n"], played["x0"]
+    """The values collected by a rule: from an iteration on, optionally reversed, and padded in front, behind or not."""
+    n, x0 = run["n"], run["x0"]
     values = [x0 + 3 * (k + first) for k in range(n)]
     zeros = [0] * (_OUTPUT_LENGTH - n if padded else 0)
-    values = values[::-1] if back else values
+    values = values[::-1] if backward else values
     return [*zeros, *values] if front else [*values, *zeros]
 
 
-def _output_question(name: str, asks: str, why: str, wrongs: tuple[WrongRule, ...]) -> ValueQuestion:
+def _output_question(name: str, prompt: str, why: str, wrong_rules: tuple[WrongRule, ...]) -> ValueQuestion:
     return ValueQuestion(
         _SCENE,
-        lambda played: (
-            f"x is a recurrence that begins with {played['x0']}, x_next = x + 3, kCOUNT is {played['n']}. {asks}"
-        ),
-        lambda played: played[name],
+        lambda run: f"x is a recurrence that begins with {run['x0']}, x_next = x + 3, kCOUNT is {run['n']}. {prompt}",
+        lambda run: run[name],
         why,
-        wrongs,
+        wrong_rules,
         "`f` runs it; then `print` the output.",
         (
             "What does it collect, x or x_next? And has it a length?",
@@ -47,39 +45,35 @@ _LAST_VALUE_QUESTION = _output_question(
     "last is a kLAST_VALUE of x: what is it?",
     "The last value of a recurrence is what the last iteration made.",
     (
-        WrongRule(lambda played: played["x0"] + 3 * (played["n"] - 1), "That is what the last iteration received."),
-        WrongRule(lambda played: played["x0"] + 3 * (played["n"] + 1), "That is one iteration too many."),
+        WrongRule(lambda run: run["x0"] + 3 * (run["n"] - 1), "That is what the last iteration received."),
+        WrongRule(lambda run: run["x0"] + 3 * (run["n"] + 1), "That is one iteration too many."),
     ),
 )
 _CONCATENATE_QUESTION = _output_question(
     "all",
     f"all is a kCONCATENATE of x itself, with length {_OUTPUT_LENGTH}: what is it?",
-    "The recurrence begins with what went in; where the length is more than the iterations, zeros stand behind.",
+    "The recurrence begins with what went in; where the length is more than the iterations, zeros follow.",
     (
+        WrongRule(lambda run: _collected_values(run, 1), "Those are the values of x_next; x begins with what went in."),
         WrongRule(
-            lambda played: _collected_values(played, 1), "Those are the values of x_next; x begins with what went in."
-        ),
-        WrongRule(
-            lambda played: _collected_values(played, 0, padded=False),
+            lambda run: _collected_values(run, 0, padded=False),
             f"Its length is {_OUTPUT_LENGTH}, however many iterations run.",
         ),
-        WrongRule(lambda played: _collected_values(played, 0, front=True), "What is not filled stands behind."),
+        WrongRule(lambda run: _collected_values(run, 0, front=True), "What is not filled comes last."),
     ),
 )
 _REVERSE_QUESTION = _output_question(
     "back",
     f"back is a kREVERSE of x_next, with length {_OUTPUT_LENGTH}: what is it?",
-    "The newest value comes first; what is not filled stands behind, as it does for kCONCATENATE.",
+    "The newest value comes first; what is not filled comes last, as it does for kCONCATENATE.",
     (
-        WrongRule(lambda played: _collected_values(played, 1), "That is the order of a kCONCATENATE."),
+        WrongRule(lambda run: _collected_values(run, 1), "That is the order of a kCONCATENATE."),
+        WrongRule(lambda run: _collected_values(run, 1, backward=True, front=True), "What is not filled comes last."),
         WrongRule(
-            lambda played: _collected_values(played, 1, back=True, front=True), "What is not filled stands behind."
+            lambda run: _collected_values(run, 1, backward=True, padded=False), f"Its length is {_OUTPUT_LENGTH}."
         ),
         WrongRule(
-            lambda played: _collected_values(played, 1, back=True, padded=False), f"Its length is {_OUTPUT_LENGTH}."
-        ),
-        WrongRule(
-            lambda played: _collected_values(played, 0, back=True), "Those are the values of x; it collects x_next."
+            lambda run: _collected_values(run, 0, backward=True), "Those are the values of x; it collects x_next."
         ),
     ),
 )

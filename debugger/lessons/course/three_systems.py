@@ -12,47 +12,45 @@ from . import condition_timing, simultaneous_back_edges
 ONNX_SCENE = condition_timing.SCENE
 SCENE_INPUTS = {"start": 0, "step": 3, "limit": 20}
 TENSORRT_SCENE = Scene("counter_trt.py", SCENE_INPUTS)
-#: The same for runtimes that ask afterwards.
+#: The same loop for systems that test the condition after an iteration.
 LATE_CONDITION_SCENE = Scene("ahead.onnxtxt", SCENE_INPUTS)
 
 
-def _onnx_counts(played: SceneRun) -> list[int]:
-    counts: list[int] = ONNX_SCENE.with_inputs(limit=played["limit"]).reference_run["counts"]
+def _onnx_counts(run: SceneRun) -> list[int]:
+    counts: list[int] = ONNX_SCENE.with_inputs(limit=run["limit"]).reference_run["counts"]
     return counts
 
 
-def _counts_with_last_value(played: SceneRun) -> list[int]:
-    return [*played["got"], played["last"]]
+def _counts_with_last_value(run: SceneRun) -> list[int]:
+    return [*run["got"], run["last"]]
 
 
 QUESTION = ValueQuestion(
     TENSORRT_SCENE,
-    lambda played: f"limit is {played['limit']}: what does B collect of the recurrence count itself (got)?",
-    lambda played: played["got"],
-    lambda played: (
-        f"The recurrence begins with what went in; {played.iterations} trips collect as many, and the next one, "
-        f"{played['last']}, is the last value. ONNX runs {len(_onnx_counts(played))}: counts is {_onnx_counts(played)}."
+    lambda run: f"limit is {run['limit']}: what does B collect of the recurrence count itself (got)?",
+    lambda run: run["got"],
+    lambda run: (
+        f"The recurrence begins with what went in; {run.iterations} trips collect as many, and the next one, "
+        f"{run['last']}, is the last value. ONNX runs {len(_onnx_counts(run))}: counts is {_onnx_counts(run)}."
     ),
     (
         WrongRule(
             _onnx_counts,
-            lambda played: (
-                f"That is ONNX's counts: asked afterwards, so {_onnx_counts(played)[-1]} counts. kWHILE is asked"
-                " before."
+            lambda run: (
+                f"That is ONNX's counts: asked afterwards, so {_onnx_counts(run)[-1]} counts. kWHILE is asked before."
             ),
         ),
         WrongRule(
-            lambda played: played["gave"],
-            lambda played: (
-                f"{played.iterations} is right. But these are what iterations yield; the recurrence itself begins with "
+            lambda run: run["gave"],
+            lambda run: (
+                f"{run.iterations} is right. But these are what iterations yield; the recurrence itself begins with "
                 "its initial value."
             ),
         ),
         WrongRule(
             _counts_with_last_value,
-            lambda played: (
-                f"That is one too many: {played.iterations} trips collect as many, and {played['last']} is the last "
-                "value."
+            lambda run: (
+                f"That is one too many: {run.iterations} trips collect as many, and {run['last']} is the last value."
             ),
         ),
     ),
@@ -66,9 +64,9 @@ generate_question = vary_inputs(
 
 
 def tensorrt_condition_lines() -> list[str]:
-    """What carries the condition of A in TensorRT's words, as its explanation has it."""
-    [explained] = explain(ONNX_SCENE.load(), System.TENSORRT)
-    rows = [row for section in explained.terms.sections for row in section.rows]
+    """The lines of A's TensorRT explanation that carry the condition."""
+    [explanation] = explain(ONNX_SCENE.load(), System.TENSORRT)
+    rows = [row for section in explanation.terms.sections for row in section.rows]
     return [f"{left}: {right}" for left, right in rows if "kWHILE" in left or "below_in" in left]
 
 

@@ -12,38 +12,38 @@ from . import back_edge
 from .condition_timing import SCENE
 
 
-def _check_iteration_count(wanted: int, stand: LearnerState) -> Feedback | None:
-    """The loop ended after so many iterations, by one change."""
-    edits = stand.edits
-    if stand.stopped_by is None or not stand.at_boundary or not edits:
+def _check_iteration_count(wanted: int, state: LearnerState) -> Feedback | None:
+    """Check that the loop ended after the wanted number of iterations, by one change."""
+    edits = state.edits
+    if state.stopped_by is None or not state.at_boundary or not edits:
         return None
-    ran, usual = stand.iteration, stand.reference_run.iterations
-    last, limit = stand.carried("count"), stand.value("limit")
-    if ran == wanted and len(edits) > 1:
+    count, reference = state.iteration, state.reference_run.iterations
+    last, limit = state.carried("count"), state.value("limit")
+    if count == wanted and len(edits) > 1:
         return Feedback(False, f"It ran {wanted}, but by {len(edits)} changes; do it with one now, from `r` on.")
-    if ran == wanted and stand.stopped_by is StoppedBy.TRIP_COUNT:
+    if count == wanted and state.stopped_by is StoppedBy.TRIP_COUNT:
         text = f"The trip count ended it: below was true ({last} < {limit}), so it would have gone on."
         return Feedback(True, f"{text} There is a way by the condition as well.")
-    if ran == wanted:
+    if count == wanted:
         return Feedback(
             True, f"The condition ended it: {last} < {limit} is false. The trip count could have done it too."
         )
-    if ran == usual:
-        return Feedback(False, f"It ran {ran} iterations, as before: what you changed did not decide.")
-    if ran > usual and ran > wanted:
+    if count == reference:
+        return Feedback(False, f"It ran {count} iterations, as before: what you changed did not decide.")
+    if count > reference and count > wanted:
         return Feedback(
-            False, f"It ran {ran} iterations: you moved the condition away, and the trip count of 10 is next."
+            False, f"It ran {count} iterations: you moved the condition away, and the trip count of 10 is next."
         )
-    if ran < wanted:
-        told = f"It ran {ran}: {last} < {limit} is false already in iteration {ran - 1}, and that one is the last."
-        if stand.stopped_by is StoppedBy.TRIP_COUNT:
-            told = f"It ran {ran}: a trip count can only shorten, and this one does so too much."
-        return Feedback(False, told)
-    return Feedback(False, f"It ran {ran}: in iteration {wanted - 1} the comparison still says go on.")
+    if count < wanted:
+        reply = f"It ran {count}: {last} < {limit} is false already in iteration {count - 1}, and that one is the last."
+        if state.stopped_by is StoppedBy.TRIP_COUNT:
+            reply = f"It ran {count}: a trip count can only shorten, and this one does so too much."
+        return Feedback(False, reply)
+    return Feedback(False, f"It ran {count}: in iteration {wanted - 1} the comparison still says go on.")
 
 
 def iteration_count_question(wanted: int) -> StateQuestion:
-    """Bring it to end after so many iterations: the seventh count_next is the first that is not below 20."""
+    """Ask for a given number of iterations; by default the seventh count_next is the first not below 20."""
     last = 3 * wanted
     first = f"The count_next of iteration {wanted - 1} is {last}: which comparison is false there, true at {last - 3}?"
     if wanted > 7:
@@ -56,14 +56,14 @@ def iteration_count_question(wanted: int) -> StateQuestion:
     return StateQuestion(
         SCENE,
         f"Before iteration 0 change one value so that it ends after exactly {wanted} iterations; then `f`.",
-        lambda stand: _check_iteration_count(wanted, stand),
+        lambda state: _check_iteration_count(wanted, state),
         "`r`, then set one value, then `f`: the title says how many ran.",
         hints,
     )
 
 
 def generate_question(random: Random) -> Question:
-    """Any number but that of its own numbers."""
+    """Any number except the original one."""
     return iteration_count_question(random.choice([3, 4, 5, 6, 8, 9]))
 
 

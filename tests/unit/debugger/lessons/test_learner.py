@@ -26,7 +26,7 @@ def test_a_lesson_from_its_first_card_to_its_last() -> None:
     klass("s", "n", "n", "why")
     assert all(line.startswith("✓") for line in klass.learner.card_lines())
     klass("card")
-    assert "You said first: 18. It is 21: Iteration 6 has run" in squeezed(klass.card)
+    assert "Your first guess: 18. It is 21: Iteration 6 has run" in squeezed(klass.card)
     klass("card")
     assert "✗ Iteration 7 has run" in klass("answer 21") and 3 not in klass.learner.progress.done_lessons
     klass("again")
@@ -48,7 +48,7 @@ def test_a_guess_is_kept_and_never_judged() -> None:
         assert "✓" not in klass(f"answer {guess}") and "✗" not in klass(f"answer {guess}")
     assert klass.learner.progress[1].guess == "99" and klass.learner.progress[1].tries == 0
     klass.open_card("Look")
-    assert "You said first: 99. It is 15" in klass.card
+    assert "Your first guess: 99. It is 15" in klass.card
 
 
 def test_steps_are_ticked_in_whatever_way_they_are_typed() -> None:
@@ -304,7 +304,7 @@ def test_what_is_done_is_kept_card_by_card(tmp_path: Path) -> None:
     klass = LessonDriver(1, path)
     klass("answer 12", "card", "card")
     later = LessonDriver(1, path)
-    assert later.learner.heading == "card 3 of 5: Look" and "You said first: 12" in later.card
+    assert later.learner.heading == "card 3 of 5: Look" and "Your first guess: 12" in later.card
     later("card")
     later.answer_correctly()
     assert LearnerProgress(path).done_lessons == {1}
@@ -337,7 +337,7 @@ def test_damaged_progress_file_restarts_with_message(tmp_path: Path, text: str) 
     path = tmp_path / "lessons.json"
     path.write_text(text)
     progress = LearnerProgress(path)
-    assert not progress.done_lessons and "is damaged; it begins anew" in progress.storage_error
+    assert not progress.done_lessons and "is damaged; it starts again" in progress.storage_error
     progress[1].done = True
     progress.save()
     assert LearnerProgress(path).done_lessons == {1} and json.loads(path.read_text(encoding="utf-8"))["version"] == 1
