@@ -1,1 +1,1 @@
-"""What a run is held against: files of values, and values recorded in the user's own code."""
+"""References for comparisons: files of values, and values recorded in the user's own code."""

@@ -1,4 +1,4 @@
-"""Values out of files: ``.npy``, ``.npz``, and folders of ONNX test data."""
+"""Values from files: ``.npy``, ``.npz``, and folders of ONNX test data."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from ...runtime.model import Data, Port
 from ...runtime.stable_file import open_regular_file, path_inside_folder
 from ...runtime.text import count_text
 
-#: How the header of an array calls float8_e5m2.
+#: The name of float8_e5m2 in the header of an array.
 _FLOAT8_E5M2_HEADER = "'<f1'"
-#: What NumPy, the zip archive, what it is packed with and the parser of an array's header raise on a broken file.
+#: Exceptions of NumPy, the zip archive, its compression and the header parser for a broken file.
 _READ_ERRORS = (
     *(ValueError, TypeError, KeyError, EOFError, OSError, RuntimeError, SyntaxError, OverflowError),
     *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
@@ -34,10 +34,10 @@ _READ_ERRORS = (
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """Everything that an ``.npz`` file holds, by name, as it is there. Of dtypes that NumPy lacks, the bytes.
+    """Return all arrays of an ``.npz`` file, by name, unconverted; for dtypes that NumPy lacks, the bytes.
 
     Raises:
-        InputError: the file cannot be read, is no archive, or holds something that is no array, or is pickled.
+        InputError: the file cannot be read, is no archive, or contains pickled data or something that is no array.
     """
     with open_arrays(path) as archive:
         if isinstance(archive, np.ndarray):
@@ -46,73 +46,73 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 
 def read_test_outputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
-    """The outputs of a folder of ONNX test data: ``output_K.pb`` holds the model's output K; empty where it has none.
+    """Return the outputs of a folder of ONNX test data: ``output_K.pb`` is output K; empty if there are none.
 
     Raises:
-        InputError: there are more than the model has outputs, or one cannot be read.
+        InputError: more files than the model has outputs, or an unreadable one.
     """
     return _read_numbered(path, "output", ports)
 
 
 def read_test_inputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
-    """The inputs of a folder of ONNX test data: ``input_K.pb`` holds the model's input K.
+    """Return the inputs of a folder of ONNX test data: ``input_K.pb`` is input K.
 
     Raises:
-        InputError: there are none, more than the model has inputs, or one cannot be read.
+        InputError: no files, more than the model has inputs, or an unreadable one.
     """
-    found = _read_numbered(path, "input", ports)
-    if not found and ports:
+    values = _read_numbered(path, "input", ports)
+    if not values and ports:
         sets = sorted(inner.name for inner in path.glob("test_data_set_*"))
         hint = f"; give one of its folders, such as {path / sets[0]}" if sets else ""
         raise InputError(f"{path}: the folder holds no input_0.pb{hint}")
-    return found
+    return values
 
 
 def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
-    """Everything that an ``.npz`` file holds, by name. A sequence NAME stands there as NAME.0, NAME.1, ...
+    """Return all values of an ``.npz`` file, by name. A sequence NAME has the entries NAME.0, NAME.1, ...
 
     Raises:
-        InputError: the file or a needed entry of it cannot be read, or is pickled.
+        InputError: the file or a required entry cannot be read, or is pickled.
     """
     with open_arrays(path) as archive:
         if isinstance(archive, np.ndarray):
             raise InputError(f"{path}: holds one array without a name; give it as the value of one input")
         types = {name: port.type for port in ports for name in (port.name, *port.aliases)}
-        found: dict[str, Data] = {}
+        values: dict[str, Data] = {}
         elements: dict[str, dict[int, Data]] = {}
         for entry in archive.files:
             name, _, number = entry.rpartition(".")
             if entry in types or not (isinstance(_unwrap_optional(types.get(name)), SequenceType) and number.isdigit()):
-                # What the model does not ask for may be anything, and is only named.
-                found[entry] = read_entry(path, archive, entry, types[entry]) if entry in types else None
+                # Values that are not in the model are not read; only their names are reported.
+                values[entry] = read_entry(path, archive, entry, types[entry]) if entry in types else None
             else:
                 elements.setdefault(name, {})[int(number)] = read_entry(path, archive, entry, types[name])
         for name, parts in elements.items():
-            found[name] = [parts[number] for number in sorted(parts)]
-        return found
+            values[name] = [parts[number] for number in sorted(parts)]
+        return values
 
 
 def _unwrap_optional(declared: ValueType | None) -> ValueType | None:
     return declared.element if isinstance(declared, OptionalType) else declared
 
 
-def _read_numbered(path: Path, what: str, ports: Sequence[Port]) -> dict[str, Data]:
-    """The tensors of a folder of test data that are called ``what``, by the names that the model has for them."""
+def _read_numbered(path: Path, prefix: str, ports: Sequence[Port]) -> dict[str, Data]:
+    """The tensors of a folder of test data whose file names begin with ``prefix``, by their names in the model."""
     files = {}
     for file in path.iterdir():
-        match = re.fullmatch(rf"{what}_(\d+)\.pb", file.name)
+        match = re.fullmatch(rf"{prefix}_(\d+)\.pb", file.name)
         if match:
             files[int(match[1])] = file
-    beyond = [files[number] for number in sorted(files) if number >= len(ports)]
-    if beyond:
-        count = count_text(len(ports), what)
-        raise InputError(f"{beyond[0]}: the model has only {count}; this folder belongs to another model")
+    excess = [files[number] for number in sorted(files) if number >= len(ports)]
+    if excess:
+        count = count_text(len(ports), prefix)
+        raise InputError(f"{excess[0]}: the model has only {count}; this folder belongs to another model")
     return {ports[number].name: _read_pb(files[number], ports[number].type) for number in sorted(files)}
 
 
 @contextmanager
 def open_arrays(path: Path) -> Iterator[Any]:
-    """What ``np.load`` makes of a file, nothing pickled; the file is closed in the end.
+    """Open a file with ``np.load`` without pickle support; close it at the end.
 
     Raises:
         InputError: it cannot be read.
@@ -135,7 +135,7 @@ def open_arrays(path: Path) -> Iterator[Any]:
 
 
 def read_entry(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
-    """One array of an archive.
+    """Return one array of an archive.
 
     Raises:
         InputError: it cannot be read, is no array, or is pickled.
@@ -146,13 +146,13 @@ def read_entry(path: Path, archive: Any, name: str, declared: ValueType) -> Arra
         raise InputError(f"{path}: '{name}' is too large for the memory, or damaged") from None
     except _READ_ERRORS as error:
         raise InputError(f"{path}: '{name}' cannot be read: {_read_error_text(error)}") from None
-    if not isinstance(array, np.ndarray):  # an entry that is no array comes as bytes
+    if not isinstance(array, np.ndarray):  # an entry that is no array is returned as bytes
         raise InputError(f"{path}: '{name}' is no array; save it with np.savez")
     return view_as_declared(array, declared)
 
 
 def _load_npy(file: IO[bytes]) -> Any:
-    """What ``np.load`` makes of it, and of an array of float8_e5m2, which NumPy writes and cannot read, its bytes."""
+    """Load an array; of float8_e5m2, which NumPy writes but cannot read, the bytes."""
     try:
         return np.load(file, allow_pickle=False)
     except ValueError as error:
@@ -171,9 +171,9 @@ def _read_member(archive: Any, name: str) -> Any:
         return np.load(io.BytesIO(_as_raw_bytes(archive.zip.read(f"{name}.npy"))), allow_pickle=False)
 
 
-def _as_raw_bytes(whole: bytes) -> bytes:
-    """An ``.npy`` file with another type in its header, of the same length."""
-    return whole.replace(_FLOAT8_E5M2_HEADER.encode(), b"'|V1'", 1)
+def _as_raw_bytes(data: bytes) -> bytes:
+    """Replace the type in the header of an ``.npy`` file by one of the same length."""
+    return data.replace(_FLOAT8_E5M2_HEADER.encode(), b"'|V1'", 1)
 
 
 def _read_error_text(error: Exception) -> str:
@@ -186,15 +186,15 @@ def _read_error_text(error: Exception) -> str:
 
 
 def view_as_declared(array: Array, declared: ValueType) -> Array:
-    """In this machine's byte order; what is saved of a ``bfloat16`` is two bytes without a type, which are it."""
+    """Convert to the machine's byte order; a saved ``bfloat16`` is two untyped bytes and is reinterpreted."""
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    wanted = declared
-    while not isinstance(wanted, TensorType):
-        wanted = wanted.element
+    tensor_type = declared
+    while not isinstance(tensor_type, TensorType):
+        tensor_type = tensor_type.element
     raw = array.dtype.kind == "V" and array.dtype.names is None
-    if raw and wanted.dtype is not None and npy_storage_dtype(wanted.dtype) == array.dtype:
-        return array.view(wanted.dtype)
+    if raw and tensor_type.dtype is not None and npy_storage_dtype(tensor_type.dtype) == array.dtype:
+        return array.view(tensor_type.dtype)
     return array
 
 
@@ -203,18 +203,18 @@ def _read_pb(path: Path, declared: ValueType) -> Data:
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from onnx import numpy_helper
 
-    readers: dict[type, tuple[Any, Any]] = {
+    types: dict[type, tuple[Any, Any]] = {
         TensorType: (onnx.TensorProto, numpy_helper.to_array),
         SequenceType: (onnx.SequenceProto, numpy_helper.to_list),
         OptionalType: (onnx.OptionalProto, numpy_helper.to_optional),
     }
-    message, convert = readers[type(declared)]
+    message, convert = types[type(declared)]
     try:
         with open_regular_file(path) as file:
-            found = message.FromString(file.read())
-        for tensor in _walk_tensors(found):
+            proto = message.FromString(file.read())
+        for tensor in _walk_tensors(proto):
             _load_external_data(tensor, path)
-        return convert(found)
+        return convert(proto)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or one_line(error)}") from None
     except (DecodeError, ValueError, TypeError, LookupError, RuntimeError) as error:  # protobuf's and onnx's own
@@ -230,21 +230,21 @@ def _walk_tensors(message: Any) -> Iterator[Any]:
         if hasattr(value, "ListFields"):
             yield from _walk_tensors(value)
         elif not isinstance(value, int | str | bytes):
-            for one in value:
-                yield from _walk_tensors(one)
+            for item in value:
+                yield from _walk_tensors(item)
 
 
 def _load_external_data(tensor: Any, path: Path) -> None:
-    """Bring the data of a tensor into it that is in a file beside its own, and nowhere else.
+    """Load the external data of a tensor, only from the folder of its own file.
 
     Raises:
-        OSError: there is no such file, it leads out of the folder, or it is too short.
+        OSError: no such file, it is outside of the folder, or it is too short.
     """
-    told = {entry.key: entry.value for entry in getattr(tensor, "external_data", ())}
+    settings = {entry.key: entry.value for entry in getattr(tensor, "external_data", ())}
     if getattr(tensor, "data_location", 0) != 1:
         return
-    name = told.get("location", "")
-    offset, length = int(told.get("offset") or 0), told.get("length")
+    name = settings.get("location", "")
+    offset, length = int(settings.get("offset") or 0), settings.get("length")
     try:
         with open_regular_file(path_inside_folder(path.parent, name)) as file:
             size = os.fstat(file.fileno()).st_size

@@ -1,11 +1,10 @@
-"""Which values of a model are values of the program that it was exported from: by the metadata that exporters write.
+"""Match values of a model with values of the program that it was exported from, by the exporter's metadata.
 
-A node of a model has the name of the node of the program that it was made for, as the exporter knew it: programs are
-rewritten before they are exported, so that ``mul`` may have become ``mul_2`` by then, and some nodes are gone. So names
-are compared without their numbers, in their order, graph by graph; source lines, declared types, equal numbers and what
-the numbers of others rule out decide among several ways. Of several nodes that were made for one, the result is what
-others read.
-"""
+A node of a model has the name of the program node that it was made for, as the exporter knew it: the program was
+rewritten before the export, so that ``mul`` may have become ``mul_2``, and some nodes may be removed. Therefore names
+are compared without their numbers, in order, graph by graph; source lines, declared types, equal numbers and
+contradictions of other numbers decide between alternatives. Of several nodes made for one, the result is the value that
+others read."""
 
 from __future__ import annotations
 
@@ -21,30 +20,30 @@ from .program_track import ProgramTrack
 from .reference import Reference, Track, TrackMatch
 from .sequence_alignment import align_sequences, similarity_matrix
 
-#: How much it counts that names are equal but for their numbers, with them, and that source lines are.
+#: Scores for equal names without their numbers, equal full names, and equal source lines.
 _SAME_KIND_SCORE, _SAME_LINE_SCORE, _SAME_NAME_SCORE = 100, 8, 4
-#: How much it counts that what is read comes from nodes of the same kind, and from those that are a pair.
+#: Scores for operands from nodes of the same kind, and from nodes that are matched.
 _SAME_KIND_READS_SCORE, _SAME_READS_SCORE = 20, 40
-#: How much it counts against a pair that it is none by its numbers: more than that it reads the same. A node that is
-#: wrong may read what another one should, but its exporter numbered it before.
+#: Penalty for a pair that contradicts the numbering; more than equal operands score. A wrong node may have the operands
+#: of another one, but its exporter numbered it before.
 _CONTRADICTED_SCORE = -70
-#: How often pairs are looked for, each time with what the pairs before tell of what is read and of numbers.
+#: Number of matching rounds; each uses the pairs and the numbering of the previous ones.
 _ROUNDS = 3
 
 
 def match_by_metadata(graph: Graph, reference: Reference, tracks: Sequence[Track]) -> list[TrackMatch]:
-    """The values of a graph that tracks of an exported program stand for: outputs by their position, all else by the
-    metadata of the nodes, if the model has any."""
+    """Return the values of a graph that match tracks of an exported program: outputs by position, others by the
+    metadata of their nodes, if the model has any."""
     program = [track for track in tracks if isinstance(track, ProgramTrack)]
-    found = list(_match_outputs(graph, program))
+    matches = list(_match_outputs(graph, program))
     if program:
-        rooms = list(_GraphMatcher(graph, None, "", _ReaderIndex(graph), program).walk_matchers())
+        matchers = list(_GraphMatcher(graph, None, "", _ReaderIndex(graph), program).walk_matchers())
         by_number = False
         for _ in range(_ROUNDS):
-            agreed = [room.match_nodes(by_number) for room in rooms]
-            by_number = numbers_are_evidence(agreed)
-        found += [one for room in rooms for one in room.pairings()]
-    return found
+            counts = [matcher.match_nodes(by_number) for matcher in matchers]
+            by_number = numbers_are_evidence(counts)
+        matches += [match for matcher in matchers for match in matcher.pairings()]
+    return matches
 
 
 def _match_outputs(graph: Graph, program: Sequence[ProgramTrack]) -> Iterator[TrackMatch]:
@@ -62,13 +61,13 @@ class _ProgramNode:
     name: str
     tracks: list[ProgramTrack] = field(default_factory=list)
 
-    #: The nodes of which it reads results.
+    #: The nodes whose results it reads.
     reads: list[_ProgramNode] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class _ModelNodeGroup:
-    """The nodes of a model that were made for one node of the program, and what others read of them."""
+    """The nodes of a model that were made for one program node, and the results that others read."""
 
     name: str
     source_line: str
@@ -78,7 +77,7 @@ class _ModelNodeGroup:
 
 
 class _ReaderIndex:
-    """Who reads each value of a graph, and of the graphs inside it; None: it is a result of its graph."""
+    """Readers of each value of a graph and its subgraphs; None: it is a result of its graph."""
 
     def __init__(self, graph: Graph) -> None:
         self._readers: dict[Value, set[Node | None]] = {}
@@ -88,27 +87,30 @@ class _ReaderIndex:
         for value in graph.outputs:
             self._readers.setdefault(value, set()).add(None)
         for node in graph.nodes:
-            inside = [inner for _, inner in bodies(node)]
-            fed = [value for value in node.inputs if value is not None]
-            for value in (*fed, *(one for inner in inside for one in captured_values(inner))):
+            subgraphs = [inner for _, inner in bodies(node)]
+            inputs = [value for value in node.inputs if value is not None]
+            for value in (*inputs, *(value for inner in subgraphs for value in captured_values(inner))):
                 self._readers.setdefault(value, set()).add(node)
-            for inner in inside:
+            for inner in subgraphs:
                 self._add_graph(inner)
 
     def external_results(self, nodes: Sequence[Node]) -> list[Value]:
-        """What others read of these nodes, and of a node of which nobody reads anything what it gives first: the result
-        that a wrong reader no longer takes, rather than what stands on the way to it."""
-        found: list[Value] = []
+        """The results of these nodes that others read; of a node without readers its first output: a wrong reader no
+        longer uses it, but it is the result rather than an intermediate value."""
+        results: list[Value] = []
         for node in nodes:
-            made = [value for value in node.outputs if value is not None]
-            is_read = any(self._readers.get(value) for value in made)
-            found += [value for value in made if self._readers.get(value, set()) - set(nodes)] if is_read else made[:1]
-        return found
+            outputs = [value for value in node.outputs if value is not None]
+            is_read = any(self._readers.get(value) for value in outputs)
+            results += (
+                [value for value in outputs if self._readers.get(value, set()) - set(nodes)] if is_read else outputs[:1]
+            )
+        return results
 
 
 @dataclass
 class _GraphMatcher:
-    """The main graph, or the body of a loop, with the branches in it; ``there``: the loop's path in the program."""
+    """Matcher of the main graph, or of a loop body, with its branches; ``program_loop``: the loop's path in the
+    program."""
 
     graph: Graph
     loop: Loop | None
@@ -116,7 +118,7 @@ class _GraphMatcher:
     readers: _ReaderIndex
     program: Sequence[ProgramTrack]
 
-    #: Which nodes were made for which, as far as that is known, and what their numbers tell.
+    #: The matched nodes so far, and the evidence of their numbers.
     matches: list[tuple[_ProgramNode, _ModelNodeGroup]] = field(default_factory=list)
     numbering: NumberingAlignment | None = None
 
@@ -126,36 +128,37 @@ class _GraphMatcher:
         _fill_reads(self._program_nodes, self._model_groups)
 
     def walk_matchers(self) -> Iterator[_GraphMatcher]:
-        """This room, and those of the loops in it."""
+        """Yield this matcher and those of its loops."""
         yield self
-        for loop, there in self._matched_loops([node for node in self._nodes if isinstance(node, Loop)]):
-            yield from _GraphMatcher(loop.body, loop, there, self.readers, self.program).walk_matchers()
+        for loop, path in self._matched_loops([node for node in self._nodes if isinstance(node, Loop)]):
+            yield from _GraphMatcher(loop.body, loop, path, self.readers, self.program).walk_matchers()
 
     def match_nodes(self, by_number: bool) -> tuple[int, int]:
-        """Look for the nodes that were made for those of the program, with what is known by now; how far their numbers
-        agree with it."""
-        alike = similarity_matrix(self._program_nodes, self._model_groups, _NodeSimilarity(dict(self.matches)))
-        if not alike.size:
+        """Match the nodes with the current knowledge; return how far their numbers agree."""
+        scores = similarity_matrix(self._program_nodes, self._model_groups, _NodeSimilarity(dict(self.matches)))
+        if not scores.size:
             return 0, 0
-        against = self.numbering.compared & ~self.numbering.pairs if by_number and self.numbering is not None else False
-        found = align_sequences(alike + np.where(against, _CONTRADICTED_SCORE, 0))
-        self.matches = [(self._program_nodes[i], self._model_groups[j]) for i, j in found]
+        contradicted = (
+            self.numbering.compared & ~self.numbering.pairs if by_number and self.numbering is not None else False
+        )
+        pairs = align_sequences(scores + np.where(contradicted, _CONTRADICTED_SCORE, 0))
+        self.matches = [(self._program_nodes[i], self._model_groups[j]) for i, j in pairs]
         names = [(call.tracks[0].graph, call.name) for call in self._program_nodes]
-        self.numbering = align_numbering(names, [made.name for made in self._model_groups], alike)
-        return self.numbering.count_agreement(found)
+        self.numbering = align_numbering(names, [group.name for group in self._model_groups], scores)
+        return self.numbering.count_agreement(pairs)
 
     def pairings(self) -> Iterator[TrackMatch]:
-        """The pairs of this room."""
+        """The pairs of this matcher."""
         yield from self._carried_pairings()
-        for call, made in self.matches:
-            for track, value in _matching_results(call, made):
+        for call, group in self.matches:
+            for track, value in _matching_results(call, group):
                 yield self._make_pairing(track, value)
 
     def _make_pairing(self, track: ProgramTrack, value: Value) -> TrackMatch:
         return TrackMatch(track, "" if self.loop is None else self.loop.name, value, "metadata")
 
     def _carried_pairings(self) -> Iterator[TrackMatch]:
-        """What the body gets and what it gives back, by position; of a recurrent operator its states."""
+        """Parameters and results of the body by position; for a recurrent operator its states."""
         edges = [] if self.loop is None else self.loop.back_edges
         for track in self.program:
             k = track.position
@@ -170,40 +173,40 @@ class _GraphMatcher:
                     yield self._make_pairing(track, value)
 
     def _collect_program_nodes(self) -> list[_ProgramNode]:
-        found: dict[tuple[tuple[str, ...], str], _ProgramNode] = {}
+        nodes: dict[tuple[tuple[str, ...], str], _ProgramNode] = {}
         for track in self.program:
             if track.loop == self.program_loop and track.role == "result" and track.position is None:
-                found.setdefault((track.graph, track.node), _ProgramNode(track.node)).tracks.append(track)
-        return list(found.values())
+                nodes.setdefault((track.graph, track.node), _ProgramNode(track.node)).tracks.append(track)
+        return list(nodes.values())
 
     def _collect_model_groups(self) -> list[_ModelNodeGroup]:
-        found: dict[tuple[str, ...], _ModelNodeGroup] = {}
+        groups: dict[tuple[str, ...], _ModelNodeGroup] = {}
         for node in self._nodes:
             origin = node.origin
             line = f"{origin.file}:{origin.line}"
             if origin.framework_node:
                 key = origin.framework_node, line, origin.traced
-                found.setdefault(key, _ModelNodeGroup(origin.framework_node, line)).nodes.append(node)
-        for made in found.values():
-            made.results = self.readers.external_results(made.nodes)
-        return list(found.values())
+                groups.setdefault(key, _ModelNodeGroup(origin.framework_node, line)).nodes.append(node)
+        for group in groups.values():
+            group.results = self.readers.external_results(group.nodes)
+        return list(groups.values())
 
-    def _matched_loops(self, here: Sequence[Loop]) -> Iterator[tuple[Loop, str]]:
-        """The loops of this room and their paths in the program: as many of one operator as the program has, in their
-        order."""
+    def _matched_loops(self, loops_here: Sequence[Loop]) -> Iterator[tuple[Loop, str]]:
+        """The loops of this graph and their paths in the program, in order, if both have the same number of an
+        operator."""
         start = f"{self.program_loop}/" if self.program_loop else ""
-        inside = [track.loop.removeprefix(start) for track in self.program if track.loop.startswith(start)]
-        named = [one for one in dict.fromkeys(inside) if one]
-        there = [one for one in named if not any(one.startswith(f"{other}/") for other in named)]
-        for kind in dict.fromkeys(_operator_kind(one) for one in there):
-            paths = [one for one in there if _operator_kind(one) == kind]
-            loops = [loop for loop in here if _operator_kind(loop.origin.framework_node) == kind]
+        relative = [track.loop.removeprefix(start) for track in self.program if track.loop.startswith(start)]
+        names = [name for name in dict.fromkeys(relative) if name]
+        outermost = [name for name in names if not any(name.startswith(f"{other}/") for other in names)]
+        for kind in dict.fromkeys(_operator_kind(name) for name in outermost):
+            paths = [name for name in outermost if _operator_kind(name) == kind]
+            loops = [loop for loop in loops_here if _operator_kind(loop.origin.framework_node) == kind]
             if len(paths) == len(loops):
                 yield from ((loop, start + path) for loop, path in zip(loops, paths, strict=True))
 
 
 def _walk_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph and of the branches in it, those of the branches first; of loops not the bodies."""
+    """The nodes of a graph and of its branches, branches first, without loop bodies."""
     for node in graph.nodes:
         if isinstance(node, If):
             for _, inner in bodies(node):
@@ -212,18 +215,19 @@ def _walk_nodes(graph: Graph) -> Iterator[Node]:
 
 
 def _operator_kind(name: str) -> str:
-    """``mul_2`` and ``mul_`` (in place) are ``mul``; ``lstm/l0`` is ``lstm``; a map is a scan that carries nothing."""
+    """``mul_2`` and ``mul_`` (in place) are ``mul``; ``lstm/l0`` is ``lstm``; a map is a scan without carried
+    values."""
     kind = split_number(name.partition("/")[0])[0].strip("_")
     return "scan" if kind == "map_impl" else kind
 
 
 def _fill_reads(calls: Sequence[_ProgramNode], groups: Sequence[_ModelNodeGroup]) -> None:
-    """Tell of both what they read: through nodes of a kind that the model does not have, what those read."""
-    makers = {value: made for made in groups for node in made.nodes for value in node.outputs if value is not None}
-    for made in groups:
-        fed = [makers.get(value) for node in made.nodes for value in node.inputs if value is not None]
-        made.reads = [one for one in fed if one is not None and one is not made]
-    kinds = {_operator_kind(made.name) for made in groups}
+    """Set the operands of both; nodes of a kind that the model does not have are skipped to their own operands."""
+    makers = {value: group for group in groups for node in group.nodes for value in node.outputs if value is not None}
+    for group in groups:
+        makers_read = [makers.get(value) for node in group.nodes for value in node.inputs if value is not None]
+        group.reads = [maker for maker in makers_read if maker is not None and maker is not group]
+    kinds = {_operator_kind(group.name) for group in groups}
     names = {(track.graph, track.name.rpartition("/")[2]): call for call in calls for track in call.tracks}
     for call in calls:
         call.reads = list(_nodes_read(call, names, kinds))
@@ -245,60 +249,60 @@ def _nodes_read(
 
 @dataclass
 class _NodeSimilarity:
-    """How alike a node of the program and nodes of the model are. ``pairs``: what is known of others."""
+    """The similarity of a program node and model nodes. ``known_matches``: the pairs of other nodes."""
 
     known_matches: Mapping[_ProgramNode, _ModelNodeGroup]
 
-    def __call__(self, call: _ProgramNode, made: _ModelNodeGroup) -> int:
-        if _operator_kind(call.name) != _operator_kind(made.name) or not _matching_results(call, made):
+    def __call__(self, call: _ProgramNode, group: _ModelNodeGroup) -> int:
+        if _operator_kind(call.name) != _operator_kind(group.name) or not _matching_results(call, group):
             return 0
-        told = _SAME_LINE_SCORE * (call.tracks[0].source == made.source_line) + _SAME_NAME_SCORE * (
-            call.name == made.name
+        score = _SAME_LINE_SCORE * (call.tracks[0].source == group.source_line) + _SAME_NAME_SCORE * (
+            call.name == group.name
         )
-        return _SAME_KIND_SCORE + self._reads_score(call, made) + told
+        return _SAME_KIND_SCORE + self._reads_score(call, group) + score
 
-    def _reads_score(self, call: _ProgramNode, made: _ModelNodeGroup) -> int:
-        most = max(len(call.reads), len(made.reads))
-        if not most:
+    def _reads_score(self, call: _ProgramNode, group: _ModelNodeGroup) -> int:
+        count = max(len(call.reads), len(group.reads))
+        if not count:
             return 0
-        kinds = Counter(_operator_kind(one.name) for one in call.reads) & Counter(
-            _operator_kind(one.name) for one in made.reads
+        kinds = Counter(_operator_kind(node.name) for node in call.reads) & Counter(
+            _operator_kind(node.name) for node in group.reads
         )
-        pairs = Counter(self.known_matches.get(one) for one in call.reads) & Counter(made.reads)
-        return (_SAME_KIND_READS_SCORE * kinds.total() + _SAME_READS_SCORE * pairs.total()) // most
+        pairs = Counter(self.known_matches.get(node) for node in call.reads) & Counter(group.reads)
+        return (_SAME_KIND_READS_SCORE * kinds.total() + _SAME_READS_SCORE * pairs.total()) // count
 
 
-def _matching_results(call: _ProgramNode, made: _ModelNodeGroup) -> list[tuple[ProgramTrack, Value]]:
-    """The results of a node and the values that they are."""
-    several = [track for track in call.tracks if track.output is not None]
-    if not several:
-        fitting = [value for value in made.results if _type_allows(call.tracks[0], value)]
+def _matching_results(call: _ProgramNode, group: _ModelNodeGroup) -> list[tuple[ProgramTrack, Value]]:
+    """The results of a node and the values that they match."""
+    numbered = [track for track in call.tracks if track.output is not None]
+    if not numbered:
+        fitting = [value for value in group.results if _type_allows(call.tracks[0], value)]
         return [(call.tracks[0], fitting[-1])] if fitting else []
-    found = []
-    for track in several:
-        value = _numbered_result(made, track.output or 0)
-        if value is not None and value in made.results and _type_allows(track, value):
-            found.append((track, value))
-    return found
+    results = []
+    for track in numbered:
+        value = _numbered_result(group, track.output or 0)
+        if value is not None and value in group.results and _type_allows(track, value):
+            results.append((track, value))
+    return results
 
 
-def _numbered_result(made: _ModelNodeGroup, k: int) -> Value | None:
-    """Result ``k`` of several: of one node its output, of a node for each the one that PyTorch numbered so."""
-    named = [node for node in made.nodes if node.name == f"node_{made.name}__{k}" and len(node.outputs) == 1]
-    node = named[0] if named else made.nodes[-1]
-    if named or k < len(node.outputs) > 1:
-        return node.outputs[0 if named else k]
+def _numbered_result(group: _ModelNodeGroup, k: int) -> Value | None:
+    """Result ``k`` of several: of one node its output, of a node per result the one that PyTorch numbered so."""
+    matches = [node for node in group.nodes if node.name == f"node_{group.name}__{k}" and len(node.outputs) == 1]
+    node = matches[0] if matches else group.nodes[-1]
+    if matches or k < len(node.outputs) > 1:
+        return node.outputs[0 if matches else k]
     return None
 
 
 def _type_allows(track: Track, value: Value) -> bool:
-    """Whether the declared type of a value allows what a track holds."""
+    """Whether the declared type of a value allows the values of a track."""
     declared = value.type if isinstance(value.type, TensorType) else TensorType()
-    held = next(iter(track.values.values()))
-    if declared.dtype is not None and held.dtype != declared.dtype:
+    array = next(iter(track.values.values()))
+    if declared.dtype is not None and array.dtype != declared.dtype:
         return False
     shape = declared.shape
     if shape is None:
         return True
-    sizes = zip(shape, held.shape, strict=False)
-    return len(shape) == held.ndim and all(not isinstance(size, int) or size == had for size, had in sizes)
+    sizes = zip(shape, array.shape, strict=False)
+    return len(shape) == array.ndim and all(not isinstance(size, int) or size == actual for size, actual in sizes)

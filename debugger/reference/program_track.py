@@ -1,4 +1,4 @@
-"""What a reference knows of a value of an exported program beyond its numbers: where it stands in the program."""
+"""A value of an exported program: its numbers and its position in the program."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .reference import Key, Track
 
 @dataclass(frozen=True)
 class ProgramTrack(Track):
-    """A value of an exported program. The tracks of one program come in its order, as it is written.
+    """A value of an exported program. The tracks of one program are in program order.
 
-    ``reads``: what the node is given, in order: ``%name`` is another node of the same graph, anything else the text of
-    a constant.
+    ``reads``: the operands, in order: ``%name`` is another node of the same graph, anything else the text of a
+    constant.
     """
 
     #: Filled while the program runs.
     values: MutableMapping[Key, Any] = field(default_factory=dict)
-    #: The graph it stands in, from the outermost: names of calls and of what they call ("while_loop", "body").
+    #: Its graph, from the outermost: names of calls and of the called graphs ("while_loop", "body").
     graph: tuple[str, ...] = ()
-    #: Which of several results of the node.
+    #: Index among several results of the node.
     output: int | None = None
-    #: Which carried value or part, of a parameter of a loop's body, and of a loop of Python of what becomes of it.
+    #: Index of the carried value or slice: of a loop body's parameter, and of a node of a Python loop its next value.
     position: int | None = None
     reads: tuple[str, ...] = ()
-    #: It is one value of many nodes, the copies of a line in a loop of Python; a model need not have the loop.
+    #: One value of several nodes, the copies of a line in a Python loop; a model need not have the loop.
     folded: bool = False
-    #: The path of a loop in a loop of Python, whose iterations these values are as well.
+    #: The path of a loop in a Python loop that also has these values in its iterations.
     inside: str = ""

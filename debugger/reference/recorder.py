@@ -18,14 +18,14 @@ from .framework_arrays import copy_value
 from .reference import Key, Reference, Track
 from .reference_files import write_reference_file
 
-#: The roles of what is recorded.
+#: The roles of recorded values.
 _ROLE_COMPUTED, _ROLE_RECEIVED, _ROLE_OUTPUT = "result", "carried", "output"
 _NAME_ALL_LOOPS = "put 'with ref.loop(NAME):' around each loop, the outermost one too"
 
 
 @dataclass
 class _OpenLoop:
-    """One entry of a loop that runs: how many iterations are over."""
+    """One open entry of a loop: the number of finished iterations."""
 
     name: str
     entry: Key
@@ -34,10 +34,10 @@ class _OpenLoop:
 
 @public_class
 class ReferenceRecorder:
-    """What a loop of the user's own computes, by name and iteration; :func:`record_reference` makes one.
+    """Values that a user's loop computes, by name and iteration; :func:`record_reference` creates one.
 
-    Values are copied: NumPy arrays and numbers, tensors of PyTorch (with a gradient, on a device), of JAX, and whatever
-    has ``__array__`` or ``__dlpack__``; a list of these is a sequence. The line that gives a value is kept with it.
+    Values are copied: NumPy arrays and numbers, tensors of PyTorch (with a gradient, on a device), of JAX, and objects
+    with ``__array__`` or ``__dlpack__``; a list of these is a sequence. The source line of a value is recorded with it.
 
     >>> with loopdbg.record_reference() as ref:
     ...     x = 2.0
@@ -54,9 +54,9 @@ class ReferenceRecorder:
         self._trips: dict[str, dict[Key, int]] = {}
         self._values: dict[tuple[str, str, str], dict[Key, Data]] = {}
         self._sources: dict[tuple[str, str, str], str] = {}
-        #: The loops that run, outermost first.
+        #: The open loops, outermost first.
         self._open_loops: list[_OpenLoop] = []
-        #: Whether loops are named; if none is, there is one. None: nothing tells yet.
+        #: Whether loops are named; otherwise there is one loop. None: not known yet.
         self._loops_are_named: bool | None = None
 
     def __enter__(self) -> Self:
@@ -69,7 +69,7 @@ class ReferenceRecorder:
 
     @property
     def reference(self) -> Reference:
-        """What was recorded so far, in memory.
+        """The values recorded so far.
 
         >>> ref.reference.label
         'reference'
@@ -84,17 +84,17 @@ class ReferenceRecorder:
         label = "reference" if self._path is None else self._path.name
         return Reference(label, tracks, dict(self._inputs) or None, trips)
 
-    # -- what is recorded
+    # -- recording
 
     def iteration(self, **values: Any) -> None:
-        """An iteration of the innermost loop is over: the values that it computed, by name.
+        """Finish an iteration of the innermost loop, with the values that it computed, by name.
 
-        Iteration k computed them: of a carried value that is what iteration k+1 receives. What the loop begins with is
-        not recorded here; :meth:`received` records what an iteration gets.
+        Iteration k computed them: a carried value is received by iteration k+1. Initial values are not recorded here;
+        :meth:`received` records the values that an iteration receives.
 
         Raises:
             InputError: a value that cannot be made an array.
-            UsageError: the iteration has a value of that name already; or it is in no loop, and others have names.
+            UsageError: the iteration has a value of that name already, or it is in no loop and other loops are named.
 
         >>> ref.iteration(x=1.4142)
         """
@@ -102,8 +102,7 @@ class ReferenceRecorder:
         self._innermost_loop().iterations += 1
 
     def value(self, **values: Any) -> None:
-        """Values that the iteration which runs has computed, by name; more of them may come, and in the end
-        :meth:`iteration`.
+        """Record values that the current iteration has computed, by name; :meth:`iteration` finishes it.
 
         Raises:
             InputError: a value that cannot be made an array.
@@ -114,7 +113,7 @@ class ReferenceRecorder:
         self._record(_ROLE_COMPUTED, values)
 
     def received(self, **values: Any) -> None:
-        """Values that the iteration which runs now has received, by name: carried values before they change.
+        """Record values that the current iteration has received, by name: carried values before they change.
 
         Raises:
             InputError: a value that cannot be made an array.
@@ -125,7 +124,7 @@ class ReferenceRecorder:
         self._record(_ROLE_RECEIVED, values)
 
     def output(self, **values: Any) -> None:
-        """Outputs of the model, by name, outside of its loops.
+        """Record outputs of the model, by name, outside of its loops.
 
         Raises:
             InputError: a value that cannot be made an array.
@@ -137,7 +136,7 @@ class ReferenceRecorder:
             self._store_value("", _ROLE_OUTPUT, name, (), value)
 
     def input(self, **values: Any) -> None:
-        """Inputs of the model, by name: a comparison runs the model on them.
+        """Record inputs of the model, by name: a comparison runs the model on them.
 
         Raises:
             InputError: a value that cannot be made an array.
@@ -149,12 +148,12 @@ class ReferenceRecorder:
 
     @contextmanager
     def loop(self, name: str) -> Iterator[None]:
-        """Around the iterations of a loop; inside of another such block it is a loop in that one's iterations. Each
-        time that the block is entered is an entry of the loop.
+        """Context around the iterations of a loop; in another such context it is a nested loop. Each time that the
+        context is entered is an entry of the loop.
 
         Raises:
-            UsageError: it was entered in this iteration of the loop around it already, or iterations were recorded
-                outside of any such block.
+            UsageError: it was entered in this iteration of the outer loop already, or iterations were recorded
+                    outside of any such context.
 
         >>> with ref.loop("decode"):
         ...     ref.iteration(y=0.0)
@@ -176,7 +175,7 @@ class ReferenceRecorder:
         finally:
             self._close_loops(depth)
 
-    # -- how
+    # -- helpers
 
     def _innermost_loop(self) -> _OpenLoop:
         if not self._open_loops:
@@ -193,11 +192,11 @@ class ReferenceRecorder:
 
     def _store_value(self, loop: str, role: str, name: str, key: Key, value: Any) -> None:
         track = (loop, role, name)
-        found = self._values.setdefault(track, {})
-        if key in found:
-            where = f"iteration {'/'.join(map(str, key))} of '{loop}'" if key else "the reference"
-            raise UsageError(f"{where} has a value '{name}' already; give each value another name")
-        found[key] = copy_value(name, value)
+        values = self._values.setdefault(track, {})
+        if key in values:
+            location = f"iteration {'/'.join(map(str, key))} of '{loop}'" if key else "the reference"
+            raise UsageError(f"{location} has a value '{name}' already; give each value another name")
+        values[key] = copy_value(name, value)
         self._sources.setdefault(track, _caller_location())
 
     def _close_loops(self, depth: int) -> None:
@@ -208,12 +207,12 @@ class ReferenceRecorder:
 
 @public
 def record_reference(path: str | os.PathLike[str] | None = None) -> ReferenceRecorder:
-    """Record what a Python loop computes, to compare a model with it; with a ``path`` it is written there as ``.npz``
-    when the block ends without an error.
+    """Record the values that a Python loop computes, to compare a model with them; with a ``path`` they are written as
+    ``.npz`` when the block ends without an error.
 
-    ``ref.iteration(h=h, c=c)`` says that an iteration is over, and what it computed; ``with ref.loop("decode"):`` is
-    around the iterations of a loop where there are several; ``ref.input(x=x)`` and ``ref.output(y=y)`` are what the
-    model gets and gives.
+    ``ref.iteration(h=h, c=c)`` finishes an iteration with the values that it computed; ``with ref.loop("decode"):``
+    encloses the iterations of one of several loops; ``ref.input(x=x)`` and ``ref.output(y=y)`` are the inputs and
+    outputs of the model.
 
     Raises:
         InputError: the file cannot be written.
@@ -229,7 +228,7 @@ def record_reference(path: str | os.PathLike[str] | None = None) -> ReferenceRec
 
 
 def _caller_location() -> str:
-    """file:line of the code that called into this module."""
+    """``file:line`` of the code that called into this module."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_internal_code(frame.f_code):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""A reference: the values that something else computed, a Python loop or another framework, by name and iteration."""
+"""A reference: values that a Python loop or another framework computed, by name and iteration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...runtime.graph import Graph, Value
 from ...runtime.input_validation import Data
 
-#: The iteration of each loop around a value, outermost first; () outside of loops.
+#: The iterations of the loops around a value, outermost first; () outside of loops.
 Key = tuple[int, ...]
 
 
@@ -16,8 +16,8 @@ Key = tuple[int, ...]
 class Track:
     """One value of a reference over time.
 
-    ``values``: by the iteration of each loop around it, outermost first; ``()`` outside of loops. With the role
-    "carried" the value that the iteration received, else the one that it computed.
+    ``values``: by the iterations of the loops around it, outermost first; ``()`` outside of loops. With the role
+    "carried" the values that iterations received, else those that they computed.
 
     >>> loopdbg.Track("x", {(0,): np.float32(1.5), (1,): np.float32(1.4166667)}, source="newton.py:7").name
     'x'
@@ -25,23 +25,23 @@ class Track:
 
     name: str
     values: Mapping[Key, Data]
-    #: Name or path of its loop in the reference; empty where that is not known, and outside of loops.
+    #: Name or path of its loop in the reference; empty if unknown, and outside of loops.
     loop: str = ""
-    #: The operator that made it there ("aten.mul.Tensor"); empty where that is not known.
+    #: The operator that computed it ("aten.mul.Tensor"); empty if unknown.
     maker: str = ""
-    #: The node's name there, as the metadata of exporters tell it (of an fx node its name).
+    #: The node's name there, as in the metadata of exporters (the name of an fx node).
     node: str = ""
-    #: file:line there; empty where that is not known.
+    #: ``file:line`` there; empty if unknown.
     source: str = ""
-    #: carried (received by the iteration), result, output, scan, input; empty where that is not known.
+    #: carried (received by the iteration), result, output, scan, input; empty if unknown.
     role: str = ""
-    #: A model need not have it: what is computed on the way to a result may be computed otherwise.
+    #: A model need not have it: an intermediate value may be computed in another way.
     optional: bool = False
 
 
 @dataclass
 class Reference:
-    """All values of a reference. ``label``: what to call it.
+    """All values of a reference. ``label``: its display name.
 
     >>> track = loopdbg.Track("x", {(0,): np.float32(1.5), (1,): np.float32(1.4166667)})
     >>> loopdbg.Reference("newton.py", [track], inputs=inputs).label
@@ -50,22 +50,22 @@ class Reference:
 
     label: str
     tracks: list[Track]
-    #: What it was run on, by name, where that is known.
+    #: Its inputs by name, if known.
     inputs: Mapping[str, Data] | None = None
-    #: Loop -> entry (the iterations of the loops around it) -> its iterations, where that is known.
+    #: Loop -> entry (the iterations of the outer loops) -> number of iterations, if known.
     trips: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
-    #: The same of loops of Python that a program is unrolled from; a model need not have them.
+    #: The same for Python loops that a program is unrolled from; a model need not have them.
     folds: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
-    #: Its kernels add in another order than those that run a model here.
+    #: Whether its kernels sum in another order than the kernels here.
     other_kernels: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class TrackMatch:
-    """A value of the model that is a track of the reference.
+    """A value of the model that matches a track of the reference.
 
-    ``loop``: the path of the model's loop in whose body ``value`` is, empty in the main graph. A value of a branch of
-    an If belongs to the loop around it. ``how``: given, metadata, name, position, value.
+    ``loop``: the path of the model's loop whose body has ``value``, empty in the main graph. A value of a branch of an
+    If belongs to the enclosing loop. ``how``: given, metadata, name, position, value.
     """
 
     track: Track
@@ -74,5 +74,5 @@ class TrackMatch:
     method: str
 
 
-#: Finds the values of a graph that tracks stand for; the tracks that it says nothing of are left to others.
+#: Finds the values of a graph that match tracks; other tracks are left to other matchers.
 Matcher = Callable[[Graph, Reference, Sequence[Track]], list[TrackMatch]]

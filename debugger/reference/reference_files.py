@@ -1,8 +1,8 @@
 """References in files: ``.npz`` files, read and written, and folders of ONNX test data.
 
 In any ``.npz`` file an array is a value by its name, or one iteration of it as ``name/3``, in nested loops
-``name/2/3``. Whether the leading axes of an array count iterations shows once it is known which value of a model it is.
-What we write has one more entry, :data:`HEADER`, which says that, and the rest of a track, as JSON.
+``name/2/3``. Whether the leading axes of an array count iterations is decided when its model value is known. Files that
+loopdbg writes have one more entry, :data:`HEADER`, with that fact and the other fields of a track, as JSON.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from ...runtime.stable_file import open_regular_file
 from .array_files import read_arrays, read_test_inputs, read_test_outputs
 from .reference import Key, Reference, Track
 
-#: The entry of an ``.npz`` file that says what the others are.
+#: The entry of an ``.npz`` file that describes the others.
 HEADER = "loopdbg.reference"
 _VERSION = 1
 _TEXT_FIELDS = ("loop", "maker", "node", "source", "role")
-#: What no entry of an archive can be called.
+#: Names that no entry of an archive can have.
 _INVALID_NAME_CHARS = re.compile(r"[\0\ud800-\udfff]")
 _MAX_NAME_CHARS = 200
 _ITERATION_NAME = re.compile(r"(?P<name>.+?)(?P<key>(?:/\d{1,9})+)")
 
 
 def is_reference(path: str | os.PathLike[str]) -> bool:
-    """True for an ``.npz`` file, and for a folder with outputs of ONNX test data."""
+    """Return True for an ``.npz`` file, and for a folder with outputs of ONNX test data."""
     if os.path.isdir(path):
         return any(Path(path).glob("output_*.pb"))
     try:
@@ -51,7 +51,8 @@ def is_reference(path: str | os.PathLike[str]) -> bool:
 
 
 def read_reference(path: str | os.PathLike[str], inputs: Sequence[Port], outputs: Sequence[Port]) -> Reference:
-    """The reference that a file or a folder holds; a folder has it by the position of a model's inputs and outputs.
+    """Return the reference in a file or a folder; a folder has values by the position of the model's inputs and
+    outputs.
 
     Raises:
         InputError: it cannot be read, or belongs to another model.
@@ -59,13 +60,15 @@ def read_reference(path: str | os.PathLike[str], inputs: Sequence[Port], outputs
     path = Path(path)
     if not path.is_dir():
         return read_reference_file(path)
-    given = read_test_inputs(path, inputs) if any(path.glob("input_*.pb")) else None
-    found = read_test_outputs(path, outputs)
-    return Reference(path.name, [Track(name, {(): value}, role="output") for name, value in found.items()], given)
+    input_values = read_test_inputs(path, inputs) if any(path.glob("input_*.pb")) else None
+    output_values = read_test_outputs(path, outputs)
+    return Reference(
+        path.name, [Track(name, {(): value}, role="output") for name, value in output_values.items()], input_values
+    )
 
 
 def read_reference_file(path: Path) -> Reference:
-    """The reference that an ``.npz`` file holds.
+    """Return the reference in an ``.npz`` file.
 
     Raises:
         InputError: it cannot be read, or its header is broken.
@@ -75,20 +78,22 @@ def read_reference_file(path: Path) -> Reference:
     if header is None:
         return reference_from_arrays(path.name, arrays)
     try:
-        told = json.loads(str(header))
-        if told["version"] != _VERSION:
-            raise ValueError(f"version {told['version']}, and known is {_VERSION}")
-        tracks = [_read_track(one, arrays) for one in told["tracks"]]
-        given = {one["name"]: _read_value(one["value"], arrays) for one in told["inputs"]}
-        trips = {loop: {tuple(entry): int(count) for entry, count in counts} for loop, counts in told["trips"].items()}
+        fields = json.loads(str(header))
+        if fields["version"] != _VERSION:
+            raise ValueError(f"version {fields['version']}, and known is {_VERSION}")
+        tracks = [_read_track(item, arrays) for item in fields["tracks"]]
+        inputs = {item["name"]: _read_value(item["value"], arrays) for item in fields["inputs"]}
+        trips = {
+            loop: {tuple(entry): int(count) for entry, count in counts} for loop, counts in fields["trips"].items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UnsupportedError) as error:
-        what = f"it lacks {error}" if isinstance(error, KeyError) else one_line(error)
-        raise InputError(f"{path}: its entry '{HEADER}' is broken: {what}; record the reference again") from None
-    return Reference(path.name, tracks, given or None, trips)
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else one_line(error)
+        raise InputError(f"{path}: its entry '{HEADER}' is broken: {reason}; record the reference again") from None
+    return Reference(path.name, tracks, inputs or None, trips)
 
 
 def reference_from_arrays(label: str, arrays: Mapping[str, Data]) -> Reference:
-    """A reference of values by name, as a file has them that says no more of them."""
+    """Return a reference of values by name, without further information."""
     return Reference(label, list(_tracks_from_arrays(arrays)))
 
 
@@ -104,51 +109,51 @@ def _tracks_from_arrays(arrays: Mapping[str, Data]) -> Iterator[Track]:
     yield from (Track(name, dict(sorted(values.items()))) for (name, _), values in by_iteration.items())
 
 
-def _read_track(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> Track:
+def _read_track(entry: Mapping[str, Any], arrays: Mapping[str, Array]) -> Track:
     values: dict[Key, Data] = {}
-    if "rows" in told:
-        depth, whole = int(told["depth"]), _read_value(told["rows"], arrays)
-        values = {tuple(map(int, key)): np.asarray(whole[key]) for key in np.ndindex(whole.shape[:depth])}
-    for key, value in told.get("values", ()):
+    if "rows" in entry:
+        depth, rows = int(entry["depth"]), _read_value(entry["rows"], arrays)
+        values = {tuple(map(int, key)): np.asarray(rows[key]) for key in np.ndindex(rows.shape[:depth])}
+    for key, value in entry.get("values", ()):
         values[tuple(map(int, key))] = _read_value(value, arrays)
-    loop, maker, node, source, role = (str(told.get(field, "")) for field in _TEXT_FIELDS)
-    return Track(str(told["name"]), values, loop, maker, node, source, role, bool(told.get("optional")))
+    loop, maker, node, source, role = (str(entry.get(field, "")) for field in _TEXT_FIELDS)
+    return Track(str(entry["name"]), values, loop, maker, node, source, role, bool(entry.get("optional")))
 
 
-def _read_value(told: Any, arrays: Mapping[str, Array]) -> Data:
-    """What the header says a value is: nothing, a list of values, or an array by its entry and dtype."""
-    if told is None:
+def _read_value(entry: Any, arrays: Mapping[str, Array]) -> Data:
+    """A value described by the header: None, a list of values, or an array by its entry and dtype."""
+    if entry is None:
         return None
-    if isinstance(told, list):
-        return [_read_value(one, arrays) for one in told]
-    array, wanted = arrays[told["entry"]], told["dtype"]
-    if wanted == "string":
+    if isinstance(entry, list):
+        return [_read_value(item, arrays) for item in entry]
+    array, dtype = arrays[entry["entry"]], entry["dtype"]
+    if dtype == "string":
         return array.astype(object)
-    kind = dtype_of(wanted)
+    kind = dtype_of(dtype)
     return array if array.dtype == kind else array.view(kind)
 
 
 class _ReferenceFileWriter:
-    """The entries of a file, and what the header says of them."""
+    """The entries of a file and their description in the header."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
 
     def add_track(self, track: Track) -> dict[str, Any]:
         fields = {name: getattr(track, name) for name in (*_TEXT_FIELDS, "optional")}
-        told: dict[str, Any] = {"name": track.name, **{name: value for name, value in fields.items() if value}}
+        entry: dict[str, Any] = {"name": track.name, **{name: value for name, value in fields.items() if value}}
         depth = len(next(iter(track.values), ()))
         rows = _stack_iterations(track.values, depth) if depth else None
         if rows is not None:
-            return told | {"depth": depth, "rows": self.add_value(track.name, rows)}
-        named = ((key, "/".join([track.name, *map(str, key)])) for key in track.values)
-        return told | {"values": [[list(key), self.add_value(name, track.values[key])] for key, name in named]}
+            return entry | {"depth": depth, "rows": self.add_value(track.name, rows)}
+        names = ((key, "/".join([track.name, *map(str, key)])) for key in track.values)
+        return entry | {"values": [[list(key), self.add_value(name, track.values[key])] for key, name in names]}
 
     def add_value(self, name: str, value: Data) -> Any:
         if value is None:
             return None
         if isinstance(value, list | tuple):
-            return [self.add_value(f"{name}.{k}", one) for k, one in enumerate(value)]
+            return [self.add_value(f"{name}.{k}", item) for k, item in enumerate(value)]
         array = np.asarray(value)
         text = array.dtype.kind in "OUST"
         entry = self._unused_entry(name)
@@ -164,12 +169,12 @@ class _ReferenceFileWriter:
 
 
 def _stack_iterations(values: Mapping[Key, Data], depth: int) -> Array | None:
-    """Arrays of one shape and dtype in iterations that leave no gap as one array; None where they are not."""
+    """Stack arrays of one shape and dtype in consecutive iterations; None for other arrays."""
     if not all(isinstance(value, np.ndarray) and value.dtype != object for value in values.values()):
         return None
     arrays = list(values.values())
     extent = tuple(1 + max(key[k] for key in values) for k in range(depth))
-    if len({(one.dtype, one.shape) for one in arrays}) != 1 or len(values) != int(np.prod(extent)):
+    if len({(array.dtype, array.shape) for array in arrays}) != 1 or len(values) != int(np.prod(extent)):
         return None
     stacked = np.empty((*extent, *arrays[0].shape), arrays[0].dtype)
     for key, array in values.items():
@@ -178,14 +183,14 @@ def _stack_iterations(values: Mapping[Key, Data], depth: int) -> Array | None:
 
 
 def write_reference_file(reference: Reference, path: str | os.PathLike[str]) -> None:
-    """Write a reference as ``.npz``, each track as an array with its iterations as the leading axes where they have one
-    shape, else iteration by iteration.
+    """Write a reference as ``.npz``: each track as an array with leading iteration axes if all have one shape, else
+    iteration by iteration.
 
     Raises:
         InputError: the file cannot be written.
     """
     writer = _ReferenceFileWriter()
-    told = {
+    header_data = {
         "version": _VERSION,
         "tracks": [writer.add_track(track) for track in reference.tracks],
         "inputs": [
@@ -193,7 +198,7 @@ def write_reference_file(reference: Reference, path: str | os.PathLike[str]) -> 
         ],
         "trips": {loop: [[list(k), n] for k, n in counts.items()] for loop, counts in reference.trips.items()},
     }
-    header = np.array(json.dumps(told))
+    header = np.array(json.dumps(header_data))
     try:
         with atomic_binary(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
             for name, array in (*writer.arrays.items(), (HEADER, header)):

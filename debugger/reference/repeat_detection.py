@@ -1,4 +1,4 @@
-"""Stretches of a sequence in which the same few things stand over and over, as what a loop was unrolled to does."""
+"""Find ranges of a sequence in which a group of tokens repeats, such as the copies of an unrolled loop."""
 
 from __future__ import annotations
 
@@ -8,79 +8,78 @@ import numpy as np
 
 from ...runtime.graph import Array
 
-#: Of each iteration the places of what belongs to it, in order.
+#: For each iteration the indices of its elements, in order.
 RepeatedGroups = tuple[tuple[int, ...], ...]
 
 
 def find_repeats(tokens: Sequence[Hashable]) -> list[RepeatedGroups]:
-    """The stretches in which a group of tokens follows itself, from left to right, the longest group of copies first
-    where several overlap.
+    """Return the ranges in which a group of tokens repeats, from left to right; of overlapping ones the longest.
 
-    The first and the last copy may lack tokens, and so may any beside the longest run of whole ones; what else stands
-    between is left out.
+    The first and the last copy may lack tokens, and so may any copy next to the longest run of complete ones; other
+    tokens between them are skipped.
     """
     numbers: dict[Hashable, int] = {}
     codes = np.array([numbers.setdefault(token, len(numbers)) for token in tokens], np.int64)
     return list(_find_within(codes, 0, len(codes)))
 
 
-def _find_within(codes: Array, first: int, last: int) -> Iterator[RepeatedGroups]:
-    found = _longest_run(codes[first:last])
-    if found is None:
+def _find_within(codes: Array, first: int, stop: int) -> Iterator[RepeatedGroups]:
+    run = _longest_run(codes[first:stop])
+    if run is None:
         return
-    start, period, count = found
+    start, period, count = run
     start += first
     end = start + period * count
     group = codes[start : start + period].tolist()
-    before = _partial_copies(codes[first:start][::-1].tolist(), group[::-1])
-    behind = _partial_copies(codes[end:last].tolist(), group)
+    partial_before = _partial_copies(codes[first:start][::-1].tolist(), group[::-1])
+    partial_after = _partial_copies(codes[end:stop].tolist(), group)
     rounds = [
-        *(tuple(start - 1 - at for at in reversed(places)) for places in reversed(before)),
-        *(tuple(range(at, at + period)) for at in range(start, end, period)),
-        *(tuple(end + at for at in places) for places in behind),
+        *(tuple(start - 1 - i for i in reversed(indices)) for indices in reversed(partial_before)),
+        *(tuple(range(i, i + period)) for i in range(start, end, period)),
+        *(tuple(end + i for i in indices) for indices in partial_after),
     ]
     yield from _find_within(codes, first, rounds[0][0])
     yield tuple(rounds)
-    yield from _find_within(codes, rounds[-1][-1] + 1, last)
+    yield from _find_within(codes, rounds[-1][-1] + 1, stop)
 
 
 def _longest_run(codes: Array) -> tuple[int, int, int] | None:
-    """(start, length of a group, copies) of the longest run of whole copies; of runs as long the one of the shortest
+    """(start, length of a group, copies) of the longest run of complete copies; of equal runs the one with the shortest
     group."""
     best, longest = None, 0
     for period in _candidate_periods(codes):
-        same = np.flatnonzero(np.diff(np.concatenate(([0], codes[:-period] == codes[period:], [0]))))
-        starts, lengths = same[::2], same[1::2] - same[::2]
+        edges = np.flatnonzero(np.diff(np.concatenate(([0], codes[:-period] == codes[period:], [0]))))
+        starts, lengths = edges[::2], edges[1::2] - edges[::2]
         if lengths.size and lengths.max() >= period and lengths.max() + period > longest:
-            at = int(np.argmax(lengths))
-            longest = int(lengths[at]) + period
-            best = int(starts[at]), period, longest // period
+            index = int(np.argmax(lengths))
+            longest = int(lengths[index]) + period
+            best = int(starts[index]), period, longest // period
     return best
 
 
 def _candidate_periods(codes: Array) -> list[int]:
-    """How far apart equal tokens stand that have none of them between."""
+    """The distances of equal tokens without another one of them between."""
     order = np.argsort(codes, kind="stable")
-    alike = codes[order][1:] == codes[order][:-1]
-    return sorted({int(gap) for gap in np.diff(order)[alike]})
+    is_equal = codes[order][1:] == codes[order][:-1]
+    return sorted({int(gap) for gap in np.diff(order)[is_equal]})
 
 
 def _partial_copies(codes: Sequence[int], group: Sequence[int]) -> list[list[int]]:
-    """Further copies that begin here, each with what it has of the group, in its order. They end where as many other
-    tokens as a group has follow each other."""
-    found: list[list[int]] = []
-    expected, others = len(group), 0
-    for at, code in enumerate(codes):
-        if others > len(group):
+    """Incomplete copies that begin here, each with the indices of its tokens of the group, in order. They end after
+    more consecutive other tokens than the group has."""
+    copies: list[list[int]] = []
+    expected, other_count = len(group), 0
+    for index, code in enumerate(codes):
+        if other_count > len(group):
             break
         if code not in group:
-            others += 1
+            other_count += 1
             continue
-        others = 0
+        other_count = 0
         if code in group[expected:]:
             expected = group.index(code, expected) + 1
-            found[-1].append(at)
+            copies[-1].append(index)
         else:
             expected = group.index(code) + 1
-            found.append([at])
-    return found
+            copies.append([index])
+    return copies

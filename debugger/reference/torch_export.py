@@ -1,4 +1,4 @@
-"""Exported programs: how a file is opened, a module exported, and what a program's run is given."""
+"""Exported programs: opening files, exporting modules, and the arguments of a program's run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .torch_tensors import as_tensor
 
 
 def load_program(path: str) -> torch.export.ExportedProgram:
-    """A program that ``torch.export.save`` wrote. Such a file can do what a script can: open those you trust.
+    """Return a program that ``torch.export.save`` wrote. Such a file can execute code: open only trusted files.
 
     Raises:
-        ModelError: there is no such file, or it is none, or one that another PyTorch wrote.
+        ModelError: no such file, no program, or one of an incompatible PyTorch version.
     """
     if not Path(path).is_file():
         raise ModelError(f"{path}: no such file")
@@ -38,12 +38,12 @@ def load_program(path: str) -> torch.export.ExportedProgram:
 
 
 def export_module(module: torch.nn.Module, arguments: Sequence[Any]) -> torch.export.ExportedProgram:
-    """The program of a module for inputs of these shapes.
+    """Return the program of a module for inputs of these shapes.
 
-    The bodies of its loops keep the source lines of the functions that they came from, which an ordinary export loses.
+    The bodies of its loops keep the source lines of their functions, which an ordinary export loses.
     """
     fused = torch.backends.mha.get_fastpath_enabled()
-    # Without gradients a layer of a transformer would be one operator, of which nothing is seen.
+    # Without gradients a transformer layer would be one opaque operator.
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         with suppress_output(), torch.no_grad(), torch.fx.traceback.preserve_node_meta():
@@ -54,63 +54,63 @@ def export_module(module: torch.nn.Module, arguments: Sequence[Any]) -> torch.ex
 
 @contextlib.contextmanager
 def suppress_output() -> Iterator[None]:
-    """PyTorch warns, logs and prints a lot while it exports and opens files."""
-    before = logging.root.manager.disable
+    """Suppress the warnings, logs and prints of PyTorch while it exports and opens files."""
+    disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        nowhere = io.StringIO()
-        with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        sink = io.StringIO()
+        with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(before)
+        logging.disable(disabled)
 
 
 def input_names(program: torch.export.ExportedProgram) -> list[str]:
-    """What a program calls the tensors that it is given, in their order."""
-    return [str(one.arg.name) for one in program.graph_signature.input_specs if _is_user_input(one)]
+    """The names of a program's inputs, in order."""
+    return [str(spec.arg.name) for spec in program.graph_signature.input_specs if _is_user_input(spec)]
 
 
 def parameter_names(module: torch.nn.Module) -> list[str]:
-    """What a module calls its inputs, in their order."""
+    """The names of a module's inputs, in order."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [name for name, one in inspect.signature(module.forward).parameters.items() if one.kind in kinds]
+    return [name for name, parameter in inspect.signature(module.forward).parameters.items() if parameter.kind in kinds]
 
 
 def assign_inputs(names: Sequence[str], inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """Inputs of a model for those of a program or module: by name, what is left by position.
+    """Assign a model's inputs to those of a program or module: by name, the others by position.
 
     Raises:
         InputError: there are more inputs than ``names``.
     """
-    found = {name: inputs[name] for name in names if name in inputs}
-    left = [name for name in inputs if name not in found]
-    free = [name for name in names if name not in found]
-    if len(left) > len(free):
+    assigned = {name: inputs[name] for name in names if name in inputs}
+    unassigned = [name for name in inputs if name not in assigned]
+    free_names = [name for name in names if name not in assigned]
+    if len(unassigned) > len(free_names):
         raise InputError(
-            f"the PyTorch program has {len(names)} inputs ({', '.join(names)}): '{left[len(free)]}' is none of them"
+            f"the PyTorch program has {len(names)} inputs ({', '.join(names)}): '{unassigned[len(free_names)]}' is none of them"
         )
-    found.update(zip(free, (inputs[name] for name in left), strict=False))
-    return {name: as_tensor(found[name]) for name in names if name in found}
+    assigned.update(zip(free_names, (inputs[name] for name in unassigned), strict=False))
+    return {name: as_tensor(assigned[name]) for name in names if name in assigned}
 
 
 def graph_arguments(program: torch.export.ExportedProgram, inputs: Mapping[str, torch.Tensor]) -> list[Any]:
-    """What the graph of a program is run with: parameters, buffers (copies: a run may change them), and inputs.
+    """The arguments of a program's graph: parameters, buffers (copies: a run may change them), and inputs.
 
     Raises:
         InputError: an input is missing, or has another dtype or shape than the program was exported for.
     """
-    found: list[Any] = []
-    for one in program.graph_signature.input_specs:
-        if one.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
-            value = program.state_dict.get(one.target)
-            value = program.constants[one.target] if value is None else value
-            found.append(value if one.kind is InputKind.PARAMETER else value.clone())
-        elif one.kind is InputKind.USER_INPUT:
-            found.append(_argument_value(program, one.arg, inputs))
+    arguments: list[Any] = []
+    for spec in program.graph_signature.input_specs:
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+            value = program.state_dict.get(spec.target)
+            value = program.constants[spec.target] if value is None else value
+            arguments.append(value if spec.kind is InputKind.PARAMETER else value.clone())
+        elif spec.kind is InputKind.USER_INPUT:
+            arguments.append(_argument_value(program, spec.arg, inputs))
         else:
-            found.append(program.constants.get(one.target))
-    return found
+            arguments.append(program.constants.get(spec.target))
+    return arguments
 
 
 def _is_user_input(spec: Any) -> bool:
@@ -131,20 +131,24 @@ def _argument_value(program: torch.export.ExportedProgram, argument: Any, inputs
 
 
 def _check_tensor(name: str, declared: torch.Tensor, value: torch.Tensor) -> None:
-    """A dimension that is a symbol takes any size."""
-    fixed = [(size, had) for size, had in zip(declared.shape, value.shape, strict=False) if isinstance(size, int)]
-    fits = declared.dim() == value.dim() and all(size == had for size, had in fixed)
-    if fits and declared.dtype == value.dtype:
+    """Check a tensor; a symbolic dimension accepts any size."""
+    fixed = [(size, actual) for size, actual in zip(declared.shape, value.shape, strict=False) if isinstance(size, int)]
+    matches = declared.dim() == value.dim() and all(size == actual for size, actual in fixed)
+    if matches and declared.dtype == value.dtype:
         return
-    wanted, have = (f"{str(one.dtype).removeprefix('torch.')}{[*one.shape]}" for one in (declared, value))
-    raise InputError(f"the PyTorch program was exported for '{name}' as {wanted}, and the model's input is {have}")
+    expected, received = (
+        f"{str(tensor.dtype).removeprefix('torch.')}{[*tensor.shape]}" for tensor in (declared, value)
+    )
+    raise InputError(
+        f"the PyTorch program was exported for '{name}' as {expected}, and the model's input is {received}"
+    )
 
 
 def user_outputs(program: torch.export.ExportedProgram, results: Sequence[Any]) -> list[tuple[str, Any]]:
-    """The outputs that a program's caller sees, of all that its graph returns: (name in the graph, value)."""
+    """The outputs that a program's caller sees, of all results of its graph: (name in the graph, value)."""
     specs = program.graph_signature.output_specs
     return [
-        (str(getattr(one.arg, "name", "")), value)
-        for one, value in zip(specs, results, strict=True)
-        if one.kind is OutputKind.USER_OUTPUT
+        (str(getattr(spec.arg, "name", "")), value)
+        for spec, value in zip(specs, results, strict=True)
+        if spec.kind is OutputKind.USER_OUTPUT
     ]

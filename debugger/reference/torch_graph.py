@@ -1,4 +1,4 @@
-"""The nodes of an exported program, of the graphs inside it too, as tracks without values; and their source lines."""
+"""The nodes of an exported program and its inner graphs as tracks without values, with their source lines."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import torch
 from ...runtime.graph.stack_trace import origin_from_stack_trace
 from .program_track import ProgramTrack
 
-#: The graphs in which a node of the program stands, from the outermost; and where its loops are.
+#: The graphs around a node of the program, from the outermost.
 GraphPath = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class InnerGraph:
-    """A graph that a node calls. ``argument``: which argument of the node it is; ``loop``: its values belong to a loop;
-    ``initial``: which argument has what the body carries before the first iteration."""
+    """A graph that a node calls. ``argument``: index of the argument; ``loop``: its values belong to a loop;
+    ``initial``: index of the argument with the initial carried values."""
 
     label: str
     argument: int
@@ -27,7 +27,7 @@ class InnerGraph:
     initial: int | None = None
 
 
-#: Operators that run graphs -> those that this walks and runs node by node, in the order of an exporter's body.
+#: Operators with graphs -> graphs to walk and run node by node, in the order of an exporter's body.
 CONTROL_OPERATORS = {
     "while_loop": (
         InnerGraph("start", 0),
@@ -42,7 +42,7 @@ CONTROL_OPERATORS = {
 
 
 def control_operator(node: Any) -> str:
-    """The name of the operator of a node that runs graphs; empty for any other."""
+    """The name of the operator of a node that runs graphs; empty for other nodes."""
     if node.op != "call_function" or not isinstance(node.target, torch._ops.HigherOrderOperator):
         return ""
     name = str(node.target.name())
@@ -50,37 +50,37 @@ def control_operator(node: Any) -> str:
 
 
 def walk_nodes(module: Any, path: GraphPath = (), loop: str = "") -> Iterator[tuple[GraphPath, Any, ProgramTrack]]:
-    """The nodes with a value, in the order of the program: (graphs around it, node, its track without values)."""
+    """Yield the nodes with a value, in program order: (graphs around it, node, its track without values)."""
     for node in module.graph.nodes:
         if node.op != "call_function":
             continue
         for inner in CONTROL_OPERATORS.get(control_operator(node), ()):
             graph = getattr(module, node.args[inner.argument].target)
-            there = loop_path(loop, node.name) if inner.loop else loop
+            inner_loop = loop_path(loop, node.name) if inner.loop else loop
             if inner.initial is not None:
                 yield from _received_tracks(
-                    graph, len(node.args[inner.initial]), (*path, node.name, inner.label), there
+                    graph, len(node.args[inner.initial]), (*path, node.name, inner.label), inner_loop
                 )
-            yield from walk_nodes(graph, (*path, node.name, inner.label), there)
+            yield from walk_nodes(graph, (*path, node.name, inner.label), inner_loop)
         yield path, node, _make_track(node, path, loop)
 
 
 def carried_positions(module: Any, path: GraphPath = ()) -> dict[GraphPath, dict[str, int]]:
-    """Of the body of each loop that carries values, by the graphs around it, which of them its nodes give."""
-    found: dict[GraphPath, dict[str, int]] = {}
+    """For the body of each loop with carried values, by its path: the index of the carried value of a node."""
+    positions: dict[GraphPath, dict[str, int]] = {}
     for node in module.graph.nodes:
         for inner in CONTROL_OPERATORS.get(control_operator(node), ()):
-            graph, there = getattr(module, node.args[inner.argument].target), (*path, node.name, inner.label)
+            graph, inner_path = getattr(module, node.args[inner.argument].target), (*path, node.name, inner.label)
             if inner.initial is not None:
                 results = graph.graph.output_node().args[0][: len(node.args[inner.initial])]
-                named = [(one.name, k) for k, one in enumerate(results) if isinstance(one, torch.fx.Node)]
-                found[there] = dict(reversed(named))
-            found |= carried_positions(graph, there)
-    return found
+                names = [(result.name, k) for k, result in enumerate(results) if isinstance(result, torch.fx.Node)]
+                positions[inner_path] = dict(reversed(names))
+            positions |= carried_positions(graph, inner_path)
+    return positions
 
 
 def loop_path(outer: str, name: str) -> str:
-    """What a loop is called: its node, after those of the loops around it."""
+    """The path of a loop: its node, after those of the outer loops."""
     return f"{outer}/{name}" if outer else name
 
 
@@ -103,7 +103,7 @@ def _make_track(node: Any, path: GraphPath, loop: str) -> ProgramTrack:
 
 
 def producing_node(node: Any) -> Any:
-    """The node itself; of one that takes one of several results the node that computes these."""
+    """The node itself; for an item of several results the node that computes them."""
     is_taken = node.target is operator.getitem and isinstance(node.args[1], int)
     return node.args[0] if is_taken else node
 
@@ -111,8 +111,8 @@ def producing_node(node: Any) -> Any:
 def _received_tracks(
     graph: Any, carried: int, path: GraphPath, loop: str
 ) -> Iterator[tuple[GraphPath, Any, ProgramTrack]]:
-    """What the body of a loop gets that is another thing in each iteration."""
-    parameters = [one for one in graph.graph.nodes if one.op == "placeholder"]
+    """The parameters of a loop body that differ in each iteration."""
+    parameters = [node for node in graph.graph.nodes if node.op == "placeholder"]
     for k, parameter in enumerate(parameters[:carried]):
         name = "/".join((*path, parameter.name))
         yield path, parameter, ProgramTrack(name, {}, loop, "", parameter.name, "", "carried", graph=path, position=k)
@@ -126,28 +126,28 @@ def operator_name(target: Any) -> str:
 
 
 def is_mutated(node: Any) -> bool:
-    """Whether an operator changes a value in place, so that it is another one behind the run."""
+    """Whether an operator changes a value in place, so that it differs after the run."""
     return any(getattr(getattr(user.target, "_schema", None), "is_mutable", False) for user in node.users)
 
 
 def arguments_read(node: Any) -> tuple[str, ...]:
-    """What a node is given, flat and in order, keywords last."""
-    found: list[str] = []
+    """The arguments of a node, flattened and in order, keywords last."""
+    arguments: list[str] = []
 
     def add(argument: Any) -> None:
         if isinstance(argument, list | tuple):
-            for one in argument:
-                add(one)
+            for item in argument:
+                add(item)
         else:
-            found.append(f"%{argument.name}" if isinstance(argument, torch.fx.Node) else str(argument))
+            arguments.append(f"%{argument.name}" if isinstance(argument, torch.fx.Node) else str(argument))
 
     add(node.args)
     for name in sorted(node.kwargs):
         add(node.kwargs[name])
-    return tuple(found)
+    return tuple(arguments)
 
 
 def source_location(node: Any) -> str:
-    """``file:line`` of the innermost frame that is neither PyTorch's own nor made by it; empty where none is known."""
-    found = origin_from_stack_trace(node.meta.get("stack_trace") or "")
-    return f"{found.file}:{found.line}" if found.file else ""
+    """``file:line`` of the innermost frame outside of PyTorch and generated code; empty if unknown."""
+    origin = origin_from_stack_trace(node.meta.get("stack_trace") or "")
+    return f"{origin.file}:{origin.line}" if origin.file else ""

@@ -1,4 +1,4 @@
-"""Runs an exported program node by node, through the bodies of its loops, and keeps what each node computed."""
+"""Runs an exported program node by node, including the bodies of its loops, and records each result."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from .torch_threads import limit_threads
 
 
 class IterationLimitReached(Exception):
-    """A loop ran as many iterations as were asked for, and would go on."""
+    """A loop reached the maximum number of iterations without ending."""
 
 
 class ProgramRecording:
-    """What one run of a program computed.
+    """The results of one run of a program.
 
-    ``trips``: loop -> iterations of the loops around it -> how often it ran, of the loops that came to an end.
+    ``trips``: loop -> iterations of the outer loops -> number of iterations, for loops that ended.
     """
 
-    def __init__(self, module: Any, store: ValueStore, most: int | None = None) -> None:
+    def __init__(self, module: Any, store: ValueStore, max_iterations: int | None = None) -> None:
         self.module = module
         self.store = store
-        self.max_iterations = most
+        self.max_iterations = max_iterations
         self.trips: dict[str, dict[Key, int]] = {}
         self._sites = list(walk_nodes(module))
         self._tracks = {(path, node.name): track for path, node, track in self._sites}
         self._steps: dict[str, list[ProgramTrack]] = {}
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Run the program; its results, or None where the limit of iterations ended it.
+        """Run the program; return its results, or None if the iteration limit ended it.
 
         Raises:
             ExecutionError: a node of the program failed.
-            LimitError: the values take too much memory.
+            LimitError: the values exceed the memory limit.
         """
         try:
             with limit_threads(self.module), restore_vmap_level():
@@ -62,53 +62,56 @@ class ProgramRecording:
 
     @property
     def tracks(self) -> list[ProgramTrack]:
-        """All values that there were, in the order of the program; those of the steps of a recurrent layer stand
-        before its results."""
-        found: list[ProgramTrack] = []
+        """All values of the run, in program order; steps of a recurrent layer come before its results."""
+        tracks: list[ProgramTrack] = []
         for (path, _), track in self._tracks.items():
             if track.output is None:
-                found += self._steps.get("/".join((*path, track.node)), [])
-            found += [track] if track.values else []
-        return found
+                tracks += self._steps.get("/".join((*path, track.node)), [])
+            tracks += [track] if track.values else []
+        return tracks
 
     def rerolled_loops(self, arguments: Sequence[Any]) -> RerolledLoops:
-        """The loops of Python that the program is unrolled from. ``arguments``: what it was run with."""
+        """The Python loops that the program is unrolled from. ``arguments``: those of the run."""
         inputs = self.module.graph.find_nodes(op="placeholder")
-        given = {node.name: value for node, value in zip(inputs, arguments, strict=False) if not is_mutated(node)}
+        inputs_by_name = {
+            node.name: value for node, value in zip(inputs, arguments, strict=False) if not is_mutated(node)
+        }
 
-        def known(name: str) -> Mapping[Key, Any]:
-            array = as_array(given.get(name))
+        def input_values(name: str) -> Mapping[Key, Any]:
+            array = as_array(inputs_by_name.get(name))
             return {} if array is None else {(): array}
 
-        ran = ProgramRun(self.tracks, self.trips, carried_positions(self.module))
-        return reroll_loops(self._sites, ran, known)
+        program_run = ProgramRun(self.tracks, self.trips, carried_positions(self.module))
+        return reroll_loops(self._sites, program_run, input_values)
 
-    def record_value(self, path: GraphPath, node: Any, at: Key, value: Any) -> None:
-        """What a node computed in an iteration."""
+    def record_value(self, path: GraphPath, node: Any, key: Key, value: Any) -> None:
+        """Record the result of a node in an iteration."""
         track = self._tracks.get((path, node.name))
         if track is not None:
-            self.store.add(track.values, at, value, f"{at} of '{track.name}'")
+            self.store.add(track.values, key, value, f"{key} of '{track.name}'")
 
-    def record_states(self, path: GraphPath, node: Any, at: Key, loop: str, arguments: Sequence[Any]) -> None:
-        """The states of a recurrent layer that is one node, step by step."""
-        place = "/".join((*path, node.name))
+    def record_states(self, path: GraphPath, node: Any, key: Key, loop: str, arguments: Sequence[Any]) -> None:
+        """Record the states of a recurrent layer that is one node, step by step."""
+        path_text = "/".join((*path, node.name))
         base = ProgramTrack(
-            place, {}, loop, operator_name(node.target), node.name, source_location(node), graph=(*path, node.name)
+            path_text, {}, loop, operator_name(node.target), node.name, source_location(node), graph=(*path, node.name)
         )
-        record_states(self.store, self._steps.setdefault(place, []), base, at, operator_name(node.target), arguments)
+        record_states(
+            self.store, self._steps.setdefault(path_text, []), base, key, operator_name(node.target), arguments
+        )
 
     def check_limit(self, iterations: int) -> None:
-        """Raises: Limited: a loop that goes on ran as often as was asked for."""
+        """Raises IterationLimitReached: a loop that goes on reached the limit."""
         if self.max_iterations is not None and iterations >= self.max_iterations:
             raise IterationLimitReached
 
-    def record_trips(self, loop: str, at: Key, iterations: int) -> None:
-        """A loop came to its end."""
-        self.trips.setdefault(loop, {})[at] = iterations
+    def record_trips(self, loop: str, key: Key, iterations: int) -> None:
+        """Record the number of iterations of a loop that ended."""
+        self.trips.setdefault(loop, {})[key] = iterations
 
 
 class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
-    """One graph of a program, run in the iterations ``at`` of the loops around it."""
+    """One graph of a program, run in the iterations ``iteration_key`` of the outer loops."""
 
     def __init__(self, recording: ProgramRecording, module: Any, path: GraphPath = (), loop: str = "") -> None:
         super().__init__(module)
@@ -118,13 +121,13 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         self.loop = loop
         self.iteration_key: Key = ()
 
-    def run_in_iteration(self, at: Key, arguments: Sequence[Any]) -> Any:
+    def run_in_iteration(self, key: Key, arguments: Sequence[Any]) -> Any:
         """Run the graph in one iteration."""
-        self.iteration_key = at
+        self.iteration_key = key
         return self.run(*arguments)
 
     def run_node(self, n: Any) -> Any:
-        """Run a node and keep its result."""
+        """Run a node and record its result."""
         arguments, keywords = self.fetch_args_kwargs_from_env(n)
         run = _CONTROL_HANDLERS.get(control_operator(n))
         try:
@@ -154,23 +157,23 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         return RecordingInterpreter(self.recording, module, path, self.loop if loop is None else loop)
 
     def _run_while(self, node: Any, cond: Any, body: Any, carried: Any, extra: Any, **_: Any) -> tuple[Any, ...]:
-        """As :func:`torch.ops.higher_order.while_loop` runs without compilation."""
+        """Semantics of :func:`torch.ops.higher_order.while_loop` without compilation."""
         loop = loop_path(self.loop, node.name)
         values, count = tuple(carried), 0
-        goes_on = self._make_inner(node, cond, "start").run_in_iteration(self.iteration_key, (*values, *extra))
+        condition = self._make_inner(node, cond, "start").run_in_iteration(self.iteration_key, (*values, *extra))
         step, test = self._make_inner(node, body, "body", loop), self._make_inner(node, cond, "cond", loop)
-        while goes_on:
+        while condition:
             self.recording.check_limit(count)
-            at = (*self.iteration_key, count)
-            step.record_received(at, values)
-            values = tuple(step.run_in_iteration(at, (*values, *extra)))
-            goes_on = test.run_in_iteration(at, (*values, *extra))
+            key = (*self.iteration_key, count)
+            step.record_received(key, values)
+            values = tuple(step.run_in_iteration(key, (*values, *extra)))
+            condition = test.run_in_iteration(key, (*values, *extra))
             count += 1
         self.recording.record_trips(loop, self.iteration_key, count)
         return values if count else tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
 
     def _run_scan(self, node: Any, combine: Any, init: Any, xs: Any, extra: Any = ()) -> tuple[Any, ...]:
-        """As :func:`torch.ops.higher_order.scan` runs without compilation: along the first axis."""
+        """Semantics of :func:`torch.ops.higher_order.scan` without compilation: along the first axis."""
         loop = loop_path(self.loop, node.name)
         length = int(xs[0].shape[0]) if xs else 0
         if not length:
@@ -179,31 +182,31 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         carry, rows = tuple(init), []
         for k in range(length):
             self.recording.check_limit(k)
-            at = (*self.iteration_key, k)
-            step.record_received(at, carry)
-            results = tuple(step.run_in_iteration(at, (*carry, *(x.select(0, k) for x in xs), *extra)))
+            key = (*self.iteration_key, k)
+            step.record_received(key, carry)
+            results = tuple(step.run_in_iteration(key, (*carry, *(x.select(0, k) for x in xs), *extra)))
             carry = results[: len(init)]
             rows.append([row.clone() if isinstance(row, torch.Tensor) else row for row in results[len(init) :]])
         self.recording.record_trips(loop, self.iteration_key, length)
         return (*carry, *(_stack_rows(column) for column in zip(*rows, strict=True)))
 
     def _run_map(self, node: Any, body: Any, xs: Any, extra: Any = ()) -> Any:
-        """As :func:`torch.ops.higher_order.map_impl` runs without compilation: a scan that carries nothing."""
+        """Semantics of :func:`torch.ops.higher_order.map_impl` without compilation: a scan without carried values."""
         if not xs[0].shape[0]:
             return node.target(body, xs, extra)
         return self._run_scan(node, body, (), xs, extra)
 
-    def record_received(self, at: Key, values: Sequence[Any]) -> None:
-        """Keep what an iteration of this body was given."""
+    def record_received(self, key: Key, values: Sequence[Any]) -> None:
+        """Record the parameters of an iteration of this body."""
         for parameter, value in zip(self.module.graph.find_nodes(op="placeholder"), values, strict=False):
-            self.recording.record_value(self.path, parameter, at, value)
+            self.recording.record_value(self.path, parameter, key, value)
 
-    def _run_cond(self, node: Any, chosen: Any, when_true: Any, when_false: Any, operands: Any = ()) -> Any:
-        label, branch = ("true", when_true) if chosen else ("false", when_false)
+    def _run_cond(self, node: Any, condition: Any, when_true: Any, when_false: Any, operands: Any = ()) -> Any:
+        label, branch = ("true", when_true) if condition else ("false", when_false)
         return self._make_inner(node, branch, label).run_in_iteration(self.iteration_key, tuple(operands))
 
     def _run_block(self, node: Any, _: bool, block: Any, *operands: Any) -> Any:
-        """Whether gradients are computed changes no value."""
+        """Run the block: gradient mode changes no value."""
         return self._make_inner(node, block, "block").run_in_iteration(self.iteration_key, operands)
 
 

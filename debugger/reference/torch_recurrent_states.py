@@ -1,4 +1,4 @@
-"""The states of recurrent layers, step by step: layers that are one operator, and modules that are called."""
+"""The states of recurrent layers, step by step: layers that are one operator, and called modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .program_track import ProgramTrack
 from .reference import Key
 from .torch_tensors import ValueStore
 
-#: Operators that are whole recurrent layers -> what runs a part of them, and the names of their states.
+#: Operators of recurrent layers -> a function that runs a part of them, and the names of their states.
 RECURRENT_OPERATORS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "aten.lstm.input": (torch.lstm, ("h", "c")),
     "aten.gru.input": (torch.gru, ("h",)),
@@ -22,15 +22,15 @@ RECURRENT_OPERATORS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 
 def record_states(
-    store: ValueStore, tracks: list[ProgramTrack], base: ProgramTrack, at: Key, operator: str, arguments: Sequence[Any]
+    store: ValueStore, tracks: list[ProgramTrack], base: ProgramTrack, key: Key, operator: str, arguments: Sequence[Any]
 ) -> None:
-    """Keep the states of each layer and direction after each step, as tracks of a loop of their own, in the order in
-    which the steps run: of a reversed direction from the last element of the sequence."""
+    """Record the states of each layer and direction after each step, as tracks of a separate loop, in execution order:
+    a reversed direction begins at the last element of the sequence."""
     run, names = RECURRENT_OPERATORS[operator]
     for label, step, states in run_steps(run, *arguments):
         loop = f"{base.loop}/{base.node}/{label}" if base.loop else f"{base.node}/{label}"
         for name, state in zip(names, states, strict=True):
-            track = next((one for one in tracks if one.loop == loop and one.name.endswith(f"/{name}")), None)
+            track = next((item for item in tracks if item.loop == loop and item.name.endswith(f"/{name}")), None)
             if track is None:
                 track = replace(
                     base,
@@ -42,54 +42,54 @@ def record_states(
                     position=names.index(name),
                 )
                 tracks.append(track)
-            store.add(track.values, (*at, step), state, f"step {step} of '{track.name}'")
+            store.add(track.values, (*key, step), state, f"step {step} of '{track.name}'")
 
 
 def run_steps(
     run: Callable[..., Any], x: Any, states: Any, weights: Any, biases: bool, layers: int, *rest: Any
 ) -> Iterator[tuple[str, int, tuple[Any, ...]]]:
-    """(layer and direction, step, states after it) of a layer's operator. ``rest``: dropout, training, bidirectional,
-    batch first, as its schema has them."""
-    _, _, both, batch_first = rest
+    """Yield (layer and direction, step, states after it) of a layer's operator. ``rest``: dropout, training,
+    bidirectional, batch first, as in its schema."""
+    _, _, bidirectional, batch_first = rest
     initial = list(states) if isinstance(states, list | tuple) else [states]
     rows = list((x.transpose(0, 1) if batch_first else x).unbind(0))
-    directions = 2 if both else 1
-    each = len(weights) // (layers * directions)
+    directions = 2 if bidirectional else 1
+    group = len(weights) // (layers * directions)
     for layer in range(layers):
         outputs: list[list[Any]] = []
         for d in range(directions):
             k = layer * directions + d
-            own = list(weights[k * each : (k + 1) * each])
-            now = tuple(state[k : k + 1] for state in initial)
-            made = []
+            weights_k = list(weights[k * group : (k + 1) * group])
+            states_k = tuple(state[k : k + 1] for state in initial)
+            rows_out = []
             for number, row in enumerate(reversed(rows) if d else rows):
-                now = _run_one_step(run, row, now, own, biases)
-                yield f"l{layer}{'_reverse' if d else ''}", number, tuple(state[0] for state in now)
-                made.append(now[0][0])
-            outputs.append(made[::-1] if d else made)
+                states_k = _run_one_step(run, row, states_k, weights_k, biases)
+                yield f"l{layer}{'_reverse' if d else ''}", number, tuple(state[0] for state in states_k)
+                rows_out.append(states_k[0][0])
+            outputs.append(rows_out[::-1] if d else rows_out)
         rows = [torch.cat(parts, -1) for parts in zip(*outputs, strict=True)]
 
 
 def _run_one_step(run: Callable[..., Any], row: Any, states: tuple[Any, ...], weights: list[Any], biases: bool) -> Any:
-    given = states if len(states) > 1 else states[0]
-    return tuple(run(row.unsqueeze(0), given, weights, biases, 1, 0.0, False, False, False)[1:])
+    initial = states if len(states) > 1 else states[0]
+    return tuple(run(row.unsqueeze(0), initial, weights, biases, 1, 0.0, False, False, False)[1:])
 
 
 class RecurrentHooks:
-    """Hooks on the recurrent modules of a model, which keep what each call of a cell gives and what each step of a
-    layer does, while the model runs in Python."""
+    """Hooks on the recurrent modules of a model, which record each call of a cell and each step of a layer while the
+    model runs in Python."""
 
     def __init__(self, module: Any, store: ValueStore) -> None:
         self.values = store
         self.tracks: list[ProgramTrack] = []
         self._call_counts: dict[str, int] = {}
         self._hooks = []
-        for name, one in module.named_modules():
-            if isinstance(one, _CELL_TYPES | torch.nn.RNNBase):
-                self._hooks.append(one.register_forward_hook(self._make_hook(name), with_kwargs=True))
+        for name, child in module.named_modules():
+            if isinstance(child, _CELL_TYPES | torch.nn.RNNBase):
+                self._hooks.append(child.register_forward_hook(self._make_hook(name), with_kwargs=True))
 
     def close(self) -> None:
-        """Take the hooks away. Of a layer that was called once the call is no iteration."""
+        """Remove the hooks. A layer that was called once has no call iterations."""
         for hook in self._hooks:
             hook.remove()
         for track in self.tracks:
@@ -99,7 +99,7 @@ class RecurrentHooks:
                 track.values.update(steps)
 
     def _make_hook(self, name: str) -> Callable[..., None]:
-        def called(module: Any, arguments: Any, keywords: Any, result: Any) -> None:
+        def hook(module: Any, arguments: Any, keywords: Any, result: Any) -> None:
             number = self._call_counts.get(name, 0)
             self._call_counts[name] = number + 1
             if isinstance(module, _CELL_TYPES):
@@ -107,7 +107,7 @@ class RecurrentHooks:
             else:
                 self._record_layer(name, number, module, *arguments, **keywords)
 
-        return called
+        return hook
 
     def _record_cell(self, name: str, number: int, result: Any) -> None:
         states = result if isinstance(result, tuple) else (result,)
@@ -121,13 +121,13 @@ class RecurrentHooks:
         run, names = RECURRENT_OPERATORS[operator]
         states = hx if hx is not None else _zero_states(module, x)
         rest = (0.0, False, module.bidirectional, module.batch_first)
-        found = run_steps(run, x, states, module._flat_weights, module.bias, module.num_layers, *rest)
-        for label, step, after in found:
-            for k, state in enumerate(after):
+        steps = run_steps(run, x, states, module._flat_weights, module.bias, module.num_layers, *rest)
+        for label, step, states_after in steps:
+            for k, state in enumerate(states_after):
                 self._record_state(f"{name}/{label}/{names[k]}", f"{name}/{label}", (number, step), state, k)
 
     def _record_state(self, name: str, loop: str, key: Key, value: Any, position: int) -> None:
-        track = next((one for one in self.tracks if one.name == name), None)
+        track = next((item for item in self.tracks if item.name == name), None)
         if track is None:
             track = ProgramTrack(name, {}, loop, node=name, role="result", optional=True, position=position)
             self.tracks.append(track)
@@ -146,5 +146,5 @@ def _zero_states(module: Any, x: Any) -> Any:
 
 
 def has_recurrent_cells(module: Any) -> bool:
-    """Whether a module has recurrent cells, which the code around them calls in a loop."""
-    return any(isinstance(one, _CELL_TYPES) for one in module.modules())
+    """Whether a module has recurrent cells, which the surrounding code calls in a loop."""
+    return any(isinstance(child, _CELL_TYPES) for child in module.modules())

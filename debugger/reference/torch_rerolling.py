@@ -1,9 +1,8 @@
-"""Loops of Python, which an export unrolls: the copies of what is in them as the iterations of a loop, and of loops in
+"""Reroll Python loops, which an export unrolls: the copies of their contents become iterations of loops and nested
 loops.
 
-A copy of a node comes of the same line, the same module and the same operator. Copies that follow each other are a loop
-if each reads what the one before computed.
-"""
+Copies of a node have the same line, module and operator. Consecutive copies are a loop if each reads a result of the
+previous one."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ from .torch_unrolled_loop import InputValues, UnrolledLoop, node_token
 
 @dataclass
 class RerolledLoops:
-    """What was folded: the values of the loops' iterations, and how often the loops ran. ``copies``: loops of the
-    program, each the copy of one in a loop of Python, which is told."""
+    """The rerolled loops: the values of their iterations, and their iteration counts. ``merged_loops``: loops of the
+    program that are copies of one in a Python loop -> that loop."""
 
     tracks: list[ProgramTrack] = field(default_factory=list)
     trips: dict[str, dict[Key, int]] = field(default_factory=dict)
@@ -31,36 +30,37 @@ class RerolledLoops:
 
 
 def reroll_loops(
-    sites: Sequence[tuple[GraphPath, Any, ProgramTrack]], ran: ProgramRun, given: InputValues
+    sites: Sequence[tuple[GraphPath, Any, ProgramTrack]], ran: ProgramRun, input_values: InputValues
 ) -> RerolledLoops:
-    """The loops of Python in the graphs of a program that ran.
+    """Find the Python loops in the graphs of a program that ran.
 
     Args:
-        sites: the nodes in the order of the program, with the graph around each and what it computed.
-        ran: all that was computed, steps of recurrent layers too.
-        given: tells what an input of the main graph was, which the first iteration may read.
+        sites: the nodes in program order, with the graph around each and its track. ran: all results, including steps
+        of recurrent layers. given: returns the value of an input of the main graph, which the first iteration may read.
     """
     graphs: dict[GraphPath, list[tuple[Any, ProgramTrack]]] = {}
     for path, node, track in sites:
         if node.op == "call_function":
             graphs.setdefault(path, []).append((node, track))
-    found = RerolledLoops()
-    # Graphs inside others first: a loop of Python there may be in another one outside.
+    result = RerolledLoops()
+    # Inner graphs first: a Python loop there may be nested in an outer one.
     for path in sorted(graphs, key=len, reverse=True):
-        folding = _GraphReroller(path, ran, (lambda _: {}) if path else given, found)
+        folding = _GraphReroller(path, ran, (lambda _: {}) if path else input_values, result)
         nodes = [node for node, _ in graphs[path]]
         tracks = {node.name: track for node, track in graphs[path]}
         for rounds in find_repeats([node_token(node) for node in nodes]):
-            copies: dict[Key, Sequence[Any]] = {(k,): [nodes[at] for at in places] for k, places in enumerate(rounds)}
+            copies: dict[Key, Sequence[Any]] = {
+                (k,): [nodes[index] for index in indices] for k, indices in enumerate(rounds)
+            }
             loop = UnrolledLoop(copies, tracks).group_nested()
             if loop.is_loop():
                 folding.add_loop(loop, loop.outer_loop)
-    return found
+    return result
 
 
 @dataclass
 class _GraphReroller:
-    """The loops of Python of one graph."""
+    """The Python loops of one graph."""
 
     path: GraphPath
     ran: ProgramRun
@@ -68,17 +68,17 @@ class _GraphReroller:
     rerolled: RerolledLoops
 
     def add_loop(self, loop: UnrolledLoop, outer: str) -> None:
-        """A loop and those inside it. ``outer``: the path of the loop around it, of Python or of the program."""
+        """Add a loop and those inside it. ``outer``: the path of the enclosing loop, of Python or of the program."""
         name = self._unused_name(outer, loop.name)
         self.rerolled.trips[name] = {}
-        inner = [(one, loop_path(name, one.name)) for one in loop.inner_loops()]
-        inside = {node: path for one, path in inner for node in one.node_names()}
-        tracks = [track for track in loop.tracks(name, self.input_values, inside) if track.values]
+        inner = [(child, loop_path(name, child.name)) for child in loop.inner_loops()]
+        inner_paths = {node: path for child, path in inner for node in child.node_names()}
+        tracks = [track for track in loop.tracks(name, self.input_values, inner_paths) if track.values]
         self.rerolled.trips[name] = loop.trips(tracks)
         self.rerolled.tracks += tracks
-        self._merge_nested(loop, name, inside)
-        for one, _ in inner:
-            self.add_loop(one, name)
+        self._merge_nested(loop, name, inner_paths)
+        for child, _ in inner:
+            self.add_loop(child, name)
 
     def _unused_name(self, outer: str, name: str) -> str:
         path, number = loop_path(outer, name), 1
@@ -87,9 +87,9 @@ class _GraphReroller:
             path = loop_path(outer, f"{name}_{number}")
         return path
 
-    def _merge_nested(self, loop: UnrolledLoop, name: str, inside: Mapping[str, str]) -> None:
-        """What nodes that are loops themselves compute in each iteration."""
-        ran = ProgramRun(
+    def _merge_nested(self, loop: UnrolledLoop, name: str, inner_paths: Mapping[str, str]) -> None:
+        """Add the values of nodes that are loops themselves, in each iteration."""
+        run = ProgramRun(
             [*self.ran.tracks, *self.rerolled.tracks],
             {**self.ran.trips, **self.rerolled.trips},
             self.ran.carried_positions,
@@ -97,18 +97,18 @@ class _GraphReroller:
         outer = loop.outer_loop
         for copies in loop.copies_by_node.values():
             first = next(iter(copies.values()))
-            if first.name in inside or not (
+            if first.name in inner_paths or not (
                 control_operator(first) or operator_name(first.target) in RECURRENT_OPERATORS
             ):
                 continue
             merged = MergedCopies(copies, self.path, outer, outer.count("/") + 1 if outer else 0, name)
-            tracks = [track for track in merged.tracks(ran) if track.values]
-            told = merged.trips(ran)
-            self.rerolled.merged_loops |= merged.merged_loops(ran)
+            tracks = [track for track in merged.tracks(run) if track.values]
+            trips = merged.trips(run)
+            self.rerolled.merged_loops |= merged.merged_loops(run)
             steps = {
                 path: counts
                 for path, counts in trips_from_results(tracks).items()
                 if operator_name(first.target) in RECURRENT_OPERATORS
             }
             self.rerolled.tracks += tracks
-            self.rerolled.trips.update({path: counts for path, counts in {**steps, **told}.items() if path != name})
+            self.rerolled.trips.update({path: counts for path, counts in {**steps, **trips}.items() if path != name})

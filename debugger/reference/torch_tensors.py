@@ -1,4 +1,4 @@
-"""Tensors as arrays, and how much memory all that is kept takes."""
+"""Tensors as arrays, and the memory that recorded values take."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ...runtime.errors import LimitError, Remedy
 from ...runtime.graph import Array
 from .reference import Key
 
-#: Bytes of all values of a reference, unless another limit is given.
+#: Default maximum size of all values of a reference in bytes.
 DEFAULT_LIMIT_BYTES = 2 << 30
 
 
 def as_array(value: Any) -> Array | None:
-    """A copy of a tensor as an array of the same dtype and shape; None where there is no such array (sparse and
-    quantised tensors, no tensor at all)."""
+    """Copy a tensor to an array of the same dtype and shape; None if there is no such array (sparse and quantised
+    tensors, other values)."""
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.is_quantized:
         return None
     dense = _unwrap_vmap(value).detach().cpu().resolve_conj().resolve_neg().contiguous()
@@ -33,16 +33,16 @@ def as_array(value: Any) -> Array | None:
 
 
 def _unwrap_vmap(value: torch.Tensor) -> torch.Tensor:
-    """A tensor inside of vmap, with the dimensions over which that runs in front: so a model has them."""
+    """Return a tensor inside of vmap with the mapped dimensions in front, as in a model."""
     while functorch.is_batchedtensor(value):
-        value, at = functorch.get_unwrapped(value), functorch.maybe_get_bdim(value)
-        value = value.movedim(at, 0)
+        value, axis = functorch.get_unwrapped(value), functorch.maybe_get_bdim(value)
+        value = value.movedim(axis, 0)
     return value
 
 
 @contextlib.contextmanager
 def restore_vmap_level() -> Iterator[None]:
-    """A program that enters vmap, node by node, and fails in it, is not left there."""
+    """Restore the vmap level after a program that enters vmap node by node and fails in it."""
     level = functorch.maybe_current_level()
     try:
         yield
@@ -52,7 +52,7 @@ def restore_vmap_level() -> Iterator[None]:
 
 
 def as_tensor(value: Any) -> torch.Tensor:
-    """A copy of an array as a tensor of the same dtype and shape."""
+    """Copy an array to a tensor of the same dtype and shape."""
     array = np.array(np.asarray(value))  # a tensor has no copy of its own that NumPy takes
     if array.dtype.isbuiltin == 2:  # bfloat16 and others that NumPy lacks
         bits = torch.from_numpy(array.view({1: np.uint8, 2: np.int16}[array.itemsize]))
@@ -61,9 +61,9 @@ def as_tensor(value: Any) -> torch.Tensor:
 
 
 class ValueStore:
-    """Puts arrays into tracks, as long as they fit.
+    """Adds arrays to tracks within a memory limit.
 
-    A value that is what it was in the iteration before takes no memory.
+    A value that equals that of the previous iteration takes no memory.
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT_BYTES) -> None:
@@ -72,7 +72,7 @@ class ValueStore:
         self._last: dict[int, Array] = {}
 
     def add(self, values: MutableMapping[Key, Any], key: Key, value: Any, what: str) -> None:
-        """Keep a copy of ``value``; what is no tensor is not kept.
+        """Store a copy of ``value``; values that are no tensors are ignored.
 
         Raises:
             LimitError: all values together are larger than the limit.
@@ -80,9 +80,14 @@ class ValueStore:
         array = as_array(value)
         if array is None:
             return
-        last = self._last.get(id(values))
-        if last is not None and last.dtype == array.dtype and last.shape == array.shape and _same_bytes(last, array):
-            values[key] = last
+        previous = self._last.get(id(values))
+        if (
+            previous is not None
+            and previous.dtype == array.dtype
+            and previous.shape == array.shape
+            and _same_bytes(previous, array)
+        ):
+            values[key] = previous
             return
         self.held_bytes += array.nbytes
         if self.held_bytes > self.limit_bytes:
@@ -94,5 +99,5 @@ class ValueStore:
 
 
 def _same_bytes(a: Array, b: Array) -> bool:
-    one, other = (array.reshape(-1).view(np.uint8) for array in (a, b))
-    return bool(np.array_equal(one, other))
+    x, y = (array.reshape(-1).view(np.uint8) for array in (a, b))
+    return bool(np.array_equal(x, y))

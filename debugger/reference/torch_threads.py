@@ -1,4 +1,4 @@
-"""How many threads PyTorch gets for a program."""
+"""The number of PyTorch threads for a program."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 
 import torch
 
-#: Elements of a value from which on threads are worth what they cost.
+#: Minimum number of elements of a value for which threads are efficient.
 _LARGE_ELEMENTS = 1 << 20
 
 
 @contextlib.contextmanager
 def limit_threads(module: Any) -> Iterator[None]:
-    """One thread for a program without a large value.
+    """Use one thread for a program without a large value.
 
-    Threads that wait for each other at each small operator gain nothing, and take many times as long where another
-    program has one of the cores.
+    With small operators, synchronization of threads gains nothing, and takes many times as long if another program uses
+    one of the cores.
     """
-    before = torch.get_num_threads()
-    if before == 1 or declares_large_value(module):
+    thread_count = torch.get_num_threads()
+    if thread_count == 1 or declares_large_value(module):
         yield
         return
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(thread_count)
 
 
 def declares_large_value(module: Any) -> bool:
-    """Whether a graph, or one inside it, declares a large value; a size that is not known may be large."""
-    graphs = [one for one in module.modules() if isinstance(one, torch.fx.GraphModule)]
+    """Whether a graph, or one inside it, declares a large value; unknown sizes may be large."""
+    graphs = [child for child in module.modules() if isinstance(child, torch.fx.GraphModule)]
     return any(
         _element_count(node.meta.get("val")) >= _LARGE_ELEMENTS for graph in graphs for node in graph.graph.nodes
     )
@@ -44,5 +44,5 @@ def _element_count(value: Any) -> int:
     if not isinstance(value, torch.Tensor):
         return 0
     sizes = [*value.shape]
-    known = all(isinstance(size, int) for size in sizes)
-    return value.numel() if known else _LARGE_ELEMENTS
+    is_known = all(isinstance(size, int) for size in sizes)
+    return value.numel() if is_known else _LARGE_ELEMENTS
