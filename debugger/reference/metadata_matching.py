@@ -99,10 +99,10 @@ class _ReaderIndex:
         longer uses it, but it is the result rather than an intermediate value."""
         results: list[Value] = []
         for node in nodes:
-            outputs = [value for value in node.outputs if value is not None]
-            is_read = any(self._readers.get(value) for value in outputs)
+            outs = [value for value in node.outputs if value is not None]
+            is_read = any(self._readers.get(value) for value in outs)
             results += (
-                [value for value in outputs if self._readers.get(value, set()) - set(nodes)] if is_read else outputs[:1]
+                [value for value in outs if self._readers.get(value, set()) - set(nodes)] if is_read else outs[:1]
             )
         return results
 
@@ -138,10 +138,8 @@ class _GraphMatcher:
         scores = similarity_matrix(self._program_nodes, self._model_groups, _NodeSimilarity(dict(self.matches)))
         if not scores.size:
             return 0, 0
-        contradicted = (
-            self.numbering.compared & ~self.numbering.pairs if by_number and self.numbering is not None else False
-        )
-        pairs = align_sequences(scores + np.where(contradicted, _CONTRADICTED_SCORE, 0))
+        clashes = self.numbering.compared & ~self.numbering.pairs if by_number and self.numbering is not None else False
+        pairs = align_sequences(scores + np.where(clashes, _CONTRADICTED_SCORE, 0))
         self.matches = [(self._program_nodes[i], self._model_groups[j]) for i, j in pairs]
         names = [(call.tracks[0].graph, call.name) for call in self._program_nodes]
         self.numbering = align_numbering(names, [group.name for group in self._model_groups], scores)

@@ -64,25 +64,23 @@ def numbers_are_evidence(counts_by_graph: Sequence[tuple[int, int]]) -> bool:
     return bool(successive >= _MIN_ORDERED_PAIRS and successive - broken >= _MIN_ORDERED_FRACTION * successive)
 
 
-def align_numbering(
-    program_nodes: Sequence[tuple[Hashable, str]], model_names: Sequence[str], scores: Array
-) -> NumberingAlignment:
-    """Align numbers. ``program_nodes``: the nodes of a program, each with its graph; ``model_names``: those of a model;
+def align_numbering(nodes: Sequence[tuple[Hashable, str]], texts: Sequence[str], scores: Array) -> NumberingAlignment:
+    """Align numbers. ``nodes``: those of a program, each with its graph; ``texts``: the names of model nodes;
     ``scores``: similarity of each two, 0 for no pair."""
-    result = NumberingAlignment(
-        np.zeros(scores.shape, bool), np.zeros(scores.shape, bool), np.zeros(len(program_nodes), np.int64)
+    table = NumberingAlignment(
+        np.zeros(scores.shape, bool), np.zeros(scores.shape, bool), np.zeros(len(nodes), np.int64)
     )
-    column_groups = _group_by_stem([("", *split_number(name)) for name in model_names])
-    for kind, rows in enumerate(_group_by_stem([(graph, *split_number(name)) for graph, name in program_nodes])):
-        result.kinds[rows] = kind
+    column_groups = _group_by_stem([("", *split_number(name)) for name in texts])
+    for kind, rows in enumerate(_group_by_stem([(graph, *split_number(name)) for graph, name in nodes])):
+        table.kinds[rows] = kind
         for columns in column_groups:
             block = np.ix_(rows, columns)
-            slots = _number_slots([split_number(model_names[column])[1] for column in columns], len(rows))
+            slots = _number_slots([split_number(texts[column])[1] for column in columns], len(rows))
             if (scores[block] > 0).any() and len(slots) * len(rows) <= _MAX_CELLS:
-                result.compared[block] = True
+                table.compared[block] = True
                 for i, j in _assign_numbers(scores[block], slots):
-                    result.pairs[rows[i], columns[j]] = True
-    return result
+                    table.pairs[rows[i], columns[j]] = True
+    return table
 
 
 def _group_by_stem(names: Sequence[tuple[Hashable, str, int]]) -> list[list[int]]:

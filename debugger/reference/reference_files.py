@@ -60,11 +60,9 @@ def read_reference(path: str | os.PathLike[str], inputs: Sequence[Port], outputs
     path = Path(path)
     if not path.is_dir():
         return read_reference_file(path)
-    input_values = read_test_inputs(path, inputs) if any(path.glob("input_*.pb")) else None
-    output_values = read_test_outputs(path, outputs)
-    return Reference(
-        path.name, [Track(name, {(): value}, role="output") for name, value in output_values.items()], input_values
-    )
+    feeds = read_test_inputs(path, inputs) if any(path.glob("input_*.pb")) else None
+    data = read_test_outputs(path, outputs)
+    return Reference(path.name, [Track(name, {(): value}, role="output") for name, value in data.items()], feeds)
 
 
 def read_reference_file(path: Path) -> Reference:
@@ -78,14 +76,12 @@ def read_reference_file(path: Path) -> Reference:
     if header is None:
         return reference_from_arrays(path.name, arrays)
     try:
-        fields = json.loads(str(header))
-        if fields["version"] != _VERSION:
-            raise ValueError(f"version {fields['version']}, and known is {_VERSION}")
-        tracks = [_read_track(item, arrays) for item in fields["tracks"]]
-        inputs = {item["name"]: _read_value(item["value"], arrays) for item in fields["inputs"]}
-        trips = {
-            loop: {tuple(entry): int(count) for entry, count in counts} for loop, counts in fields["trips"].items()
-        }
+        meta = json.loads(str(header))
+        if meta["version"] != _VERSION:
+            raise ValueError(f"version {meta['version']}, and known is {_VERSION}")
+        tracks = [_read_track(item, arrays) for item in meta["tracks"]]
+        inputs = {item["name"]: _read_value(item["value"], arrays) for item in meta["inputs"]}
+        trips = {loop: {tuple(entry): int(count) for entry, count in counts} for loop, counts in meta["trips"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UnsupportedError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else one_line(error)
         raise InputError(f"{path}: its entry '{HEADER}' is broken: {reason}; record the reference again") from None

@@ -22,9 +22,7 @@ def similarity_matrix(
     shape = len(left), len(right)
     if len(left) * len(right) > _MAX_PAIRS:
         return np.zeros((0, 0), np.int32)
-    return np.array([[score(left_item, right_item) for right_item in right] for left_item in left], np.int32).reshape(
-        shape
-    )
+    return np.array([[score(a, b) for b in right] for a in left], np.int32).reshape(shape)
 
 
 def align_sequences(scores: Array) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""PyTorch as a reference: an exported program or a module, run node by node, through the bodies of its loops.
+"""PyTorch as a reference: runs an exported program or a module node by node, including the bodies of its loops.
 
 Needs PyTorch, which is imported when a reference is made: ``pip install 'loopdbg[torch]'``.
 """
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def is_torch(value: Any) -> bool:
-    """Whether something is a module or an exported program of PyTorch; does not import it."""
+    """Whether a value is a module or an exported program of PyTorch; does not import PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module | torch.export.ExportedProgram)
 
 
 def open_program(path: str) -> Any:
-    """The program in a file of ``torch.export.save``, which can do what a script can.
+    """Return the program in a file of ``torch.export.save``; loading such a file can execute code.
 
     Raises:
         UsageError: PyTorch is not installed.
-        ModelError: the file is not there, or no such program.
+        ModelError: no such file, or it is no such program.
     """
     _require_torch()
     from .torch_export import load_program
@@ -43,21 +43,21 @@ def run_torch_reference(
     max_iterations: int | None = None,
     limit: int | None = None,
 ) -> Reference:
-    """Run a ``torch.nn.Module`` or ``torch.export.ExportedProgram`` and keep what every node computes in every
+    """Run a ``torch.nn.Module`` or ``torch.export.ExportedProgram`` and record what every node computes in every
     iteration of ``while_loop`` and ``scan``, and every step of recurrent layers and cells.
 
-    A module is exported first; if it cannot be, it runs in Python, and the states of its recurrent layers and cells
-    are kept.
+    A module is exported first; if it cannot be, it runs in Python, and only states of recurrent layers and cells are
+    recorded.
 
     Args:
-        module_or_program: what to run. A module is run as it is: call ``eval()`` first.
-        inputs: name -> array of the model; the program's inputs are found by name, what is left by position.
-        label: what to call it.
-        max_iterations: the most iterations of any loop.
-        limit: bytes that all values together may take (2 GiB).
+        module_or_program: the model. A module is run as it is: call ``eval()`` first.
+        inputs: name -> array of the model; the program's inputs are matched by name, the others by position.
+        label: the display name.
+        max_iterations: the maximum number of iterations of any loop.
+        limit: maximum size of all values in bytes (2 GiB).
 
     Raises:
-        UsageError: PyTorch is not installed, or this is neither of both.
+        UsageError: PyTorch is not installed, or unsupported model.
         InputError: an input is missing, or of another dtype or shape than the program was exported for.
         ExecutionError: a node failed.
         LimitError: the values take more than ``limit``.
@@ -71,9 +71,11 @@ def run_torch_reference(
     from .torch_tensors import DEFAULT_LIMIT_BYTES, ValueStore
 
     make = reference_from_module if isinstance(module_or_program, torch.nn.Module) else reference_from_program
-    found = make(module_or_program, inputs, ValueStore(DEFAULT_LIMIT_BYTES if limit is None else limit), max_iterations)
-    found.label = label or found.label
-    return found
+    reference = make(
+        module_or_program, inputs, ValueStore(DEFAULT_LIMIT_BYTES if limit is None else limit), max_iterations
+    )
+    reference.label = label or reference.label
+    return reference
 
 
 def _require_torch() -> None:

@@ -83,15 +83,15 @@ def assign_inputs(names: Sequence[str], inputs: Mapping[str, Any]) -> dict[str, 
     Raises:
         InputError: there are more inputs than ``names``.
     """
-    assigned = {name: inputs[name] for name in names if name in inputs}
-    unassigned = [name for name in inputs if name not in assigned]
-    free_names = [name for name in names if name not in assigned]
-    if len(unassigned) > len(free_names):
+    values = {name: inputs[name] for name in names if name in inputs}
+    rest = [name for name in inputs if name not in values]
+    open_ = [name for name in names if name not in values]
+    if len(rest) > len(open_):
         raise InputError(
-            f"the PyTorch program has {len(names)} inputs ({', '.join(names)}): '{unassigned[len(free_names)]}' is none of them"
+            f"the PyTorch program has {len(names)} inputs ({', '.join(names)}): '{rest[len(open_)]}' is none of them"
         )
-    assigned.update(zip(free_names, (inputs[name] for name in unassigned), strict=False))
-    return {name: as_tensor(assigned[name]) for name in names if name in assigned}
+    values.update(zip(open_, (inputs[name] for name in rest), strict=False))
+    return {name: as_tensor(values[name]) for name in names if name in values}
 
 
 def graph_arguments(program: torch.export.ExportedProgram, inputs: Mapping[str, torch.Tensor]) -> list[Any]:
@@ -136,12 +136,8 @@ def _check_tensor(name: str, declared: torch.Tensor, value: torch.Tensor) -> Non
     matches = declared.dim() == value.dim() and all(size == actual for size, actual in fixed)
     if matches and declared.dtype == value.dtype:
         return
-    expected, received = (
-        f"{str(tensor.dtype).removeprefix('torch.')}{[*tensor.shape]}" for tensor in (declared, value)
-    )
-    raise InputError(
-        f"the PyTorch program was exported for '{name}' as {expected}, and the model's input is {received}"
-    )
+    spec, used = (f"{str(x.dtype).removeprefix('torch.')}{[*x.shape]}" for x in (declared, value))
+    raise InputError(f"the PyTorch program was exported for '{name}' as {spec}, and the model's input is {used}")
 
 
 def user_outputs(program: torch.export.ExportedProgram, results: Sequence[Any]) -> list[tuple[str, Any]]:

@@ -73,12 +73,10 @@ class ProgramRecording:
     def rerolled_loops(self, arguments: Sequence[Any]) -> RerolledLoops:
         """The Python loops that the program is unrolled from. ``arguments``: those of the run."""
         inputs = self.module.graph.find_nodes(op="placeholder")
-        inputs_by_name = {
-            node.name: value for node, value in zip(inputs, arguments, strict=False) if not is_mutated(node)
-        }
+        feeds = {node.name: value for node, value in zip(inputs, arguments, strict=False) if not is_mutated(node)}
 
         def input_values(name: str) -> Mapping[Key, Any]:
-            array = as_array(inputs_by_name.get(name))
+            array = as_array(feeds.get(name))
             return {} if array is None else {(): array}
 
         program_run = ProgramRun(self.tracks, self.trips, carried_positions(self.module))
@@ -92,13 +90,11 @@ class ProgramRecording:
 
     def record_states(self, path: GraphPath, node: Any, key: Key, loop: str, arguments: Sequence[Any]) -> None:
         """Record the states of a recurrent layer that is one node, step by step."""
-        path_text = "/".join((*path, node.name))
+        scope = "/".join((*path, node.name))
         base = ProgramTrack(
-            path_text, {}, loop, operator_name(node.target), node.name, source_location(node), graph=(*path, node.name)
+            scope, {}, loop, operator_name(node.target), node.name, source_location(node), graph=(*path, node.name)
         )
-        record_states(
-            self.store, self._steps.setdefault(path_text, []), base, key, operator_name(node.target), arguments
-        )
+        record_states(self.store, self._steps.setdefault(scope, []), base, key, operator_name(node.target), arguments)
 
     def check_limit(self, iterations: int) -> None:
         """Raises IterationLimitReached: a loop that goes on reached the limit."""

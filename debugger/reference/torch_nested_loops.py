@@ -46,12 +46,10 @@ class MergedCopies:
                 if track.graph[: len(path)] != path:
                     continue
                 tail = track.name.rpartition("/")[2]
-                identity = self._merged_path(track.loop, node), track.graph[len(path) :], tail, track.role, track.output
-                if identity not in merged:
-                    merged[identity] = self._make_track(track, identity[0], tail, run)
-                merged[identity].values.update(
-                    {self._merged_key(index, key): value for index, value in track.values.items()}
-                )
+                group = self._merged_path(track.loop, node), track.graph[len(path) :], tail, track.role, track.output
+                if group not in merged:
+                    merged[group] = self._make_track(track, group[0], tail, run)
+                merged[group].values.update({self._merged_key(i, key): value for i, value in track.values.items()})
         yield from merged.values()
         carrying = {track.loop for track in merged.values() if track.role == "carried"}
         yield from (

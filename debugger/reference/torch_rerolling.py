@@ -49,9 +49,7 @@ def reroll_loops(
         nodes = [node for node, _ in graphs[path]]
         tracks = {node.name: track for node, track in graphs[path]}
         for rounds in find_repeats([node_token(node) for node in nodes]):
-            copies: dict[Key, Sequence[Any]] = {
-                (k,): [nodes[index] for index in indices] for k, indices in enumerate(rounds)
-            }
+            copies: dict[Key, Sequence[Any]] = {(k,): [nodes[i] for i in indices] for k, indices in enumerate(rounds)}
             loop = UnrolledLoop(copies, tracks).group_nested()
             if loop.is_loop():
                 folding.add_loop(loop, loop.outer_loop)

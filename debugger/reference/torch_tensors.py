@@ -80,14 +80,9 @@ class ValueStore:
         array = as_array(value)
         if array is None:
             return
-        previous = self._last.get(id(values))
-        if (
-            previous is not None
-            and previous.dtype == array.dtype
-            and previous.shape == array.shape
-            and _same_bytes(previous, array)
-        ):
-            values[key] = previous
+        old = self._last.get(id(values))
+        if old is not None and old.dtype == array.dtype and old.shape == array.shape and _same_bytes(old, array):
+            values[key] = old
             return
         self.held_bytes += array.nbytes
         if self.held_bytes > self.limit_bytes:

@@ -140,13 +140,11 @@ class UnrolledLoop:
         carried: dict[BodyNode, dict[Key, str]] = {}
         for copies in self.copies_by_node.values():
             for key, node in copies.items():
-                operands = [
-                    (index, name[1:]) for index, name in enumerate(arguments_read(node)) if name.startswith("%")
-                ]
-                for index, name in operands if key[-1] else ():
+                operands = [(i, name[1:]) for i, name in enumerate(arguments_read(node)) if name.startswith("%")]
+                for i, name in operands if key[-1] else ():
                     source = self._node_by_copy.get((name, (*key[:-1], key[-1] - 1)))
                     if source is not None and not carried.setdefault(source, {}).get(key[:-1]):
-                        carried[source][key[:-1]] = _node_read_at(copies.get((*key[:-1], 0)), index)
+                        carried[source][key[:-1]] = _node_read_at(copies.get((*key[:-1], 0)), i)
         return carried
 
     def tracks(self, loop: str, input_values: InputValues, inner_paths: Mapping[str, str]) -> Iterator[ProgramTrack]:
