@@ -1,1 +1,1 @@
-"""OpenVINO IR (v10 and v11) -> Graph."""
+"""The OpenVINO IR front end (v10 and v11)."""

@@ -1,6 +1,6 @@
-"""OpenVINO IR, the constants: ``Const`` layers and the ``.bin`` that holds their data.
+"""Reads the constants of OpenVINO IR: ``Const`` layers and the ``.bin`` with their data.
 
-What is read of it is ours: another program may write the file while a model is open.
+Data are copied, as another program may write the file while a model is open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...stable_file import StableFile
 from .ir_document import IrDocument, IrLayer
 
 Bytes = np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]
-#: Two to a byte, the first one in the low four bits (docs/semantics.md 7.2).
+#: Two elements per byte, the first in the low four bits (docs/semantics.md 7.2).
 _NIBBLES = ("int4", "uint4", "float4_e2m1fn")
 #: Levels of nf4: quantiles of the normal distribution.
 _NF4 = (
@@ -27,7 +27,7 @@ _NF4 = (
     *(-0.18477343022833334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725),
     *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
 )
-#: Types that only constants have, what they are read as, and how many numbers stand in how many bytes.
+#: Types of constants only -> the dtype that they are read as, and how many numbers are packed into how many bytes.
 _PACKED_TYPES = {
     "u1": ("uint8", 8, 1),
     "bin": ("uint8", 8, 1),
@@ -36,22 +36,23 @@ _PACKED_TYPES = {
     "u6": ("uint8", 4, 3),
     "nf4": ("float32", 2, 1),
 }
-#: What `element_type` or `precision` says where the type is not known before the model runs.
+#: Values of `element_type` or `precision` for a type that is unknown before the model runs.
 _DYNAMIC = ("dynamic", "undefined", "unspecified")
 
 
-#: Constants that lie in each other may together be so many times as large as the file, and some more.
+#: Limit for the total size of overlapping constants: a multiple of the file size, and a constant.
 _MAX_OVERLAP_FACTOR, _OVERLAP_SLACK_BYTES = 2, 1 << 26
 
 
 class IrConstantReader:
-    """The ``.bin`` beside a model, or ``weights``, opened when the first constant needs it: ``with Blobs(...)``."""
+    """Reads constants from the ``.bin`` of a model, or ``weights``; a context manager that opens the file on first
+    use."""
 
     def __init__(self, document: IrDocument, weights: Path | None = None) -> None:
         self.document = document
         self.path = document.path.with_suffix(".bin") if weights is None else weights
         self._file: StableFile | None = None
-        #: What was read: begin and size -> bytes. Writers keep equal constants once.
+        #: Cache: (offset, size) -> bytes, as writers store equal constants once.
         self._bytes_by_range: dict[tuple[int, int], Bytes] = {}
         self._bytes_read = 0
 
@@ -69,16 +70,15 @@ class IrConstantReader:
     def read_constant(self, layer: IrLayer) -> Array:
         """The data of a ``Const`` (or ``Constant``) layer, read-only.
 
-        Element type and shape come from ``<data>`` or, where they stand only on the output port, from there
-        (docs/semantics.md 7.2).
+        Element type and shape come from ``<data>``, or else from the output port (docs/semantics.md 7.2).
 
         Raises:
             ModelError: an attribute is missing, the ``.bin`` is missing or too short, or the size too small.
             UnsupportedError: an element type without a NumPy or ``ml_dtypes`` counterpart, or strings.
         """
-        word = _element_type_text(layer).lower()
-        stored = _PACKED_TYPES.get(word)
-        declared = declared_type(self.document, layer, stored[0] if stored else None)
+        type_text = _element_type_text(layer).lower()
+        packing = _PACKED_TYPES.get(type_text)
+        declared = declared_type(self.document, layer, packing[0] if packing else None)
         dtype, shape = declared.dtype, declared.shape
         if dtype is None:
             raise self.document.error(layer.element, f"{layer}: a constant needs an element_type")
@@ -91,28 +91,28 @@ class IrConstantReader:
                 f"{layer}: string constants are not supported; give the strings as a model input",
             )
         count = prod(dims)
-        packed = dtype.name in _NIBBLES
-        needed = (count + 1) // 2 if packed else count * dtype.itemsize
-        if stored:
-            needed = -(-count // stored[1]) * stored[2]
+        is_nibbles = dtype.name in _NIBBLES
+        needed = (count + 1) // 2 if is_nibbles else count * dtype.itemsize
+        if packing:
+            needed = -(-count // packing[1]) * packing[2]
         raw = self._constant_bytes(layer, needed, declared)
-        if stored:
-            array = _unpack(word, raw)[:count].astype(dtype)
-        elif packed:
+        if packing:
+            array = _unpack(type_text, raw)[:count].astype(dtype)
+        elif is_nibbles:
             array = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[:count]
-            # ml_dtypes keeps a four-bit number in a byte of its own and reads only the low four bits.
+            # ml_dtypes stores a four-bit number in a byte and reads only the low four bits.
             array = (((array ^ 8) - 8).view(np.int8) if dtype.name == "int4" else array).view(dtype)
         elif dtype == np.bool_:
-            array = raw != 0  # NumPy takes every other byte than 0 and 1 for granted and goes wrong
+            array = raw != 0  # NumPy miscomputes with bytes other than 0 and 1
         else:
             array = raw.view(dtype)
         array.flags.writeable = False
         return array.reshape(dims)
 
     def _constant_bytes(self, layer: IrLayer, needed: int, declared: TensorType) -> Bytes:
-        """The bytes of a constant, checked against what its type needs and what the file has."""
+        """The bytes of a constant, checked against the size of its type and of the file."""
         document = self.document
-        offset, size = (self._number(layer, word) for word in ("offset", "size"))
+        offset, size = (self._number(layer, attribute) for attribute in ("offset", "size"))
         if offset < 0 or size < 0:
             raise document.error(layer.element, f"{layer}: offset {offset}, size {size} cannot be negative")
         if size < needed:
@@ -129,10 +129,10 @@ class IrConstantReader:
                 f"{layer}: offset {offset} + size {size} reach beyond the end of {self.path} "
                 f"({self._file.size} bytes); is it cut short, or of another model?",
             )
-        found = self._bytes_by_range.get((offset, needed))
-        if found is None:
-            found = self._bytes_by_range[offset, needed] = self._read(layer, self._file, offset, needed)
-        return found
+        data = self._bytes_by_range.get((offset, needed))
+        if data is None:
+            data = self._bytes_by_range[offset, needed] = self._read(layer, self._file, offset, needed)
+        return data
 
     def _read(self, layer: IrLayer, file: StableFile, offset: int, size: int) -> Bytes:
         self._bytes_read += size
@@ -144,16 +144,16 @@ class IrConstantReader:
             out = np.empty(size, np.uint8)
             file.read_into(offset, out)
         except (OSError, MemoryError) as error:
-            why = (isinstance(error, OSError) and error.strerror) or one_line(error)
-            raise self.document.error(layer.element, f"{layer}: {self.path} cannot be read: {why}") from None
+            reason = (isinstance(error, OSError) and error.strerror) or one_line(error)
+            raise self.document.error(layer.element, f"{layer}: {self.path} cannot be read: {reason}") from None
         out.flags.writeable = False
         return out
 
-    def _number(self, layer: IrLayer, word: str) -> int:
+    def _number(self, layer: IrLayer, attribute: str) -> int:
         data = layer.element.find("data")
         if data is None:
             raise self.document.error(layer.element, f"{layer} lacks its <data> with offset and size")
-        return self.document.integer(data, word, str(layer))
+        return self.document.integer(data, attribute, str(layer))
 
     def _open(self, layer: IrLayer) -> StableFile:
         try:
@@ -161,7 +161,7 @@ class IrConstantReader:
         except FileNotFoundError:
             raise self.document.error(
                 layer.element,
-                f"{layer} has its data in {self.path}, which does not exist; put the .bin beside the .xml, "
+                f"{layer} has its data in {self.path}, which does not exist; put the .bin next to the .xml, "
                 "or name it as the weights",
             ) from None
         except OSError as error:
@@ -170,16 +170,16 @@ class IrConstantReader:
             ) from None
 
 
-def element_type(document: IrDocument, layer: IrLayer, word: str | None) -> np.dtype[Any] | None:
-    """The dtype of ``f32`` or ``FP32``; None where the type is left open.
+def element_type(document: IrDocument, layer: IrLayer, type_text: str | None) -> np.dtype[Any] | None:
+    """The dtype of ``f32`` or ``FP32``; None for a dynamic type.
 
     Raises:
-        UnsupportedError: no such type here; the text names the layer.
+        UnsupportedError: an unsupported type; the message names the layer.
     """
-    if not word or word.lower() in _DYNAMIC:
+    if not type_text or type_text.lower() in _DYNAMIC:
         return None
     try:
-        return dtypes.dtype_from_openvino(word)
+        return dtypes.dtype_from_openvino(type_text)
     except UnsupportedError as error:
         raise document.unsupported(layer.element, f"{layer}: {error}; store it as another type") from None
 
@@ -189,21 +189,21 @@ def _element_type_text(layer: IrLayer) -> str:
     return layer.data.get("element_type") or (port.precision if port else None) or ""
 
 
-def _unpack(word: str, raw: Bytes) -> Array:
-    """Numbers of less than a byte, or of one and a part (docs/semantics.md 7.2)."""
-    if word in ("u1", "bin"):
+def _unpack(type_text: str, raw: Bytes) -> Array:
+    """Unpack numbers that are not whole bytes (docs/semantics.md 7.2)."""
+    if type_text in ("u1", "bin"):
         return np.unpackbits(raw)
-    if word == "u2":
+    if type_text == "u2":
         return np.stack([raw >> shift & 3 for shift in (0, 2, 4, 6)], -1).reshape(-1)
-    if word == "nf4":
+    if type_text == "nf4":
         levels = np.array(_NF4, np.float32)
         return levels[np.stack([raw & 15, raw >> 4], -1).reshape(-1)]
-    # Two bytes with the low bits of the numbers, then one with their high bits, each from its highest bit on.
+    # Two bytes with the low bits of the numbers, then one with their high bits, the highest bit first.
     low, high = raw.reshape(-1, 3)[:, :2], raw.reshape(-1, 3)[:, 2:]
-    width = 2 if word == "u3" else 4
+    width = 2 if type_text == "u3" else 4
     parts = [low >> shift & (1 << width) - 1 for shift in range(8 - width, -1, -width)]
-    upper = 1 if word == "u3" else 2
-    tops = [high >> shift & (1 << upper) - 1 for shift in range(8 - upper, -1, -upper)]
+    high_width = 1 if type_text == "u3" else 2
+    tops = [high >> shift & (1 << high_width) - 1 for shift in range(8 - high_width, -1, -high_width)]
     numbers = np.stack(parts, -1).reshape(len(raw) // 3, -1) | np.concatenate(tops, -1) << width
     return np.asarray(numbers.reshape(-1))
 
@@ -211,13 +211,13 @@ def _unpack(word: str, raw: Bytes) -> Array:
 def declared_type(document: IrDocument, layer: IrLayer, stored: str | None = None) -> TensorType:
     """The type of a Parameter or a Const: ``<data>`` first, then its output port (docs/semantics.md 7.2).
 
-    ``stored``: what a constant of its type is read as.
+    ``stored``: the name of the dtype that a packed constant is read as.
     """
     port = layer.outputs[0] if layer.outputs else None
     shape = layer.data.get("shape")
     return TensorType(
         dtypes.dtype_from_name(stored) if stored else element_type(document, layer, _element_type_text(layer)),
-        # A port without <dim> is a scalar here: one of any rank states its shape "..." in <data>.
+        # A port without <dim> is a scalar here; a type of any rank has the shape "..." in <data>.
         document.shape(layer, shape) if shape is not None else (port.dims if port else ()),
         {} if shape is None else document.bounds(layer, shape),
     )

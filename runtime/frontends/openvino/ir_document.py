@@ -1,7 +1,7 @@
-"""OpenVINO IR, the file: layers, ports, edges, port maps and back edges as the XML states them.
+"""Parses the XML of OpenVINO IR: layers, ports, edges, port maps and back edges.
 
-Nothing here knows what a layer means. Facts on the format: docs/semantics.md 7.1 and 7.2. Ids are looked up as ids,
-never as ranks (0.12), and every graph (the net, each body) has its own.
+It is independent of the operators. The format is described in docs/semantics.md 7.1 and 7.2. Ids are identifiers, not
+ranks (0.12), and each graph (the net, each body) has its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...record import record
 from ...stable_file import StableFile
 
 Element = Any  # lxml.etree._Element; lxml has no type information of its own
-#: A port of a layer: layer id and port id.
+#: A port of a layer: (layer id, port id).
 PortKey = tuple[int, int]
 
 _OPSET = re.compile(r"opset(\d+)", re.ASCII)
@@ -27,7 +27,7 @@ _DIM = re.compile(r"\?|-1|\d{1,18}|\d*\.\.\d*", re.ASCII)
 
 @record(frozen=True)
 class IrPort:
-    """One ``<port>``. ``names``: the tensor's names, with OpenVINO's escape of commas undone."""
+    """One ``<port>``. ``names``: the tensor's names, with commas unescaped."""
 
     id: int
     precision: str | None
@@ -51,7 +51,7 @@ class IrLayer:
 
     @property
     def kind(self) -> str:
-        """The type without regard to case: OpenVINO's reader looks types up that way (docs/semantics.md 7.2)."""
+        """The type in lower case, as OpenVINO ignores case (docs/semantics.md 7.2)."""
         return self.type.lower()
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class IrLayer:
 
 @record(frozen=True)
 class IrNetwork:
-    """The layers of one graph in document order; for every connected input port the output port it reads."""
+    """The layers of one graph in document order; ``sources``: connected input port -> the output port that it reads."""
 
     layers: dict[int, IrLayer]
     sources: dict[PortKey, PortKey]
@@ -98,13 +98,13 @@ class BackEdgeEntry:
 
 
 class IrDocument:
-    """One ``.xml`` file and how to talk about places in it."""
+    """One ``.xml`` file, with errors that name its lines."""
 
     def __init__(self, path: Path) -> None:
-        """Parse the file without entities, DTDs and network.
+        """Parse the file without entities, DTDs and network access.
 
         Raises:
-            ModelError: it cannot be read, is no XML, no IR, or of a version that is not read.
+            ModelError: the file cannot be read, is not XML or IR, or has an unsupported version.
         """
         self.path = path
         parser = etree.XMLParser(
@@ -123,7 +123,7 @@ class IrDocument:
         if self.version not in (10, 11):  # docs/semantics.md 7.2
             raise self.error(
                 self.root,
-                f"IR version {self.version} is not read, only versions 10 and 11; convert the model anew",
+                f"IR version {self.version} is not read, only versions 10 and 11; convert the model again",
             )
 
     def error(self, element: Element, message: str) -> ModelError:
@@ -138,7 +138,7 @@ class IrDocument:
         return f"{self.path}, line {element.sourceline}: {message}"
 
     def integer(self, element: Element, attribute: str, where: str, default: int | None = None) -> int:
-        """An integer attribute; required where there is no default."""
+        """Read an integer attribute; required where there is no default."""
         text = element.get(attribute)
         if text is None:
             if default is None:
@@ -153,12 +153,12 @@ class IrDocument:
         return number
 
     def network(self, element: Element, where: str, outer: Collection[int] = ()) -> IrNetwork:
-        """The layers and edges of the net or of a body.
+        """Read the layers and edges of the net or of a body.
 
         ``outer``: the layer ids of the enclosing graph, for messages.
 
         Raises:
-            ModelError: ids that are missing, used twice or unknown; two edges into one port; no opset.
+            ModelError: ids are missing, duplicate or unknown, two edges lead to one port, or an opset is missing.
         """
         layers: dict[int, IrLayer] = {}
         for child in self._children(element, "layers", "layer"):
@@ -200,7 +200,7 @@ class IrDocument:
         )
 
     def back_edges(self, layer: IrLayer) -> list[BackEdgeEntry]:
-        """A loop's back edges in document order; their ports say nothing (docs/semantics.md 7.1)."""
+        """A loop's back edges in document order; their ports are ignored (docs/semantics.md 7.1)."""
         return [
             BackEdgeEntry(
                 self.integer(child, "from-layer", f"a back edge of {layer}"),
@@ -211,16 +211,16 @@ class IrDocument:
         ]
 
     def body(self, layer: IrLayer, tag: str) -> Element:
-        """The element that holds a layer's inner graph."""
+        """The element with a layer's inner graph."""
         element = layer.element.find(tag)
         if element is None:
             raise self.error(layer.element, f"{layer} has no <{tag}>")
         return element
 
     def shape(self, layer: IrLayer, text: str) -> tuple[int | None, ...] | None:
-        """A PartialShape string: ``2,?``, ``1..5,-1``, empty for a scalar; ``...`` is any rank, None.
+        """Parse a PartialShape string: ``2,?``, ``1..5,-1``, empty for a scalar; ``...`` is any rank, None.
 
-        Ranges become None, as any dimension that is no number; :meth:`bounds` has them.
+        Dimensions that are not numbers become None; :meth:`bounds` returns ranges.
         """
         text = text.strip().removeprefix("[").removesuffix("]").strip()
         if text == "...":
@@ -232,14 +232,14 @@ class IrDocument:
 
     def bounds(self, layer: IrLayer, text: str) -> dict[int, tuple[int, int | None]]:
         """The ranges of a PartialShape string by axis: ``1..5``, ``..5``, ``1..``."""
-        found: dict[int, tuple[int, int | None]] = {}
+        ranges: dict[int, tuple[int, int | None]] = {}
         for axis, dim in enumerate(text.strip().removeprefix("[").removesuffix("]").split(",")):
-            least, dots, most = dim.strip().partition("..")
-            if dots and (least or most) and not (least or most).startswith("."):
-                found[axis] = int(least or 0), int(most) if most else None
-                if most and int(most) < int(least or 0):
+            minimum, dots, maximum = dim.strip().partition("..")
+            if dots and (minimum or maximum) and not (minimum or maximum).startswith("."):
+                ranges[axis] = int(minimum or 0), int(maximum) if maximum else None
+                if maximum and int(maximum) < int(minimum or 0):
                     raise self.error(layer.element, f'{layer}: shape="{text}": no size is {dim.strip()}')
-        return found
+        return ranges
 
     def _children(self, element: Element, group: str, tag: str) -> Iterator[Element]:
         parent = element.find(group)
@@ -249,8 +249,8 @@ class IrDocument:
         id = self.integer(element, "id", f"a layer of {where}")
         type, version = element.get("type"), element.get("version")
         name = element.get("name") or f"{type}_{id}"
-        told = element.find("data")
-        if not version and told is not None and told.get("execOrder") is not None:
+        metadata = element.find("data")
+        if not version and metadata is not None and metadata.get("execOrder") is not None:
             raise self.error(
                 element,
                 "is an execution graph (compiled_model.get_runtime_model), which tells how a runtime ran a model and"
@@ -311,19 +311,19 @@ def split_tensor_names(text: str | None) -> tuple[str, ...]:
 
 
 def format_ids(known: Iterable[int]) -> str:
-    """How messages list the ids that there are."""
-    listed = sorted(known)
-    if not listed:
+    """A list of ids for messages."""
+    ids = sorted(known)
+    if not ids:
         return "none"
-    return ", ".join(map(str, listed[:20])) + (", ..." if len(listed) > 20 else "")
+    return ", ".join(map(str, ids[:20])) + (", ..." if len(ids) > 20 else "")
 
 
 def _parse_root(file: StableFile, parser: Any) -> Element:
-    """The root of the tree that is in a file."""
+    """Parse a file; returns the root element."""
     try:
         return etree.parse(file.stream(), parser).getroot()
     except etree.XMLSyntaxError as error:
-        if b"\0" in file.read_range(0, min(file.size, 4096)):  # no text has such a byte
+        if b"\0" in file.read_range(0, min(file.size, 4096)):  # text has no NUL bytes
             raise ModelError(
                 f"{file.path}: is no XML but binary data; a model that a runtime compiled or exported"
                 " (compiled_model.export_model) cannot be opened: open the model that it was made of"

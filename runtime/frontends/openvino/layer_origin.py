@@ -1,7 +1,7 @@
-"""Where a layer of an IR was made: its name and the names of the nodes that were fused into it (``rt_info``).
+"""The origin of an IR layer: its name and the names of the nodes that were fused into it (``rt_info``).
 
-OpenVINO's PyTorch front end calls layers ``__module.decoder.layers.0/aten::add/Add_3``, its ONNX front end as the ONNX
-node is called; ``fused_names`` of a serialized model lists what the layer was before OpenVINO changed it.
+OpenVINO's PyTorch front end names layers ``__module.decoder.layers.0/aten::add/Add_3``, its ONNX front end keeps the
+names of ONNX nodes; ``fused_names`` of a serialized model lists the original nodes.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from ...graph import UNKNOWN_ORIGIN, Origin
 from ...record import record
 from .ir_document import IrLayer
 
-#: Of the names, and of how many of them, anything is kept.
+#: Limits for the characters of names and for the number of scopes.
 _MAX_NAME_CHARS, _MAX_SCOPES = 200, 64
 _MODULE_PREFIX = "__module."
 
 
 @record(frozen=True)
 class LazyLayerOrigin:
-    """What an IR says of a layer's origin, not yet looked at; called, the origin."""
+    """Lazily parsed origin of a layer; calling it returns the origin."""
 
     layer_name: str
     fused_names: str
 
     def __call__(self) -> Origin:
-        """The origin: an IR knows no lines."""
+        """The origin; an IR has no source lines."""
         return Origin(
             scopes=_scopes(self.layer_name), framework_node=", ".join(_split_names(self.fused_names))[:_MAX_NAME_CHARS]
         )
 
 
 def layer_origin_source(layer: IrLayer) -> Origin | Callable[[], Origin]:
-    """What tells the origin of a layer; ``NOWHERE`` where nothing does."""
+    """The origin of a layer; ``UNKNOWN_ORIGIN`` where the IR has none."""
     info = layer.element.find("rt_info")
-    told = [] if info is None else [one.get("value", "") for one in info if one.get("name") == "fused_names"]
-    return LazyLayerOrigin(layer.name, told[0] if told else "") if told or "/" in layer.name else UNKNOWN_ORIGIN
+    fused = [] if info is None else [e.get("value", "") for e in info if e.get("name") == "fused_names"]
+    return LazyLayerOrigin(layer.name, fused[0] if fused else "") if fused or "/" in layer.name else UNKNOWN_ORIGIN
 
 
 def _scopes(name: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""OpenVINO IR, the loops: a ``Loop`` or ``TensorIterator`` layer and its port map -> ``graph.Loop``.
+"""Converts a ``Loop`` or ``TensorIterator`` layer of OpenVINO IR and its port map to ``graph.Loop``.
 
-Written specs: docs.openvino.ai, "Loop-5" and "TensorIterator-1"; what they leave open: docs/semantics.md 5 to 7.
+Specifications: docs.openvino.ai, "Loop-5" and "TensorIterator-1"; what they do not define: docs/semantics.md 5 to 7.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .peer_notes import loop_notes
 
 @record(frozen=True)
 class LayerScope:
-    """A graph that has been built, with its Parameters and Results by layer id, in document order."""
+    """A built graph with its Parameters and Results by layer id, in document order."""
 
     graph: Graph
     network: IrNetwork
@@ -38,19 +38,19 @@ class LayerScope:
 
 
 def check_body_layer(
-    document: IrDocument, layer: IrLayer, entry: PortMapEntry | BackEdgeEntry, id: int, what: str, body: IrNetwork
+    document: IrDocument, layer: IrLayer, entry: PortMapEntry | BackEdgeEntry, id: int, kind: str, body: IrNetwork
 ) -> None:
-    """An entry may name a Parameter (or a Result) of the body, nothing else.
+    """Check that an entry refers to a Parameter (or a Result) of the body.
 
     Raises:
-        ModelError: it names something else, or nothing; the text lists the ids there are.
+        ModelError: it refers to another or no layer; the message lists the known ids.
     """
-    found = body.layers.get(id)
-    if found is None or found.kind != what.lower():
-        known = format_ids(layer.id for layer in body.layers.values() if layer.kind == what.lower())
-        said = "no layer of the body" if found is None else f"{found}, not a {what}"
+    target = body.layers.get(id)
+    if target is None or target.kind != kind.lower():
+        known = format_ids(layer.id for layer in body.layers.values() if layer.kind == kind.lower())
+        problem = "no layer of the body" if target is None else f"{target}, not a {kind}"
         raise document.error(
-            entry.element, f"{layer}: {entry}: layer {id} is {said}; the body's {what}s have the ids {known}"
+            entry.element, f"{layer}: {entry}: layer {id} is {problem}; the body's {kind}s have the ids {known}"
         )
 
 
@@ -72,7 +72,7 @@ def outer_value(document: IrDocument, layer: IrLayer, entry: PortMapEntry, input
 
 
 class LoopBuilder:
-    """Builds the loop of one layer. ``constants``: values that the enclosing graph has to take over."""
+    """Builds the loop of one layer. ``constants``: values to be added to the enclosing graph."""
 
     def __init__(
         self,
@@ -106,23 +106,23 @@ class LoopBuilder:
         )
 
     def build(self) -> Loop:
-        """The loop.
+        """Build the loop.
 
         Raises:
-            ModelError: an entry names what does not exist, or the loop lacks what its spec demands.
+            ModelError: an entry refers to a missing item, or the loop violates its specification.
         """
-        fed, taken = self.document.port_map(self.layer)
+        input_entries, output_entries = self.document.port_map(self.layer)
         edges = self._back_edges()
         if self.is_loop:
             self.loop.minus_one_is_no_limit = True
             self.loop.trip_count = self._special_input(0, "trip count")
             self.loop.initial_condition = self._special_input(1, "execution condition")
-            self.loop.condition = self._condition(taken)
-        ports = self._parameters(fed, edges)
-        scans = self._outputs(taken)
+            self.loop.condition = self._condition(output_entries)
+        ports = self._parameters(input_entries, edges)
+        scans = self._outputs(output_entries)
         if not self.is_loop:
-            # A slice that only feeds iteration 0 (docs/semantics.md 2.1) counts too: the written spec iterates over
-            # all parts of a sliced input, and OpenVINO's CPU plugin counts it the same.
+            # A slice that only feeds iteration 0 (docs/semantics.md 2.1) counts as well: the specification iterates
+            # over all parts of a sliced input, and OpenVINO's CPU plugin does so.
             self.loop.counted_by_slices = bool(self.loop.sliced_inputs) or any(
                 isinstance(edge.initial, SlicedInput) for edge in self.loop.back_edges
             )
@@ -131,32 +131,32 @@ class LoopBuilder:
         self.loop.notes = loop_notes(self.loop, ports)
         return self.loop
 
-    def _special_input(self, rank: int, what: str) -> Value:
-        """Loop-5's first two inputs, told by the order of the ports."""
+    def _special_input(self, rank: int, role: str) -> Value:
+        """Loop-5's first two inputs, by the order of the ports."""
         ports = self.layer.inputs
         if rank >= len(ports) or ports[rank].id not in self.inputs:
             raise self.document.error(
                 self.layer.element,
-                f"{self.layer}: its input {rank}, the {what}, is required and not connected",
+                f"{self.layer}: its input {rank}, the {role}, is required and not connected",
             )
         return self.inputs[ports[rank].id]
 
-    def _condition(self, taken: list[PortMapEntry]) -> Value:
-        marked = [entry for entry in taken if entry.purpose == "execution_condition"]
-        if not marked:
+    def _condition(self, entries: list[PortMapEntry]) -> Value:
+        conditions = [entry for entry in entries if entry.purpose == "execution_condition"]
+        if not conditions:
             raise self.document.error(
                 self.layer.element,
                 f"{self.layer}: its body yields no execution condition; a port_map output with "
                 'purpose="execution_condition" is required',
             )
-        if len({entry.internal for entry in marked}) > 1:
+        if len({entry.internal for entry in conditions}) > 1:
             raise self.document.error(
-                marked[1].element,
+                conditions[1].element,
                 f"{self.layer}: two body Results are marked as the execution condition, layers "
-                f"{format_ids(entry.internal for entry in marked)}",
+                f"{format_ids(entry.internal for entry in conditions)}",
             )
-        self._check_result(marked[0])
-        return self.body.results[marked[0].internal]
+        self._check_result(conditions[0])
+        return self.body.results[conditions[0].internal]
 
     def _check_result(self, entry: PortMapEntry) -> None:
         check_body_layer(self.document, self.layer, entry, entry.internal, "Result", self.body.network)
@@ -178,14 +178,14 @@ class LoopBuilder:
     def _parameter_name(self, parameter: int) -> str:
         return f"'{self.body.network.layers[parameter].name}' (layer {parameter})"
 
-    def _parameters(self, fed: list[PortMapEntry], edges: Mapping[int, BackEdgeEntry]) -> dict[Value, int]:
-        """Say for every body Parameter what it is given.
+    def _parameters(self, inputs: list[PortMapEntry], edges: Mapping[int, BackEdgeEntry]) -> dict[Value, int]:
+        """Determine the source of every body Parameter.
 
-        Returned: the external input port that each reads, in the order of the port map.
+        Returns the external input port that each reads, in the order of the port map.
         """
         by_parameter: dict[int, list[PortMapEntry]] = {id: [] for id in self.body.parameters}
         iteration: set[int] = set()
-        for entry in fed:
+        for entry in inputs:
             check_body_layer(self.document, self.layer, entry, entry.internal, "Parameter", self.body.network)
             if self.is_loop and entry.purpose == "current_iteration":
                 iteration.add(entry.internal)
@@ -194,7 +194,7 @@ class LoopBuilder:
         for id, parameter in self.body.parameters.items():
             entries, edge = by_parameter[id], edges.get(id)
             if id in iteration:
-                # What feeds it besides is without effect, as in OpenVINO.
+                # Other inputs of it have no effect, as in OpenVINO.
                 if edge is not None:
                     self._carried_iteration(id, parameter, edge)
                 continue
@@ -219,11 +219,11 @@ class LoopBuilder:
                     f"{self.layer}: no port_map input feeds body Parameter {self._parameter_name(id)}",
                 )
         self._set_iteration_parameter([id for id in self.body.parameters if id in iteration], edges)
-        fed = [entry for entry in fed if entry.external >= 0 and entry.internal not in iteration]
-        return {self.body.parameters[entry.internal]: entry.external for entry in fed}
+        inputs = [entry for entry in inputs if entry.external >= 0 and entry.internal not in iteration]
+        return {self.body.parameters[entry.internal]: entry.external for entry in inputs}
 
     def _feed_parameter(self, entry: PortMapEntry, parameter: Value, edge: BackEdgeEntry | None) -> None:
-        """A Parameter that an outer value feeds: sliced, carried, both, or invariant."""
+        """Connect a Parameter to an outer value: sliced, carried, both, or invariant."""
         outer = outer_value(self.document, self.layer, entry, self.inputs)
         source: Value | SlicedInput = outer
         if entry.axis is not None:
@@ -235,8 +235,8 @@ class LoopBuilder:
                 )
             start, end = entry.start, entry.end
             if self.is_loop and entry.stride < 0 and (start, end) == (0, -1):
-                # Loop-5 knows no start and end, so OpenVINO reads backwards from the last part there;
-                # a TensorIterator has to say start="-1" end="0".
+                # Loop-5 has no start and end, so OpenVINO reads backwards from the last part there; a TensorIterator
+                # needs start="-1" end="0".
                 start, end = -1, 0
             source = SlicedInput(outer, parameter, entry.axis, start, end, entry.stride, entry.part_size)
         if edge is not None:
@@ -248,12 +248,12 @@ class LoopBuilder:
             self.loop.invariants.append(Invariant(source, parameter))
 
     def _set_iteration_parameter(self, candidates: list[int], edges: Mapping[int, BackEdgeEntry]) -> None:
-        """The Parameter that receives the iteration number, if there is one."""
+        """Set the Parameter that receives the iteration number, if there is one."""
         if len(candidates) > 1:
-            listed = " and ".join(self._parameter_name(id) for id in candidates)
+            names = " and ".join(self._parameter_name(id) for id in candidates)
             raise self.document.error(
                 self.layer.element,
-                f"{self.layer}: one body Parameter at most is the current iteration, but {listed} are marked "
+                f"{self.layer}: one body Parameter at most is the current iteration, but {names} are marked "
                 "as it or fed by no port_map input",
             )
         for id in candidates:
@@ -271,7 +271,7 @@ class LoopBuilder:
                 self.loop.iteration = parameter
 
     def _carried_iteration(self, id: int, parameter: Value, edge: BackEdgeEntry) -> None:
-        """A current iteration with a back edge is carried, from 0, as OpenVINO's CPU plugin does."""
+        """Carry a current iteration with a back edge, from 0, as OpenVINO's CPU plugin does."""
         declared = parameter.type
         assert isinstance(declared, TensorType)
         zero = np.zeros([1] * len(declared.shape or ()), declared.dtype or np.int64)
@@ -284,10 +284,10 @@ class LoopBuilder:
         self.loop.back_edges.append(carried)
         self.back_edge_by_result.setdefault(edge.source, carried)
 
-    def _outputs(self, taken: list[PortMapEntry]) -> list[PortMapEntry]:
-        """Say for every output port where it comes from. Returned: the concatenated ones, by output port."""
+    def _outputs(self, entries: list[PortMapEntry]) -> list[PortMapEntry]:
+        """Determine the source of every output port; returns the concatenated outputs, by output port."""
         by_port: dict[int, PortMapEntry] = {}
-        for entry in taken:
+        for entry in entries:
             self._check_result(entry)
             if entry.external < 0:  # for internal needs only (docs/semantics.md 7.1)
                 continue
@@ -324,11 +324,11 @@ class LoopBuilder:
         return [by_port[port] for port in self.outputs if by_port[port].axis is not None]
 
     def _fixed_trips(self, scans: list[PortMapEntry]) -> int:
-        """How often a TensorIterator without sliced inputs runs.
+        """The trip count of a TensorIterator without sliced inputs.
 
-        As its first concatenated output says, or once.
+        It follows from the first concatenated output, by default 1.
 
-        docs/semantics.md 6.1: |end - start| / part_size, the numbers as they stand (the defaults give 1).
+        docs/semantics.md 6.1: |end - start| / part_size, unchanged numbers (the defaults give 1).
         """
         if not scans:
             return 1

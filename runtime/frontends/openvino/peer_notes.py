@@ -1,7 +1,6 @@
-"""Where OpenVINO's CPU plugin does something else with a loop than its written spec (docs/semantics.md 1).
+"""Notes on deviations of OpenVINO's CPU plugin from the specification of loops (docs/semantics.md 1).
 
-Only what the graph alone tells for certain; docs/diff.md has the labels. All of it
-was observed in OpenVINO 2026.4.
+Only deviations that follow from the graph alone; docs/diff.md has the labels. All were observed in OpenVINO 2026.4.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _PLUGIN = "OpenVINO's CPU plugin"
 
 
 def loop_notes(loop: Loop, ports: Mapping[Value, int]) -> list[str]:
-    """One sentence a finding. ``ports``: the external input port that each body Parameter reads."""
+    """The notes on a loop. ``ports``: the external input port that each body Parameter reads."""
     return [
         *_slices(loop),
         *_shared_ports(ports),
@@ -30,7 +29,7 @@ def loop_notes(loop: Loop, ports: Mapping[Value, int]) -> list[str]:
 
 
 def _fused_cell(loop: Loop) -> Iterator[Note]:
-    """A cell that is fed backwards is fused to a sequence, whose outputs it then takes for forward ones."""
+    """A backwards loop with a cell is fused to a sequence, whose outputs are then treated as forward."""
     cells = [node for node in loop.body.nodes if node.op_type in ("LSTMCell", "GRUCell", "RNNCell")]
     backwards = any(sliced.stride < 0 for sliced in loop.sliced_inputs)
     if loop.counted_by_slices and backwards and len(cells) == 1:
@@ -64,15 +63,15 @@ def _slices(loop: Loop) -> Iterator[Note]:
 
 
 def _starts_inside(sliced: SlicedInput) -> bool:
-    """Whether ``start`` is another place than the end of the tensor that the stride comes from."""
+    """Whether ``start`` is not the end of the tensor at which the stride begins."""
     dim = None
     if isinstance(sliced.outer.type, TensorType) and sliced.outer.type.shape is not None:
         shape = sliced.outer.type.shape
         dim = shape[sliced.axis] if sliced.axis < len(shape) else None
     if sliced.stride > 0:
-        # -dim - 1 is a 0 in disguise.
+        # -dim - 1 is the same as 0.
         return sliced.start > 0 or (sliced.start < 0 and isinstance(dim, int) and sliced.start != -dim - 1)
-    # -1 and dim are the same place; 0 is none to go backwards from, and an error everywhere.
+    # -1 and dim are the same position; 0 is an error everywhere.
     return sliced.start < -1 or (sliced.start > 0 and isinstance(dim, int) and sliced.start != dim)
 
 
@@ -92,28 +91,28 @@ def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[Note]:
     written = {edge.param: edge.result for edge in loop.back_edges}
     used = values_read(loop.body)
     for param, result in written.items():
-        # B8: it copies back edge after back edge, in the order of the external ports, and a result that is
-        # itself a Parameter may have the next iteration's value by then.
-        moved = result in written and written[result] is not result
-        # A carried iteration number is fed by no port and comes last.
+        # B8: it copies one back edge after another, in the order of the external ports, so that a result that is itself
+        # a Parameter may already have the next iteration's value.
+        overwritten = result in written and written[result] is not result
+        # A carried iteration number has no port and comes last.
         before = ports.get(result, sys.maxsize) < ports.get(param, sys.maxsize)
-        if moved and before and param in used:
+        if overwritten and before and param in used:
             yield Note(
                 "B8",
                 f"{_PLUGIN} would carry the next iteration's '{result.name}' into '{param.name}': "
                 "it writes back edges one after another.",
             )
-    wide = [
+    names = [
         f"'{edge.param.name}'"
         for edge in loop.back_edges
         if isinstance(edge.param.type, TensorType)
         and edge.param.type.dtype == np.float64
         and edge.result is not edge.param
     ]
-    if wide:  # 64-bit integers differ only once they do not fit into 32 bits, which a run tells
+    if names:  # 64-bit integers differ only if they exceed 32 bits, which is known at run time
         yield Note(
             "B29",
-            f"{_PLUGIN} computes {', '.join(wide)} (float64) as float32; its result can differ in the last digits.",
+            f"{_PLUGIN} computes {', '.join(names)} (float64) as float32; its result can differ in the last digits.",
         )
 
 
@@ -138,6 +137,6 @@ def _outputs(loop: Loop) -> Iterator[Note]:
 
 
 def _nesting(loop: Loop) -> Iterator[Note]:
-    inside = [node for node in loop.body.nodes if isinstance(node, Loop)]
-    if loop.trip_count is None and any(inner.trip_count is None for inner in inside):
+    inner_loops = [node for node in loop.body.nodes if isinstance(node, Loop)]
+    if loop.trip_count is None and any(inner.trip_count is None for inner in inner_loops):
         yield Note("B41", f"{_PLUGIN} refuses a TensorIterator inside a TensorIterator.")

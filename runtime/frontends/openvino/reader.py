@@ -1,8 +1,8 @@
-"""OpenVINO IR v10 and v11 -> Graph.
+"""Reads OpenVINO IR v10 and v11 into graphs.
 
-Written spec: docs.openvino.ai, "Operation Sets" and the pages of TensorIterator-1, Loop-5 and If-8. What they
-leave open is told in docs/semantics.md 5 and 6, facts on the files in 7. ``xml`` reads the file, ``constants`` its
-constants, ``loops`` puts its loops together, ``variables`` leads its variables through them.
+Specification: docs.openvino.ai, "Operation Sets" and the pages of TensorIterator-1, Loop-5 and If-8. What they do not
+define is in docs/semantics.md 5 and 6, the file format in 7. ``ir_document`` parses the file, ``constants`` reads its
+constants, ``loops`` builds its loops, ``variables`` connects its variables.
 """
 
 from __future__ import annotations
@@ -21,34 +21,33 @@ from .layer_origin import layer_origin_source
 from .loops import LayerScope, LoopBuilder, check_body_layer, outer_value
 from .variables import VariableConnector
 
-#: Layers with graphs inside, and the first opset that has them (docs/semantics.md 7.2).
+#: Layers with inner graphs, and the first opset that has them (docs/semantics.md 7.2).
 _FIRST_OPSET_WITH_SUBGRAPH = {"loop": 5, "tensoriterator": 1, "if": 8}
-#: Those that are loops, or become loops.
+#: Layers that are loops, or are expanded to loops.
 _LOOPS = frozenset({"loop", "tensoriterator", "lstmsequence", "grusequence", "rnnsequence"})
-#: Layers whose other outputs take longer to compute than the first one, and are left out where nobody reads them.
+#: Layers whose outputs after the first are expensive, and are omitted where unused.
 _LAYERS_WITH_COSTLY_OUTPUTS = frozenset({"maxpool"})
-#: Layers that are no nodes: they are the graph's own inputs, constants and outputs.
+#: Layers that are inputs, constants and outputs of the graph, not nodes.
 _NOT_NODES = ("parameter", "const", "constant", "result")
 _Kind = TypeVar("_Kind", bound="IrGraphBuilder")
 
 
 def read(path: Path, weights: Path | None = None) -> Graph:
-    """Read an ``.xml`` and, where a constant needs it, the ``.bin`` beside it, or ``weights`` in its place.
+    """Read an ``.xml`` and, where a constant needs it, the ``.bin`` in its folder, or ``weights`` instead.
 
-    Values have the layer's name (``name.0``, ``name.1`` where it has several outputs, and a number at its end where
-    another value of the same scope has it already), several outputs of a loop those of their tensors; inputs and
-    outputs of the model have the names that OpenVINO gives them (``any_name``). Constants are read-only views of the
-    ``.bin``.
+    Values have the layer's name (``name.0``, ``name.1`` for several outputs, and a number as suffix where another value
+    of the same scope has the name), outputs of a loop the names of their tensors; inputs and outputs of the model have
+    OpenVINO's names (``any_name``). Constants are read-only copies.
 
     Raises:
-        ModelError: the file is broken, no IR v10 or v11, or against the spec; the text has file and line.
-        UnsupportedError: a constant of a type that nothing here can hold.
+        ModelError: the file is damaged, not IR v10 or v11, or invalid; the message has file and line.
+        UnsupportedError: a constant has an unsupported type.
     """
     return build_graph(IrGraphBuilder, IrDocument(Path(path)), weights)[0]
 
 
 def build_graph(kind: type[_Kind], document: IrDocument, weights: Path | None) -> tuple[Graph, _Kind]:
-    """The graph of a document, and what built it; as :func:`read`."""
+    """Build the graph of a document as :func:`read` does; returns the graph and its builder."""
     with IrConstantReader(document, weights) as blobs:
         builder = kind(document, blobs)
         scope = builder.build_scope(document.root, document.root.get("name") or document.path.stem, "the model")
@@ -66,7 +65,7 @@ def build_graph(kind: type[_Kind], document: IrDocument, weights: Path | None) -
 
 
 class IrGraphBuilder:
-    """Turns one document into graphs, inner ones along with the layers that hold them."""
+    """Builds the graphs of one document, inner ones together with their layers."""
 
     def __init__(self, document: IrDocument, blobs: IrConstantReader) -> None:
         self.document = document
@@ -84,8 +83,8 @@ class IrGraphBuilder:
     ) -> LayerScope:
         """Build the graph of an element that has ``<layers>`` and ``<edges>``.
 
-        ``captures``: outer values that stand for Parameters, in the branches of an If; ``outer``: the layer
-        ids of the graph around it.
+        ``captures``: outer values that replace Parameters, in the branches of an If; ``outer``: the layer ids of the
+        enclosing graph.
         """
         network = self.document.network(element, where, outer)
         graph = Graph(name, system=System.OPENVINO)
@@ -93,16 +92,16 @@ class IrGraphBuilder:
         values: dict[PortKey, Value] = {}
         for layer in network.layers.values():
             if layer.kind == "parameter" and captures and layer.id in captures:
-                made = [captures[layer.id]] * len(layer.outputs)
+                outputs = [captures[layer.id]] * len(layer.outputs)
             else:
-                made = self._layer_values(layer)
+                outputs = self._layer_values(layer)
                 if layer.kind == "parameter":
-                    parameter = made[0] if made else Value(layer.name, declared_type(self.document, layer))
+                    parameter = outputs[0] if outputs else Value(layer.name, declared_type(self.document, layer))
                     graph.inputs.append(parameter)
                     scope.parameters[layer.id] = parameter
                 elif layer.kind in ("const", "constant"):
-                    graph.constants += made
-            values.update({(layer.id, port.id): value for port, value in zip(layer.outputs, made, strict=True)})
+                    graph.constants += outputs
+            values.update({(layer.id, port.id): value for port, value in zip(layer.outputs, outputs, strict=True)})
         for layer in self._topological_order(network):
             graph.nodes.append(self._build_node(layer, network, values, graph))
             if len(layer.outputs) > 1:
@@ -117,7 +116,7 @@ class IrGraphBuilder:
         return scope
 
     def _layer_values(self, layer: IrLayer) -> list[Value]:
-        """What a layer puts out, by output port."""
+        """The output values of a layer, by output port."""
         if layer.kind in ("parameter", "const", "constant"):
             if len(layer.outputs) > 1:
                 raise self.document.error(layer.element, f"{layer} has {len(layer.outputs)} output ports, expected one")
@@ -130,38 +129,38 @@ class IrGraphBuilder:
         several = len(layer.outputs) > 1
         values = []
         for index, port in enumerate(layer.outputs):
-            # The port of a value of any rank and that of a scalar are the same in the file: no dimensions.
+            # Ports of unknown rank and scalar ports look the same in the file: no dimensions.
             declared = TensorType(element_type(self.document, layer, port.precision), port.dims or None)
             values.append(Value(f"{layer.name}.{index}" if several else layer.name, declared))
         return values
 
     def _topological_order(self, network: IrNetwork) -> list[IrLayer]:
-        """The layers that are nodes, sources before users, otherwise as they stand in the document.
+        """The layers that are nodes in stable topological order.
 
         Raises:
-            ModelError: layers that wait for each other.
+            ModelError: layers form a cycle.
         """
         rank = {id: k for k, (id, layer) in enumerate(network.layers.items()) if layer.kind not in _NOT_NODES}
         users: dict[int, list[int]] = {id: [] for id in rank}
-        waits = dict.fromkeys(rank, 0)
+        pending = dict.fromkeys(rank, 0)
         for (target, _), (source, _) in network.sources.items():
             if source in rank and target in rank:
                 users[source].append(target)
-                waits[target] += 1
-        ready = [(rank[id], id) for id in rank if not waits[id]]
+                pending[target] += 1
+        ready = [(rank[id], id) for id in rank if not pending[id]]
         heapq.heapify(ready)
         order: list[IrLayer] = []
         while ready:
             _, id = heapq.heappop(ready)
             order.append(network.layers[id])
             for user in users[id]:
-                waits[user] -= 1
-                if not waits[user]:
+                pending[user] -= 1
+                if not pending[user]:
                     heapq.heappush(ready, (rank[user], user))
         if len(order) < len(rank):
-            # Every layer that still waits has one among its sources: going back from any leads into a cycle.
-            sources = {target: source for (target, _), (source, _) in network.sources.items() if waits.get(source)}
-            path = [next(id for id in rank if waits[id])]
+            # Every pending layer has a pending source: following sources leads into a cycle.
+            sources = {target: source for (target, _), (source, _) in network.sources.items() if pending.get(source)}
+            path = [next(id for id in rank if pending[id])]
             while path[-1] not in path[:-1]:
                 path.append(sources[path[-1]])
             cycle = [network.layers[id] for id in reversed(path[path.index(path[-1]) :])]
@@ -214,7 +213,7 @@ class IrGraphBuilder:
         return loop
 
     def _build_operation(self, layer: IrLayer, inputs: Mapping[int, Value], outputs: Mapping[int, Value]) -> Operation:
-        # Ports at the end that nothing is connected to are absent inputs, as for OpenVINO; a gap is an error.
+        # Unconnected ports at the end are absent inputs, as in OpenVINO; a gap is an error.
         missing = [port.id for port in layer.inputs[: len(inputs)] if port.id not in inputs]
         if missing:
             raise self.document.error(
@@ -233,10 +232,10 @@ class IrGraphBuilder:
     def _build_if(
         self, layer: IrLayer, network: IrNetwork, inputs: Mapping[int, Value], outputs: Mapping[int, Value]
     ) -> If:
-        """If-8. A branch's Parameters are the outer values themselves, so the condition is the only input."""
+        """Build an If-8. A branch's Parameters are the outer values themselves, so the condition is the only input."""
         if not layer.inputs or layer.inputs[0].id not in inputs:
             raise self.document.error(layer.element, f"{layer}: its input 0, the condition, is not connected")
-        branches = [self._build_branch(layer, network, inputs, which) for which in ("then", "else")]
+        branches = [self._build_branch(layer, network, inputs, role) for role in ("then", "else")]
         return If(
             name=layer.name,
             op_type=layer.type,
@@ -248,27 +247,27 @@ class IrGraphBuilder:
             else_branch=branches[1],
         )
 
-    def _build_branch(self, layer: IrLayer, network: IrNetwork, inputs: Mapping[int, Value], which: str) -> Graph:
-        document, where = self.document, f"the {which} branch of {layer}"
-        element = document.body(layer, f"{which}_body")
-        fed, taken = document.port_map(layer, f"{which}_port_map")
+    def _build_branch(self, layer: IrLayer, network: IrNetwork, inputs: Mapping[int, Value], role: str) -> Graph:
+        document, where = self.document, f"the {role} branch of {layer}"
+        element = document.body(layer, f"{role}_body")
+        input_entries, output_entries = document.port_map(layer, f"{role}_port_map")
         captures: dict[int, Value] = {}
-        for entry in fed:
+        for entry in input_entries:
             if entry.internal in captures:
-                raise document.error(entry.element, f"{layer}: {entry}: a second input for this {which} Parameter")
+                raise document.error(entry.element, f"{layer}: {entry}: a second input for this {role} Parameter")
             captures[entry.internal] = outer_value(document, layer, entry, inputs)
-        scope = self.build_scope(element, f"{layer.name}/{which}", where, captures, network.layers)
-        for entry in fed:
+        scope = self.build_scope(element, f"{layer.name}/{role}", where, captures, network.layers)
+        for entry in input_entries:
             check_body_layer(document, layer, entry, entry.internal, "Parameter", scope.network)
         for id in scope.parameters:
             inner = scope.network.layers[id]
-            raise document.error(inner.element, f"{layer}: no {which}_port_map input feeds {inner} (layer {id})")
+            raise document.error(inner.element, f"{layer}: no {role}_port_map input feeds {inner} (layer {id})")
         ports = [port.id for port in layer.outputs]
-        if taken and not any(entry.external in ports for entry in taken):
-            # The written spec calls it a port id, and its own example counts the outputs from 0.
+        if output_entries and not any(entry.external in ports for entry in output_entries):
+            # The specification calls it a port id, but its own example counts the outputs from 0.
             ports = list(range(len(ports)))
         results: dict[int, Value] = {}
-        for entry in taken:
+        for entry in output_entries:
             check_body_layer(document, layer, entry, entry.internal, "Result", scope.network)
             if entry.external not in ports:
                 raise document.error(
@@ -281,20 +280,20 @@ class IrGraphBuilder:
             results[entry.external] = scope.results[entry.internal]
         for port in ports:
             if port not in results:
-                raise document.error(layer.element, f"{layer}: no {which}_port_map output fills its output port {port}")
+                raise document.error(layer.element, f"{layer}: no {role}_port_map output fills its output port {port}")
         scope.graph.outputs = [results[port] for port in ports]
         return scope.graph
 
 
 def _make_names_unique(graph: Graph, taken: set[str], known: Collection[Value] = ()) -> None:
-    """Give every value of a scope a name of its own; ``taken``: names of the graph around the branch of an If, and
-    ``known`` what it has from there.
+    """Make the names of a scope's values unique; for the branch of an If, ``taken``: names of the enclosing graph,
+    ``known``: captured values.
 
-    An IR knows values by their ports, so that layers of one graph may have one name.
+    An IR identifies values by ports, so that several layers of a graph may have the same name.
     """
-    made = (value for node in graph.nodes for value in node.outputs if value is not None)
-    own = dict.fromkeys(value for value in (*graph.inputs, *graph.constants, *made) if value not in known)
-    for value in own:
+    computed = (value for node in graph.nodes for value in node.outputs if value is not None)
+    values = dict.fromkeys(value for value in (*graph.inputs, *graph.constants, *computed) if value not in known)
+    for value in values:
         name, number = value.name, 1
         while value.name in taken:
             number += 1
@@ -305,12 +304,12 @@ def _make_names_unique(graph: Graph, taken: set[str], known: Collection[Value] =
             if isinstance(node, Loop):
                 _make_names_unique(inner, set())
             else:
-                _make_names_unique(inner, set(taken), {*known, *own})
+                _make_names_unique(inner, set(taken), {*known, *values})
 
 
 def _name_outputs(layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, Value], node: Node) -> None:
-    """Call what a layer gives as its tensors are called, which tells one output from another: where that is more than a
-    number, and nothing else beside it, or in the body of a loop, goes by it."""
+    """Name a layer's outputs after their tensors, where the name is not a number and not used in its network or, for a
+    loop, in its body."""
     taken = {other.name for other in network.layers.values() if other.kind != "result" and other is not layer}
     if isinstance(node, Loop):
         taken.update(value.name for value in own_values(node.body))
@@ -321,9 +320,9 @@ def _name_outputs(layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, V
 
 
 def _any_name(document: IrDocument, layer: IrLayer, port: PortKey, own: str) -> str:
-    """What OpenVINO's ``any_name`` gives for a tensor: the alphabetically first of its names.
+    """OpenVINO's ``any_name`` of a tensor: the alphabetically first of its names.
 
-    IR v10 adds the layer's own name to them (observed in 2026.4); v11 does without it.
+    IR v10 adds the layer's own name to them (observed in 2026.4), v11 does not.
     """
     [info] = [info for info in layer.outputs if info.id == port[1]]
     known = [*info.names, own] if document.version == 10 else info.names
@@ -331,34 +330,34 @@ def _any_name(document: IrDocument, layer: IrLayer, port: PortKey, own: str) -> 
 
 
 def _name_inputs(document: IrDocument, scope: LayerScope) -> None:
-    """Give the model's inputs the names under which OpenVINO's users know them; the tensor's other names, and that of
-    the layer, go as well."""
+    """Set the names of the model's inputs to OpenVINO's; the tensor's other names and the layer's name become
+    aliases."""
     taken: dict[str, IrLayer] = {}
-    others: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for id, value in scope.parameters.items():
         layer = scope.network.layers[id]
         if layer.outputs:
             value.name = _any_name(document, layer, (id, layer.outputs[0].id), layer.name)
-            others |= dict.fromkeys((layer.name, *layer.outputs[0].names), value.name)
+            aliases |= dict.fromkeys((layer.name, *layer.outputs[0].names), value.name)
         if value.name in taken:
             raise document.error(layer.element, f"two inputs of the model are called '{value.name}'; rename one")
         taken[value.name] = layer
-    scope.graph.aliases = {other: name for other, name in others.items() if other not in taken}
+    scope.graph.aliases = {alias: name for alias, name in aliases.items() if alias not in taken}
 
 
 def _output_names(document: IrDocument, scope: LayerScope) -> list[str]:
-    """``output_names`` of a v11 Result, else what the tensor or the layer that feeds the Result is called."""
+    """``output_names`` of a v11 Result, else the name of the tensor or layer that feeds the Result."""
     chosen: list[str] = []
     for id, value in scope.results.items():
         layer = scope.network.layers[id]
         source = scope.network.sources[id, layer.inputs[0].id]
-        feeding = scope.network.layers[source[0]]
-        own = feeding.name if len(feeding.outputs) == 1 else value.name
-        name = _any_name(document, feeding, source, own)
+        producer = scope.network.layers[source[0]]
+        own = producer.name if len(producer.outputs) == 1 else value.name
+        name = _any_name(document, producer, source, own)
         dedicated = split_tensor_names(layer.element.get("output_names"))
         if dedicated and document.version > 10:
             name = min(dedicated)
-        # Two Results may share a tensor; outputs are told apart by name.
+        # Two Results may share a tensor, but names of outputs are unique.
         unique = next((n for n in (name, own, layer.name) if n not in chosen), f"{layer.name}_{id}")
         chosen.append(unique)
     return chosen

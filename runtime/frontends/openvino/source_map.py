@@ -1,5 +1,5 @@
-"""Where the nodes and values of a graph stand in the XML of its IR: what writes a part of a model, or a model with a
-few changes, keeps everything else as it is there."""
+"""Maps the nodes and values of a graph to the XML of its IR, so that parts and edited copies of a model keep everything
+else unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILE_CHANGED_MESSAGE = "it, or its .bin, changed since it was opened; open it ag
 
 @record(frozen=True, eq=False)
 class IrLayerLocation:
-    """One layer of a file. ``network``: the layers and edges around it; ``values``: what its output ports give."""
+    """One layer of a file. ``network``: its network; ``values_by_port``: the values at output ports."""
 
     layer: IrLayer
     network: IrNetwork
@@ -29,47 +29,47 @@ class IrLayerLocation:
 
 
 class IrSourceMap:
-    """An IR's document, and where in it each node and each constant of its graph stands."""
+    """An IR's document, and the layer of each node and each constant of its graph."""
 
     def __init__(self, path: Path, weights: Path | None, graph: Graph) -> None:
-        """``graph``: what was read from the same file before.
+        """``graph``: the graph that was read from the same file before.
 
         Raises:
-            ModelError: the file is another one by now.
+            ModelError: the file has changed.
         """
         self.document = IrDocument(path)
         self.weights = path.with_suffix(".bin") if weights is None else weights
-        again, self._recorder = build_graph(_RecordingBuilder, self.document, weights)
+        reread, self._recorder = build_graph(_RecordingBuilder, self.document, weights)
         self._locations: dict[Node, IrLayerLocation] = {}
         self._scopes: dict[Graph, LayerScope] = {}
         self._original_values: dict[Value, Value] = {}
-        self._pair_graphs(graph, again)
+        self._pair_graphs(graph, reread)
 
     def locate(self, node: Node) -> IrLayerLocation | None:
-        """The place of a node, or of the layer of the file that it was made of; None where the file has neither."""
+        """The location of a node, or of the layer it was expanded from; None where the file has neither."""
         return self._locations.get(node)
 
-    def value_at_port(self, place: IrLayerLocation, port: PortKey) -> Value | None:
-        """What an output port gives, beside a layer; None where nothing in the graph has it."""
-        return self._original_values.get(place.values_by_port[port])
+    def value_at_port(self, location: IrLayerLocation, port: PortKey) -> Value | None:
+        """The value at an output port in a layer's network; None where the graph does not have it."""
+        return self._original_values.get(location.values_by_port[port])
 
     def layer_scope(self, body: Graph) -> LayerScope:
         """The layers of a body."""
         return self._scopes[body]
 
     def constant_layer(self, value: Value) -> tuple[IrLayer, Any] | None:
-        """The Const layer of a value; None where it is none."""
+        """The Const layer of a value; None for other values."""
         return next(
             (
                 layer
-                for mine, layer in self._recorder.constant_layers.items()
-                if self._original_values.get(mine) is value
+                for reread, layer in self._recorder.constant_layers.items()
+                if self._original_values.get(reread) is value
             ),
             None,
         )
 
     def read_weights(self, offset: int, size: int) -> bytes:
-        """Bytes of the file with the constants.
+        """Read bytes of the file with the constants.
 
         Raises:
             ModelError: they cannot be read.
@@ -80,26 +80,26 @@ class IrSourceMap:
         except OSError as error:
             raise ModelError(f"{self.weights}: cannot be read: {error.strerror or one_line(error)}") from None
 
-    def _pair_graphs(self, graph: Graph, again: Graph) -> None:
-        for mine, theirs in ((graph.inputs, again.inputs), (graph.constants, again.constants)):
+    def _pair_graphs(self, graph: Graph, reread: Graph) -> None:
+        for mine, theirs in ((graph.inputs, reread.inputs), (graph.constants, reread.constants)):
             self._pair_values(mine, theirs)
-        if len(graph.nodes) != len(again.nodes):
+        if len(graph.nodes) != len(reread.nodes):
             raise ModelError(f"{self.document.path}: {FILE_CHANGED_MESSAGE}")
-        if again in self._recorder.scopes:
-            self._scopes[graph] = self._recorder.scopes[again]
-        for node, other in zip(graph.nodes, again.nodes, strict=True):
+        if reread in self._recorder.scopes:
+            self._scopes[graph] = self._recorder.scopes[reread]
+        for node, other in zip(graph.nodes, reread.nodes, strict=True):
             if (node.name, node.op_type, len(bodies(node))) != (other.name, other.op_type, len(bodies(other))):
                 raise ModelError(f"{self.document.path}: {FILE_CHANGED_MESSAGE}")
-            found = self._recorder.layer_locations.get(other) or self._recorder.layer_locations.get(
-                again.expanded_from.get(other, other)
+            location = self._recorder.layer_locations.get(other) or self._recorder.layer_locations.get(
+                reread.expanded_from.get(other, other)
             )
-            if found is not None:
-                self._locations[node] = found
+            if location is not None:
+                self._locations[node] = location
             self._pair_values(node.inputs, other.inputs)
             self._pair_values(node.outputs, other.outputs)
             for (_, inner), (_, same) in zip(bodies(node), bodies(other), strict=True):
                 self._pair_graphs(inner, same)
-        self._pair_values(graph.outputs, again.outputs)
+        self._pair_values(graph.outputs, reread.outputs)
 
     def _pair_values(self, mine: list[Any], theirs: list[Any]) -> None:
         if len(mine) != len(theirs):
@@ -110,7 +110,7 @@ class IrSourceMap:
 
 
 class _RecordingBuilder(IrGraphBuilder):
-    """The builder, taking note of what it makes of which layer."""
+    """A builder that records the layer of each node."""
 
     def __init__(self, document: IrDocument, blobs: IrConstantReader) -> None:
         super().__init__(document, blobs)
@@ -126,9 +126,9 @@ class _RecordingBuilder(IrGraphBuilder):
         captures: Mapping[int, Value] | None = None,
         outer: Collection[int] = (),
     ) -> LayerScope:
-        made = super().build_scope(element, name, where, captures, outer)
-        self.scopes[made.graph] = made
-        return made
+        scope = super().build_scope(element, name, where, captures, outer)
+        self.scopes[scope.graph] = scope
+        return scope
 
     def _build_node(self, layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, Value], graph: Graph) -> Node:
         node = super()._build_node(layer, network, values, graph)
@@ -136,7 +136,7 @@ class _RecordingBuilder(IrGraphBuilder):
         return node
 
     def _layer_values(self, layer: IrLayer) -> list[Value]:
-        made = super()._layer_values(layer)
+        values = super()._layer_values(layer)
         if layer.kind in ("const", "constant"):
-            self.constant_layers.update((value, (layer, layer.element)) for value in made)
-        return made
+            self.constant_layers.update((value, (layer, layer.element)) for value in values)
+        return values

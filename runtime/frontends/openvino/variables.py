@@ -1,11 +1,11 @@
-"""OpenVINO IR, the variables: ReadValue and Assign -> values that a graph gets and gives.
+"""Converts variables of OpenVINO IR (ReadValue and Assign) to inputs and outputs of a graph.
 
-A variable of a model is an input and an output of its graph, behind its own: what a run gives, the next one gets. In a
-body it is carried: by a back edge of a loop, by outputs of an If. A graph reads what a variable was when it began (a
-body: its iteration), and what it assigns holds from its end on. OpenVINO's CPU plugin gives the same (2026.4:
+A variable of a model is an additional last input and output of its graph: the output of a run is the input of the next.
+In a body it is carried by a back edge of a loop, or by outputs of an If. A graph reads the value at its begin (in a
+body: of its iteration); an assigned value holds from its end on. OpenVINO's CPU plugin does the same (2026.4:
 TensorIterator with constant, computed and outer initial values, and If).
 
-Written spec: docs.openvino.ai, "ReadValue-6", "Assign-6" and "Stateful models".
+Specification: docs.openvino.ai, "ReadValue-6", "Assign-6" and "Stateful models".
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from ...ops.constant_folding import ConstantFolder
 from .constants import element_type
 from .ir_document import IrDocument, IrLayer
 
-#: What a variable is at some place: its value and, where that cannot be said before it runs, whether there is one.
+#: The state of a variable: its value and, where this is known only at run time, whether it has one.
 VariableState = tuple[Value, ...]
 
 
 class VariableConnector:
-    """The ReadValues and Assigns of one document, until the whole graph is there."""
+    """Collects the ReadValues and Assigns of one document, and connects them in the complete graph."""
 
     def __init__(self, document: IrDocument) -> None:
         self._document = document
@@ -48,14 +48,14 @@ class VariableConnector:
         self._reads: dict[Operation, str] = {}
         self._assigns: dict[Operation, str] = {}
         self._layers: dict[Node, IrLayer] = {}
-        #: What a variable is before anything is assigned; None where a node computes that.
+        #: Initial value of a variable; None where a node computes it.
         self._initial: dict[str, Array | None] = {}
 
     def add_layer(self, layer: IrLayer, operation: Operation) -> None:
-        """Take a ReadValue or an Assign.
+        """Register a ReadValue or an Assign.
 
         Raises:
-            ModelError: it names no variable, its type is not known, or nothing is connected to it.
+            ModelError: it has no variable, an unknown type, or no input.
         """
         name = layer.data.get("variable_id")
         if not name:
@@ -70,10 +70,10 @@ class VariableConnector:
         self._layers[operation] = layer
 
     def _variable_type(self, layer: IrLayer) -> TensorType:
-        """Of the attributes (version 6), or of a port."""
+        """The type from the attributes (version 6), or from a port."""
         ports = (*layer.outputs, *layer.inputs)
-        word, shape = layer.data.get("variable_type"), layer.data.get("variable_shape")
-        dtype = element_type(self._document, layer, word or next((port.precision for port in ports), None))
+        type_text, shape = layer.data.get("variable_type"), layer.data.get("variable_shape")
+        dtype = element_type(self._document, layer, type_text or next((port.precision for port in ports), None))
         if dtype is None:
             raise self._document.error(layer.element, f"{layer}: the type of its variable is not known")
         if shape is not None:
@@ -81,7 +81,7 @@ class VariableConnector:
         return TensorType(dtype, ports[0].dims if ports else None)
 
     def connect(self, graph: Graph) -> None:
-        """Give the model's graph its variables, and lead them through the bodies that use them.
+        """Add the variables to the model's graph, and thread them through the bodies that use them.
 
         Raises:
             ModelError: a variable is assigned twice.
@@ -91,24 +91,24 @@ class VariableConnector:
         for name in self._types:
             self._initial[name] = initial = self._constant(name, constants)
             state = self._add_variable_inputs(name, graph, taken)
-            # Where a node computes what it is before that, nothing is read of it then but its type.
+            # Where a node computes the initial value, only the type of this one is used.
             values = (self._zeros(name) if initial is None else initial, np.array(False))
-            defaults = {one.name: value for one, value in zip(state, values, strict=False)}
+            defaults = {value_input.name: value for value_input, value in zip(state, values, strict=False)}
             graph.defaults = {**graph.defaults, **defaults}
             variable = Variable(name, *state)
             variable.initial = self._computed(name)
             graph.variables.append(variable)
-            after = self._thread_through_graph(graph, name, state)
-            if after is not state:
-                variable.assigned = after[0]
-                graph.outputs.append(after[0])
+            final = self._thread_through_graph(graph, name, state)
+            if final is not state:
+                variable.assigned = final[0]
+                graph.outputs.append(final[0])
                 graph.output_names.append(variable.output_name)
 
     def _constant(self, name: str, constants: ConstantFolder) -> Array | None:
-        """What a variable is before anything is assigned, where all of its ReadValues say the same constant."""
-        found = [constants.value_of(read.inputs[0]) if read.inputs else self._zeros(name) for read in self._of(name)]
-        first = found[0] if found else self._zeros(name)
-        same = all(one is not None and first is not None and np.array_equal(one, first) for one in found)
+        """The initial value of a variable, if all of its ReadValues have the same constant."""
+        data = [constants.value_of(r.inputs[0]) if r.inputs else self._zeros(name) for r in self._reads_of(name)]
+        first = data[0] if data else self._zeros(name)
+        same = all(x is not None and first is not None and np.array_equal(x, first) for x in data)
         return first if same else None
 
     def _zeros(self, name: str) -> Array:
@@ -118,72 +118,72 @@ class VariableConnector:
     def _computed(self, name: str) -> Value | None:
         if self._initial[name] is not None:
             return None
-        return next((read.inputs[0] for read in self._of(name) if read.inputs), None)
+        return next((read.inputs[0] for read in self._reads_of(name) if read.inputs), None)
 
-    def _of(self, name: str) -> Iterator[Operation]:
-        return (read for read, of in self._reads.items() if of == name)
+    def _reads_of(self, name: str) -> Iterator[Operation]:
+        return (read for read, variable in self._reads.items() if variable == name)
 
     def _add_variable_inputs(self, name: str, graph: Graph, taken: set[str]) -> VariableState:
-        """A variable as inputs of a graph.
+        """Add a variable as inputs of a graph.
 
-        What a graph reads is called as the variable is: its input where that is known before it runs, otherwise what
-        its ReadValue gives.
+        The value that a graph reads has the variable's name: its input where the initial value is constant, else the
+        output of its ReadValue.
         """
         reads = (node for node in graph.nodes if isinstance(node, Operation) and self._reads.get(node) == name)
         read = next(reads, None)
-        given = None if read is None else read.outputs[0]
+        read_value = None if read is None else read.outputs[0]
         state = [Value(name, self._types[name])]
         if self._initial[name] is None:
             state.append(Value(f"{name} is known", TensorType(np.dtype(np.bool_), ())))
-            if given is not None:
+            if read_value is not None:
                 state[0].name = f"{name} (kept)"
-                given.name = name
-        elif read is not None and given is not None:
-            state = [given]
-            given.name, given.type = name, self._types[name]
+                read_value.name = name
+        elif read is not None and read_value is not None:
+            state = [read_value]
+            read_value.name, read_value.type = name, self._types[name]
             graph.nodes.remove(read)
-        for one in state:
-            while one.name in taken:
-                one.name += "_"
-            taken.add(one.name)
+        for value in state:
+            while value.name in taken:
+                value.name += "_"
+            taken.add(value.name)
         graph.inputs += state
         return tuple(state)
 
     def _thread_through_graph(self, graph: Graph, name: str, before: VariableState) -> VariableState:
-        """Lead a variable through a graph; returns what it is at its end, ``before`` where nothing assigns it."""
+        """Thread a variable through a graph; returns its final state, ``before`` where nothing assigns it."""
         after = before
         for node in graph.nodes:
-            made = before
+            assigned = before
             if isinstance(node, Operation):
                 if self._reads.get(node) == name:
-                    # Where it needs no initial value, the variable has it already.
+                    # The initial value is only needed where the state may be unknown.
                     node.inputs[:] = [*before, *(node.inputs[:1] if len(before) > 1 else ())]
                 elif self._assigns.get(node) == name and node.inputs[0] is not None:
-                    made = (node.inputs[0], *(self._true_constant(graph) for _ in before[1:]))
+                    assigned = (node.inputs[0], *(self._true_constant(graph) for _ in before[1:]))
             elif self._uses_variable(node, name):
-                made = (
+                assigned = (
                     self._thread_through_loop(node, name, before)
                     if isinstance(node, Loop)
                     else self._thread_through_if(node, name, before)
                 )
-            if made is not before and after is not before:
-                where = self._layers.get(node)
-                element = self._document.root if where is None else where.element
-                raise self._document.error(element, f"{where or node.name}: the variable '{name}' is assigned twice")
-            after = made if made is not before else after
+            if assigned is not before and after is not before:
+                layer = self._layers.get(node)
+                element = self._document.root if layer is None else layer.element
+                raise self._document.error(element, f"{layer or node.name}: the variable '{name}' is assigned twice")
+            after = assigned if assigned is not before else after
         return after
 
     def _uses_variable(self, node: Node, name: str) -> bool:
-        inner = (one for _, body in bodies(node) for one in walk(body) if isinstance(one, Operation))
-        return any(self._reads.get(one) == name or self._assigns.get(one) == name for one in inner)
+        inner = (operation for _, body in bodies(node) for operation in walk(body) if isinstance(operation, Operation))
+        return any(self._reads.get(operation) == name or self._assigns.get(operation) == name for operation in inner)
 
     def _true_constant(self, graph: Graph) -> Value:
-        made = Value("assigned", TensorType(np.dtype(np.bool_), ()), np.array(True))
-        graph.constants.append(made)
-        return made
+        constant = Value("assigned", TensorType(np.dtype(np.bool_), ()), np.array(True))
+        graph.constants.append(constant)
+        return constant
 
     def _thread_through_loop(self, loop: Node, name: str, before: VariableState) -> VariableState:
-        """Lead a variable through a loop: from one iteration to the next."""
+        """Thread a variable through a loop, from one iteration to the next."""
         assert isinstance(loop, Loop)
         body = loop.body
         inner = self._add_variable_inputs(name, body, {value.name for value in body.inputs})
@@ -193,23 +193,23 @@ class VariableConnector:
         if after is inner:
             loop.invariants += map(Invariant, before, inner)
             return before
-        edges = [BackEdge(*one) for one in zip(before, inner, after, strict=True)]
-        made = tuple(Value(f"{param.name} after {loop.name}", param.type) for param in inner)
+        edges = [BackEdge(*edge) for edge in zip(before, inner, after, strict=True)]
+        outputs = tuple(Value(f"{param.name} after {loop.name}", param.type) for param in inner)
         loop.back_edges += edges
-        loop.outputs += made
-        loop.output_ports += [NO_PORT] * len(made)
-        loop.last_values += map(LastValueOutput, after, made, edges)
+        loop.outputs += outputs
+        loop.output_ports += [NO_PORT] * len(outputs)
+        loop.last_values += map(LastValueOutput, after, outputs, edges)
         body.outputs += after
         body.output_names += [f"{param.name} (assigned)" for param in inner]
-        return made
+        return outputs
 
     def _thread_through_if(self, node: Node, name: str, before: VariableState) -> VariableState:
-        """Lead a variable through an If: a branch that does not assign it leaves it as it is."""
+        """Thread a variable through an If; a branch that does not assign it forwards it."""
         afters = [self._thread_through_graph(branch, name, before) for _, branch in bodies(node)]
         if all(after is before for after in afters):
             return before
         for (_, branch), after in zip(bodies(node), afters, strict=True):
             branch.outputs += after
-        made = tuple(Value(f"{value.name} after {node.name}", value.type) for value in before)
-        node.outputs += made
-        return made
+        outputs = tuple(Value(f"{value.name} after {node.name}", value.type) for value in before)
+        node.outputs += outputs
+        return outputs
