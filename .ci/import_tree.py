@@ -1,7 +1,7 @@
 """Write a copy of the package in which import-linter sees every module: ``import_tree.py DIR``.
 
-import-linter reads .py files alone, and takes an import of a Cython module for one of the root package. In
-the copy each Cython module is a .py file with the imports of its .pyx and .pxd, so contracts hold for it too.
+import-linter reads only .py files, and treats an import of a Cython module as one of the root package. In the copy,
+each Cython module is a .py file with the imports of its .pyx and .pxd, so that contracts apply to it too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "loopdbg"
 
-# One import, which may go on over lines within parentheses.
+# An import, which may span lines within parentheses.
 IMPORT = re.compile(r"^[ \t]*(from[ \t]+[\w.]+[ \t]+)?c?import\b(?:[ \t]*\([^)]*\)|.*)", re.MULTILINE)
 
 
@@ -25,14 +25,14 @@ def imports(cython: str) -> list[str]:
         statement = re.sub(r"\bcimport\b", "import", match[0].strip(), count=1)
         try:
             ast.parse(statement)
-        except SyntaxError:  # a sentence in a docstring that starts with this word
+        except SyntaxError:  # a sentence in a docstring that starts with an import keyword
             continue
         statements.append(statement)
     return statements
 
 
 def main(target: Path) -> None:
-    """Write the copy to ``target``, in place of what is there."""
+    """Write the copy to ``target``, replacing an existing one."""
     copy = target / PACKAGE.name
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so"))

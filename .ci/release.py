@@ -1,6 +1,6 @@
-"""Say whether a tag may be released, and write its notes: ``release.py v1.2.3 NOTES``.
+"""Check whether a tag may be released, and write its notes: ``release.py v1.2.3 NOTES``.
 
-What a tag starts cannot be taken back, so what was forgotten is told before anything is built.
+A release cannot be undone, so omissions are reported before anything is built.
 """
 
 from __future__ import annotations
@@ -13,37 +13,42 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def forgotten(tag: str, root: Path = ROOT) -> list[str]:
-    """What speaks against a release, a line each."""
+def release_problems(tag: str, root: Path = ROOT) -> list[str]:
+    """The problems that prevent a release, one line each."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    face = (root / "src" / "loopdbg" / "__init__.py").read_text(encoding="utf-8")
-    versions = {"pyproject.toml": project["version"], "src/loopdbg/__init__.py": _found(r'^__version__ = "(.*)"', face)}
+    package_source = (root / "src" / "loopdbg" / "__init__.py").read_text(encoding="utf-8")
+    versions = {
+        "pyproject.toml": project["version"],
+        "src/loopdbg/__init__.py": _first_group(r'^__version__ = "(.*)"', package_source),
+    }
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    told = [f"{file} says {version}, the tag {tag}" for file, version in versions.items() if f"v{version}" != tag]
-    told += [f"changelog.d/{path.name} is not in CHANGELOG.md" for path in sorted((root / "changelog.d").glob("+*"))]
+    problems = [f"{file} says {version}, the tag {tag}" for file, version in versions.items() if f"v{version}" != tag]
+    problems += [
+        f"changelog.d/{path.name} is not in CHANGELOG.md" for path in sorted((root / "changelog.d").glob("+*"))
+    ]
     if "\n## [Unreleased]" in changes:
-        told.append("CHANGELOG.md has changes under Unreleased")
+        problems.append("CHANGELOG.md has changes under Unreleased")
     if not notes(tag, changes):
-        told.append(f"CHANGELOG.md has no section of {tag}")
-    return told
+        problems.append(f"CHANGELOG.md has no section of {tag}")
+    return problems
 
 
 def notes(tag: str, changes: str) -> str:
     """The section of a release in the changelog, without its heading."""
     heading = re.escape(tag.removeprefix("v"))
-    return _found(rf"^## \[{heading}\].*\n([\s\S]*?)(?=^## |\Z)", changes).strip()
+    return _first_group(rf"^## \[{heading}\].*\n([\s\S]*?)(?=^## |\Z)", changes).strip()
 
 
-def _found(pattern: str, text: str) -> str:
+def _first_group(pattern: str, text: str) -> str:
     match = re.search(pattern, text, re.MULTILINE)
     return match[1] if match else ""
 
 
 def main(tag: str, target: Path) -> int:
-    """Exit status 1 where something was forgotten."""
-    told = forgotten(tag)
-    if told:
-        print(*told, sep="\n", file=sys.stderr)
+    """Returns exit status 1 if there are problems."""
+    problems = release_problems(tag)
+    if problems:
+        print(*problems, sep="\n", file=sys.stderr)
         return 1
     target.write_text(notes(tag, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")) + "\n", encoding="utf-8")
     return 0

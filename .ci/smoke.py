@@ -1,7 +1,7 @@
 """Try an installed loopdbg: ``smoke.py SAMPLES [--no-compiler]``, with the folder of the sample models.
 
-A wheel may lack a file, a symbol or a module that the checkout has. So it is to be run outside of one: every module is
-imported, a sample of each system is run and stepped, and the command line and the screen are started.
+A wheel may lack a file, a symbol or a module of the checkout, so run this outside of a checkout. It imports every
+module, runs and steps a sample of each system, and starts the command line and the screen.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy as np
 
 import loopdbg
 
-#: What some modules are about, and a plain installation lacks.
+#: Optional dependencies of modules.
 OPTIONAL = ("aiohttp", "anywidget", "onnxruntime", "openvino", "pytest", "textual_serve", "torch", "traitlets")
 COMPILERS = ("cc", "c99", "gcc", "clang", "c++", "g++")
 
-#: A sample of each system, a name of a carried value, what it is after one iteration, and an output of the whole run.
+#: Sample of each system -> name of a carried value, its value after one iteration, name and value of an output.
 SAMPLES: dict[str, tuple[str, Any, str, Any]] = {
     "newton_sqrt.onnx": ("x", 1.5, "root", np.float32(1.4142135)),
     "loop_while.xml": ("x", [50], "halves", [50, 25, 12.5, 6.25, 3.125, 1.5625, 0.78125]),
@@ -35,7 +35,7 @@ SAMPLES: dict[str, tuple[str, Any, str, Any]] = {
 
 
 def main() -> None:
-    """All of it; an AssertionError where something is not as it should be."""
+    """Run all checks; raises AssertionError on failure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("samples", type=Path)
     parser.add_argument("--no-compiler", action="store_true", help="also that there is no C compiler on PATH")
@@ -56,12 +56,12 @@ def main() -> None:
 
 def modules() -> int:
     """Import every module."""
-    found = [module.name for module in pkgutil.walk_packages(loopdbg.__path__, "loopdbg.")]
-    return sum(_imported(name) for name in found if not name.endswith("__main__"))
+    names = [module.name for module in pkgutil.walk_packages(loopdbg.__path__, "loopdbg.")]
+    return sum(_imported(name) for name in names if not name.endswith("__main__"))
 
 
 def _imported(name: str) -> bool:
-    """Import a module; False where it is about something that is not installed."""
+    """Import a module; False if it needs an optional dependency that is not installed."""
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -72,13 +72,13 @@ def _imported(name: str) -> bool:
 
 
 def compiled() -> int:
-    """How many of the imported modules are compiled."""
+    """The number of compiled modules among the imported ones."""
     files = [getattr(module, "__file__", None) for name, module in sys.modules.items() if name.startswith("loopdbg.")]
     return sum(str(file).endswith((".so", ".pyd")) for file in files)
 
 
 def sample(path: Path, carried: str, after_one: Any, output: str, expected: Any) -> None:
-    """Run a model and step it: the numbers, and that both give the same bits."""
+    """Run and step a model: checks the results, and that both are bit-identical."""
     model = loopdbg.load(path)
     with np.load(path.with_suffix(".inputs.npz")) as file:
         inputs = dict(file)
@@ -96,25 +96,25 @@ def sample(path: Path, carried: str, after_one: Any, output: str, expected: Any)
 
 
 def command_line(model: Path) -> str:
-    """The script that was installed, and the models of the lessons; returns the version."""
+    """Check the installed script and the models of the lessons; returns the version."""
     version = importlib.metadata.version("loopdbg")
     assert version == loopdbg.__version__
-    assert _told("--version").split() == ["loopdbg", version]
-    assert "root   float32 []    1.4142135" in _told("run", str(model))
-    assert len(_told("learn", "--list").splitlines()) >= 12
+    assert _command_output("--version").split() == ["loopdbg", version]
+    assert "root   float32 []    1.4142135" in _command_output("run", str(model))
+    assert len(_command_output("learn", "--list").splitlines()) >= 12
     lessons = Path(loopdbg.__file__).with_name("lesson_models")
     assert sum(path.suffix in (".onnx", ".onnxtxt", ".xml") for path in lessons.iterdir()) >= 12
     return version
 
 
-def _told(*arguments: str) -> str:
+def _command_output(*arguments: str) -> str:
     script = shutil.which("loopdbg", path=str(Path(sys.executable).parent))
     assert script is not None
     return subprocess.run([script, *arguments], capture_output=True, encoding="utf-8", check=True).stdout
 
 
 async def screen(model: Path) -> str:
-    """The screen, without a terminal: its style sheet is a file of the package; returns its header."""
+    """Start the screen without a terminal, which needs the packaged style sheet; returns its header."""
     from loopdbg.tui.app import LoopdbgApp
     from loopdbg.tui.session_worker import SessionWorker
 

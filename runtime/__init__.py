@@ -1,1 +1,1 @@
-"""The loop runtime: model files, the loop graph, the plan and the engine. It knows nothing of debugging or screens."""
+"""The loop runtime: model files, loop graph, plan and engine; independent of the debugger and the user interface."""

@@ -1,8 +1,8 @@
-"""The boundary between loopdbg and its callers: what a call may raise, and how much memory it may take.
+"""The API boundary of loopdbg: error conversion and memory limits.
 
-A public function, or a piece of work inside a :class:`Boundary`, raises nothing but the errors of :mod:`.errors`: what
-NumPy, a parser, SQLite or Python itself raises is converted here, and nowhere else. Meanwhile arrays get memory only
-where the system has it, so that a command that needs too much fails with an error, and its process is not killed.
+Public functions, and code inside an :class:`ApiBoundary`, raise only the errors of :mod:`.errors`: exceptions of NumPy,
+parsers, SQLite or Python are converted here, and nowhere else. Inside, array allocations are checked against available
+memory, so that excessive allocation raises an error instead of killing the process.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _T = TypeVar("_T")
 _C = TypeVar("_C", bound=type)
 
 _PACKAGE = __name__.partition(".")[0]
-#: Set on an exception that a function of the user raised.
+#: Attribute of exceptions raised by user functions.
 _USER_ERROR_MARKER = "_loopdbg_from_user"
-#: Set on a function that :func:`public_class` leaves as it is.
+#: Attribute of functions that :func:`public_class` does not wrap.
 _PUBLIC_MARKER = "_loopdbg_public"
-#: Raised by calls that have no sense in our code: where the arguments are right, the fault is ours.
+#: Programming errors: internal faults if the arguments are valid.
 _INTERNAL_FAULTS = (TypeError, AttributeError, LookupError, NameError, AssertionError, NotImplementedError)
-#: What an argument may be, by the name of its annotation; other names are those of classes.
+#: Accepted types by annotation name; other names are class names.
 _ANNOTATION_TYPES: dict[str, type | tuple[type, ...]] = {
     "None": type(None),
     "bool": bool,
@@ -43,23 +43,23 @@ _ANNOTATION_TYPES: dict[str, type | tuple[type, ...]] = {
     "Sequence": Sequence,
     "list": list,
 }
-#: Special methods that users call without knowing it.
+#: Special methods that users call implicitly.
 _PUBLIC_DUNDERS = frozenset({"__init__", "__call__", "__iter__"})
 
 
 def convert_exception(error: Exception) -> LoopdbgError | None:
-    """An exception of Python or of a library as one of ours; None where it passes as it is: our own, one of a function
-    of the user, and a closed pipe, which ends a command line quietly."""
-    ours = type(error).__module__.partition(".")[0] == _PACKAGE
-    passes = isinstance(error, LoopdbgError | BrokenPipeError | StopIteration)
-    if ours or passes or hasattr(error, _USER_ERROR_MARKER):
+    """Convert an exception of Python or a library to a loopdbg error; None if it passes unchanged: loopdbg errors,
+    errors of user functions, and a closed pipe, which ends a command line silently."""
+    is_internal = type(error).__module__.partition(".")[0] == _PACKAGE
+    is_passed = isinstance(error, LoopdbgError | BrokenPipeError | StopIteration)
+    if is_internal or is_passed or hasattr(error, _USER_ERROR_MARKER):
         return None
     if isinstance(error, MemoryError) or "can't start new thread" in str(error):
         text = f"out of memory: {one_line(error)}" if str(error) else "out of memory"
         return OutOfMemoryError(text if "are available" in text else text + refusal_text())
     if isinstance(error, OSError):
-        where = "" if error.filename is None else f"{error.filename}: "
-        return LoopdbgError(f"{where}{error.strerror or one_line(error)}")
+        prefix = "" if error.filename is None else f"{error.filename}: "
+        return LoopdbgError(f"{prefix}{error.strerror or one_line(error)}")
     if isinstance(error, _INTERNAL_FAULTS):
         text = f"internal error: {type(error).__name__}: {one_line(error)}"
         return InternalError(f"{text} (LOOPDBG_TRACEBACK=1 shows where; please report it)")
@@ -67,7 +67,7 @@ def convert_exception(error: Exception) -> LoopdbgError | None:
 
 
 def call_user(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """Call a function that the user gave: what it raises passes every boundary as it is."""
+    """Call a user function; its exceptions pass every boundary unchanged."""
     try:
         return function(*args, **kwargs)
     except Exception as error:
@@ -76,45 +76,45 @@ def call_user(function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -
 
 
 class ApiBoundary:
-    """``with Boundary():`` around work for a caller: see the module.
+    """Context manager for work on behalf of a caller; see the module.
 
     Raises:
-        OutOfMemoryError: it needs more memory than is available.
-        UsageError: a value or a text that a library refuses.
-        InternalError: a fault of loopdbg.
+        OutOfMemoryError: more memory is needed than available.
+        UsageError: a library rejects a value.
+        InternalError: an internal fault of loopdbg.
     """
 
     def __enter__(self) -> None:
         self._allocator = install_guarded_allocator()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         restore_allocator(self._allocator)
         if isinstance(error, Exception):
-            known = convert_exception(error)
-            if known is not None:
-                raise known from error
+            converted = convert_exception(error)
+            if converted is not None:
+                raise converted from error
 
 
 def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A function as callers see it: see the module. An argument of a wrong type is a :class:`.UsageError` that names
-    it; types are looked at once something went wrong, so a call that succeeds pays nothing for that."""
+    """Wrap a public function; see the module. An argument of a wrong type raises a :class:`.UsageError` that names it;
+    types are checked only after a failure, so that successful calls have no overhead."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         allocator = None
         try:
             allocator = install_guarded_allocator()
-            found = function(*args, **kwargs)
-            if type(found) is GeneratorType:
-                return cast(_R, _guard_generator(cast(Any, found), function, args, kwargs))
-            return found
+            result = function(*args, **kwargs)
+            if type(result) is GeneratorType:
+                return cast(_R, _guard_generator(cast(Any, result), function, args, kwargs))
+            return result
         except Exception as error:
-            known = _convert_call_error(error, function, args, kwargs)
-            if known is None:
+            converted = _convert_call_error(error, function, args, kwargs)
+            if converted is None:
                 raise
-            raise known from error
+            raise converted from error
         finally:
             restore_allocator(allocator)
 
@@ -122,24 +122,24 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def public_run(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """As :func:`public`, for what runs an engine, which asks for memory itself: a run may take microseconds."""
+    """:func:`public` without memory guard, for engine runs of microseconds, which check memory themselves."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            known = _convert_call_error(error, function, args, kwargs)
-            if known is None:
+            converted = _convert_call_error(error, function, args, kwargs)
+            if converted is None:
                 raise
-            raise known from error
+            raise converted from error
 
     setattr(call, _PUBLIC_MARKER, True)
     return call
 
 
 def public_class(cls: _C) -> _C:
-    """A class whose public methods and properties are :func:`public`; those that it inherits are as they were."""
+    """Make the public methods and properties of a class :func:`public`, except inherited ones."""
     for name, member in list(vars(cls).items()):
         if name.startswith("_") and name not in _PUBLIC_DUNDERS:
             continue
@@ -156,18 +156,17 @@ def public_class(cls: _C) -> _C:
 def _convert_call_error(
     error: Exception, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> LoopdbgError | None:
-    known = convert_exception(error)
-    # A fault that a public function met below this one may come from an argument of this one.
-    if (known is not None and isinstance(error, _INTERNAL_FAULTS)) or isinstance(error, InternalError):
-        return _wrong_argument_error(function, args, kwargs) or known
-    return known
+    converted = convert_exception(error)
+    # An internal fault in a nested public function may be caused by an argument of this one.
+    if (converted is not None and isinstance(error, _INTERNAL_FAULTS)) or isinstance(error, InternalError):
+        return _wrong_argument_error(function, args, kwargs) or converted
+    return converted
 
 
 def _guard_generator(
     items: Iterator[_T], function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Iterator[_T]:
-    """The items of a generator, each of which is made as by a call of the function that gave it; what the caller does
-    between two of them is not part of that."""
+    """Iterate over a generator with each step inside the boundary; the caller's code between steps is outside."""
     try:
         while True:
             try:
@@ -185,7 +184,7 @@ def _guard_generator(
 def _wrong_argument_error(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> UsageError | None:
-    """Which argument is not what its annotation says."""
+    """The error for an argument that does not match its annotation, if any."""
     signature = inspect.signature(function)
     name = function.__name__
     try:
@@ -198,14 +197,14 @@ def _wrong_argument_error(
             continue
         values = value.values() if declared.kind is declared.VAR_KEYWORD else (value,)
         kinds = [kind.partition("[")[0] for kind in str(declared.annotation).split(" | ")]
-        wrong = [one for one in values if not any(_matches_annotation(one, kind) for kind in kinds)]
-        if wrong:
-            return UsageError(f"{name}: {parameter} must be {declared.annotation}, not {type(wrong[0]).__name__}")
+        mismatched = [item for item in values if not any(_matches_annotation(item, kind) for kind in kinds)]
+        if mismatched:
+            return UsageError(f"{name}: {parameter} must be {declared.annotation}, not {type(mismatched[0]).__name__}")
     return None
 
 
 def _matches_annotation(value: Any, kind: str) -> bool:
-    """Whether a value is what an annotation's name says: the name of a class, or of a kind that many classes are."""
+    """True if a value matches an annotation name: a class name, or an abstract kind."""
     if kind == "Any":
         return True
     if kind == "Callable":

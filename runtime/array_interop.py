@@ -1,4 +1,4 @@
-"""What callers give as arrays: tensors of other frameworks, which are not imported, and whatever NumPy takes."""
+"""Conversion of callers' arrays: tensors of other frameworks, which are not imported, and array-likes of NumPy."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import dtype_from_name as dtype_of
-from .dtypes import is_ml_dtype as is_extension_dtype
+from .dtypes import dtype_from_name, is_ml_dtype
 from .errors import UsageError, one_line
 
 
 def to_checked_array(value: Any) -> Any:
-    """A value that a caller gives, as an array of numbers, booleans or strings; strings have dtype object.
+    """Convert a caller's value to an array of numbers, booleans or strings; strings have dtype object.
 
     Raises:
-        UsageError: it cannot be one, whatever its own conversion raises; the text is for the end of a message.
-        MemoryError: there is no memory for it.
+        UsageError: it cannot be converted, whatever its own conversion raises; the text completes a message.
+        MemoryError: there is not enough memory.
     """
     try:
         array = to_array(value)
@@ -27,30 +26,34 @@ def to_checked_array(value: Any) -> Any:
         raise UsageError(f"this {type_name(value)} cannot be made an array: {one_line(error)}") from None
     if masked:
         raise UsageError("this masked array has masked elements; fill them (x.filled(0))")
-    kind = getattr(array, "dtype", None)
-    if kind is None or (kind.kind not in "biufcOUST" and not is_extension_dtype(kind)):
-        raise UsageError(f"this {type_name(value)} is of dtype {kind}; numbers, booleans or strings are needed")
-    if kind.kind in "UT":
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or (dtype.kind not in "biufcOUST" and not is_ml_dtype(dtype)):
+        raise UsageError(f"this {type_name(value)} is of dtype {dtype}; numbers, booleans or strings are needed")
+    if dtype.kind in "UT":
         return array.astype(object)
-    if kind.kind == "O" and not all(isinstance(item, str | bytes | int) for item in array.flat):
-        held = "holds other things than numbers, booleans or strings" if array.ndim else "cannot be made an array"
-        raise UsageError(f"this {type_name(value)} {held}")
+    if dtype.kind == "O" and not all(isinstance(item, str | bytes | int) for item in array.flat):
+        problem = "holds other things than numbers, booleans or strings" if array.ndim else "cannot be made an array"
+        raise UsageError(f"this {type_name(value)} {problem}")
     return array
 
 
 def type_name(value: Any) -> str:
-    """The type of a value with its module, as ``torch.Tensor``."""
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    """The qualified type name of a value, such as ``torch.Tensor``."""
+    value_type = type(value)
+    return (
+        value_type.__qualname__
+        if value_type.__module__ == "builtins"
+        else f"{value_type.__module__}.{value_type.__qualname__}"
+    )
 
 
 def to_array(value: Any) -> Any:
-    """A value as an array, of a tensor in the memory of the processor without a copy where its framework allows that.
+    """Convert a value to an array; a CPU tensor without a copy if its framework allows it.
 
     Raises:
-        TypeError, ValueError, RuntimeError, BufferError, UnsupportedError: it cannot be one.
+        TypeError, ValueError, RuntimeError, BufferError, UnsupportedError: it cannot be converted.
     """
-    # PyTorch: a tensor with a gradient or on a device has no __array__ that works.
+    # PyTorch: __array__ fails for tensors with a gradient or on a device.
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         value = value.detach().cpu()
         resolved = value.resolve_conj() if hasattr(value, "resolve_conj") else value
@@ -61,11 +64,11 @@ def to_array(value: Any) -> Any:
 
 
 def _torch_to_array(tensor: Any) -> Any:
-    """Of a tensor in a dtype that NumPy lacks (bfloat16, the floats of one byte) the bytes, in that dtype."""
+    """Convert a torch tensor; dtypes that NumPy lacks (bfloat16, float8) by reinterpreting the bytes."""
     name = str(tensor.dtype).rpartition(".")[2]
     if not name.startswith(("bfloat16", "float8", "float4")):
         return np.asarray(tensor)
-    kind = dtype_of(name)
+    dtype = dtype_from_name(name)
     torch = __import__(type(tensor).__module__.partition(".")[0])
-    words = tensor.contiguous().view(torch.int16 if kind.itemsize == 2 else torch.uint8)
-    return np.asarray(words).view(kind)
+    raw = tensor.contiguous().view(torch.int16 if dtype.itemsize == 2 else torch.uint8)
+    return np.asarray(raw).view(dtype)

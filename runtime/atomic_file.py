@@ -1,16 +1,15 @@
-"""Files that appear whole or not at all; every file that the program writes is written here.
+"""Atomic file writes, used for every file that the program writes.
 
-A file is written under a temporary name (``.loopdbg-*.tmp``) in the folder of its destination and then renamed.
-Whatever ends the writing before that (an error, a full disk, Ctrl-C, and SIGTERM or SIGHUP in the command line, see
-``tui/cli/signal_handlers.py``) leaves the older file as it was and removes the temporary one. After SIGKILL or a crash
-of the machine a temporary file may remain: it is safe to delete.
+A file is written under a temporary name (``.loopdbg-*.tmp``) in the folder of its destination and then renamed. If
+writing fails before that (an error, a full disk, Ctrl-C, and SIGTERM or SIGHUP in the command line, see
+``tui/cli/signal_handlers.py``), the old file is unchanged and the temporary one is removed. After SIGKILL or a system
+crash a temporary file may remain; it is safe to delete.
 
-- A new file has the permissions that the umask gives it; one that replaces another keeps that one's permissions and,
-  where that is allowed, its owner. Hard links and extended attributes are not kept. A read-only file is not replaced.
-- Through a symbolic link the file that it points to is replaced. Pipes and devices (``/dev/stdout``) are written
-  directly.
-- A file that replaces another is flushed to the disk (fsync) before the rename, so that a power failure leaves one of
-  both whole. A new file is not: it may be missing after one.
+- A new file has the permissions of the umask; a replacement has the permissions and, if allowed, the owner of the old
+  file. Hard links and extended attributes are lost. A read-only file is not replaced.
+- A symbolic link is followed: its target is replaced. Pipes and devices (``/dev/stdout``) are written directly.
+- A replacement is flushed to disk (fsync) before the rename, so that a power failure leaves the old or the new file
+  complete. A new file is not flushed and may be missing after a power failure.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ from typing import BinaryIO, TextIO
 from .signal_deferral import defer_signals
 
 _CREATE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-#: Names of files that are open: of this process with their number, and of others.
+#: Paths of open files: of this process by descriptor, and of others.
 _OPEN_FILE_PATHS = re.compile(r"(?:/dev/fd|/proc/self/fd)/(?P<number>\d+)|/dev/std(?P<name>in|out|err)|/proc/.*")
 _STREAMS = {"in": 0, "out": 1, "err": 2}
 _MAX_LINKS = 40
 
-#: Temporary files and folders that exist. An exception may come between any two lines of Python: a path is here before
-#: it is created and until it is removed, and :func:`discard_unfinished` removes what was missed.
+#: Existing temporary files and folders. An exception may occur between any two lines: a path is registered before it is
+#: created and until it is removed, and :func:`discard_unfinished` removes leftovers.
 _unfinished: set[Path] = set()
 
 
 @contextmanager
 def atomic_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary file that becomes ``path`` at the end of the block; after an exception ``path`` is as it was.
+    """Open a binary file that becomes ``path`` at the end of the block; an exception leaves ``path`` unchanged.
 
     Raises:
         OSError: the file cannot be written; its ``filename`` is ``path``.
@@ -55,7 +54,7 @@ def atomic_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def atomic_text(
     path: str | os.PathLike[str], *, newline: str | None = None, errors: str | None = None
 ) -> Iterator[TextIO]:
-    """The same for text in UTF-8; ``newline`` and ``errors`` are those of :func:`open`.
+    """:func:`atomic_binary` for UTF-8 text; ``newline`` and ``errors`` as in :func:`open`.
 
     Raises:
         OSError: as :func:`atomic_binary`.
@@ -68,7 +67,7 @@ def atomic_text(
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes | bytearray) -> None:
-    """Write a whole file.
+    """Write a file.
 
     Raises:
         OSError: as :func:`atomic_binary`.
@@ -78,7 +77,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes | bytearray) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a whole file in UTF-8.
+    """Write a UTF-8 file.
 
     Raises:
         OSError: as :func:`atomic_binary`.
@@ -89,22 +88,22 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextmanager
 def atomic_folder(folder: str | os.PathLike[str], obsolete: re.Pattern[str] | None = None) -> Iterator[Path]:
-    """A temporary folder whose contents are in ``folder`` at the end of the block; after an exception ``folder`` is as
-    it was.
+    """A temporary folder whose contents move to ``folder`` at the end of the block; an exception leaves ``folder``
+    unchanged.
 
-    A new folder appears in one step. In an existing one the files of the same names are replaced, one by one without
-    interruption by Ctrl-C, SIGTERM and SIGHUP. Other files stay, except those that lie in the same subfolders as new
-    ones and whose path relative to ``folder`` matches ``obsolete`` in full.
+    A new folder appears atomically. In an existing one, files of the same names are replaced one by one, with Ctrl-C,
+    SIGTERM and SIGHUP deferred. Other files are kept, except those in the same subfolders as new ones whose path
+    relative to ``folder`` fully matches ``obsolete``.
 
     Raises:
         OSError: something cannot be written; ``filename`` is in ``folder``.
     """
     target = Path(folder)
     exists = target.is_dir()
-    place = target.absolute()
-    while not place.is_dir() and place != place.parent:
-        place = place.parent
-    temporary = _reserve(place)
+    existing_parent = target.absolute()
+    while not existing_parent.is_dir() and existing_parent != existing_parent.parent:
+        existing_parent = existing_parent.parent
+    temporary = _reserve(existing_parent)
     try:
         with _report_final_path(temporary, target):
             os.mkdir(temporary)
@@ -122,7 +121,7 @@ def atomic_folder(folder: str | os.PathLike[str], obsolete: re.Pattern[str] | No
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """An empty folder in TMPDIR that only this user can read, removed at the end of the block.
+    """An empty private folder in TMPDIR, removed at the end of the block.
 
     Raises:
         OSError: it cannot be created.
@@ -136,7 +135,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def scratch_file(data: bytes) -> Path:
-    """A new file in TMPDIR that only this user can read; :func:`discard` removes it.
+    """A new private file in TMPDIR; :func:`discard` removes it.
 
     Raises:
         OSError: it cannot be created.
@@ -153,15 +152,15 @@ def scratch_file(data: bytes) -> Path:
 
 
 def unfinished_path(folder: Path) -> Path:
-    """A name for a temporary file in ``folder``, for libraries that create files by name; rename the file when it is
-    complete, and call :func:`discard` in any case."""
+    """A name for a temporary file in ``folder``, for libraries that create files by name; the caller renames the
+    complete file, and calls :func:`discard` in any case."""
     return _reserve(folder)
 
 
 def replace_database(temporary: Path, target: Path) -> None:
-    """Put a closed SQLite file, created at an :func:`unfinished_path`, in the place of another or of none.
+    """Move a closed SQLite file, created at an :func:`unfinished_path`, to its final path.
 
-    The older file's log and journal go with it: SQLite would apply them to the new one.
+    Deletes the log and journal of the old file, which SQLite would apply to the new one.
 
     Raises:
         OSError: it cannot be replaced.
@@ -177,7 +176,7 @@ def replace_database(temporary: Path, target: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a temporary file or folder, if it is there."""
+    """Remove a temporary file or folder, if it exists."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -190,7 +189,7 @@ def discard(path: Path) -> None:
 
 @atexit.register
 def discard_unfinished() -> None:
-    """Remove all temporary files and folders of this process, before it ends."""
+    """Remove all temporary files and folders of this process; runs at exit."""
     for path in list(_unfinished):
         discard(path)
 
@@ -200,13 +199,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def _tmpdir() -> Path:
-    from tempfile import gettempdir  # here, since most programs write nothing there
+    from tempfile import gettempdir  # rarely needed
 
     return Path(gettempdir())
 
 
 def _reserve(folder: Path, prefix: str = ".loopdbg-") -> Path:
-    """A new name, which is known to :func:`discard_unfinished`."""
+    """A new name, registered for :func:`discard_unfinished`."""
     path = folder / f"{prefix}{os.urandom(6).hex()}.tmp"
     _unfinished.add(path)
     return path
@@ -214,7 +213,7 @@ def _reserve(folder: Path, prefix: str = ".loopdbg-") -> Path:
 
 @contextmanager
 def _atomic_descriptor(path: str | os.PathLike[str]) -> Iterator[int]:
-    """An open file that becomes ``path``."""
+    """Open a file that becomes ``path``."""
     target = _destination(path)
     if isinstance(target, int):
         try:
@@ -243,7 +242,7 @@ def _atomic_descriptor(path: str | os.PathLike[str]) -> Iterator[int]:
 
 
 def _destination(path: str | os.PathLike[str]) -> Path | int:
-    """The file that a path leads to, through symbolic links; a descriptor of a pipe, a device or an open file, which is
+    """Resolve a path through symbolic links; returns a descriptor for a pipe, a device or an open file, which is
     written directly."""
     target = Path(path).absolute()
     for _ in range(_MAX_LINKS):
@@ -259,7 +258,7 @@ def _destination(path: str | os.PathLike[str]) -> Path | int:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether there is a pipe, a device or a socket."""
+    """True for a pipe, a device or a socket."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:
@@ -268,7 +267,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _stat_if_replaceable(target: Path) -> os.stat_result | None:
-    """What the system knows of a file that is to be replaced; None: there is none.
+    """The status of a file to be replaced; None if it does not exist.
 
     Raises:
         OSError: it may not be replaced.
@@ -285,33 +284,33 @@ def _stat_if_replaceable(target: Path) -> os.stat_result | None:
 
 
 def _copy_attributes(temporary: Path, older: os.stat_result) -> None:
-    """Give a file the owner and the permissions of the one that it replaces, where that is allowed."""
+    """Copy the owner and the permissions of the replaced file, where allowed."""
     with contextlib.suppress(OSError):
-        now = os.stat(temporary)
-        if (now.st_uid, now.st_gid) != (older.st_uid, older.st_gid):
+        current = os.stat(temporary)
+        if (current.st_uid, current.st_gid) != (older.st_uid, older.st_gid):
             os.chown(temporary, older.st_uid, older.st_gid)
         os.chmod(temporary, stat.S_IMODE(older.st_mode))
 
 
 def _merge(source: Path, target: Path, obsolete: re.Pattern[str] | None) -> None:
-    """Move all files of a folder into another, which is on the same file system."""
+    """Move all files of a folder into another one on the same file system."""
     folders = [source, *(path for path in sorted(source.rglob("*")) if path.is_dir())]
     files = [path for folder in folders for path in sorted(folder.iterdir()) if not path.is_dir()]
     older = {path: _stat_if_replaceable(target / path.relative_to(source)) for path in files}
     for folder in folders:
         (target / folder.relative_to(source)).mkdir(exist_ok=True)
-    for path, known in older.items():
-        if known is not None:
-            _copy_attributes(path, known)
+    for path, old_status in older.items():
+        if old_status is not None:
+            _copy_attributes(path, old_status)
             with open(path, "rb+") as file:
                 os.fsync(file.fileno())
     for path in files:
-        there = target / path.relative_to(source)
-        if there.is_symlink() or (older[path] is not None and not there.is_file()):
-            with open(path, "rb") as data, atomic_binary(there) as file:
+        destination = target / path.relative_to(source)
+        if destination.is_symlink() or (older[path] is not None and not destination.is_file()):
+            with open(path, "rb") as data, atomic_binary(destination) as file:
                 shutil.copyfileobj(data, file)
         else:
-            os.replace(path, there)
+            os.replace(path, destination)
     names = {path.relative_to(source).as_posix() for path in files}
     for folder in folders if obsolete is not None else ():
         for path in sorted((target / folder.relative_to(source)).iterdir()):
@@ -322,15 +321,15 @@ def _merge(source: Path, target: Path, obsolete: re.Pattern[str] | None) -> None
 
 @contextmanager
 def _report_final_path(temporary: Path, target: Path) -> Iterator[None]:
-    """Let errors of the system name the file that was to be written."""
+    """Let OS errors name the final path instead of the temporary one."""
     try:
         yield
     except OSError as error:
-        name, hidden = error.filename, os.fspath(temporary)
+        name, temporary_name = error.filename, os.fspath(temporary)
         if error.errno is not None and (name is None or isinstance(name, int)):
             error.filename = os.fspath(target)
-        elif isinstance(name, str | os.PathLike) and os.fspath(name).startswith(hidden):
-            error.filename = os.fspath(target) + os.fspath(name)[len(hidden) :]
+        elif isinstance(name, str | os.PathLike) and os.fspath(name).startswith(temporary_name):
+            error.filename = os.fspath(target) + os.fspath(name)[len(temporary_name) :]
         with contextlib.suppress(AttributeError):
             error.filename2 = None
         raise

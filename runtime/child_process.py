@@ -1,22 +1,22 @@
-"""The one place that starts child processes, and keeps them from importing what lies in the current directory.
+"""Starts child processes, isolated from modules in the current directory.
 
-The current directory often holds a downloaded model, and what came with it: a ``numpy.py`` there must not run. Every
-child is a Python interpreter, and is started like this:
+The current directory often contains a downloaded model with accompanying files: a ``numpy.py`` there must not run.
+Every child is a Python interpreter, started as follows:
 
 - by an argument list, never through a shell;
-- with ``-P`` and ``PYTHONSAFEPATH=1``: Python does not put the current directory on the module path, neither in the
-  child nor in what that starts;
-- with a ``PYTHONPATH`` of absolute entries only. An empty or a relative entry (``.``, or the colon of ``:/opt/lib``)
-  names the current directory or a part of it, and Python would run its ``sitecustomize.py`` at start-up. An absolute
-  entry was chosen by the user, and stays;
-- with ``-E`` and ``-s`` where this interpreter has them;
-- in the working directory of this process unless told otherwise, since paths of models may be relative to it.
+- with ``-P`` and ``PYTHONSAFEPATH=1``: Python does not add the current directory to the module path, neither in the
+  child nor in its children;
+- with only the absolute entries of ``PYTHONPATH``. An empty or relative entry (``.``, or the colon of ``:/opt/lib``)
+  refers to the current directory, and Python would run a ``sitecustomize.py`` there at start-up. Absolute entries
+  were chosen by the user, and are kept;
+- with ``-E`` and ``-s`` if this interpreter has them;
+- by default in the working directory of this process, since paths of models may be relative to it.
 
 Children are started by: ``frontends/onnx/subprocess_call.py`` (inference of the onnx package),
 ``debugger/peers/process.py`` (runtimes of ``diff``), ``debugger/sweep/worker.py`` (cases of a sweep, also on the
 workers of a Dask cluster), ``debugger/reduce/repro/repro_folder.py`` (scripts of ``repro``) and
-``tui/cli/servers/web_pages.py`` (pages of ``serve``). The test ``tests/unit/test_child_processes.py`` fails where
-another module starts one.
+``tui/cli/servers/web_pages.py`` (pages of ``serve``). The test ``tests/unit/test_child_processes.py`` fails if another
+module starts one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# subprocess and asyncio are imported late: the command line imports this module first of all.
+# subprocess and asyncio are imported lazily: the command line imports this module first.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio.subprocess
@@ -39,25 +39,25 @@ _CALL_TEMPLATE = (
 
 
 def isolate_children() -> None:
-    """Give this process the environment of its children, for what libraries start. For the command line, not for the
-    program of a user: its environment is its own affair."""
-    found = child_environment()
-    if "PYTHONPATH" not in found:
+    """Apply the environment of children to this process, for children started by libraries. For the command line only,
+    not for user programs."""
+    environment = child_environment()
+    if "PYTHONPATH" not in environment:
         os.environ.pop("PYTHONPATH", None)
-    os.environ.update(found)
+    os.environ.update(environment)
 
 
 def child_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a child: that of this process, with an isolated module path, and ``more`` variables."""
-    found = {**os.environ, **(more or {}), "PYTHONSAFEPATH": "1"}
-    entries = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(entry)]
+    """The environment of a child: that of this process with an isolated module path and ``more`` variables."""
+    environment = {**os.environ, **(more or {}), "PYTHONSAFEPATH": "1"}
+    entries = [entry for entry in environment.pop("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(entry)]
     if entries:
-        found["PYTHONPATH"] = os.pathsep.join(entries)
-    return found
+        environment["PYTHONPATH"] = os.pathsep.join(entries)
+    return environment
 
 
 def python_command(*arguments: str, python: str = "") -> list[str]:
-    """The argument list of an isolated interpreter; ``python``: another one than that of this process."""
+    """The argument list of an isolated interpreter; ``python``: by default that of this process."""
     flags = ["-P"]
     if sys.flags.ignore_environment:
         flags.append("-E")
@@ -67,21 +67,21 @@ def python_command(*arguments: str, python: str = "") -> list[str]:
 
 
 def call_command(module: str, function: str, *arguments: str) -> list[str]:
-    """The argument list of an interpreter that calls a function, and exits with the status that this returns, if any;
+    """The argument list of an interpreter that calls a function and exits with its result as status;
     ``arguments``: its ``sys.argv[1:]``.
 
-    It finds this package, and after its own modules those of the absolute entries of this process's module path.
+    Its module path is extended by this package and the absolute entries of this process's module path.
     """
     return python_command("-c", _CALL_TEMPLATE.format(module, function), os.pathsep.join(_module_path()), *arguments)
 
 
 def start_child(command: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Popen[bytes]:
-    """Start a child, with pipes to its input and output, in a session of its own: Ctrl-C in the terminal is for this
-    program, which then ends the child.
+    """Start a child with pipes to its input and output in a separate session: only this process receives Ctrl-C of the
+    terminal, and ends the child then.
 
     Args:
         command: from :func:`python_command` or :func:`call_command`.
-        env: variables beside those of this process.
+        env: additional environment variables.
         options: for ``subprocess.Popen``, such as ``stderr``.
 
     Raises:
@@ -95,7 +95,7 @@ def start_child(command: Sequence[str], *, env: Mapping[str, str] | None = None,
 def run_child(
     command: Sequence[str], *, data: bytes = b"", timeout: float, cwd: Path | None = None
 ) -> CompletedProcess[bytes] | None:
-    """Run a child to its end with ``data`` as its input; its outputs are captured. None: it was ended by the timeout.
+    """Run a child to its end with ``data`` as its input and capture its outputs. None: it timed out.
 
     Raises:
         OSError: it cannot be started.
@@ -117,7 +117,7 @@ async def start_child_async(
 
     Args:
         command: from :func:`python_command` or :func:`call_command`.
-        env: variables beside those of this process.
+        env: additional environment variables.
         options: for ``subprocess.Popen``.
 
     Raises:
@@ -131,14 +131,16 @@ async def start_child_async(
 
 
 def _module_path() -> list[str]:
-    """The entries of this process's module path that a child may have: absolute, and not the current directory.
+    """The module path entries for a child: absolute, and not the current directory.
 
-    The folder of this package is always one of them.
+    They include the folder of this package.
     """
     package = str(Path(__file__).parents[2])
     try:
-        here = os.getcwd()
+        current_directory = os.getcwd()
     except OSError:  # it was removed
-        here = ""
-    found = (entry for entry in sys.path if os.path.isabs(entry) and entry != here and os.pathsep not in entry)
-    return list(dict.fromkeys([package, *found]))
+        current_directory = ""
+    entries = (
+        entry for entry in sys.path if os.path.isabs(entry) and entry != current_directory and os.pathsep not in entry
+    )
+    return list(dict.fromkeys([package, *entries]))

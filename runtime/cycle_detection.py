@@ -1,8 +1,8 @@
-"""Runs that can never end: what a loop carries is what it was before, bit for bit, and nothing else enters.
+"""Detection of infinite loops: the carried state recurs bit for bit, and nothing else enters the loop.
 
-A run that takes long is looked at now and then: what its loops carry at one boundary is kept, and compared at each of
-the boundaries that follow, for a number that doubles from look to look, so that a period of any length is found
-(Brent's algorithm) and looking takes a small part of the time.
+A long run is checked periodically: the carried state at one boundary is saved and compared at each of the following
+boundaries, whose number doubles from check to check (Brent's algorithm), so that a period of any length is found with
+small overhead.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ from .graph import Loop, values_read, walk
 from .max_trip_count import max_trip_count
 from .ops.registry import is_random
 
-#: Boundaries that are compared in the first look.
+#: Boundaries compared in the first check.
 FIRST_CHECK_BOUNDARIES = 256
-#: Bytes that are compared in a look at most.
+#: Maximum number of bytes compared in a check.
 MAX_COMPARED_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
 class StateCycle:
-    """A loop whose state before iteration ``now`` is that before iteration ``then``."""
+    """A loop with equal states before ``first_iteration`` and ``repeated_iteration``."""
 
     loop: Loop
     first_iteration: int
     repeated_iteration: int
 
     def __str__(self) -> str:
-        one = self.repeated_iteration - self.first_iteration == 1
+        is_constant = self.repeated_iteration - self.first_iteration == 1
         period = self.repeated_iteration - self.first_iteration
-        every = "is bit for bit as one iteration ago" if one else f"repeats bit for bit every {period} iterations"
+        repetition = (
+            "is bit for bit as one iteration ago" if is_constant else f"repeats bit for bit every {period} iterations"
+        )
         return (
-            f"loop '{self.loop.name}' never ends: before iteration {self.repeated_iteration} what it carries {every}, "
-            "and nothing else"
-            " enters"
+            f"loop '{self.loop.name}' never ends: before iteration {self.repeated_iteration} what it carries "
+            f"{repetition}, and nothing else enters"
         )
 
 
 def bitwise_equal(a: Any, b: Any) -> bool:
-    """The same bits in the same shape and type: NaN is itself, and -0.0 is not 0.0."""
+    """Equal bits, shape and type: NaN equals itself, and -0.0 differs from 0.0."""
     if isinstance(a, list | tuple) or isinstance(b, list | tuple):
         if not (isinstance(a, list | tuple) and isinstance(b, list | tuple)) or len(a) != len(b):
             return False
@@ -60,8 +61,7 @@ def bitwise_equal(a: Any, b: Any) -> bool:
 
 
 def depends_on_state_only(loop: Loop) -> bool:
-    """Whether an iteration depends on what the loop carries alone: it reads no slices, no number of its own, and draws
-    nothing."""
+    """True if an iteration depends on the carried state only: no slices, no iteration number, no random numbers."""
     if loop.sliced_inputs or loop.counted_by_slices:
         return False
     return loop.iteration not in values_read(loop.body) and not any(
@@ -70,7 +70,7 @@ def depends_on_state_only(loop: Loop) -> bool:
 
 
 def is_fixed_point(engine: Engine, index: int) -> bool:
-    """Whether the last iteration of a loop, at a boundary, left all that it carries as it was; nothing else enters."""
+    """True if the last iteration of a loop, at a boundary, left its carried state unchanged and nothing else enters."""
     if not depends_on_state_only(engine.plan.loops[index].loop):
         return False
     edges = Frame(engine, index).back_edges
@@ -78,7 +78,7 @@ def is_fixed_point(engine: Engine, index: int) -> bool:
 
 
 class CycleDetector:
-    """Looks at a run that takes long. ``start``: when it began; ``asked``: the next boundary is to be looked at."""
+    """Checks a long run for cycles. ``start``: start time; ``stop_requested``: a check at the next boundary is due."""
 
     def __init__(self, engine: Engine, start: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = engine
@@ -88,47 +88,51 @@ class CycleDetector:
         self.stop_requested = False
 
     def tick(self) -> None:
-        """Ask for a stop, if it is time for a look; called while the engine runs."""
+        """Request a stop if a check is due; called while the engine runs."""
         if not self.stop_requested and self._clock() >= self._next_check_at:
             self.stop_requested = True
             self._engine.stop_anywhere()
 
     def check(self) -> tuple[str, int] | None:
-        """At a boundary: go on for a while and compare. What ended the run meanwhile, or that nothing will; None: it is
-        to go on."""
-        found = self._run_and_compare()
+        """At a boundary, run on and compare. Returns the event that ended the run, or a detected cycle; None:
+        continue."""
+        result = self._run_and_compare()
         self._engine.clear_stops()
         self.stop_requested = False
         self._boundaries *= 2
-        # Looking takes as long as it takes, and no more than a small part of the run.
+        # Keep the overhead of checks proportional to the run time.
         self._next_check_at = self._clock() + (self._clock() - self._start)
-        return found
+        return result
 
     def _run_and_compare(self) -> tuple[str, int] | None:
-        """Go on from boundary to boundary, and compare; what ended the run meanwhile, if anything did."""
-        kept: dict[int, tuple[Any, int, list[Any]]] = {}
-        room = MAX_COMPARED_BYTES
+        """Run from boundary to boundary, and compare; returns the event that ended the run, if any."""
+        saved: dict[int, tuple[Any, int, list[Any]]] = {}
+        remaining_bytes = MAX_COMPARED_BYTES
         for _ in range(self._boundaries):
             for index in self._engine.stack:
                 frame = Frame(self._engine, index)
-                if not frame.at_boundary or index not in kept:
+                if not frame.at_boundary or index not in saved:
                     continue
-                entry, then, state = kept[index]
-                if frame.entry == entry and frame.iteration > then and bitwise_equal(state, _carried_state(frame)):
-                    return str(StateCycle(self._engine.plan.loops[index].loop, then, frame.iteration)), index
+                entry, saved_iteration, state = saved[index]
+                if (
+                    frame.entry == entry
+                    and frame.iteration > saved_iteration
+                    and bitwise_equal(state, _carried_state(frame))
+                ):
+                    return str(StateCycle(self._engine.plan.loops[index].loop, saved_iteration, frame.iteration)), index
             index = self._engine.stack[-1]
             frame = Frame(self._engine, index)
-            state = _carried_state(frame) if index not in kept and self._can_repeat(index) else []
+            state = _carried_state(frame) if index not in saved and self._can_repeat(index) else []
             if state:
-                kept[index] = frame.entry, frame.iteration, state
-            room -= sum(getattr(value, "nbytes", 0) for _, _, state in kept.values() for value in state)
-            if room < 0:
+                saved[index] = frame.entry, frame.iteration, state
+            remaining_bytes -= sum(getattr(value, "nbytes", 0) for _, _, state in saved.values() for value in state)
+            if remaining_bytes < 0:
                 return None
             self._engine.clear_stops()
             self._engine.stop_anywhere()
-            what, index = self._engine.resume()
-            if what != "boundary":
-                return what, index
+            event, index = self._engine.resume()
+            if event != "boundary":
+                return event, index
         return None
 
     def _can_repeat(self, index: int) -> bool:

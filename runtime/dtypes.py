@@ -1,7 +1,7 @@
-"""Element types by the names of each system: ONNX's enum, OpenVINO's words, NumPy's dtypes.
+"""Element types of each system: ONNX's enum, OpenVINO's names, NumPy's dtypes.
 
-Types that NumPy lacks come from ``ml_dtypes``, imported only when a model uses one. A boolean is one byte, a string
-array has dtype object.
+Types that NumPy lacks come from ``ml_dtypes``, imported on first use. A boolean is one byte, a string array has dtype
+object.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ONNX_DTYPE_NAMES: dict[int, str] = {
     26: "int2",
 }
 
-# OpenVINO: element_type in <data>, and precision on ports (upper case there).
+# OpenVINO: element_type in <data>, and precision on ports (upper case).
 _OPENVINO_DTYPE_NAMES: dict[str, str] = {
     "boolean": "bool",
     "bool": "bool",
@@ -72,7 +72,7 @@ _OPENVINO_DTYPE_NAMES: dict[str, str] = {
 }
 
 
-#: No name of a type is longer.
+#: Length limit of type names.
 _MAX_NAME_CHARS = 32
 
 
@@ -80,74 +80,74 @@ def dtype_from_name(name: str) -> np.dtype[Any]:
     """The dtype of a NumPy or ``ml_dtypes`` name such as ``float32`` or ``bfloat16``.
 
     Raises:
-        UnsupportedError: nobody here knows that type.
+        UnsupportedError: the type is unknown.
     """
-    known = name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..."
-    # What NumPy cannot read as a type it may take for a number.
+    shown_name = name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..."
+    # NumPy may parse an unknown type name as a number.
     with suppress(TypeError, ValueError, SyntaxError):
-        if known == name:
+        if shown_name == name:
             return np.dtype(name)
     import ml_dtypes
 
-    kind = getattr(ml_dtypes, name, None)
-    if kind is None:
-        raise UnsupportedError(f"element type '{known}' is not supported")
-    found: np.dtype[Any] = np.dtype(kind)
-    return found
+    scalar_type = getattr(ml_dtypes, name, None)
+    if scalar_type is None:
+        raise UnsupportedError(f"element type '{shown_name}' is not supported")
+    dtype: np.dtype[Any] = np.dtype(scalar_type)
+    return dtype
 
 
-def is_ml_dtype(kind: np.dtype[Any]) -> bool:
-    """True for the types of ``ml_dtypes``, whatever kind they say they are of."""
-    return kind.isbuiltin == 2
+def is_ml_dtype(dtype: np.dtype[Any]) -> bool:
+    """True for the types of ``ml_dtypes``, whatever their ``kind``."""
+    return dtype.isbuiltin == 2
 
 
-def npy_storage_dtype(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """What an ``.npy`` file holds of a dtype: of one that NumPy lacks the bytes alone, as NumPy itself does but for one
-    that calls itself a float of one byte, which it writes and cannot read."""
-    return np.dtype(f"V{kind.itemsize}") if is_ml_dtype(kind) else kind
+def npy_storage_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of an ``.npy`` file: raw bytes for types that NumPy lacks. NumPy itself does the same, except for
+    one-byte floats, which it writes but cannot read."""
+    return np.dtype(f"V{dtype.itemsize}") if is_ml_dtype(dtype) else dtype
 
 
 def dtype_from_onnx(code: int) -> np.dtype[Any]:
     """The dtype of an ONNX ``TensorProto.DataType`` number.
 
     Raises:
-        UnsupportedError: the number is none that ONNX defines, or 0 (undefined).
+        UnsupportedError: the number is unknown, or 0 (undefined).
     """
     if code not in _ONNX_DTYPE_NAMES:
         raise UnsupportedError(f"ONNX element type {code} is not supported")
     return dtype_from_name(_ONNX_DTYPE_NAMES[code])
 
 
-def dtype_to_onnx(kind: np.dtype[Any]) -> int:
+def dtype_to_onnx(dtype: np.dtype[Any]) -> int:
     """The ``TensorProto.DataType`` number of a dtype.
 
     Raises:
         UnsupportedError: ONNX has no such type.
     """
     for code, name in _ONNX_DTYPE_NAMES.items():
-        if name == kind.name:
+        if name == dtype.name:
             return code
-    raise UnsupportedError(f"ONNX has no element type '{kind.name}'")
+    raise UnsupportedError(f"ONNX has no element type '{dtype.name}'")
 
 
 def dtype_from_openvino(word: str) -> np.dtype[Any]:
-    """The dtype of OpenVINO's ``f32``, ``FP32``, ``i64``, ``boolean`` ...
+    """The dtype of an OpenVINO name such as ``f32``, ``FP32``, ``i64``, ``boolean``.
 
     Raises:
-        UnsupportedError: no such element type, or one that is not supported.
+        UnsupportedError: the element type is unknown or not supported.
     """
     if word.lower() not in _OPENVINO_DTYPE_NAMES:
         raise UnsupportedError(f"OpenVINO element type '{word}' is not supported")
     return dtype_from_name(_OPENVINO_DTYPE_NAMES[word.lower()])
 
 
-def dtype_to_openvino(kind: np.dtype[Any]) -> str:
-    """OpenVINO's word for a dtype, as an ``element_type`` has it.
+def dtype_to_openvino(dtype: np.dtype[Any]) -> str:
+    """OpenVINO's name of a dtype, as in ``element_type``.
 
     Raises:
         UnsupportedError: OpenVINO has no such type.
     """
     for word, name in _OPENVINO_DTYPE_NAMES.items():
-        if name == kind.name:
+        if name == dtype.name:
             return word
-    raise UnsupportedError(f"OpenVINO has no element type '{kind.name}'")
+    raise UnsupportedError(f"OpenVINO has no element type '{dtype.name}'")

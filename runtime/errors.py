@@ -1,7 +1,7 @@
-"""Every error that a user can meet.
+"""User-visible errors.
 
-A message says what is wrong, where (file, loop, node, iteration) and what to do, in one line. ``exit_status`` is what
-the command line ends with.
+A message states the problem, its location (file, loop, node, iteration) and a remedy, in one line. ``exit_status`` is
+the exit status of the command line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Remedy(Enum):
-    """What can be done about an error, in the words of the Python API; names in braces are fields of the error."""
+    """The remedy for an error, worded for the Python API; names in braces are fields of the error."""
 
     FEWER_ITERATIONS = "give max_iterations=N to compare fewer iterations"
     GIVE_INPUT = "give it as inputs={{'{name}': ...}}"
@@ -31,12 +31,14 @@ class Remedy(Enum):
 
 
 class LoopdbgError(Exception):
-    """The root of all errors that are meant for a person; its text is one line.
+    """Base class of all user-facing errors; the message is one line.
 
-    ``what`` went wrong, and what to do about it, where somebody who calls Python does that otherwise than somebody at a
-    command line: ``remedy``, with ``fields`` for its words.
+    Attributes:
+        what: the problem.
+        remedy: the remedy, where it differs between Python and the command line.
+        fields: values for the placeholders of the remedy.
+        exit_status: exit status of the command line.
 
-    ``exit_status``: what the command line ends with.
 
     >>> try:
     ...     loopdbg.load("nowhere.onnx")
@@ -54,27 +56,27 @@ class LoopdbgError(Exception):
         self.fields = fields
 
     @classmethod
-    def with_location(cls, where: str, error: LoopdbgError) -> Self:
-        """Return an error of this class with the location of ``error`` in front of its text, and the same remedy.
+    def at(cls, where: str, error: LoopdbgError) -> Self:
+        """An error of this class that prepends a location to ``error``; the remedy is kept.
 
-        >>> loopdbg.UsageError.with_location("line 3", loopdbg.UsageError("no such value"))
+        >>> loopdbg.UsageError.at("line 3", loopdbg.UsageError("no such value"))
         UsageError('line 3: no such value')
         """
         return cls(f"{where}: {error.what}", error.remedy, **error.fields)
 
-    def format(self, remedy_texts: Mapping[Remedy, str]) -> str:
-        """Return the text with the remedy in the wording of a front end, or as in Python where it has none.
+    def told(self, words: Mapping[Remedy, str]) -> str:
+        """The message worded for a front end; a remedy without such wording is printed as in Python.
 
-        >>> loopdbg.UsageError("no such value").format({})
+        >>> loopdbg.UsageError("no such value").told({})
         'no such value'
         """
         text = self.what
         if self.remedy is not None:
-            text += f"; {remedy_texts.get(self.remedy, self.remedy.value).format(**self.fields)}"
+            text += f"; {words.get(self.remedy, self.remedy.value).format(**self.fields)}"
         return " ".join(text.split()) if "\n" in text or "\r" in text else text
 
     def __str__(self) -> str:
-        return self.format({})
+        return self.told({})
 
 
 class ModelError(LoopdbgError):
@@ -87,7 +89,7 @@ class ModelError(LoopdbgError):
 
 
 class UnsupportedError(ModelError):
-    """The model is legal, but something in it (an operator, a type) cannot be run here.
+    """The model is valid, but contains an unsupported feature (an operator, a type).
 
     >>> issubclass(loopdbg.UnsupportedError, loopdbg.ModelError)
     True
@@ -104,7 +106,7 @@ class InputError(LoopdbgError):
 
 
 class ExecutionError(LoopdbgError):
-    """A node or a boundary failed while the model ran; the text names loop, iteration and node.
+    """A node or a boundary failed while the model ran; the message names loop, iteration and node.
 
     >>> issubclass(loopdbg.ExecutionError, loopdbg.LoopdbgError)
     True
@@ -112,7 +114,7 @@ class ExecutionError(LoopdbgError):
 
 
 class LimitError(LoopdbgError):
-    """A limit that the user set, or the refusal to start a loop that nothing can end.
+    """A user-defined limit was reached, or a provably infinite loop was rejected.
 
     >>> model.run(inputs, max_iterations=2)
     Traceback (most recent call last):
@@ -123,7 +125,7 @@ class LimitError(LoopdbgError):
 
 
 class TraceError(LoopdbgError):
-    """A recorded trace is broken, is none at all, or cannot be written; the text names the file.
+    """A recorded trace is invalid or cannot be written; the message names the file.
 
     >>> loopdbg.Trace.open("newton_sqrt.onnx")
     Traceback (most recent call last):
@@ -132,7 +134,7 @@ class TraceError(LoopdbgError):
 
 
 class UsageError(LoopdbgError):
-    """A command or an API call that makes no sense as given.
+    """An invalid command or API call.
 
     >>> session.step(0)
     Traceback (most recent call last):
@@ -153,7 +155,7 @@ class InterruptError(LoopdbgError):
 
 
 class TerminationExit(SystemExit):
-    """SIGTERM or SIGHUP ends the command line: no error, and nothing may handle it but by cleaning up.
+    """SIGTERM or SIGHUP ends the command line: not an error; handlers may only clean up.
 
     ``number``: the signal.
     """
@@ -167,7 +169,7 @@ class TerminationExit(SystemExit):
 
 
 class OutOfMemoryError(LoopdbgError, MemoryError):
-    """A command or a call needs more memory than is available; whatever it was asked of is as it was before.
+    """A command or a call needs more memory than available; its target is unchanged.
 
     >>> issubclass(loopdbg.OutOfMemoryError, MemoryError)
     True
@@ -175,20 +177,20 @@ class OutOfMemoryError(LoopdbgError, MemoryError):
 
 
 class InternalError(LoopdbgError):
-    """A fault of loopdbg itself; what it was asked of can be used on.
+    """A fault of loopdbg itself; its target remains usable.
 
     >>> issubclass(loopdbg.InternalError, loopdbg.LoopdbgError)
     True
     """
 
 
-#: How NumPy says that a shape is beyond its numbers; how many bytes it lacks it says well.
+#: NumPy's messages for shapes that exceed its index type.
 _SIZE_OVERFLOW_TEXTS = ("too large to convert", "iterator is too large", "array is too big", "Maximum allowed")
 
 
 def one_line(error: BaseException) -> str:
-    """The message of any exception as one line, for use inside our own messages."""
+    """The message of any exception as one line, for use in other messages."""
     text = " ".join(str(error).split()) or type(error).__name__
-    if any(words in text for words in _SIZE_OVERFLOW_TEXTS):
+    if any(phrase in text for phrase in _SIZE_OVERFLOW_TEXTS):
         return "a number or the size of a tensor is too large for this machine"
     return text if len(text) <= 400 else text[:397] + "..."

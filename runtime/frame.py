@@ -1,4 +1,4 @@
-"""A frame: one running loop, as hooks and the debugger see it while the engine stands still."""
+"""Frames: a running loop as seen by hooks and the debugger while the engine is stopped."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .record import record
 
 @record(frozen=True, eq=False)
 class CarriedValue:
-    """What a back edge carries.
+    """The value carried by a back edge.
 
-    Before the body runs: ``previous`` is what the last iteration got and ``value`` what it yielded, which the next one
-    gets; at iteration 0 there is no previous. Inside an iteration: ``previous`` is what it got, and ``value`` what it
-    yields, None (and ``ready`` false) until that is computed.
+    At a boundary, ``previous`` is the input of the last iteration and ``value`` its result, the input of the next one;
+    at iteration 0 ``previous`` is None. Inside an iteration, ``previous`` is its input and ``value`` its result, None
+    (and ``ready`` false) until computed.
 
     >>> _ = session.step()
     >>> edge = session.frame.back_edges[0]
@@ -37,9 +37,9 @@ class CarriedValue:
 
 @public_class
 class Frame(LoopView):
-    """One loop that is running, or the main graph where none is (``loop`` is None).
+    """A running loop, or the main graph (``loop`` is None).
 
-    Values are read when asked for, as copies; the frame is good until the engine goes on, and asking later is a
+    Values are copied on access. The frame is valid until the engine continues; later access raises a
     :class:`~.errors.UsageError`.
 
     >>> def watch(frame: loopdbg.Frame) -> None:
@@ -54,27 +54,27 @@ class Frame(LoopView):
     """
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("frame", self)
-        return drawn
+        html: str = load_plugin("html")("frame", self)
+        return html
 
     @property
     def entry(self) -> tuple[int, ...]:
-        """The iterations that the loops around this one are in, outermost first.
+        """The current iterations of the enclosing loops, outermost first.
 
         >>> session.frame.entry
         ()
         """
         self._state()
-        around = []
+        iterations = []
         index = self._plan.parent if self._plan else -1
         while index >= 0:
-            around.append(self._engine.loop_state(index)[0])
+            iterations.append(self._engine.loop_state(index)[0])
             index = self._engine.plan.loops[index].parent
-        return tuple(reversed(around))
+        return tuple(reversed(iterations))
 
     @property
     def trip_count(self) -> int | None:
-        """The most iterations that this entry may run; None: no limit. Sliced inputs count where they decide.
+        """The maximum number of iterations of this entry; None: unlimited. Includes the limit by sliced inputs.
 
         >>> session.frame.trip_count is None
         True
@@ -84,7 +84,7 @@ class Frame(LoopView):
 
     @property
     def condition(self) -> bool | None:
-        """The execution condition in force: whether the next iteration may run. None where the loop has none.
+        """The current execution condition: whether the next iteration may run. None if the loop has none.
 
         >>> session.frame.condition
         True
@@ -96,7 +96,7 @@ class Frame(LoopView):
 
     @property
     def stopped_by(self) -> StoppedBy | None:
-        """Why the loop ends at this boundary; None while it goes on.
+        """Why the loop ends at this boundary; None while it continues.
 
         >>> _ = session.finish()
         >>> session.frame.stopped_by
@@ -106,7 +106,7 @@ class Frame(LoopView):
 
     @property
     def around(self) -> Frame | None:
-        """The frame in which this loop runs; None of the main graph.
+        """The enclosing frame; None for the main graph.
 
         >>> session.frame.around
         <Frame main>
@@ -115,7 +115,7 @@ class Frame(LoopView):
 
     @property
     def carried(self) -> Mapping[str, Any]:
-        """Parameter name -> the carried value that this iteration got, or at a boundary that the next one gets.
+        """Parameter name -> the carried input of this iteration, or at a boundary of the next one.
 
         >>> _ = session.step()
         >>> session.frame.carried["x"]
@@ -127,7 +127,7 @@ class Frame(LoopView):
 
     @property
     def back_edges(self) -> list[CarriedValue]:
-        """Every back edge with its previous and its new value.
+        """All back edges with their previous and new values.
 
         >>> _ = session.step()
         >>> [(edge.param, edge.ready) for edge in session.frame.back_edges]
@@ -137,19 +137,19 @@ class Frame(LoopView):
         boundary = self.at_boundary
         edges = []
         for k, e in enumerate(self._plan.edges if self._plan else []):
-            now = self._value(e.param)
+            current = self._value(e.param)
             names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
             if boundary:
                 previous = self._previous(k) if iteration else None
-                edges.append(CarriedValue(*names, previous, now))
+                edges.append(CarriedValue(*names, previous, current))
             else:
                 ready = e.result == e.param or self._internals.is_computed(e.edge.result)
-                edges.append(CarriedValue(*names, now, self._value(e.result) if ready else None, ready))
+                edges.append(CarriedValue(*names, current, self._value(e.result) if ready else None, ready))
         return edges
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
-        """Name -> what the scan output has collected so far, as the loop would return it.
+        """Name -> the elements of the scan output so far, as the loop would return them.
 
         >>> _ = session.step(2)
         >>> session.frame.scan_outputs["xs"]
@@ -163,7 +163,7 @@ class Frame(LoopView):
 
     @property
     def values(self) -> FrameValues:
-        """Every value that a body node could use, by name: computed ones, parameters, captures and constants.
+        """All values available to body nodes, by name: computed values, parameters, captures and constants.
 
         >>> _ = session.step()
         >>> session.frame.values["x_new"], session.frame.values["a"]

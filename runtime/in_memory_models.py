@@ -1,6 +1,6 @@
-"""Models that are no files: what other libraries hold in memory, as a graph, or as the file that it came from.
+"""Conversion of in-memory models of other libraries to a graph, or to the path of their file.
 
-Nothing is imported for it: whoever has such a thing has its library. What a thing is, its type says.
+Dispatches on the type name, without importing libraries: a caller with such an object has imported its library.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .atomic_file import scratch_folder, write_bytes
 from .errors import ModelError, UnsupportedError, UsageError, one_line
 from .graph import Graph
 
-#: What a model that has no name is called.
+#: Default model name.
 _DEFAULT_NAME = "model"
-#: A node and its operator in what PyTorch's exporter says of one that it cannot take.
+#: The node and its operator in the error message of PyTorch's exporter.
 _TRANSLATION_ERROR = re.compile(r"translating node %(\w+) : .*?\[target=([\w.]+)\]")
-#: Operators that the exporter does not take -> what to write in their place.
+#: Operators unsupported by the exporter -> advice.
 _OPERATOR_ADVICE = {
     "map_impl": "write map(f, x) as a scan, scan(lambda carry, row: (carry.clone(), f(row)), torch.zeros(()), x)[1]",
 }
@@ -30,27 +30,27 @@ onnxruntime InferenceSession, a TensorRT INetworkDefinition"""
 
 
 def graph_from_object(source: Any, inputs: Any = None) -> Graph | Path:
-    """The graph of a model in memory; the path of one that came from a file. ``inputs``: example inputs of what has to
-    be exported first, a tuple, or a mapping of keywords.
+    """The graph of an in-memory model, or the path of one loaded from a file. ``inputs``: example inputs for models
+    that need an export, a tuple, or a mapping of keywords.
 
     Raises:
-        UsageError: it is nothing that can be a model, or needs example inputs.
+        UsageError: the object is not a model, or needs example inputs.
         ModelError: it cannot be read.
     """
-    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__}
+    names = {f"{base.__module__}.{base.__qualname__}" for base in type(source).__mro__}
     for name, convert in _CONVERSIONS.items():
-        if any(one == name or one.endswith(f".{name}") for one in names):
+        if any(type_name == name or type_name.endswith(f".{name}") for type_name in names):
             return convert(source, inputs)
     if isinstance(source, bytes | bytearray | memoryview):
         return _graph_from_bytes(bytes(source), _DEFAULT_NAME)
     if callable(getattr(source, "read", None)):
         return _graph_from_open_file(source)
-    told = " ".join(_SUPPORTED_SOURCES.split())
-    raise UsageError(f"what is given ({type(source).__name__}) is no model; load takes {told}")
+    supported = " ".join(_SUPPORTED_SOURCES.split())
+    raise UsageError(f"what is given ({type(source).__name__}) is no model; load takes {supported}")
 
 
 def _graph_from_bytes(data: bytes, name: str) -> Graph:
-    """A model in the forms that have no second file: ONNX's own, and an IR without constants apart."""
+    """Read a model from a single file's bytes: ONNX, or an OpenVINO IR without external constants."""
     if data.lstrip()[:1] == b"<":
         return _graph_from_files({f"{name}.xml": data})
     from .frontends.onnx.proto import DecodeError, ModelProto
@@ -72,7 +72,7 @@ def _graph_from_open_file(file: Any) -> Graph | Path:
 
 
 def _graph_from_proto(message: Any, inputs: Any = None) -> Graph:
-    """An ``onnx.ModelProto``; data in other files is searched where the program stands."""
+    """Convert an ``onnx.ModelProto``; external data is searched in the current directory."""
     from .frontends.onnx.reader import from_proto
 
     name = message.graph.name or _DEFAULT_NAME
@@ -94,7 +94,7 @@ def _graph_from_onnxscript(function: Any, inputs: Any = None) -> Graph:
 
 
 def _graph_from_torch(module: Any, inputs: Any = None) -> Graph:
-    """A module or an exported program, exported by PyTorch's own exporter."""
+    """Export a module or an exported program with PyTorch's exporter."""
     import torch
 
     is_module = isinstance(module, torch.nn.Module)
@@ -112,26 +112,25 @@ def _graph_from_torch(module: Any, inputs: Any = None) -> Graph:
 
 
 def _export_failure_message(module: Any, positional: Sequence[Any], named: dict[str, Any], error: BaseException) -> str:
-    """Why PyTorch cannot export something: of an operator that has no ONNX function which one, and where it is."""
+    """The message of a failed PyTorch export; names an operator without ONNX function and its location."""
     causes = [error]
     while (cause := causes[-1].__cause__) is not None:
         causes.append(cause)
-    head = f"PyTorch cannot export {type(module).__name__}"
-    node = next((found for one in causes if (found := _TRANSLATION_ERROR.search(str(one)))), None)
+    prefix = f"PyTorch cannot export {type(module).__name__}"
+    node = next((match for chained in causes if (match := _TRANSLATION_ERROR.search(str(chained)))), None)
     if node is None or not str(causes[-1]).startswith("No ONNX function"):
-        return f"{head}: {one_line(error)}"
+        return f"{prefix}: {one_line(error)}"
     name, operator = node[1], node[2].removeprefix("torch.ops.").removeprefix("higher_order.")
-    place = _torch_source_line(module, positional, named, name)
+    location = _torch_source_line(module, positional, named, name)
     advice = _OPERATOR_ADVICE.get(
         operator, "write it with other operators, or give torch.onnx.export a custom_translation_table"
     )
-    return (
-        f"{head}: its ONNX exporter has no function for {operator}, '{name}'{f' ({place})' if place else ''}: {advice}"
-    )
+    where = f" ({location})" if location else ""
+    return f"{prefix}: its ONNX exporter has no function for {operator}, '{name}'{where}: {advice}"
 
 
 def _torch_source_line(module: Any, positional: Sequence[Any], named: dict[str, Any], name: str) -> str:
-    """``file:line`` of a node of a program; empty where that is not known."""
+    """``file:line`` of a node of a program; empty if unknown."""
     import torch
 
     from .graph.stack_trace import origin_from_stack_trace
@@ -140,10 +139,10 @@ def _torch_source_line(module: Any, positional: Sequence[Any], named: dict[str, 
         program = torch.export.export(module, positional, named) if isinstance(module, torch.nn.Module) else module
     except Exception:
         return ""
-    graphs = [one.graph for one in program.graph_module.modules() if hasattr(one, "graph")]
+    graphs = [submodule.graph for submodule in program.graph_module.modules() if hasattr(submodule, "graph")]
     traces = [node.meta.get("stack_trace") or "" for graph in graphs for node in graph.nodes if node.name == name]
-    found = next((origin_from_stack_trace(text) for text in traces if text), None)
-    return f"{found.file}:{found.line}" if found is not None and found.file else ""
+    origin = next((origin_from_stack_trace(text) for text in traces if text), None)
+    return f"{origin.file}:{origin.line}" if origin is not None and origin.file else ""
 
 
 def _graph_from_openvino(model: Any, inputs: Any = None) -> Graph:
@@ -188,7 +187,7 @@ def _graph_from_files(files: dict[str, bytes]) -> Graph:
 
 
 def _read_temporary_file(path: Path) -> Graph:
-    """A file that is gone once it is read; errors tell of the model, not of the folder."""
+    """Read a temporary file; errors omit its folder."""
     from .frontends import read_model
 
     try:
@@ -204,11 +203,11 @@ def _with_default_name(graph: Graph, name: str) -> Graph:
 
 
 def _file_name(name: str) -> str:
-    kept: Sequence[str] = [c if c.isalnum() or c in "-_." else "_" for c in name[:100]]
-    return "".join(kept) or _DEFAULT_NAME
+    characters: Sequence[str] = [c if c.isalnum() or c in "-_." else "_" for c in name[:100]]
+    return "".join(characters) or _DEFAULT_NAME
 
 
-#: The end of a type's full name -> what makes a graph of it. A module of a user's own has PyTorch's among its bases.
+#: Suffix of a qualified type name -> converter. User-defined modules match by a base class of PyTorch.
 _CONVERSIONS: dict[str, Callable[[Any, Any], Graph | Path]] = {
     "onnx_ml_pb2.ModelProto": _graph_from_proto,
     "onnx.ModelProto": _graph_from_proto,

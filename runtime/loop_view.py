@@ -1,6 +1,6 @@
-"""The body of a frame's loop: its nodes, its branches and its values, for what reads frames from within.
+"""Internal view of a frame's loop body: nodes, branches and values.
 
-Users see a :class:`~.frame.Frame`; here is what the debugger, recordings and comparisons need besides.
+Users see a :class:`~.frame.Frame`; this module adds what the debugger, recordings and comparisons need.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .record import record
 from .text import did_you_mean
 
 _T = TypeVar("_T")
-#: The branches that lead to a node: positions of BRANCHes, and which way each must have gone.
+#: The branches that lead to a node: positions of BRANCH instructions, and their outcomes.
 BranchPath = tuple[tuple[int, bool], ...]
 
 
 class NodeState(StrEnum):
-    """Where a body node stands in the current iteration."""
+    """The progress of a body node in the current iteration."""
 
     DONE = "done"
     NEXT = "next"
     TODO = "todo"
-    #: In the branch that the iteration did not take.
+    #: In a branch not taken.
     SKIPPED = "skipped"
 
 
 @record(frozen=True)
 class BodyNode:
-    """One node of the body, in order. ``branch``: then or else inside an If; ``depth`` counts Ifs around it."""
+    """A node of the body. ``branch``: "then" or "else" inside an If; ``depth``: number of enclosing Ifs."""
 
     position: int
     node: Node
@@ -48,9 +48,9 @@ class BodyNode:
 
 @public_class
 class LoopView:
-    """A loop of an engine, or the main graph, as long as the engine stands still; a frame is one that shows more.
+    """A loop of a stopped engine, or the main graph; base class of frames.
 
-    ``index``: the loop's in the plan, -1 for the main graph.
+    ``index``: index of the loop in the plan, -1 for the main graph.
     """
 
     def __init__(self, engine: Engine, index: int) -> None:
@@ -58,7 +58,7 @@ class LoopView:
         self._index = index
         self._epoch = engine.epoch
         self._plan = engine.plan.loops[index] if index >= 0 else None
-        #: What was computed of the frame, and the state of the loop that it is right for: an edit can change that.
+        #: Cache of derived data, and the loop state for which it is valid: an edit invalidates it.
         self._cache: dict[str, Any] = {}
         self._cache_state: tuple[Any, ...] = ()
 
@@ -72,26 +72,26 @@ class LoopView:
             return 0, None, True, None, True
         return self._engine.loop_state(self._index)
 
-    def _cached(self, what: str, find: Callable[[], _T]) -> _T:
-        """What ``find`` gives, which is asked once as long as the frame's loop stands as it does."""
+    def _cached(self, key: str, find: Callable[[], _T]) -> _T:
+        """The result of ``find``, cached while the loop's state is unchanged."""
         state = self._state()
         if self._cache_state != state:
             self._cache, self._cache_state = {}, state
-        if what not in self._cache:
-            self._cache[what] = find()
-        found: _T = self._cache[what]
-        return found
+        if key not in self._cache:
+            self._cache[key] = find()
+        result: _T = self._cache[key]
+        return result
 
     @property
     def _internals(self) -> FrameInternals:
-        """For our own readers: what is in there may change with any version."""
+        """Internal accessors, which may change with any version."""
         return FrameInternals(self)
 
     @property
     def index(self) -> int:
         """The loop's index in the plan; -1 for the main graph.
 
-        ``session.totals[frame.index]`` tells how often it ran.
+        ``session.totals[frame.index]`` has its iteration counts.
 
         >>> session.frame.index, session.frames[0].index
         (0, -1)
@@ -109,7 +109,7 @@ class LoopView:
 
     @property
     def name(self) -> str:
-        """The loop's name, or that of the main graph.
+        """The name of the loop or of the main graph.
 
         >>> session.frame.name
         'sqrt'
@@ -118,7 +118,7 @@ class LoopView:
 
     @property
     def path(self) -> str:
-        """Where the loop stands: ``main ▸ outer ▸ inner``.
+        """The path of the loop: ``main ▸ outer ▸ inner``.
 
         >>> session.frame.path
         'main ▸ sqrt'
@@ -127,7 +127,7 @@ class LoopView:
 
     @property
     def iteration(self) -> int:
-        """The iteration that runs, or at a boundary the one that would run next.
+        """The running iteration, or at a boundary the next one.
 
         >>> _ = session.step(2)
         >>> session.frame.iteration
@@ -137,7 +137,7 @@ class LoopView:
 
     @property
     def at_boundary(self) -> bool:
-        """True between two iterations: before iteration 0, after the last one, and once the loop has been left.
+        """True between iterations: before iteration 0, after the last one, and after the loop has ended.
 
         >>> _ = session.next_node()
         >>> session.frame.at_boundary
@@ -148,7 +148,7 @@ class LoopView:
 
     @property
     def nodes(self) -> list[BodyNode]:
-        """The body's nodes in order, those inside Ifs included, and where each stands in the current iteration.
+        """The body's nodes in order, including those inside Ifs, with their progress in the current iteration.
 
         >>> _ = session.next_node(2)
         >>> [(entry.node.op_type, str(entry.state)) for entry in session.frame.nodes][:3]
@@ -157,16 +157,16 @@ class LoopView:
         return list(self._cached("nodes", self._internals.find_nodes))
 
     def _value(self, slot: int) -> Any:
-        """What is shown of a slot: a copy."""
+        """A copy of a slot's value."""
         return self._engine.value(slot)
 
     def _previous(self, k: int) -> Any:
-        """What is shown of what back edge k carried into the iteration before."""
+        """A copy of the value that back edge k carried into the previous iteration."""
         return self._engine.loops.previous(self._index, k)
 
 
 class FrameInternals:
-    """What is behind a frame. It is made when it is asked for: most frames are those of hooks, of which few are."""
+    """Internals of a frame, created lazily, since most frames of hooks never need them."""
 
     __slots__ = ("_engine", "_frame", "_index", "_plan")
 
@@ -178,28 +178,28 @@ class FrameInternals:
 
     @property
     def engine(self) -> Engine:
-        """The engine that the frame looks at: for what has to read very many frames."""
+        """The engine of the frame, for callers that read many frames."""
         return self._engine
 
     @property
     def enter(self) -> int:
-        """Position in the plan of the loop's first instruction; -1: no loop."""
+        """Plan position of the loop's first instruction; -1: no loop."""
         return self._plan.enter if self._plan else -1
 
     @property
     def head(self) -> int:
-        """Position in the plan where the loop's boundaries are; -1: no loop."""
+        """Plan position of the loop's boundaries; -1: no loop."""
         return self._plan.head if self._plan else -1
 
     def previous_frame(self) -> None:
-        """The frame at the boundary before this one, where that can be had without running anything: never here."""
+        """The frame at the previous boundary, if available without execution; always None here."""
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
-        """Of scan output k: how many elements, the shape of the whole, its dtype, and the newest elements."""
+        """The element count, full shape, dtype and newest elements of scan output k."""
         self._frame._state()
         assert self._plan is not None
-        count, whole, newest = self._engine.scans.view(self._index, k, length)
-        return count, tuple(whole.shape), whole.dtype.name, [np.array(row, newest.dtype) for row in newest]
+        count, full, latest = self._engine.scans.view(self._index, k, length)
+        return count, tuple(full.shape), full.dtype.name, [np.array(row, latest.dtype) for row in latest]
 
     def find_nodes(self) -> list[BodyNode]:
         engine = self._engine
@@ -208,9 +208,9 @@ class FrameInternals:
         first = self._plan.top if self._plan else 0
         last = self._plan.next if self._plan else len(code) - 1
         ended = self._frame._state()[3] is not None and boundary
-        now = self._plan.head + 1 if self._plan and boundary else engine.pc
-        # What decided that the iteration does not run was computed for it all the same.
-        decided = self._plan.head if self._plan and self._frame._state()[3] is StoppedBy.CONDITION else -1
+        current_pc = self._plan.head + 1 if self._plan and boundary else engine.pc
+        # The nodes of a condition that ended the loop were computed.
+        condition_end = self._plan.head if self._plan and self._frame._state()[3] is StoppedBy.CONDITION else -1
         nodes: list[BodyNode] = []
         branches: list[tuple[Node, str, bool]] = []
         pc = first
@@ -225,17 +225,17 @@ class FrameInternals:
                 )
             elif instruction.kind is Opcode.JOIN:
                 start = branches.pop()[0]
-                # Inside a branch the If has begun, but its outputs are written where the branches join.
+                # Inside a branch the If is active, but its outputs are written at the JOIN.
                 k = next(k for k, n in enumerate(nodes) if n.node is start)
-                if now <= pc and nodes[k].state is NodeState.DONE:
+                if current_pc <= pc and nodes[k].state is NodeState.DONE:
                     nodes[k] = replace(nodes[k], state=NodeState.TODO)
             elif instruction.node is not None and instruction.kind is not Opcode.HEAD:
-                skipped = any(not taken for _, _, taken in branches) and pc < now
-                state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < now else NodeState.TODO
-                inside_now = instruction.kind is Opcode.ENTER and pc < now <= self._exit_of(pc)
-                if (pc == now or inside_now) and not ended:
+                skipped = any(not taken for _, _, taken in branches) and pc < current_pc
+                state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < current_pc else NodeState.TODO
+                is_inside = instruction.kind is Opcode.ENTER and pc < current_pc <= self._exit_of(pc)
+                if (pc == current_pc or is_inside) and not ended:
                     state = NodeState.NEXT
-                if ended and pc > decided:
+                if ended and pc > condition_end:
                     state = NodeState.TODO
                 nodes.append(BodyNode(pc, instruction.node, len(branches), branches[-1][1] if branches else "", state))
                 if instruction.kind is Opcode.BRANCH:
@@ -251,33 +251,33 @@ class FrameInternals:
         return exit_
 
     def is_computed(self, value: Value) -> bool:
-        """True where a body node computed the value in the iteration that runs."""
+        """True if the running iteration has computed the value."""
         return all(n.state is NodeState.DONE for n in self._frame.nodes if value in n.node.outputs)
 
     def branch_paths(self) -> dict[Value, BranchPath]:
-        """What the nodes inside the body's Ifs compute, with the branches that lead there."""
+        """Values computed inside the body's Ifs, with their branch paths."""
         plan: Plan = self._engine.plan
         if self._index not in plan.branch_paths:
             plan.branch_paths[self._index] = {
-                value: way for value, way in values_with_branches(plan, self._plan) if way
+                value: branch_path for value, branch_path in values_with_branches(plan, self._plan) if branch_path
             }
         return plan.branch_paths[self._index]
 
-    def branch_was_taken(self, way: BranchPath) -> bool:
-        """True where the Ifs of the body went that way when they last ran."""
-        return all(self._engine.loops.branch_taken(pc) is word for pc, word in way)
+    def branch_was_taken(self, branch_path: BranchPath) -> bool:
+        """True if the body's Ifs last took this branch path."""
+        return all(self._engine.loops.branch_taken(pc) is outcome for pc, outcome in branch_path)
 
     def scope(self) -> dict[str, Value]:
-        """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs; of
-        those that both branches of an If use, the branch that was taken last."""
+        """The visible values by name: the body's names shadow those of enclosing graphs; for names in both branches of
+        an If, those of the branch taken last."""
         return dict(self._frame._cached("scope", self._find_scope))
 
     def _find_scope(self) -> dict[str, Value]:
-        found = dict(self._visible_values())
-        for value, way in self.branch_paths().items():
-            if found[value.name] is not value and self.branch_was_taken(way):
-                found.update(dict.fromkeys(value.names, value))
-        return found
+        scope = dict(self._visible_values())
+        for value, branch_path in self.branch_paths().items():
+            if scope[value.name] is not value and self.branch_was_taken(branch_path):
+                scope.update(dict.fromkeys(value.names, value))
+        return scope
 
     def _visible_values(self) -> dict[str, Value]:
         plan: Plan = self._engine.plan
@@ -294,14 +294,14 @@ class FrameInternals:
 class FrameValues(Mapping[str, Any]):
     """The values of a frame by name; reading one copies it.
 
-    A body value that the current iteration has not computed yet has the value of the iteration before; it has none,
-    and is not listed, in iteration 0 and where that iteration took another branch.
+    A body value not yet computed in the current iteration has its value of the previous iteration; it is absent in
+    iteration 0, and if that iteration took another branch.
     """
 
     def __init__(self, frame: LoopView) -> None:
         self._frame = frame
         self._scope = frame._internals.scope()
-        # Which node of the body makes a value; a body can have thousands of both.
+        # Precomputed, since a body can have thousands of nodes and values.
         self._producers = {value: node for node in frame.nodes for value in node.node.outputs if value is not None}
         self._branch_paths = frame._internals.branch_paths()
 
@@ -311,51 +311,51 @@ class FrameValues(Mapping[str, Any]):
         slot = engine.plan.slot_of.get(value)
         if slot is None or not engine.has_value(slot):
             return False, None
-        made_here = self._producers.get(value)
-        if made_here is not None and made_here.state is not NodeState.DONE:
-            if frame._index < 0 or frame.iteration == 0 or not self._is_from_previous_iteration(value, made_here):
+        producer = self._producers.get(value)
+        if producer is not None and producer.state is not NodeState.DONE:
+            if frame._index < 0 or frame.iteration == 0 or not self._is_from_previous_iteration(value, producer):
                 return False, None
-            # The last boundary may have swapped this result's buffer with its parameter's.
+            # The last boundary may have swapped the buffers of result and parameter.
             for k, edge in enumerate(frame._plan.edges if frame._plan else []):
                 if edge.result == slot and engine.loops.was_swapped(frame._index, k):
                     slot = edge.param
         return True, frame._value(slot)
 
     def _is_from_previous_iteration(self, value: Value, node: BodyNode) -> bool:
-        """Whether the iteration before computed what this one has not."""
+        """True if the previous iteration computed the value."""
         frame = self._frame
-        way = self._branch_paths.get(value, ())
-        # Where this iteration came by an If, which way the one before went is not known any more.
-        decided = not frame.at_boundary and any(pc < frame._engine.pc for pc, _ in way)
-        return node.state is not NodeState.SKIPPED and not decided and frame._internals.branch_was_taken(way)
+        branch_path = self._branch_paths.get(value, ())
+        # After this iteration passed an If, the previous iteration's branch is no longer known.
+        decided = not frame.at_boundary and any(pc < frame._engine.pc for pc, _ in branch_path)
+        return node.state is not NodeState.SKIPPED and not decided and frame._internals.branch_was_taken(branch_path)
 
     def read(self, value: Value) -> tuple[bool, Any]:
-        """Whether a value of the loop graph has one now, and a copy of it; tells values that share a name apart."""
+        """Whether a value of the loop graph is available, and a copy of it; works for values that share a name."""
         self._frame._state()
         return self._read(value)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._scope:
             hint = did_you_mean(name, self._scope)
-            where = "the main graph" if self._frame._index < 0 else f"loop '{self._frame.name}'"
-            raise KeyError(f"{where} has no value '{name}'{hint}")
-        there, value = self._read(self._scope[name])
-        if not there:
+            scope_text = "the main graph" if self._frame._index < 0 else f"loop '{self._frame.name}'"
+            raise KeyError(f"{scope_text} has no value '{name}'{hint}")
+        available, value = self._read(self._scope[name])
+        if not available:
             raise KeyError(self._absence_reason(name, self._scope[name]))
         return value
 
     def _absence_reason(self, name: str, value: Value) -> str:
-        """Why a value has none."""
+        """Why a value is absent."""
         frame = self._frame
         if frame._index < 0:
             return f"'{name}' is not computed yet"
-        between = frame.at_boundary and frame.iteration > 0
-        made = self._producers.get(value)
-        if made is not None and (
-            made.state is NodeState.SKIPPED
-            or (between and not frame._internals.branch_was_taken(self._branch_paths.get(value, ())))
+        is_between = frame.at_boundary and frame.iteration > 0
+        producer = self._producers.get(value)
+        if producer is not None and (
+            producer.state is NodeState.SKIPPED
+            or (is_between and not frame._internals.branch_was_taken(self._branch_paths.get(value, ())))
         ):
-            return f"'{name}' has no value in iteration {frame.iteration - between}, which took the other branch"
+            return f"'{name}' has no value in iteration {frame.iteration - is_between}, which took the other branch"
         return f"'{name}' is not computed yet in iteration {frame.iteration}"
 
     def __iter__(self) -> Iterator[str]:
@@ -370,8 +370,7 @@ def _branch_start(code: list[Any], node: Node) -> int:
 
 
 def values_with_branches(plan: Plan, loop: LoopPlan | None) -> Iterator[tuple[Value, BranchPath]]:
-    """What a body's nodes compute (None: those of the main graph), those inside Ifs included, each with the branches
-    that lead to it."""
+    """Values computed in a body (None: in the main graph), including those inside Ifs, each with its branch path."""
     branches: list[tuple[int, bool]] = []
     pc, end = (0, len(plan.code) - 1) if loop is None else (loop.top, loop.next)
     while pc < end:

@@ -1,4 +1,4 @@
-"""How often a loop that runs may run at most."""
+"""The trip count limit of a running loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .plan.plan import LoopPlan
 
 
 def max_trip_count(engine: Engine, plan: LoopPlan) -> int | None:
-    """The most iterations of the last entry; None: no limit. Sliced inputs count where they decide."""
+    """The maximum number of iterations of the last entry; None: unlimited. Includes the limit by sliced inputs."""
     if plan.loop.counted_by_slices:
         return engine.loops.part_count(plan.index)
     return effective_trip_count(engine.loop_state(plan.index)[1])

@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 OnIteration = Callable[["Frame"], object]
 
-#: Seconds until a run is looked at whether it can end.
+#: Seconds until a run is checked for infinite loops.
 CYCLE_CHECK_AFTER_SECONDS = 2.0
-#: A run on ever new shapes binds anew in any case; an engine that met so many is put away with what it keeps of them.
+#: An engine with more shapes is discarded with its cached bindings: runs on ever new shapes must rebind in any case.
 MAX_SHAPES_PER_ENGINE = 1000
 
 
 @record(frozen=True)
 class Port:
-    """One input or output of a model. ``dtype`` and ``shape`` are None where the model does not tell.
+    """An input or output of a model. ``dtype`` and ``shape`` are None if the model does not declare them.
 
     >>> model.inputs
     [Port(name='a', ...), Port(name='tol', ...)]
@@ -64,12 +64,12 @@ class Port:
     name: str
     type: ValueType
     optional: bool = False
-    #: What it goes by as well, where inputs are given: an IR's tensors may have several names.
+    #: Alternative names accepted for inputs: an OpenVINO IR's tensors may have several names.
     aliases: tuple[str, ...] = ()
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """The dtype of a tensor's elements; None where the model does not tell, and of what is no tensor.
+        """The dtype of a tensor's elements; None if undeclared, and for other types.
 
         >>> model.inputs[0].dtype
         dtype('float32')
@@ -78,7 +78,7 @@ class Port:
 
     @property
     def shape(self) -> tuple[int | str | None, ...] | None:
-        """A tensor's sizes by axis, a name or None for those that are not known; None: any number of axes.
+        """The sizes of a tensor by axis, a name or None for unknown ones; None: any number of axes.
 
         >>> model.inputs[0].shape, model.outputs[1].shape
         ((), ('n',))
@@ -91,7 +91,7 @@ class Port:
 
 @record(frozen=True, repr=False)
 class LoopNode:
-    """A loop of the model in the tree of loops; ``path`` says where it stands: ``main ▸ outer ▸ inner``.
+    """A loop in the model's tree of loops; ``path``: ``main ▸ outer ▸ inner``.
 
     >>> model.loops
     [<Loop main ▸ sqrt>]
@@ -115,20 +115,22 @@ class LoopNode:
         return self.loop.name
 
 
-def _reopened(path: str, function: str, weights: str, requests: bool, was: str, state: dict[str, Array]) -> Model:
-    """A model that was pickled.
+def _reopened(
+    path: str, function: str, weights: str, is_over_requests: bool, digest: str, state: dict[str, Array]
+) -> Model:
+    """Reopen a pickled model.
 
     Raises:
-        ModelError: the file is gone, or another one by now.
+        ModelError: the file is missing or has changed.
     """
     from .graph.graph_json import graph_digest
 
     model = load(f"{path}:{function}" if function else path, weights or None)
-    if requests:
+    if is_over_requests:
         model = model.over_requests()
-    if graph_digest(model.graph) != was:
+    if graph_digest(model.graph) != digest:
         raise ModelError(
-            f"{path}: it, or a file beside it, is another one than when the pickled model was opened; "
+            f"{path}: it, or a file in the same folder, has changed since the pickled model was opened; "
             "open it again and pickle that"
         )
     model.state.update(state)
@@ -136,9 +138,9 @@ def _reopened(path: str, function: str, weights: str, requests: bool, was: str, 
 
 
 class _CycleMonitor:
-    """A run that takes long is looked at: it may be one that cannot end (cycle_detection.py).
+    """Checks long runs for infinite loops (cycle_detection.py).
 
-    ``on_tick``: called besides.
+    ``on_tick``: additional callback.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -146,9 +148,9 @@ class _CycleMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Another run begins."""
+        """Prepare for another run."""
         self.on_tick: Callable[[], object] | None = None
-        #: When it was first asked, a few milliseconds after the run began; 0: not yet.
+        #: Time of the first tick, a few milliseconds after the start of the run; 0: none yet.
         self._started_at = 0.0
         self._detector: CycleDetector | None = None
 
@@ -158,7 +160,7 @@ class _CycleMonitor:
         if self._detector is not None:
             self._detector.tick()
         elif time.monotonic() - self._started_at >= CYCLE_CHECK_AFTER_SECONDS:
-            # Not at the top: few runs take so long.
+            # Lazy import: few runs take that long.
             from .cycle_detection import CycleDetector
 
             self._detector = CycleDetector(self.engine, self._started_at)
@@ -166,23 +168,27 @@ class _CycleMonitor:
             self.on_tick()
 
     def run_until_end(self) -> tuple[str, int]:
-        """Run until something ends the run: as the engine says it, or in a sentence that nothing will."""
+        """Run until an event of the engine ends the run, or an infinite loop is detected (as a message)."""
         while True:
-            what, index = self.engine.resume()
-            if what != "boundary" or self._detector is None or not self._detector.stop_requested:
-                return what, index
-            found = self._detector.check()
-            if found is not None:
-                return found
+            event, index = self.engine.resume()
+            if event != "boundary" or self._detector is None or not self._detector.stop_requested:
+                return event, index
+            result = self._detector.check()
+            if result is not None:
+                return result
 
 
 @public_class
 class Model:
-    """What :func:`load` returns. ``graph`` is the loop graph as the front end read it.
+    """A loaded model, as returned by :func:`load`.
 
-    ``inputs``, ``outputs``: its signature, a :class:`Port` each; ``loops``: the loops of the main graph, a
-    :class:`LoopNode` each, with those inside as their ``children``; ``path``: the file, None where it came from none;
-    ``state``: what runs assigned to variables (OpenVINO's ReadValue and Assign), by name: the next run reads it.
+    Attributes:
+        graph: the loop graph.
+        inputs, outputs: the signature, as :class:`Port` objects.
+        loops: the loops of the main graph as :class:`LoopNode` objects, with inner loops as their ``children``.
+        path: the file; None for an in-memory model.
+        state: values of variables (OpenVINO's ReadValue and Assign) by name, which the next run reads.
+
 
     >>> model
     <Model newton_sqrt.onnx: (a float32[], tol float32[]) -> (root float32[], xs float32[n]), 1 loops>
@@ -194,28 +200,27 @@ class Model:
         self.path = path
         if path is not None:
             graph.folder = os.path.dirname(os.path.abspath(path))
-        #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
         self.state: dict[str, Array] = {}
-        kept = {value for variable in graph.variables for value in variable.inputs}
-        self.inputs = [_input_port(graph, value) for value in graph.inputs if value not in kept]
+        variable_inputs_set = {value for variable in graph.variables for value in variable.inputs}
+        self.inputs = [_input_port(graph, value) for value in graph.inputs if value not in variable_inputs_set]
         names = graph.output_names or [v.name for v in graph.outputs]
         count = len(names) - sum(variable.assigned is not None for variable in graph.variables)
         self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
         self.loops = _loop_tree(graph, MAIN)
         self._input_names = {port.name for port in self.inputs}
-        #: For our own readers: what is in there may change with any version.
+        #: Internal accessors, which may change with any version.
         self._internals = ModelInternals(graph, self._input_names, function, weights)
-        #: The arrays that fitted last: name, slot, dtype, shape. None: what fitted were no arrays.
+        #: The last accepted arrays: name, slot, dtype, shape. None: not all inputs were arrays.
         self._accepted_arrays: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]] | None = None
         self._plan: Plan | None = None
-        #: Its nodes stay bound between runs; whoever runs has the lock, and others beside it engines of their own.
+        #: Cached engine with bound nodes, guarded by the lock; concurrent runs use their own engines.
         self._engine: Engine | None = None
         self._cycle_monitor: _CycleMonitor | None = None
         self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
-        """The file's name, or the graph's where the model came from no file.
+        """The name of the file, or of the graph for an in-memory model.
 
         >>> model.name
         'newton_sqrt.onnx'
@@ -228,7 +233,7 @@ class Model:
         """The compiled plan.
 
         Raises:
-            UnsupportedError: an operator that nothing can run.
+            UnsupportedError: an operator cannot be run.
 
         >>> [loop.path for loop in model.plan.loops]
         ['main ▸ sqrt']
@@ -241,11 +246,10 @@ class Model:
         return self._plan
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A model is pickled as the file that it is in, which is opened again where it is unpickled, with what it keeps
-        of its variables.
+        """Pickle a model as its path, which is reopened on unpickling, and the values of its variables.
 
         Raises:
-            UsageError: it came from no file.
+            UsageError: the model has no file.
         """
         from .graph.graph_json import graph_digest
 
@@ -253,31 +257,35 @@ class Model:
             raise UsageError(
                 f"{self.name}: a model that came from no file cannot be pickled; save it, and load the file"
             )
-        opened = (
+        arguments = (
             str(self.path),
             self._internals.function,
             str(self._internals.weights or ""),
             self._internals.is_over_requests,
         )
-        return _reopened, (*opened, graph_digest(self.graph), self.state)
+        return _reopened, (*arguments, graph_digest(self.graph), self.state)
 
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
         return f"<Model {self.name}: ({ports[0]}) -> ({ports[1]}), {sum(1 for _ in loops(self.graph))} loops>"
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("model", self)
-        return drawn
+        html: str = load_plugin("html")("model", self)
+        return html
 
     def explain(self, loop: str | None = None, system: str | None = None) -> Any:
-        """What the loops mean, without running anything: a sequence of :class:`Explanation`, outer loops before inner
-        ones; ``str()`` of it is pseudo-code, ports, and what ends each loop.
+        """Explain the loops without running the model.
 
-        ``loop``: only those of this name or path; ``system``: in the words of ``onnx``, ``openvino`` or ``tensorrt``,
-        the model's own by default.
+        Args:
+            loop: Only loops of this name or path.
+            system: Terminology of ``onnx``, ``openvino`` or ``tensorrt``; by default the model's own.
+
+        Returns:
+            A sequence of :class:`Explanation`, outer loops before inner ones; its ``str()`` is pseudo-code, ports, and
+            the termination of each loop.
 
         Raises:
-            UsageError: there is no such loop, or no such system.
+            UsageError: the loop or the system is unknown.
 
         >>> print(model.explain())
         Loop 'sqrt' (ONNX Loop...
@@ -288,10 +296,14 @@ class Model:
 
     @public_run
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
-        """Check inputs against the signature; returns them by slot, defaults filled in.
+        """Check inputs against the signature.
 
-        Tensors may come as anything ``np.asarray`` takes where that loses nothing (an int64 array of small numbers for
-        an int32 input is refused; a Python number or list takes the input's dtype).
+        Args:
+            inputs: Inputs by name. Tensors may be anything that ``np.asarray`` converts without loss (an int64 array of
+                small numbers for an int32 input is rejected; a Python number or list gets the input's dtype).
+
+        Returns:
+            The inputs by slot, with defaults.
 
         Raises:
             InputError: an input is missing, unknown, or has the wrong dtype or shape.
@@ -302,7 +314,7 @@ class Model:
         return self._check_unless_unchanged(inputs)
 
     def _check_unless_unchanged(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
-        # Arrays as they were before need no second look: in a short run, looking is what takes the time.
+        # Fast path for unchanged dtypes and shapes: validation dominates short runs.
         checked = None if self._accepted_arrays is None else match_inputs(self._accepted_arrays, inputs)
         return self._check_inputs(inputs) if checked is None else checked
 
@@ -310,8 +322,8 @@ class Model:
         inputs = self._internals.resolve_aliases(inputs)
         if not inputs.keys() <= self._input_names:
             name = next(name for name in inputs if name not in self._input_names)
-            have = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
-            raise InputError(f"the model has no input '{name}'; it has {have}")
+            available = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
+            raise InputError(f"the model has no input '{name}'; it has {available}")
         checked: dict[int, Data] = {}
         named: dict[str, int] = {}
         if self.graph.variables or self.state:
@@ -332,7 +344,7 @@ class Model:
             and all(type(value) is np.ndarray for value in inputs.values())
         ):
             pairs = [(port.name, slot) for (_, slot), port in zip(self.plan.inputs, self.inputs, strict=True)]
-            # Where one of them had to be made to fit, each run has to.
+            # If an input needed conversion, every run needs it.
             if all(checked[slot] is inputs[name] for name, slot in pairs):
                 self._accepted_arrays = [(name, slot, inputs[name].dtype, inputs[name].shape) for name, slot in pairs]
         return checked
@@ -345,32 +357,36 @@ class Model:
         on_iteration: OnIteration | None = None,
         max_iterations: int | None = None,
     ) -> dict[str, Data]:
-        """Run to the end; returns the outputs by name.
+        """Run to the end. Results are bit-identical with and without hooks, and when stepping.
 
-        ``on_iteration(frame)`` is called at every boundary of every loop: before iteration 0, and after each iteration
-        (after the last one ``frame.stopped_by`` says why the loop ends).
+        Args:
+            inputs: Inputs by name.
+            on_iteration: Called with the frame at every boundary of every loop: before iteration 0, and after each
+                iteration (after the last one, ``frame.stopped_by`` is the reason of the end).
+            max_iterations: Limit per loop entry.
 
-        Every way of running gives the same bits, with or without hooks, as stepping does.
+        Returns:
+            The outputs by name.
 
         Raises:
-            InputError: inputs that do not fit the signature.
+            InputError: the inputs do not match the signature.
             ExecutionError: a node or boundary failed.
-            LimitError: ``max_iterations`` was reached in a loop, or a loop that nothing can end was refused.
+            LimitError: a loop reached ``max_iterations``, or a provably infinite loop was rejected.
             InterruptError: Ctrl-C.
 
         >>> model.run({"a": 2.0, "tol": 1e-6})["root"]
         array(1.4142135, dtype=float32)
         """
-        given = self._check_unless_unchanged(inputs or {})
+        checked = self._check_unless_unchanged(inputs or {})
         engine = self._acquire_engine()
         try:
-            what, index = self._run_engine(engine, given, on_iteration, max_iterations)
-            if what == "end":
+            event, index = self._run_engine(engine, checked, on_iteration, max_iterations)
+            if event == "end":
                 return self._take_results(engine)
-            message = self._stop_message(engine, what, index, max_iterations)
+            message = self._stop_message(engine, event, index, max_iterations)
         finally:
             self._release_engine(engine)
-        raise InterruptError(message) if what == "interrupt" else LimitError(message)
+        raise InterruptError(message) if event == "interrupt" else LimitError(message)
 
     @public_run
     def execute(
@@ -382,27 +398,35 @@ class Model:
         on_tick: Callable[[Run], object] | None = None,
         begin: Callable[[Engine], object] | None = None,
     ) -> Run:
-        """As :meth:`run`, but tells how the loops went, and returns also where a limit or an interrupt ended it.
+        """Like :meth:`run`, but returns loop totals, and returns also after a limit or an interrupt.
 
-        ``on_tick(run)`` is called a few times a second at most, with the totals so far. ``begin(engine)`` may bring the
-        engine, which stands before the first instruction, to where the run is to go on; no hook is called till then.
+        Args:
+            inputs: As for :meth:`run`.
+            on_iteration: As for :meth:`run`.
+            max_iterations: As for :meth:`run`.
+            on_tick: Called at most a few times per second with the totals so far.
+            begin: Called with the engine before the first instruction; may move it to the start of the run. Hooks are
+                called only afterwards.
+
+        Returns:
+            Outputs and loop totals.
 
         >>> model.execute(inputs).loops[0].iterations
         5
         """
-        given = self._check_unless_unchanged(inputs or {})
+        checked = self._check_unless_unchanged(inputs or {})
         engine = self._acquire_engine()
         try:
-            what, index = self._run_engine(engine, given, on_iteration, max_iterations, on_tick, begin)
+            event, index = self._run_engine(engine, checked, on_iteration, max_iterations, on_tick, begin)
             run = Run(notes=tuple(self.graph.notes))
-            if what == "end":
+            if event == "end":
                 run.outputs = self._take_results(engine)
                 run.notes = (*run.notes, *contradiction_notes(engine, None), *self._type_notes(engine))
                 run.loops = self._totals_with_notes(engine)
             else:
-                run.stopped_by = StoppedBy.INTERRUPT if what == "interrupt" else StoppedBy.LIMIT
+                run.stopped_by = StoppedBy.INTERRUPT if event == "interrupt" else StoppedBy.LIMIT
                 run.loops = self._internals.totals(engine, run.stopped_by)
-                run.message = self._stop_message(engine, what, index, max_iterations)
+                run.message = self._stop_message(engine, event, index, max_iterations)
             return run
         finally:
             self._release_engine(engine)
@@ -410,64 +434,64 @@ class Model:
     def _run_engine(
         self,
         engine: Engine,
-        given: Mapping[int, Data],
+        checked: Mapping[int, Data],
         on_iteration: OnIteration | None,
         max_iterations: int | None,
         on_tick: Callable[[Run], object] | None = None,
         begin: Callable[[Engine], object] | None = None,
     ) -> tuple[str, int]:
-        """Run until something ends it: what, and the loop."""
-        # Ticks are told of iterations, and read no value.
-        unseen = on_iteration is None and begin is None
-        engine.start(given, unseen)
+        """Run until an event ends the run; returns the event and the loop."""
+        # Ticks read iteration counts, but no values.
+        outputs_only = on_iteration is None and begin is None
+        engine.start(checked, outputs_only)
         engine.set_limits(max_iterations, True)
-        late = (
+        monitor = (
             self._cycle_monitor if engine is self._engine and self._cycle_monitor is not None else _CycleMonitor(engine)
         )
-        late.reset()
+        monitor.reset()
         if on_tick is not None:
-            late.on_tick = lambda: call_user(on_tick, Run({}, self._internals.totals(engine)))
+            monitor.on_tick = lambda: call_user(on_tick, Run({}, self._internals.totals(engine)))
         if begin is not None:
             begin(engine)
-        engine.on_tick = late.tick
+        engine.on_tick = monitor.tick
         try:
             if on_iteration is not None:
                 engine.set_hook(_boundary_hook(engine, on_iteration))
-            return late.run_until_end()
+            return monitor.run_until_end()
         finally:
             if on_iteration is not None:
                 engine.set_hook(None)
             engine.on_tick = None
 
     def _take_results(self, engine: Engine) -> dict[str, Data]:
-        """The results of a run that ended, and what it leaves for the next one."""
+        """The results of a finished run; stores the variables for the next run."""
         results = self._internals.results(engine)
         if self.graph.variables:
             self._keep_state(engine)
         return results
 
-    def _stop_message(self, engine: Engine, what: str, index: int, limit: int | None) -> str:
-        """What ended a run before its end."""
-        if what.startswith("loop "):
-            return what
-        if what == "limit":
+    def _stop_message(self, engine: Engine, event: str, index: int, limit: int | None) -> str:
+        """The message for a run that stopped before its end."""
+        if event.startswith("loop "):
+            return event
+        if event == "limit":
             from .cycle_detection import is_fixed_point
             from .max_trip_count import max_trip_count
 
             loop = engine.plan.loops[index].loop
-            told = f"loop '{loop.name}' reached the limit of {limit} iterations without ending"
+            message = f"loop '{loop.name}' reached the limit of {limit} iterations without ending"
             if is_fixed_point(engine, index):
-                told += "; what it carries is bit for bit as one iteration ago, and nothing else enters: "
+                message += "; what it carries is bit for bit as one iteration ago, and nothing else enters: "
                 trips = max_trip_count(engine, engine.plan.loops[index])
-                told += "no greater limit helps" if trips is None else f"its trip count of {trips} alone ends it"
-            return told
+                message += "no greater limit helps" if trips is None else f"its trip count of {trips} alone ends it"
+            return message
         stack = engine.stack
         if not stack:
             return "interrupted outside of any loop"
         return f"interrupted in {engine.memory.describe_loop(stack[-1])}"
 
     def _acquire_engine(self) -> Engine:
-        """An engine to run on, and to give back."""
+        """Acquire an engine, to be released with ``_release_engine``."""
         if not self._lock.acquire(False):
             return Engine(self.plan)
         try:
@@ -480,7 +504,7 @@ class Model:
         return self._engine
 
     def _release_engine(self, engine: Engine) -> None:
-        """Nobody runs on it any more."""
+        """Release an engine after a run."""
         if engine is not self._engine:
             return
         if engine.spec_count > MAX_SHAPES_PER_ENGINE:
@@ -488,20 +512,20 @@ class Model:
         self._lock.release()
 
     def _type_notes(self, engine: Engine) -> list[str]:
-        """Of ONNX models: operators whose version does not list a type that they got."""
+        """Notes on ONNX operators whose version does not support the type of an input."""
         if self.graph.system is not System.ONNX:
             return []
         from .frontends.onnx.type_checks import type_notes
 
-        def kind(value: Value) -> ValueType:
+        def value_type(value: Value) -> ValueType:
             slot = engine.plan.slot_of.get(value)
-            known = None if slot is None else engine.memory.dtype_and_shape(slot)
-            return value.type if known is None else TensorType(*known)
+            dtype_and_shape = None if slot is None else engine.memory.dtype_and_shape(slot)
+            return value.type if dtype_and_shape is None else TensorType(*dtype_and_shape)
 
-        return type_notes(self.graph, kind)
+        return type_notes(self.graph, value_type)
 
     def _totals_with_notes(self, engine: Engine) -> list[LoopTotals]:
-        """How the loops of a run that ended went, with what was noticed."""
+        """The loop totals of a finished run, with notes."""
         return [
             replace(loop, notes=(*loop.notes, *notes_for_run(plan, engine), *contradiction_notes(engine, plan)))
             if loop.entries
@@ -510,7 +534,7 @@ class Model:
         ]
 
     def reset(self) -> None:
-        """Forget what runs assigned to variables: the next one begins with their initial values.
+        """Reset the variables: the next run begins with their initial values.
 
         >>> model.reset()
         >>> model.state
@@ -519,11 +543,13 @@ class Model:
         self.state.clear()
 
     def over_requests(self) -> Model:
-        """A model whose run is several runs of this one, each going on with the variables that the one before assigned:
-        every input and every output has one more axis in front, that of the runs, which are a loop.
+        """Convert a stateful model to one whose run is a loop over several runs, with the variables carried.
+
+        Returns:
+            A model whose inputs and outputs have an additional leading axis, the runs.
 
         Raises:
-            UsageError: it keeps no variables, has no inputs, or one that is no tensor.
+            UsageError: the model has no variables, no inputs, or an input that is not a tensor.
 
         >>> model.over_requests()
         Traceback (most recent call last):
@@ -531,10 +557,10 @@ class Model:
         """
         from .graph.stateful_unroll import unroll_stacked_requests
 
-        made = Model(unroll_stacked_requests(self.graph), self.path, self._internals.function, self._internals.weights)
-        made._internals.is_over_requests = True
-        made.state.update(self.state)
-        return made
+        model = Model(unroll_stacked_requests(self.graph), self.path, self._internals.function, self._internals.weights)
+        model._internals.is_over_requests = True
+        model.state.update(self.state)
+        return model
 
     def _keep_state(self, engine: Engine) -> None:
         for variable in self.graph.variables:
@@ -548,30 +574,33 @@ def _input_port(graph: Graph, value: Value) -> Port:
 
 
 def _boundary_hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
-    from .frame import Frame  # a run without hooks needs none
+    from .frame import Frame  # lazy: only needed with hooks
 
     def hook(index: int) -> None:
-        call_user(on_iteration, Frame(engine, index))  # whatever it returns stops nothing
+        call_user(on_iteration, Frame(engine, index))  # the return value is ignored
 
     return hook
 
 
 @public
 def load(source: Any, weights: str | Path | None = None, *, inputs: Any = None) -> Model:
-    """Read a model: from a file, or from what another library holds in memory.
+    """Read a model from a file or from an in-memory object of another library.
 
-    A path: ONNX in any form that ``onnx.load`` reads, OpenVINO IR, or a script (``model.py``, ``model.py:function``),
-    which is run: it builds a network with TensorRT's API. ``weights``: the file with an IR's constants, where it is not
-    the ``.bin`` beside it.
+    Args:
+        source: A path: ONNX in any form that ``onnx.load`` reads, OpenVINO IR, or a script (``model.py``,
+            ``model.py:function``), which is run and builds a network with TensorRT's API. Or an object: the bytes of an
+            ONNX model or an open file, an ``onnx.ModelProto``, an ``onnx_ir.Model``, a ``torch.onnx.ONNXProgram``, an
+            onnxscript function, an ``openvino.Model``, an onnxruntime ``InferenceSession``, a network of the TensorRT
+            stand-in, a ``torch.export.ExportedProgram`` or a ``torch.nn.Module``.
+        weights: The file with an IR's constants; by default the ``.bin`` file in the same folder.
+        inputs: Example inputs for the export of a ``torch.nn.Module``: a tuple, or keywords by name.
 
-    In memory: the bytes of an ONNX model or an open file, an ``onnx.ModelProto``, an ``onnx_ir.Model``, a
-    ``torch.onnx.ONNXProgram``, an onnxscript function, an ``openvino.Model``, an onnxruntime ``InferenceSession``, a
-    TensorRT network of the stand-in; a ``torch.export.ExportedProgram`` and a ``torch.nn.Module`` are exported,
-    the latter with example ``inputs`` (a tuple, or keywords by name).
+    Returns:
+        The model.
 
     Raises:
         ModelError: a file is missing or broken, or its own specification rejects the model.
-        UsageError: what is given is no model.
+        UsageError: the source is not a model.
 
     >>> loopdbg.load("newton_sqrt.onnx").outputs[0].name
     'root'
@@ -583,24 +612,24 @@ def load(source: Any, weights: str | Path | None = None, *, inputs: Any = None) 
     else:
         from .in_memory_models import graph_from_object
 
-        found = graph_from_object(source, inputs)
-        if not isinstance(found, Path):
-            return Model(found)
-        path = found
+        loaded = graph_from_object(source, inputs)
+        if not isinstance(loaded, Path):
+            return Model(loaded)
+        path = loaded
     file, function = split_model_path(path)
     return Model(read_model(file, weights, function), file, function, None if weights is None else Path(weights))
 
 
 def _loop_tree(graph: Graph, path: str) -> list[LoopNode]:
-    found: list[LoopNode] = []
+    nodes: list[LoopNode] = []
     for node in graph.nodes:
         if isinstance(node, Loop):
             inner = f"{path} ▸ {node.name}"
-            found.append(LoopNode(node, inner, tuple(_loop_tree(node.body, inner))))
+            nodes.append(LoopNode(node, inner, tuple(_loop_tree(node.body, inner))))
         elif isinstance(node, If):
-            for word, branch in bodies(node):
-                found.extend(_loop_tree(branch, f"{path} ▸ {node.name} ({word})"))
-    return found
+            for branch_name, branch in bodies(node):
+                nodes.extend(_loop_tree(branch, f"{path} ▸ {node.name} ({branch_name})"))
+    return nodes
 
 
 __all__ = ["Data", "LoopNode", "LoopTotals", "Model", "Node", "Port", "Run", "Value", "load"]

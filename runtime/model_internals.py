@@ -1,4 +1,4 @@
-"""What is behind a model: where it came from, and how engines of it are read, for what works on models from within."""
+"""Internals of a model: its origin, and access to its engines, for internal use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .record import record
 
 @record(frozen=True)
 class LoopTotals:
-    """How often a loop ran in one run: iterations over all its entries, and why entries ended.
+    """Totals of a loop in a run: iterations over all entries, and reasons why entries ended.
 
     ``seconds`` is wall time inside the loop; 0.0 for nested loops.
 
@@ -33,7 +33,7 @@ class LoopTotals:
     #: Why the last entry ended; None: the loop was never entered.
     stopped_by: StoppedBy | None
     reasons: Mapping[StoppedBy, int]
-    #: The most iterations that the last entry might run; None: no limit.
+    #: The iteration limit of the last entry; None: unlimited.
     trip_count: int | None
     #: Wall time inside the loop, seconds; 0.0 for nested loops.
     seconds: float
@@ -42,7 +42,7 @@ class LoopTotals:
 
 @record
 class Run:
-    """One headless run: what it gave, and how its loops went.
+    """The result of a headless run: outputs and loop totals.
 
     >>> run = model.execute(inputs, max_iterations=2)
     >>> run.outputs, run.stopped_by, run.message
@@ -54,19 +54,19 @@ class Run:
     #: The limit or interrupt that ended the run before its end, else None.
     stopped_by: StoppedBy | None = None
     message: str = ""
-    #: What is odd about the file, or about what ran of it outside of any loop; one sentence each.
+    #: Remarks about the file, or about execution outside of any loop; one sentence each.
     notes: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("run", self)
-        return drawn
+        html: str = load_plugin("html")("run", self)
+        return html
 
 
 class ModelInternals:
-    """What our own readers need of a model besides what it shows.
+    """Internal accessors of a model.
 
-    ``function``: of a script, what builds the model, if it was named; ``weights``: of an IR, the file with its
-    constants, if one was named; ``requests``: its runs are several runs of what is in the file.
+    ``function``: the named builder function of a script; ``weights``: the named constants file of an IR;
+    ``is_over_requests``: a run consists of several runs of the model in the file.
     """
 
     def __init__(self, graph: Graph, names: Set[str], function: str, weights: Path | None) -> None:
@@ -77,17 +77,17 @@ class ModelInternals:
         self.is_over_requests = False
 
     def resolve_aliases(self, inputs: Mapping[str, Data]) -> Mapping[str, Data]:
-        """Inputs by the model's own names for them."""
+        """Replace aliases of inputs by their names."""
         if inputs.keys() <= self._input_names:
             return inputs
         aliases = {alias: name for alias, name in self._graph.aliases.items() if name not in inputs}
         return {aliases.get(name, name): value for name, value in inputs.items()}
 
     def results(self, engine: Engine) -> dict[str, Data]:
-        """The outputs of an engine that ran to the end, by name; copies.
+        """Copies of the outputs of a finished engine, by name.
 
         Raises:
-            ExecutionError: an output that nothing wrote.
+            ExecutionError: an output was not written.
         """
         results: dict[str, Data] = engine.results()
         for variable in self._graph.variables:
@@ -95,19 +95,19 @@ class ModelInternals:
         return results
 
     def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
-        """How the loops went; ``ended``: what stopped the loops that are still running."""
+        """The loop totals; ``ended``: the reason why active loops stopped."""
         return [_loop_totals(plan, engine, ended) for plan in engine.plan.loops]
 
 
 def _loop_totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTotals:
     iterations, entries, reasons, seconds = engine.loops.totals(plan.index)
-    _, _, _, last, active = engine.loop_state(plan.index)
+    _, _, _, last_reason, active = engine.loop_state(plan.index)
     return LoopTotals(
         plan.loop.name,
         plan.path,
         iterations,
         entries,
-        (ended if active else last) if entries else None,
+        (ended if active else last_reason) if entries else None,
         reasons,
         max_trip_count(engine, plan),
         seconds,

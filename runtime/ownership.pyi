@@ -3,29 +3,29 @@ from threading import RLock
 from types import TracebackType
 
 class SessionLock:
-    """Whose turn it is to move something that one may move at a time.
+    """Exclusive ownership of a session while a command runs.
 
-    ``ask``: lets what moves stop soon; ``forget``: lets what moves next not stop for that.
+    ``request_stop``: asks the running command to stop soon; ``clear_stop_request``: discards a pending request.
     """
 
     @property
     def is_held(self) -> bool:
-        """True while somebody moves it."""
+        """True while a command runs."""
 
     @property
     def read_lock(self) -> RLock:
-        """Held while it is moved, and by others while they read what it has: two of them at once to compare them."""
+        """Held while a command runs, and by readers of the session; a comparison holds those of two sessions."""
 
-    def __init__(self, ask: Callable[[], object], forget: Callable[[], object]) -> None: ...
+    def __init__(self, request_stop: Callable[[], object], clear_stop_request: Callable[[], object]) -> None: ...
     def hold(self) -> SessionLease:
-        """A turn, which is had inside of a ``with``.
+        """A context manager that owns the session.
 
         Raises:
-            UsageError: on entering it, where somebody else has one.
+            UsageError: on entering, if another command runs.
         """
 
     def interrupt(self) -> None:
-        """Ask what moves to stop; from any thread or a signal handler. Without anything it does nothing."""
+        """Ask the running command, if any, to stop; callable from any thread or a signal handler."""
 
 class SessionLease:
     def __enter__(self) -> None: ...

@@ -1,7 +1,7 @@
-"""Whose turn it is to move something that one may move at a time.
+"""Exclusive ownership of a session while a command runs.
 
-In C, because in Python a KeyboardInterrupt may come between any two lines: after a lock was taken and before the ``try``
-that gives it back, or in the ``finally`` itself. Here it is taken and given back without a line in between.
+In C, because a KeyboardInterrupt in Python may occur between any two lines: after acquiring a lock and before the
+``try`` that releases it, or in the ``finally`` itself. Here acquire and release cannot be split.
 """
 
 from threading import RLock
@@ -10,25 +10,25 @@ from .errors import UsageError
 
 
 cdef class SessionLock:
-    """See ``turns.pyi``."""
+    """See ``ownership.pyi``."""
 
     cdef readonly bint is_held
-    #: Held while something is moved, and by others while they read what it has.
+    #: Held while a command runs, and by readers of the session.
     cdef readonly object read_lock
     cdef object _request_stop, _clear_stop_request
-    #: Held while a turn begins or is asked to end. Not a plain lock: a signal handler asks in the thread that may hold it.
+    #: Guards acquisition and stop requests. Reentrant: a signal handler may request a stop in the thread that holds it.
     cdef object _state_guard
 
-    def __init__(self, ask, forget):
+    def __init__(self, request_stop, clear_stop_request):
         self.read_lock = RLock()
         self._state_guard = RLock()
-        self._request_stop = ask
-        self._clear_stop_request = forget
+        self._request_stop = request_stop
+        self._clear_stop_request = clear_stop_request
 
     def hold(self):
-        cdef SessionLease turn = SessionLease.__new__(SessionLease)
-        turn._lock = self
-        return turn
+        cdef SessionLease lease = SessionLease.__new__(SessionLease)
+        lease._lock = self
+        return lease
 
     def interrupt(self):
         with self._state_guard:
@@ -41,15 +41,15 @@ cdef class SessionLease:
     cdef bint _owns_lock, _owns_read_lock
 
     def __enter__(self):
-        cdef SessionLock turns = self._lock
-        with turns._state_guard:
-            if turns.is_held:
+        cdef SessionLock lock = self._lock
+        with lock._state_guard:
+        if lock.is_held:
                 raise UsageError("the session is running; interrupt it first")
-            # What came too late for the turn before is not meant for this one.
-            turns._clear_stop_request()
-            turns.is_held = self._owns_lock = True
+            # A late request for the previous command must not stop this one.
+            lock._clear_stop_request()
+            lock.is_held = self._owns_lock = True
         try:
-            turns.read_lock.acquire()
+            lock.read_lock.acquire()
             self._owns_read_lock = True
         finally:
             if not self._owns_read_lock:
@@ -58,7 +58,7 @@ cdef class SessionLease:
     def __exit__(self, *error):
         self._release()
 
-    # A ``with`` that is left without its __exit__, as a tracer that raises can bring about, ends the turn all the same.
+    # Releases also if __exit__ was skipped, as by a tracer that raises.
     def __del__(self):
         self._release()
 

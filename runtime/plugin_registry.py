@@ -1,7 +1,7 @@
-"""What rooms above do for the classes of rooms below: each under a name, imported when it is first asked for.
+"""Registry of plugins: functions of upper packages by name, imported on first use, for classes of lower packages.
 
-A class has a method, such as ``model.explain()``, whose work a room does that its own does not know. The package that
-knows both says where that is; the class asks by name.
+A method such as ``model.explain()`` is implemented by a package that its own must not import. A package that knows both
+registers the entry point; the class loads it by name.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from .errors import UsageError
 _ENTRY_POINTS: dict[str, str] = {}
 
 
-def register_plugins(**places: str) -> None:
-    """Say where extensions are: name = ``package.module:function``."""
-    _ENTRY_POINTS.update(places)
+def register_plugins(**entry_points: str) -> None:
+    """Register entry points: name = ``package.module:function``."""
+    _ENTRY_POINTS.update(entry_points)
 
 
 def load_plugin(name: str) -> Callable[..., Any]:
-    """The function of a name.
+    """The function registered under a name.
 
     Raises:
-        UsageError: nobody has registered it.
+        UsageError: the name is not registered.
     """
     if name not in _ENTRY_POINTS:
         raise UsageError(f"{name} needs the debugger: import loopdbg, and use what it gives")
     import importlib
 
     module, _, function = _ENTRY_POINTS[name].partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return found
+    plugin: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return plugin

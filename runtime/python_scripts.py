@@ -1,4 +1,4 @@
-"""Files that are Python programs: scripts that build networks, and files with operators."""
+"""Loading of Python files: scripts that build networks, and files with operators."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 from .errors import ModelError, one_line
 from .stable_file import read_bytes
 
-#: No program has more bytes.
+#: Size limit of a script.
 _MAX_SCRIPT_BYTES = 1 << 28
-#: Where this package and Python itself are.
+#: Path prefixes of this package, the standard library and generated code.
 _LIBRARY_PREFIXES = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), "<")
 
 
 def compile_script(path: Path) -> tuple[ast.Module, types.CodeType]:
-    """What a program says, and as it runs.
+    """Parse and compile a script.
 
     Raises:
-        ModelError: it cannot be read, or is no Python.
+        ModelError: it cannot be read, or is not valid Python.
     """
     try:
         source = read_bytes(path, _MAX_SCRIPT_BYTES)
@@ -41,12 +41,12 @@ def compile_script(path: Path) -> tuple[ast.Module, types.CodeType]:
 
 @contextlib.contextmanager
 def import_from_folder(folder: Path) -> Iterator[None]:
-    """A program finds the modules in its folder, read anew, whatever was imported under their names elsewhere.
+    """Let a script import fresh modules from its folder, even if their names are already imported from elsewhere.
 
-    Afterwards ``sys.path`` and ``sys.modules`` are what they were: the next program may have others of these names, and
-    its files may be edited before it runs again.
+    Restores ``sys.path`` and ``sys.modules`` afterwards: another script may have modules of the same names, and files
+    may be edited before the next run.
     """
-    path, before = list(sys.path), dict(sys.modules)
+    path, previous_modules = list(sys.path), dict(sys.modules)
     for name in _modules_shadowed_by_folder(folder):
         del sys.modules[name]
     sys.path.insert(0, str(folder.resolve()))
@@ -55,23 +55,30 @@ def import_from_folder(folder: Path) -> Iterator[None]:
     finally:
         sys.path[:] = path
         for name, module in list(sys.modules.items()):
-            if before.get(name) is not module and is_script_file(_module_file(module), folder):
+            if previous_modules.get(name) is not module and is_script_file(_module_file(module), folder):
                 del sys.modules[name]
-        for name, module in before.items():
+        for name, module in previous_modules.items():
             sys.modules.setdefault(name, module)
 
 
 def _modules_shadowed_by_folder(folder: Path) -> list[str]:
-    """What was imported from elsewhere, no library, under a name that is in the folder too."""
-    here: set[str] = set()
-    with contextlib.suppress(OSError):  # a folder that may be entered and not listed
-        here = {one.name if one.is_dir() else one.stem for one in folder.resolve().iterdir()} - {"__main__"}
-    found = []
+    """Imported non-library modules from elsewhere whose names also exist in the folder."""
+    local_names: set[str] = set()
+    with contextlib.suppress(OSError):  # the folder may not be listable
+        local_names = {entry.name if entry.is_dir() else entry.stem for entry in folder.resolve().iterdir()} - {
+            "__main__"
+        }
+    shadowed = []
     for name, module in sys.modules.items():
         file = _module_file(module)
-        if name.partition(".")[0] in here and file and not is_library_file(file) and not is_script_file(file, folder):
-            found.append(name)
-    return found
+        if (
+            name.partition(".")[0] in local_names
+            and file
+            and not is_library_file(file)
+            and not is_script_file(file, folder)
+        ):
+            shadowed.append(name)
+    return shadowed
 
 
 def _module_file(module: types.ModuleType) -> str:
@@ -80,10 +87,10 @@ def _module_file(module: types.ModuleType) -> str:
 
 
 def is_library_file(file: str) -> bool:
-    """Whether a file belongs to Python, to an installed package or to loopdbg, or is generated code."""
+    """True if a file belongs to Python, to an installed package or to loopdbg, or is generated code."""
     return file.startswith(_LIBRARY_PREFIXES) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def is_script_file(file: str, folder: Path) -> bool:
-    """A file is of the program's own folder, and not of a library inside it, nor of ours."""
+    """True if a file is in the script's folder, and not part of a library inside it or of loopdbg."""
     return bool(file) and not is_library_file(file) and Path(file).resolve().is_relative_to(folder.resolve())

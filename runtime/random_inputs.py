@@ -1,6 +1,6 @@
-"""Inputs made from the signature: standard normal floats, small integers, true.
+"""Random inputs for a signature: standard normal floats, small integers, true.
 
-Where the model itself says which sizes and values are usual (TensorRT's optimisation profiles), those are taken.
+Typical sizes and values declared by the model (TensorRT's optimization profiles) have precedence.
 """
 
 from __future__ import annotations
@@ -17,57 +17,61 @@ from .text import did_you_mean
 
 
 class DimensionSizes:
-    """The sizes of unknown dimensions: what ``words`` say (``N=5``, ``x:0=4``), what other inputs have there, what is
-    usual, else 1. ``option``: what an error calls the words.
+    """The sizes of unknown dimensions, by precedence: ``settings`` (``N=5``, ``x:0=4``), other inputs, typical sizes,
+    1.
+
+    ``option``: the name of the settings in errors.
 
     Raises:
-        UsageError: one of them lacks its name or its number.
-        InputError: no input has such a dimension.
+        UsageError: a setting lacks its name or its number.
+        InputError: no input has the dimension.
     """
 
     def __init__(
         self,
-        words: Sequence[str],
+        settings: Sequence[str],
         ports: Sequence[Port],
         named: dict[str, int],
-        usual: Mapping[str, tuple[int, ...]] | None = None,
+        typical: Mapping[str, tuple[int, ...]] | None = None,
         option: str = "dimension",
     ) -> None:
-        places = {f"{port.name}:{axis}": dim for port in ports for axis, dim in enumerate(_tensor_shape(port.type))}
-        names = [dim for dim in places.values() if isinstance(dim, str)]
+        dims_by_axis = {
+            f"{port.name}:{axis}": dim for port in ports for axis, dim in enumerate(_tensor_shape(port.type))
+        }
+        names = [dim for dim in dims_by_axis.values() if isinstance(dim, str)]
         self._sizes: dict[str, int] = {}
         self._named_sizes = named
-        self._usual_shapes = usual or {}
-        for word in words:
-            name, _, number = word.rpartition("=")
+        self._usual_shapes = typical or {}
+        for setting in settings:
+            name, _, number = setting.rpartition("=")
             if not name or not number.isdecimal():
-                raise UsageError(f"{option} {word}: expected NAME=N or INPUT:AXIS=N")
-            if name not in names and not isinstance(places.get(name), str | None):
-                raise InputError(f"{option} {word}: the model fixes that dimension to {places[name]}")
-            if name not in names and name not in places:
-                known = [*dict.fromkeys(names), *(place for place, dim in places.items() if dim is None)]
-                have = did_you_mean(name, known) or f"; unknown are {', '.join(known) or 'none'}"
-                raise InputError(f"{option} {word}: no input has such a dimension{have}")
+                raise UsageError(f"{option} {setting}: expected NAME=N or INPUT:AXIS=N")
+            if name not in names and not isinstance(dims_by_axis.get(name), str | None):
+                raise InputError(f"{option} {setting}: the model fixes that dimension to {dims_by_axis[name]}")
+            if name not in names and name not in dims_by_axis:
+                known = [*dict.fromkeys(names), *(axis_name for axis_name, dim in dims_by_axis.items() if dim is None)]
+                suggestion = did_you_mean(name, known) or f"; unknown are {', '.join(known) or 'none'}"
+                raise InputError(f"{option} {setting}: no input has such a dimension{suggestion}")
             self._sizes[name] = int(number)
 
-    def size(self, port: str, axis: int, dim: Dim, least: int = 1) -> int:
-        """The size of one dimension of one input; ``least``: of one that nothing else settles."""
+    def size(self, port: str, axis: int, dim: Dim, minimum: int = 1) -> int:
+        """The size of a dimension of an input; ``minimum``: the default."""
         if isinstance(dim, int):
             return dim
         if f"{port}:{axis}" in self._sizes:
             return self._sizes[f"{port}:{axis}"]
-        usual = self._usual_shapes.get(port, ())
-        otherwise = usual[axis] if axis < len(usual) and usual[axis] >= 0 else least
+        typical = self._usual_shapes.get(port, ())
+        default = typical[axis] if axis < len(typical) and typical[axis] >= 0 else minimum
         if dim is None:
-            return otherwise
-        return self._sizes.get(dim, self._named_sizes.get(dim, otherwise))
+            return default
+        return self._sizes.get(dim, self._named_sizes.get(dim, default))
 
 
 def random_input(port: Port, dims: DimensionSizes, seed: tuple[int, ...]) -> Data:
-    """A value that fits the signature; the same for the same seed, whatever the other inputs are.
+    """A value that matches the signature; depends only on the seed, not on other inputs.
 
     Raises:
-        InputError: it would be larger than any memory.
+        InputError: it is too large.
     """
     try:
         return _random_value(port.name, port.type, dims, np.random.default_rng(seed))
@@ -80,10 +84,10 @@ def _random_value(name: str, declared: ValueType, dims: DimensionSizes, random: 
         return _random_value(name, declared.element, dims, random)
     if isinstance(declared, SequenceType):
         return [_random_value(name, declared.element, dims, random) for _ in range(2)]
-    least = {
-        axis: max(low, 1) if most is None else min(max(low, 1), most) for axis, (low, most) in declared.bounds.items()
+    minimums = {
+        axis: max(low, 1) if high is None else min(max(low, 1), high) for axis, (low, high) in declared.bounds.items()
     }
-    shape = tuple(dims.size(name, axis, dim, least.get(axis, 1)) for axis, dim in enumerate(declared.shape or ()))
+    shape = tuple(dims.size(name, axis, dim, minimums.get(axis, 1)) for axis, dim in enumerate(declared.shape or ()))
     return _random_tensor(np.dtype(np.float32) if declared.dtype is None else declared.dtype, shape, random)
 
 
@@ -92,10 +96,10 @@ def _random_tensor(dtype: np.dtype[Any], shape: tuple[int, ...], random: np.rand
         letters = np.array(list("abcdefgh"), dtype=object)
         return np.asarray(letters[random.integers(0, len(letters), shape)], dtype=object).reshape(shape)
     if dtype == np.bool_:
-        # A single boolean is most often a loop's condition, and false would show nothing.
+        # A single boolean is usually a loop condition, and false would run nothing.
         return random.integers(0, 2, shape).astype(bool) if np.prod(shape) != 1 else np.ones(shape, bool)
     if "int" in dtype.name:
-        # From 1, since a trip count of 0 shows nothing either; int2 ends at 1, int4 at 7.
+        # From 1, since a trip count of 0 runs nothing; the maximum of int2 is 1, of int4 7.
         return random.integers(1, 1 + {"int2": 1, "uint2": 3, "int4": 7}.get(dtype.name, 9), shape).astype(dtype)
     numbers = random.standard_normal(shape)
     if dtype.kind == "c":

@@ -1,7 +1,7 @@
-"""Where a real runtime would have done something else with the loop that just ran (docs/semantics.md 1).
+"""Notes on deviations of a real runtime for the loop that just ran (docs/semantics.md 1).
 
-What a look at the model alone tells is in ``Loop.notes``, from the front ends; here are the findings that depend on
-the numbers. docs/diff.md has their labels; they were seen in OpenVINO 2026.4.
+Static findings are in ``Loop.notes``, from the front ends; this module has those that depend on data. Their labels are
+in docs/diff.md; observed in OpenVINO 2026.4.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INT32 = np.iinfo(np.int32)
 
 
 def notes_for_run(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
-    """One sentence a finding about a loop's last entry; the engine stands at the end of the run."""
+    """Findings about a loop's last entry, one sentence each; the engine is at the end of the run."""
     yield from _trip_count(plan, engine)
     yield from _int32_overflows(plan, engine)
     yield from _clipped_cell(plan, engine)
@@ -29,23 +29,23 @@ def notes_for_run(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
 
 
 def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
-    # What a constant one does is in Loop.notes.
+    # Constant trip counts are covered by Loop.notes.
     if plan.trip_count < 0 or engine.memory.is_known(plan.trip_count):
         return
     if plan.initial_condition >= 0 and not np.asarray(engine.value(plan.initial_condition)).reshape(-1)[:1].all():
-        return  # nothing runs anywhere
-    given = int(np.asarray(engine.value(plan.trip_count)).reshape(()))
-    note = trip_count_note(plan.loop, given, engine.loop_state(plan.index)[0])
+        return  # no runtime runs the loop
+    trips = int(np.asarray(engine.value(plan.trip_count)).reshape(()))
+    note = trip_count_note(plan.loop, trips, engine.loop_state(plan.index)[0])
     if note is not None:
         yield note
 
 
 def _int32_overflows(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
     if plan.loop.system is System.TENSORRT:
-        return  # no model of OpenVINO's
+        return  # not an OpenVINO model
     for edge in plan.edges:
         if edge.edge.result is edge.edge.param:
-            continue  # it is handed through as it came
+            continue  # passed through unchanged
         value = engine.value(edge.param)
         if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64) or not value.size:
             continue
@@ -58,16 +58,16 @@ def _int32_overflows(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
 
 
 def _part_sizes(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
-    """Parts of another number of rows than an IR declares, where the rows are known in a run only."""
+    """Parts whose row count differs from the IR's declaration, if known only at run time."""
     if plan.loop.system is not System.OPENVINO or not engine.loop_state(plan.index)[0]:
         return
     for scan in plan.loop.scan_outputs:
-        kind, slot = scan.result.type, engine.plan.slot_of.get(scan.result)
-        shape = kind.shape if isinstance(kind, TensorType) else None
+        value_type, slot = scan.result.type, engine.plan.slot_of.get(scan.result)
+        shape = value_type.shape if isinstance(value_type, TensorType) else None
         if scan.axis < 0 or slot is None or (shape is not None and isinstance(shape[scan.axis], int)):
-            continue  # what the file tells is in Loop.notes
-        known = engine.memory.dtype_and_shape(slot)
-        rows = None if known is None or known[1] is None else known[1][scan.axis]
+            continue  # covered by Loop.notes
+        dtype_and_shape = engine.memory.dtype_and_shape(slot)
+        rows = None if dtype_and_shape is None or dtype_and_shape[1] is None else dtype_and_shape[1][scan.axis]
         if rows is not None and rows != scan.part_size:
             yield Note(
                 "B46",
@@ -78,7 +78,7 @@ def _part_sizes(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
 
 
 def _clipped_cell(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
-    """Cell states outside of the bounds of an LSTM's attribute ``clip``, as far as the last iteration tells."""
+    """Cell states of the last iteration outside the bounds of an LSTM's attribute ``clip``."""
     if not engine.loop_state(plan.index)[0]:
         return
     for operation, cell, slot in _lstm_cells(plan, engine):
@@ -97,7 +97,8 @@ def _clipped_cell(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
 
 
 def _lstm_cells(plan: LoopPlan, engine: Engine) -> Iterator[tuple[Operation, Value, int | None]]:
-    """LSTMs that a loop was made of or that its body has: the operator, its cell state after an iteration, the slot."""
+    """LSTMs from which a loop was derived, or in its body: the operator, its cell state after an iteration, the
+    slot."""
     if "LSTM" in plan.loop.derived_from:
         operation = node_in_file(engine.plan.graph, plan.loop)
         if isinstance(operation, Operation):

@@ -1,4 +1,4 @@
-"""Signals that wait until something is done that must not be broken off."""
+"""Deferral of signals during critical sections."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _DEFERRED_SIGNALS = [
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP wait for the end of the block, in the main thread; in others do nothing.
+    """Defer Ctrl-C, SIGTERM and SIGHUP to the end of the block, in the main thread; no-op in other threads.
 
-    Signals that the operating system blocks in one thread it hands to another, so the handlers are replaced.
+    Replaces handlers, since the operating system delivers signals blocked in one thread to another.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     arrived: list[int] = []
 
-    def hold(number: int, frame: FrameType | None) -> None:
+    def record_signal(number: int, frame: FrameType | None) -> None:
         arrived.append(number)
 
     handlers = {number: signal.getsignal(number) for number in _DEFERRED_SIGNALS}
     try:
         for number, handler in handlers.items():
             if handler is not None and handler is not signal.SIG_IGN:
-                signal.signal(number, hold)
+                signal.signal(number, record_signal)
         yield
     finally:
         for number, handler in reversed(handlers.items()):  # SIGINT last: its handler may raise

@@ -1,8 +1,8 @@
-"""The files that somebody names, and what may be in them.
+"""Reading of user-supplied files.
 
-Models, weights, scripts, inputs, commands, settings and the header of a trace, which SQLite reads on, are read through
-here. What they hold is read into memory of our own, and never mapped: whoever looks at a mapped file that another
-program cut is ended by the system, and what that program rewrites changes in the memory of all who map it.
+Used for models, weights, scripts, inputs, commands, settings and the header of a trace, which SQLite reads further.
+Files are copied into memory and never mapped: access to a mapped file that another program truncates kills the process,
+and modifications by other programs become visible in memory.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
-#: Files whose whole text is read hold no more bytes.
+#: Size limit of files that are read completely.
 MAX_TEXT_BYTES = 1 << 24
 
 
 def open_regular_file(path: str | os.PathLike[str], buffering: int = -1) -> BinaryIO:
-    """A file, open for reading. A pipe, a socket or a device is refused, without waiting for it: it may have no end.
+    """Open a file for reading. A pipe, a socket or a device, which may be endless, is rejected without blocking.
 
-    ``buffering``: as of the function ``open``.
+    ``buffering``: as for :func:`open`.
 
     Raises:
-        OSError: there is no such file, it cannot be read, or it is no regular file.
+        OSError: the file is missing, unreadable, or not a regular file.
     """
-    # The file object owns the descriptor from the start: an interrupt between two calls closes it exactly once.
+    # The file object owns the descriptor from the start, so that an interrupt closes it exactly once.
     file = open(path, "rb", buffering, opener=_open_without_waiting)  # noqa: SIM115 (the caller closes it)
     try:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -38,40 +38,39 @@ def open_regular_file(path: str | os.PathLike[str], buffering: int = -1) -> Bina
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file; where it is a pipe without a writer, do not wait for one."""
+    """Open a file without blocking on a pipe that has no writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a file in UTF-8.
+    """Read a UTF-8 file.
 
     Raises:
-        OSError: as :func:`opened`; or it is larger than any file of commands.
-        UnicodeDecodeError: it is no text in UTF-8.
+        OSError: as for :func:`open_regular_file`; or it is too large.
+        UnicodeDecodeError: it is not valid UTF-8.
     """
     return read_bytes(path).decode("utf-8")
 
 
-def read_bytes(path: str | os.PathLike[str], most: int = MAX_TEXT_BYTES) -> bytes:
-    """All that is in a file.
+def read_bytes(path: str | os.PathLike[str], limit: int = MAX_TEXT_BYTES) -> bytes:
+    """Read a complete file.
 
     Raises:
-        OSError: as :func:`opened`; or it has more than ``most`` bytes.
+        OSError: as for :func:`open_regular_file`; or it has more than ``limit`` bytes.
     """
     with open_regular_file(path) as file:
-        if os.fstat(file.fileno()).st_size > most:
-            raise OSError(errno.EFBIG, f"it has more than {most >> 20} MB", os.fspath(path))
-        return file.read(most)
+        if os.fstat(file.fileno()).st_size > limit:
+            raise OSError(errno.EFBIG, f"it has more than {limit >> 20} MB", os.fspath(path))
+        return file.read(limit)
 
 
 class StableFile:
-    """A file that is read part by part, and has to stay as it is until all parts are read: ``with Held(path) as file``.
+    """A file that is read in parts and must not change meanwhile: ``with StableFile(path) as file``.
 
-    Whoever leaves the block learns whether it did: what was read of a file that changed is of no use, and neither is
-    what an error says about it.
+    Leaving the block checks this: data of a changed file, and errors about it, are meaningless.
 
     Raises:
-        OSError: as :func:`opened`; when the block is left or a part is missing: the file changed.
+        OSError: as for :func:`open_regular_file`; at the end of the block or for a missing part: the file changed.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -100,14 +99,14 @@ class StableFile:
             raise file_changed_error(self.path)
 
     def read_into(self, start: int, out: Any) -> None:
-        """Fill an array of bytes with those from ``start`` on."""
+        """Fill a byte array from position ``start``."""
         self._file.seek(start)
-        rest = memoryview(out)
-        while len(rest):  # a system gives 2 GB at once at most
-            count = self._file.readinto(rest)
+        remaining = memoryview(out)
+        while len(remaining):  # a read returns at most 2 GB
+            count = self._file.readinto(remaining)
             if not count:
                 raise file_changed_error(self.path)
-            rest = rest[count:]
+            remaining = remaining[count:]
 
     def read_range(self, start: int, stop: int) -> bytearray:
         """The bytes from ``start`` to ``stop``."""
@@ -116,18 +115,18 @@ class StableFile:
         return out
 
     def stream(self) -> BinaryIO:
-        """The file from its beginning on, for what reads by itself."""
+        """The file object at its beginning, for libraries that read it themselves."""
         self._file.seek(0)
         return cast(BinaryIO, self._file)
 
     def _current_stamp(self) -> tuple[int, int]:
-        """What tells that somebody wrote: the size, and when that was."""
-        now = os.fstat(self._file.fileno())
-        return now.st_size, now.st_mtime_ns
+        """Size and modification time, to detect writes."""
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
 
 
 class FileSlice:
-    """Bytes of a held file that nobody has read yet."""
+    """Unread bytes of a stable file."""
 
     def __init__(self, file: StableFile, start: int, stop: int) -> None:
         self._file, self._start, self._size = file, start, stop - start
@@ -136,20 +135,20 @@ class FileSlice:
         return self._size
 
     def read_into(self, out: Any) -> None:
-        """Fill an array of as many bytes."""
+        """Fill an array of the same size."""
         self._file.read_into(self._start, out)
 
 
 def file_changed_error(path: str) -> OSError:
-    """The error of a file that another program writes."""
+    """The error for a file that another program modified."""
     return OSError(errno.EIO, "it changed while it was read; open it again once it is written", path)
 
 
 def path_inside_folder(folder: Path, name: str) -> Path:
-    """A file that another one in a folder names: in that folder, or in one inside it, and nowhere else.
+    """The path of a file referenced by another one in a folder; must be inside that folder.
 
     Raises:
-        OSError: the name leads out of the folder, also by a link.
+        OSError: the path is outside the folder, possibly by a link.
     """
     path = folder / name
     root = os.path.realpath(folder)

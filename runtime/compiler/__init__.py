@@ -1,5 +1,5 @@
-"""Machine code for loops over small tensors: what the engine describes as a program becomes code of LLVM.
+"""JIT compiler for loops over small tensors: translates the engine's scalar programs to LLVM IR.
 
-Nothing here knows of engines, models or files: a program is a ``Description`` of registers and instructions
-(registers.py), and what comes out is the address of a function (llvm_jit.py).
+The package is independent of engines, models and files: its input is a ``ProgramDescription`` of registers and
+instructions (registers.py), its output the address of a function (llvm_jit.py).
 """

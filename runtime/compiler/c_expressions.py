@@ -1,8 +1,7 @@
-"""C expressions as code of LLVM: what ``scalar_ops.h`` says of an operation on single elements, for compiled programs.
+"""Translation of C expressions (the scalar operations in ``scalar_ops.h``) to LLVM IR.
 
-The grammar is what that list needs: the operators of C on its numeric types (with its integer promotions), casts,
-literals and a few functions. Nothing is contracted, and no float is taken for one that is not NaN: the bits are those
-of the C compiler.
+The grammar covers what that file uses: C operators on numeric types (with integer promotions), casts, literals and a
+few functions. Nothing is contracted and no fast-math flag is set: results are bit-identical to the C compiler's.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 
 from ..record import record
 
-#: C type -> (type of LLVM, signed)
+#: C type -> (LLVM type, signed)
 TYPES = {
     "float": ("float", True),
     "double": ("double", True),
@@ -25,7 +24,7 @@ TYPES = {
     "uint64_t": ("i64", False),
 }
 FUNCTIONS = {"fabsf": "llvm.fabs.f32", "fabs": "llvm.fabs.f64", "sqrtf": "llvm.sqrt.f32", "sqrt": "llvm.sqrt.f64"}
-#: Operators by how tightly they bind, the loosest first.
+#: Operator precedence, lowest first.
 PRECEDENCE = (("||",), ("&&",), ("==", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
 COMPARISONS = {
     "==": ("oeq", "eq", "eq"),
@@ -42,14 +41,14 @@ ARITHMETIC = {
     "/": ("fdiv", "sdiv", "udiv"),
     "%": ("", "srem", "urem"),
 }
-#: Where an expression asks whether an operand is NaN.
+#: NaN test of an operand, such as ``a != a``.
 NAN_TEST = re.compile(r"\b([ab]) != \1\b")
 TOKEN = re.compile(r"\s*(\|\||&&|[=!<>]=|[-+*/%<>!?:()]|\w+)")
 
 
 @record
 class TypedValue:
-    """A value in code: its text, and its C type; with ``lanes``, so many of them side by side."""
+    """An SSA value: its text and C type; ``lanes`` is the vector length, 0 for a scalar."""
 
     text: str
     type: str
@@ -77,41 +76,41 @@ class TypedValue:
 
 
 def vector_type(element: str, lanes: int) -> str:
-    """A type of LLVM: so many elements side by side, or with 0 one by itself."""
+    """The LLVM vector type of ``lanes`` elements, or the scalar type for 0 lanes."""
     return f"<{lanes} x {element}>" if lanes else element
 
 
 def element_and_lanes(llvm: str) -> tuple[str, int]:
-    """The element of a type of LLVM, and how many lanes it has; 0: it is no vector."""
+    """The element type and lane count of an LLVM type; 0 lanes: a scalar."""
     lanes, _, element = llvm.strip("<>").partition(" x ")
     return (element, int(lanes)) if element else (llvm, 0)
 
 
 def bit_width(llvm: str) -> int:
-    """The size of a type of LLVM."""
+    """The size of an LLVM type in bits."""
     element, lanes = element_and_lanes(llvm)
     return (lanes or 1) * ({"float": 32, "double": 64}.get(element) or int(element[1:]))
 
 
 def splat_constant(element: str, text: str, lanes: int) -> str:
-    """A constant in all lanes."""
+    """A constant broadcast to all lanes."""
     return f"<{', '.join([f'{element} {text}'] * lanes)}>" if lanes else text
 
 
 class LlvmWriter:
-    """Lines of code, one basic block after the other."""
+    """Writer of LLVM IR, one basic block after the other."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.block = ""
-        #: What is written is computed with numbers alone: x != x is false.
+        #: No operand is NaN: x != x is false.
         self.assume_no_nan = False
-        #: LLVM's functions that are called: name -> type of the result, and of the arguments.
+        #: Called LLVM intrinsics: name -> (result type, argument types).
         self.declared_functions: dict[str, tuple[str, str]] = {}
         self._last = 0
 
     def fresh_name(self, prefix: str = "v") -> str:
-        """A name that is not used yet."""
+        """Return an unused name."""
         self._last += 1
         return f"{prefix}{self._last}"
 
@@ -119,13 +118,13 @@ class LlvmWriter:
         self.lines.append(f"  {line}")
 
     def assign(self, code: str) -> str:
-        """The name of what an instruction gives."""
+        """Emit an instruction and return the name of its result."""
         name = f"%{self.fresh_name()}"
         self.emit(f"{name} = {code}")
         return name
 
     def begin_block(self, label: str) -> None:
-        """Begin a block; the one before has ended."""
+        """Begin a basic block; the previous one must be terminated."""
         self.block = label
         self.lines.append(f"{label}:")
 
@@ -133,12 +132,12 @@ class LlvmWriter:
         self.emit(f"br label %{label}")
 
     def branch_if(self, condition: str, yes: str, no: str, likely: bool | None = None) -> None:
-        """End a block by one of two branches."""
+        """End the block with a conditional branch."""
         weights = "" if likely is None else f", !prof !{0 if likely else 1}"
         self.emit(f"br i1 {condition}, label %{yes}, label %{no}{weights}")
 
     def compare_integers(self, kind: str, t: str, a: str, b: str | int) -> str:
-        """A comparison of integers, as i1."""
+        """Compare integers; the result is an i1."""
         return self.assign(f"icmp {kind} {t} {a}, {b}")
 
     def and_(self, a: str, b: str) -> str:
@@ -158,7 +157,7 @@ class LlvmWriter:
     # -- C
 
     def cast(self, value: TypedValue, to: str) -> TypedValue:
-        """A value as another C type."""
+        """Convert a value to another C type."""
         old, new = value.element, TYPES[to][0]
         if old == new:
             return TypedValue(value.text, to, value.lanes)
@@ -170,10 +169,10 @@ class LlvmWriter:
             code = "sext" if value.signed else "zext"
         else:
             code = "trunc"
-        done = TypedValue(
+        result = TypedValue(
             self.assign(f"{code} {value.llvm} {value.text} to {vector_type(new, value.lanes)}"), to, value.lanes
         )
-        return self.fence(done) if code in ("sitofp", "uitofp") else done
+        return self.fence(result) if code in ("sitofp", "uitofp") else result
 
     def is_true(self, value: TypedValue) -> str:
         """Whether a value is not zero, as i1."""
@@ -184,19 +183,19 @@ class LlvmWriter:
         return self.assign(f"icmp ne {value.llvm} {value.text}, {splat_constant(value.element, '0', value.lanes)}")
 
     def call(self, function: str, value: TypedValue) -> TypedValue:
-        """What one of LLVM's functions gives for a value."""
+        """Call an LLVM intrinsic with one argument."""
         name, _, suffix = function.rpartition(".")
         name = f"{name}.v{value.lanes}{suffix}" if value.lanes else function
         self.declared_functions[name] = value.llvm, value.llvm
         return TypedValue(self.assign(f"call {value.llvm} @{name}({value.llvm} {value.text})"), value.type, value.lanes)
 
     def fence(self, value: TypedValue) -> TypedValue:
-        """The same float, of which LLVM does not know where it comes from. Else it moves signs over other operations
-        (a - -b is a + b, a * (float)-1 is -a), which are those of another NaN then."""
+        """Hide the origin of a float from LLVM, which otherwise moves signs across operations (a - -b is a + b,
+        a * (float)-1 is -a) and so changes the sign of a NaN."""
         return self.call(f"llvm.arithmetic.fence.f{value.bit_width}", value)
 
     def opaque(self, llvm: str, text: str) -> str:
-        """A vector of at least 128 bits as it is, of which LLVM does not know where it comes from."""
+        """Hide the origin of a vector of at least 128 bits from LLVM."""
         element = "double" if bit_width(llvm) % 64 == 0 and bit_width(element_and_lanes(llvm)[0]) == 64 else "float"
         float_type = vector_type(element, bit_width(llvm) // bit_width(element))
         value = TypedValue(text, element, bit_width(llvm) // bit_width(element))
@@ -206,35 +205,35 @@ class LlvmWriter:
         return text if llvm == float_type else self.assign(f"bitcast {float_type} {text} to {llvm}")
 
     def bit_as_int(self, bit: str, lanes: int) -> TypedValue:
-        """An i1 as C has it: an int."""
+        """Convert an i1 to a C int."""
         return TypedValue(
             self.assign(f"zext {vector_type('i1', lanes)} {bit} to {vector_type('i32', lanes)}"), "int32_t", lanes
         )
 
 
 def promote(value: TypedValue, writer: LlvmWriter) -> TypedValue:
-    """What is narrower than int is one."""
+    """Apply the integer promotion of C."""
     return writer.cast(value, "int32_t") if not value.floating and value.bit_width < 32 else value
 
 
 def common_type(a: TypedValue, b: TypedValue) -> str:
-    """The type in which C computes with two values."""
-    for wanted in ("double", "float"):
-        if wanted in (a.type, b.type):
-            return wanted
-    wide = max(a.bit_width, b.bit_width)
-    unsigned = any(v.bit_width == wide and not v.signed for v in (a, b))
-    return f"{'u' if unsigned else ''}int{wide}_t"
+    """The common type of two values by C's usual arithmetic conversions."""
+    for c_type in ("double", "float"):
+        if c_type in (a.type, b.type):
+            return c_type
+    width = max(a.bit_width, b.bit_width)
+    unsigned = any(value.bit_width == width and not value.signed for value in (a, b))
+    return f"{'u' if unsigned else ''}int{width}_t"
 
 
 class ExpressionParser:
-    """One expression over named values; code for it is written as it is read."""
+    """Single-pass recursive-descent compiler of one expression over named values."""
 
     def __init__(self, text: str, names: dict[str, TypedValue], writer: LlvmWriter) -> None:
         text = NAN_TEST.sub("0", text) if writer.assume_no_nan else text
         self.tokens = [m.group(1) for m in TOKEN.finditer(text)]
         if "".join(self.tokens) != re.sub(r"\s+", "", text):
-            raise ValueError(f"no expression of the list: {text!r}")
+            raise ValueError(f"unsupported expression: {text!r}")
         self.position = 0
         self.names, self.writer = names, writer
         self.lanes = max([value.lanes for value in names.values()], default=0)
@@ -242,10 +241,10 @@ class ExpressionParser:
     def peek(self) -> str:
         return self.tokens[self.position] if self.position < len(self.tokens) else ""
 
-    def expect(self, wanted: str = "") -> str:
+    def expect(self, expected: str = "") -> str:
         token = self.peek()
-        if not token or (wanted and token != wanted):
-            raise ValueError(f"expected {wanted or 'more'} at {self.position} of {' '.join(self.tokens)}")
+        if not token or (expected and token != expected):
+            raise ValueError(f"expected {expected or 'more'} at {self.position} of {' '.join(self.tokens)}")
         self.position += 1
         return token
 
@@ -256,31 +255,31 @@ class ExpressionParser:
         return value
 
     def parse_conditional(self) -> TypedValue:
-        """``c ? a : b``: of one number only the branch that is taken is computed, since divisions trap."""
-        begun = self.position
+        """``c ? a : b``: a scalar evaluates only the selected branch, since divisions trap."""
+        start = self.position
         condition = self.parse_binary(0)
         if self.peek() != "?":
             return condition
         if self.lanes:
             return self.parse_vector_conditional(condition)
-        asked = self.tokens[begun : self.position]
+        tested = self.tokens[start : self.position]
         self.expect("?")
         w = self.writer
         yes, no, end = w.fresh_name("yes"), w.fresh_name("no"), w.fresh_name("end")
-        # NaN is seldom: as a branch, it does not wait for what is compared.
-        w.branch_if(w.is_true(condition), yes, no, likely=False if asked == [asked[0], "!=", asked[0]] else None)
+        # NaN is rare: a predicted branch does not wait for the comparison.
+        w.branch_if(w.is_true(condition), yes, no, likely=False if tested == [tested[0], "!=", tested[0]] else None)
         w.begin_block(yes)
-        # Both branches have to be known before either is converted: their instructions stay where they are.
+        # The common type needs both branches: insert the cast of ``a`` into its block afterwards.
         a = self.parse_conditional()
         self.expect(":")
-        from_yes, hole = w.block, len(w.lines)
+        from_yes, insert_index = w.block, len(w.lines)
         w.begin_block(no)
         b = self.parse_conditional()
         to = common_type(promoted_type(a), promoted_type(b))
         b = w.cast(b, to)
         w.branch(end)
-        from_no, rest = w.block, w.lines[hole:]
-        del w.lines[hole:]
+        from_no, rest = w.block, w.lines[insert_index:]
+        del w.lines[insert_index:]
         a = w.cast(a, to)
         w.branch(end)
         w.lines += rest
@@ -288,17 +287,17 @@ class ExpressionParser:
         return TypedValue(w.assign(f"phi {TYPES[to][0]} [ {a.text}, %{from_yes} ], [ {b.text}, %{from_no} ]"), to)
 
     def parse_vector_conditional(self, condition: TypedValue) -> TypedValue:
-        """The same in each lane: both sides are computed."""
+        """``c ? a : b`` in each lane: evaluates both branches."""
         self.expect("?")
         w = self.writer
-        chosen = w.is_true(condition)
+        condition_bit = w.is_true(condition)
         a = self.parse_conditional()
         self.expect(":")
         b = self.parse_conditional()
         to = common_type(promoted_type(a), promoted_type(b))
         a, b = w.cast(a, to), w.cast(b, to)
         return TypedValue(
-            w.assign(f"select {vector_type('i1', self.lanes)} {chosen}, {a.llvm} {a.text}, {b.llvm} {b.text}"),
+            w.assign(f"select {vector_type('i1', self.lanes)} {condition_bit}, {a.llvm} {a.text}, {b.llvm} {b.text}"),
             to,
             self.lanes,
         )
@@ -314,7 +313,7 @@ class ExpressionParser:
     def combine(self, operator: str, a: TypedValue, b: TypedValue) -> TypedValue:
         w = self.writer
         if operator in ("&&", "||"):
-            # Both sides are computed: none of the list's has an effect.
+            # No short circuit: operands have no side effects.
             x, y = w.is_true(a), w.is_true(b)
             code = "and" if operator == "&&" else "or"
             return w.bit_as_int(w.assign(f"{code} {vector_type('i1', self.lanes)} {x}, {y}"), self.lanes)
@@ -336,8 +335,8 @@ class ExpressionParser:
             value = promote(self.parse_unary(), w)
             zero = splat_constant(value.element, "0", value.lanes)
             code = f"fneg {value.llvm} {value.text}" if value.floating else f"sub {value.llvm} {zero}, {value.text}"
-            done = TypedValue(w.assign(code), value.type, value.lanes)
-            return w.fence(done) if value.floating else done
+            result = TypedValue(w.assign(code), value.type, value.lanes)
+            return w.fence(result) if value.floating else result
         if token == "!":
             true = splat_constant("i1", "true", self.lanes)
             return w.bit_as_int(
@@ -362,20 +361,20 @@ class ExpressionParser:
 
 
 def promoted_type(value: TypedValue) -> TypedValue:
-    """A value as far as its type after promotion is concerned."""
+    """The value with its type after integer promotion, for type computation only."""
     return TypedValue(value.text, "int32_t", value.lanes) if not value.floating and value.bit_width < 32 else value
 
 
 def write_expression(text: str, names: dict[str, TypedValue], to: str, writer: LlvmWriter) -> TypedValue:
-    """Write code for a C expression, its result as the C type ``to``.
-
+    """Write code for a C expression; the result has the C type ``to``.
     Raises:
-        ValueError: the text is outside the grammar; KeyError: it has a name that stands for nothing.
+        ValueError: the text is outside the grammar.
+        KeyError: a name is undefined.
     """
     return writer.cast(ExpressionParser(text, names, writer).parse(), to)
 
 
 def declarations(writer: LlvmWriter) -> Iterator[str]:
-    """What code with expressions declares."""
+    """Declarations of the called intrinsics."""
     for name, (result, arguments) in writer.declared_functions.items():
         yield f"declare {result} @{name}({arguments})"

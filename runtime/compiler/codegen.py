@@ -1,9 +1,9 @@
-"""A scalar program as code of LLVM: one function that does what the interpreter does with it, register by register.
+"""LLVM code generation for a scalar program: one function with the semantics of the interpreter.
 
-The function has the interpreter's contract (scalar_interpreter.h), so that either may go on where the other one
-stopped: it is entered at the head of the outermost loop or, after a time slice, before a boundary, and leaves where the
-interpreter would, every register written back. Between, registers are LLVM's own. It names no address of the program
-that it is made from: programs that are alike share it.
+The function has the interpreter's contract (scalar_interpreter.h), so that either can resume where the other stopped:
+it is entered at the head of the outermost loop or, after a time slice, before a boundary, and exits where the
+interpreter would, with every register written back. In between, values are in LLVM registers. The code is
+position-independent of its program: identical programs share it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .registers import (
 from .straight_line import StraightLineCode
 from .vector_width import function_attributes
 
-#: What is called where a boundary is noted: (name, type of the result, types of the arguments).
+#: Runtime helper functions: (name, result type, argument types).
 HELPERS = (
     ("loopdbg_flush", "void", "ptr, ptr"),
     ("loopdbg_begin", "void", "ptr, i64, i64"),
@@ -36,10 +36,10 @@ HELPERS = (
 
 
 class CodeGenerator(StraightLineCode):
-    """Writes the function of one program."""
+    """Generates the function of one program."""
 
     def emit_module(self) -> str:
-        """The module."""
+        """Return the text of the module."""
         w = self.writer
         w.begin_block("entry")
         self.enter()
@@ -64,7 +64,7 @@ class CodeGenerator(StraightLineCode):
     # -- instructions
 
     def targets(self) -> set[int]:
-        """Instructions that something else goes to than the one before."""
+        """Jump targets: the leaders of basic blocks."""
         jumps = (self.control["BRANCH"], self.control["JUMP"])
         ports = {loop[name] for loop in self.program.loops for name in ("body", "after", "test")}
         return ports.union(d for op, d, *_ in self.program.code if op in jumps)
@@ -111,17 +111,17 @@ class CodeGenerator(StraightLineCode):
         w.branch(f"at{k + 1}")
 
     def loop_of(self, k: int) -> int:
-        """The loop that an instruction is of: the innermost whose part it stands in."""
-        found = 0
+        """The innermost loop that contains an instruction."""
+        innermost = 0
         for number, loop in enumerate(self.program.loops):
             first = loop["body"] if loop["test"] < 0 else min(loop["body"], loop["test"])
             last = self.next_instructions[number] if number else len(self.program.code)
-            if first <= k <= last and number >= found:
-                found = number
-        return found
+            if first <= k <= last and number >= innermost:
+                innermost = number
+        return innermost
 
     def divide(self, k: int, operation: ScalarOperation, d: int, a: int, b: int) -> None:
-        """What is no operation of a run, since it may fail."""
+        """Emit an operation that may fail (division by zero), and so is excluded from straight-line runs."""
         if operation.divides:
             divisor = self.read_as(b, operation.argument)
             zero = self.writer.assign(f"icmp eq {divisor.llvm} {divisor.text}, 0")
@@ -129,13 +129,13 @@ class CodeGenerator(StraightLineCode):
         self.operate(operation, d, a, b)
 
     def call(self, number: int) -> None:
-        """A loop over elements, of which there is one, through memory."""
+        """Call an elementwise kernel on one element, through memory."""
         w, registers = self.writer, self.program.calls[number]
         for j, k in enumerate(registers):
             cell = self.address("%cells", CELL_BYTES * j)
-            one = self.as_type(self.read(k), self.types[k], "i64")
-            wide = w.assign(f"insertelement <8 x i64> zeroinitializer, i64 {one}, i32 0")
-            w.emit(f"store <8 x i64> {wide}, ptr {cell}, align {CELL_BYTES}")
+            element = self.as_type(self.read(k), self.types[k], "i64")
+            vector = w.assign(f"insertelement <8 x i64> zeroinitializer, i64 {element}, i32 0")
+            w.emit(f"store <8 x i64> {vector}, ptr {cell}, align {CELL_BYTES}")
             w.emit(f"store ptr {cell}, ptr {self.address('%args', 8 * j)}")
         w.emit(f"call void %loop{number}(ptr %args, ptr %one, ptr %steps{number}, ptr %data{number})")
         d = registers[-1]
@@ -145,14 +145,14 @@ class CodeGenerator(StraightLineCode):
         self.store("fuel", w.assign(f"sub i64 {self.load('fuel')}, 8"))
 
     def each(self, k: int, op: int, arguments: list[tuple[int, list[int]]]) -> None:
-        """An operation on several elements."""
+        """Emit an operation on several elements."""
         operation = self.layout.operations.get(op)
         if operation is not None and operation.divides:
             self.exit_if(self.has_zero(operation, *arguments[1]), "AT_INSN", self.loop_of(k), k)
         self.apply_elementwise(op, arguments)
 
     def node(self, k: int, number: int) -> None:
-        """A node by its kernels, but for a search, and for a small product without NaN, whose order is known."""
+        """Emit a node: inline for a search, or a small NaN-free product or fold of known order; else by its kernels."""
         w = self.writer
         registers, results, cost, order = self.program.nodes[number]
         self.store("fuel", w.assign(f"sub i64 {self.load('fuel')}, {cost}"))
@@ -162,25 +162,25 @@ class CodeGenerator(StraightLineCode):
         if order is None:
             self.run_kernels(k, number, registers, results)
             return
-        total, odd = self.fold_lanes(order) if isinstance(order, FoldOrder) else self.product_lanes(order)
+        total, is_nan = self.fold_lanes(order) if isinstance(order, FoldOrder) else self.product_lanes(order)
         element = TYPES[self.layout.operations[order.op].result][0] if isinstance(order, FoldOrder) else "float"
-        kernels, good, done = w.fresh_name("kernels"), w.fresh_name("good"), w.fresh_name("done")
-        w.branch_if(odd, kernels, good, likely=False)
+        kernels, numeric, done = w.fresh_name("kernels"), w.fresh_name("good"), w.fresh_name("done")
+        w.branch_if(is_nan, kernels, numeric, likely=False)
         w.begin_block(kernels)
         self.run_kernels(k, number, registers, results)
         w.branch(done)
-        w.begin_block(good)
+        w.begin_block(numeric)
         self.scatter_lanes(order.result[0], element, order.result[1], total)
         w.branch(done)
         w.begin_block(done)
 
     def run_kernels(self, k: int, number: int, registers: list[int], results: list[int]) -> None:
-        """Let a node's kernels run on registers, through memory."""
+        """Call a node's kernels on registers, through memory."""
         w = self.writer
         for register in registers:
-            self.spill(register, wide=True)
-        where = self.address("%nodes", number * self.layout.offsets["node"])
-        failed = w.compare_integers("eq", "i32", w.assign(f"call i32 @loopdbg_node(ptr {where})"), 0)
+            self.spill(register, padded=True)
+        address = self.address("%nodes", number * self.layout.offsets["node"])
+        failed = w.compare_integers("eq", "i32", w.assign(f"call i32 @loopdbg_node(ptr {address})"), 0)
         self.exit_if(failed, "AT_INSN", self.loop_of(k), k)
         for register in results:
             t = self.types[register]
@@ -190,27 +190,27 @@ class CodeGenerator(StraightLineCode):
 
     def gather(self, k: int, d: int, number: int) -> None:
         w = self.writer
-        nbytes, length, index, wide = self.program.loads[number]
-        i = w.cast(self.read_as(index, "int64_t" if wide else "int32_t"), "int64_t").text
-        behind = w.add(i, length)
-        i = w.assign(f"select i1 {w.compare_integers('slt', 'i64', i, 0)}, i64 {behind}, i64 {i}")
+        nbytes, length, index, is_int64 = self.program.loads[number]
+        i = w.cast(self.read_as(index, "int64_t" if is_int64 else "int32_t"), "int64_t").text
+        wrapped = w.add(i, length)
+        i = w.assign(f"select i1 {w.compare_integers('slt', 'i64', i, 0)}, i64 {wrapped}, i64 {i}")
         self.exit_if(w.compare_integers("uge", "i64", i, length), "AT_INSN", self.loop_of(k), k)
-        where = self.address(f"%from{number}", w.multiply(i, nbytes))
-        self.load_bytes(d, where, nbytes)
+        address = self.address(f"%from{number}", w.multiply(i, nbytes))
+        self.load_bytes(d, address, nbytes)
 
-    def load_bytes(self, d: int, where: str, nbytes: int) -> None:
-        """Some bytes of memory into a register."""
+    def load_bytes(self, d: int, address: str, nbytes: int) -> None:
+        """Load bytes from memory into a register."""
         t = self.memory_type(d, nbytes)
-        self.write(d, self.as_type(self.writer.assign(f"load {t}, ptr {where}, align 1"), t, self.types[d]))
+        self.write(d, self.as_type(self.writer.assign(f"load {t}, ptr {address}, align 1"), t, self.types[d]))
 
     def memory_type(self, k: int, nbytes: int) -> str:
-        """What so many bytes of a register are in memory."""
+        """The type of the first ``nbytes`` bytes of a register in memory."""
         return self.types[k] if bit_width(self.types[k]) == 8 * nbytes else integer_type(nbytes)
 
     # -- loops
 
     def enter_inner(self, k: int, number: int) -> None:
-        """Begin an entry of an inner loop."""
+        """Enter an inner loop."""
         w, loop = self.writer, self.program.loops[number]
         if loop["recorders"]:
             self.exit_if(
@@ -235,7 +235,7 @@ class CodeGenerator(StraightLineCode):
         self.emit_iteration_start(number, "0")
 
     def trips(self, k: int, loop: dict[str, Any]) -> str:
-        """The trip count of an entry; leaves where it is refused (``loop_trips`` in termination.h)."""
+        """The trip count of a loop entry; exits if it is invalid (``loop_trips`` in termination.h)."""
         w = self.writer
         if loop["trip"] < 0:
             return str(loop["fixed_trips"])
@@ -254,14 +254,14 @@ class CodeGenerator(StraightLineCode):
         stop = self.field(f"%L{number}", "loop.stop", "i64")
         endless_at = self.field(f"%L{number}", "loop.endless_at", "i64")
         trips = self.load(f"trips{number}")
-        sooner = w.and_(
+        earlier = w.and_(
             w.compare_integers("sge", "i64", endless_at, 0), w.compare_integers("slt", "i64", endless_at, stop)
         )
         never = w.or_(w.compare_integers("slt", "i64", trips, 0), w.compare_integers("eq", "i64", trips, 2**63 - 1))
-        return w.assign(f"select i1 {w.and_(sooner, never)}, i64 {endless_at}, i64 {stop}")
+        return w.assign(f"select i1 {w.and_(earlier, never)}, i64 {endless_at}, i64 {stop}")
 
     def emit_iteration_start(self, number: int, i: str, root: bool = False) -> None:
-        """From a boundary to the iteration behind it, by what is tested before."""
+        """Go from a boundary to the next iteration, through the test of the loop where it has one."""
         w, loop = self.writer, self.program.loops[number]
         if loop["test"] >= 0:
             trips, untested = self.load(f"trips{number}"), w.fresh_name("untested")
@@ -272,7 +272,7 @@ class CodeGenerator(StraightLineCode):
         w.branch("run0" if root else f"head{number}")
 
     def is_full(self, number: int) -> str:
-        """Has a record no room for another row?"""
+        """Is a recorder's buffer full?"""
         return self.writer.compare_integers(
             "ne", "i32", self.writer.assign(f"call i32 @loopdbg_full(ptr %L{number})"), 0
         )
@@ -285,7 +285,7 @@ class CodeGenerator(StraightLineCode):
             self.writer.emit(f"call void @loopdbg_record(ptr %R, ptr %L{number}, i64 {i})")
 
     def note(self, number: int, cells: list[tuple[int, int, int]]) -> None:
-        """A row of a history: (register, series, how many elements)."""
+        """Append a row to a history; cells are (register, series, element count)."""
         w, offsets = self.writer, self.layout.offsets
         rows, full, free = self.layout.numbers["ROWS"], w.fresh_name("full"), w.fresh_name("free")
         entry = self.field(f"%history{number}", "history.now", "ptr")
@@ -297,13 +297,13 @@ class CodeGenerator(StraightLineCode):
         w.begin_block(free)
         count = self.field(entry, "entry.n", "i32")
         count = w.assign(f"sext i32 {count} to i64")
-        more = w.assign(f"trunc i64 {w.add(count, 1)} to i32")
-        w.emit(f"store i32 {more}, ptr {self.address(entry, offsets['entry.n'])}")
+        new_count = w.assign(f"trunc i64 {w.add(count, 1)} to i32")
+        w.emit(f"store i32 {new_count}, ptr {self.address(entry, offsets['entry.n'])}")
         row = self.address(self.field(entry, "entry.ring", "ptr"), w.multiply(count, 8))
         for k, series, elements in cells:
             if elements == 1:
-                where = self.address(row, 8 * series * self.layout.numbers["COLUMNS"] * rows)
-                w.emit(f"store i64 {self.as_type(self.read(k), self.types[k], 'i64')}, ptr {where}")
+                address = self.address(row, 8 * series * self.layout.numbers["COLUMNS"] * rows)
+                w.emit(f"store i64 {self.as_type(self.read(k), self.types[k], 'i64')}, ptr {address}")
             else:
                 self.spill(k)
                 values = self.address("%R", self.register_offsets[k])
@@ -311,7 +311,7 @@ class CodeGenerator(StraightLineCode):
                 w.emit(f"call void @loopdbg_note({arguments})")
 
     def cross(self, k: int, number: int) -> None:
-        """The boundary behind an iteration."""
+        """Cross the boundary after an iteration."""
         w, loop, root = self.writer, self.program.loops[number], number == 0
         if loop["cond"] >= 0:
             keep = w.assign(f"zext i1 {w.is_true(self.read_as(loop['cond'], 'uint8_t'))} to i32")
@@ -338,30 +338,30 @@ class CodeGenerator(StraightLineCode):
         self.emit_iteration_start(number, i, root)
 
     def root_ends(self, loop: dict[str, Any], keep: str) -> None:
-        """The end of the outermost loop is the engine's, and so is what has no room left."""
+        """Exit to the engine where the outermost loop ends or a scan output is full."""
         w = self.writer
         self.exit_if(w.compare_integers("eq", "i32", keep, 0), "AT_NEXT", 0)
         for j in range(len(loop["scans"])):
             self.exit_if(w.assign(f"icmp eq i64 {self.load(f'count{j}')}, %capacity{j}"), "AT_NEXT", 0)
 
     def append(self, j: int, source: int, nbytes: int) -> None:
-        """The newest element of a scan output."""
+        """Append an element to a scan output."""
         w, t = self.writer, self.memory_type(source, nbytes)
         count = self.load(f"count{j}")
-        where = self.address(f"%buffer{j}", w.multiply(count, nbytes))
-        w.emit(f"store {t} {self.as_type(self.read(source), self.types[source], t)}, ptr {where}, align 1")
+        address = self.address(f"%buffer{j}", w.multiply(count, nbytes))
+        w.emit(f"store {t} {self.as_type(self.read(source), self.types[source], t)}, ptr {address}, align 1")
         self.store(f"count{j}", w.add(count, 1))
 
     def carry(self, loop: dict[str, Any]) -> None:
-        """What back edges carry; everything is read before anything is written where it has to be."""
+        """Copy the carried values along the back edges; a parallel copy where staged."""
         if not loop["staged"]:
             for source, to in loop["moves"]:
                 self.move(source, to)
             return
-        taken = [
+        values = [
             (self.as_type(self.read(source), self.types[source], self.types[to]), to) for source, to in loop["moves"]
         ]
-        for text, to in taken:
+        for text, to in values:
             self.write(to, text)
 
     def test(self, k: int, number: int, condition: int) -> None:
@@ -376,15 +376,15 @@ class CodeGenerator(StraightLineCode):
         w.branch(f"head{number}" if number else "run0")
 
     def head(self, number: int) -> None:
-        """Before an iteration."""
+        """Emit the head of a loop: tests before an iteration."""
         w, loop = self.writer, self.program.loops[number]
         w.begin_block(f"head{number}")
         i = self.load(f"i{number}")
         self.count(number, loop)
         trips, keep = self.load(f"trips{number}"), self.load(f"keep{number}", "i32")
         refused = w.compare_integers("eq", "i32", keep, 0)
-        last = w.and_(w.compare_integers("sge", "i64", trips, 0), w.compare_integers("sge", "i64", i, trips))
-        ends = w.or_(refused, last)
+        exhausted = w.and_(w.compare_integers("sge", "i64", trips, 0), w.compare_integers("sge", "i64", i, trips))
+        ends = w.or_(refused, exhausted)
         if number:
             self.end_inner(number, loop, ends, refused, i)
         else:
@@ -400,37 +400,37 @@ class CodeGenerator(StraightLineCode):
         w.branch(f"at{loop['body']}")
 
     def count(self, number: int, loop: dict[str, Any]) -> None:
-        """The iteration number that the body reads."""
+        """Store the iteration number that the body reads."""
         if loop["iteration"] >= 0:
             i = TypedValue(self.load(f"i{number}"), "int64_t")
             self.write_value(loop["iteration"], self.writer.cast(i, "int64_t" if loop["iteration_wide"] else "int32_t"))
 
     def slice(self, loop: dict[str, Any]) -> None:
-        """The parts of sliced inputs that an iteration gets."""
+        """Load the iteration's slices of scan inputs."""
         for j, (to, nbytes) in enumerate(loop["slices"]):
             offset = self.writer.assign(f"mul i64 {self.load('i0')}, %step{j}")
             self.load_bytes(to, self.address(f"%base{j}", offset), nbytes)
 
     def end_inner(self, number: int, loop: dict[str, Any], ends: str, refused: str, i: str) -> None:
-        """An inner loop ends: its outputs go outside, and what is behind it goes on."""
+        """End an inner loop: copy its outputs out and continue after it."""
         w, numbers = self.writer, self.layout.numbers
-        over, on = w.fresh_name("over"), w.fresh_name("on")
-        w.branch_if(ends, over, on)
-        w.begin_block(over)
+        ended, continued = w.fresh_name("over"), w.fresh_name("on")
+        w.branch_if(ends, ended, continued)
+        w.begin_block(ended)
         self.fetch_add(f"%iterations{number}", i)
-        why = w.assign(f"select i1 {refused}, i32 {numbers['BY_CONDITION']}, i32 {numbers['BY_TRIP_COUNT']}")
-        self.fetch_add(self.address(f"%by_reason{number}", w.multiply(w.assign(f"zext i32 {why} to i64"), 8)), 1)
-        self.store(f"ended{number}", why, "i32")
+        reason = w.assign(f"select i1 {refused}, i32 {numbers['BY_CONDITION']}, i32 {numbers['BY_TRIP_COUNT']}")
+        self.fetch_add(self.address(f"%by_reason{number}", w.multiply(w.assign(f"zext i32 {reason} to i64"), 8)), 1)
+        self.store(f"ended{number}", reason, "i32")
         for source, to in loop["outs"]:
             self.move(source, to)
         w.branch(f"at{loop['after']}")
-        w.begin_block(on)
+        w.begin_block(continued)
 
 
 def lower(program: ProgramDescription, layout: ProgramLayout) -> str:
-    """A program's module as text of LLVM; its function is ``run``.
+    """Lower a program to the text of an LLVM module; its function is ``run``.
 
     Raises:
-        Unfit: it has something that only the interpreter does.
+        NotCompilable: the program needs the interpreter.
     """
     return CodeGenerator(program, layout).emit_module()

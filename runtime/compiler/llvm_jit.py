@@ -1,7 +1,6 @@
-"""Machine code for scalar programs, made by LLVM in another thread while the interpreter goes on.
+"""Background compilation of scalar programs with LLVM, while the interpreter continues.
 
-llvmlite (extra ``fast``) is imported with the first program that is worth it; without it the interpreter does
-everything.
+llvmlite (extra ``fast``) is imported with the first program worth compiling; without it, the interpreter runs all.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-#: Whether programs are compiled at all: llvmlite is there, and LOOPDBG_COMPILE is not 0.
+#: Compilation is enabled: llvmlite is installed and LOOPDBG_COMPILE is not 0.
 enabled = os.environ.get("LOOPDBG_COMPILE", "") != "0"
-#: Whether each is compiled as soon as it is there, whatever that costs: for tests.
+#: Compile every program at once, whatever the cost; for tests.
 eager = os.environ.get("LOOPDBG_COMPILE", "") == "now"
-#: Programs whose code is kept, for whoever makes one that is alike.
+#: Size of the code cache, in programs.
 MAX_CACHED_PROGRAMS = 256
 
-#: Seconds that the first program takes, with the import.
+#: Estimate for the first program, including the import.
 FIRST_COMPILE_SECONDS = 0.15
 
-_lock = threading.Lock()  # LLVM is used by one thread at a time
+_lock = threading.Lock()  # LLVM is not thread-safe
 _cache: dict[bytes, CompiledProgram] = {}
 _initialized = False
 _symbols: dict[str, int] = {}
 
 
 def _after_fork() -> None:
-    """In a process that was forked: where LLVM was at work in another thread, it is so for ever."""
+    """Disable compilation in a forked child if another thread held the lock at the fork."""
     global enabled, _lock
     enabled = enabled and not _lock.locked()
     _lock = threading.Lock()
@@ -41,7 +40,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class CompiledProgram:
-    """The code of one program, which lives as long as this does."""
+    """The code of one program; owns its execution engine."""
 
     def __init__(self, engine: Any, address: int, seconds: float) -> None:
         self._engine = engine
@@ -50,7 +49,7 @@ class CompiledProgram:
 
 
 class CompileJob:
-    """A program on its way to being compiled: ``done`` says when, ``code`` is None where LLVM or llvmlite could not."""
+    """A pending compilation; once ``done``, ``code`` is the result, or None on failure."""
 
     def __init__(self, lower: Callable[[], str]) -> None:
         self._lower = lower
@@ -58,7 +57,7 @@ class CompileJob:
         self.code: CompiledProgram | None = None
 
     def start(self) -> CompileJob:
-        """Begin in another thread."""
+        """Start the job in a background thread."""
         threading.Thread(target=self.run, name="loopdbg-compile").start()
         return self
 
@@ -74,12 +73,12 @@ class CompileJob:
 
 
 def register_symbols(symbols: dict[str, int]) -> None:
-    """Functions that code calls by name: their addresses."""
+    """Register the addresses of runtime functions that code calls by name."""
     _symbols.update(symbols)
 
 
 def is_available() -> bool:
-    """Is llvmlite there? Asked once."""
+    """Is llvmlite installed? The result is cached."""
     global enabled
     if enabled:
         try:
@@ -90,12 +89,12 @@ def is_available() -> bool:
 
 
 def compile_text(lower: Callable[[], str]) -> CompiledProgram | None:
-    """The code of a program; None where it is left to the interpreter."""
+    """Compile a program; None if only the interpreter can run it."""
     from .registers import NotCompilable
 
     if not is_available():
         return None
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
         text = lower()
     except NotCompilable:
@@ -106,18 +105,18 @@ def compile_text(lower: Callable[[], str]) -> CompiledProgram | None:
             engine = build_engine(text)
             while len(_cache) >= MAX_CACHED_PROGRAMS:
                 del _cache[next(iter(_cache))]
-            _cache[key] = CompiledProgram(engine, engine.get_function_address("run"), time.perf_counter() - begun)
+            _cache[key] = CompiledProgram(engine, engine.get_function_address("run"), time.perf_counter() - start)
         return _cache[key]
 
 
 def expected_seconds() -> float:
-    """The seconds that compiling a program is expected to take: what others took."""
-    taken = [code.seconds for code in list(_cache.values())]
-    return sum(taken) / len(taken) if taken else FIRST_COMPILE_SECONDS
+    """Expected compile time of a program: the mean of previous ones."""
+    seconds = [code.seconds for code in list(_cache.values())]
+    return sum(seconds) / len(seconds) if seconds else FIRST_COMPILE_SECONDS
 
 
 def target_machine() -> Any:
-    """The processor that code is made for. Each engine owns one."""
+    """The target machine of the host processor; each engine owns one."""
     global _initialized
     import llvmlite.binding as llvm
 
@@ -133,7 +132,7 @@ def target_machine() -> Any:
 
 
 def build_engine(text: str) -> Any:
-    """An execution engine with the code of a module. No option of floats is set: nothing is contracted or reordered."""
+    """Build the execution engine of a module. No fast-math option is set: nothing is contracted or reordered."""
     import llvmlite.binding as llvm
 
     target = target_machine()

@@ -1,4 +1,4 @@
-"""How the code of a program is entered and left: everything is taken out of memory, and written back."""
+"""Prologue and epilogue of compiled programs: load the state from memory, and write it back."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from .c_expressions import bit_width, element_and_lanes, vector_type
 from .registers import ProgramDescription, ProgramLayout
 from .vector_lanes import VectorLanes
 
-#: Bytes for a number that a loop over elements reads, as many as it reads at once: a read of more than what was written
-#: waits until that, and everything before, is done.
+#: Bytes of a kernel's argument cell, the width of its vector load: a load wider than the last store fails
+#: store-to-load forwarding and stalls.
 CELL_BYTES = 64
 EXIT_FIELDS = ("at_insn", "at_loop", "suspended", "status")
 
 
 class PrologueEpilogue(VectorLanes):
-    """What comes before a program's instructions, and behind them."""
+    """Emits the prologue and epilogue of a program."""
 
     def __init__(self, program: ProgramDescription, layout: ProgramLayout) -> None:
         super().__init__(program, layout)
-        self.root_bound = ""  # the first iteration that the outermost loop does not reach in here
+        self.root_bound = ""  # exclusive iteration bound of the outermost loop
         self.next_instructions = {a: k for k, (op, _, a, _, _) in enumerate(program.code) if op == self.control["NEXT"]}
 
     def enter(self) -> None:
-        """Take everything out of memory, and go on where the program stands."""
+        """Load the state from memory and jump to the program's position."""
         w, offsets = self.writer, self.layout.offsets
         for k in range(len(self.types)):
             w.emit(f"%r{k} = alloca {self.storage_type(k)}")
         for name in EXIT_FIELDS:
             w.emit(f"%{name} = alloca i32")
-        widest = max([len(c) for c in self.program.calls], default=0)
-        if widest:
-            w.emit(f"%cells = alloca [{widest} x <8 x i64>], align {CELL_BYTES}")
-            w.emit(f"%args = alloca [{widest} x ptr]")
+        max_arguments = max([len(c) for c in self.program.calls], default=0)
+        if max_arguments:
+            w.emit(f"%cells = alloca [{max_arguments} x <8 x i64>], align {CELL_BYTES}")
+            w.emit(f"%args = alloca [{max_arguments} x ptr]")
             w.emit("%one = alloca i64")
             self.store("one", 1)
         w.emit("%fuel = alloca i64")
@@ -49,9 +49,9 @@ class PrologueEpilogue(VectorLanes):
         w.branch_if(fresh, "head0", "again")
         w.begin_block("again")
         self.set_field("%p", "program.suspended", "i32", "0")
-        where = self.field("%p", "program.at_loop", "i32")
-        targets = " ".join(f"i32 {k}, label %at{at}" for k, at in self.next_instructions.items() if k)
-        w.emit(f"switch i32 {where}, label %at{self.next_instructions[0]} [ {targets} ]")
+        loop = self.field("%p", "program.at_loop", "i32")
+        targets = " ".join(f"i32 {k}, label %at{instruction}" for k, instruction in self.next_instructions.items() if k)
+        w.emit(f"switch i32 {loop}, label %at{self.next_instructions[0]} [ {targets} ]")
 
     def enter_loop(self, k: int, loops: str) -> None:
         w = self.writer
@@ -64,7 +64,7 @@ class PrologueEpilogue(VectorLanes):
             w.emit(f"%{name}{k} = load ptr, ptr {self.address(f'%L{k}', self.layout.offsets[f'loop.{name}'])}")
 
     def enter_root(self) -> None:
-        """What only the outermost loop has: scan outputs and slices, and a limit that nothing in here moves."""
+        """Load what only the outermost loop has: scan outputs, slices and the iteration bound."""
         w, root = self.writer, self.program.loops[0]
         self.root_bound = self.root_limit(root)
         scans, slices = self.field("%L0", "loop.scans", "ptr"), self.field("%L0", "loop.slices", "ptr")
@@ -81,7 +81,7 @@ class PrologueEpilogue(VectorLanes):
             w.emit(f"%step{k} = load i64, ptr {self.address(sliced, self.layout.offsets['slice.step'])}")
 
     def root_limit(self, root: dict[str, Any]) -> str:
-        """The least of what bounds its iterations, so that one test is enough: nothing in here changes any of them."""
+        """The loop-invariant minimum of all iteration bounds, so that one test suffices."""
         w, limit, trips = self.writer, self.load("stop_before0"), self.load("trips0")
         endless = w.compare_integers("slt", "i64", trips, 0)
         limit = self.minimum(limit, w.assign(f"select i1 {endless}, i64 {2**63 - 1}, i64 {trips}"))
@@ -99,13 +99,13 @@ class PrologueEpilogue(VectorLanes):
             w.emit(f"%data{k} = load ptr, ptr {self.address(call, offsets['call.data'])}")
             w.emit(f"%steps{k} = getelementptr i8, ptr {call}, i64 {offsets['call.steps']}")
         for k in range(len(self.program.loads)):
-            where = self.address(self.address(loads, k * offsets["load"]), offsets["load.base"])
-            w.emit(f"%from{k} = load ptr, ptr {where}")
+            address = self.address(self.address(loads, k * offsets["load"]), offsets["load.base"])
+            w.emit(f"%from{k} = load ptr, ptr {address}")
         if self.program.nodes:
             w.emit(f"%nodes = load ptr, ptr {self.address('%p', offsets['program.nodes'])}")
 
     def emit_exit(self, status: str, loop: int, instruction: int = 0, suspended: int = 0) -> None:
-        """Leave from here."""
+        """Exit with a status."""
         self.store("status", self.layout.numbers[status], "i32")
         self.store("at_loop", loop, "i32")
         self.store("at_insn", instruction, "i32")
@@ -113,16 +113,16 @@ class PrologueEpilogue(VectorLanes):
         self.writer.branch("leave")
 
     def exit_if(self, condition: str, status: str, loop: int, instruction: int = 0) -> None:
-        """Leave where a condition holds, which is seldom; go on behind."""
+        """Exit if a condition holds (unlikely); else continue."""
         w = self.writer
-        out, on = w.fresh_name("out"), w.fresh_name("on")
-        w.branch_if(condition, out, on, likely=False)
+        out, continued = w.fresh_name("out"), w.fresh_name("on")
+        w.branch_if(condition, out, continued, likely=False)
         w.begin_block(out)
         self.emit_exit(status, loop, instruction, int(status == "TICK"))
-        w.begin_block(on)
+        w.begin_block(continued)
 
     def leave(self) -> None:
-        """Write everything back."""
+        """Emit the epilogue: write the state back."""
         w = self.writer
         w.begin_block("leave")
         for k in range(len(self.types)):
@@ -137,11 +137,13 @@ class PrologueEpilogue(VectorLanes):
         w.emit(f"store i64 {self.load('fuel')}, ptr %budget")
         w.emit(f"ret i32 {self.load('status', 'i32')}")
 
-    def spill(self, k: int, wide: bool = False) -> None:
-        """Write a register to where the program has it. ``wide``: as widely as kernels read it."""
+    def spill(self, k: int, padded: bool = False) -> None:
+        """Store a register to the program's memory. ``padded``: with the padding that kernels read."""
         t, text = self.types[k], self.read(k)
-        if wide and self.program.registers[k][0] > 8:
+        if padded and self.program.registers[k][0] > 8:
             element, _ = element_and_lanes(t)
-            room = vector_type(element, -(-bit_width(t) // (8 * CELL_BYTES)) * 8 * CELL_BYTES // bit_width(element))
-            t, text = room, self.resize_vector(text, t, room)
+            padded_type = vector_type(
+                element, -(-bit_width(t) // (8 * CELL_BYTES)) * 8 * CELL_BYTES // bit_width(element)
+            )
+            t, text = padded_type, self.resize_vector(text, t, padded_type)
         self.writer.emit(f"store {t} {text}, ptr {self.address('%R', self.register_offsets[k])}, align 1")

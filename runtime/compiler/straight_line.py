@@ -1,9 +1,9 @@
-"""Straight runs of instructions, computed as though they met numbers alone, and once more where one was NaN.
+"""Straight-line runs of instructions, executed speculatively without NaN handling, and repeated if a NaN occurred.
 
-Of two NaN the first one is handed on, and every addition, multiplication and extreme asks for that (``a != a`` in
-scalar_ops.h) before it can begin. A run leaves that out, and asks at its end instead, of few values: one that was
-computed from NaN is NaN. Nobody waits for the answer, and where it is yes, the same instructions are computed again
-in full. So a run writes nothing that it reads, or that it wrote before.
+Of two NaN operands the first one propagates, so every addition, multiplication and extreme has to test its operands
+(``a != a`` in scalar_ops.h). A run omits these tests and tests a few values at its end instead, since NaN propagates.
+The predicted branch costs no latency; if it is taken, the instructions run again with all tests. Hence a run must not
+write a register that it reads or has written before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .prologue_epilogue import PrologueEpilogue
 from .registers import ScalarOperation
 from .vector_lanes import Argument
 
-#: The operands of an operation on numbers of which, where one of them is NaN, its result is.
+#: Operands whose NaN makes the result NaN, by operation.
 NAN_PROPAGATING_OPERANDS = {
     **dict.fromkeys(("add", "subtract", "multiply", "divide"), (0, 1)),
     **dict.fromkeys(("maximum", "minimum"), (1,)),
@@ -24,20 +24,20 @@ NAN_PROPAGATING_OPERANDS = {
 
 
 def is_floating(operation: ScalarOperation) -> bool:
-    """Does it compute a float of floats?"""
+    """Are all operands and the result floats?"""
     return {operation.argument, operation.result} <= {"float", "double"}
 
 
 class NanTrace:
-    """What becomes of the values of a run. A value is an element of a register; what is copied is the same one."""
+    """Value numbering of a run, with NaN propagation. A value is a register element; a copy has the same number."""
 
     def __init__(self) -> None:
         self.value_numbers: dict[tuple[int, int], int] = {}
-        #: Register, byte and C type of each value.
+        #: (register, byte offset, C type) of each value.
         self.places: list[tuple[int, int, str]] = []
-        #: Of each value a later one that is NaN where it is; -1: none.
+        #: For each value, a later value to which its NaN propagates; -1: none.
         self.propagates_to: list[int] = []
-        #: What must be no NaN.
+        #: Values that must not be NaN.
         self.nan_tested: list[int] = []
 
     def value(self, register: int, byte: int, c_type: str) -> int:
@@ -55,21 +55,21 @@ class NanTrace:
                     self.value_numbers[to[0], new + offset] = self.value_numbers[source[0], old + offset]
 
     def compute(self, operation: ScalarOperation, operands: list[Argument], result: Argument) -> None:
-        taken = [[self.value(r, byte, operation.argument) for byte in at] for r, at in operands]
+        operand_values = [[self.value(r, byte, operation.argument) for byte in offsets] for r, offsets in operands]
         if NAN_TEST.search(operation.expression) and operands[0] != operands[1]:
-            self.nan_tested += taken[0]
-        given = [self.value(result[0], byte, operation.result) for byte in result[1]]
+            self.nan_tested += operand_values[0]
+        result_values = [self.value(result[0], byte, operation.result) for byte in result[1]]
         for j in NAN_PROPAGATING_OPERANDS.get(operation.name.split("_")[0], ()):
-            for old, new in zip(taken[j], given, strict=True):
+            for old, new in zip(operand_values[j], result_values, strict=True):
                 self.propagates_to[old] = new
 
     def nan_sentinels(self) -> dict[tuple[int, str], list[int]]:
-        """Values that tell whether one that was asked for is NaN: (register, C type) -> bytes."""
-        found: dict[tuple[int, str], list[int]] = {}
+        """The last values to which a tested NaN propagates: (register, C type) -> byte offsets."""
+        sentinels: dict[tuple[int, str], list[int]] = {}
         for value in {self.last_propagated(value) for value in self.nan_tested}:
             register, byte, c_type = self.places[value]
-            found.setdefault((register, c_type), []).append(byte)
-        return {key: sorted(at) for key, at in sorted(found.items())}
+            sentinels.setdefault((register, c_type), []).append(byte)
+        return {key: sorted(offsets) for key, offsets in sorted(sentinels.items())}
 
     def last_propagated(self, value: int) -> int:
         while self.propagates_to[value] >= 0:
@@ -78,10 +78,10 @@ class NanTrace:
 
 
 class StraightLineCode(PrologueEpilogue):
-    """Writes operations on numbers and elements, one after the other or as runs."""
+    """Emits operations on scalars and elements, singly or as runs."""
 
     def run_end(self, first: int, targets: set[int]) -> int:
-        """Where the run ends that begins at an instruction: before what leaves or jumps, or is jumped to."""
+        """The end (exclusive) of the run that begins at ``first``: before an exit, a jump or a jump target."""
         seen: set[tuple[int, int]] = set()
         k = first
         while k < len(self.program.code) and (k == first or k not in targets) and self.is_unconditional(k):
@@ -94,20 +94,20 @@ class StraightLineCode(PrologueEpilogue):
         return k
 
     def bytes_of(self, argument: Argument, size: int) -> Iterator[tuple[int, int]]:
-        register, at = argument
-        return ((register, byte + k) for byte in at for k in range(size))
+        register, offsets = argument
+        return ((register, byte + k) for byte in offsets for k in range(size))
 
     def opcode(self, k: int) -> int:
-        """Of what an instruction does on numbers or elements."""
+        """The opcode that an instruction applies to scalars or elements."""
         op, _, a, _, _ = self.program.code[k]
         return self.program.elementwise_operations[a][0] if op == self.control["EACH"] else op
 
     def operation(self, k: int) -> ScalarOperation | None:
-        """None: it is none, or a choice."""
+        """The scalar operation of an instruction; None for control and select."""
         return self.layout.operations.get(self.opcode(k))
 
     def is_unconditional(self, k: int) -> bool:
-        """Is an instruction an operation that always goes on to the next one?"""
+        """Does the instruction always continue with the next one?"""
         operation = self.operation(k)
         return not operation.divides if operation is not None else self.opcode(k) in self.layout.choices
 
@@ -115,7 +115,7 @@ class StraightLineCode(PrologueEpilogue):
         return self.is_copy(self.opcode(k))
 
     def arguments(self, k: int) -> list[tuple[Argument, int]]:
-        """Of an operation, where the elements of its operands and of its result are, and their bytes."""
+        """The operands and the result of an operation, with their element sizes in bytes."""
         op, d, a, b, c = self.program.code[k]
         if op == self.control["EACH"]:
             op, each = self.program.elementwise_operations[a]
@@ -130,11 +130,11 @@ class StraightLineCode(PrologueEpilogue):
             size = bit_width(TYPES[operation.argument][0]) // 8
             sizes = [*[size] * (len(each) - 1), bit_width(TYPES[operation.result][0]) // 8]
         if self.program.code[k][0] != self.control["EACH"]:
-            sizes[-1] = max(sizes[-1], self.program.registers[d][0])  # it writes all of its register
+            sizes[-1] = max(sizes[-1], self.program.registers[d][0])  # writes the complete register
         return list(zip(each, sizes, strict=True))
 
     def nan_sentinels(self, first: int, last: int) -> dict[tuple[int, str], list[int]]:
-        """Values at the end of a run that tell whether it was one of numbers; none: it does not matter."""
+        """Values whose NaN test at the end of a run shows whether it met a NaN; empty: no test needed."""
         trace = NanTrace()
         for k in range(first, last):
             operation = self.operation(k)
@@ -148,30 +148,30 @@ class StraightLineCode(PrologueEpilogue):
         return trace.nan_sentinels()
 
     def emit_run(self, first: int, last: int) -> None:
-        """The instructions of a run, which goes on behind it."""
-        w, telling = self.writer, self.nan_sentinels(first, last)
-        if telling:
+        """Emit a run and the branch behind it."""
+        w, sentinels = self.writer, self.nan_sentinels(first, last)
+        if sentinels:
             again = w.fresh_name("again")
             w.assume_no_nan = True
             self.emit_operations(first, last)
             w.assume_no_nan = False
-            w.branch_if(self.any_nan(telling), again, f"at{last}", likely=False)
+            w.branch_if(self.any_nan(sentinels), again, f"at{last}", likely=False)
             w.begin_block(again)
         self.emit_operations(first, last)
         w.branch(f"at{last}")
 
-    def any_nan(self, telling: dict[tuple[int, str], list[int]]) -> str:
+    def any_nan(self, sentinels: dict[tuple[int, str], list[int]]) -> str:
         """Is one of these values NaN?"""
-        w, found = self.writer, ""
-        for (register, c_type), at in telling.items():
-            lanes = len(at) if len(at) > 1 else 0
-            value = TypedValue(self.gather_lanes(register, TYPES[c_type][0], at), c_type, lanes)
-            one = self.any_of(w.assign(f"fcmp uno {value.llvm} {value.text}, {value.text}"), lanes)
-            found = w.or_(found, one) if found else one
-        return found
+        w, result = self.writer, ""
+        for (register, c_type), offsets in sentinels.items():
+            lanes = len(offsets) if len(offsets) > 1 else 0
+            value = TypedValue(self.gather_lanes(register, TYPES[c_type][0], offsets), c_type, lanes)
+            is_nan = self.any_of(w.assign(f"fcmp uno {value.llvm} {value.text}, {value.text}"), lanes)
+            result = w.or_(result, is_nan) if result else is_nan
+        return result
 
     def emit_operations(self, first: int, last: int) -> None:
-        """Operations, one after the other."""
+        """Emit operations in order."""
         for op, d, a, b, c in self.program.code[first:last]:
             if op == self.control["EACH"]:
                 self.apply_elementwise(*self.program.elementwise_operations[a])
@@ -192,5 +192,5 @@ class StraightLineCode(PrologueEpilogue):
     def select(self, nbytes: int, d: int, a: int, b: int, c: int) -> None:
         w, t = self.writer, self.types[d]
         yes, no = (self.as_type(self.read(k), self.types[k], t) for k in (b, c))
-        w_value = w.assign(f"select i1 {w.is_true(self.read_as(a, 'uint8_t'))}, {t} {yes}, {t} {no}")
-        self.write(d, w_value)
+        value = w.assign(f"select i1 {w.is_true(self.read_as(a, 'uint8_t'))}, {t} {yes}, {t} {no}")
+        self.write(d, value)

@@ -1,1 +1,1 @@
-"""What each operator means: one function an operator, one file a family, one table (see ``registry``)."""
+"""Operator implementations: one function per operator, one file per family, one table (see ``registry``)."""

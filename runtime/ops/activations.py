@@ -1,4 +1,4 @@
-"""The activation functions, and Dropout. Each is composed of primitives, so each can run natively."""
+"""Activation functions and Dropout, composed of primitives, so that each can run natively."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .random_source import RandomSource
 from .registry import onnx, openvino
 from .where_clip import clamp_to_bounds
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 
-#: Of floats of 16 and of 32 bits, as are those below.
+#: Native loops for float16 and float32.
 SIGMOID = NativeLoop("sigmoid")
 SOFTPLUS = NativeLoop("softplus")
 GELU = NativeLoop("gelu")
@@ -27,7 +27,7 @@ SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
 
 
-# --- The formulas. Parameters are numbers.
+# --- Formulas; parameters are Python numbers.
 
 
 def relu(p: P, x: T) -> T:
@@ -47,7 +47,7 @@ def _clamp(p: P, x: T, low: float, high: float) -> T:
 
 
 def _select_by_sign(p: P, x: T, negative: T) -> T:
-    """``negative`` where x < 0, else x; NaN stays."""
+    """``negative`` where x < 0, else x; propagates NaN."""
     return p.where(p.map(np.less, x, constant(p, 0, x.dtype)), negative, x)
 
 
@@ -126,7 +126,7 @@ def _scaled_tanh(p: P, x: T, alpha: float, beta: float) -> T:
 
 
 def _thresholded_relu_inclusive(p: P, x: T, alpha: float) -> T:
-    """As the recurrent operators define it: x itself at the threshold."""
+    """The definition of recurrent operators: x itself at the threshold."""
     return p.where(p.map(np.greater_equal, x, constant(p, alpha, x.dtype)), x, constant(p, 0, x.dtype))
 
 
@@ -140,7 +140,7 @@ softsign = through_reals(_softsign)
 _exact_gelu = with_native_loop(GELU, through_reals(_gelu))
 tanh = through_reals(_tanh)
 
-#: What recurrent operators may name: the function, and the defaults of the parameters (alpha, beta) that it takes.
+#: Activations of recurrent operators: the function and its default parameters (alpha, beta).
 RECURRENT_ACTIVATIONS: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
     "relu": (relu, ()),
     "tanh": (tanh, ()),
@@ -156,7 +156,7 @@ RECURRENT_ACTIVATIONS: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
 }
 
 
-# --- The operators without parameters.
+# --- Operators without parameters.
 
 
 def _without_attributes(function: Callable[..., T]) -> Callable[[P, T], T]:
@@ -180,7 +180,7 @@ for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _function in (
 openvino("Gelu", since=2)(_without_attributes(_exact_gelu))
 
 
-# --- The operators with parameters.
+# --- Operators with parameters.
 
 
 @onnx("LeakyRelu")
@@ -267,7 +267,7 @@ def openvino_swish(p: P, x: T, beta: T | None = None) -> T:
 @onnx("PRelu", since=1)
 @openvino("PReLU")
 def prelu_by_channel(p: P, x: T, slope: T) -> T:
-    """A slope of one dimension goes along axis 1 where it fits there; any other broadcasts as in NumPy."""
+    """A one-dimensional slope applies along axis 1 if it fits; any other broadcasts as in NumPy."""
     if slope.ndim == 1 and x.ndim > 1 and slope.shape[0] in (x.shape[1], 1):
         slope = p.reshape(slope, (slope.shape[0],) + (1,) * (x.ndim - 2))
     return prelu(p, x, slope)
@@ -295,7 +295,7 @@ def dropout_1(p: P, x: T, *, ratio: float = 0.5, is_test: int = 0, n_outputs: in
 
 @onnx("Dropout", since=7)
 def dropout_7(p: P, x: T, *, ratio: float = 0.5, n_outputs: int = 1) -> Any:
-    """The mask, of which the specification says nothing before opset 12, is onnxruntime's: zeros."""
+    """The mask is zeros, as in onnxruntime; it is unspecified before opset 12."""
     return _dropout_outputs(p, x, full_constant(p, x.shape, 0, x.dtype), n_outputs)
 
 
@@ -315,7 +315,7 @@ def dropout(
     n_outputs: int = 1,
     draws: RandomSource | None = None,
 ) -> Any:
-    """With ``training_mode`` it draws a mask an iteration; outside of loops that of ``onnx.reference`` for the seed."""
+    """In training mode each iteration draws a mask; outside loops it equals that of ``onnx.reference`` for the seed."""
     rate = 0.5
     if training_mode is None or not bool(p.value(training_mode).reshape(())):
         rate = 0.0
@@ -331,6 +331,6 @@ def dropout(
         numbers = draws.generator(seed).random(x.shape)
     else:
         numbers = np.random.RandomState(seed or 0).random_sample(x.shape)
-    kept: Any = numbers >= rate
-    factors = p.constant((kept / (1 - rate)).astype(x.dtype))
-    return _dropout_outputs(p, p.map(np.multiply, x, factors), p.constant(np.asarray(kept)), n_outputs)
+    mask: Any = numbers >= rate
+    factors = p.constant((mask / (1 - rate)).astype(x.dtype))
+    return _dropout_outputs(p, p.map(np.multiply, x, factors), p.constant(np.asarray(mask)), n_outputs)

@@ -1,4 +1,4 @@
-"""Pooling into a given number of bins, and convolution of bits. OpenVINO, in NumPy."""
+"""OpenVINO's adaptive pooling and binary convolution, in NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INT64 = np.dtype(np.int64)
 
 
 def _adaptive_bins(p: P, x: Array, sizes: Array) -> list[list[slice]]:
-    """For each spatial axis the bins, which may overlap."""
+    """The bins of each spatial axis; they may overlap."""
     counts = check_shape(read_ints(p, sizes), "output shape")
     if len(counts) != x.ndim - 2:
         raise ValueError(f"an output shape {list(counts)} does not fit {x.shape}")
@@ -28,31 +28,29 @@ def _adaptive_bins(p: P, x: Array, sizes: Array) -> list[list[slice]]:
 
 @openvino("AdaptiveAvgPool", since=8, native=False)
 def adaptive_avg_pool(p: P, x: Array, sizes: Array) -> Array:
-    wide = working_dtype(x.dtype)
-    out = x.astype(wide)
-    for axis, bins in enumerate(
-        _adaptive_bins(p, x, sizes), 2
-    ):  # a mean of means: the bins of an axis are equal for all others
-        lead = (slice(None),) * axis
-        parts = [out[(*lead, part)].mean(axis, keepdims=True, dtype=wide) for part in bins]
-        out = np.concatenate(parts, axis) if parts else out[(*lead, slice(0, 0))]
+    working = working_dtype(x.dtype)
+    out = x.astype(working)
+    for axis, bins in enumerate(_adaptive_bins(p, x, sizes), 2):  # separable: a mean of means
+        leading = (slice(None),) * axis
+        parts = [out[(*leading, part)].mean(axis, keepdims=True, dtype=working) for part in bins]
+        out = np.concatenate(parts, axis) if parts else out[(*leading, slice(0, 0))]
     return out.astype(x.dtype)
 
 
 @openvino("AdaptiveMaxPool", since=8, native=False)
 def adaptive_max_pool(p: P, x: Array, sizes: Array, *, index_element_type: Dtype = INT64, n_outputs: int = 2) -> Any:
-    """The greatest of each bin, and where it lies in its channel, counted over all spatial axes."""
+    """The maximum of each bin, and its flat index within the channel."""
     bins = _adaptive_bins(p, x, sizes)
-    shape = (*x.shape[:2], *(len(own) for own in bins))
-    values, places = np.empty(shape, x.dtype), np.empty(shape, index_element_type)
+    shape = (*x.shape[:2], *(len(axis_bins) for axis_bins in bins))
+    values, indices = np.empty(shape, x.dtype), np.empty(shape, index_element_type)
     numbers = np.arange(int(np.prod(x.shape[2:]))).reshape(x.shape[2:])
-    for at in np.ndindex(*shape[2:]):
-        part = tuple(own[k] for own, k in zip(bins, at, strict=True))
+    for bin_index in np.ndindex(*shape[2:]):
+        part = tuple(axis_bins[k] for axis_bins, k in zip(bins, bin_index, strict=True))
         flat = x[(slice(None), slice(None), *part)].reshape(*x.shape[:2], -1)
         best = flat.argmax(-1)
-        values[(slice(None), slice(None), *at)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
-        places[(slice(None), slice(None), *at)] = numbers[part].reshape(-1)[best]
-    return (values, places)[:n_outputs]
+        values[(slice(None), slice(None), *bin_index)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
+        indices[(slice(None), slice(None), *bin_index)] = numbers[part].reshape(-1)[best]
+    return (values, indices)[:n_outputs]
 
 
 @openvino("BinaryConvolution", native=False)
@@ -69,7 +67,7 @@ def binary_convolution(
     pad_value: float,
     auto_pad: str = "explicit",
 ) -> Array:
-    """How many bits agree less how many do not: bits stand for -1 and 1."""
+    """The number of equal bits minus that of different bits: bits encode -1 and 1."""
     if mode.lower() != "xnor-popcount":
         raise unknown_value_error("mode", mode, ("xnor-popcount",))
     kernel = filters.shape[2:]
@@ -89,7 +87,7 @@ def binary_convolution(
     view = view[(*(slice(None),) * (2 + len(kernel)), *(slice(None, None, d) for d in dilations))]
     rank = len(kernel)
     bits = filters.astype(bool)
-    # A number that is neither 0 nor 1 agrees with no bit.
+    # A value other than 0 and 1 equals neither bit.
     ones, zeros = (view == 1).astype(np.float64), (view == 0).astype(np.float64)
     axes = [1, *range(2 + rank, 2 + 2 * rank)], [1, *range(2, 2 + rank)]
     agree = np.tensordot(ones, bits.astype(np.float64), axes) + np.tensordot(zeros, (~bits).astype(np.float64), axes)

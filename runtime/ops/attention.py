@@ -1,8 +1,8 @@
 """Attention and rotary embeddings.
 
-A few queries of floats, as a decoder has at each step, are one routine that reads the cache where it lies
-(attention.h). More of them, and other types, are products of matrices and a softmax; floats narrower than float32 are
-rounded after each step, as the function that the specification writes rounds them.
+Few float32 queries, as in a decoder step, use one fused routine that reads the cache in place (attention.h). Other
+cases use matrix products and a softmax; floats narrower than float32 are rounded after each step, as in the
+specification's function body.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .operator_helpers import cast, check_broadcastable, constant, is_float, wor
 from .primitives import RoutineCall
 from .registry import inherit_attributes, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 FLOAT32, INT64 = np.dtype(np.float32), np.dtype(np.int64)
-#: As many queries as are read one by one; more share what products of matrices read.
+#: Query count up to which the fused routine is used; with more, matrix products reuse the keys that they read.
 MAX_FUSED_QUERIES = 8
 _INFINITY = float("inf")
 
 
 @record(frozen=True)
 class AttentionWindow:
-    """Which keys a query sees: those up to ``left`` before and ``right`` after its own place (-1: all); the first
-    query's place among the keys is ``offset``."""
+    """The keys visible to a query: ``keys_before`` and ``keys_after`` its own position (-1: all); ``offset`` is the
+    position of the first query among the keys."""
 
     keys_before: int = -1
     keys_after: int = -1
@@ -56,9 +56,9 @@ class AttentionWindow:
         return visible
 
     def hides_all_keys(self, queries: int, keys: int) -> bool:
-        """True where a query sees nothing."""
-        allowed = self.visibility_mask(queries, keys)
-        return allowed is not None and not allowed.any(1).all()
+        """True if no query sees any key."""
+        visible = self.visibility_mask(queries, keys)
+        return visible is not None and not visible.any(1).all()
 
 
 _UNBOUNDED_WINDOW = AttentionWindow()
@@ -75,28 +75,28 @@ def attend(
     window: AttentionWindow = _UNBOUNDED_WINDOW,
     softcap: float = 0.0,
     zeros: bool = True,
-    late: tuple[bool, bool, bool] = (False, False, False),
+    positions_first: tuple[bool, bool, bool] = (False, False, False),
 ) -> T:
-    """``softmax(scale * q @ k^T + bias) @ v``, where each of k's heads may serve several of q's.
+    """``softmax(scale * q @ k^T + bias) @ v``; a head of k may be shared by several heads of q.
 
-    All are ``[batch, heads, positions, width]``, or ``[batch, positions, heads, width]`` where ``late`` says so of q,
-    k or v; the result lies as q does. ``bias`` broadcasts to ``[batch, heads of q, queries, keys]``. ``softcap``: what
-    scores are kept below before the bias is added; ``zeros``: a query that sees nothing gets zeros, not NaN.
+    Layout: ``[batch, heads, positions, width]``, or ``[batch, positions, heads, width]`` where ``positions_first`` is
+    set for q, k or v; the result has the layout of q. ``bias`` broadcasts to ``[batch, heads of q, queries, keys]``.
+    ``softcap``: bound of the scores before the bias; ``zeros``: a query without visible key gives zeros, not NaN.
     """
-    shape = AttentionShape.from_tensors(q, k, v, late)
+    shape = AttentionShape.from_tensors(q, k, v, positions_first)
     if bias is not None:
         bias = _bias_to_4d(p, bias, shape)
-    one_by_one = shape.queries <= MAX_FUSED_QUERIES and 0 < shape.width <= MAX_HEAD_WIDTH and shape.keys > 0
-    if one_by_one and shape.value_width > 0 and all(x is None or x.dtype == FLOAT32 for x in (q, k, v, bias)):
-        return _attend_fused(p, q, k, v, shape, scale, bias, window, softcap, zeros, late)
+    fused = shape.queries <= MAX_FUSED_QUERIES and 0 < shape.width <= MAX_HEAD_WIDTH and shape.keys > 0
+    if fused and shape.value_width > 0 and all(x is None or x.dtype == FLOAT32 for x in (q, k, v, bias)):
+        return _attend_fused(p, q, k, v, shape, scale, bias, window, softcap, zeros, positions_first)
     hides = bias is not None or window.hides_all_keys(shape.queries, shape.keys)
-    whole = add_window_mask(p, bias, window, shape.queries, shape.keys, q.dtype)
-    first = (_heads_first(p, x, swapped) for x, swapped in zip((q, k, v), late, strict=True))
-    y = attend_unfused(p, *first, scale=scale, bias=whole, softcap=softcap, zeros=zeros and hides)[0]
-    return p.transpose(y, (0, 2, 1, 3)) if late[0] else y
+    full_bias = add_window_mask(p, bias, window, shape.queries, shape.keys, q.dtype)
+    heads_first = (_heads_first(p, x, transposed) for x, transposed in zip((q, k, v), positions_first, strict=True))
+    y = attend_unfused(p, *heads_first, scale=scale, bias=full_bias, softcap=softcap, zeros=zeros and hides)[0]
+    return p.transpose(y, (0, 2, 1, 3)) if positions_first[0] else y
 
 
-# --- The steps one by one, for those who want to see what is between them.
+# --- Separate steps, for callers that need intermediate results.
 
 
 def attend_unfused(
@@ -110,17 +110,17 @@ def attend_unfused(
     softcap: float = 0.0,
     zeros: bool = True,
     precision: np.dtype[Any] | None = None,
-    more: T | None = None,
+    sink_scores: T | None = None,
 ) -> tuple[T, T, T, T, T]:
-    """The result of :func:`attend`, and the scores: as products, kept below the cap, with the bias, after softmax.
+    """The result of :func:`attend`, and the scores: raw, capped, with the bias, after softmax.
 
-    Heads come first, and the bias holds the window. ``precision``: the type of the softmax; ``more``: scores of keys
-    that have no value and only take part in it.
+    The layout is heads first; the bias includes the window. ``precision``: dtype of the softmax; ``sink_scores``:
+    scores of keys without values, which only take part in the softmax.
     """
     raw = _scores(p, q, k, scale)
     capped = _softcap(p, raw, softcap)
     biased = capped if bias is None else p.map(np.add, capped, bias)
-    weights = _softmax_over_keys(p, biased, bias if zeros else None, precision, more)
+    weights = _softmax_over_keys(p, biased, bias if zeros else None, precision, sink_scores)
     return _grouped_matmul(p, weights, v), raw, capped, biased, weights
 
 
@@ -129,43 +129,43 @@ def _scores(p: P, q: T, k: T, scale: float) -> T:
     if working_dtype(q.dtype) == q.dtype:
         q = q if scale == 1 else p.map(np.multiply, q, constant(p, scale, q.dtype))
     else:
-        # Both by the root, so that nothing overflows in between.
+        # Scale both operands by the square root to avoid overflow.
         root = constant(p, math.sqrt(scale), q.dtype)
         q, k = p.map(np.multiply, q, root), p.map(np.multiply, k, root)
     return _grouped_matmul(p, q, p.transpose(k, (0, 1, 3, 2)))
 
 
 def _softcap(p: P, x: T, softcap: float) -> T:
-    """``softcap * tanh(x / softcap)``; 0: nothing."""
+    """``softcap * tanh(x / softcap)``; 0: no cap."""
     if not softcap:
         return x
     limit = constant(p, softcap, x.dtype)
     inner = p.map(np.divide, x, limit)
-    wide = working_dtype(x.dtype)
-    return p.map(np.multiply, cast(p, p.map(np.tanh, cast(p, inner, wide)), x.dtype), limit)
+    working = working_dtype(x.dtype)
+    return p.map(np.multiply, cast(p, p.map(np.tanh, cast(p, inner, working)), x.dtype), limit)
 
 
 def add_window_mask(
     p: P, bias: T | None, window: AttentionWindow, queries: int, keys: int, dtype: np.dtype[Any]
 ) -> T | None:
-    """The bias with -inf outside of a window."""
-    allowed = window.visibility_mask(queries, keys)
-    if allowed is None:
+    """Add -inf to the bias outside the window."""
+    visible = window.visibility_mask(queries, keys)
+    if visible is None:
         return bias
-    inside = p.constant(np.where(allowed, 0, -_INFINITY).astype(dtype))
-    return inside if bias is None else p.map(np.add, bias, inside)
+    mask = p.constant(np.where(visible, 0, -_INFINITY).astype(dtype))
+    return mask if bias is None else p.map(np.add, bias, mask)
 
 
-def _softmax_over_keys(p: P, x: T, bias: T | None, precision: np.dtype[Any] | None, more: T | None) -> T:
-    """Softmax over the keys, and over ``more`` of them that are not asked for; what a bias hides gets zeros."""
+def _softmax_over_keys(p: P, x: T, bias: T | None, precision: np.dtype[Any] | None, sink_scores: T | None) -> T:
+    """Softmax over the keys and ``sink_scores``, which are dropped; rows that the bias hides get zeros."""
     inner = x if precision is None else cast(p, x, precision)
-    if more is None:
+    if sink_scores is None:
         weights = cast(p, softmax_over(p, inner, (x.ndim - 1,)), x.dtype)
     else:
         keys = x.shape[3]
-        parts = [(inner, (0, 0, 0, 0)), (more, (0, 0, 0, keys))]
-        whole = p.assemble((*x.shape[:3], keys + more.shape[3]), inner.dtype, parts)
-        weights = cast(p, p.slice(softmax_over(p, whole, (3,)), (0,) * 4, (1,) * 4, x.shape), x.dtype)
+        parts = [(inner, (0, 0, 0, 0)), (sink_scores, (0, 0, 0, keys))]
+        scores = p.assemble((*x.shape[:3], keys + sink_scores.shape[3]), inner.dtype, parts)
+        weights = cast(p, p.slice(softmax_over(p, scores, (3,)), (0,) * 4, (1,) * 4, x.shape), x.dtype)
     if bias is None or not bias.size:
         return weights
     highest = p.reduce(np.maximum, bias, (bias.ndim - 1,), True)
@@ -174,17 +174,17 @@ def _softmax_over_keys(p: P, x: T, bias: T | None, precision: np.dtype[Any] | No
 
 
 def _grouped_matmul(p: P, a: T, b: T) -> T:
-    """A product head by head; each head of ``b`` serves as many neighbours of ``a``."""
+    """Matrix product per head; each head of ``b`` is shared by a group of adjacent heads of ``a``."""
     heads, groups = a.shape[1], b.shape[1]
     if heads == groups:
         return matmul_product(p, a, b)
-    apart = p.reshape(a, (a.shape[0], groups, heads // groups, *a.shape[2:]))
-    result = matmul_product(p, apart, p.reshape(b, (b.shape[0], groups, 1, *b.shape[2:])))
+    grouped = p.reshape(a, (a.shape[0], groups, heads // groups, *a.shape[2:]))
+    result = matmul_product(p, grouped, p.reshape(b, (b.shape[0], groups, 1, *b.shape[2:])))
     return p.reshape(result, (a.shape[0], heads, *result.shape[3:]))
 
 
-def _heads_first(p: P, x: T, late: bool) -> T:
-    return p.transpose(x, (0, 2, 1, 3)) if late else x
+def _heads_first(p: P, x: T, positions_first: bool) -> T:
+    return p.transpose(x, (0, 2, 1, 3)) if positions_first else x
 
 
 # --- Shapes.
@@ -201,15 +201,15 @@ class AttentionShape:
     value_width: Any
 
     @staticmethod
-    def from_tensors(q: T, k: T, v: T, late: Sequence[bool]) -> AttentionShape:
-        """What the shapes of q, k and v are made of.
+    def from_tensors(q: T, k: T, v: T, positions_first: Sequence[bool]) -> AttentionShape:
+        """Derive the sizes from the shapes of q, k and v.
 
         Raises:
-            ModelError: they do not fit.
+            ModelError: the shapes do not match.
         """
         (batch, heads, queries, width), (b2, groups, keys, w2), (b3, g3, k3, value_width) = (
-            (x.shape[0], x.shape[2], x.shape[1], x.shape[3]) if swapped else tuple(x.shape)
-            for x, swapped in zip((q, k, v), late, strict=True)
+            (x.shape[0], x.shape[2], x.shape[1], x.shape[3]) if transposed else tuple(x.shape)
+            for x, transposed in zip((q, k, v), positions_first, strict=True)
         )
         if not (batch == b2 and batch == b3 and groups == g3 and keys == k3 and width == w2):
             raise ModelError(f"query {q.shape}, key {k.shape} and value {v.shape} do not fit each other")
@@ -219,7 +219,7 @@ class AttentionShape:
 
 
 def _bias_to_4d(p: P, bias: T, shape: AttentionShape) -> T:
-    """A bias with all four axes, the last one whole."""
+    """Reshape a bias to four axes, with the last one broadcast."""
     full = (shape.batch, shape.heads, shape.queries, shape.keys)
     extra = len(full) - bias.ndim
     if extra < 0 or any(n not in (1, m) for n, m in zip(bias.shape, full[extra:], strict=True)):
@@ -239,14 +239,14 @@ def _attend_fused(
     window: AttentionWindow,
     softcap: float,
     zeros: bool,
-    late: Sequence[bool],
+    positions_first: Sequence[bool],
 ) -> T:
     bits = [int(np.float32(x).view(np.uint32)) for x in (scale, softcap)]
-    fixed = [
+    settings = [
         *bits,
         window.keys_before,
         window.keys_after,
-        *map(int, (*late, late[0])),
+        *map(int, (*positions_first, positions_first[0])),
         int(zeros),
         int(bias is not None),
     ]
@@ -259,9 +259,9 @@ def _attend_fused(
         window.offset,
         *steps,
     )
-    given = [q, k, v, p.constant(np.array(fixed, INT64)), *([] if bias is None else [bias])]
+    inputs = [q, k, v, p.constant(np.array(settings, INT64)), *([] if bias is None else [bias])]
     outputs = [((*q.shape[:3], shape.value_width), FLOAT32)]
-    (y,) = p.call(RoutineCall("attention.attend", outputs, numbers, scratch_bytes=(shape.keys + 16) * 4), given)
+    (y,) = p.call(RoutineCall("attention.attend", outputs, numbers, scratch_bytes=(shape.keys + 16) * 4), inputs)
     return y
 
 
@@ -290,7 +290,7 @@ def attention(
     softmax_precision: int | None = None,
     n_outputs: int = 1,
 ) -> Any:
-    """With 3-D inputs heads are side by side, ``[batch, positions, heads * width]``."""
+    """3-D inputs have the layout ``[batch, positions, heads * width]``."""
     if (past_key is None) != (past_value is None):
         raise ModelError("past_key and past_value must be given together")
     if past_key is not None and nonpad_kv_seqlen is not None:
@@ -305,12 +305,12 @@ def attention(
         )
     if not q.ndim == k.ndim == v.ndim == 4:
         raise ModelError(f"Q, K and V must all have 3 or 4 dimensions, not {q.ndim}, {k.ndim} and {v.ndim}")
-    late = (flat, flat, flat)
+    positions_first = (flat, flat, flat)
     offset: Any = 0
     if past_key is not None:
         k, v = (_append_to_past(p, past, _heads_first(p, x, flat)) for past, x in ((past_key, k), (past_value, v)))
-        late, offset = (flat, False, False), past_key.shape[2]
-    shape = AttentionShape.from_tensors(q, k, v, late)
+        positions_first, offset = (flat, False, False), past_key.shape[2]
+    shape = AttentionShape.from_tensors(q, k, v, positions_first)
     if scale is None:
         scale = 1 / math.sqrt(shape.width) if shape.width else 1.0
     bias = None if attn_mask is None else _mask_to_bias(p, attn_mask, shape.keys, q.dtype)
@@ -318,23 +318,23 @@ def attention(
     if nonpad_kv_seqlen is not None:
         hidden = _padding_bias(p, nonpad_kv_seqlen, window, shape, q.dtype)
         bias, window = hidden if bias is None else p.map(np.add, bias, hidden), AttentionWindow()
-    present = tuple(_heads_first(p, x, swapped) for x, swapped in zip((k, v), late[1:], strict=True))
+    present = tuple(_heads_first(p, x, transposed) for x, transposed in zip((k, v), positions_first[1:], strict=True))
     precision = None if softmax_precision is None else dtype_from_onnx(softmax_precision)
     if precision is not None and not is_float(precision):
         raise ModelError(f"softmax_precision={softmax_precision} is {precision}, in which there is no softmax")
     scores_wanted = n_outputs > 3
     if scores_wanted or precision not in (None, q.dtype):
-        # What is between the steps is wanted, or they are done in several types.
-        first = [_heads_first(p, x, swapped) for x, swapped in zip((q, k, v), late, strict=True)]
+        # Intermediate scores are an output, or the steps have different dtypes.
+        heads_first = [_heads_first(p, x, transposed) for x, transposed in zip((q, k, v), positions_first, strict=True)]
         bias = bias if bias is None else _bias_to_4d(p, bias, shape)
         bias = add_window_mask(p, bias, window, shape.queries, shape.keys, q.dtype)
-        y, *stages = attend_unfused(p, *first, scale=scale, bias=bias, softcap=softcap, precision=precision)
+        y, *stages = attend_unfused(p, *heads_first, scale=scale, bias=bias, softcap=softcap, precision=precision)
         y = p.transpose(y, (0, 2, 1, 3)) if flat else y
         if not 0 <= qk_matmul_output_mode < len(stages):
             raise ModelError(f"qk_matmul_output_mode={qk_matmul_output_mode} is not one of 0, 1, 2, 3")
         results = (y, *present, stages[qk_matmul_output_mode])
     else:
-        y = attend(p, q, k, v, scale=scale, bias=bias, window=window, softcap=softcap, late=late)
+        y = attend(p, q, k, v, scale=scale, bias=bias, window=window, softcap=softcap, positions_first=positions_first)
         results = (y, *present)
     y = p.reshape(y, (*y.shape[:2], y.shape[2] * y.shape[3])) if flat else y
     return (y, *results[1:])[:n_outputs]
@@ -372,7 +372,7 @@ def attention_23(
 
 
 def _split_heads(p: P, x: T, count: int, name: str) -> T:
-    """``[batch, positions, heads, width]`` of ``[batch, positions, heads * width]``."""
+    """Reshape ``[batch, positions, heads * width]`` to ``[batch, positions, heads, width]``."""
     if x.ndim != 3 or count < 1 or x.shape[2] % count:
         raise ModelError(f"an input of shape {x.shape} cannot be split into {name}_num_heads={count} heads")
     return p.reshape(x, (*x.shape[:2], count, x.shape[2] // count))
@@ -380,19 +380,19 @@ def _split_heads(p: P, x: T, count: int, name: str) -> T:
 
 def _append_to_past(p: P, past: T, x: T) -> T:
     if past.ndim != 4 or past.shape[:2] != x.shape[:2] or past.shape[3] != x.shape[3] or past.dtype != x.dtype:
-        raise ModelError(f"a cache of shape {past.shape} cannot take what has shape {x.shape}")
+        raise ModelError(f"a cache of shape {past.shape} cannot be extended by a tensor of shape {x.shape}")
     length = past.shape[2]
     shape = (*past.shape[:2], length + x.shape[2], past.shape[3])
     return p.assemble(shape, x.dtype, [(past, (0, 0, 0, 0)), (x, (0, 0, length, 0))])
 
 
 def _tighter_bound(a: int, b: int) -> int:
-    """The narrower one of two bounds, of which -1 is none."""
+    """The tighter of two bounds; -1: unbounded."""
     return max(a, b) if min(a, b) < 0 else min(a, b)
 
 
 def _mask_to_bias(p: P, mask: T, keys: int, dtype: np.dtype[Any]) -> T:
-    """A mask as what is added to the scores, -inf for keys beyond its end."""
+    """Convert a mask to an additive bias, with -inf for keys beyond its end."""
     if mask.ndim < 1:
         raise ModelError("a mask needs at least one dimension")
     hidden, zero = constant(p, -_INFINITY, dtype), constant(p, 0, dtype)
@@ -404,20 +404,20 @@ def _mask_to_bias(p: P, mask: T, keys: int, dtype: np.dtype[Any]) -> T:
 
 
 def _padding_bias(p: P, lengths: T, window: AttentionWindow, shape: AttentionShape, dtype: np.dtype[Any]) -> T:
-    """-inf behind the last key of each batch, and outside of the window before it."""
+    """A bias of -inf for padding keys of each batch, and outside the window."""
     if lengths.shape != (shape.batch,):
         raise ModelError(f"nonpad_kv_seqlen has shape {lengths.shape}, and there are {shape.batch} batches")
     keys, queries = np.arange(int(shape.keys)), np.arange(int(shape.queries))[:, None]
     lengths = p.reshape(cast(p, lengths, INT64), (shape.batch, 1, 1, 1))
     visible = p.map(np.less, p.constant(keys), lengths)
-    # The queries are the last ones of what is valid.
+    # The queries are the last valid positions.
     distance = p.map(np.subtract, p.constant(keys - queries + int(shape.queries)), lengths)
     if window.keys_after >= 0:
-        near = p.map(np.less_equal, distance, constant(p, window.keys_after, INT64))
-        visible = p.map(np.logical_and, visible, near)
+        in_window = p.map(np.less_equal, distance, constant(p, window.keys_after, INT64))
+        visible = p.map(np.logical_and, visible, in_window)
     if window.keys_before >= 0:
-        near = p.map(np.greater_equal, distance, constant(p, -window.keys_before, INT64))
-        visible = p.map(np.logical_and, visible, near)
+        in_window = p.map(np.greater_equal, distance, constant(p, -window.keys_before, INT64))
+        visible = p.map(np.logical_and, visible, in_window)
     return p.where(visible, constant(p, 0, dtype), constant(p, -_INFINITY, dtype))
 
 
@@ -428,7 +428,7 @@ def _padding_bias(p: P, lengths: T, window: AttentionWindow, shape: AttentionSha
 def scaled_dot_product_attention(
     p: P, q: T, k: T, v: T, attention_mask: T | None = None, scale: T | None = None, *, causal: bool = False
 ) -> T:
-    """Causal attention ignores the mask, and counts from the first key; a query that sees nothing gives NaN."""
+    """Causal attention ignores the mask and aligns to the first key; a query without visible key gives NaN."""
     if min(q.ndim, k.ndim, v.ndim) < 2:
         raise ModelError(f"query {q.shape}, key {k.shape} and value {v.shape} need at least two dimensions")
     factor = 1.0
@@ -466,25 +466,26 @@ def scaled_dot_product_attention(
 
 
 def rotate_pairs(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
-    """The first elements of the last of four axes turned pairwise; ``cosines`` and ``sines`` broadcast to half of them.
+    """Rotate pairs of the leading elements of the last of four axes; ``cosines`` and ``sines`` broadcast to half of
+    them.
 
-    Pairs are neighbours (``interleaved``) or lie half of the turned elements apart.
+    Pairs are adjacent elements (``interleaved``), or elements of the two halves.
     """
     half = cosines.shape[-1]
     if 2 * half > x.shape[-1]:
         raise ModelError(f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}")
     extents = (*x.shape[:3], half)
-    for angles, what in ((cosines, "cosines"), (sines, "sines")):
-        check_broadcastable(angles, extents, what)
+    for angles, name in ((cosines, "cosines"), (sines, "sines")):
+        check_broadcastable(angles, extents, name)
     first, second = (
         p.slice(x, (0, 0, 0, start), (1, 1, 1, 2 if interleaved else 1), extents)
         for start in (0, 1 if interleaved else half)
     )
-    left = p.map(np.subtract, p.map(np.multiply, first, cosines), p.map(np.multiply, second, sines))
-    right = p.map(np.add, p.map(np.multiply, first, sines), p.map(np.multiply, second, cosines))
-    pieces = [(left, (0, 0, 0, 0)), (right, (0, 0, 0, half))]
+    rotated_first = p.map(np.subtract, p.map(np.multiply, first, cosines), p.map(np.multiply, second, sines))
+    rotated_second = p.map(np.add, p.map(np.multiply, first, sines), p.map(np.multiply, second, cosines))
+    pieces = [(rotated_first, (0, 0, 0, 0)), (rotated_second, (0, 0, 0, half))]
     if interleaved:
-        pairs = [(p.reshape(y, (*extents, 1)), (0, 0, 0, 0, k)) for k, y in enumerate((left, right))]
+        pairs = [(p.reshape(y, (*extents, 1)), (0, 0, 0, 0, k)) for k, y in enumerate((rotated_first, rotated_second))]
         joined = p.reshape(p.assemble((*extents, 2), x.dtype, pairs), (*x.shape[:3], 2 * half))
         pieces = [(joined, (0, 0, 0, 0))]
     if 2 * half < x.shape[-1]:
@@ -505,16 +506,16 @@ def rotary_embedding(
     num_heads: int = 0,
     rotary_embedding_dim: int = 0,
 ) -> T:
-    """Pairs of each head's elements are turned: neighbours, or one of either half."""
+    """Rotate pairs of each head's elements: adjacent ones, or one of either half."""
     if x.ndim not in (3, 4):
         raise ModelError(f"the input must have 3 or 4 dimensions, not shape {x.shape}")
-    apart = _split_heads(p, x, num_heads, "") if x.ndim == 3 else x
-    width = apart.shape[3]
-    turned = rotary_embedding_dim or width
-    if turned > width or turned % 2:
-        raise ModelError(f"{turned} of {width} elements cannot be turned in pairs")
-    half = turned // 2
-    batch, length = apart.shape[0], apart.shape[1 if x.ndim == 3 else 2]
+    heads = _split_heads(p, x, num_heads, "") if x.ndim == 3 else x
+    width = heads.shape[3]
+    rotated = rotary_embedding_dim or width
+    if rotated > width or rotated % 2:
+        raise ModelError(f"{rotated} of {width} elements cannot be rotated in pairs")
+    half = rotated // 2
+    batch, length = heads.shape[0], heads.shape[1 if x.ndim == 3 else 2]
     angles = []
     for cache in (cos_cache, sin_cache):
         rows = cache if position_ids is None else p.gather(cache, position_ids, 0)
@@ -522,4 +523,4 @@ def rotary_embedding(
             raise ModelError(f"caches of shape {cache.shape} do not fit an input of shape {x.shape}")
         angles.append(p.reshape(rows, (batch, length, 1, half) if x.ndim == 3 else (batch, 1, length, half)))
     cosines, sines = angles
-    return p.reshape(rotate_pairs(p, apart, cosines, sines, interleaved), x.shape)
+    return p.reshape(rotate_pairs(p, heads, cosines, sines, interleaved), x.shape)

@@ -1,4 +1,4 @@
-"""Axes, shapes and small integer inputs: what operators of several families read the same way."""
+"""Parsing of axes, shapes and small integer inputs, shared by operator families."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = Any
 
 
 def read_ints(p: P, x: T) -> tuple[int, ...]:
-    """The numbers of a shape-like input (axes, pads, repeats ...), in row-major order."""
-    found: tuple[int, ...] = p.integers(x)
-    return found
+    """The integers of a shape-like input (axes, pads, repeats ...), in row-major order."""
+    values: tuple[int, ...] = p.integers(x)
+    return values
 
 
 def read_int(p: P, x: T, what: str) -> int:
@@ -28,7 +28,7 @@ def read_int(p: P, x: T, what: str) -> int:
 
 
 def normalize_axis(axis: Any, rank: int) -> int:
-    """An axis counted from the start; negative ones count from the end. A scalar takes 0 and -1, which give 0.
+    """A non-negative axis; negative arguments count from the end. A scalar accepts 0 and -1, which give 0.
 
     Raises:
         ModelError: there is no such axis.
@@ -40,7 +40,7 @@ def normalize_axis(axis: Any, rank: int) -> int:
 
 
 def normalize_axes_sorted(axes: Iterable[Any], rank: int) -> tuple[int, ...]:
-    """Several axes, each counted from the start, in ascending order; a scalar has none.
+    """Non-negative axes in ascending order; empty for a scalar.
 
     Raises:
         ModelError: an axis is outside the tensor or named twice.
@@ -49,52 +49,52 @@ def normalize_axes_sorted(axes: Iterable[Any], rank: int) -> tuple[int, ...]:
 
 
 def normalize_existing_axis(axis: int, rank: int) -> int:
-    """:func:`axis_of` for operators that need an axis to be there, which a scalar lacks."""
+    """:func:`normalize_axis` for operators that reject scalars."""
     if rank == 0:
         raise ModelError(f"there is no axis {axis}: the tensor is a scalar")
     return normalize_axis(axis, rank)
 
 
 def normalize_distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
-    """Distinct axes counted from the start, in the order given."""
+    """Distinct non-negative axes, in the given order."""
     return _check_distinct(normalize_existing_axis(axis, rank) for axis in axes)
 
 
 def _check_distinct(axes: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(axes)
-    if len(set(found)) != len(found):
-        raise ModelError(f"the axes {list(found)} name an axis twice")
-    return found
+    result = tuple(axes)
+    if len(set(result)) != len(result):
+        raise ModelError(f"the axes {list(result)} name an axis twice")
+    return result
 
 
 def split_element_counts(axis: int, shape: Sequence[int]) -> tuple[int, int]:
-    """How many elements the axes before ``axis`` have, and those from it on; an axis behind the last one is allowed.
+    """The element counts of the axes before ``axis`` and of those from it on; ``axis`` may be the rank.
 
     Raises:
         ModelError: there is no such axis.
     """
     rank = len(shape)
-    at = rank if axis == rank else normalize_axis(axis, rank)
-    return element_count(shape[:at]), element_count(shape[at:])
+    split = rank if axis == rank else normalize_axis(axis, rank)
+    return element_count(shape[:split]), element_count(shape[split:])
 
 
 def check_shape(shape: Sequence[int], what: str = "shape") -> tuple[int, ...]:
-    """A shape without negative numbers."""
+    """Check that a shape has no negative extent."""
     if any(n < 0 for n in shape):
         raise ValueError(f"{what} {list(shape)} has a negative number")
     return tuple(shape)
 
 
 def element_count(shape: Iterable[int]) -> int:
-    """How many elements a tensor of this shape has."""
+    """The number of elements of a shape."""
     return math.prod(shape)
 
 
 def decode_string(value: str | bytes) -> str:
-    """A string attribute, whichever way the front end has it."""
+    """A string attribute as ``str``; front ends may pass bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
 def unknown_value_error(attribute: str, word: str, known: Sequence[str]) -> ModelError:
-    """The error for a word that an attribute cannot have."""
+    """The error for an unknown value of a string attribute."""
     return ModelError(f"attribute {attribute}='{word}' is not one of {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""From one element type to another."""
+"""Conversion between element types."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import dtype_from_name as dtype_named
-from ..dtypes import dtype_from_onnx
+from ..dtypes import dtype_from_name, dtype_from_onnx
 from ..errors import ModelError
 from ..graph import Array
 from .operator_helpers import Dtype
 from .primitives import NativeLoop
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 
 _STRING = np.dtype(object)
 
 
 def convert(p: P, x: T, to: Dtype, saturate: bool = True, round_mode: str = "up") -> T:
-    """The elements of ``x`` in another dtype. Strings and float8 run in Python: their loops are not native."""
+    """Convert ``x`` to another dtype. Strings and float8 have no native loop and run in Python."""
     if x.dtype == to:
         return x
     if to == _STRING:
@@ -36,15 +35,15 @@ def convert(p: P, x: T, to: Dtype, saturate: bool = True, round_mode: str = "up"
 
 def _number_to_string(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
-        return str(int(value))  # onnxruntime's; the specification says nothing
+        return str(int(value))  # as in onnxruntime; unspecified
     if isinstance(value, int | np.integer):
         return str(value)
     if np.isnan(value):
         return "NaN"
     if np.isinf(value):
         return "INF" if value > 0 else "-INF"
-    kept = value if isinstance(value, np.floating) else np.float32(value)
-    return np.format_float_positional(kept, unique=True, trim="-")
+    number = value if isinstance(value, np.floating) else np.float32(value)
+    return np.format_float_positional(number, unique=True, trim="-")
 
 
 def _to_string(x: Array) -> Array:
@@ -59,11 +58,11 @@ _TO_STRING = NativeLoop("to_string", _to_string)
 @cache
 def _from_string(to: Dtype) -> NativeLoop:
     def parse(text: Any) -> Any:
-        word = text.decode() if isinstance(text, bytes) else str(text)
+        number = text.decode() if isinstance(text, bytes) else str(text)
         try:
-            return int(word) if to.name.startswith(("int", "uint")) else float(word)
+            return int(number) if to.name.startswith(("int", "uint")) else float(number)
         except ValueError:
-            return int(float(word))  # "100.5" to an integer is 100; what is no number at all raises again
+            return int(float(number))  # "100.5" converts to 100; a non-number raises
 
     def eager(x: Array) -> Array:
         values = [parse(text) for text in x.ravel()]
@@ -75,18 +74,18 @@ def _from_string(to: Dtype) -> NativeLoop:
 @cache
 def _to_float8(to: Dtype, saturate: bool, round_mode: str) -> NativeLoop:
     def eager(x: Array) -> Array:
-        wide = x.astype(np.float32)
+        values = x.astype(np.float32)
         if to.name == "float8_e8m0fnu":
             from onnx.numpy_helper import to_float8e8m0
 
-            return np.asarray(to_float8e8m0(wide, saturate, round_mode).astype(to))
+            return np.asarray(to_float8e8m0(values, saturate, round_mode).astype(to))
         if saturate:
             import ml_dtypes
 
             finfo: Any = ml_dtypes.finfo
             largest = float(finfo(to).max)
-            wide = np.clip(wide, -largest, largest)
-        return wide.astype(to)
+            values = np.clip(values, -largest, largest)
+        return values.astype(to)
 
     return NativeLoop(f"to_{to.name}", eager)
 
@@ -95,7 +94,7 @@ def _to_float8(to: Dtype, saturate: bool, round_mode: str) -> NativeLoop:
 def cast_1(p: P, x: T, *, to: str) -> T:
     """Before opset 6 ``to`` is the type's name."""
     renamed = {"FLOAT": "float32", "DOUBLE": "float64", "STRING": "object"}
-    return convert(p, x, dtype_named(renamed.get(to.upper(), to.lower())))
+    return convert(p, x, dtype_from_name(renamed.get(to.upper(), to.lower())))
 
 
 @onnx("Cast", since=6)

@@ -1,4 +1,4 @@
-"""Video colours: NV12 and I420 to RGB and BGR, and back. OpenVINO, in NumPy."""
+"""OpenVINO's conversions between NV12 or I420 and RGB or BGR, in NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ P = Any
 
 
 def _full_resolution_planes(y: Array, parts: tuple[Array, ...], interleaved: bool) -> tuple[Array, Array, Array]:
-    """Y ``[N, H, W]``, and U and V for each pixel, whether they come as own planes or at the end of one."""
+    """Y, U and V planes ``[N, H, W]`` at full resolution, from separate planes or a single one."""
     if y.ndim != 4 or y.shape[3] != 1:
         raise ValueError(f"an image of shape {y.shape} has not one channel, the last axis")
     batch, rows, width = y.shape[:3]
@@ -24,28 +24,28 @@ def _full_resolution_planes(y: Array, parts: tuple[Array, ...], interleaved: boo
     if len(parts) == 2:
         u, v = parts
     elif parts or interleaved:
-        both = parts[0] if parts else y[:, height:]
-        pairs = both.reshape(*size, 2)
+        interleaved_plane = parts[0] if parts else y[:, height:]
+        pairs = interleaved_plane.reshape(*size, 2)
         u, v = pairs[..., 0], pairs[..., 1]
     else:
-        rest = y[:, height:].reshape(batch, 2, -1)
-        u, v = rest[:, 0], rest[:, 1]
+        chroma_plane = y[:, height:].reshape(batch, 2, -1)
+        u, v = chroma_plane[:, 0], chroma_plane[:, 1]
 
-    def spread(plane: Array) -> Array:
+    def upsample(plane: Array) -> Array:
         return plane.reshape(size).repeat(2, 1).repeat(2, 2)
 
-    return y[:, :height, :, 0], spread(u), spread(v)
+    return y[:, :height, :, 0], upsample(u), upsample(v)
 
 
 def _to_rgb(y: Array, parts: tuple[Array, ...], interleaved: bool, blue_first: bool) -> Array:
-    wide = np.float32
-    luma, u, v = (plane.astype(wide) for plane in _full_resolution_planes(y, parts, interleaved))
-    c, d, e = wide(1.164) * (luma - 16), u - 128, v - 128
-    red = c + wide(1.596) * e
-    green = c - wide(0.391) * d - wide(0.813) * e
-    blue = c + wide(2.018) * d
+    float_type = np.float32
+    luma, u, v = (plane.astype(float_type) for plane in _full_resolution_planes(y, parts, interleaved))
+    c, d, e = float_type(1.164) * (luma - 16), u - 128, v - 128
+    red = c + float_type(1.596) * e
+    green = c - float_type(0.391) * d - float_type(0.813) * e
+    blue = c + float_type(2.018) * d
     image = np.stack([blue, green, red] if blue_first else [red, green, blue], -1).clip(0, 255)
-    return (np.floor(image + wide(0.5)) if y.dtype.kind in "iu" else image).astype(y.dtype)
+    return (np.floor(image + float_type(0.5)) if y.dtype.kind in "iu" else image).astype(y.dtype)
 
 
 @openvino("NV12toRGB", since=8, native=False)
@@ -71,24 +71,28 @@ def i420_to_bgr(p: P, y: Array, u: Array | None = None, v: Array | None = None) 
 def _from_rgb(x: Array, blue_first: bool, single_plane: bool) -> Any:
     if x.ndim != 4 or x.shape[3] != 3 or x.shape[1] % 2 or x.shape[2] % 2:
         raise ValueError(f"an image of shape {x.shape} is not [N, H, W, 3] with even height and width")
-    wide = np.float32
-    red, green, blue = (x[..., k].astype(wide) for k in ((2, 1, 0) if blue_first else (0, 1, 2)))
-    whole = x.dtype.kind in "iu"
+    float_type = np.float32
+    red, green, blue = (x[..., k].astype(float_type) for k in ((2, 1, 0) if blue_first else (0, 1, 2)))
+    is_integer = x.dtype.kind in "iu"
 
-    def settled(value: Array) -> Array:
-        return np.floor(value + wide(0.5)) if whole else value
+    def round_integer(value: Array) -> Array:
+        return np.floor(value + float_type(0.5)) if is_integer else value
 
     def channel(r: float, g: float, b: float, offset: float) -> Array:
-        return settled((wide(r) * red + wide(g) * green + wide(b) * blue + wide(offset)).clip(0, 255))
+        return round_integer(
+            (float_type(r) * red + float_type(g) * green + float_type(b) * blue + float_type(offset)).clip(0, 255)
+        )
 
     luma = channel(0.257, 0.504, 0.098, 16)
     batch, height, width = luma.shape
 
-    def quarter(plane: Array) -> Array:
+    def downsample(plane: Array) -> Array:
         squares = plane.reshape(batch, height // 2, 2, width // 2, 2)
-        return settled(squares.sum((2, 4), dtype=wide) / 4)
+        return round_integer(squares.sum((2, 4), dtype=float_type) / 4)
 
-    pairs = np.stack([quarter(channel(-0.148, -0.291, 0.439, 128)), quarter(channel(0.439, -0.368, -0.071, 128))], -1)
+    pairs = np.stack(
+        [downsample(channel(-0.148, -0.291, 0.439, 128)), downsample(channel(0.439, -0.368, -0.071, 128))], -1
+    )
     y, uv = luma[..., None].astype(x.dtype), pairs.astype(x.dtype)
     if single_plane:
         return np.concatenate([y, uv.reshape(batch, height // 2, width, 1)], 1)

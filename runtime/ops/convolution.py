@@ -1,4 +1,4 @@
-"""Convolutions and transposed ones: where what lies is computed here, the sums are those of kernels/conv/conv.h."""
+"""Convolutions and transposed convolutions: computes the layout; kernels/conv/conv.h computes the sums."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ Shape = tuple[int, ...]
 Dtype = np.dtype[Any]
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
-#: As many bytes of the input are copied at a time: they stay in a second-level cache, of one channel in a first.
+#: Bytes of input copied at a time: fit the L2 cache; for one channel the L1 cache.
 _BAND_BYTES, _NARROW_BAND_BYTES = 1 << 20, 1 << 14
-#: Elements of the widest vectors, and of the narrowest ones.
+#: Elements of the widest and narrowest vectors, by element size.
 _MAX_VECTOR_ELEMENTS, _MIN_VECTOR_ELEMENTS = {4: 16, 8: 8}, {4: 4, 8: 2}
 _MAX_AXES = 3
-#: With fewer channels the transforms of winograd.h take longer than what they save.
+#: With fewer channels, the transforms of winograd.h cost more than they save.
 _WINOGRAD_MIN_CHANNELS = 16
-#: A transposed convolution is one of its own for each residue.
+#: A transposed convolution is split into one convolution per residue.
 _MAX_STRIDE = 4096
 
 
 @dataclass(frozen=True)
 class ConvAxisTaps:
-    """One spatial axis. A plane of phase p holds the inputs ``first[p] + j * step``. Output ``start + i * out_step``
-    reads of it j = i + shift for each tap (index in the kernel, phase, shift) of its residue (start, count, taps)."""
+    """One spatial axis. The plane of phase p holds the inputs ``first[p] + j * step``. Output ``start + i * out_step``
+    reads j = i + shift for each tap (kernel index, phase, shift) of its residue (start, count, taps)."""
 
     first: Shape
     step: int
@@ -59,115 +59,119 @@ class ConvAxisTaps:
         return max(count for _, count, _ in self.residues)
 
     @property
-    def least(self) -> int:
+    def min_count(self) -> int:
         return min(count for _, count, _ in self.residues)
 
 
-def _conv_taps(kernel: int, stride: int, dilation: int, before: int, out: int) -> ConvAxisTaps:
-    """A convolution: taps that are a whole number of strides apart read the same plane."""
+def _conv_taps(kernel: int, stride: int, dilation: int, before: int, output_size: int) -> ConvAxisTaps:
+    """Taps of a convolution; those a multiple of the stride apart read the same plane."""
     phases = sorted({k * dilation % stride for k in range(kernel)})
     taps = tuple((k, phases.index(k * dilation % stride), k * dilation // stride) for k in range(kernel))
-    return ConvAxisTaps(tuple(phase - before for phase in phases), stride, 1, ((0, out, taps),))
+    return ConvAxisTaps(tuple(phase - before for phase in phases), stride, 1, ((0, output_size, taps),))
 
 
-def _transposed_conv_taps(kernel: int, stride: int, dilation: int, before: int, out: int) -> ConvAxisTaps:
-    """A transposed one: output o reads input i by the tap for which i * stride + tap * dilation = o + before."""
+def _transposed_conv_taps(kernel: int, stride: int, dilation: int, before: int, output_size: int) -> ConvAxisTaps:
+    """Taps of a transposed one: output o reads input i where i * stride + tap * dilation = o + before."""
     residues = []
-    for start in range(min(stride, out)):
-        met = [(k, divmod(start + before - k * dilation, stride)) for k in range(kernel)]
-        taps = [(k, shift) for k, (shift, rest) in met if not rest]
-        residues.append((start, -(-(out - start) // stride), taps))
-    least = min((shift for _, _, taps in residues for _, shift in taps), default=0)
-    moved = tuple((start, n, tuple((k, 0, shift - least) for k, shift in taps)) for start, n, taps in residues)
-    return ConvAxisTaps((least,), 1, stride, moved)
+    for start in range(min(stride, output_size)):
+        shifts = [(k, divmod(start + before - k * dilation, stride)) for k in range(kernel)]
+        taps = [(k, shift) for k, (shift, remainder) in shifts if not remainder]
+        residues.append((start, -(-(output_size - start) // stride), taps))
+    min_shift = min((shift for _, _, taps in residues for _, shift in taps), default=0)
+    rebased = tuple((start, n, tuple((k, 0, shift - min_shift) for k, shift in taps)) for start, n, taps in residues)
+    return ConvAxisTaps((min_shift,), 1, stride, rebased)
 
 
-def _pad_axes(numbers: Shape, fill: int = 1) -> Shape:
-    """As many spatial axes as conv.h has."""
-    return (fill,) * (_MAX_AXES - len(numbers)) + numbers
+def _pad_axes(extents: Shape, fill: int = 1) -> Shape:
+    """Prepend axes up to the fixed number of conv.h."""
+    return (fill,) * (_MAX_AXES - len(extents)) + extents
 
 
-def _axis_taps(found: WindowGeometry, transposed: bool) -> list[ConvAxisTaps]:
-    numbers = (found.kernel, found.strides, found.dilations)
-    of_axes = zip(*map(_pad_axes, numbers), _pad_axes(found.pads_before, 0), _pad_axes(found.output_shape), strict=True)
-    return [(_transposed_conv_taps if transposed else _conv_taps)(*numbers) for numbers in of_axes]
+def _axis_taps(windows: WindowGeometry, transposed: bool) -> list[ConvAxisTaps]:
+    numbers = (windows.kernel, windows.strides, windows.dilations)
+    axes = zip(
+        *map(_pad_axes, numbers), _pad_axes(windows.pads_before, 0), _pad_axes(windows.output_shape), strict=True
+    )
+    return [(_transposed_conv_taps if transposed else _conv_taps)(*numbers) for numbers in axes]
 
 
 @lru_cache(maxsize=1024)
 def _geometry_table(
-    transposed: bool, n: int, groups: int, icg: int, ocg: int, found: WindowGeometry, itemsize: int, workers: int
+    transposed: bool, n: int, groups: int, icg: int, ocg: int, windows: WindowGeometry, itemsize: int, workers: int
 ) -> tuple[Array, int]:
-    """What conv.h reads, and how many bytes it needs where so many threads share it."""
-    size, kernel, out = _pad_axes(found.size), _pad_axes(found.kernel), _pad_axes(found.output_shape)
-    taps = _axis_taps(found, transposed)
-    reach, most = [t.reach for t in taps], [t.count for t in taps]
+    """The parameter table of conv.h, and its scratch size in bytes for a number of threads."""
+    size, kernel, out = _pad_axes(windows.size), _pad_axes(windows.kernel), _pad_axes(windows.output_shape)
+    taps = _axis_taps(windows, transposed)
+    reach, highest = [t.reach for t in taps], [t.count for t in taps]
     phases = math.prod(len(t.first) for t in taps)
-    # Read where it is: neighbours are neighbours, nothing lies outside, and whole vectors fit in.
+    # Read in place: unit stride, no padding, and full vectors fit.
     direct = all(
         t.first == (0,) and t.step == 1 and t.count + t.reach <= extent for t, extent in zip(taps, size, strict=True)
     )
-    least, widest = [t.least for t in taps], _MAX_VECTOR_ELEMENTS[itemsize]
-    direct = direct and (least[2] >= widest or (most[2] == size[2] and least[1] * least[2] >= widest))
+    lowest, vector_elements = [t.min_count for t in taps], _MAX_VECTOR_ELEMENTS[itemsize]
+    direct = direct and (
+        lowest[2] >= vector_elements or (highest[2] == size[2] and lowest[1] * lowest[2] >= vector_elements)
+    )
     if direct:
-        band, plane = (n, most[0], most[1]), size
+        band, plane = (n, highest[0], highest[1]), size
     else:
-        # Large weights are read once a band, and that takes longer.
+        # Larger bands for large weights, which are read once per band.
         budget = (
             _NARROW_BAND_BYTES
             if ocg == 1
             else max(_BAND_BYTES, min(4 * _BAND_BYTES, ocg * icg * math.prod(kernel) * itemsize))
         )
-        row = max(1, icg) * phases * (most[2] + reach[2]) * itemsize
+        row = max(1, icg) * phases * (highest[2] + reach[2]) * itemsize
 
         def band_bytes(images: int, depth: int, height: int) -> int:
             return images * (depth + reach[0]) * (height + reach[1]) * row
 
-        height = max(1, min(most[1], budget // (row * (1 + reach[0])) - reach[1]))
-        depth = 1 if height < most[1] else max(1, min(most[0], budget // band_bytes(1, 1, height)))
+        height = max(1, min(highest[1], budget // (row * (1 + reach[0])) - reach[1]))
+        depth = 1 if height < highest[1] else max(1, min(highest[0], budget // band_bytes(1, 1, height)))
         while depth > 1 and band_bytes(1, depth, height) > budget:
             depth -= 1
-        images = 1 if depth < most[0] else max(1, min(n, budget // band_bytes(1, depth, height)))
+        images = 1 if depth < highest[0] else max(1, min(n, budget // band_bytes(1, depth, height)))
         band = (images, depth, height)
-        plane = (depth + reach[0], height + reach[1], most[2] + reach[2])
+        plane = (depth + reach[0], height + reach[1], highest[2] + reach[2])
     rows = math.prod(band)
-    vectors = rows * -(-most[2] // _MIN_VECTOR_ELEMENTS[itemsize]) + 1
+    vectors = rows * -(-highest[2] // _MIN_VECTOR_ELEMENTS[itemsize]) + 1
     weights = icg * math.prod(kernel)
     channel = phases * (band[0] * math.prod(plane) + PLANE_PADDING_ELEMENTS)
-    # Channels by themselves: several at a time, which a first-level cache holds.
-    by_themselves = icg == ocg == 1
-    together = max(1, min(groups, _NARROW_BAND_BYTES // (channel * itemsize))) if by_themselves else 1
-    packed = 0 if direct else _round_up_to_cache_lines((icg * together * channel + widest) * itemsize)
-    parts = [  # bytes, in the order of conv.h
-        packed * (workers if by_themselves else 1),
+    # Depthwise: several channels at a time, within the L1 cache.
+    depthwise = icg == ocg == 1
+    together = max(1, min(groups, _NARROW_BAND_BYTES // (channel * itemsize))) if depthwise else 1
+    packed_bytes = 0 if direct else _round_up_to_cache_lines((icg * together * channel + vector_elements) * itemsize)
+    parts = [  # scratch sections in bytes, in the order of conv.h
+        packed_bytes * (workers if depthwise else 1),
         ocg * weights * itemsize,
         weights * 8,
         vectors * 8,
         (vectors + 1) * 4,
-        (vectors + 2 * rows + widest) * 24,
-        CHANNELS_PER_GROUP * widest * itemsize * ocg * workers if weights > CHANNELS_PER_PASS else 0,
+        (vectors + 2 * rows + vector_elements) * 24,
+        CHANNELS_PER_GROUP * vector_elements * itemsize * ocg * workers if weights > CHANNELS_PER_PASS else 0,
     ]
-    places = [0]
+    offsets = [0]
     for part in parts:
-        places.append(places[-1] + _round_up_to_cache_lines(part))
-    head = [n, groups, icg, ocg, *size, *out, *kernel, *(t.step for t in taps), *(t.out_step for t in taps), *plane]
-    head += [*most, *band, int(direct), *places[:-1], together, workers, packed]
+        offsets.append(offsets[-1] + _round_up_to_cache_lines(part))
+    table = [n, groups, icg, ocg, *size, *out, *kernel, *(t.step for t in taps), *(t.out_step for t in taps), *plane]
+    table += [*highest, *band, int(direct), *offsets[:-1], together, workers, packed_bytes]
     for t in taps:
-        head += [len(t.first), *t.first, len(t.residues)]
-        for start, count, met in t.residues:
-            head += [start, count, len(met), *(number for tap in met for number in tap)]
-    return np.array(head, np.int64), places[-1]
+        table += [len(t.first), *t.first, len(t.residues)]
+        for start, count, residue_taps in t.residues:
+            table += [start, count, len(residue_taps), *(number for tap in residue_taps for number in tap)]
+    return np.array(table, np.int64), offsets[-1]
 
 
 def _round_up_to_cache_lines(size: int) -> int:
-    """Whole cache lines, in bytes."""
+    """Round a size in bytes up to full cache lines."""
     return -(-size // 64) * 64
 
 
 @lru_cache(maxsize=1024)
-def _weight_packer(transposed: bool, groups: int, found: WindowGeometry, dtype: Dtype) -> Callable[[Array], Array]:
-    """What puts weights into the order in which conv.h reads them: by residue, by group, then in blocks of 8
-    channels, of 4, and what is left, ``[taps, channels]``."""
-    taps = _axis_taps(found, transposed)
+def _weight_packer(transposed: bool, groups: int, windows: WindowGeometry, dtype: Dtype) -> Callable[[Array], Array]:
+    """A function that reorders weights for conv.h: by residue, group, then blocks of 8, 4 and the remaining
+    channels, each ``[taps, channels]``."""
+    taps = _axis_taps(windows, transposed)
 
     def layout(w: Array) -> Array:
         w = w.reshape(groups, -1, w.shape[1], *_pad_axes(w.shape[2:])).astype(dtype)
@@ -175,15 +179,19 @@ def _weight_packer(transposed: bool, groups: int, found: WindowGeometry, dtype: 
         ocg = w.shape[1]
         out = []
         for axes in product(*(t.residues for t in taps)):
-            places: Any = np.ix_(*([tap[0] for tap in met] for _, _, met in axes))
-            taps_met = w.shape[2] * math.prod(len(met) for _, _, met in axes)
-            met = w[:, :, :, *places].reshape(groups, ocg, taps_met)
-            whole = ocg // 8 * 8
-            eights = met[:, :whole].reshape(groups, whole // 8, 8, taps_met).swapaxes(2, 3)
-            parts = [eights.reshape(groups, whole * taps_met)]
+            tap_indices: Any = np.ix_(*([tap[0] for tap in selected] for _, _, selected in axes))
+            tap_count = w.shape[2] * math.prod(len(selected) for _, _, selected in axes)
+            selected = w[:, :, :, *tap_indices].reshape(groups, ocg, tap_count)
+            packed_channels = ocg // 8 * 8
+            blocks = selected[:, :packed_channels].reshape(groups, packed_channels // 8, 8, tap_count).swapaxes(2, 3)
+            parts = [blocks.reshape(groups, packed_channels * tap_count)]
             for rows in (ocg & 4, ocg & 3):
-                parts.append(met[:, whole : whole + rows].swapaxes(1, 2).reshape(groups, rows * taps_met))
-                whole += rows
+                parts.append(
+                    selected[:, packed_channels : packed_channels + rows]
+                    .swapaxes(1, 2)
+                    .reshape(groups, rows * tap_count)
+                )
+                packed_channels += rows
             out.append(np.concatenate(parts, 1).reshape(-1))
         return np.concatenate(out)
 
@@ -192,7 +200,7 @@ def _weight_packer(transposed: bool, groups: int, found: WindowGeometry, dtype: 
 
 @dataclass(frozen=True)
 class WinogradTiling:
-    """A convolution by winograd.h: lines of tiles of 2 x 2 outputs, so many lines at a time."""
+    """Tiling of a Winograd convolution (winograd.h) into rows of tiles of 2 x 2 outputs."""
 
     tile_rows: int
     tile_columns: int
@@ -208,91 +216,115 @@ class WinogradTiling:
 
 @lru_cache(maxsize=1024)
 def _winograd_tiling(
-    n: int, groups: int, icg: int, ocg: int, found: WindowGeometry, dtype: Dtype, workers: int
+    n: int, groups: int, icg: int, ocg: int, windows: WindowGeometry, dtype: Dtype, workers: int
 ) -> WinogradTiling | None:
-    """How winograd.h does a convolution with memory for so many threads; None where it cannot, or takes longer."""
-    plain = found.kernel == (3, 3) and found.strides == found.dilations == (1, 1) and groups == 1 and dtype == _FLOAT32
-    if not plain or min(found.pads_before + found.pads_after) < 0 or ocg % 8 or min(icg, ocg) < _WINOGRAD_MIN_CHANNELS:
+    """The Winograd tiling, with scratch memory for all threads; None where unsupported or slower."""
+    supported = (
+        windows.kernel == (3, 3)
+        and windows.strides == windows.dilations == (1, 1)
+        and groups == 1
+        and dtype == _FLOAT32
+    )
+    if (
+        not supported
+        or min(windows.pads_before + windows.pads_after) < 0
+        or ocg % 8
+        or min(icg, ocg) < _WINOGRAD_MIN_CHANNELS
+    ):
         return None
-    (height, width), lane = found.output_shape, _MAX_VECTOR_ELEMENTS[4]
-    high, wide = -(-height // 2), -(-width // 2)
-    vectors = -(-n * high * wide // lane)
-    # In vector operations: the products, what makes and reads the transforms, and the weights that are fetched.
-    transformed = vectors * (16 * icg * ocg + 220 * icg + 180 * ocg) + 16 * icg * ocg
-    plainly = (-(-n * height * (width + 2) // lane) + 1) * 9 * icg * ocg
-    if transformed > plainly:
+    (height, width), lane = windows.output_shape, _MAX_VECTOR_ELEMENTS[4]
+    tile_rows, tile_columns = -(-height // 2), -(-width // 2)
+    vectors = -(-n * tile_rows * tile_columns // lane)
+    # Cost in vector operations: products, transforms and weight loads.
+    winograd_cost = vectors * (16 * icg * ocg + 220 * icg + 180 * ocg) + 16 * icg * ocg
+    direct_cost = (-(-n * height * (width + 2) // lane) + 1) * 9 * icg * ocg
+    if winograd_cost > direct_cost:
         return None
-    lines = max(1, min(n * high, _BAND_BYTES // (64 * icg * wide)))
-    widest = -(-lines * wide // lane) * lane
-    of_each = 16 * (8 * widest + 16) + 8 * (lines * wide + wide + 32) + 4 * widest + 2 * (lines + 1) * (2 * wide + 50)
-    floats = 16 * (icg * (widest + 32) + 16) + workers * _round_up_to_cache_lines(of_each * 4) // 4 + 16 * icg * ocg
-    above, left = found.pads_before
-    return WinogradTiling(high, wide, lines, above, left, floats * 4 + icg * 8 + 128)
+    rows_per_pass = max(1, min(n * tile_rows, _BAND_BYTES // (64 * icg * tile_columns)))
+    padded_tiles = -(-rows_per_pass * tile_columns // lane) * lane
+    floats_per_worker = (
+        16 * (8 * padded_tiles + 16)
+        + 8 * (rows_per_pass * tile_columns + tile_columns + 32)
+        + 4 * padded_tiles
+        + 2 * (rows_per_pass + 1) * (2 * tile_columns + 50)
+    )
+    floats = (
+        16 * (icg * (padded_tiles + 32) + 16)
+        + workers * _round_up_to_cache_lines(floats_per_worker * 4) // 4
+        + 16 * icg * ocg
+    )
+    pad_top, pad_left = windows.pads_before
+    return WinogradTiling(tile_rows, tile_columns, rows_per_pass, pad_top, pad_left, floats * 4 + icg * 8 + 128)
 
 
 def _winograd_weights(w: Array) -> Array:
-    """3 x 3 taps as winograd.h wants them."""
+    """Transform 3 x 3 weights for winograd.h."""
     channels, inputs = w.shape[:2]
-    ready = huge_pages.aligned_zeros((channels // 8, 16, inputs, 8), _FLOAT32)
-    winograd_transform(np.ascontiguousarray(w, _FLOAT32), ready)
-    return ready
+    transformed = huge_pages.aligned_zeros((channels // 8, 16, inputs, 8), _FLOAT32)
+    winograd_transform(np.ascontiguousarray(w, _FLOAT32), transformed)
+    return transformed
 
 
 def _accumulator_dtype(dtype: Dtype) -> Dtype:
-    """In which type sums are done: narrow floats in float32, integers in float64, where they are exact."""
-    wide = _FLOAT64 if dtype.kind in "iub" else working_dtype(dtype)
-    if wide not in (_FLOAT32, _FLOAT64):
+    """The accumulator dtype: float32 for narrow floats, float64 for integers, where sums are exact."""
+    accumulator = _FLOAT64 if dtype.kind in "iub" else working_dtype(dtype)
+    if accumulator not in (_FLOAT32, _FLOAT64):
         raise UnsupportedError(f"convolutions of {dtype} are not supported")
-    return wide
+    return accumulator
 
 
 def _convolve(
-    p: P, x: T, w: T, bias: T | None, groups: int, found: WindowGeometry, dtype: Dtype, transposed: bool = False
+    p: P, x: T, w: T, bias: T | None, groups: int, windows: WindowGeometry, dtype: Dtype, transposed: bool = False
 ) -> T:
-    """Sums in ``dtype`` over windows of ``x [n, channels, ...]`` by ``w [groups * ocg, icg, ...]``, or by
-    ``w [groups * icg, ocg, ...]`` for a transposed one."""
-    if len(found.kernel) > _MAX_AXES:
-        raise UnsupportedError(f"convolutions have at most {_MAX_AXES} spatial axes here, not {len(found.kernel)}")
+    """Convolve ``x [n, channels, ...]`` with ``w [groups * ocg, icg, ...]``, transposed ``[groups * icg, ocg, ...]``,
+    accumulating in ``dtype``."""
+    if len(windows.kernel) > _MAX_AXES:
+        raise UnsupportedError(f"convolutions have at most {_MAX_AXES} spatial axes here, not {len(windows.kernel)}")
     n, icg = int(x.shape[0]), int(x.shape[1]) // groups
     ocg = int(w.shape[1]) if transposed else w.shape[0] // groups
-    shape = (n, groups * ocg, *found.output_shape)
+    shape = (n, groups * ocg, *windows.output_shape)
     if not math.prod(shape):
         return p.constant(np.zeros(shape, dtype))
     workers = thread_pool.pool_size()
-    table, scratch = _geometry_table(transposed, n, groups, icg, ocg, found, dtype.itemsize, workers)
-    tiles = None if transposed else _winograd_tiling(n, groups, icg, ocg, found, dtype, workers)
-    first = cast(p, x, dtype)
-    behind = [*([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
+    table, scratch = _geometry_table(transposed, n, groups, icg, ocg, windows, dtype.itemsize, workers)
+    tiles = None if transposed else _winograd_tiling(n, groups, icg, ocg, windows, dtype, workers)
+    data = cast(p, x, dtype)
+    rest = [*([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
     numbers: tuple[int, ...] = (int(bias is not None),)
     if tiles is not None:
-        narrow = None if w.dtype == dtype else p.prepared(w, as_float32)
-        ready = p.prepared(w, _winograd_weights)
-        inputs = [first, cast(p, w, dtype) if narrow is None else narrow, *behind, *([] if ready is None else [ready])]
-        numbers += (0, int(ready is not None), *tiles.params)
+        converted = None if w.dtype == dtype else p.prepared(w, as_float32)
+        transformed = p.prepared(w, _winograd_weights)
+        inputs = [
+            data,
+            cast(p, w, dtype) if converted is None else converted,
+            *rest,
+            *([] if transformed is None else [transformed]),
+        ]
+        numbers += (0, int(transformed is not None), *tiles.params)
         return p.call(RoutineCall("conv.winograd", [(shape, dtype)], numbers, max(scratch, tiles.scratch)), inputs)[0]
-    blocks = p.prepared(w, _weight_packer(transposed, groups, found, dtype))
+    blocks = p.prepared(w, _weight_packer(transposed, groups, windows, dtype))
     weights = cast(p, w, dtype) if blocks is None else blocks
     if blocks is None and transposed:
-        parts = p.reshape(weights, (groups, icg, ocg, math.prod(found.kernel)))
+        parts = p.reshape(weights, (groups, icg, ocg, math.prod(windows.kernel)))
         weights = p.transpose(parts, (0, 2, 1, 3))
     name = "conv.f32" if dtype == _FLOAT32 else "conv.f64"
     numbers += (int(blocks is not None), int(transposed))
-    return p.call(RoutineCall(name, [(shape, dtype)], numbers, scratch), [first, weights, *behind])[0]
+    return p.call(RoutineCall(name, [(shape, dtype)], numbers, scratch), [data, weights, *rest])[0]
 
 
 def scale_and_shift_channels(p: P, x: T, factors: T, offsets: T) -> T:
-    """``x * factors + offsets``, floats of 4 or 8 bytes with one of each a channel, in one go."""
+    """``x * factors + offsets`` per channel for float32 or float64, as a 1-tap depthwise convolution."""
     n, channels = x.shape[:2]
-    found = window_geometry((math.prod(x.shape[2:]),), (1,))
-    rows, weights = p.reshape(x, (n, channels, *found.size)), p.reshape(factors, (channels, 1, 1))
-    return p.reshape(_convolve(p, rows, weights, offsets, channels, found, x.dtype), x.shape)
+    windows = window_geometry((math.prod(x.shape[2:]),), (1,))
+    rows, weights = p.reshape(x, (n, channels, *windows.size)), p.reshape(factors, (channels, 1, 1))
+    return p.reshape(_convolve(p, rows, weights, offsets, channels, windows, x.dtype), x.shape)
 
 
 def _check(x: T, w: T, groups: int, bias: T | None, transposed: bool = False) -> None:
-    """Hold data, weights and bias to each other.
+    """Check that data, weights and bias match.
 
     Raises:
-        ModelError: ranks, channels or groups do not fit.
+        ModelError: ranks, channels or groups do not match.
     """
     if x.ndim < 3 or w.ndim != x.ndim:
         raise ModelError(f"a convolution of shapes {x.shape} and {w.shape}: the ranks do not fit")
@@ -311,13 +343,13 @@ def _require_same_dtype(x: T, w: T) -> None:
 @onnx("Conv")
 @inherit_attributes(ConvAttributes)
 def conv(p: P, x: T, w: T, bias: T | None = None, **attributes: Any) -> T:
-    how = ConvAttributes(**attributes)
-    _check(x, w, how.group, bias)
+    attrs = ConvAttributes(**attributes)
+    _check(x, w, attrs.group, bias)
     _require_same_dtype(x, w)
-    found = how.windows(x, w)
-    sums = None if bias is not None else int32_window_sums(p, x, w, how.group, found)
+    windows = attrs.windows(x, w)
+    sums = None if bias is not None else int32_window_sums(p, x, w, attrs.group, windows)
     return (
-        cast(p, _convolve(p, x, w, bias, how.group, found, _accumulator_dtype(x.dtype)), x.dtype)
+        cast(p, _convolve(p, x, w, bias, attrs.group, windows, _accumulator_dtype(x.dtype)), x.dtype)
         if sums is None
         else sums
     )
@@ -330,22 +362,22 @@ def _transposed_windows(
     x: T,
     w: T,
     extra: Sequence[int] | None,
-    wanted: Sequence[int] | None,
-    how: ConvAttributes,
+    output_shape: Sequence[int] | None,
+    attrs: ConvAttributes,
 ) -> WindowGeometry:
-    """The windows of a transposed convolution: ``out`` is what they are read from, ``size`` what is spread.
+    """The window geometry of a transposed convolution from input ``size`` to output ``out``.
 
-    ``extra``: output padding; ``wanted``: the output's spatial shape, from which the pads follow then, as they do with
-    ``SAME``: what does not go by two lies behind with SAME_UPPER, before otherwise.
+    ``extra``: output padding; ``output_shape``: spatial output shape, which determines the pads as ``SAME`` does: an
+    odd pad goes to the end with SAME_UPPER, else to the beginning.
     """
-    kernel, mode = how.kernel(w), decode_string(how.auto_pad)
+    kernel, mode = attrs.kernel(w), decode_string(attrs.auto_pad)
     rank = len(kernel)
     size = tuple(int(n) for n in x.shape[2:])
-    strides, dilations = tuple(how.strides or (1,) * rank), tuple(how.dilations or (1,) * rank)
-    given, extra = tuple(how.pads or (0,) * (2 * rank)), tuple(extra or (0,) * rank)
+    strides, dilations = tuple(attrs.strides or (1,) * rank), tuple(attrs.dilations or (1,) * rank)
+    pads, extra = tuple(attrs.pads or (0,) * (2 * rank)), tuple(extra or (0,) * rank)
     if mode not in AUTO_PADS:
         raise unknown_value_error("auto_pad", mode, AUTO_PADS)
-    if not len(size) == len(strides) == len(dilations) == len(extra) == rank == len(given) / 2 or (
+    if not len(size) == len(strides) == len(dilations) == len(extra) == rank == len(pads) / 2 or (
         min(*strides, *dilations, *kernel, 1) < 1 or min(*extra, 0) < 0
     ):
         raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
@@ -354,17 +386,17 @@ def _transposed_windows(
     full = [
         (n - 1) * s + (k - 1) * d + 1 + e for n, s, k, d, e in zip(size, strides, kernel, dilations, extra, strict=True)
     ]
-    if wanted is None and mode.startswith("SAME"):
-        wanted = [n * s for n, s in zip(size, strides, strict=True)]
-    if wanted is not None:
-        if len(wanted) != rank or min(*wanted, 1) < 0:
-            raise ModelError(f"an output of shape {list(wanted)} does not fit {rank} spatial axes")
-        total = [max(0, a - b) for a, b in zip(full, wanted, strict=True)]
+    if output_shape is None and mode.startswith("SAME"):
+        output_shape = [n * s for n, s in zip(size, strides, strict=True)]
+    if output_shape is not None:
+        if len(output_shape) != rank or min(*output_shape, 1) < 0:
+            raise ModelError(f"an output of shape {list(output_shape)} does not fit {rank} spatial axes")
+        total = [max(0, a - b) for a, b in zip(full, output_shape, strict=True)]
         before = [n // 2 if mode == "SAME_UPPER" else n - n // 2 for n in total]
         after = [n - b for n, b in zip(total, before, strict=True)]
-        out = list(wanted)
+        out = list(output_shape)
     else:
-        before, after = ([0] * rank, [0] * rank) if mode == "VALID" else (list(given[:rank]), list(given[rank:]))
+        before, after = ([0] * rank, [0] * rank) if mode == "VALID" else (list(pads[:rank]), list(pads[rank:]))
         out = [n - b - a for n, b, a in zip(full, before, after, strict=True)]
     if min(*out, 1) < 0:
         raise ModelError(f"a transposed convolution over {list(size)} with these pads leaves nothing: {out}")
@@ -383,15 +415,15 @@ def conv_transpose(
     output_shape: Sequence[int] | None = None,
     **attributes: Any,
 ) -> T:
-    how = ConvAttributes(**attributes)
-    _check(x, w, how.group, bias, True)
+    attrs = ConvAttributes(**attributes)
+    _check(x, w, attrs.group, bias, True)
     _require_same_dtype(x, w)
-    wanted = None if not output_shape else output_shape[-(w.ndim - 2) :]
-    found = _transposed_windows(x, w, output_padding, wanted, how)
-    return cast(p, _convolve(p, x, w, bias, how.group, found, _accumulator_dtype(x.dtype), True), x.dtype)
+    extents = None if not output_shape else output_shape[-(w.ndim - 2) :]
+    windows = _transposed_windows(x, w, output_padding, extents, attrs)
+    return cast(p, _convolve(p, x, w, bias, attrs.group, windows, _accumulator_dtype(x.dtype), True), x.dtype)
 
 
-# --- OpenVINO's
+# --- OpenVINO
 
 
 def _openvino_pads(begin: Sequence[int], end: Sequence[int], auto_pad: str) -> tuple[list[int], str]:
@@ -400,7 +432,7 @@ def _openvino_pads(begin: Sequence[int], end: Sequence[int], auto_pad: str) -> t
 
 
 def _merge_groups(p: P, w: T) -> tuple[T, int]:
-    """Weights with an axis of groups in front without it, and how many groups there are."""
+    """Merge the leading group axis of weights; return the weights and the group count."""
     if w.ndim < 4:
         raise ModelError(f"weights of shape {w.shape} have no axis of groups")
     return p.reshape(w, (w.shape[0] * w.shape[1], *w.shape[2:])), w.shape[0]
@@ -448,21 +480,21 @@ def _openvino_transposed(
     auto_pad: str = "explicit",
     output_padding: Ints | None = None,
 ) -> T:
-    """Only SAME makes pads from an output shape, and what does not go by two lies on the other side than in ONNX."""
+    """Only SAME derives pads from an output shape; an odd pad goes to the opposite side from ONNX."""
     rank, extra = len(strides), output_padding
-    begin, end = (given or (0,) * rank for given in (pads_begin, pads_end))
+    begin, end = (axis_pads or (0,) * rank for axis_pads in (pads_begin, pads_end))
     pads, mode = _openvino_pads(begin, end, auto_pad)
     if mode != "NOTSET":
         pads = [0] * (2 * rank)
-    wanted = None if shape is None else read_ints(p, shape)
-    if wanted is None:
+    output_shape = None if shape is None else read_ints(p, shape)
+    if output_shape is None:
         mode = "NOTSET"
     elif mode.startswith("SAME"):
         mode = "SAME_LOWER" if mode == "SAME_UPPER" else "SAME_UPPER"
     else:
         full = _transposed_windows(x, w, extra, None, ConvAttributes(strides=strides, dilations=dilations)).output_shape
-        pads, mode = [*pads[:rank], *(f - b - n for f, b, n in zip(full, pads, wanted, strict=False))], "NOTSET"
-        wanted = None
+        pads, mode = [*pads[:rank], *(f - b - n for f, b, n in zip(full, pads, output_shape, strict=False))], "NOTSET"
+        output_shape = None
     return conv_transpose(
         p,
         x,
@@ -471,7 +503,7 @@ def _openvino_transposed(
         dilations=dilations,
         group=groups,
         output_padding=extra,
-        output_shape=wanted,
+        output_shape=output_shape,
         pads=pads,
         strides=strides,
     )
@@ -493,7 +525,7 @@ def openvino_group_backprop(p: P, x: T, w: T, output_shape: T | None = None, **a
 
 
 def _subtract_zero_point(p: P, x: T, zero: T | None, axis: int) -> T:
-    """Integers of 8 bits less their zero points: one for all, or one for each along the axis. float32 holds them."""
+    """Subtract per-tensor or per-axis zero points from int8 data; float32 is exact."""
     if zero is None:
         return x
     if zero.size not in (1, x.shape[axis]):
@@ -502,38 +534,40 @@ def _subtract_zero_point(p: P, x: T, zero: T | None, axis: int) -> T:
     return p.map(np.subtract, cast(p, x, _FLOAT32), zeros)
 
 
-def _exact_integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, found: WindowGeometry) -> T:
-    """Exact sums of products as int32: of as many channels at a time as float32 holds exactly, or in float64."""
-    exact = int8_window_sums(p, x, w, x_zero, w_zero, groups, found)
+def _exact_integer_sums(
+    p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, windows: WindowGeometry
+) -> T:
+    """Exact int32 sums of products: float32 over channel blocks small enough to be exact, or float64."""
+    exact = int8_window_sums(p, x, w, x_zero, w_zero, groups, windows)
     if exact is not None:
         return exact
     x, w = _subtract_zero_point(p, x, x_zero, 1), _subtract_zero_point(p, w, w_zero, 0)
     channels = w.shape[1]
-    most = 2**24 // (255 * 255 * max(1, math.prod(found.kernel)))
-    if channels > most and (groups > 1 or not most):
-        return cast(p, _convolve(p, x, w, None, groups, found, _FLOAT64), _INT32)
-    if channels <= most:
-        return cast(p, _convolve(p, x, w, None, groups, found, _FLOAT32), _INT32)
+    max_channels = 2**24 // (255 * 255 * max(1, math.prod(windows.kernel)))
+    if channels > max_channels and (groups > 1 or not max_channels):
+        return cast(p, _convolve(p, x, w, None, groups, windows, _FLOAT64), _INT32)
+    if channels <= max_channels:
+        return cast(p, _convolve(p, x, w, None, groups, windows, _FLOAT32), _INT32)
 
     def part(tensor: T, first: int, count: int) -> T:
         extents = (tensor.shape[0], count, *tensor.shape[2:])
         return p.slice(tensor, (0, first, *(0,) * (x.ndim - 2)), (1,) * x.ndim, extents)
 
     sums = []
-    for first in range(0, channels, most):
-        count = min(most, channels - first)
-        some = _convolve(p, part(x, first, count), part(w, first, count), None, groups, found, _FLOAT32)
-        sums.append(cast(p, some, _INT32))
+    for first in range(0, channels, max_channels):
+        count = min(max_channels, channels - first)
+        partial = _convolve(p, part(x, first, count), part(w, first, count), None, groups, windows, _FLOAT32)
+        sums.append(cast(p, partial, _INT32))
     return reduce(lambda a, b: p.map(np.add, a, b), sums)
 
 
 @onnx("ConvInteger", since=10)
 @inherit_attributes(ConvAttributes)
 def conv_integer(p: P, x: T, w: T, x_zero: T | None = None, w_zero: T | None = None, **attributes: Any) -> T:
-    """Pads are zero points."""
-    how = ConvAttributes(**attributes)
-    _check(x, w, how.group, None)
-    return _exact_integer_sums(p, x, w, x_zero, w_zero, how.group, how.windows(x, w))
+    """Padding has the value of the zero point."""
+    attrs = ConvAttributes(**attributes)
+    _check(x, w, attrs.group, None)
+    return _exact_integer_sums(p, x, w, x_zero, w_zero, attrs.group, attrs.windows(x, w))
 
 
 @onnx("QLinearConv", since=10)
@@ -551,21 +585,21 @@ def qlinear_conv(
     bias: T | None = None,
     **attributes: Any,
 ) -> T:
-    """``bias`` is int32, its scale that of the products."""
-    how = ConvAttributes(**attributes)
-    _check(x, w, how.group, bias)
-    sums = _exact_integer_sums(p, x, w, x_zero, w_zero, how.group, how.windows(x, w))
+    """``bias`` is int32 with the scale of the products."""
+    attrs = ConvAttributes(**attributes)
+    _check(x, w, attrs.group, bias)
+    sums = _exact_integer_sums(p, x, w, x_zero, w_zero, attrs.group, attrs.windows(x, w))
 
-    def spread(values: T, dtype: Dtype) -> T:
+    def per_channel(values: T, dtype: Dtype) -> T:
         if values.size not in (1, w.shape[0]):
             raise ModelError(f"values of shape {values.shape} do not fit {w.shape[0]} channels")
         return p.reshape(cast(p, values, dtype), (values.size, *(1,) * (x.ndim - 2)))
 
     if bias is not None:
-        sums = p.map(np.add, sums, spread(bias, _INT32))
-    scales = [spread(scale, _FLOAT32) for scale in (x_scale, w_scale, y_scale)]
+        sums = p.map(np.add, sums, per_channel(bias, _INT32))
+    scales = [per_channel(scale, _FLOAT32) for scale in (x_scale, w_scale, y_scale)]
     scale = p.map(np.divide, p.map(np.multiply, scales[0], scales[1]), scales[2])
     rounded = p.map(np.rint, p.map(np.multiply, cast(p, sums, _FLOAT32), scale))
     limits = np.iinfo(y_zero.dtype)
-    y = p.map(np.add, rounded, spread(y_zero, _FLOAT32))
+    y = p.map(np.add, rounded, per_channel(y_zero, _FLOAT32))
     return cast(p, clamp_to_bounds(p, y, *(constant(p, n, _FLOAT32) for n in (limits.min, limits.max))), y_zero.dtype)

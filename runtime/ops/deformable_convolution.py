@@ -1,4 +1,4 @@
-"""Convolutions whose taps are moved, each by offsets of its own, in NumPy."""
+"""Deformable convolutions, whose taps have individual offsets, in NumPy."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def _deformable_convolution(
     offset_groups: int,
     zeros_around: bool,
 ) -> Array:
-    """``zeros_around``: a point up to one pixel outside fades to zero; otherwise it must lie inside, and the edge
-    stands for what lies beyond."""
+    """``zeros_around``: points up to one pixel outside interpolate with zeros; else points must be inside, and the
+    edge is replicated."""
     batch, channels, height, width = x.shape
     rows, columns = filters.shape[2:]
     out_h, out_w = offsets.shape[2:]
     count = rows * columns
     if offsets.shape[:2] != (batch, 2 * offset_groups * count) or channels % groups or channels % offset_groups:
         raise ValueError(f"offsets of shape {offsets.shape} and filters of shape {filters.shape} do not fit {x.shape}")
-    wide = working_dtype(x.dtype)
-    moves = offsets.astype(wide).reshape(batch, offset_groups, rows, columns, 2, out_h, out_w)
+    working = working_dtype(x.dtype)
+    moves = offsets.astype(working).reshape(batch, offset_groups, rows, columns, 2, out_h, out_w)
     base_y = (np.arange(out_h) * strides[0] - pads[0])[:, None]
     base_x = (np.arange(out_w) * strides[1] - pads[1])[None, :]
     y = moves[:, :, :, :, 0] + base_y + (np.arange(rows) * dilations[0])[:, None, None, None]
     x_ = moves[:, :, :, :, 1] + base_x + (np.arange(columns) * dilations[1])[None, :, None, None]
-    y, x_ = y.astype(wide), x_.astype(wide)
-    image = x.astype(wide).reshape(batch, offset_groups, channels // offset_groups, height * width)
+    y, x_ = y.astype(working), x_.astype(working)
+    image = x.astype(working).reshape(batch, offset_groups, channels // offset_groups, height * width)
     if zeros_around:
         inside = (y > -1) & (y < height) & (x_ > -1) & (x_ < width)
         y0, x0 = np.floor(y).astype(INT64), np.floor(x_).astype(INT64)
@@ -55,24 +55,24 @@ def _deformable_convolution(
         y0, x0 = np.floor(y).astype(INT64), np.floor(x_).astype(INT64)
         y1, x1 = np.minimum(y0 + 1, height - 1), np.minimum(x0 + 1, width - 1)
     ly, lx = y - y0, x_ - x0
-    lead = (batch, offset_groups, channels // offset_groups)
-    sampled = np.zeros((*lead, count * out_h * out_w), wide)
-    for at_y, at_x, weight in (
+    leading_shape = (batch, offset_groups, channels // offset_groups)
+    sampled = np.zeros((*leading_shape, count * out_h * out_w), working)
+    for corner_y, corner_x, weight in (
         (y0, x0, (1 - ly) * (1 - lx)),
         (y0, x1, (1 - ly) * lx),
         (y1, x0, ly * (1 - lx)),
         (y1, x1, ly * lx),
     ):
-        real = inside & (at_y >= 0) & (at_y < height) & (at_x >= 0) & (at_x < width)
-        places = np.where(real, at_y * width + at_x, 0).reshape(batch, offset_groups, 1, -1)
-        part = np.take_along_axis(image, np.broadcast_to(places, sampled.shape), -1)
-        sampled += part * np.where(real, weight, 0).astype(wide).reshape(places.shape)
+        valid = inside & (corner_y >= 0) & (corner_y < height) & (corner_x >= 0) & (corner_x < width)
+        indices = np.where(valid, corner_y * width + corner_x, 0).reshape(batch, offset_groups, 1, -1)
+        part = np.take_along_axis(image, np.broadcast_to(indices, sampled.shape), -1)
+        sampled += part * np.where(valid, weight, 0).astype(working).reshape(indices.shape)
     if mask is not None:
         if mask.shape != (batch, offset_groups * count, out_h, out_w):
             raise ValueError(f"a mask of shape {mask.shape} does not fit offsets of shape {offsets.shape}")
-        sampled *= mask.astype(wide).reshape(batch, offset_groups, 1, -1)
+        sampled *= mask.astype(working).reshape(batch, offset_groups, 1, -1)
     inputs = sampled.reshape(batch, groups, channels // groups * count, out_h * out_w)
-    weights = filters.astype(wide).reshape(groups, len(filters) // groups, -1)
+    weights = filters.astype(working).reshape(groups, len(filters) // groups, -1)
     out: Array = np.matmul(weights, inputs).reshape(batch, len(filters), out_h, out_w)
     return out
 
@@ -80,18 +80,18 @@ def _deformable_convolution(
 def _auto_pads(
     x: Array, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int], auto: str
 ) -> tuple[int, ...]:
-    """The pads before, where ``auto`` settles them."""
+    """The leading pads, derived from ``auto`` unless explicit."""
     if auto in ("explicit", "notset"):
         return tuple(pads)
     if auto == "valid":
         return (0,) * len(kernel)
     if auto not in ("same_upper", "same_lower"):
         raise unknown_value_error("auto_pad", auto, ("explicit", "valid", "same_upper", "same_lower"))
-    before = []
+    leading = []
     for n, k, s, d in zip(x.shape[2:], kernel, strides, dilations, strict=True):
         missing = max(0, (-(-n // s) - 1) * s + (k - 1) * d + 1 - n)
-        before.append((missing + (auto == "same_lower")) // 2)
-    return tuple(before)
+        leading.append((missing + (auto == "same_lower")) // 2)
+    return tuple(leading)
 
 
 @openvino("DeformableConvolution", since=8, native=False)
@@ -111,10 +111,10 @@ def deformable_convolution_8(
     deformable_group: int = 1,
     bilinear_interpolation_pad: bool = False,
 ) -> Array:
-    before = _auto_pads(x, filters.shape[2:], strides, pads_begin, dilations, auto_pad.lower())
-    around = bilinear_interpolation_pad
+    leading_pads = _auto_pads(x, filters.shape[2:], strides, pads_begin, dilations, auto_pad.lower())
+    zeros_around = bilinear_interpolation_pad
     out = _deformable_convolution(
-        x, offsets, filters, mask, strides, before, dilations, group, deformable_group, around
+        x, offsets, filters, mask, strides, leading_pads, dilations, group, deformable_group, zeros_around
     )
     return out.astype(x.dtype)
 
@@ -143,9 +143,9 @@ def deform_conv(
 ) -> Array:
     if x.ndim != 4:
         raise ModelError(f"DeformConv of an input of shape {x.shape}: two spatial axes are supported")
-    before = tuple(pads or (0, 0))[:2]
+    leading_pads = tuple(pads or (0, 0))[:2]
     out = _deformable_convolution(
-        x, offsets, filters, mask, strides or (1, 1), before, dilations or (1, 1), group, offset_group, True
+        x, offsets, filters, mask, strides or (1, 1), leading_pads, dilations or (1, 1), group, offset_group, True
     )
     if bias is not None:
         out = out + bias.astype(out.dtype).reshape(1, -1, 1, 1)

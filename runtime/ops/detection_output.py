@@ -1,6 +1,6 @@
-"""What OpenVINO's object detectors report, in NumPy: DetectionOutput and YOLO's regions.
+"""OpenVINO's object detection outputs, in NumPy: DetectionOutput and YOLO regions.
 
-Where a specification leaves the order of equal scores open, the box that comes first wins.
+Ties in scores select the first box where the specification leaves the order open.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _F32 = np.float32
 # --- DetectionOutput
 
 
-def _decode_boxes(priors: Array, variances: Array | None, moves: Array, code_type: str, clip: bool) -> Array:
-    """Boxes from priors ``[n, 4]`` and what the network says of them."""
-    shift = moves if variances is None else moves * variances
+def _decode_boxes(priors: Array, variances: Array | None, offsets: Array, code_type: str, clip: bool) -> Array:
+    """Decode boxes from priors ``[n, 4]`` and predicted offsets."""
+    shift = offsets if variances is None else offsets * variances
     if code_type.endswith("CENTER_SIZE"):
-        sides = priors[:, 2:] - priors[:, :2]
-        middle = shift[:, :2] * sides + (priors[:, :2] + priors[:, 2:]) / 2
-        half = np.exp(shift[:, 2:]) * sides / 2
-        boxes = np.concatenate([middle - half, middle + half], 1)
+        sizes = priors[:, 2:] - priors[:, :2]
+        center = shift[:, :2] * sizes + (priors[:, :2] + priors[:, 2:]) / 2
+        half = np.exp(shift[:, 2:]) * sizes / 2
+        boxes = np.concatenate([center - half, center + half], 1)
     elif code_type.endswith("CORNER"):
         boxes = priors + shift
     else:
@@ -104,12 +104,12 @@ def detection_output_1(
     normalized: bool = False,
     **attributes: Any,
 ) -> Any:
-    """Version 1 states the number of classes; version 8 counts them."""
+    """Version 1 has the number of classes as an attribute; version 8 derives it."""
     priors = proposals.shape[2] // (4 if normalized else 5)
     if confidences.shape[1] != num_classes * priors:
         raise ValueError(f"confidences of {confidences.shape} do not fit {num_classes} classes and {priors} priors")
-    given = (locations, confidences, proposals, other_confidences, other_locations)
-    return detection_output(p, *given, normalized=normalized, **attributes)
+    inputs = (locations, confidences, proposals, other_confidences, other_locations)
+    return detection_output(p, *inputs, normalized=normalized, **attributes)
 
 
 def _detection_output(
@@ -134,52 +134,56 @@ def _detection_output(
     scale: tuple[int, int] | None,
     objectness: float,
 ) -> Array:
-    """Rows (image, class, score, corners); the first one that is not used starts with -1."""
-    wide = working_dtype(locations.dtype)
+    """Rows (image, class, score, corners); the first unused row starts with -1."""
+    working = working_dtype(locations.dtype)
     images = len(locations)
     size = 4 if scale is None else 5
     count = proposals.shape[2] // size
-    places = 1 if share else num_classes
-    moves = locations.astype(wide).reshape(images, count, places, 4)
-    scores = confidences.astype(wide).reshape(images, count, num_classes)
+    location_classes = 1 if share else num_classes
+    offsets = locations.astype(working).reshape(images, count, location_classes, 4)
+    scores = confidences.astype(working).reshape(images, count, num_classes)
     if other_confidences is not None:
-        objects = other_confidences.astype(wide).reshape(images, count, 2)[:, :, 1] < objectness
-        nothing = np.arange(num_classes) == background
-        scores = np.where(objects[:, :, None], nothing.astype(wide), scores)
+        is_background = other_confidences.astype(working).reshape(images, count, 2)[:, :, 1] < objectness
+        background_scores = np.arange(num_classes) == background
+        scores = np.where(is_background[:, :, None], background_scores.astype(working), scores)
     rows: list[list[float]] = []
     for k in range(images):
-        table = proposals[min(k, len(proposals) - 1)].astype(wide)
+        table = proposals[min(k, len(proposals) - 1)].astype(working)
         priors = table[0].reshape(count, size)[:, size - 4 :]
         if scale is not None:
-            priors = priors / np.array([*scale, *scale], wide)
+            priors = priors / np.array([*scale, *scale], working)
         variances = None if encoded else table[1][: count * 4].reshape(count, 4)
         boxes: dict[int, Array] = {}
-        for place in range(places):
-            label = -1 if share else place
+        for location_class in range(location_classes):
+            label = -1 if share else location_class
             if background > -1 and label == background:
                 continue
-            own = priors
+            class_priors = priors
             if other_locations is not None:
-                first = other_locations[k].astype(wide).reshape(count, places, 4)[:, place]
-                own = _decode_boxes(own, variances, first, code_type, clip_before)
-            boxes[label] = _decode_boxes(own, variances, moves[k, :, place], code_type, clip_before)
-        kept = _select_per_class(scores[k], boxes, share, background, top_k, threshold, confidence, by_prior=by_prior)
-        total = sum(len(found) for found in kept.values())
+                refinement = other_locations[k].astype(working).reshape(count, location_classes, 4)[:, location_class]
+                class_priors = _decode_boxes(class_priors, variances, refinement, code_type, clip_before)
+            boxes[label] = _decode_boxes(class_priors, variances, offsets[k, :, location_class], code_type, clip_before)
+        selected = _select_per_class(
+            scores[k], boxes, share, background, top_k, threshold, confidence, by_prior=by_prior
+        )
+        total = sum(len(chosen) for chosen in selected.values())
         if keep > -1 and total > keep:
-            ranked = [(-scores[k, box, label], box, label) for label, found in kept.items() for box in found]
-            best = sorted(ranked, key=lambda one: one[:2])[:keep]
-            kept = {label: [box for _, box, own in best if own == label] for label in sorted(kept)}
-        for label, found in sorted(kept.items()):
-            for box in found:
+            ranked = [(-scores[k, box, label], box, label) for label, chosen in selected.items() for box in chosen]
+            best = sorted(ranked, key=lambda entry: entry[:2])[:keep]
+            selected = {
+                label: [box for _, box, class_priors in best if class_priors == label] for label in sorted(selected)
+            }
+        for label, chosen in sorted(selected.items()):
+            for box in chosen:
                 corners = boxes[-1 if share else label][box]
                 corners = corners.clip(0, 1) if clip_after else corners
-                named = label - 1 if by_prior else label
-                rows.append([k, named, scores[k, box, label], *corners])
-    # By the specification the output has the capacity for so many.
-    most = keep if keep > 0 else (num_classes * top_k if top_k > 0 else num_classes * count)
-    out = np.zeros((1, 1, images * most, 7), locations.dtype)
+                output_label = label - 1 if by_prior else label
+                rows.append([k, output_label, scores[k, box, label], *corners])
+    # Output capacity by the specification.
+    capacity = keep if keep > 0 else (num_classes * top_k if top_k > 0 else num_classes * count)
+    out = np.zeros((1, 1, images * capacity, 7), locations.dtype)
     if rows:
-        out[0, 0, : len(rows)] = np.array(rows, wide)
+        out[0, 0, : len(rows)] = np.array(rows, working)
     out[0, 0, len(rows) :, 0][:1] = -1
     return out
 
@@ -194,10 +198,10 @@ def _select_per_class(
     confidence: float,
     by_prior: bool,
 ) -> dict[int, list[int]]:
-    """The boxes of each class that stay. ``by_prior``: each prior has one class only, its best."""
+    """Select the boxes of each class. ``by_prior``: each prior has only its best class."""
     count, classes = scores.shape
     if not by_prior:
-        kept: dict[int, list[int]] = {}
+        selected: dict[int, list[int]] = {}
         for label in range(classes):
             table = boxes.get(-1 if share else label)
             if label == background or table is None:
@@ -205,22 +209,22 @@ def _select_per_class(
             order = np.flatnonzero(scores[:, label] > confidence)
             order = order[np.argsort(-scores[order, label], kind="stable")]
             order = order[:top_k] if top_k > -1 else order
-            kept[label] = order[select_presorted(table[order], threshold, len(order), 0.0)].tolist()
-        return kept
-    found = []
+            selected[label] = order[select_presorted(table[order], threshold, len(order), 0.0)].tolist()
+        return selected
+    candidates = []
     for box in range(count):
-        allowed = [c for c in range(1, classes) if background < 0 or c != background]
-        label = max(allowed, key=lambda c: (scores[box, c], -c), default=0)
+        labels = [c for c in range(1, classes) if background < 0 or c != background]
+        label = max(labels, key=lambda c: (scores[box, c], -c), default=0)
         if label and scores[box, label] >= confidence and scores[box, label] > -1:
-            found.append((-scores[box, label], box, label))
-    found.sort(key=lambda one: one[:2])
-    found = found[:top_k] if top_k != -1 else found
-    kept = {}
-    for _, box, label in found:
-        table, own = boxes[-1 if share else label], kept.setdefault(label, [])
-        if not own or not (intersection_over_union(table[box], table[own]) > threshold).any():
-            own.append(box)
-    return kept
+            candidates.append((-scores[box, label], box, label))
+    candidates.sort(key=lambda candidate: candidate[:2])
+    candidates = candidates[:top_k] if top_k != -1 else candidates
+    selected = {}
+    for _, box, label in candidates:
+        table, chosen = boxes[-1 if share else label], selected.setdefault(label, [])
+        if not chosen or not (intersection_over_union(table[box], table[chosen]) > threshold).any():
+            chosen.append(box)
+    return selected
 
 
 # --- YOLO
@@ -240,8 +244,8 @@ def region_yolo(
     do_softmax: bool = True,
     mask: Ints = (),
 ) -> Array:
-    """Sigmoids on place, score and (without ``do_softmax``) classes; softmax over the classes with it."""
-    wide = working_dtype(x.dtype)
+    """Sigmoid of position, score and classes; with ``do_softmax``, softmax over the classes."""
+    working = working_dtype(x.dtype)
     if x.ndim != 4:
         raise ValueError(f"RegionYolo needs [N, C, H, W], not {x.shape}")
     regions = num if do_softmax else len(mask)
@@ -249,11 +253,11 @@ def region_yolo(
     if x.shape[1] < regions * entries:
         raise ValueError(f"{x.shape[1]} channels do not hold {regions} regions of {entries}")
     batch, _, height, width = x.shape
-    parts = x[:, : regions * entries].astype(wide).reshape(batch, regions, entries, height, width)
+    parts = x[:, : regions * entries].astype(working).reshape(batch, regions, entries, height, width)
     out = parts.copy()
-    last = coords + 1 if do_softmax else entries
-    for chosen in (slice(0, 2), slice(coords, last)):
-        out[:, :, chosen] = 1 / (1 + np.exp(-parts[:, :, chosen]))
+    sigmoid_end = coords + 1 if do_softmax else entries
+    for channels in (slice(0, 2), slice(coords, sigmoid_end)):
+        out[:, :, channels] = 1 / (1 + np.exp(-parts[:, :, channels]))
     if do_softmax:
         logits = parts[:, :, coords + 1 :]
         powers = np.exp(logits - logits.max(2, keepdims=True))

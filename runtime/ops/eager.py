@@ -1,8 +1,7 @@
-"""The primitives computed at once, on arrays: what every operator means, and how Python instructions run.
+"""Eager evaluation of the primitives on arrays: the reference semantics of operators, used by Python instructions.
 
-Whatever has a kernel is computed by it, walking as the binder would let it walk (``arithmetic``): a node gives the same
-bits in Python as where it is bound. NumPy itself computes on types that have no kernels: strings, float8, int4 and the
-like.
+Primitives with a kernel use it with the loop order of the binder, so that a node gives identical bits in Python and
+natively. NumPy computes on types without kernels: strings, float8, int4 and others.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ class EagerPrimitives:
         else:
             out[...] = x[tuple([slice(extent) for extent in out.shape])]
         if x.size:
-            spread = (x.shape, kernel_lookup.reduction_strides(out, axes))
+            reduced = (x.shape, kernel_lookup.reduction_strides(out, axes))
             loop_nest.run_kernel(
-                kernel, (out, x, out), *plan_loops(x.shape, (spread, kernel_lookup.shape_and_strides(x), spread))
+                kernel, (out, x, out), *plan_loops(x.shape, (reduced, kernel_lookup.shape_and_strides(x), reduced))
             )
         return out if keepdims else out.reshape([extent for d, extent in enumerate(x.shape) if d not in axes])
 
@@ -64,8 +63,8 @@ class EagerPrimitives:
             return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
         out = np.array(x, order="C")
         if out.size and out.shape[axis] > 1:
-            following = out[(*(slice(None),) * axis, slice(1, None))]
-            loop_nest.run_kernel(kernel, (out, following, following), *kernel_lookup.plan_accumulate(out, axis))
+            successors = out[(*(slice(None),) * axis, slice(1, None))]
+            loop_nest.run_kernel(kernel, (out, successors, successors), *kernel_lookup.plan_accumulate(out, axis))
         return out
 
     def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
@@ -131,7 +130,7 @@ class EagerPrimitives:
         result = None if kernel is None else kernel_lookup.run_elementwise(kernel, x)
         if result is not None:
             return result
-        # NumPy warns that the imaginary part goes, which is what was asked for.
+        # Drop the imaginary part explicitly: NumPy would warn.
         return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype, order="C")
 
     def reshape(self, x: Array, shape: Sequence[int]) -> Array:
@@ -206,35 +205,35 @@ class EagerPrimitives:
 
 
 def _row_major(x: Array) -> Array:
-    """An array in row-major order; NumPy's own function for that gives scalars an axis."""
+    """The array in row-major order; ``np.ascontiguousarray`` would add an axis to scalars."""
     return x if x.flags.c_contiguous else np.array(x, order="C")
 
 
 def _prefix_along(x: Array, axis: int, length: int) -> Array:
-    """The elements that an array begins with, as one that is so long along an axis."""
+    """The leading elements of an array, reshaped to ``length`` along an axis."""
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
     return x.reshape(-1)[: math.prod(shape)].reshape(shape).copy()
 
 
 def _map_without_kernel(function: Elementwise, inputs: Sequence[Array]) -> Array:
-    """A function on types that have no native loops."""
+    """Apply a function to types without native loops."""
     if not isinstance(function, NativeLoop):
         return np.asarray(function(*inputs))
     if function.python_function is not None:
         return np.asarray(function.python_function(*inputs))
-    # Integers of less than 8 bits: what does not fit wraps around as it does in wider ones.
-    wide = [x.astype(_ACCUMULATOR_INT) for x in inputs]
-    kernel = kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in wide]))
+    # Integers below 8 bits: overflow wraps around as in wider types.
+    widened = [x.astype(_ACCUMULATOR_INT) for x in inputs]
+    kernel = kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in widened]))
     if kernel is None or any(x.dtype != inputs[0].dtype or x.dtype.kind == "f" for x in inputs):
         raise TypeError(f"{function.name} has no loop for {', '.join(x.dtype.name for x in inputs)}")
-    result = kernel_lookup.run_elementwise(kernel, *wide)
+    result = kernel_lookup.run_elementwise(kernel, *widened)
     if result is None:
         raise ZeroDivisionError(function.failure)
     return result.astype(inputs[0].dtype)
 
 
 def _as_tensor(element: Any) -> Array:
-    """A tensor, also where NumPy gives the one element of a scalar: numbers as its own kind of them, strings as str."""
+    """Convert to a tensor; NumPy returns an element (NumPy scalar or str) in place of a 0-d array."""
     if isinstance(element, np.ndarray | np.generic):
         return np.asarray(element)
     tensor = np.empty((), object)

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and logic, element by element. Most operators are one ufunc, so most are a table."""
+"""Elementwise arithmetic, comparison and logic; a table maps most operators to one ufunc."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .operator_helpers import (
 from .primitives import Elementwise, NativeLoop
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 Binary = Callable[[P, T, T], T]
 
@@ -36,13 +36,13 @@ _DIVISION_BY_ZERO = "integer division by zero"
 DIVIDE_TRUNCATE = NativeLoop("trunc_divide", failure=_DIVISION_BY_ZERO)
 #: a / b toward minus infinity; a zero divisor is an error.
 DIVIDE_FLOOR = NativeLoop("floor_divide", failure=_DIVISION_BY_ZERO)
-#: What DIVIDE_TRUNCATE leaves; it has the sign of a.
+#: Remainder of DIVIDE_TRUNCATE, with the sign of a.
 REMAINDER_TRUNCATE = NativeLoop("trunc_remainder", failure=_DIVISION_BY_ZERO)
-#: What DIVIDE_FLOOR leaves; it has the sign of b.
+#: Remainder of DIVIDE_FLOOR, with the sign of b.
 REMAINDER_FLOOR = NativeLoop("floor_modulo", failure=_DIVISION_BY_ZERO)
-#: a ** b on integers; a negative exponent truncates 1 / a ** -b toward zero, and of a zero is an error.
+#: a ** b on integers; a negative exponent truncates 1 / a ** -b toward zero, an error for a = 0.
 POWER_INTEGER = NativeLoop("integer_power", failure="zero to a negative integer power")
-#: The Gauss error function on floats of 16 bits and more.
+#: The Gauss error function for floats of 16 bits and more.
 ERF = NativeLoop("erf")
 
 
@@ -50,7 +50,7 @@ ERF = NativeLoop("erf")
 
 
 def float_unary(function: np.ufunc) -> Callable[[P, T], T]:
-    """An operator that is one function on floats of any width. Integers (OpenVINO) pass through float64."""
+    """An operator that applies a function to floats of any width; integers (OpenVINO) convert to float64 and back."""
 
     def op(p: P, x: T) -> T:
         direct = same_dtype_unary(function)
@@ -60,7 +60,7 @@ def float_unary(function: np.ufunc) -> Callable[[P, T], T]:
 
 
 def float_rounding(function: np.ufunc) -> Callable[[P, T], T]:
-    """An operator that changes nothing on integers."""
+    """An operator that is the identity on integers."""
 
     def op(p: P, x: T) -> T:
         return p.map(function, x) if is_float(x.dtype) else x
@@ -69,7 +69,7 @@ def float_rounding(function: np.ufunc) -> Callable[[P, T], T]:
 
 
 def same_dtype_unary(function: np.ufunc) -> Callable[[P, T], T]:
-    """An operator that is one function on every dtype it is defined for."""
+    """An operator that applies a unary function to any supported dtype."""
 
     def op(p: P, x: T) -> T:
         return p.map(function, x)
@@ -118,7 +118,7 @@ openvino("IsFinite", since=10)(same_dtype_unary(np.isfinite))
 @onnx("Identity", sequences=True)
 @openvino("Identity", since=16)
 def identity(p: P, x: T) -> T:
-    """Tensors, and in ONNX sequences and optionals too."""
+    """Also accepts ONNX sequences and optionals."""
     return x
 
 
@@ -136,9 +136,9 @@ def openvino_round(p: P, x: T, *, mode: str = "half_to_even") -> T:
     if mode.lower() != "half_away_from_zero":
         raise ModelError(f'mode="{mode}" is neither half_to_even nor half_away_from_zero')
     # Not floor(|x| + 0.5): the sum rounds, and 0.49999997 would become 1.
-    whole = p.map(np.trunc, x)
-    half = p.map(np.greater_equal, p.map(np.absolute, p.map(np.subtract, x, whole)), constant(p, 0.5, x.dtype))
-    return p.where(half, p.map(np.add, whole, p.map(np.sign, x)), whole)
+    truncated = p.map(np.trunc, x)
+    rounds_up = p.map(np.greater_equal, p.map(np.absolute, p.map(np.subtract, x, truncated)), constant(p, 0.5, x.dtype))
+    return p.where(rounds_up, p.map(np.add, truncated, p.map(np.sign, x)), truncated)
 
 
 @onnx("IsInf", since=10)
@@ -156,7 +156,7 @@ def is_inf(p: P, x: T, *, detect_negative: bool = True, detect_positive: bool = 
 
 
 def same_dtype_binary(function: Elementwise) -> Binary:
-    """An operator that is one function on every dtype it is defined for."""
+    """An operator that applies a binary function to any supported dtype."""
 
     def op(p: P, a: T, b: T) -> T:
         return p.map(function, a, b)
@@ -177,8 +177,8 @@ def power(p: P, x: T, y: T) -> T:
     """x ** y in the dtype of x; the exponent may have another (ONNX from opset 12 on)."""
     common = x.dtype
     if y.dtype != x.dtype:
-        known = x.dtype.kind in "biuf" and y.dtype.kind in "biuf"
-        common = np.result_type(x.dtype, y.dtype) if known else np.dtype(np.float32)
+        numeric = x.dtype.kind in "biuf" and y.dtype.kind in "biuf"
+        common = np.result_type(x.dtype, y.dtype) if numeric else np.dtype(np.float32)
     function = np.power if is_float(common) else POWER_INTEGER
     return cast(p, p.map(function, cast(p, x, common), cast(p, y, common)), x.dtype)
 

@@ -1,4 +1,4 @@
-"""Numbers rounded as quantization would round them, and left floats."""
+"""Fake quantization: rounds floats to quantization levels."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ def fake_quantize(
     levels: int,
     auto_broadcast: str = "numpy",
 ) -> T:
-    """``levels`` equal steps from the input range, rounded half to even, to the output range."""
+    """Quantize the input range to ``levels`` equal steps, half to even, and map them to the output range."""
     if levels < 2:
         raise ModelError(f"levels={levels}: a quantization needs two levels at least")
     for bound in (input_low, input_high, output_low, output_high):
         openvino_align(x, bound, auto_broadcast)
     check_unidirectional_broadcast(x, input_low, "a bound")
-    wide = working_dtype(x.dtype)
+    working = working_dtype(x.dtype)
     values, low, high, out_low, out_high = (
-        cast(p, v, wide) for v in (x, input_low, input_high, output_low, output_high)
+        cast(p, v, working) for v in (x, input_low, input_high, output_low, output_high)
     )
-    steps = constant(p, levels - 1, wide)
-    part = p.map(np.divide, p.map(np.subtract, values, low), p.map(np.subtract, high, low))
-    step = p.map(np.rint, p.map(np.multiply, part, steps))
+    steps = constant(p, levels - 1, working)
+    fraction = p.map(np.divide, p.map(np.subtract, values, low), p.map(np.subtract, high, low))
+    step = p.map(np.rint, p.map(np.multiply, fraction, steps))
     span = p.map(np.subtract, out_high, out_low)
     inside = p.map(np.add, p.map(np.multiply, p.map(np.divide, step, steps), span), out_low)
     below = p.map(np.less_equal, values, p.map(np.minimum, low, high))
     above = p.map(np.greater, values, p.map(np.maximum, low, high))
     shape = inside.shape
-    kept = p.where(above, p.broadcast(out_high, shape), inside)
-    return cast(p, p.where(below, p.broadcast(out_low, shape), kept), x.dtype)
+    clamped = p.where(above, p.broadcast(out_high, shape), inside)
+    return cast(p, p.where(below, p.broadcast(out_low, shape), clamped), x.dtype)
 
 
 @openvino("FakeConvert", since=13, native=False)
 def fake_convert(p: P, x: T, scale: T, shift: T | None = None, *, destination_type: str = "f8e4m3") -> T:
-    """To float8 and back, scaled and shifted before; finite numbers stay finite."""
+    """Scale, shift, convert to float8 and back; finite numbers remain finite."""
     if destination_type.lower() not in ("f8e4m3", "f8e5m2"):
         raise ModelError(f"destination_type='{destination_type}' is neither f8e4m3 nor f8e5m2")
-    kind, half = dtype_from_openvino(destination_type), np.dtype(np.float16)
-    moved = p.map(np.multiply, x, scale)
+    target, float16 = dtype_from_openvino(destination_type), np.dtype(np.float16)
+    scaled = p.map(np.multiply, x, scale)
     if shift is not None:
-        moved = p.map(np.subtract, moved, shift)
-    narrow = cast(p, moved, half)
-    rounded = cast(p, convert(p, narrow, kind, saturate=True), x.dtype)
+        scaled = p.map(np.subtract, scaled, shift)
+    narrow = cast(p, scaled, float16)
+    rounded = cast(p, convert(p, narrow, target, saturate=True), x.dtype)
     if destination_type.lower() == "f8e5m2":  # it has infinities
         rounded = p.where(p.map(np.isinf, narrow), cast(p, narrow, x.dtype), rounded)
     if shift is not None:

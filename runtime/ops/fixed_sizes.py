@@ -1,6 +1,6 @@
-"""Sizes that a constant of the file fixes, though the model declares them as named dimensions of its inputs.
+"""Detection of named input dimensions whose size is fixed by a constant in the model.
 
-Exporters write the length of the example into a constant: the model declares [2,T,6], and runs for one T only.
+Exporters write the example's length into a constant: the model declares [2,T,6] but runs for a single T only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..graph.producers import ProducerMap
 from ..record import record
 from .constant_folding import ConstantFolder
 
-#: Operators of ONNX that broadcast their inputs (from opset 7 on).
+#: ONNX operators that broadcast their inputs (from opset 7 on).
 _BROADCASTING = frozenset(
     (
         *("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "Sum", "Mean", "PRelu", "Where"),
@@ -28,11 +28,12 @@ _FIRST_BROADCASTING_OPSET = 7
 
 @record(frozen=True)
 class FixedSize:
-    """One node that runs for certain sizes of named dimensions only.
+    """A node that requires certain sizes of named dimensions.
 
-    ``data``: the value that is declared with the dimensions; ``constant``: what contradicts them; ``shape``: the shape
-    that it has, or asks for; ``dimensions``: whose product has to be ``size``. ``axis``: of ``data``, where the
-    dimension is one; None: any axis, since the tensor is reshaped. ``broadcast``: a size of 1 fits too.
+    ``declared_value``: the value declared with the dimensions; ``constant``: the value that contradicts them;
+    ``shape``: its shape, or the requested one; ``dimensions``: the dimensions whose product must be ``size``.
+    ``axis``: the axis of a single dimension; None: any, since the tensor is reshaped. ``broadcast``: a size of 1 is
+    valid too.
     """
 
     node: Operation
@@ -45,7 +46,7 @@ class FixedSize:
     broadcast: bool
 
     def excludes(self, shape: tuple[int, ...]) -> bool:
-        """Whether the node cannot run for data of this shape."""
+        """True if the node cannot run for data of this shape."""
         declared = _constant_shape(self.declared_value)
         if declared is None or len(declared) != len(shape):
             return False
@@ -56,22 +57,22 @@ class FixedSize:
 
     def __str__(self) -> str:
         verb = "has the shape" if self.node.op_type in _BROADCASTING else "is"
-        what = f"the constant '{self.constant.name}' {verb} [{','.join(map(str, self.shape))}]"
+        constant = f"the constant '{self.constant.name}' {verb} [{','.join(map(str, self.shape))}]"
         sizes = f"{self.size}{' or 1' if self.broadcast else ''}"
         return (
-            f"'{self.declared_value.name}' is declared as {self.declared_value.type} and {what}:"
+            f"'{self.declared_value.name}' is declared as {self.declared_value.type} and {constant}:"
             f" {self.node.describe()} fits only {' * '.join(self.dimensions)} = {sizes}"
         )
 
 
 def declared_dimensions(graph: Graph) -> frozenset[str]:
-    """The names of dimensions that the inputs of a main graph declare: any size is allowed there."""
-    kinds = [value.type for value in graph.inputs if isinstance(value.type, TensorType)]
-    return frozenset(dim for kind in kinds for dim in kind.shape or () if isinstance(dim, str))
+    """The named dimensions of a main graph's inputs, which allow any size."""
+    types = [value.type for value in graph.inputs if isinstance(value.type, TensorType)]
+    return frozenset(dim for tensor_type in types for dim in tensor_type.shape or () if isinstance(dim, str))
 
 
 def fixed_sizes(graph: Graph) -> Iterator[FixedSize]:
-    """The nodes of a main ONNX graph, and of the graphs inside it, that fix sizes which its inputs declare as free."""
+    """The nodes of a main ONNX graph and its subgraphs that fix the size of a named input dimension."""
     names = declared_dimensions(graph)
     if names:
         constants = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
@@ -81,30 +82,35 @@ def fixed_sizes(graph: Graph) -> Iterator[FixedSize]:
 
 
 def fixed_sizes_of_node(node: Operation, names: frozenset[str], constants: ConstantFolder) -> Iterator[FixedSize]:
-    """The sizes that one node fixes; ``names``: the dimensions that may have any size."""
+    """The sizes that a node fixes; ``names``: the declared dimensions."""
     if node.is_custom_operator:
         return
     if node.op_type in _BROADCASTING and node.version >= _FIRST_BROADCASTING_OPSET:
         yield from _fixed_by_broadcast(node, names, constants)
     elif node.op_type in ("Expand", "Reshape") and len(node.inputs) == 2:
-        data, wanted = node.inputs
+        data, shape_input = node.inputs
         shape = _constant_shape(data)
-        if data is None or wanted is None or shape is None or names.isdisjoint(d for d in shape if isinstance(d, str)):
+        if (
+            data is None
+            or shape_input is None
+            or shape is None
+            or names.isdisjoint(d for d in shape if isinstance(d, str))
+        ):
             return
-        numbers = constants.value_of(wanted)
+        numbers = constants.value_of(shape_input)
         if numbers is None or numbers.ndim != 1 or numbers.dtype != np.int64:
             return
         target = tuple(int(n) for n in numbers)
         if node.op_type == "Expand":
-            yield from _fixed_by_alignment(node, data, wanted, target, names)
+            yield from _fixed_by_alignment(node, data, shape_input, target, names)
         else:
-            yield from _fixed_by_reshape(node, data, wanted, target, names)
+            yield from _fixed_by_reshape(node, data, shape_input, target, names)
 
 
 def violated_fixed_size(graph: Graph, node: Operation, shapes: Sequence[tuple[int, ...] | None]) -> FixedSize | None:
-    """The size that a node fixes and its inputs do not have; None where there is none.
+    """The fixed size that a node's inputs violate; None if there is none.
 
-    ``shapes``: of the inputs; None where one has no shape.
+    ``shapes``: input shapes; None for an input without shape.
     """
     names = declared_dimensions(graph) if graph.system is System.ONNX else None
     if not names:
@@ -124,9 +130,9 @@ def _constant_shape(value: Value | None) -> tuple[int | str | None, ...] | None:
 def _fixed_by_broadcast(node: Operation, names: frozenset[str], constants: ConstantFolder) -> Iterator[FixedSize]:
     values = [value for value in node.inputs if value is not None]
     for constant in values:
-        maker = constants.origins.producer(constant)
-        if constant.constant is None and (maker is None or maker.op_type != "Constant"):
-            continue  # only what the file itself holds, not what is computed of it
+        producer = constants.origins.producer(constant)
+        if constant.constant is None and (producer is None or producer.op_type != "Constant"):
+            continue  # only constants of the file, not folded values
         numbers = constants.value_of(constant)
         if numbers is not None:
             for value in values:
@@ -136,7 +142,7 @@ def _fixed_by_broadcast(node: Operation, names: frozenset[str], constants: Const
 def _fixed_by_alignment(
     node: Operation, data: Value, constant: Value, target: tuple[int, ...], names: frozenset[str]
 ) -> Iterator[FixedSize]:
-    """Sizes that broadcasting fixes: axes are aligned at the end."""
+    """Sizes fixed by broadcasting, which aligns the last axes."""
     shape = _constant_shape(data) or ()
     for k in range(1, min(len(shape), len(target)) + 1):
         dim, size = shape[-k], target[-k]
@@ -147,7 +153,7 @@ def _fixed_by_alignment(
 def _fixed_by_reshape(
     node: Operation, data: Value, constant: Value, target: tuple[int, ...], names: frozenset[str]
 ) -> Iterator[FixedSize]:
-    """Sizes that the number of elements fixes. -1 takes any number, and 0 copies the size of the same axis."""
+    """Sizes fixed by the element count. -1 is inferred, and 0 copies the size of the same axis."""
     shape = list(_constant_shape(data) or ())
     if -1 in target:
         return
@@ -156,10 +162,10 @@ def _fixed_by_reshape(
         copied = {k for k, size in enumerate(target) if size == 0}
         if any(k >= len(shape) for k in copied):
             return
-    rest = [dim for k, dim in enumerate(shape) if k not in copied]
-    free = tuple(dim for dim in rest if isinstance(dim, str))
-    known = math.prod(dim for dim in rest if isinstance(dim, int))
+    remaining = [dim for k, dim in enumerate(shape) if k not in copied]
+    free = tuple(dim for dim in remaining if isinstance(dim, str))
+    known = math.prod(dim for dim in remaining if isinstance(dim, int))
     size = math.prod(size for k, size in enumerate(target) if k not in copied)
-    if not free or None in rest or not names.issuperset(free) or not known or size % known:
+    if not free or None in remaining or not names.issuperset(free) or not known or size % known:
         return
     yield FixedSize(node, data, constant, target, free, size // known, None, broadcast=False)

@@ -1,4 +1,4 @@
-"""Reading and writing at indices that are data: gathering, scattering, one-hot."""
+"""Gather, scatter and one-hot operators."""
 
 from __future__ import annotations
 
@@ -47,33 +47,33 @@ def openvino_gather_8(p: P, x: T, indices: T, axis: T, *, batch_dims: int = 0) -
 
 
 def gather_or_zero(p: P, x: T, indices: T, axis: T, batch_dims: int, negative: bool) -> T:
-    """OpenVINO's Gather: an index outside gives zeros (Gather-8, example 7; older ones do so unwritten)."""
-    along = normalize_existing_axis(read_int(p, axis, "axis"), x.ndim)
+    """OpenVINO's Gather: an out-of-range index gives zeros (Gather-8, example 7; undocumented in older versions)."""
+    axis_index = normalize_existing_axis(read_int(p, axis, "axis"), x.ndim)
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
-    if not 0 <= batch <= min(indices.ndim, along) or x.shape[:batch] != indices.shape[:batch]:
+    if not 0 <= batch <= min(indices.ndim, axis_index) or x.shape[:batch] != indices.shape[:batch]:
         raise ValueError(
-            f"batch_dims={batch_dims} does not fit data of shape {x.shape}, axis {along}, "
+            f"batch_dims={batch_dims} does not fit data of shape {x.shape}, axis {axis_index}, "
             f"and indices of shape {indices.shape}"
         )
-    size = x.shape[along]
-    shape = (*x.shape[:along], *indices.shape[batch:], *x.shape[along + 1 :])
+    size = x.shape[axis_index]
+    shape = (*x.shape[:axis_index], *indices.shape[batch:], *x.shape[axis_index + 1 :])
     if size == 0:
         return p.constant(np.zeros(shape, x.dtype))
     indices = indices if indices.dtype in (np.int32, np.int64) else p.cast(indices, INT64)
     if not batch and _are_in_bounds(indices, size, negative):
-        return p.gather(x, indices, along)
+        return p.gather(x, indices, axis_index)
     lowest = constant(p, -size if negative else 0, indices.dtype)
-    below = p.map(np.less, indices, constant(p, size, indices.dtype))
-    inside = p.map(np.logical_and, p.map(np.less_equal, lowest, indices), below)
-    safe = p.where(inside, indices, constant(p, 0, indices.dtype))
-    rows = _gather_batched(p, x, safe, along, batch) if batch else p.gather(x, safe, along)
-    outer, inner = (1,) * (along - batch), (1,) * (x.ndim - along - 1)
-    mask = p.reshape(inside, (*indices.shape[:batch], *outer, *indices.shape[batch:], *inner))
+    below_size = p.map(np.less, indices, constant(p, size, indices.dtype))
+    inside = p.map(np.logical_and, p.map(np.less_equal, lowest, indices), below_size)
+    clamped = p.where(inside, indices, constant(p, 0, indices.dtype))
+    rows = _gather_batched(p, x, clamped, axis_index, batch) if batch else p.gather(x, clamped, axis_index)
+    outer_ones, inner_ones = (1,) * (axis_index - batch), (1,) * (x.ndim - axis_index - 1)
+    mask = p.reshape(inside, (*indices.shape[:batch], *outer_ones, *indices.shape[batch:], *inner_ones))
     return p.where(mask, rows, constant(p, "" if x.dtype.kind == "O" else 0, x.dtype))
 
 
 def _are_in_bounds(indices: T, size: int, negative: bool) -> bool:
-    """Constant indices, none of which is outside: most are, in models, and then there is nothing to test or to mask."""
+    """Are the indices constant and in range? Common in models; needs no test and no mask."""
     numbers: Array | None = indices if isinstance(indices, np.ndarray) else getattr(indices, "known", None)
     if numbers is None or not numbers.size:
         return False
@@ -82,19 +82,19 @@ def _are_in_bounds(indices: T, size: int, negative: bool) -> bool:
 
 
 def _gather_batched(p: P, x: T, indices: T, axis: int, batch: int) -> T:
-    """One gather from all batches laid end to end; no index is outside."""
+    """Gather from the concatenated batches; all indices are in range."""
     count, size = element_count(x.shape[:batch]), x.shape[axis]
     outer, inner = x.shape[batch:axis], x.shape[axis + 1 :]
     perm = [*range(batch), axis, *range(batch, axis), *range(axis + 1, x.ndim)]
     rows = p.reshape(p.transpose(x, perm), (count * size, *outer, *inner))
-    # Gathering from 0, 1, 2 ... makes negative indices positive.
-    own = p.gather(p.constant(np.arange(size)), indices, 0)
-    each = (np.arange(count) * size).reshape(*indices.shape[:batch], *(1,) * (indices.ndim - batch))
-    taken = p.gather(rows, p.map(np.add, own, p.constant(each)), 0)
-    # Its axes are batch, indices, outer, inner; the outer ones go before the indices.
-    first, last = indices.ndim, indices.ndim + len(outer)
-    perm = [*range(batch), *range(first, last), *range(batch, first), *range(last, taken.ndim)]
-    return p.transpose(taken, perm)
+    # Gathering from 0, 1, 2 ... normalizes negative indices.
+    local = p.gather(p.constant(np.arange(size)), indices, 0)
+    batch_offsets = (np.arange(count) * size).reshape(*indices.shape[:batch], *(1,) * (indices.ndim - batch))
+    gathered = p.gather(rows, p.map(np.add, local, p.constant(batch_offsets)), 0)
+    # The axes are batch, indices, outer, inner; move the outer ones before the indices.
+    outer_start, outer_end = indices.ndim, indices.ndim + len(outer)
+    perm = [*range(batch), *range(outer_start, outer_end), *range(batch, outer_start), *range(outer_end, gathered.ndim)]
+    return p.transpose(gathered, perm)
 
 
 def _check_indices(indices: Array, size: int, lowest: int) -> None:
@@ -104,25 +104,25 @@ def _check_indices(indices: Array, size: int, lowest: int) -> None:
 
 
 def _element_index(shape: Sequence[int], indices: Array, axis: int, lowest: int) -> tuple[Array, ...]:
-    """The index of element operators into ``shape``: ``indices`` along the axis, own place elsewhere."""
+    """The NumPy index of element operators: ``indices`` along the axis, the own position along others."""
     _check_indices(indices, shape[axis], lowest)
-    places: list[Array] = list(np.indices(indices.shape, sparse=True))
-    places[axis] = indices
-    return tuple(places)
+    index: list[Array] = list(np.indices(indices.shape, sparse=True))
+    index[axis] = indices
+    return tuple(index)
 
 
-# --- What gather_scatter.h does with elements and tuples.
+# --- Interface of the routines in gather_scatter.h.
 
-#: Types, by their characters, that scatters reduce.
+#: Type characters of dtypes that scatters can reduce.
 _REDUCIBLE = frozenset("bhilBHILfd")
-#: How many lengths of axes a tuple's routines take.
+#: Maximum tuple length of the routines.
 MAX_TUPLE_AXES = 8
 
 
 def _pack_params(
     x: T, indices: T, ufunc: np.ufunc | None = None, count: int = 0, axis: int = 0, negative: bool = True
 ) -> int:
-    """The first number of the routines of gather_scatter.h."""
+    """Pack the first parameter of the routines in gather_scatter.h."""
     reduction = 0 if ufunc is None else _REDUCTION_UFUNCS.index(ufunc) + 1
     kind = 0 if ufunc is None else ord(kernels.type_char(x.dtype))
     parts = (x.dtype.itemsize, indices.dtype.itemsize, reduction, kind, count, axis, int(negative))
@@ -130,24 +130,24 @@ def _pack_params(
 
 
 def _supports_routine(x: T, ufunc: np.ufunc | None = None) -> bool:
-    """Whether the routines take these elements, and reduce them."""
+    """True if the routines support the dtype and its reduction."""
     if x.dtype.hasobject or x.dtype.itemsize > 255:
         return False
     return ufunc is None or kernels.type_char(x.dtype) in _REDUCIBLE
 
 
 def _require_numpy(p: P) -> None:
-    """What follows works on arrays alone."""
+    """Raise NoNativeKernel unless evaluating eagerly."""
     if p.emits:
         raise NoNativeKernel
 
 
 def _call_routine(p: P, name: str, inputs: Sequence[T], shape: Sequence[int], numbers: Sequence[int], check: Any) -> T:
-    """A routine of gather_scatter.h; ``check`` says which index is outside, where one is."""
-    outputs, failure, onto = [(shape, inputs[0].dtype)], "index outside", name.startswith("scatter")
+    """Call a routine of gather_scatter.h; on failure ``check`` raises an error that names the index."""
+    outputs, failure, updates_copy = [(shape, inputs[0].dtype)], "index outside", name.startswith("scatter")
     try:
         (result,) = p.call(
-            RoutineCall(f"gather_scatter.{name}", outputs, numbers, failure=failure, updates_copy=onto), inputs
+            RoutineCall(f"gather_scatter.{name}", outputs, numbers, failure=failure, updates_copy=updates_copy), inputs
         )
     except UnsupportedError:
         raise
@@ -163,7 +163,7 @@ def _index_tensor(p: P, x: T) -> T:
 
 
 def _check_elements(shape: Sequence[int], indices: T, axis: int) -> None:
-    """Hold indices of element operators to the shape of the data."""
+    """Check the indices of element operators against the shape of the data."""
     if indices.ndim != len(shape) or not all(
         k == axis or m <= n for k, (m, n) in enumerate(zip(indices.shape, shape, strict=True))
     ):
@@ -171,19 +171,19 @@ def _check_elements(shape: Sequence[int], indices: T, axis: int) -> None:
 
 
 def _merge_axes(shape: Sequence[int], indices: Sequence[int], axis: int) -> tuple[list[Any], int] | None:
-    """For each axis its length in both, neighbours taken as one where that changes nothing; and the place of ``axis``.
+    """The extents of each axis in both shapes, with equal adjacent axes merged, and the position of ``axis``.
 
-    None: they are too many.
+    None: too many axes.
     """
     pairs: list[Any] = []
-    found = 0
+    merged_axis = 0
     for k, pair in enumerate(zip(shape, indices, strict=True)):
         if pairs and axis not in (k, k - 1) and pair[0] == pair[1]:
             pairs[-1] = (pairs[-1][0] * pair[0], pairs[-1][1] * pair[1])
             continue
-        found = len(pairs) if k == axis else found
+        merged_axis = len(pairs) if k == axis else merged_axis
         pairs.append(pair)
-    return ([n for pair in pairs for n in pair], found) if len(pairs) <= MAX_AXES else None
+    return ([n for pair in pairs for n in pair], merged_axis) if len(pairs) <= MAX_AXES else None
 
 
 @onnx("GatherElements", since=11)
@@ -192,23 +192,23 @@ def gather_elements(p: P, x: T, indices: T, *, axis: int = 0) -> T:
     axis = normalize_existing_axis(axis, x.ndim)
     _check_elements(x.shape, indices, axis)
     indices = _index_tensor(p, indices)
-    joined = _merge_axes(x.shape, indices.shape, axis)
-    if joined is None or not _supports_routine(x):
+    merged = _merge_axes(x.shape, indices.shape, axis)
+    if merged is None or not _supports_routine(x):
         _require_numpy(p)
         return x[_element_index(x.shape, indices, axis, -x.shape[axis])]
-    axes, along = joined
-    numbers = (_pack_params(x, indices, count=len(axes) // 2, axis=along), *axes)
+    axes, merged_axis = merged
+    numbers = (_pack_params(x, indices, count=len(axes) // 2, axis=merged_axis), *axes)
     check = partial(_element_index, x.shape, indices, axis, -x.shape[axis])
     return _call_routine(p, "gather_elements", [x, indices], indices.shape, numbers, check)
 
 
 def _tuple_index(shape: Sequence[int], indices: Array, batch: int) -> tuple[Array, ...]:
-    """How the tuples ``indices[..., :]`` reach a tensor of ``shape``, after ``batch`` leading dimensions."""
-    places = indices.shape[:-1]
+    """The NumPy index of the tuples ``indices[..., :]`` into ``shape``, after ``batch`` leading dimensions."""
+    leading = indices.shape[:-1]
     index = []
     for k in range(batch):
-        own = np.arange(places[k]) if shape[k] != 1 else np.zeros(places[k], INT64)
-        index.append(np.broadcast_to(own.reshape(-1, *(1,) * (len(places) - k - 1)), places))
+        positions = np.arange(leading[k]) if shape[k] != 1 else np.zeros(leading[k], INT64)
+        index.append(np.broadcast_to(positions.reshape(-1, *(1,) * (len(leading) - k - 1)), leading))
     for k in range(indices.shape[-1]):
         size = shape[batch + k]
         _check_indices(indices[..., k], size, -size)
@@ -217,7 +217,7 @@ def _tuple_index(shape: Sequence[int], indices: Array, batch: int) -> tuple[Arra
 
 
 def _check_tuples(shape: Sequence[int], indices: T, batch: int) -> int:
-    """The length of the tuples, which have to fit the shape."""
+    """Check the tuples against the shape, and return their length."""
     length = int(indices.shape[-1]) if indices.ndim else -1
     if not (0 <= batch < indices.ndim and 0 <= length <= len(shape) - batch):
         raise ValueError(f"indices of shape {indices.shape} do not fit {tuple(shape)} with batch_dims {batch}")
@@ -225,18 +225,18 @@ def _check_tuples(shape: Sequence[int], indices: T, batch: int) -> int:
 
 
 def _gather_nd(p: P, x: T, indices: T, batch: int) -> T:
-    """Leading dimensions, so many, are equal."""
+    """GatherND with ``batch`` equal leading dimensions."""
     length = _check_tuples(x.shape, indices, batch)
-    rest = x.shape[batch + length :]
-    shape = (*indices.shape[:-1], *rest)
+    element_shape = x.shape[batch + length :]
+    shape = (*indices.shape[:-1], *element_shape)
     if not length:
-        ones = (1,) * (indices.ndim - 1 - batch)
-        return p.broadcast(p.reshape(x, (*x.shape[:batch], *ones, *rest)), shape)
+        unit_axes = (1,) * (indices.ndim - 1 - batch)
+        return p.broadcast(p.reshape(x, (*x.shape[:batch], *unit_axes, *element_shape)), shape)
     indices = _index_tensor(p, indices)
     if length > MAX_TUPLE_AXES or not _supports_routine(x):
         _require_numpy(p)
         return np.asarray(x[_tuple_index(x.shape, indices, batch)], x.dtype)
-    counts = element_count(shape[:batch]), element_count(indices.shape[batch:-1]), element_count(rest)
+    counts = element_count(shape[:batch]), element_count(indices.shape[batch:-1]), element_count(element_shape)
     numbers = (_pack_params(x, indices, count=length), *counts, *x.shape[batch : batch + length])
     check = partial(_tuple_index, x.shape, indices, batch)
     return _call_routine(p, "gather_tuples", [x, indices], shape, numbers, check)
@@ -251,7 +251,7 @@ def gather_nd(p: P, x: T, indices: T, *, batch_dims: int = 0) -> T:
 
 @openvino("GatherND", since=8)
 def openvino_gather_nd(p: P, x: T, indices: T, *, batch_dims: int = 0) -> T:
-    """Leading dimensions are equal, or one of them is 1 and stretched."""
+    """The leading dimensions broadcast."""
     batch = broadcast_shapes(x.shape[:batch_dims], indices.shape[:batch_dims])
     x, indices = (
         y if y.shape[:batch_dims] == batch else p.broadcast(y, (*batch, *y.shape[batch_dims:])) for y in (x, indices)
@@ -261,7 +261,7 @@ def openvino_gather_nd(p: P, x: T, indices: T, *, batch_dims: int = 0) -> T:
 
 @openvino("GatherND", since=5)
 def openvino_gather_nd_5(p: P, x: T, indices: T, *, batch_dims: int = 0) -> T:
-    """Version 5 makes one dimension of all the leading ones."""
+    """Version 5 merges the leading dimensions into one."""
     result = openvino_gather_nd(p, x, indices, batch_dims=batch_dims)
     shape = result.shape
     return p.reshape(result, (element_count(shape[:batch_dims]), *shape[batch_dims:])) if batch_dims else result
@@ -290,11 +290,11 @@ _OPENVINO_REDUCTIONS: Reductions = {
 }
 
 
-def _reduction(word: str | bytes, known: Reductions) -> np.ufunc | None:
-    word = decode_string(word).lower()
-    if word not in known:
-        raise unknown_value_error("reduction", word, tuple(known))
-    return known[word]
+def _reduction(reduction: str | bytes, reductions: Reductions) -> np.ufunc | None:
+    reduction = decode_string(reduction).lower()
+    if reduction not in reductions:
+        raise unknown_value_error("reduction", reduction, tuple(reductions))
+    return reductions[reduction]
 
 
 def _check_updates(updates: Array, shape: Sequence[int]) -> None:
@@ -303,7 +303,7 @@ def _check_updates(updates: Array, shape: Sequence[int]) -> None:
 
 
 def _scatter(data: Array, index: tuple[Any, ...], updates: Array, ufunc: np.ufunc | None) -> Array:
-    """A copy of ``data`` with updates written, or reduced into it in their order."""
+    """A copy of ``data`` with the updates written or reduced into it, in order."""
     out = data.copy()
     if ufunc is None:
         out[index] = updates
@@ -321,14 +321,14 @@ def _scatter_elements(
     _check_elements(data.shape, indices, axis)
     lowest = -data.shape[axis] if negative else 0
     indices = _index_tensor(p, indices)
-    joined = _merge_axes(data.shape, indices.shape, axis)
-    if joined is None or not _supports_routine(data, ufunc) or updates.dtype != data.dtype:
+    merged = _merge_axes(data.shape, indices.shape, axis)
+    if merged is None or not _supports_routine(data, ufunc) or updates.dtype != data.dtype:
         _require_numpy(p)
         return _scatter(data, _element_index(data.shape, indices, axis, lowest), updates, ufunc)
-    axes, along = joined
-    how = _pack_params(data, indices, ufunc, len(axes) // 2, along, negative)
+    axes, merged_axis = merged
+    packed = _pack_params(data, indices, ufunc, len(axes) // 2, merged_axis, negative)
     check = partial(_element_index, data.shape, indices, axis, lowest)
-    numbers = (how, data.size * data.dtype.itemsize, *axes)
+    numbers = (packed, data.size * data.dtype.itemsize, *axes)
     return _call_routine(p, "scatter_elements", [data, indices, updates], data.shape, numbers, check)
 
 
@@ -341,8 +341,8 @@ def scatter_elements(p: P, data: T, indices: T, updates: T, *, axis: int = 0, re
 
 @openvino("ScatterElementsUpdate", since=3)
 def scatter_elements_update(p: P, data: T, indices: T, updates: T, axis: T) -> T:
-    along = normalize_existing_axis(read_int(p, axis, "axis"), data.ndim)
-    return _scatter_elements(p, data, indices, updates, along, None, negative=False)
+    axis_index = normalize_existing_axis(read_int(p, axis, "axis"), data.ndim)
+    return _scatter_elements(p, data, indices, updates, axis_index, None, negative=False)
 
 
 @openvino("ScatterElementsUpdate", since=12)
@@ -356,15 +356,15 @@ def scatter_elements_update_12(
     reduction: str = "none",
     use_init_val: bool = True,
 ) -> T:
-    along = normalize_existing_axis(read_int(p, axis, "axis"), data.ndim)
+    axis_index = normalize_existing_axis(read_int(p, axis, "axis"), data.ndim)
     mean = reduction.lower() == "mean"
     ufunc = np.add if mean else _reduction(reduction, _OPENVINO_REDUCTIONS)
     if ufunc is None or (use_init_val and not mean):
-        return _scatter_elements(p, data, indices, updates, along, ufunc)
+        return _scatter_elements(p, data, indices, updates, axis_index, ufunc)
     _require_numpy(p)
     _check_updates(updates, indices.shape)
-    _check_elements(data.shape, indices, along)
-    index = _element_index(data.shape, indices, along, -data.shape[along])
+    _check_elements(data.shape, indices, axis_index)
+    index = _element_index(data.shape, indices, axis_index, -data.shape[axis_index])
     start = data
     if not use_init_val:
         start = data.copy()
@@ -375,12 +375,12 @@ def scatter_elements_update_12(
     count = np.full(data.shape, int(use_init_val))
     np.add.at(count, index, 1)
     count = np.maximum(count, 1)
-    mean_of = out // count.astype(data.dtype) if is_integer(data.dtype) else out / count
-    return np.asarray(mean_of, data.dtype)
+    average = out // count.astype(data.dtype) if is_integer(data.dtype) else out / count
+    return np.asarray(average, data.dtype)
 
 
 def _identity(ufunc: np.ufunc, dtype: Dtype) -> Any:
-    """What changes nothing when it is reduced with another number."""
+    """The identity element of a reduction."""
     if ufunc is np.add or ufunc is np.subtract:
         return 0
     if ufunc is np.multiply:
@@ -394,16 +394,16 @@ def _identity(ufunc: np.ufunc, dtype: Dtype) -> Any:
 
 def _scatter_nd(p: P, data: T, indices: T, updates: T, ufunc: np.ufunc | None) -> T:
     length = _check_tuples(data.shape, indices, 0)
-    rest = data.shape[length:]
-    _check_updates(updates, (*indices.shape[:-1], *rest))
+    element_shape = data.shape[length:]
+    _check_updates(updates, (*indices.shape[:-1], *element_shape))
     indices = _index_tensor(p, indices)
     if length > MAX_TUPLE_AXES or not _supports_routine(data, ufunc) or updates.dtype != data.dtype:
         _require_numpy(p)
         return _scatter(data, _tuple_index(data.shape, indices, 0), updates, ufunc)
-    how = _pack_params(data, indices, ufunc, length)
-    counts = data.size * data.dtype.itemsize, element_count(indices.shape[:-1]), element_count(rest)
+    packed = _pack_params(data, indices, ufunc, length)
+    counts = data.size * data.dtype.itemsize, element_count(indices.shape[:-1]), element_count(element_shape)
     check = partial(_tuple_index, data.shape, indices, 0)
-    numbers = (how, *counts, *data.shape[:length])
+    numbers = (packed, *counts, *data.shape[:length])
     return _call_routine(p, "scatter_tuples", [data, indices, updates], data.shape, numbers, check)
 
 
@@ -415,24 +415,26 @@ def scatter_nd(p: P, data: T, indices: T, updates: T, *, reduction: str = "none"
 @openvino("ScatterNDUpdate", since=3)
 def scatter_nd_update(p: P, data: T, indices: T, updates: T, *, reduction: str = "none") -> T:
     if indices.ndim == 1 and indices.size == data.ndim and updates.size == 1:
-        updates = p.reshape(updates, ())  # "if the expected rank is 0 it can be a tensor with a single element"
+        updates = p.reshape(
+            updates, ()
+        )  # specification: "if the expected rank is 0 it can be a tensor with a single element"
     return _scatter_nd(p, data, indices, updates, _reduction(reduction, _OPENVINO_REDUCTIONS))
 
 
 @openvino("ScatterUpdate", since=3)
 def scatter_update(p: P, data: T, indices: T, updates: T, axis: T) -> T:
-    along = normalize_existing_axis(read_int(p, axis, "axis"), data.ndim)
-    _check_updates(updates, (*data.shape[:along], *indices.shape, *data.shape[along + 1 :]))
+    axis_index = normalize_existing_axis(read_int(p, axis, "axis"), data.ndim)
+    _check_updates(updates, (*data.shape[:axis_index], *indices.shape, *data.shape[axis_index + 1 :]))
     indices = _index_tensor(p, indices)
-    check = partial(_check_indices, indices, data.shape[along], 0)
+    check = partial(_check_indices, indices, data.shape[axis_index], 0)
     if not _supports_routine(data) or updates.dtype != data.dtype:
         _require_numpy(p)
         check()
-        index: tuple[Any, ...] = (*(slice(None),) * along, indices)
+        index: tuple[Any, ...] = (*(slice(None),) * axis_index, indices)
         return _scatter(data, index, updates, None)
-    outer, inner = element_count(data.shape[:along]), element_count(data.shape[along + 1 :])
-    how = _pack_params(data, indices, negative=False)
-    numbers = (how, data.size * data.dtype.itemsize, outer, data.shape[along], indices.size, inner)
+    outer, inner = element_count(data.shape[:axis_index]), element_count(data.shape[axis_index + 1 :])
+    packed = _pack_params(data, indices, negative=False)
+    numbers = (packed, data.size * data.dtype.itemsize, outer, data.shape[axis_index], indices.size, inner)
     return _call_routine(p, "scatter_rows", [data, indices, updates], data.shape, numbers, check)
 
 
@@ -440,33 +442,35 @@ def scatter_update(p: P, data: T, indices: T, updates: T, axis: T) -> T:
 def tensor_scatter(
     p: P, past_cache: T, update: T, write_indices: T | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> T:
-    """Each batch's rows are written from its index on; ``circular``: beyond the end from the start again."""
-    data, along = past_cache, normalize_existing_axis(axis, past_cache.ndim)
+    """Write each batch's rows from its index on; ``circular``: with wrap-around."""
+    data, axis_index = past_cache, normalize_existing_axis(axis, past_cache.ndim)
     if decode_string(mode) not in ("linear", "circular"):
         raise unknown_value_error("mode", decode_string(mode), ("linear", "circular"))
     fits = update.ndim == data.ndim and all(
-        n <= m if k == along else n == m for k, (n, m) in enumerate(zip(update.shape, data.shape, strict=True))
+        n <= m if k == axis_index else n == m for k, (n, m) in enumerate(zip(update.shape, data.shape, strict=True))
     )
-    if along == 0 or not fits or update.dtype != data.dtype:
-        raise ModelError(f"updates of shape {update.shape} do not fit axis {along} of a cache of shape {data.shape}")
-    batches, length = data.shape[0], data.shape[along]
-    first = p.constant(np.zeros(batches, INT64)) if write_indices is None else cast(p, write_indices, INT64)
-    if first.shape != (batches,):
-        raise ModelError(f"write_indices has shape {first.shape}, and there are {batches} batches")
+    if axis_index == 0 or not fits or update.dtype != data.dtype:
+        raise ModelError(
+            f"updates of shape {update.shape} do not fit axis {axis_index} of a cache of shape {data.shape}"
+        )
+    batches, length = data.shape[0], data.shape[axis_index]
+    starts = p.constant(np.zeros(batches, INT64)) if write_indices is None else cast(p, write_indices, INT64)
+    if starts.shape != (batches,):
+        raise ModelError(f"write_indices has shape {starts.shape}, and there are {batches} batches")
     if data.dtype.hasobject:
         raise ModelError("a cache of strings is not supported")
-    block = element_count(data.shape[along + 1 :]) * data.dtype.itemsize
+    block = element_count(data.shape[axis_index + 1 :]) * data.dtype.itemsize
     sizes = (
         data.size * data.dtype.itemsize,
         batches,
-        element_count(data.shape[1:along]),
+        element_count(data.shape[1:axis_index]),
         length,
-        update.shape[along],
+        update.shape[axis_index],
         block,
     )
     numbers = (int(decode_string(mode) == "circular"), *sizes)
-    failure = f"write_indices lead out of axis {along} of the cache's shape {data.shape}"
-    inputs, outputs = [data, update, first], [(data.shape, data.dtype)]
+    failure = f"write_indices exceed axis {axis_index} of the cache's shape {data.shape}"
+    inputs, outputs = [data, update, starts], [(data.shape, data.dtype)]
     (result,) = p.call(
         RoutineCall("gather_scatter.scatter_runs", outputs, numbers, failure=failure, updates_copy=True), inputs
     )
@@ -479,14 +483,14 @@ def tensor_scatter(
 def _one_hot(p: P, indices: T, depth: int, on: T, off: T, axis: int, negative: bool) -> T:
     if depth < 0:
         raise ValueError(f"depth must not be negative, and it is {depth}")
-    along = normalize_existing_axis(axis, indices.ndim + 1)
-    classes = index_range(depth).reshape(-1, *(1,) * (indices.ndim - along))
+    axis_index = normalize_existing_axis(axis, indices.ndim + 1)
+    classes = index_range(depth).reshape(-1, *(1,) * (indices.ndim - axis_index))
     indices = cast(p, indices, INT64)
-    indices = p.reshape(indices, (*indices.shape[:along], 1, *indices.shape[along:]))
-    hit = p.map(np.equal, indices, p.constant(classes))
+    indices = p.reshape(indices, (*indices.shape[:axis_index], 1, *indices.shape[axis_index:]))
+    matches = p.map(np.equal, indices, p.constant(classes))
     if negative:
-        hit = p.map(np.logical_or, hit, p.map(np.equal, indices, p.constant(classes - depth)))
-    return p.where(hit, p.reshape(on, ()), p.reshape(off, ()))
+        matches = p.map(np.logical_or, matches, p.map(np.equal, indices, p.constant(classes - depth)))
+    return p.where(matches, p.reshape(on, ()), p.reshape(off, ()))
 
 
 def _onnx_one_hot(p: P, indices: T, depth: T, values: T, axis: int, negative: bool) -> T:
@@ -510,7 +514,7 @@ def one_hot(p: P, indices: T, depth: T, values: T, *, axis: int = -1) -> T:
 def openvino_one_hot(
     p: P, indices: T, depth: T, on: T, off: T, *, axis: int, negative_indices_mode: str = "ignore_negative"
 ) -> T:
-    """Version 16 adds the mode; its page spells the words with hyphens, the runtime with underscores."""
+    """Version 16 adds the mode; its specification uses hyphens, the runtime underscores."""
     mode = negative_indices_mode.lower().replace("-", "_")
     if mode not in ("ignore_negative", "normalize"):
         raise unknown_value_error("negative_indices_mode", negative_indices_mode, ("ignore_negative", "normalize"))

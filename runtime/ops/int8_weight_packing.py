@@ -1,6 +1,6 @@
-"""Weights of 8 bits in panels (int8_product.h), and products of 32-bit integers that are such weights.
+"""Packing of 8-bit weights into panels (int8_product.h), and products of 32-bit integers that fit into 8 bits.
 
-A quantised model in an IR converts its bytes to 32 bits, takes the zero points off and multiplies what it has then.
+A quantized OpenVINO IR converts its 8-bit data to 32 bits, subtracts the zero points and multiplies the result.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..kernels.bindings import int8
 from . import kernel_lookup
 from .primitives import RoutineCall
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 _INT32 = np.dtype(np.int32)
 
 
 def pack_weights(weights: Array) -> Array:
-    """Matrices ``[..., k, n]`` as int8_product.h multiplies by them, one packed row each."""
+    """Pack matrices ``[..., k, n]`` for int8_product.h, one row each."""
     k, n = weights.shape[-2:]
     stack = np.ascontiguousarray(weights).reshape(math.prod(weights.shape[:-2]), k, n)
     size = packed_size(k, n)
@@ -40,36 +40,36 @@ def _pack(matrix: Array, row: Array) -> None:
 
 
 def packed_size(k: Any, n: Any) -> Any:
-    """Bytes that hold a matrix in panels; of extents, to stay known where they vary, no less than that."""
+    """An upper bound of the packed size of a matrix in bytes, linear in symbolic extents."""
     return (n + int8.PANEL_COLUMNS - 1) * (k + 7) + int8.OVERREAD_BYTES
 
 
 def pack_int32_weights(weights: Array) -> Array:
-    """A matrix of 32-bit integers as bytes in panels, behind a line that says how; empty where they are no bytes."""
-    head, bytes_of = as_int8_with_zero_point(weights)
-    if bytes_of is None:
+    """Pack a matrix of 32-bit integers as 8-bit panels behind a header; empty if they do not fit."""
+    header, narrow = as_int8_with_zero_point(weights)
+    if narrow is None:
         return np.empty(0, np.uint8)
     packed = huge_pages.aligned_zeros((int8.HEADER_BYTES + packed_size(*weights.shape),), np.dtype(np.uint8))
-    packed[: int8.HEADER_BYTES] = head
-    _pack(bytes_of, packed[int8.HEADER_BYTES :])
+    packed[: int8.HEADER_BYTES] = header
+    _pack(narrow, packed[int8.HEADER_BYTES :])
     return packed
 
 
 def as_int8_with_zero_point(weights: Array) -> tuple[Array, Array | None]:
-    """32-bit integers as bytes and a zero point, and the line that says so (``loopdbg_int8_weights``); None: they are
-    none."""
-    head = np.zeros(int8.HEADER_BYTES, np.uint8)
+    """The header (``loopdbg_int8_weights``) and the 8-bit values of 32-bit integers minus a zero point; values are None
+    if they do not fit."""
+    header = np.zeros(int8.HEADER_BYTES, np.uint8)
     low, high = min(int(weights.min(initial=0)), 0), int(weights.max(initial=0))
     is_signed = low >= -128 and high <= 127
     if not weights.size or not (is_signed or (low >= -255 and high - low <= 255)):
-        return head, None
+        return header, None
     zero = 0 if is_signed else -low
-    head[:2] = is_signed, zero
-    return head, np.ascontiguousarray(weights + zero).astype(np.int8 if is_signed else np.uint8)
+    header[:2] = is_signed, zero
+    return header, np.ascontiguousarray(weights + zero).astype(np.int8 if is_signed else np.uint8)
 
 
 def int32_product(p: P, a: T, b: T) -> T | None:
-    """``a @ b`` of 32-bit integers with constant weights that are bytes; None where it is no such product."""
+    """``a @ b`` of 32-bit integers with constant weights that fit into 8 bits; None if not applicable."""
     if not a.dtype == b.dtype == _INT32 or b.ndim != 2 or not a.ndim:
         return None
     packed = p.prepared(b, pack_int32_weights)

@@ -1,4 +1,4 @@
-"""Products of matrices of 8-bit integers, exact in 32 bits that wrap around."""
+"""Matrix products of 8-bit integers with wrapping 32-bit sums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .primitives import RoutineCall
 from .quantize import dequantize_linear, quantize_linear, requantize
 from .registry import onnx
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 _INT32 = np.dtype(np.int32)
@@ -28,16 +28,16 @@ _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None = None) -> T:
     """``(a - a_zero) @ (b - b_zero)`` of signed or unsigned bytes as int32, shapes as in NumPy's matmul.
 
-    ``a_zero``: one for all, ``[m]`` or ``[..., m, 1]``; ``b_zero``: one for all, ``[n]`` or ``[..., 1, n]``.
+    ``a_zero``: scalar, ``[m]`` or ``[..., m, 1]``; ``b_zero``: scalar, ``[n]`` or ``[..., 1, n]``.
 
     Raises:
-        ModelError: types or shapes do not fit.
+        ModelError: types or shapes do not match.
     """
-    for what, x, zero in (("first", a, a_zero), ("second", b, b_zero)):
+    for name, x, zero in (("first", a, a_zero), ("second", b, b_zero)):
         if x.dtype not in _BYTES:
-            raise ModelError(f"a product of 8-bit integers has a {what} input of type {x.dtype.name}")
+            raise ModelError(f"a product of 8-bit integers has a {name} input of type {x.dtype.name}")
         if zero is not None and zero.dtype != x.dtype:
-            raise ModelError(f"the {what} input is {x.dtype.name}, and its zero point {zero.dtype.name}")
+            raise ModelError(f"the {name} input is {x.dtype.name}, and its zero point {zero.dtype.name}")
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
     rows = a if a.ndim > 1 else p.reshape(a, (1, *a.shape))
@@ -73,7 +73,7 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
 
 
 def _zero_points(p: P, zero: T | None, dtype: np.dtype[Any], shape: tuple[int, ...]) -> T:
-    """One for all, or one for each element of ``shape``; a vector is along its axis that is not 1 by its meaning."""
+    """Broadcast zero points to ``shape``, or keep a scalar; a vector lies along the axis that is not 1."""
     if zero is None:
         return p.constant(np.zeros(1, dtype))
     if zero.size == 1:
@@ -93,7 +93,7 @@ def matmul_integer(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None =
 
 @onnx("QLinearMatMul", since=10)
 def qlinear_matmul(p: P, a: T, a_scale: T, a_zero: T, b: T, b_scale: T, b_zero: T, y_scale: T, y_zero: T) -> T:
-    """The exact product times ``a_scale * b_scale / y_scale`` in float32, rounded to bytes."""
+    """The exact product times ``a_scale * b_scale / y_scale`` in float32, rounded to 8 bits."""
     if y_scale.size != 1 or y_zero.size != 1:
         raise UnsupportedError(
             f"QLinearMatMul with a y_scale of shape {y_scale.shape} is not supported: one for all is"
@@ -103,8 +103,8 @@ def qlinear_matmul(p: P, a: T, a_scale: T, a_zero: T, b: T, b_scale: T, b_zero: 
         a_scale = p.reshape(a_scale, (a_scale.size, 1))
     factor = p.map(np.divide, p.map(np.multiply, a_scale, b_scale), y_scale)
     if a.dtype.name.startswith("float8"):
-        one = p.constant(np.ones((), np.float32))
-        sums = matmul_product(p, dequantize_linear(p, a, one), dequantize_linear(p, b, one))
+        unit_scale = p.constant(np.ones((), np.float32))
+        sums = matmul_product(p, dequantize_linear(p, a, unit_scale), dequantize_linear(p, b, unit_scale))
     else:
         sums = integer_product(p, a, b, a_zero, b_zero)
     factor = _match_rank(p, factor, sums)
@@ -115,7 +115,7 @@ def qlinear_matmul(p: P, a: T, a_scale: T, a_zero: T, b: T, b_scale: T, b_zero: 
 
 
 def _match_rank(p: P, factor: T, sums: T) -> T:
-    """A factor for a result that may have fewer axes: those of vectors are gone."""
+    """Reshape a factor to the rank of the result, which lacks the axes of vector operands."""
     if factor.size == 1:
         return p.reshape(factor, ())
     if factor.ndim > sums.ndim and math.prod(factor.shape[: factor.ndim - sums.ndim]) == 1:

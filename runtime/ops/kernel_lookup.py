@@ -1,7 +1,7 @@
-"""What computes an elementwise function, a reduction or a product, and how it walks over its arguments.
+"""Selection of kernels for elementwise functions, reductions and products, and their loop plans.
 
-The binder (plan/call_emitter.py) makes calls of it that the engine runs; in Python (ops/eager.py) the same kernels run
-on arrays at once. Both ask here, so that where a node runs never changes a bit of what it gives.
+Shared by the binder (plan/call_emitter.py), which emits engine calls, and eager evaluation (ops/eager.py), so that
+results are bit-identical wherever a node runs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Dtype = np.dtype[Any]
 #: Outer axes that a call can have (``run_outer`` in loop_nest.pyx); NumPy's arrays may have 64 axes.
 MAX_OUTER = 32
 
-#: What reductions start from, as NumPy's do.
+#: Initial values of reductions, as in NumPy.
 IDENTITY: dict[np.ufunc, Callable[[Dtype], Any]] = {
     np.add: lambda dtype: 0,
     np.multiply: lambda dtype: 1,
     np.logical_and: lambda dtype: True,
     np.logical_or: lambda dtype: False,
 }
-#: What may count an element twice, and starts from the first one.
+#: Idempotent reductions, which start from the first element.
 IDEMPOTENT = (np.maximum, np.minimum)
 
 
@@ -40,7 +40,7 @@ IDEMPOTENT = (np.maximum, np.minimum)
 
 @cache
 def elementwise_kernel(function: Elementwise, dtypes: tuple[Dtype, ...]) -> kernels.Kernel | None:
-    """The kernel of a function on inputs of these dtypes; None where it has none."""
+    """The kernel of a function for these input dtypes, or None."""
     if isinstance(function, NativeLoop):
         if any(dtype != dtypes[0] for dtype in dtypes):
             return None
@@ -52,43 +52,43 @@ def elementwise_kernel(function: Elementwise, dtypes: tuple[Dtype, ...]) -> kern
 
 @cache
 def accumulate_kernel(ufunc: np.ufunc, dtype: Dtype) -> kernels.Kernel | None:
-    """The kernel that accumulates by a ufunc of two inputs; None where there is none that keeps the dtype."""
+    """The accumulation kernel of a binary ufunc, or None if none preserves the dtype."""
     kernel = elementwise_kernel(ufunc, (dtype, dtype))
     return kernel if kernel is not None and kernel.out == dtype else None
 
 
 def reduction_kernel(ufunc: np.ufunc, dtype: Dtype) -> kernels.Kernel | None:
-    """The kernel that reduces by a ufunc of two inputs; None where there is none."""
+    """The reduction kernel of a binary ufunc, or None."""
     return accumulate_kernel(ufunc, dtype) if ufunc in IDENTITY or ufunc in IDEMPOTENT else None
 
 
 @cache
 def product_kernel(a: Dtype, b: Dtype) -> kernels.Kernel | None:
-    """The kernel of matrix products; None where there is none."""
+    """The matrix product kernel, or None."""
     return kernels.ufunc_kernel(np.matmul, (a, b))
 
 
 @cache
 def cast_kernel(source: Dtype, target: Dtype) -> kernels.Kernel | None:
-    """The kernel that converts; None where there is none."""
+    """The conversion kernel, or None."""
     return kernels.cast_kernel(source, target)
 
 
 @cache
 def copy_kernel(dtype: Dtype) -> kernels.Kernel:
-    """The kernel that copies elements as they are."""
+    """The kernel that copies elements."""
     return kernels.copy_kernel(dtype)
 
 
 @cache
 def where_kernel(dtype: Dtype) -> kernels.Kernel:
-    """The kernel that chooses between elements."""
+    """The kernel that selects between elements."""
     return kernels.where_kernel(dtype)
 
 
 @cache
 def driver_kernel(driver: str, dtype: Dtype) -> kernels.Kernel:
-    """A kernel that is all driver."""
+    """A kernel that consists of its driver only."""
     return kernels.driver_kernel(driver, dtype)
 
 
@@ -99,7 +99,7 @@ def routine_kernel(name: str) -> kernels.Kernel:
 
 
 def run_elementwise(kernel: kernels.Kernel, *inputs: Array) -> Array | None:
-    """What an elementwise kernel gives for arrays that broadcast; None: it could not be done."""
+    """Run an elementwise kernel on broadcastable arrays; None if the kernel failed."""
     result: Array | None = loop_nest.map_arrays(kernel, inputs)
     if result is not NotImplemented:
         return result
@@ -119,7 +119,7 @@ def run_elementwise(kernel: kernels.Kernel, *inputs: Array) -> Array | None:
     return out if loop_nest.run_kernel(kernel, (*arrays, out), dims, steps, outer) else None
 
 
-# ------------------------------------------------------------------ walks: shapes and strides, of buffers or of arrays
+# ------------------------------------------------------------------ loop plans from shapes and strides
 
 
 def strides_of(shape: Sequence[int], itemsize: int) -> Shape:
@@ -133,42 +133,42 @@ def strides_of(shape: Sequence[int], itemsize: int) -> Shape:
 
 
 def shape_and_strides(x: Any) -> tuple[Shape, Shape]:
-    """What ``walks`` asks about a buffer or an array."""
+    """The shape and strides of a buffer or an array."""
     return x.shape, x.strides
 
 
 def has_contiguous_steps(steps: Sequence[int], arguments: Sequence[Any]) -> bool:
-    """True where an inner loop meets neighbours, or one element again and again.
+    """True if the inner loop reads adjacent elements or a single one.
 
-    Only then does a kernel that is not ``exact`` give the same bits for the same numbers: NumPy's loops compute
-    elements that lie further apart, or backwards, in another way.
+    Only then is a kernel that is not ``exact`` bit-reproducible: NumPy's loops use other code for larger or negative
+    strides.
     """
     return all(step == 0 or step == x.dtype.itemsize for step, x in zip(steps, arguments, strict=False))
 
 
 def reduction_strides(out: Any, axes: Sequence[int]) -> Shape:
-    """Strides with which a reduction's result (its axes kept) is walked over beside what is reduced."""
+    """Strides of a reduction's result (with kept axes) in the loop over its input."""
     return tuple([0 if d in axes else stride for d, stride in enumerate(out.strides)])
 
 
 def plan_product(a: Any, b: Any, out: Any) -> tuple[Shape, Shape, tuple[Shape, ...]]:
-    """A product of stacks of matrices: what the gufunc's loop takes for one of them, and the stacks as outer axes."""
+    """The loop plan of a batched product: the gufunc's inner loop for one matrix, and the batch axes as outer ones."""
     (m, k), n = a.shape[-2:], b.shape[-1]
     steps = (0, 0, 0, *a.strides[-2:], *b.strides[-2:], *out.strides[-2:])
-    depth = len(out.shape) - 2
+    batch_rank = len(out.shape) - 2
     outer = tuple(
-        (out.shape[d], *(stride_along(x.shape, x.strides, d - depth - 2) for x in (a, b, out)))
-        for d in range(depth)
+        (out.shape[d], *(stride_along(x.shape, x.strides, d - batch_rank - 2) for x in (a, b, out)))
+        for d in range(batch_rank)
         if out.shape[d] != 1
     )
     return (1, m, k, n), steps, outer
 
 
 def product_shape(a: Any, b: Any) -> tuple[Any, ...]:
-    """The shape of a product of two stacks of matrices.
+    """The shape of a batched matrix product.
 
     Raises:
-        ValueError: the shapes do not fit.
+        ValueError: the shapes do not match.
     """
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: {list(a.shape)} and {list(b.shape)} do not fit ({a.shape[-1]} and {b.shape[-2]})")
@@ -176,7 +176,7 @@ def product_shape(a: Any, b: Any) -> tuple[Any, ...]:
 
 
 def plan_accumulate(out: Any, axis: int) -> tuple[Shape, Shape, tuple[Shape, ...]]:
-    """Running results in place: out[k + 1] = function(out[k], out[k + 1]), a call a line, in order."""
+    """The loop plan of an in-place accumulation: out[k + 1] = function(out[k], out[k + 1]), one call per line."""
     step = out.strides[axis]
     outer = tuple(
         (extent, stride, stride, stride)
@@ -187,11 +187,11 @@ def plan_accumulate(out: Any, axis: int) -> tuple[Shape, Shape, tuple[Shape, ...
 
 
 def arg_reduction_params(which: str, x: Any, axis: int, last: bool) -> Shape:
-    """What the driver "arg" takes (loop_nest.pyx)."""
+    """The parameters of the driver "arg" (loop_nest.pyx)."""
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     return (ord(kernels.type_char(x.dtype)), outer, x.shape[axis], inner, int(which == "max"), int(last))
 
 
 def supports_arg_reduction(x: Any) -> bool:
-    """Whether the driver "arg" takes a tensor."""
+    """True if the driver "arg" supports a tensor."""
     return kernels.type_char(x.dtype) not in ("", "e", "E") and x.size != 0

@@ -21,22 +21,22 @@ from .operator_helpers import (
 from .registry import onnx, openvino
 from .weight_packing import PackedProductPrimitives
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 
 
 def swap_matrix_axes(p: P, x: T) -> T:
-    """The last two axes swapped; a vector stays."""
+    """Swap the last two axes; a vector is unchanged."""
     if x.ndim < 2:
         return x
     return p.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def check_inner_dimensions(a: T, b: T) -> None:
-    """Hold that two tensors can be multiplied.
+    """Check that two tensors can be multiplied.
 
     Raises:
-        ModelError: their inner dimensions differ.
+        ModelError: the inner dimensions differ.
     """
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
@@ -58,7 +58,7 @@ def matmul_product(p: P, a: T, b: T) -> T:
 
 
 def _to_float32(p: P, x: T) -> T:
-    """A narrow float in float32, constants once."""
+    """Convert a narrow float to float32; constants only once."""
     prepared = p.prepared(x, as_float32)
     return cast(p, x, working_dtype(x.dtype)) if prepared is None else prepared
 
@@ -70,7 +70,7 @@ def matmul(p: P, a: T, b: T) -> T:
 
 @openvino("MatMul")
 def openvino_matmul(p: P, a: T, b: T, *, transpose_a: bool = False, transpose_b: bool = False) -> T:
-    """Transposition leaves a vector alone."""
+    """Transposition does not change a vector."""
     return matmul_product(p, swap_matrix_axes(p, a) if transpose_a else a, swap_matrix_axes(p, b) if transpose_b else b)
 
 
@@ -79,8 +79,8 @@ def _scale(p: P, x: T, factor: float) -> T:
         return x
     if is_float(x.dtype) or factor == int(factor):
         return p.map(np.multiply, x, constant(p, factor if is_float(x.dtype) else int(factor), x.dtype))
-    wide = np.dtype(np.float64)
-    return p.cast(p.map(np.multiply, p.cast(x, wide), constant(p, factor, wide)), x.dtype)
+    float64 = np.dtype(np.float64)
+    return p.cast(p.map(np.multiply, p.cast(x, float64), constant(p, factor, float64)), x.dtype)
 
 
 @onnx("Gemm", since=7)
@@ -95,7 +95,7 @@ def gemm(
     transA: int = 0,
     transB: int = 0,
 ) -> T:
-    """alpha * A' @ B' + beta * C, A' and B' transposed where asked; C broadcasts to the product."""
+    """alpha * A' @ B' + beta * C, where A' and B' may be transposed; C broadcasts to the product."""
     if a.ndim != 2 or b.ndim != 2:
         raise ModelError(f"Gemm takes matrices, and got shapes {a.shape} and {b.shape}")
     a, b = swap_matrix_axes(p, a) if transA else a, swap_matrix_axes(p, b) if transB else b
@@ -123,6 +123,6 @@ def gemm_1(
     transB: int = 0,
     broadcast: int = 0,
 ) -> T:
-    """Before opset 7 C broadcasts only with ``broadcast=1``."""
+    """Before opset 7, C broadcasts only with ``broadcast=1``."""
     result = gemm(p, a, b, None, alpha=alpha, transA=transA, transB=transB)
     return p.map(np.add, result, _scale(p, onnx_legacy_align(p, result, c, broadcast, None), beta))

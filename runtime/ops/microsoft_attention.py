@@ -1,7 +1,7 @@
 """Attention of ``com.microsoft``: Attention, MultiHeadAttention, GroupQueryAttention, RotaryEmbedding, QAttention.
 
-Written after onnxruntime's page of contributed operators, and where that is silent after its CPU provider. Tensors are
-``[batch, heads, rows, width]`` inside.
+Follows onnxruntime's documentation of contributed operators, and its CPU provider where that is incomplete. The
+internal layout is ``[batch, heads, rows, width]``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .registry import Ints, apply_standard_operator, onnx
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 _INT64 = np.dtype(np.int64)
-#: What a mask adds to a score where the model does not say.
+#: Default score bias of masked keys.
 _MASKED_SCORE = -10000.0
 
 
@@ -39,37 +39,37 @@ def attend(
     softcap: float = 0.0,
     sink: T | None = None,
     smooth: bool = False,
-    shown: bool = False,
+    with_scores: bool = False,
 ) -> tuple[T, T, T]:
-    """``softmax(scale * q @ k' + bias) @ v``; if ``shown``, also the scores before and after softmax.
+    """``softmax(scale * q @ k' + bias) @ v``; with ``with_scores`` also the scores before and after softmax.
 
-    ``smooth``: one more key with the score 0 takes part in the softmax; ``sink``: with the score of that head. A head
-    of k and v may serve several of q.
+    ``smooth``: the softmax includes an additional score of 0; ``sink``: an additional score per head. A head of k and
+    v may be shared by several heads of q.
     """
     extra = smooth or sink is not None
-    if not (extra or shown) and working_dtype(q.dtype) == q.dtype:
+    if not (extra or with_scores) and working_dtype(q.dtype) == q.dtype:
         y = core.attend(p, q, k, v, scale=scale, bias=bias, softcap=softcap, zeros=False)
         return y, None, None
-    more = None
+    sink_scores = None
     if extra:
         rows = (*q.shape[:3], 1)
         if sink is not None and sink.size != q.shape[1]:
             raise ModelError(
                 f"head_sink of shape {tuple(sink.shape)} has not one number for each of {q.shape[1]} heads"
             )
-        alone = None if sink is None else p.reshape(sink, (1, q.shape[1], 1, 1))
-        more = full_constant(p, rows, 0, q.dtype) if alone is None else p.broadcast(alone, rows)
-    y, *_, scores, chances = core.attend_unfused(
-        p, q, k, v, scale=scale, bias=bias, softcap=softcap, zeros=False, more=more
+        head_scores = None if sink is None else p.reshape(sink, (1, q.shape[1], 1, 1))
+        sink_scores = full_constant(p, rows, 0, q.dtype) if head_scores is None else p.broadcast(head_scores, rows)
+    y, *_, scores, probabilities = core.attend_unfused(
+        p, q, k, v, scale=scale, bias=bias, softcap=softcap, zeros=False, sink_scores=sink_scores
     )
-    return y, scores, chances
+    return y, scores, probabilities
 
 
 def split_heads(p: P, x: T, count: int) -> T:
-    """``[batch, rows, count * width]`` as ``[batch, count, rows, width]``.
+    """Reshape ``[batch, rows, count * width]`` to ``[batch, count, rows, width]``.
 
     Raises:
-        ModelError: it has other axes, or a width that cannot be divided.
+        ModelError: the rank or the width does not match.
     """
     if x.ndim != 3 or count < 1:
         raise ModelError(f"a tensor of shape {tuple(x.shape)} is no batch of rows of {count} heads")
@@ -80,25 +80,25 @@ def split_heads(p: P, x: T, count: int) -> T:
 
 
 def merge_heads(p: P, x: T) -> T:
-    """The reverse of :func:`heads`."""
+    """The inverse of :func:`split_heads`."""
     batch, count, rows, width = x.shape
     return p.reshape(p.transpose(x, (0, 2, 1, 3)), (batch, rows, count * width))
 
 
 def check_cache_fits(past: T, x: T) -> None:
-    """Hold that new rows can stand beside those that were kept.
+    """Check that new rows can be appended to a cache.
 
     Raises:
-        ModelError: they differ in more than their number.
+        ModelError: dtypes or shapes differ other than in the row count.
     """
-    same = past.ndim == x.ndim == 4 and past.dtype == x.dtype and past.shape[:2] == x.shape[:2]
-    if not same or past.shape[3] != x.shape[3]:
-        told = f"{past.dtype.name} {tuple(past.shape)} does not fit new rows of {x.dtype.name} {tuple(x.shape)}"
-        raise ModelError(f"a past of {told}")
+    matches = past.ndim == x.ndim == 4 and past.dtype == x.dtype and past.shape[:2] == x.shape[:2]
+    if not matches or past.shape[3] != x.shape[3]:
+        mismatch = f"{past.dtype.name} {tuple(past.shape)} does not fit new rows of {x.dtype.name} {tuple(x.shape)}"
+        raise ModelError(f"a past of {mismatch}")
 
 
 def append_to_cache(p: P, past: T | None, x: T) -> T:
-    """``x`` after what was kept, along the rows."""
+    """Append ``x`` to the cached rows."""
     if past is None:
         return x
     check_cache_fits(past, x)
@@ -108,10 +108,10 @@ def append_to_cache(p: P, past: T | None, x: T) -> T:
 
 
 def slice_columns(p: P, x: T, start: int, width: int) -> T:
-    """A part of the last axis.
+    """Slice the last axis.
 
     Raises:
-        ModelError: it is not there.
+        ModelError: the slice is out of bounds.
     """
     if not x.ndim or start < 0 or width < 0 or start + width > x.shape[-1]:
         raise ModelError(f"a tensor of shape {tuple(x.shape)} has no {width} columns from {start} on")
@@ -123,11 +123,11 @@ def _default_scale(scale: float | None, width: int) -> float:
     return scale if scale else 1 / math.sqrt(width)
 
 
-# --- Masks, as what is added to scores.
+# --- Masks as additive biases.
 
 
 def _causal_bias(p: P, rows: int, total: int, dtype: np.dtype[Any]) -> T:
-    """The last ``rows`` of ``total`` rows see themselves and those before them."""
+    """A causal bias for the last ``rows`` of ``total`` rows."""
     visible = np.tri(rows, total, total - rows, dtype=bool)
     lowest = np.finfo(np.float32 if dtype.itemsize < 4 else dtype).min
     return p.constant(np.where(visible, 0, lowest if dtype.itemsize > 2 else -np.inf).astype(dtype))
@@ -138,7 +138,7 @@ def _bias_from_visibility(p: P, visible: T, masked: float, dtype: np.dtype[Any])
 
 
 def mask_to_bias(p: P, mask: T, batch: int, rows: int, total: int, masked: float, dtype: np.dtype[Any]) -> T:
-    """A mask in any of the forms that there are: lengths, ends and starts, or a 1 for each key that is visible."""
+    """Convert a mask in any supported form to a bias: lengths, ends and starts, or a 1 for each visible key."""
     zero = constant(p, 0, mask.dtype)
     if mask.ndim == 4:  # [batch, 1, most, most]
         past = total - rows
@@ -147,33 +147,33 @@ def mask_to_bias(p: P, mask: T, batch: int, rows: int, total: int, masked: float
     if mask.ndim > 1:  # [batch, total] or [batch, rows, total]
         shape = (mask.shape[0], 1, 1, mask.shape[1]) if mask.ndim == 2 else (mask.shape[0], 1, *mask.shape[1:])
         return _bias_from_visibility(p, p.map(np.greater, p.reshape(mask, shape), zero), masked, dtype)
-    places = p.constant(np.arange(total).astype(mask.dtype))
+    positions = p.constant(np.arange(total).astype(mask.dtype))
 
     def column(start: int) -> T:
         return p.reshape(p.slice(mask, (start,), (1,), (batch,)), (batch, 1, 1, 1))
 
     if mask.shape[0] == batch:
-        return _bias_from_visibility(p, p.map(np.less, places, column(0)), masked, dtype)
+        return _bias_from_visibility(p, p.map(np.less, positions, column(0)), masked, dtype)
     if mask.shape[0] == 2 * batch:
-        before = p.map(np.less, places, column(0))
-        after = p.map(np.greater_equal, places, column(batch))
+        before = p.map(np.less, positions, column(0))
+        after = p.map(np.greater_equal, positions, column(batch))
         return _bias_from_visibility(p, p.map(np.logical_and, before, after), masked, dtype)
     if mask.shape[0] == 3 * batch + 2:  # lengths, then sums of lengths
-        return _bias_from_visibility(p, p.map(np.less, places, column(0)), masked, dtype)
+        return _bias_from_visibility(p, p.map(np.less, positions, column(0)), masked, dtype)
     raise ModelError(f"a mask of the shape {mask.shape} for a batch of {batch}")
 
 
 def sum_biases(p: P, parts: list[T | None]) -> T | None:
-    """What is added to scores in all.
+    """The sum of score biases.
 
     Raises:
-        ModelError: something has other axes than scores.
+        ModelError: a bias has more than four axes.
     """
     total = None
     for part in parts:
         if part is not None:
             if part.ndim > 4:
-                raise ModelError(f"what is added to scores, of shape {tuple(part.shape)}, has more than four axes")
+                raise ModelError(f"an attention bias of shape {tuple(part.shape)} has more than four axes")
             total = part if total is None else p.map(np.add, total, part)
     return total
 
@@ -197,11 +197,11 @@ def _attention(
     batch, _, rows, width = q.shape
     if past is not None:
 
-        def kept(which: int) -> T:
-            part = p.slice(past, (which, 0, 0, 0, 0), (1,) * 5, (1, *past.shape[1:]))
+        def cached(index: int) -> T:
+            part = p.slice(past, (index, 0, 0, 0, 0), (1,) * 5, (1, *past.shape[1:]))
             return p.reshape(part, past.shape[1:])
 
-        k, v = append_to_cache(p, kept(0), k), append_to_cache(p, kept(1), v)
+        k, v = append_to_cache(p, cached(0), k), append_to_cache(p, cached(1), v)
     total = k.shape[2]
     bias = sum_biases(
         p,
@@ -217,7 +217,7 @@ def _attention(
     if k.shape != v.shape:
         raise ModelError("the present of Attention needs keys and values of one width")
     shape = (2, *k.shape)
-    parts = [(p.reshape(x, (1, *x.shape)), (which, 0, 0, 0, 0)) for which, x in enumerate((k, v))]
+    parts = [(p.reshape(x, (1, *x.shape)), (index, 0, 0, 0, 0)) for index, x in enumerate((k, v))]
     return y, p.assemble(shape, k.dtype, parts)
 
 
@@ -242,13 +242,13 @@ def attention(
     scale: float | None = None,
     n_outputs: int = 1,
 ) -> Any:
-    """Self-attention with one product for queries, keys and values."""
+    """Self-attention with a combined projection to queries, keys and values."""
     reject_inputs(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
-    all_three = matmul_product(p, x, weights)
+    combined = matmul_product(p, x, weights)
     if bias is not None:
-        all_three = p.map(np.add, all_three, bias)
+        combined = p.map(np.add, combined, bias)
     sizes = tuple(qkv_hidden_sizes) or (weights.shape[1] // 3,) * 3
-    qkv = tuple(slice_columns(p, all_three, sum(sizes[:which]), sizes[which]) for which in range(3))
+    qkv = tuple(slice_columns(p, combined, sum(sizes[:index]), sizes[index]) for index in range(3))
     parts = (num_heads, mask_index, past, attention_bias, unidirectional, mask_filter_value, scale, n_outputs)
     return _attention(p, (qkv[0], qkv[1], qkv[2]), *parts)
 
@@ -274,13 +274,13 @@ def quantized_attention(
     scale: float | None = None,
     n_outputs: int = 1,
 ) -> Any:
-    """Attention whose product is one of integers."""
+    """Self-attention with an integer projection."""
     reject_inputs(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
-    whole = integer_product(p, x, weight, input_zero_point, weight_zero_point)
+    products = integer_product(p, x, weight, input_zero_point, weight_zero_point)
     factor = p.map(np.multiply, input_scale, weight_scale)
-    all_three = p.map(np.add, p.map(np.multiply, cast(p, whole, factor.dtype), factor), bias)
+    combined = p.map(np.add, p.map(np.multiply, cast(p, products, factor.dtype), factor), bias)
     size = weight.shape[1] // 3
-    q, k, v = (slice_columns(p, all_three, which * size, size) for which in range(3))
+    q, k, v = (slice_columns(p, combined, index * size, size) for index in range(3))
     return _attention(
         p, (q, k, v), num_heads, mask_index, past, None, unidirectional, mask_filter_value, scale, n_outputs
     )
@@ -321,19 +321,20 @@ def multi_head_attention(
     scale: float | None = None,
     n_outputs: int = 1,
 ) -> Any:
-    """Queries may hold keys and values (``[batch, rows, heads, 3, width]``), keys the values (``..., 2, width``)."""
+    """The query may include keys and values (``[batch, rows, heads, 3, width]``), the key values (``[..., 2,
+    width]``)."""
     if past_sequence_length is not None or cache_indirection is not None:
         raise UnsupportedError("past_sequence_length and cache_indirection are not supported")
 
-    def packed(x: T, which: int) -> T:
+    def unpack(x: T, index: int) -> T:
         batch, rows, count, _, width = x.shape
-        part = p.slice(x, (0, 0, 0, which, 0), (1,) * 5, (batch, rows, count, 1, width))
+        part = p.slice(x, (0, 0, 0, index, 0), (1,) * 5, (batch, rows, count, 1, width))
         return p.reshape(part, (batch, rows, count * width))
 
     if query.ndim == 5:
-        query, key, value = (packed(query, which) for which in range(3))
+        query, key, value = (unpack(query, index) for index in range(3))
     elif key is not None and key.ndim == 5:
-        key, value = packed(key, 0), packed(key, 1)
+        key, value = unpack(key, 0), unpack(key, 1)
     if key is None:
         raise ModelError("MultiHeadAttention has no keys")
     if bias is not None:
@@ -341,7 +342,7 @@ def multi_head_attention(
             raise ModelError(f"a bias of shape {tuple(bias.shape)} is no list")
         sizes = [query.shape[-1], query.shape[-1] if key.ndim == 4 else key.shape[-1]]
         sizes.append(bias.shape[0] - sum(sizes))
-        parts = [slice_columns(p, bias, sum(sizes[:which]), sizes[which]) for which in range(3)]
+        parts = [slice_columns(p, bias, sum(sizes[:index]), sizes[index]) for index in range(3)]
         query = p.map(np.add, query, parts[0])
         if key.ndim == 3:
             key = p.map(np.add, key, parts[1])
@@ -355,7 +356,7 @@ def multi_head_attention(
     k, v = append_to_cache(p, past_key, k), append_to_cache(p, past_value, v)
     batch, _, rows, width = q.shape
     total = k.shape[2]
-    added = sum_biases(
+    score_bias = sum_biases(
         p,
         [
             None
@@ -365,7 +366,7 @@ def multi_head_attention(
             attention_bias,
         ],
     )
-    y, scores, _ = attend(p, q, k, v, _default_scale(scale, width), added, shown=n_outputs > 3)
+    y, scores, _ = attend(p, q, k, v, _default_scale(scale, width), score_bias, with_scores=n_outputs > 3)
     return (merge_heads(p, y), k, v, scores)[:n_outputs]
 
 
@@ -373,16 +374,16 @@ def multi_head_attention(
 
 
 def _rotary_rows(p: P, cache: T, positions: T) -> T:
-    """Rows of a cache by position ``[batch, rows]``, ready to meet heads.
+    """Gather rows of a cache by position ``[batch, rows]``, with a broadcast axis for heads.
 
     Raises:
-        ModelError: the cache is no table, or the positions are no matrix.
+        ModelError: the cache or the positions are not a matrix.
     """
     if cache.ndim != 2 or positions.ndim != 2:
-        given = f"a cache of shape {tuple(cache.shape)} and positions of shape {tuple(positions.shape)}"
-        raise ModelError(f"{given} have not two axes each")
-    found = p.gather(cache, positions, 0)
-    return p.reshape(found, (found.shape[0], 1, *found.shape[1:]))
+        operands = f"a cache of shape {tuple(cache.shape)} and positions of shape {tuple(positions.shape)}"
+        raise ModelError(f"{operands} have not two axes each")
+    rows = p.gather(cache, positions, 0)
+    return p.reshape(rows, (rows.shape[0], 1, *rows.shape[1:]))
 
 
 @onnx("RotaryEmbedding", domain=MICROSOFT)
@@ -399,7 +400,7 @@ def rotary_embedding(
     is_packed_batching: int = 0,
     scale: float = 1.0,
 ) -> T:
-    """``position_ids``: of each row, or one number that the first row has."""
+    """``position_ids``: one per row, or the position of the first row."""
     reject_inputs(is_packed_batching=is_packed_batching)
     flat = x.ndim == 3
     if flat:
@@ -460,21 +461,23 @@ def group_query_attention(
     qk_norm_epsilon: float = 1e-6,
     n_outputs: int = 1,
 ) -> Any:
-    """Attention with fewer heads of keys than of queries and a cache of keys and values.
+    """Attention with shared key heads and a cache of keys and values.
 
-    ``seqlens_k``: of each row of the batch the number of its keys with the new ones, less one. The cache holds as many
-    keys as it held, or as ``total_sequence_length`` says if that is more; where it has none of a row it is zero.
+    ``seqlens_k``: per batch entry, the number of keys including the new ones, minus one. The cache keeps its length, or
+    grows to ``total_sequence_length``; unused rows are zero.
     """
-    absent = (k_scale, v_scale, q_norm_weight, k_norm_weight, query_seqlens)
-    if any(x is not None for x in absent) or kv_cache_bit_width or sliding_window_cache:
+    unsupported = (k_scale, v_scale, q_norm_weight, k_norm_weight, query_seqlens)
+    if any(x is not None for x in unsupported) or kv_cache_bit_width or sliding_window_cache:
         raise UnsupportedError(
             "a GroupQueryAttention with a quantized or sliding cache, or with norms, is not supported"
         )
     if not causal and (past_key is not None or local_window_size >= 0):
         raise UnsupportedError("causal=0 together with a cache or a window is not supported")
     if query.ndim != 3 or not is_float(query.dtype):
-        given = f"{query.dtype.name} {tuple(query.shape)}"
-        raise ModelError(f"queries of {given} are no floats with three axes: batch, rows and numbers of all heads")
+        description = f"{query.dtype.name} {tuple(query.shape)}"
+        raise ModelError(
+            f"queries of {description} are no floats with three axes: batch, rows and numbers of all heads"
+        )
     batch, rows, hidden = query.shape
     if key is None or value is None:
         width = hidden // (num_heads + 2 * kv_num_heads)
@@ -482,22 +485,22 @@ def group_query_attention(
         value = slice_columns(p, query, (num_heads + kv_num_heads) * width, kv_num_heads * width)
         query = slice_columns(p, query, 0, num_heads * width)
     q, k, v = split_heads(p, query, num_heads), split_heads(p, key, kv_num_heads), split_heads(p, value, kv_num_heads)
-    for x, what in ((k, "keys"), (v, "values")):
+    for x, name in ((k, "keys"), (v, "values")):
         if x.shape[0] != batch or x.shape[2] != rows:
             raise ModelError(
-                f"there are {rows} new rows of a batch of {batch}, and of {what} {x.shape[2]} of {x.shape[0]}"
+                f"there are {rows} new rows of a batch of {batch}, and of {name} {x.shape[2]} of {x.shape[0]}"
             )
     lengths = [length + 1 for length in p.integers(seqlens_k)]
     total = p.integers(total_sequence_length)[0]
-    # At the first call nothing is in the cache yet.
+    # The first call has an empty cache.
     pasts = [0] * batch if rows == total else [length - rows for length in lengths]
     if len(lengths) != batch or any(past < 0 for past in pasts):
-        told = [int(length) - 1 for length in lengths]
-        raise ModelError(f"seqlens_k={told} does not fit {rows} new rows of a batch of {batch}")
-    kept = 0 if past_key is None else past_key.shape[2]
-    if any(past > kept for past in pasts):
-        told = [int(length) - 1 for length in lengths]
-        raise ModelError(f"seqlens_k={told} needs more rows than the {kept} of the cache")
+        lengths_given = [int(length) - 1 for length in lengths]
+        raise ModelError(f"seqlens_k={lengths_given} does not fit {rows} new rows of a batch of {batch}")
+    cached = 0 if past_key is None else past_key.shape[2]
+    if any(past > cached for past in pasts):
+        lengths_given = [int(length) - 1 for length in lengths]
+        raise ModelError(f"seqlens_k={lengths_given} needs more rows than the {cached} of the cache")
     if do_rotary:
         if cos_cache is None or sin_cache is None:
             raise ModelError("do_rotary=1 needs cos_cache and sin_cache")
@@ -508,22 +511,22 @@ def group_query_attention(
             core.rotate_pairs(p, q, cosines, sines, rotary_interleaved),
             core.rotate_pairs(p, k, cosines, sines, rotary_interleaved),
         )
-    size = max(kept, total)
+    size = max(cached, total)
     present_key = _update_cache(p, past_key, k, pasts, size)
     present_value = _update_cache(p, past_value, v, pasts, size)
-    unseen = None
-    # A new row sees all keys, its own is the last one.
+    mask_bias = None
+    # No mask needed: a single new row sees all keys.
     if not (causal and rows == 1 and local_window_size < 0 and all(past + 1 == total for past in pasts)):
         hidden_keys = _cache_bias(pasts, lengths, rows, int(total), bool(causal), local_window_size)
-        unseen = p.constant(hidden_keys.astype(q.dtype)) if hidden_keys.any() else None
-    added = None if attention_bias is None else slice_columns(p, attention_bias, 0, total)
-    bias = sum_biases(p, [unseen, added])
+        mask_bias = p.constant(hidden_keys.astype(q.dtype)) if hidden_keys.any() else None
+    score_bias = None if attention_bias is None else slice_columns(p, attention_bias, 0, total)
+    bias = sum_biases(p, [mask_bias, score_bias])
     keys, values = (slice_leading_rows(p, x, total) for x in (present_key, present_value))
     scale = _default_scale(scale, q.shape[3])
-    how = (scale, bias, softcap, head_sink, bool(smooth_softmax), n_outputs > 3)
-    y, scores, chances = attend(p, q, keys, values, *how)
-    shown = (scores, chances)[qk_output - 1] if qk_output else scores
-    return (merge_heads(p, y), present_key, present_value, shown)[:n_outputs]
+    settings = (scale, bias, softcap, head_sink, bool(smooth_softmax), n_outputs > 3)
+    y, scores, probabilities = attend(p, q, keys, values, *settings)
+    qk_scores = (scores, probabilities)[qk_output - 1] if qk_output else scores
+    return (merge_heads(p, y), present_key, present_value, qk_scores)[:n_outputs]
 
 
 def slice_leading_rows(p: P, x: T, rows: int) -> T:
@@ -531,19 +534,19 @@ def slice_leading_rows(p: P, x: T, rows: int) -> T:
 
 
 def _cache_bias(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, window: int) -> Array:
-    """What is added to scores ``[batch, 1, rows, total]``: nothing for keys that a row sees."""
+    """The bias ``[batch, 1, rows, total]``: 0 for visible keys, else -inf."""
     first, last = (np.array([int(n) for n in x])[:, None, None] for x in (pasts, lengths))
-    reach = first + np.arange(rows)[:, None]  # the last key that a row sees
-    visible = np.arange(total) <= reach if causal else np.arange(total) < np.maximum(last, 1)
+    last_visible = first + np.arange(rows)[:, None]  # last visible key of a row
+    visible = np.arange(total) <= last_visible if causal else np.arange(total) < np.maximum(last, 1)
     visible = np.broadcast_to(visible, (len(first), rows, total))
     if window >= 0:
-        visible = visible & (np.arange(total) > reach - window)
+        visible = visible & (np.arange(total) > last_visible - window)
     hidden: Array = np.where(visible, 0, -np.inf)[:, None]
     return hidden
 
 
 def _update_cache(p: P, past: T | None, x: T, pasts: Any, size: int) -> T:
-    """The cache with the new rows behind those that each row of the batch has in it."""
+    """Write the new rows after the cached rows of each batch entry."""
     if past is not None:
         check_cache_fits(past, x)
     batch, count, rows, width = x.shape

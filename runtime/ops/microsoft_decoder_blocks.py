@@ -1,4 +1,4 @@
-"""What newer decoders are made of beside attention, in ``com.microsoft``: gates, norms, rotations, convolutions."""
+"""Decoder building blocks of ``com.microsoft`` other than attention: gates, norms, rotary embeddings, convolutions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _silu(p: P, x: T) -> T:
 
 @onnx("ScaledSiLU", domain=MICROSOFT)
 def scaled_silu(p: P, x: T, scale: T | None = None, *, alpha: float = 1.0) -> T:
-    """``z * sigmoid(z)`` of ``z = scale * x``, rounded to the type of ``x`` at each step."""
+    """``z * sigmoid(z)`` for ``z = scale * x``, rounded to the dtype of ``x`` after each step."""
     if scale is None:
         factor = constant(p, alpha, _FLOAT32)
     elif scale.size != 1:
@@ -49,14 +49,14 @@ def scaled_silu(p: P, x: T, scale: T | None = None, *, alpha: float = 1.0) -> T:
     else:
         factor = p.reshape(cast(p, scale, _FLOAT32), ())
     z = cast(p, p.map(np.multiply, cast(p, x, _FLOAT32), factor), x.dtype)
-    wide = cast(p, z, _FLOAT32)
-    share = cast(p, cast(p, sigmoid(p, wide), x.dtype), _FLOAT32)
-    return cast(p, p.map(np.multiply, wide, share), x.dtype)
+    float_z = cast(p, z, _FLOAT32)
+    gate = cast(p, cast(p, sigmoid(p, float_z), x.dtype), _FLOAT32)
+    return cast(p, p.map(np.multiply, float_z, gate), x.dtype)
 
 
 @onnx("GatedAdd", domain=MICROSOFT)
 def gated_add(p: P, x: T, y: T, gate: T, gate_weight: T | None = None) -> T:
-    """``x + y * gate``, a number of the gate for each row; the product is rounded to the type of ``x``."""
+    """``x + y * gate`` with one gate value per row; the product is rounded to the dtype of ``x``."""
     if gate_weight is not None:
         raise UnsupportedError("GatedAdd with gate_weight is not supported; onnxruntime has it for another provider")
     if x.shape != y.shape or gate.shape != (*x.shape[:-1], 1):
@@ -66,10 +66,10 @@ def gated_add(p: P, x: T, y: T, gate: T, gate_weight: T | None = None) -> T:
 
 @onnx("LinearAttentionGate", domain=MICROSOFT)
 def linear_attention_gate(p: P, a: T, dt_bias: T, decay_scale: T, b: T | None = None, *, n_outputs: int = 1) -> Any:
-    """``decay_scale * softplus(a + dt_bias)``, and ``sigmoid(b)``; both in float32."""
-    for x, what in ((dt_bias, "dt_bias"), (decay_scale, "decay_scale")):
+    """``decay_scale * softplus(a + dt_bias)`` and ``sigmoid(b)``, in float32."""
+    for x, name in ((dt_bias, "dt_bias"), (decay_scale, "decay_scale")):
         if x.shape != a.shape[-1:]:
-            raise ModelError(f"{what} of shape {x.shape} has not one number for each of {a.shape[-1]} heads")
+            raise ModelError(f"{name} of shape {x.shape} has not one number for each of {a.shape[-1]} heads")
     slope = softplus(p, p.map(np.add, cast(p, a, _FLOAT32), dt_bias))
     decay = cast(p, p.map(np.multiply, slope, decay_scale), a.dtype)
     if n_outputs == 1:
@@ -84,10 +84,10 @@ def linear_attention_gate(p: P, a: T, dt_bias: T, decay_scale: T, b: T | None = 
 
 @onnx("GatedRMSNorm", domain=MICROSOFT)
 def gated_rms_norm(p: P, x: T, scale: T, gate: T, *, activation: str = "silu", epsilon: float = 1e-5) -> T:
-    """RMS normalization of each run of as many numbers as ``scale`` has, times the activated gate, in float32."""
-    word = decode_string(activation)
-    if word not in ("silu", "swish", "sigmoid"):
-        raise unknown_value_error("activation", word, ("silu", "swish", "sigmoid"))
+    """RMS normalization of groups of the size of ``scale``, times the activated gate, in float32."""
+    activation_name = decode_string(activation)
+    if activation_name not in ("silu", "swish", "sigmoid"):
+        raise unknown_value_error("activation", activation_name, ("silu", "swish", "sigmoid"))
     if x.shape != gate.shape:
         raise ModelError(f"a gate of shape {gate.shape} does not fit an input of shape {x.shape}")
     width = element_count(scale.shape)
@@ -95,14 +95,14 @@ def gated_rms_norm(p: P, x: T, scale: T, gate: T, *, activation: str = "silu", e
         raise ModelError(f"rows of shape {x.shape} cannot be divided by a scale of shape {scale.shape}")
     grouped = p.reshape(cast(p, x, _FLOAT32), (*x.shape[:-1], x.shape[-1] // width, width))
     normal = layer_or_rms_normalize(p, grouped, cast(p, scale, _FLOAT32), None, -1, epsilon, centred=False)[0]
-    wide = cast(p, gate, _FLOAT32)
-    share = sigmoid(p, wide) if word == "sigmoid" else _silu(p, wide)
-    return cast(p, p.map(np.multiply, p.reshape(normal, x.shape), share), x.dtype)
+    float_gate = cast(p, gate, _FLOAT32)
+    gate_factor = sigmoid(p, float_gate) if activation_name == "sigmoid" else _silu(p, float_gate)
+    return cast(p, p.map(np.multiply, p.reshape(normal, x.shape), gate_factor), x.dtype)
 
 
 @onnx("BranchwiseRMSNorm", domain=MICROSOFT)
 def branchwise_rms_norm(p: P, x: T, scale: T | None = None, *, num_branches: int = 0, epsilon: float = 1e-5) -> T:
-    """RMS normalization of each branch: ``[..., branches, width]``, or ``[..., branches * width]``."""
+    """RMS normalization per branch: ``[..., branches, width]`` or ``[..., branches * width]``."""
     if num_branches < 0 or x.ndim < (1 if num_branches else 2) or (num_branches and x.shape[-1] % num_branches):
         raise ModelError(f"an input of shape {x.shape} has no {num_branches or ''} branches".replace("  ", " "))
     if num_branches:
@@ -139,9 +139,9 @@ def m_rotary_embedding(
     is_packed_batching: int = 0,
     scale: float = 1.0,
 ) -> T:
-    """Positions ``[3, batch, rows]`` in time, height and width; each has a part of the angles of a row.
+    """Positions ``[3, batch, rows]`` in time, height and width; each applies to a section of a row's angles.
 
-    ``mrope_layout``: the parts follow one another (0), or alternate as long as they last (1).
+    ``mrope_layout``: sections are consecutive (0) or interleaved (1).
     """
     if is_packed_batching:
         raise UnsupportedError("is_packed_batching=1 is not supported; onnxruntime writes it for other providers")
@@ -159,32 +159,32 @@ def m_rotary_embedding(
         x = split_heads(p, x, num_heads)
     if x.ndim != 4 or tuple(position_ids.shape) != (3, x.shape[0], x.shape[2]):
         raise ModelError(f"positions of shape {position_ids.shape} do not fit an input of shape {x.shape}")
-    which = _angle_positions(mrope_section, half, mrope_layout)
+    position_index = _angle_positions(mrope_section, half, mrope_layout)
 
     def angles(cache: T) -> T:
-        found = p.gather(cache, position_ids, 0)  # [3, batch, rows, half]
-        parts = [p.slice(found, (k, 0, 0, 0), (1,) * 4, (1, *found.shape[1:])) for k in range(3)]
-        chosen = parts[0]
+        rows = p.gather(cache, position_ids, 0)  # [3, batch, rows, half]
+        parts = [p.slice(rows, (k, 0, 0, 0), (1,) * 4, (1, *rows.shape[1:])) for k in range(3)]
+        result = parts[0]
         for k in (1, 2):
-            chosen = p.where(p.constant(which == k), parts[k], chosen)
-        return cast(p, p.transpose(chosen, (1, 0, 2, 3)), wide.dtype)
+            result = p.where(p.constant(position_index == k), parts[k], result)
+        return cast(p, p.transpose(result, (1, 0, 2, 3)), values.dtype)
 
-    wide = cast(p, x, working_dtype(x.dtype))
-    y = cast(p, core.rotate_pairs(p, wide, angles(cos_cache), angles(sin_cache), interleaved), x.dtype)
+    values = cast(p, x, working_dtype(x.dtype))
+    y = cast(p, core.rotate_pairs(p, values, angles(cos_cache), angles(sin_cache), interleaved), x.dtype)
     return merge_heads(p, y) if flat else y
 
 
 def _angle_positions(sections: Ints, half: int, layout: int) -> Any:
-    """Which of the three positions each angle of a row follows."""
+    """The position index (0, 1, 2) of each angle of a row."""
     if not layout:
         return np.repeat(np.arange(3), sections)
-    which = np.zeros(half, np.int64)
+    indices = np.zeros(half, np.int64)
     for k in (1, 2):
-        which[k : 3 * sections[k] : 3] = k
-    return which
+        indices[k : 3 * sections[k] : 3] = k
+    return indices
 
 
-# --- Convolution over the past.
+# --- Causal convolution.
 
 
 @onnx("CausalConvWithState", domain=MICROSOFT)
@@ -206,59 +206,65 @@ def causal_conv_with_state(
     state_update_capacity: int = 0,
     state_window: int = 0,
 ) -> Any:
-    """Each channel ``[batch, channel, rows]`` by its own kernel, which ends at the row that it gives.
+    """Causal depthwise convolution of ``[batch, channel, rows]``.
 
-    The state is what the kernel reaches back to; the new one is that of the row to come.
+    The state holds the preceding rows that the kernel reads; the new state is for the next row.
     """
-    word = decode_string(activation)
-    if word not in ("none", "silu", "swish"):
-        raise unknown_value_error("activation", word, ("none", "silu", "swish"))
+    activation_name = decode_string(activation)
+    if activation_name not in ("none", "silu", "swish"):
+        raise unknown_value_error("activation", activation_name, ("none", "silu", "swish"))
     if dilation < 1:
         raise ModelError(f"dilation={dilation} is not positive")
     extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_channels_last + 1)
     if ndim != 1 or state_window or any(extended):
-        told = "more than one axis, a window of states or a part of the channels"
+        unsupported = "more than one axis, a window of states or a part of the channels"
         raise UnsupportedError(
-            f"CausalConvWithState with {told} is not supported; onnxruntime has it for other providers"
+            f"CausalConvWithState with {unsupported} is not supported; onnxruntime has it for other providers"
         )
-    outside = x.shape[2:] if channels_last else ()
+    channel_shape = x.shape[2:] if channels_last else ()
     if channels_last:
         x, past_state = (None if y is None else _to_channels_first(p, y) for y in (x, past_state))
     if x.ndim != 3 or weight.ndim != 3 or tuple(weight.shape[:2]) != (x.shape[1], 1):
         raise ModelError(f"a kernel of shape {weight.shape} does not fit an input of {x.shape[1:2]} channels")
     batch, channels, rows = x.shape
     size = weight.shape[2]
-    reach = (size - 1) * dilation
-    shape = (batch, channels, reach)
+    state_size = (size - 1) * dilation
+    shape = (batch, channels, state_size)
     if past_state is not None and tuple(past_state.shape) != shape:
         raise ModelError(f"a state of shape {past_state.shape} should be of shape {shape}")
-    pieces = [(x, (0, 0, reach))]
+    pieces = [(x, (0, 0, state_size))]
     if past_state is not None:
         pieces.append((cast(p, past_state, x.dtype), (0, 0, 0)))
-    line = p.assemble((batch, channels, reach + rows), x.dtype, pieces, None if past_state is not None else 0)
-    present = p.slice(line, (0, 0, rows if reach else 0), (1,) * 3, shape)
+    extended_rows = p.assemble(
+        (batch, channels, state_size + rows), x.dtype, pieces, None if past_state is not None else 0
+    )
+    present = p.slice(extended_rows, (0, 0, rows if state_size else 0), (1,) * 3, shape)
     if rows:
-        given = (line, weight) if bias is None else (line, weight, bias)
-        (y,) = apply_standard_operator(p, "Conv", given, group=channels, dilations=(dilation,), kernel_shape=(size,))
+        inputs = (extended_rows, weight) if bias is None else (extended_rows, weight, bias)
+        (y,) = apply_standard_operator(p, "Conv", inputs, group=channels, dilations=(dilation,), kernel_shape=(size,))
     else:
         y = x
-    y = y if word == "none" else _silu(p, y)
-    return (_to_channels_last(p, y, outside), _to_channels_last(p, present, outside)) if channels_last else (y, present)
+    y = y if activation_name == "none" else _silu(p, y)
+    return (
+        (_to_channels_last(p, y, channel_shape), _to_channels_last(p, present, channel_shape))
+        if channels_last
+        else (y, present)
+    )
 
 
 def _to_channels_first(p: P, x: T) -> T:
-    """``[batch, rows, ...]`` as ``[batch, channels, rows]``."""
+    """Reshape ``[batch, rows, ...]`` to ``[batch, channels, rows]``."""
     if x.ndim < 3:
         raise ModelError(f"an input of shape {x.shape} has no channels")
     return p.transpose(p.reshape(x, (*x.shape[:2], element_count(x.shape[2:]))), (0, 2, 1))
 
 
-def _to_channels_last(p: P, x: T, outside: Any) -> T:
+def _to_channels_last(p: P, x: T, channel_shape: Any) -> T:
     batch, _, rows = x.shape
-    return p.reshape(p.transpose(x, (0, 2, 1)), (batch, rows, *outside))
+    return p.reshape(p.transpose(x, (0, 2, 1)), (batch, rows, *channel_shape))
 
 
-# --- Attention of one new row.
+# --- Attention for one new row.
 
 
 @onnx("DecoderMaskedMultiHeadAttention", domain=MICROSOFT)
@@ -283,18 +289,18 @@ def decoder_masked_multi_head_attention(
     scale: float | None = None,
     n_outputs: int = 1,
 ) -> Any:
-    """Keys and values of four axes are those of another sequence, and all there are.
+    """Keys and values with four axes are complete and belong to another sequence (cross attention).
 
-    ``past_present_share_buffer``: the cache has a larger capacity than its rows; ``past_sequence_length`` says how many
-    it has. ``cache_indirection``: from which beam of its batch each row of a beam's past is.
+    ``past_present_share_buffer``: the cache has spare capacity; ``past_sequence_length`` is its row count.
+    ``cache_indirection``: the source beam of each row of a beam's past.
     """
     if query.ndim != 3 or query.shape[1] != 1:
         raise ModelError(f"queries of shape {query.shape} are not one row for each of a batch")
-    if key is None or value is None:  # all three in one
+    if key is None or value is None:  # packed query, key and value
         hidden = past_key.shape[1] * past_key.shape[3] if past_key is not None else query.shape[2] // 3
-        rest = query.shape[2] - 2 * hidden
-        query, key, value = (slice_columns(p, query, k * hidden, (hidden, hidden, rest)[k]) for k in range(3))
-    crossed = key.ndim == 4
+        value_width = query.shape[2] - 2 * hidden
+        query, key, value = (slice_columns(p, query, k * hidden, (hidden, hidden, value_width)[k]) for k in range(3))
+    is_cross = key.ndim == 4
     if key.ndim not in (3, 4) or value.ndim != key.ndim:
         raise ModelError(f"keys of shape {key.shape} and values of shape {value.shape} have not both 3 or 4 axes")
     if bias is not None:
@@ -303,14 +309,14 @@ def decoder_masked_multi_head_attention(
         sizes = (query.shape[2], query.shape[2], bias.shape[0] - 2 * query.shape[2])
         parts = [slice_columns(p, bias, sum(sizes[:k]), sizes[k]) for k in range(3)]
         query = p.map(np.add, query, parts[0])
-        if not crossed:
+        if not is_cross:
             key, value = p.map(np.add, key, parts[1]), p.map(np.add, value, parts[2])
     q = split_heads(p, query, num_heads)
-    k, v = (key, value) if crossed else (split_heads(p, key, num_heads), split_heads(p, value, num_heads))
+    k, v = (key, value) if is_cross else (split_heads(p, key, num_heads), split_heads(p, value, num_heads))
     present_key, present_value = k, v
     if (past_key is None) != (past_value is None):
         raise ModelError("DecoderMaskedMultiHeadAttention has one of past_key and past_value and lacks the other")
-    if not crossed and past_key is not None and past_value is not None:
+    if not is_cross and past_key is not None and past_value is not None:
         check_cache_fits(past_key, k)
         check_cache_fits(past_value, v)
         count = past_key.shape[2]
@@ -328,39 +334,41 @@ def decoder_masked_multi_head_attention(
             old_key, old_value = (_reorder_by_beam(p, x, cache_indirection) for x in (old_key, old_value))
         k, v = append_to_cache(p, old_key, k), append_to_cache(p, old_value, v)
     total = k.shape[2]
-    masked = None
+    mask_bias = None
     if mask_index is not None:
         if tuple(mask_index.shape) != (q.shape[0], total):
             raise ModelError(
                 f"a mask of shape {mask_index.shape} does not fit a batch of {q.shape[0]} and {total} keys"
             )
-        masked = mask_to_bias(p, mask_index, q.shape[0], 1, total, mask_filter_value, q.dtype)
-    added = sum_biases(p, [masked, attention_bias])
-    y, scores, _ = attend(p, q, k, v, scale or q.shape[3] ** -0.5, added, shown=n_outputs > 3)
+        mask_bias = mask_to_bias(p, mask_index, q.shape[0], 1, total, mask_filter_value, q.dtype)
+    score_bias = sum_biases(p, [mask_bias, attention_bias])
+    y, scores, _ = attend(p, q, k, v, scale or q.shape[3] ** -0.5, score_bias, with_scores=n_outputs > 3)
     return (merge_heads(p, y), present_key, present_value, scores)[:n_outputs]
 
 
-def _insert_row(p: P, past: T, x: T, at: Any) -> T:
-    """A cache with a new row at index ``at``: in place of one of its rows, or behind the last."""
+def _insert_row(p: P, past: T, x: T, index: Any) -> T:
+    """Write a new row at ``index`` of a cache: replaces a row, or extends the cache by one."""
     batch, count, size, width = past.shape
-    pieces = [(slice_leading_rows(p, past, at), (0, 0, 0, 0)), (x, (0, 0, at, 0))]
-    left = size - at - 1
-    if left > 0:
-        rest = p.slice(past, (0, 0, at + 1, 0), (1,) * 4, (batch, count, left, width))
-        pieces.append((rest, (0, 0, at + 1, 0)))
-    return p.assemble((batch, count, max(size, at + 1), width), past.dtype, pieces)
+    pieces = [(slice_leading_rows(p, past, index), (0, 0, 0, 0)), (x, (0, 0, index, 0))]
+    remaining = size - index - 1
+    if remaining > 0:
+        rest = p.slice(past, (0, 0, index + 1, 0), (1,) * 4, (batch, count, remaining, width))
+        pieces.append((rest, (0, 0, index + 1, 0)))
+    return p.assemble((batch, count, max(size, index + 1), width), past.dtype, pieces)
 
 
 def _reorder_by_beam(p: P, past: T, origins: T) -> T:
-    """The past of each beam, each row from the beam that it is of. ``origins``: ``[batch, beams, most rows]``."""
+    """Gather each beam's past from its source beams. ``origins``: ``[batch, beams, max rows]``."""
     batch, count, rows, width = past.shape
     beams = origins.shape[1]
     if origins.ndim != 3 or origins.shape[0] * beams != batch or origins.shape[2] < rows:
         raise ModelError(f"cache_indirection of shape {origins.shape} does not fit {batch} beams of {rows} rows")
-    known = p.slice(origins, (0, 0, 0), (1,) * 3, (batch // beams, beams, rows))
-    first = p.constant(np.arange(0, batch, beams).reshape(-1, 1, 1))
-    of = p.map(np.add, cast(p, known, _INT64), first)
-    places = p.map(np.add, p.map(np.multiply, of, constant(p, rows, _INT64)), p.constant(np.arange(rows)))
+    used_origins = p.slice(origins, (0, 0, 0), (1,) * 3, (batch // beams, beams, rows))
+    batch_starts = p.constant(np.arange(0, batch, beams).reshape(-1, 1, 1))
+    source_beams = p.map(np.add, cast(p, used_origins, _INT64), batch_starts)
+    row_indices = p.map(
+        np.add, p.map(np.multiply, source_beams, constant(p, rows, _INT64)), p.constant(np.arange(rows))
+    )
     flat = p.reshape(p.transpose(past, (0, 2, 1, 3)), (batch * rows, count * width))
-    found = p.gather(flat, p.reshape(places, (batch, rows)), 0)
-    return p.transpose(p.reshape(found, (batch, rows, count, width)), (0, 2, 1, 3))
+    gathered = p.gather(flat, p.reshape(row_indices, (batch, rows)), 0)
+    return p.transpose(p.reshape(gathered, (batch, rows, count, width)), (0, 2, 1, 3))

@@ -1,4 +1,4 @@
-"""Elementwise operators of ``com.microsoft``, as onnxruntime's optimiser writes them into files."""
+"""Elementwise operators of ``com.microsoft``, emitted by onnxruntime's optimizer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bias_gelu(p: P, x: T, bias: T) -> T:
 
 @onnx("FastGelu", domain=MICROSOFT)
 def fast_gelu(p: P, x: T, bias: T | None = None) -> T:
-    """The approximation by tanh."""
+    """Gelu with the tanh approximation."""
     if bias is not None:
         check_unidirectional_broadcast(x, bias, "the bias")
         x = p.map(np.add, x, bias)
@@ -50,7 +50,7 @@ def bias_add(p: P, x: T, bias: T, skip: T) -> T:
 
 @onnx("BiasSoftmax", domain=MICROSOFT)
 def bias_softmax(p: P, x: T, bias: T, *, axis: int = 1, is_inner_broadcast: int) -> T:
-    """Softmax over ``axis`` and all after it. The bias lacks outer axes, or those before ``axis``, or has them as 1."""
+    """Softmax over ``axis`` and all later axes. The bias broadcasts over outer axes, or those just before ``axis``."""
     first = normalize_existing_axis(axis, x.ndim)
     if is_inner_broadcast and bias.ndim < x.ndim:
         missing = x.ndim - bias.ndim

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions of ``com.microsoft``, with what is fused into them."""
+"""Fused matrix products and convolutions of ``com.microsoft``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = Any
 
 
 def apply_activation(p: P, x: T, name: str, parameters: Floats) -> T:
-    """An activation function by name; "" is none."""
+    """Apply an activation function by name; "" is the identity."""
     first, second = (*parameters, None, None)[:2]
     match name:
         case "":
@@ -66,7 +66,7 @@ def apply_activation(p: P, x: T, name: str, parameters: Floats) -> T:
 
 
 def _move_batch_axes(p: P, x: T, batch: int, inner: int) -> T:
-    """``batch``: the rows stand on axis 0, before the axes of the batch. ``inner``: the last two axes are swapped."""
+    """``batch``: axis 0 holds the rows, before the batch axes. ``inner``: swap the last two axes."""
     if batch:
         if x.ndim < 3:
             raise ModelError(f"transBatchA and transBatchB need three axes, not the shape {x.shape}")
@@ -123,18 +123,18 @@ def fused_conv(
     activation_params: Floats = (),
     **attributes: Any,
 ) -> T:
-    """Conv, then ``z`` added, then an activation function."""
+    """Conv, addition of ``z``, and an activation function."""
     (y,) = apply_standard_operator(p, "Conv", (x, w) if b is None else (x, w, b), **attributes)
     return apply_activation(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
 
 
 def nhwc_to_nchw(p: P, x: T) -> T:
-    """NHWC, with any number of spatial axes, as NCHW."""
+    """Convert NHWC to NCHW, with any number of spatial axes."""
     return p.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
 
 
 def nchw_to_nhwc(p: P, x: T) -> T:
-    """NCHW as NHWC."""
+    """Convert NCHW to NHWC."""
     return p.transpose(x, (0, *range(2, x.ndim), 1))
 
 

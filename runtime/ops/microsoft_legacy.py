@@ -1,6 +1,6 @@
-"""Operators of ``com.microsoft`` that ONNX had not, or not yet, when converters needed them.
+"""Operators of ``com.microsoft`` that predate their ONNX counterparts or have none.
 
-Where ONNX has the operator by now, its implementation serves both.
+Counterparts share the ONNX implementation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _METRICS = ("sqeuclidean", "euclidean")
 _SAMPLINGS = ("bilinear", "nearest", "bicubic")
 
 
-# --- What ONNX has too.
+# --- Operators with an ONNX counterpart.
 
 
 @onnx("GatherND", domain=MICROSOFT)
@@ -43,7 +43,7 @@ def microsoft_gather_nd(p: P, x: T, indices: T) -> T:
 def microsoft_grid_sample(
     p: P, x: T, grid: T, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
 ) -> T:
-    """Before ONNX had it: what lies outside is moved to the border tap by tap."""
+    """Clamps taps rather than coordinates to the border, unlike ONNX."""
     if decode_string(mode) not in _SAMPLINGS:
         raise unknown_value_error("mode", decode_string(mode), _SAMPLINGS)
     if x.ndim != 4 or grid.ndim != 4:
@@ -55,13 +55,13 @@ def microsoft_grid_sample(
 
 @onnx("Inverse", domain=MICROSOFT, native=False)
 def microsoft_inverse(p: P, x: Array) -> Array:
-    found: Array = inverse(p, x)
-    return found
+    result: Array = inverse(p, x)
+    return result
 
 
 @onnx("Pad", domain=MICROSOFT)
 def microsoft_pad(p: P, x: T, pads: T, value: T | None = None, *, mode: str = "constant") -> T:
-    """``pads`` may be one row of a matrix."""
+    """``pads`` may be a matrix with one row."""
     if pads.ndim == 2 and pads.shape[0] == 1:
         pads = p.reshape(pads, pads.shape[1:])
     if pads.ndim != 1:
@@ -71,17 +71,17 @@ def microsoft_pad(p: P, x: T, pads: T, value: T | None = None, *, mode: str = "c
 
 @onnx("Range", domain=MICROSOFT)
 def microsoft_range(p: P, start: T, limit: T, delta: T | None = None) -> T:
-    """Each input may be a list of one number."""
-    one = constant(p, 1, start.dtype) if delta is None else delta
-    for x, what in ((start, "start"), (limit, "limit"), (one, "delta")):
+    """Each input may be a one-element vector."""
+    step = constant(p, 1, start.dtype) if delta is None else delta
+    for x, name in ((start, "start"), (limit, "limit"), (step, "delta")):
         if x.ndim > 1 or x.size != 1:
-            raise ModelError(f"{what} of shape {x.shape} is not one number")
-    return range_(p, *(p.reshape(x, ()) for x in (start, limit, one)))
+            raise ModelError(f"{name} of shape {x.shape} is not one number")
+    return range_(p, *(p.reshape(x, ()) for x in (start, limit, step)))
 
 
 @onnx("Unique", domain=MICROSOFT)
 def microsoft_unique(p: P, x: T, *, n_outputs: int = 3) -> Any:
-    """Elements as they first come, which one each was, and how often each comes."""
+    """Unique elements in order of appearance, inverse indices and counts."""
     if x.ndim != 1:
         raise ModelError(f"an input of shape {x.shape} is not a list")
     values, _, inverse, counts = unique_in_order(p, x)
@@ -96,24 +96,24 @@ def conv_transpose_with_dynamic_pads(p: P, x: T, w: T, pads: T, bias: T | None =
 
 @onnx("MatMulInteger16", domain=MICROSOFT)
 def matmul_integer_16(p: P, a: T, b: T) -> T:
-    """Sums of 32 bits, which wrap around."""
+    """Wrapping 32-bit sums."""
     unsigned = a.dtype.kind == b.dtype.kind == "u"
-    wide = np.dtype(np.uint32 if unsigned else np.int32)
-    return matmul_product(p, cast(p, a, wide), cast(p, b, wide))
+    accumulator = np.dtype(np.uint32 if unsigned else np.int32)
+    return matmul_product(p, cast(p, a, accumulator), cast(p, b, accumulator))
 
 
-# --- What it has not.
+# --- Operators without an ONNX counterpart.
 
 
 @onnx("ExpandDims", domain=MICROSOFT)
 def expand_dims(p: P, x: T, axis: T) -> T:
-    at = normalize_existing_axis(read_int(p, axis, "axis"), x.ndim + 1)
-    return p.reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
+    position = normalize_existing_axis(read_int(p, axis, "axis"), x.ndim + 1)
+    return p.reshape(x, (*x.shape[:position], 1, *x.shape[position:]))
 
 
 @onnx("UnfoldTensor", domain=MICROSOFT)
 def unfold_tensor(p: P, x: T, *, size: int, dim: int = -1, step: int = 1) -> T:
-    """All windows of ``size`` along ``dim``, each ``step`` behind the one before; what is in them is a last axis."""
+    """Sliding windows of ``size`` along ``dim`` by ``step``; the window contents become the last axis."""
     axis = normalize_existing_axis(dim, x.ndim)
     length = x.shape[axis]
     if size < 1 or step < 1:
@@ -128,7 +128,7 @@ def unfold_tensor(p: P, x: T, *, size: int, dim: int = -1, step: int = 1) -> T:
 
 @onnx("CDist", domain=MICROSOFT)
 def cdist(p: P, a: T, b: T, *, metric: str = "sqeuclidean") -> T:
-    """Distances of the rows of two matrices, by the one product that gives them all."""
+    """Pairwise distances of the rows of two matrices, by one matrix product."""
     metric = decode_string(metric)
     if metric not in _METRICS:
         raise unknown_value_error("metric", metric, _METRICS)
@@ -138,34 +138,34 @@ def cdist(p: P, a: T, b: T, *, metric: str = "sqeuclidean") -> T:
     def squares(x: T) -> T:
         return p.reduce(np.add, p.map(np.multiply, x, x), (1,), True)
 
-    both = p.map(np.multiply, matmul_product(p, a, swap_matrix_axes(p, b)), constant(p, -2, a.dtype))
-    total = p.map(np.add, p.map(np.add, both, squares(a)), swap_matrix_axes(p, squares(b)))
-    total = p.map(np.maximum, total, constant(p, 0, a.dtype))  # rounding may leave less than nothing
+    cross_terms = p.map(np.multiply, matmul_product(p, a, swap_matrix_axes(p, b)), constant(p, -2, a.dtype))
+    total = p.map(np.add, p.map(np.add, cross_terms, squares(a)), swap_matrix_axes(p, squares(b)))
+    total = p.map(np.maximum, total, constant(p, 0, a.dtype))  # rounding may give negative results
     return p.map(np.sqrt, total) if metric == "euclidean" else total
 
 
 @onnx("NGramRepeatBlock", domain=MICROSOFT, native=False)
 def ngram_repeat_block(p: P, input_ids: Array, scores: Array, *, ngram_size: int) -> Array:
-    """The score of what would repeat ``ngram_size`` words in their order becomes -inf."""
+    """Set the score of tokens that would repeat an n-gram to -inf."""
     if ngram_size < 1:
         raise ModelError(f"ngram_size={ngram_size} is not positive")
     if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):
         raise ModelError(f"ids of shape {input_ids.shape} do not fit scores of shape {scores.shape}")
-    found = scores.copy()
-    length, known = input_ids.shape[1], ngram_size - 1
-    for row, ids in zip(found, input_ids, strict=True):
-        for start in range(length - known):
-            if np.array_equal(ids[start : start + known], ids[length - known :]):
-                word = int(ids[start + known])
-                if not 0 <= word < len(row):
-                    raise ModelError(f"the id {word} has none of the {len(row)} scores")
-                row[word] = -np.inf
-    return found
+    result = scores.copy()
+    length, prefix_length = input_ids.shape[1], ngram_size - 1
+    for row, ids in zip(result, input_ids, strict=True):
+        for start in range(length - prefix_length):
+            if np.array_equal(ids[start : start + prefix_length], ids[length - prefix_length :]):
+                token = int(ids[start + prefix_length])
+                if not 0 <= token < len(row):
+                    raise ModelError(f"the id {token} has none of the {len(row)} scores")
+                row[token] = -np.inf
+    return result
 
 
 @onnx("DynamicTimeWarping", domain=MICROSOFT, native=False)
 def dynamic_time_warping(p: P, x: Array) -> Array:
-    """The cheapest path from the first to the last element of a matrix of costs: its rows, and its columns."""
+    """The minimum-cost path from the first to the last element of a cost matrix, as row and column indices."""
     if x.ndim == 3 and x.shape[0] == 1:
         x = x[0]
     if x.ndim != 2 or not x.size:
@@ -176,10 +176,16 @@ def dynamic_time_warping(p: P, x: Array) -> Array:
     moves = np.zeros((rows + 1, columns + 1), np.int8)
     for i in range(1, rows + 1):
         for j in range(1, columns + 1):
-            ways = total[i - 1, j - 1], total[i - 1, j], total[i, j - 1]
-            # A tie goes along the row, whatever it is between.
-            move = 0 if ways[0] < min(ways[1:]) else 1 if ways[1] < min(ways[0], ways[2]) else 2
-            total[i, j], moves[i, j] = x[i - 1, j - 1] + ways[move], move
+            predecessors = total[i - 1, j - 1], total[i - 1, j], total[i, j - 1]
+            # Ties move along the row.
+            move = (
+                0
+                if predecessors[0] < min(predecessors[1:])
+                else 1
+                if predecessors[1] < min(predecessors[0], predecessors[2])
+                else 2
+            )
+            total[i, j], moves[i, j] = x[i - 1, j - 1] + predecessors[move], move
     moves[0, :], moves[:, 0] = 2, 1
     path = []
     i, j = rows, columns

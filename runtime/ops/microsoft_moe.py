@@ -1,4 +1,4 @@
-"""Mixtures of experts of ``com.microsoft``: each row is sent to the few experts that its router gives most to."""
+"""Mixture-of-experts operators of ``com.microsoft``: the router sends each row to its top k experts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _ACTIVATIONS = ("relu", "gelu", "silu", "swiglu", "identity")
 
 @record(frozen=True)
 class ExpertActivation:
-    """What an expert does between its products. ``fusion``: where SwiGLU finds gates and what they open: in two
-    products (0), by turns in one (1), one behind the other in one (2)."""
+    """The activation of an expert. ``fusion``: layout of SwiGLU's gate and linear part: two products (0), interleaved
+    in one (1), or concatenated in one (2)."""
 
     name: str
     fusion: int
@@ -35,15 +35,15 @@ class ExpertActivation:
 
     @property
     def parts(self) -> int:
-        """How many numbers of the first product make one."""
+        """Columns of the first product per output column."""
         return 2 if self.name == "swiglu" and self.fusion else 1
 
     def __call__(self, p: P, x: Array, other: Array | None) -> Array:
-        """``x``: the first product; ``other``: the third one, where there is one."""
+        """``x``: the first product; ``other``: the third one, if any."""
         match self.name:
             case "relu":
                 y = relu(p, x)
-            case "gelu":  # onnxruntime's experts have the approximation
+            case "gelu":  # onnxruntime's experts use the tanh approximation
                 y = gelu(p, x, approximate="tanh")
             case "silu":
                 y = p.map(np.multiply, x, sigmoid(p, x))
@@ -51,8 +51,8 @@ class ExpertActivation:
                 return self._swiglu(p, x, other)
             case _:
                 y = x
-        found: Array = y if other is None else p.map(np.multiply, y, other)
-        return found
+        result: Array = y if other is None else p.map(np.multiply, y, other)
+        return result
 
     def _swiglu(self, p: P, x: Array, other: Array | None) -> Array:
         if other is not None:
@@ -65,28 +65,28 @@ class ExpertActivation:
         if self.limit is not None:
             high, low = constant(p, self.limit, x.dtype), constant(p, -self.limit, x.dtype)
             gate, linear = clamp_to_bounds(p, gate, None, high), clamp_to_bounds(p, linear, low, high)
-        open_ = sigmoid(p, p.map(np.multiply, gate, constant(p, self.alpha, x.dtype)))
-        moved = p.map(np.add, linear, constant(p, self.beta, x.dtype))
-        found: Array = p.map(np.multiply, p.map(np.multiply, gate, open_), moved)
-        return found
+        gate_factor = sigmoid(p, p.map(np.multiply, gate, constant(p, self.alpha, x.dtype)))
+        shifted = p.map(np.add, linear, constant(p, self.beta, x.dtype))
+        result: Array = p.map(np.multiply, p.map(np.multiply, gate, gate_factor), shifted)
+        return result
 
 
-#: The weights ``[outputs, inputs]`` of one expert, and its bias.
+#: Expert index -> weights ``[outputs, inputs]`` and bias.
 _Weights = Callable[[int], tuple[Array, Array | None]]
 
 
 def _activation(
-    name: str, fusion: int, alpha: float, beta: float, limit: float | None, third: bool
+    name: str, fusion: int, alpha: float, beta: float, limit: float | None, has_third: bool
 ) -> ExpertActivation:
-    """Raises: ModelError: a word or a layout that there is not."""
+    """Raises: ModelError: unknown activation or layout."""
     name = decode_string(name)
     if name not in _ACTIVATIONS:
         raise unknown_value_error("activation_type", name, _ACTIVATIONS)
     if fusion not in (0, 1, 2):
         raise ModelError(f"swiglu_fusion={fusion} is none of 0, 1, 2")
-    if name == "swiglu" and bool(fusion) == third:
-        told = "it has them" if third else "they are absent"
-        raise ModelError(f"swiglu_fusion={fusion} says whether there are weights of a third product, and {told}")
+    if name == "swiglu" and bool(fusion) == has_third:
+        presence = "it has them" if has_third else "they are absent"
+        raise ModelError(f"swiglu_fusion={fusion} says whether there are weights of a third product, and {presence}")
     return ExpertActivation(name, fusion, alpha, beta, limit)
 
 
@@ -100,31 +100,31 @@ def _mix_experts(
     k: int,
     normalize: int,
 ) -> Array:
-    """What the ``k`` best experts of each row give, in the shares that the router gives them, or ``shares`` does."""
+    """The weighted sum of the top ``k`` experts of each row, with weights from the router or ``shares``."""
     rows = x.reshape(-1, x.shape[-1]).astype(np.float32)
     count = router.shape[-1]
-    for given, what in ((router, "router_probs"), (shares, "router_weights")):
-        if given is not None and given.shape != (len(rows), count):
-            raise ModelError(f"{what} of shape {given.shape} has not {count} numbers for each of {len(rows)} rows")
+    for array, name in ((router, "router_probs"), (shares, "router_weights")):
+        if array is not None and array.shape != (len(rows), count):
+            raise ModelError(f"{name} of shape {array.shape} has not {count} numbers for each of {len(rows)} rows")
     if not 1 <= k <= count:
         raise ModelError(f"k={k} of {count} experts cannot be chosen")
     scores = router.astype(np.float32)
-    # Among equals onnxruntime takes the last one.
+    # Ties select the last expert, as in onnxruntime.
     best = count - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")[:, :k]
     if shares is None:
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares = powers / powers.sum(axis=1, keepdims=True)
-    mine = np.take_along_axis(shares.astype(np.float32), best, 1)
+    weights = np.take_along_axis(shares.astype(np.float32), best, 1)
     if normalize:
-        mine = mine / mine.sum(axis=1, keepdims=True)
+        weights = weights / weights.sum(axis=1, keepdims=True)
     total = np.zeros((len(rows), x.shape[-1]), np.float32)
-    for place in range(k):
-        for expert in np.unique(best[:, place]):
-            chosen = np.nonzero(best[:, place] == expert)[0]
+    for rank in range(k):
+        for expert in np.unique(best[:, rank]):
+            chosen = np.nonzero(best[:, rank] == expert)[0]
             inner = _product(p, rows[chosen], layers[0](expert))
             other = None if layers[2] is None else _product(p, rows[chosen], layers[2](expert))
             y = _product(p, activation(p, inner, other), layers[1](expert))
-            total[chosen] += mine[chosen, place, None] * y
+            total[chosen] += weights[chosen, rank, None] * y
     return total.reshape(x.shape).astype(x.dtype)
 
 
@@ -134,16 +134,16 @@ def _product(p: P, rows: Array, layer: tuple[Array, Array | None]) -> Array:
     return y if bias is None else p.map(np.add, y, bias.astype(np.float32))
 
 
-def _check(what: str, given: Array | None, *shapes: tuple[int, ...]) -> None:
-    if given is not None and given.shape not in shapes:
-        raise ModelError(f"{what} of shape {given.shape} should be of shape {' or '.join(map(str, shapes))}")
+def _check(name: str, array: Array | None, *shapes: tuple[int, ...]) -> None:
+    if array is not None and array.shape not in shapes:
+        raise ModelError(f"{name} of shape {array.shape} should be of shape {' or '.join(map(str, shapes))}")
 
 
 def _expert_sizes(x: Array, router: Array, first: Array) -> tuple[int, int, int]:
-    """How many experts there are, how wide a row is, how many numbers the first product has."""
+    """The number of experts, the row width, and the width of the first product."""
     if x.ndim not in (2, 3) or router.ndim != 2 or first.ndim != 3:
-        told = f"{x.shape}, {router.shape} and {first.shape}"
-        raise ModelError(f"an input, a router and weights of the shapes {told} have not 2 or 3, 2 and 3 axes")
+        shapes = f"{x.shape}, {router.shape} and {first.shape}"
+        raise ModelError(f"an input, a router and weights of the shapes {shapes} have not 2 or 3, 2 and 3 axes")
     return router.shape[1], x.shape[-1], first.shape[1]
 
 
@@ -176,8 +176,8 @@ def mixture_of_experts(
     use_sparse_mixer: int = 0,
 ) -> Array:
     _reject_inputs(swiglu_limit_after_activation=swiglu_limit_after_activation, use_sparse_mixer=use_sparse_mixer)
-    rest = (swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, fc3 is not None)
-    activation = _activation(activation_type, *rest)
+    activation_settings = (swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, fc3 is not None)
+    activation = _activation(activation_type, *activation_settings)
     experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
     inner = outputs // activation.parts
 
@@ -194,7 +194,7 @@ def mixture_of_experts(
 
 @record(frozen=True)
 class QuantizedExpertWeights:
-    """The weights of all experts for one product, ``bits`` each. ``block``: how many of a row share a scale, 0: all."""
+    """Quantized weights of all experts for one product. ``block``: number of weights of a row per scale; 0: all."""
 
     name: str
     weights: Array
@@ -205,7 +205,7 @@ class QuantizedExpertWeights:
     block: int
 
     def dequantize(self, experts: int, rows: int, columns: int) -> _Weights:
-        """Raises: ModelError: shapes do not fit."""
+        """Raises: ModelError: shapes do not match."""
         bits, block = self.bits, self.block
         if bits not in (2, 3, 4, 8):
             raise UnsupportedError(f"weights of {bits} bits are not supported")
@@ -216,34 +216,34 @@ class QuantizedExpertWeights:
         if self.scales is None:
             raise ModelError(f"there are no {self.name}_scales")
         count = columns // block if block else 1
-        whole = (experts, rows, count)
-        _check(f"{self.name}_scales", self.scales, *([whole] if block else [whole, (experts, rows)]))
-        by_block = (experts, rows, -(-count * bits // 8))
-        in_all = (experts, -(-rows * bits // 8))
-        _check(f"{self.name}_zero_points", self.zeros, by_block if block else in_all)
-        scales = self.scales.reshape(whole)
-        middle = np.float32(1 << (bits - 1))
+        block_shape = (experts, rows, count)
+        _check(f"{self.name}_scales", self.scales, *([block_shape] if block else [block_shape, (experts, rows)]))
+        block_zero_shape = (experts, rows, -(-count * bits // 8))
+        row_zero_shape = (experts, -(-rows * bits // 8))
+        _check(f"{self.name}_zero_points", self.zeros, block_zero_shape if block else row_zero_shape)
+        scales = self.scales.reshape(block_shape)
+        default_zero = np.float32(1 << (bits - 1))
 
-        def of(e: int) -> tuple[Array, Array | None]:
-            points: Any = middle
+        def expert_weights(expert: int) -> tuple[Array, Array | None]:
+            zero_points: Any = default_zero
             if self.zeros is not None:
-                known = unpack_bit_fields(self.zeros[e], bits)
-                points = (known[:, :count] if block else known[:rows, None]).astype(np.float32)[..., None]
-            codes = unpack_bit_fields(self.weights[e], bits)[:, :columns].reshape(rows, count, -1)
-            real = (codes.astype(np.float32) - points) * scales[e].astype(np.float32)[..., None]
-            return real.reshape(rows, columns), None if self.bias is None else self.bias[e]
+                unpacked = unpack_bit_fields(self.zeros[expert], bits)
+                zero_points = (unpacked[:, :count] if block else unpacked[:rows, None]).astype(np.float32)[..., None]
+            codes = unpack_bit_fields(self.weights[expert], bits)[:, :columns].reshape(rows, count, -1)
+            dequantized = (codes.astype(np.float32) - zero_points) * scales[expert].astype(np.float32)[..., None]
+            return dequantized.reshape(rows, columns), None if self.bias is None else self.bias[expert]
 
-        return of
+        return expert_weights
 
 
 def unpack_bit_fields(packed: Array, bits: int) -> Array:
-    """Bytes as one string of bits along the last axis, the lowest first, cut into numbers of ``bits``."""
+    """Unpack the little-endian bit string along the last axis into numbers of ``bits`` bits."""
     if bits == 8:
         return packed
-    single = np.unpackbits(packed, axis=-1, bitorder="little")
-    single = single[..., : single.shape[-1] // bits * bits].reshape(*packed.shape[:-1], -1, bits)
-    found: Array = np.add.reduce(single << np.arange(bits, dtype=np.uint8), axis=-1, dtype=np.uint8)
-    return found
+    bit_array = np.unpackbits(packed, axis=-1, bitorder="little")
+    bit_array = bit_array[..., : bit_array.shape[-1] // bits * bits].reshape(*packed.shape[:-1], -1, bits)
+    values: Array = np.add.reduce(bit_array << np.arange(bits, dtype=np.uint8), axis=-1, dtype=np.uint8)
+    return values
 
 
 @onnx("QMoE", domain=MICROSOFT, native=False)
@@ -289,14 +289,14 @@ def quantized_mixture_of_experts(
     use_sparse_mixer: int = 0,
     weights_prepacked: int = -1,
 ) -> Array:
-    """``accuracy_level``: activations stay as they are, as at level 0.
+    """``accuracy_level`` is ignored: activations are not quantized, as at level 0.
 
-    ``normalize_routing_weights``: onnxruntime's CPU provider does as if it were 1, though its MoE asks for it.
+    ``normalize_routing_weights``: onnxruntime's CPU provider always assumes 1 here, unlike its MoE.
     """
     _reject_inputs(swiglu_limit_after_activation=swiglu_limit_after_activation, use_sparse_mixer=use_sparse_mixer)
     if decode_string(quant_type) != "int" or any(
-        one is not None
-        for one in (
+        scale is not None
+        for scale in (
             fc1_global_scale,
             fc2_global_scale,
             fc1_act_scale,
@@ -310,24 +310,27 @@ def quantized_mixture_of_experts(
         )
     if weights_prepacked == 1:
         raise UnsupportedError("weights in a layout of one provider (weights_prepacked) are not supported")
-    rest = (swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, fc3 is not None)
-    activation = _activation(activation_type, *rest)
+    activation_settings = (swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, fc3 is not None)
+    activation = _activation(activation_type, *activation_settings)
     experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
     inner = outputs // activation.parts
 
     def bits(own: int | None) -> int:
         return expert_weight_bits if own is None else own
 
-    one = QuantizedExpertWeights(
+    scale = QuantizedExpertWeights(
         "fc1", fc1, fc1_scales, fc1_zero_points, fc1_bias, bits(fc1_expert_weight_bits), block_size
     )
-    two = QuantizedExpertWeights(
+    fc2_weights = QuantizedExpertWeights(
         "fc2", fc2, fc2_scales, fc2_zero_points, fc2_bias, bits(fc2_expert_weight_bits), block_size
     )
-    layers = (one.dequantize(experts, activation.parts * inner, hidden), two.dequantize(experts, hidden, inner))
+    layers = (
+        scale.dequantize(experts, activation.parts * inner, hidden),
+        fc2_weights.dequantize(experts, hidden, inner),
+    )
     third = None
     if fc3 is not None:
         width = bits(fc3_expert_weight_bits)
-        three = QuantizedExpertWeights("fc3", fc3, fc3_scales, fc3_zero_points, fc3_bias, width, block_size)
-        third = three.dequantize(experts, inner, hidden)
+        fc3_weights = QuantizedExpertWeights("fc3", fc3, fc3_scales, fc3_zero_points, fc3_bias, width, block_size)
+        third = fc3_weights.dequantize(experts, inner, hidden)
     return _mix_experts(p, x, router_probs, router_weights, activation, (*layers, third), k, normalize_routing_weights)

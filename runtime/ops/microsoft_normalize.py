@@ -1,4 +1,4 @@
-"""Layer normalizations of ``com.microsoft``, with the sums that are fused into them."""
+"""Layer normalizations of ``com.microsoft``, with fused additions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def rms_norm(p: P, x: T, scale: T, axis: int, epsilon: float) -> tuple[T, T]:
-    """Each row over the root of its mean square, scaled; and the inverse of that root."""
+    """RMS normalization, scaled; and the inverse root mean square."""
     result, _, inverse = layer_or_rms_normalize(p, x, scale, None, axis, epsilon, centred=False)
     return result, inverse
 
@@ -28,7 +28,7 @@ def rms_norm(p: P, x: T, scale: T, axis: int, epsilon: float) -> tuple[T, T]:
 def simplified_layer_normalization(
     p: P, x: T, scale: T, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, n_outputs: int = 1
 ) -> Any:
-    """RMS normalization; onnxruntime writes it under ONNX's own domain."""
+    """RMS normalization; onnxruntime also emits it in the ONNX domain."""
     return rms_norm(p, x, scale, axis, epsilon)[:n_outputs]
 
 
@@ -60,7 +60,7 @@ def skip_layer_normalization(
 def skip_simplified_layer_normalization(
     p: P, x: T, skip: T, gamma: T, bias: T | None = None, *, epsilon: float = 1e-12, n_outputs: int = 1
 ) -> Any:
-    """The same, by the root of the mean square."""
+    """RMS normalization of ``x + skip + bias`` over the last axis; output 3 is that sum."""
     total = _sum_residuals(p, x, skip, bias)
     result, inverse = rms_norm(p, total, gamma, -1, epsilon)
     mean = full_constant(p, inverse.shape, 0, inverse.dtype)
@@ -84,7 +84,7 @@ def embed_layer_normalization(
     mask_index_type: int = 0,
     n_outputs: int = 1,
 ) -> Any:
-    """Embeddings of words, positions and segments, summed and normalized; and how many words the mask leaves."""
+    """Sum word, position and segment embeddings, and normalize; output 1 counts unmasked words."""
     for table in (word_embedding, position_embedding, segment_embedding):
         if table is not None and table.ndim != 2:
             raise ModelError(f"embeddings of shape {tuple(table.shape)} are no table")
@@ -95,10 +95,10 @@ def embed_layer_normalization(
         raise ModelError(f"a table of shape {position_embedding.shape} has not a row for each of {length} positions")
     total = p.gather(word_embedding, input_ids, 0)
     if position_ids is None:
-        places = p.slice(position_embedding, (0, 0), (1, 1), (length, position_embedding.shape[1]))
+        positions = p.slice(position_embedding, (0, 0), (1, 1), (length, position_embedding.shape[1]))
     else:
-        places = p.gather(position_embedding, position_ids, 0)
-    total = p.map(np.add, total, places)
+        positions = p.gather(position_embedding, position_ids, 0)
+    total = p.map(np.add, total, positions)
     if segment_embedding is not None and segment_ids is not None:
         total = p.map(np.add, total, p.gather(segment_embedding, segment_ids, 0))
     result = layer_normalization(p, total, gamma, beta, epsilon=epsilon)
@@ -134,9 +134,9 @@ def quantized_embed_layer_normalization(
     epsilon: float = 1e-12,
     n_outputs: int = 2,
 ) -> Any:
-    """The same with tables of integers, each with one scale and one zero point."""
+    """EmbedLayerNormalization with per-tensor quantized tables."""
 
-    def real(x: T, scale: T, zero: T) -> T:
+    def dequantized(x: T, scale: T, zero: T) -> T:
         inputs = (x, p.reshape(scale, ()), p.reshape(zero, ()))
         return apply_standard_operator(p, "DequantizeLinear", inputs)[0]
 
@@ -147,11 +147,11 @@ def quantized_embed_layer_normalization(
         p,
         input_ids,
         segment_ids,
-        real(word_embedding, word_scale, word_zero),
-        real(position_embedding, position_scale, position_zero),
-        None if segment_embedding is None else real(segment_embedding, segment_scale, segment_zero),
-        real(gamma, gamma_scale, gamma_zero),
-        real(beta, beta_scale, beta_zero),
+        dequantized(word_embedding, word_scale, word_zero),
+        dequantized(position_embedding, position_scale, position_zero),
+        None if segment_embedding is None else dequantized(segment_embedding, segment_scale, segment_zero),
+        dequantized(gamma, gamma_scale, gamma_zero),
+        dequantized(beta, beta_scale, beta_zero),
         mask,
         epsilon=epsilon,
         n_outputs=n_outputs,

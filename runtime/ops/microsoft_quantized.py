@@ -1,6 +1,6 @@
-"""Quantized operators of ``com.microsoft``: integers with a scale and a zero point in and out.
+"""Quantized operators of ``com.microsoft``.
 
-Most compute in float32 what the numbers stand for, as onnxruntime does, and quantize that.
+Most dequantize, compute in float32, as onnxruntime does, and quantize the result.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def dequantize(p: P, x: T, scale: T, zero: T | None, axis: int = 1) -> T:
-    """What quantized numbers stand for."""
+    """Apply DequantizeLinear."""
     return apply_standard_operator(p, "DequantizeLinear", (x, scale) if zero is None else (x, scale, zero), axis=axis)[
         0
     ]
 
 
 def quantize(p: P, x: T, scale: T, zero: T | None, dtype: np.dtype[Any], axis: int = 1) -> T:
-    """Numbers as integers of a type."""
+    """Apply QuantizeLinear; without zero point, to ``dtype``."""
     if zero is None:
         zero = p.constant(np.zeros(scale.shape, dtype))
     return apply_standard_operator(p, "QuantizeLinear", (x, scale, zero), axis=axis)[0]
@@ -57,7 +57,7 @@ def dequantize_linear(p: P, x: T, scale: T, zero: T | None = None, *, axis: int 
     return dequantize(p, x, scale, zero, axis)
 
 
-# --- One input or two.
+# --- Elementwise operators.
 
 
 def _qlinear_binary(ufunc: np.ufunc) -> Callable[..., T]:
@@ -98,7 +98,7 @@ def qlinear_leaky_relu(
 def qlinear_softmax(
     p: P, x: T, x_scale: T, x_zero: T | None, y_scale: T, y_zero: T, *, axis: int = -1, opset: int
 ) -> T:
-    """``opset``: that of the Softmax which it stands for; before 13 the axes from ``axis`` on are taken as one."""
+    """``opset``: opset of the replaced Softmax; before 13, softmax is joint over ``axis`` and all later axes."""
     first = normalize_axis(axis, x.ndim)
     axes = (first,) if opset >= 13 else tuple(range(first, x.ndim))
     return quantize(p, softmax_over(p, dequantize(p, x, x_scale, x_zero), axes, False), y_scale, y_zero, x.dtype)
@@ -116,13 +116,13 @@ def qlinear_reduce_mean(
     axes: Ints = (),
     keepdims: int = 1,
 ) -> T:
-    chosen = tuple(normalize_existing_axis(axis, x.ndim) for axis in axes) or tuple(range(x.ndim))
-    return quantize(p, _mean(p, dequantize(p, x, x_scale, x_zero), chosen, bool(keepdims)), y_scale, y_zero, x.dtype)
+    reduced = tuple(normalize_existing_axis(axis, x.ndim) for axis in axes) or tuple(range(x.ndim))
+    return quantize(p, _mean(p, dequantize(p, x, x_scale, x_zero), reduced, bool(keepdims)), y_scale, y_zero, x.dtype)
 
 
 @onnx("QLinearConcat", domain=MICROSOFT)
 def qlinear_concat(p: P, y_scale: T, y_zero: T, *inputs: T, axis: int) -> T:
-    """Inputs come as triples: numbers, scale, zero point."""
+    """Inputs are triples: values, scale, zero point."""
     if not inputs or len(inputs) % 3:
         raise ModelError(f"QLinearConcat takes triples of inputs, not {len(inputs)}")
     parts = [dequantize(p, *inputs[k : k + 3]) for k in range(0, len(inputs), 3)]
@@ -223,7 +223,7 @@ def qgemm(
     transA: int = 0,
     transB: int = 0,
 ) -> T:
-    """``alpha * a @ b + c``, where c has the product of both scales; float32 where there is no ``y_scale``."""
+    """``alpha * a @ b + c``, where c has the product of both scales; float32 without ``y_scale``."""
     a, b = swap_matrix_axes(p, a) if transA else a, swap_matrix_axes(p, b) if transB else b
     total = integer_product(p, a, b, a_zero, b_zero)
     if c is not None:
@@ -251,19 +251,19 @@ def matmul_integer_to_float(
 
 @onnx("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_quantize_matmul(p: P, a: T, b: T, b_scale: T, b_zero: T | None = None, bias: T | None = None) -> T:
-    """``a`` is quantized as DynamicQuantizeLinear does it."""
+    """Quantizes ``a`` by DynamicQuantizeLinear."""
     values, scale, zero = apply_standard_operator(p, "DynamicQuantizeLinear", (a,), 3)
     return matmul_integer_to_float(p, values, b, scale, b_scale, zero, b_zero, bias)
 
 
-# --- Weights of a few bits.
+# --- Low-bit weights.
 
 
 def require_constant(x: T) -> Array:
-    """The numbers of a constant; while kernels are bound there have to be some.
+    """The data of a constant.
 
     Raises:
-        NotNative: they are not known.
+        NoNativeKernel: the value is unknown at bind time.
     """
     numbers: Array | None = x if isinstance(x, np.ndarray) else x.known
     if numbers is None:
@@ -272,7 +272,7 @@ def require_constant(x: T) -> Array:
 
 
 def unpack_bits(packed: Array, bits: int) -> Array:
-    """Bytes as the numbers of ``bits`` bits in them, the lowest first, along the last axis."""
+    """Unpack bytes into numbers of ``bits`` bits, lowest first, along the last axis."""
     if bits == 8:
         return packed
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
@@ -297,7 +297,7 @@ def matmul_nbits(
     accuracy_level: int = 0,
     weight_prepacked: int = 0,
 ) -> T:
-    """``a @ w' + bias``; the weights ``[N, K]`` have a scale and a zero point for each ``block_size`` of K."""
+    """``a @ w' + bias``; weights ``[N, K]`` with a scale and a zero point per block of K."""
     if weight_prepacked:
         raise UnsupportedError("weights in a layout of one provider (weight_prepacked) are not supported")
     if bits not in (2, 4, 8):
@@ -308,13 +308,13 @@ def matmul_nbits(
     if not b.size:  # an omitted projection
         y = p.constant(np.zeros(shape, a.dtype))
     elif g_idx is not None:
-        given = (
+        operands = (
             require_constant(b),
             require_constant(scales),
             None if zero_points is None else require_constant(zero_points),
             require_constant(g_idx),
         )
-        weights = p.constant(dequantize_nbits(*given, K, N, bits, block_size))
+        weights = p.constant(dequantize_nbits(*operands, K, N, bits, block_size))
         (y,) = apply_standard_operator(p, "MatMul", (a, weights))
     else:
         layout = LowBitLayout(
@@ -330,7 +330,7 @@ def matmul_nbits(
             packed = p.constant(layout(require_constant(b)))
         m, blocks = math.prod(a.shape[:-1]), -(-K // block_size)
         numbers = (m, K, N, bits, block_size)
-        scratch = m * 4 * blocks * (block_size + 1) + 64  # some, whatever m is
+        scratch = m * 4 * blocks * (block_size + 1) + 64  # nonzero for m = 0
         inputs = (cast(p, a, _FLOAT32), packed)
         (y,) = p.call(RoutineCall("low_bit.product", [(shape, _FLOAT32)], numbers, scratch), inputs)
         y = cast(p, y, a.dtype)
@@ -338,13 +338,13 @@ def matmul_nbits(
 
 
 class LowBitLayout:
-    """The layout of low_bit.h for weights with these scales and zero points; layouts of the same ones are equal."""
+    """The weight layout of low_bit.h; equal for the same scales and zero points, so that packed weights are shared."""
 
     def __init__(self, scales: Array, zeros: Array | None, K: int, N: int, bits: int, block_size: int) -> None:
         self.scales, self.zeros = scales, zeros
         self.size = K, N, bits, block_size
-        places = [None if x is None else x.__array_interface__["data"][0] for x in (scales, zeros)]
-        self.key = (*places, *self.size)
+        addresses = [None if x is None else x.__array_interface__["data"][0] for x in (scales, zeros)]
+        self.key = (*addresses, *self.size)
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -362,40 +362,42 @@ class LowBitLayout:
         words = np.ascontiguousarray(b).view(np.uint32).reshape(N, blocks, -1)
         factors = self.scales.reshape(N, blocks).astype(np.float32)
         shifts = -(np.float32(1 << bits) + _block_zero_points(self.zeros, N, blocks, bits, np.float32)) * factors
-        ends = np.stack([factors * np.float32(1 << bits), shifts], axis=-1).view(np.uint32)
+        scale_and_shift = np.stack([factors * np.float32(1 << bits), shifts], axis=-1).view(np.uint32)
         count = -(-N // low_bit.PANEL_COLUMNS)
         panels = np.zeros((count * low_bit.PANEL_COLUMNS, blocks, words.shape[-1] + 2), np.uint32)
-        panels[:N, :, :-2], panels[:N, :, -2:] = words, ends
-        turned = panels.reshape(count, low_bit.PANEL_COLUMNS, *panels.shape[1:]).transpose(0, 2, 3, 1)
-        packed = huge_pages.aligned_zeros(turned.shape, panels.dtype)
-        packed[...] = turned
+        panels[:N, :, :-2], panels[:N, :, -2:] = words, scale_and_shift
+        interleaved = panels.reshape(count, low_bit.PANEL_COLUMNS, *panels.shape[1:]).transpose(0, 2, 3, 1)
+        packed = huge_pages.aligned_zeros(interleaved.shape, panels.dtype)
+        packed[...] = interleaved
         return packed
 
 
-def _block_zero_points(zeros: Array | None, N: int, blocks: int, bits: int, wide: Any) -> Array:
+def _block_zero_points(zeros: Array | None, N: int, blocks: int, bits: int, dtype: Any) -> Array:
     """The zero point of each block, ``[N, blocks]``."""
     if zeros is None:
-        return np.full((N, blocks), 1 << (bits - 1), wide)
+        return np.full((N, blocks), 1 << (bits - 1), dtype)
     if zeros.dtype == np.uint8:
-        return unpack_bits(zeros.reshape(N, -1), bits)[:, :blocks].astype(wide)
-    return zeros.reshape(N, blocks).astype(wide)
+        return unpack_bits(zeros.reshape(N, -1), bits)[:, :blocks].astype(dtype)
+    return zeros.reshape(N, blocks).astype(dtype)
 
 
 def dequantize_nbits(
     b: Array, scales: Array, zeros: Array | None, group: Array, K: int, N: int, bits: int, block_size: int
 ) -> Array:
-    """The weights of MatMulNBits, ``[K, N]``; ``group``: which block each of a row's numbers belongs to."""
+    """The dequantized weights ``[K, N]`` of MatMulNBits; ``group``: block index of each element of a row."""
     blocks = -(-K // block_size)
     values = unpack_bits(b.reshape(N, blocks, -1), bits)[..., :block_size]
     factors = scales.reshape(N, blocks)
-    wide = np.float32 if scales.dtype.itemsize < 4 else scales.dtype
-    of = group[:K]
-    flat = values.reshape(N, blocks * block_size)[:, :K].astype(wide)
-    weights = (flat - _block_zero_points(zeros, N, blocks, bits, wide)[:, of]) * factors.astype(wide)[:, of]
+    dtype = np.float32 if scales.dtype.itemsize < 4 else scales.dtype
+    block_index = group[:K]
+    flat = values.reshape(N, blocks * block_size)[:, :K].astype(dtype)
+    weights = (flat - _block_zero_points(zeros, N, blocks, bits, dtype)[:, block_index]) * factors.astype(dtype)[
+        :, block_index
+    ]
     return np.ascontiguousarray(weights.T.astype(scales.dtype))
 
 
-#: What codes of 4 bits stand for, as bitsandbytes has them.
+#: Values of the 4-bit codes of bitsandbytes.
 _FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
 _NF4 = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
@@ -420,8 +422,8 @@ def matmul_bnb4(
     training_mode: int = 0,
     transB: int = 1,
 ) -> T:
-    """``a @ w'`` with weights ``[N, K]`` of bitsandbytes: FP4 (``quant_type`` 0) or NF4 (1). ``transB=0``: ``a @ w``,
-    which onnxruntime's CPU provider does not compute right."""
+    """``a @ w'`` with bitsandbytes weights ``[N, K]``: FP4 (``quant_type`` 0) or NF4 (1). ``transB=0``: ``a @ w``,
+    which onnxruntime's CPU provider computes incorrectly."""
     if quant_type not in (0, 1):
         raise ModelError(f"quant_type={quant_type} is neither 0 (FP4) nor 1 (NF4)")
     if block_size < 16 or block_size & (block_size - 1):
@@ -437,11 +439,11 @@ def matmul_bnb4(
 
 
 class Bnb4Layout:
-    """The weights of MatMulBnb4 as numbers, ready for a product; layouts of the same scales are equal."""
+    """Dequantizes the weights of MatMulBnb4; equal for the same scales."""
 
-    def __init__(self, scales: Array, K: int, N: int, block_size: int, quant_type: int, turned: bool) -> None:
+    def __init__(self, scales: Array, K: int, N: int, block_size: int, quant_type: int, transposed: bool) -> None:
         self.scales = scales
-        self.key = (scales.__array_interface__["data"][0], K, N, block_size, quant_type, turned)
+        self.key = (scales.__array_interface__["data"][0], K, N, block_size, quant_type, transposed)
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -450,16 +452,16 @@ class Bnb4Layout:
         return isinstance(other, Bnb4Layout) and self.key == other.key
 
     def __call__(self, b: Array) -> Array:
-        _, K, N, block_size, quant_type, turned = self.key
+        _, K, N, block_size, quant_type, transposed = self.key
         count = K * N
         if b.dtype != np.uint8 or b.size < (count + 1) // 2 or self.scales.size < -(-count // block_size):
-            told = f"weights of shape {b.shape} and scales of shape {self.scales.shape}"
-            raise ModelError(f"{told} are too few for {N} rows of {K} numbers in blocks of {block_size}")
+            operands = f"weights of shape {b.shape} and scales of shape {self.scales.shape}"
+            raise ModelError(f"{operands} are too few for {N} rows of {K} numbers in blocks of {block_size}")
         packed = b.reshape(-1)[: (count + 1) // 2]
-        codes = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[:count]  # the upper half comes first
+        codes = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[:count]  # high nibble first
         factors = self.scales.reshape(-1).astype(np.float32)[np.arange(count) // block_size]
         weights = (_BNB4[quant_type][codes] * factors).reshape(N, K).astype(self.scales.dtype)
-        return np.ascontiguousarray(weights.T if turned else weights)
+        return np.ascontiguousarray(weights.T if transposed else weights)
 
 
 @onnx("GatherBlockQuantized", domain=MICROSOFT, native=False)
@@ -475,28 +477,31 @@ def gather_block_quantized(
     gather_axis: int = 0,
     quantize_axis: int = 1,
 ) -> Array:
-    """Rows of weights that are quantized in blocks along another axis."""
+    """Gather rows of block-quantized weights."""
     rank = data.ndim
-    along, of = normalize_existing_axis(gather_axis, rank), normalize_existing_axis(quantize_axis, rank)
+    gather_index, quantize_index = (
+        normalize_existing_axis(gather_axis, rank),
+        normalize_existing_axis(quantize_axis, rank),
+    )
     packed = data.dtype == np.uint8 and bits < 8
-    if packed and of != rank - 1:
+    if packed and quantize_index != rank - 1:
         raise UnsupportedError("packed numbers have to be quantized along their last axis")
 
     def rows(x: Array | None) -> Array | None:
-        return None if x is None else np.take(x, indices, axis=along)
+        return None if x is None else np.take(x, indices, axis=gather_index)
 
-    axis = of if of < along else of + indices.ndim - 1
-    chosen = rows(data)
-    assert chosen is not None
-    values = (unpack_bits(chosen, bits) if packed else chosen).astype(np.float32)
+    axis = quantize_index if quantize_index < gather_index else quantize_index + indices.ndim - 1
+    gathered = rows(data)
+    assert gathered is not None
+    values = (unpack_bits(gathered, bits) if packed else gathered).astype(np.float32)
     factors = rows(scales)
-    points = rows(zero_points)
+    zero_values = rows(zero_points)
     if packed and zero_points is not None:
-        points = rows(unpack_bits(zero_points, bits)[..., : scales.shape[-1]])
+        zero_values = rows(unpack_bits(zero_points, bits)[..., : scales.shape[-1]])
     assert factors is not None
     block = np.arange(values.shape[axis]) // block_size
-    if points is not None:
-        values -= np.take(points.astype(np.float32), block, axis=axis)
+    if zero_values is not None:
+        values -= np.take(zero_values.astype(np.float32), block, axis=axis)
     elif packed:
         values -= 1 << (bits - 1)
     return (values * np.take(factors.astype(np.float32), block, axis=axis)).astype(scales.dtype)

@@ -1,8 +1,8 @@
-"""``com.microsoft.nchwc``: images whose channels lie in blocks, ``[batch, channels / block, height, width, block]``.
+"""``com.microsoft.nchwc``: images with blocked channels, ``[batch, channels / block, height, width, block]``.
 
-onnxruntime writes it where a model is saved after full optimisation, for the processor that it runs on. A tensor is
-declared ``[batch, channels, height, width]`` all the same, and what lies between these operators (sums, Concat,
-activations) takes it as it is. How many channels a block has stands nowhere in the file: the reader finds it out.
+onnxruntime emits it in models saved after full optimization for the host processor. The declared shape remains
+``[batch, channels, height, width]``, and other operators in between (sums, Concat, activations) use the blocked data
+unchanged. The file does not contain the block size; the reader infers it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Array
 from .axis_arguments import unknown_value_error
-from .microsoft_fused_matmul import apply_activation, nhwc_to_nchw
-from .microsoft_fused_matmul import nchw_to_nhwc as turned_last
+from .microsoft_fused_matmul import apply_activation, nchw_to_nhwc, nhwc_to_nchw
 from .registry import Floats, Ints, apply_standard_operator, inherit_attributes, onnx
 from .window_geometry import ConvAttributes, PoolAttributes
 
@@ -26,20 +25,20 @@ _MODES = ("asymmetric", "align_corners", "half_pixel")
 
 
 def _check_image(x: T, block: int) -> None:
-    """Raises: ModelError: no image, or channels that cannot be divided into blocks."""
+    """Raises: ModelError: not an image with channels in full blocks."""
     if x.ndim != 4 or x.shape[1] % block:
         raise ModelError(f"an input of shape {x.shape} is no image with channels in blocks of {block}")
 
 
 def unblock_channels(p: P, x: T, block: int) -> T:
-    """Blocks as channels one after the other."""
+    """Convert blocked channels to NCHW."""
     _check_image(x, block)
     n, c, h, w = x.shape
     return p.reshape(p.transpose(p.reshape(x, (n, c // block, h, w, block)), (0, 1, 4, 2, 3)), (n, c, h, w))
 
 
 def block_channels(p: P, x: T, block: int) -> T:
-    """The reverse of :func:`plain`."""
+    """The inverse of :func:`unblock_channels`."""
     _check_image(x, block)
     n, c, h, w = x.shape
     return p.reshape(p.transpose(p.reshape(x, (n, c // block, block, h, w)), (0, 1, 3, 4, 2)), (n, c, h, w))
@@ -47,7 +46,7 @@ def block_channels(p: P, x: T, block: int) -> T:
 
 @onnx("ReorderInput", domain=NCHWC)
 def reorder_input(p: P, x: T, *, channels_last: int = 0, block: int) -> T:
-    """Channels that are missing in the last block are 0."""
+    """Missing channels of the last block are zero."""
     if x.ndim != 4:
         raise ModelError(f"an input of shape {x.shape} is no image")
     x = nhwc_to_nchw(p, x) if channels_last else x
@@ -62,8 +61,8 @@ def reorder_output(p: P, x: T, *, channels: int = 0, channels_last: int = 0, blo
     n, c, h, w = x.shape
     if not c - block < channels <= c:
         raise ModelError(f"channels={channels} do not fill {c // block} blocks of {block}")
-    found = p.slice(unblock_channels(p, x, block), (0,) * 4, (1,) * 4, (n, channels, h, w))
-    return turned_last(p, found) if channels_last else found
+    result = p.slice(unblock_channels(p, x, block), (0,) * 4, (1,) * 4, (n, channels, h, w))
+    return nchw_to_nhwc(p, result) if channels_last else result
 
 
 @onnx("Conv", domain=NCHWC)
@@ -80,36 +79,36 @@ def conv(
     block: int,
     **attributes: Any,
 ) -> T:
-    """An image of fewer channels than a block has is one without blocks."""
+    """An image with fewer channels than a block is not blocked."""
     if w.ndim != 4 or w.shape[0] % block:
         raise ModelError(f"a kernel of shape {w.shape} has no blocks of {block} channels")
-    few = w.shape[1] < block
-    layout = UnblockedKernelLayout(block, few)
+    unblocked_inputs = w.shape[1] < block
+    layout = UnblockedKernelLayout(block, unblocked_inputs)
     weights = p.prepared(w, layout)
     if weights is None:
-        weights = _unblock_kernel(p, w, block, few)
-    image = x if few and attributes.get("group", 1) == 1 else unblock_channels(p, x, block)
+        weights = _unblock_kernel(p, w, block, unblocked_inputs)
+    image = x if unblocked_inputs and attributes.get("group", 1) == 1 else unblock_channels(p, x, block)
     (y,) = apply_standard_operator(p, "Conv", (image, weights) if b is None else (image, weights, b), **attributes)
     y = block_channels(p, y, block)
     return apply_activation(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
 
 
-def _unblock_kernel(p: P, w: T, block: int, few: bool) -> T:
-    """``[outputs, inputs, height, width]`` from blocks of outputs, and of inputs unless there are ``few``."""
+def _unblock_kernel(p: P, w: T, block: int, unblocked_inputs: bool) -> T:
+    """``[outputs, inputs, height, width]`` from a kernel with blocked outputs and, unless ``few``, blocked inputs."""
     o, i, h, v = w.shape
-    if few:
+    if unblocked_inputs:
         return p.reshape(p.transpose(p.reshape(w, (o // block, i, h, v, block)), (0, 4, 1, 2, 3)), w.shape)
     if i % block:
         raise ModelError(f"a kernel of shape {w.shape} has no blocks of {block} channels")
-    apart = p.reshape(w, (o // block, i // block, h, v, block, block))
-    return p.reshape(p.transpose(apart, (0, 5, 1, 4, 2, 3)), w.shape)
+    blocked = p.reshape(w, (o // block, i // block, h, v, block, block))
+    return p.reshape(p.transpose(blocked, (0, 5, 1, 4, 2, 3)), w.shape)
 
 
 class UnblockedKernelLayout:
-    """:func:`_kernel` of a constant."""
+    """:func:`_unblock_kernel` for a constant."""
 
-    def __init__(self, block: int, few: bool) -> None:
-        self.key = block, few
+    def __init__(self, block: int, unblocked_inputs: bool) -> None:
+        self.key = block, unblocked_inputs
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -132,7 +131,7 @@ def _pool_blocked(p: P, op_type: str, x: T, block: int, **attributes: Any) -> T:
 @onnx("MaxPool", domain=NCHWC)
 @inherit_attributes(PoolAttributes)
 def max_pool(p: P, x: T, *, storage_order: int = 0, block: int, **attributes: Any) -> T:
-    """``storage_order`` is that of indices, which this one does not give."""
+    """``storage_order`` has no effect without the indices output."""
     return _pool_blocked(p, "MaxPool", x, block, **attributes)
 
 
@@ -158,19 +157,21 @@ def upsample(
 ) -> T:
     if mode not in ("nearest", "linear"):
         raise unknown_value_error("mode", mode, ("nearest", "linear"))
-    known = _MODES[:1] if mode == "nearest" else _MODES
-    if coordinate_transformation_mode not in known:
-        raise unknown_value_error("coordinate_transformation_mode", coordinate_transformation_mode, known)
+    modes = _MODES[:1] if mode == "nearest" else _MODES
+    if coordinate_transformation_mode not in modes:
+        raise unknown_value_error("coordinate_transformation_mode", coordinate_transformation_mode, modes)
     if len(scales) != 4 or min(scales) < 1 or tuple(scales[:2]) != (1, 1):
         raise ModelError(f"scales={list(scales)} are not 1, 1 and two positive numbers")
     factors = p.constant(np.array(scales, np.float32))
-    how: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "mode": mode,
         "coordinate_transformation_mode": coordinate_transformation_mode,
         "nearest_mode": "floor",
     }
     return block_channels(
         p,
-        apply_standard_operator(p, "Resize", (unblock_channels(p, x, block), None, factors), version=13, **how)[0],
+        apply_standard_operator(p, "Resize", (unblock_channels(p, x, block), None, factors), version=13, **attributes)[
+            0
+        ],
         block,
     )

@@ -1,6 +1,6 @@
-"""Softmax, and what brings tensors to a common size: layer, group, batch and other normalizations.
+"""Softmax, and layer, group, batch and other normalizations.
 
-Rows of floats go to the routines of softmax_normalize.h; float64 is computed by primitives.
+float32 rows use the routines of softmax_normalize.h; float64 uses primitives.
 """
 
 from __future__ import annotations
@@ -37,22 +37,21 @@ FLOAT32 = np.dtype(np.float32)
 # --- Softmax.
 
 
-#: So few bfloat16 are added one by one (softmax_normalize.h does so too).
+#: Up to this count, bfloat16 are added sequentially (as in softmax_normalize.h).
 _MAX_UNROLLED = 8
 
 
 def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> T:
     """Softmax, or its logarithm, jointly over ``axes``, which are in ascending order.
 
-    Narrower floats are rounded after each step, as the function that ONNX defines it by is: then it gives what that
-    gives. Only a sum is rounded once, but that of a few bfloat16, which onnx.reference rounds after each addition (256
-    ones and more would stay 256).
+    Narrower floats are rounded after each step, to match ONNX's function body. Sums are rounded once, except those of a
+    few bfloat16, which onnx.reference rounds after each addition (256 and more ones would stay at 256).
     """
     if not x.size:
         return x
     first = x.ndim - len(axes)
-    wide = working_dtype(x.dtype)
-    if wide == FLOAT32 and axes == tuple(range(first, x.ndim)):
+    working = working_dtype(x.dtype)
+    if working == FLOAT32 and axes == tuple(range(first, x.ndim)):
         rows, length = element_count(x.shape[:first]), element_count(x.shape[first:])
         if x.dtype == FLOAT32:
             (result,) = p.call(
@@ -69,43 +68,43 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
             )
             return result
 
-    def step(value: T) -> T:
-        return cast(p, cast(p, value, x.dtype), wide)
+    def round_step(value: T) -> T:
+        return cast(p, cast(p, value, x.dtype), working)
 
-    values = cast(p, x, wide)
-    shifted = step(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
-    powers = step(p.map(np.exp, shifted))
+    values = cast(p, x, working)
+    shifted = round_step(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
+    powers = round_step(p.map(np.exp, shifted))
     if x.dtype.name == "bfloat16" and len(axes) == 1 and x.shape[axes[0]] <= _MAX_UNROLLED:
         parts = [_element_along(p, powers, axes[0], k) for k in range(x.shape[axes[0]])]
-        total = functools.reduce(lambda a, b: step(p.map(np.add, a, b)), parts)
+        total = functools.reduce(lambda a, b: round_step(p.map(np.add, a, b)), parts)
     else:
-        total = step(p.reduce(np.add, powers, axes, True))
+        total = round_step(p.reduce(np.add, powers, axes, True))
     if logarithm:
-        return cast(p, p.map(np.subtract, shifted, step(p.map(np.log, total))), x.dtype)
+        return cast(p, p.map(np.subtract, shifted, round_step(p.map(np.log, total))), x.dtype)
     return cast(p, p.map(np.divide, powers, total), x.dtype)
 
 
 def _element_along(p: P, x: T, axis: int, k: int) -> T:
-    """Element ``k`` along an axis, which stays."""
+    """Slice element ``k`` along an axis, which is kept."""
     starts = [k if d == axis else 0 for d in range(x.ndim)]
     return p.slice(x, starts, [1] * x.ndim, [1 if d == axis else extent for d, extent in enumerate(x.shape)])
 
 
 def _register_softmax(name: str, openvino_since: int, logarithm: bool) -> None:
     @onnx(name, since=1)
-    def flattening(p: P, x: T, *, axis: int = 1) -> T:
-        """Before opset 13: jointly over ``axis`` and all after it."""
+    def softmax_flattened(p: P, x: T, *, axis: int = 1) -> T:
+        """Before opset 13: jointly over ``axis`` and all later axes."""
         first = x.ndim if axis == x.ndim else normalize_axis(axis, x.ndim)
         return softmax_over(p, x, tuple(range(first, x.ndim)), logarithm)
 
     @onnx(name, since=13)
-    def along_one(p: P, x: T, *, axis: int = -1) -> T:
-        along = normalize_axis(axis, x.ndim)
-        return softmax_over(p, x, (along,) if x.ndim else (), logarithm)
+    def softmax_along_axis(p: P, x: T, *, axis: int = -1) -> T:
+        axis_index = normalize_axis(axis, x.ndim)
+        return softmax_over(p, x, (axis_index,) if x.ndim else (), logarithm)
 
     @openvino(name, since=openvino_since)
     def openvino_op(p: P, x: T, *, axis: int = 1) -> T:
-        return along_one(p, x, axis=axis)
+        return softmax_along_axis(p, x, axis=axis)
 
 
 _register_softmax("Softmax", 1, logarithm=False)
@@ -113,16 +112,16 @@ _register_softmax("LogSoftmax", 5, logarithm=True)
 
 
 def _hardmax(p: P, x: T, axis: int) -> T:
-    places = p.constant(np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1)))
+    positions = p.constant(np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1)))
     if x.size == 0:
         return p.constant(np.zeros(x.shape, x.dtype))
-    first = p.map(np.equal, p.arg("max", cast(p, x, working_dtype(x.dtype)), axis, False), places)
-    return p.where(first, constant(p, 1, x.dtype), constant(p, 0, x.dtype))
+    is_maximum = p.map(np.equal, p.arg("max", cast(p, x, working_dtype(x.dtype)), axis, False), positions)
+    return p.where(is_maximum, constant(p, 1, x.dtype), constant(p, 0, x.dtype))
 
 
 @onnx("Hardmax")
 def hardmax_2d(p: P, x: T, *, axis: int = 1) -> T:
-    """Before opset 13 the axes from ``axis`` on are taken as one."""
+    """Before opset 13: jointly over ``axis`` and all later axes."""
     return p.reshape(_hardmax(p, p.reshape(x, split_element_counts(axis, x.shape)), 1), x.shape)
 
 
@@ -131,7 +130,7 @@ def hardmax(p: P, x: T, *, axis: int = -1) -> T:
     return _hardmax(p, x, normalize_existing_axis(axis, x.ndim))
 
 
-# --- What layer, group, RMS and mean-variance normalization have in common.
+# --- Common core of layer, group, RMS and mean-variance normalization.
 
 # softmax_normalize.h
 _SUBTRACT_MEAN, _SCALE, _BIAS, _STATISTICS, _EPSILON_OUTSIDE_ROOT = 1, 2, 4, 8, 16
@@ -149,39 +148,38 @@ def normalize_trailing(
     outside: bool = False,
     statistics: bool = False,
 ) -> tuple[T, ...]:
-    """``x`` minus its mean over the axes from ``first`` on, divided by its deviation there, then scaled and shifted.
+    """Normalize float32 or float64 over the axes from ``first`` on to mean 0 and deviation 1, then scale and shift.
 
-    float32 or float64. ``scale`` and ``bias`` broadcast to ``x``; ``centred``: else the mean is left alone and taken as
-    0 (RMS); ``outside``: epsilon is added to the deviation, not to the variance. With ``statistics`` the means and the
-    inverse deviations come after the result.
+    ``scale`` and ``bias`` broadcast to ``x``; ``centred``: False assumes the mean 0 (RMS); ``outside``: add epsilon to
+    the deviation, not to the variance. With ``statistics``, also return the means and the inverse deviations.
     """
-    shape, under = tuple(x.shape), tuple(x.shape[first:])
-    kept = (*shape[:first], *(1,) * len(under))
+    shape, row_shape = tuple(x.shape), tuple(x.shape[first:])
+    statistics_shape = (*shape[:first], *(1,) * len(row_shape))
     if x.dtype != FLOAT32 or not x.size:
         results = _normalized_by_primitives(p, x, first, epsilon, centred, outside)
-        later: list[T | None] = [scale, bias]
+        remaining: list[T | None] = [scale, bias]
     else:
-        fits = [v if v is None or _matches_row(v.shape, under) else None for v in (scale, bias)]
-        if fits[0] is not scale:
-            fits[1] = None
+        fused = [v if v is None or _matches_row(v.shape, row_shape) else None for v in (scale, bias)]
+        if fused[0] is not scale:
+            fused[1] = None
         flags = _SUBTRACT_MEAN * centred + _STATISTICS * statistics + _EPSILON_OUTSIDE_ROOT * outside
-        flags += _SCALE * (fits[0] is not None) + _BIAS * (fits[1] is not None)
-        later = [None if fits[0] is scale else scale, None if fits[1] is bias else bias]
-        outputs = [(shape, FLOAT32), *([(kept, FLOAT32)] * 2 if statistics else [])]
+        flags += _SCALE * (fused[0] is not None) + _BIAS * (fused[1] is not None)
+        remaining = [None if fused[0] is scale else scale, None if fused[1] is bias else bias]
+        outputs = [(shape, FLOAT32), *([(statistics_shape, FLOAT32)] * 2 if statistics else [])]
         bits = int(np.float32(epsilon).view(np.uint32))
-        numbers = (element_count(shape[:first]), element_count(under), bits, flags)
-        given = [x, *(v for v in fits if v is not None)]
-        results = p.call(RoutineCall("softmax_normalize.normalize", outputs, numbers, rows=(0,)), given)
+        numbers = (element_count(shape[:first]), element_count(row_shape), bits, flags)
+        inputs = [x, *(v for v in fused if v is not None)]
+        results = p.call(RoutineCall("softmax_normalize.normalize", outputs, numbers, rows=(0,)), inputs)
     result = results[0]
-    for function, operand in zip((np.multiply, np.add), later, strict=True):
+    for function, operand in zip((np.multiply, np.add), remaining, strict=True):
         result = result if operand is None else p.map(function, result, operand)
     return (result, *results[1:])[: 3 if statistics else 1]
 
 
-def _matches_row(shape: Sequence[int], under: Sequence[int]) -> bool:
-    """True where a tensor has one number for each element of a row."""
-    extra = len(shape) - len(under)
-    return extra >= 0 and tuple(shape[extra:]) == tuple(under) and all(n == 1 for n in shape[:extra])
+def _matches_row(shape: Sequence[int], row_shape: Sequence[int]) -> bool:
+    """True if a tensor has one element for each element of a row."""
+    extra = len(shape) - len(row_shape)
+    return extra >= 0 and tuple(shape[extra:]) == tuple(row_shape) and all(n == 1 for n in shape[:extra])
 
 
 def _normalized_by_primitives(p: P, x: T, first: int, epsilon: float, centred: bool, outside: bool) -> tuple[T, ...]:
@@ -190,12 +188,12 @@ def _normalized_by_primitives(p: P, x: T, first: int, epsilon: float, centred: b
     mean = p.map(np.divide, p.reduce(np.add, x, axes, True), count)
     deviation = p.map(np.subtract, x, mean) if centred else x
     variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, deviation, deviation), axes, True), count)
-    small = constant(p, epsilon, x.dtype)
+    epsilon_value = constant(p, epsilon, x.dtype)
     if outside:
-        spread = p.map(np.add, p.map(np.sqrt, variance), small)
+        scale = p.map(np.add, p.map(np.sqrt, variance), epsilon_value)
     else:
-        spread = p.map(np.sqrt, p.map(np.add, variance, small))
-    inverse = p.map(np.reciprocal, spread)
+        scale = p.map(np.sqrt, p.map(np.add, variance, epsilon_value))
+    inverse = p.map(np.reciprocal, scale)
     return p.map(np.multiply, deviation, inverse), mean, inverse
 
 
@@ -207,23 +205,27 @@ def _scale_and_shift(p: P, x: T, scale: T | None, bias: T | None) -> T:
 def layer_or_rms_normalize(
     p: P, x: T, scale: T | None, bias: T | None, axis: int, epsilon: float, *, centred: bool = True
 ) -> tuple[T, ...]:
-    """Layer or, not ``centred``, RMS normalization over ``axis`` and all after it, with means and inverse deviations.
+    """Layer or, if not ``centred``, RMS normalization from ``axis`` on, with means and inverse deviations.
 
-    Statistics are float32's, or float64's for float64; the result is rounded to the scale's dtype before that.
+    Statistics are in float32, or float64 for float64; the result is rounded to the scale's dtype before scaling.
     """
     first = normalize_axis(axis, x.ndim)
     for operand, name in ((scale, "Scale"), (bias, "B")):
         if operand is not None:
             check_unidirectional_broadcast(x, operand, name)
-    wide = cast(p, x, working_dtype(x.dtype))
-    if wide.dtype == x.dtype and (scale is None or scale.dtype == x.dtype):
-        return normalize_trailing(p, wide, first, epsilon, scale, bias, centred=centred, statistics=True)
-    plain, mean, inverse = normalize_trailing(p, wide, first, epsilon, centred=centred, statistics=True)
-    return _scale_and_shift(p, cast(p, plain, x.dtype if scale is None else scale.dtype), scale, bias), mean, inverse
+    values = cast(p, x, working_dtype(x.dtype))
+    if values.dtype == x.dtype and (scale is None or scale.dtype == x.dtype):
+        return normalize_trailing(p, values, first, epsilon, scale, bias, centred=centred, statistics=True)
+    normalized, mean, inverse = normalize_trailing(p, values, first, epsilon, centred=centred, statistics=True)
+    return (
+        _scale_and_shift(p, cast(p, normalized, x.dtype if scale is None else scale.dtype), scale, bias),
+        mean,
+        inverse,
+    )
 
 
 def _per_channel(p: P, values: T, x: T, dtype: np.dtype[Any]) -> T:
-    """One number a channel (axis 1), ready to broadcast with ``x``."""
+    """Reshape per-channel values (axis 1) to broadcast with ``x``."""
     channels = x.shape[1] if x.ndim > 1 else 1
     if values.shape != (channels,):
         raise ValueError(f"statistics of shape {values.shape} do not fit the {channels} channels of {x.shape}")
@@ -251,39 +253,41 @@ def rms_normalization(p: P, x: T, scale: T, *, axis: int = -1, epsilon: float = 
 
 
 def _normalize_groups(p: P, x: T, groups: int, epsilon: float) -> T:
-    """Each of so many groups of channels (axis 1) normalized; in float32 or wider."""
+    """Normalize groups of channels (axis 1), in float32 or wider."""
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise ModelError(f"the channels of {x.shape} cannot be split into {groups} groups")
-    apart = (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
-    return p.reshape(normalize_trailing(p, p.reshape(x, apart), 2, epsilon)[0], x.shape)
+    grouped_shape = (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
+    return p.reshape(normalize_trailing(p, p.reshape(x, grouped_shape), 2, epsilon)[0], x.shape)
 
 
 @onnx("InstanceNormalization")
 def instance_normalization(p: P, x: T, scale: T, bias: T, *, epsilon: float = 1e-5, consumed_inputs: Any = None) -> T:
-    wide = working_dtype(x.dtype)
-    scale, bias = (_per_channel(p, v, x, wide) for v in (scale, bias))
+    working = working_dtype(x.dtype)
+    scale, bias = (_per_channel(p, v, x, working) for v in (scale, bias))
     return cast(
-        p, _scale_and_shift(p, _normalize_groups(p, cast(p, x, wide), x.shape[1], epsilon), scale, bias), x.dtype
+        p,
+        _scale_and_shift(p, _normalize_groups(p, cast(p, x, working), x.shape[1], epsilon), scale, bias),
+        x.dtype,
     )
 
 
 @onnx("GroupNormalization", since=18)
 def group_normalization_18(p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float = 1e-5) -> T:
     """Version 18 has a scale and a bias for each group."""
-    wide = working_dtype(x.dtype)
-    plain = _normalize_groups(p, cast(p, x, wide), num_groups, epsilon)
-    apart = p.reshape(plain, (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:]))
-    scale, bias = (_per_channel(p, v, apart, wide) for v in (scale, bias))
-    return cast(p, p.reshape(_scale_and_shift(p, apart, scale, bias), x.shape), x.dtype)
+    working = working_dtype(x.dtype)
+    normalized = _normalize_groups(p, cast(p, x, working), num_groups, epsilon)
+    grouped = p.reshape(normalized, (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:]))
+    scale, bias = (_per_channel(p, v, grouped, working) for v in (scale, bias))
+    return cast(p, p.reshape(_scale_and_shift(p, grouped, scale, bias), x.shape), x.dtype)
 
 
 @onnx("GroupNormalization", since=21)
 def group_normalization(
     p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
 ) -> T:
-    wide = working_dtype(x.dtype)
-    plain = cast(p, _normalize_groups(p, cast(p, x, wide), num_groups, epsilon), x.dtype)
-    return _scale_and_shift(p, plain, *(_per_channel(p, v, x, x.dtype) for v in (scale, bias)))
+    working = working_dtype(x.dtype)
+    normalized = cast(p, _normalize_groups(p, cast(p, x, working), num_groups, epsilon), x.dtype)
+    return _scale_and_shift(p, normalized, *(_per_channel(p, v, x, x.dtype) for v in (scale, bias)))
 
 
 @openvino("GroupNormalization", since=12)
@@ -292,23 +296,23 @@ def openvino_group_normalization(p: P, x: T, scale: T, bias: T, *, num_groups: i
 
 
 def _mean_variance(p: P, x: T, axes: Sequence[int], epsilon: float, variance: bool, outside: bool) -> T:
-    """Each part of ``x`` along ``axes`` less its mean and, with ``variance``, divided by its deviation."""
-    wide = cast(p, x, working_dtype(x.dtype))
-    over = normalize_axes_sorted(axes, x.ndim)
+    """Subtract the mean along ``axes`` and, with ``variance``, divide by the deviation."""
+    values = cast(p, x, working_dtype(x.dtype))
+    reduced = normalize_axes_sorted(axes, x.ndim)
     if not variance:
-        count = constant(p, element_count(x.shape[axis] for axis in over), wide.dtype)
-        mean = p.map(np.divide, p.reduce(np.add, wide, over, True), count)
-        return cast(p, p.map(np.subtract, wide, mean), x.dtype)
-    others = [axis for axis in range(x.ndim) if axis not in over]
-    perm = [*others, *over]
-    moved = normalize_trailing(p, p.transpose(wide, perm), len(others), epsilon, outside=outside)[0]
-    back = p.transpose(moved, [perm.index(axis) for axis in range(x.ndim)])
-    return cast(p, back, x.dtype)
+        count = constant(p, element_count(x.shape[axis] for axis in reduced), values.dtype)
+        mean = p.map(np.divide, p.reduce(np.add, values, reduced, True), count)
+        return cast(p, p.map(np.subtract, values, mean), x.dtype)
+    others = [axis for axis in range(x.ndim) if axis not in reduced]
+    perm = [*others, *reduced]
+    normalized = normalize_trailing(p, p.transpose(values, perm), len(others), epsilon, outside=outside)[0]
+    restored = p.transpose(normalized, [perm.index(axis) for axis in range(x.ndim)])
+    return cast(p, restored, x.dtype)
 
 
 @onnx("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(p: P, x: T, *, axes: Sequence[int] = (0, 2, 3)) -> T:
-    """The function that the specification writes adds 1e-9 to the deviation."""
+    """The specification's function body adds 1e-9 to the deviation."""
     return _mean_variance(p, x, axes, 1e-9, variance=True, outside=True)
 
 
@@ -322,7 +326,7 @@ def openvino_mvn_2(
     eps: float = 1e-9,
     reduction_axes: Ints = (),
 ) -> T:
-    """Version 2 adds eps under the root."""
+    """Version 2 adds eps to the variance."""
     axes = reduction_axes or range(1 if across_channels else 2, x.ndim)
     return _mean_variance(p, x, axes, eps, normalize_variance, outside=False)
 
@@ -335,13 +339,13 @@ def openvino_mvn(p: P, x: T, axes: T, *, normalize_variance: bool, eps: float, e
     return _mean_variance(p, x, read_ints(p, axes), eps, normalize_variance, outside=mode == "outside_sqrt")
 
 
-# --- Batch normalization, norms, and neighbours.
+# --- Batch normalization, norms, and local response normalization.
 
 
 def _batch_normalize(p: P, x: T, scale: T, bias: T, mean: T, variance: T, epsilon: float) -> T:
-    """One factor and one offset a channel."""
-    spread = p.map(np.sqrt, p.map(np.add, variance, constant(p, epsilon, variance.dtype)))
-    factor = p.map(np.divide, scale, spread)
+    """Normalize by one factor and one offset per channel."""
+    deviation = p.map(np.sqrt, p.map(np.add, variance, constant(p, epsilon, variance.dtype)))
+    factor = p.map(np.divide, scale, deviation)
     offset = p.map(np.subtract, bias, p.map(np.multiply, mean, factor))
     if x.ndim > 1 and x.size:
         return scale_and_shift_channels(p, x, *(p.reshape(v, (x.shape[1],)) for v in (factor, offset)))
@@ -362,7 +366,7 @@ def batch_normalization_7(
     spatial: int = 1,
     n_outputs: int = 1,
 ) -> T:
-    """Before opset 14 a node with one output is in test mode."""
+    """Before opset 14, a node with one output is in inference mode."""
     if n_outputs > 1 or not spatial:
         raise UnsupportedError(
             "BatchNormalization in training mode, or with spatial=0, is not supported before opset 14"
@@ -384,26 +388,29 @@ def batch_normalization(
     training_mode: int = 0,
     n_outputs: int = 1,
 ) -> Any:
-    wide = working_dtype(x.dtype)
-    values = cast(p, x, wide)
-    scale, bias, known_mean, known_variance = (_per_channel(p, v, x, wide) for v in (scale, bias, mean, variance))
+    working = working_dtype(x.dtype)
+    values = cast(p, x, working)
+    scale, bias, known_mean, known_variance = (_per_channel(p, v, x, working) for v in (scale, bias, mean, variance))
     if not training_mode:
         if n_outputs > 1:
             raise ModelError("BatchNormalization has more than one output only with training_mode=1")
         return cast(p, _batch_normalize(p, values, scale, bias, known_mean, known_variance, epsilon), x.dtype)
     axes = tuple(k for k in range(x.ndim) if k != 1)
-    count = constant(p, math.prod(x.shape[k] for k in axes), wide)
-    own_mean = p.map(np.divide, p.reduce(np.add, values, axes, True), count)
-    centred = p.map(np.subtract, values, own_mean)
-    own_variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, centred, centred), axes, True), count)
-    y = _batch_normalize(p, values, scale, bias, own_mean, own_variance, epsilon)
+    count = constant(p, math.prod(x.shape[k] for k in axes), working)
+    batch_mean = p.map(np.divide, p.reduce(np.add, values, axes, True), count)
+    centred = p.map(np.subtract, values, batch_mean)
+    batch_variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, centred, centred), axes, True), count)
+    y = _batch_normalize(p, values, scale, bias, batch_mean, batch_variance, epsilon)
 
-    def running(known: T, own: T, dtype: np.dtype[Any]) -> T:
-        kept = p.map(np.multiply, known, constant(p, momentum, wide))
-        added = p.map(np.multiply, p.reshape(own, known.shape), constant(p, 1 - momentum, wide))
-        return cast(p, p.reshape(p.map(np.add, kept, added), (known.size,)), dtype)
+    def running_average(previous: T, batch: T, dtype: np.dtype[Any]) -> T:
+        decayed = p.map(np.multiply, previous, constant(p, momentum, working))
+        added = p.map(np.multiply, p.reshape(batch, previous.shape), constant(p, 1 - momentum, working))
+        return cast(p, p.reshape(p.map(np.add, decayed, added), (previous.size,)), dtype)
 
-    statistics = running(known_mean, own_mean, mean.dtype), running(known_variance, own_variance, variance.dtype)
+    statistics = (
+        running_average(known_mean, batch_mean, mean.dtype),
+        running_average(known_variance, batch_variance, variance.dtype),
+    )
     return (cast(p, y, x.dtype), *statistics)[:n_outputs]
 
 
@@ -422,40 +429,41 @@ def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
     """A norm of zero gives zeros."""
     if p not in (1, 2):
         raise ModelError(f"attribute p={p} is not 1 or 2")
-    wide = working_dtype(x.dtype)
-    values = cast(primitives, x, wide)
+    working = working_dtype(x.dtype)
+    values = cast(primitives, x, working)
     axes = (normalize_existing_axis(axis, x.ndim),)
     if p == 1:
         norm = primitives.reduce(np.add, primitives.map(np.absolute, values), axes, True)
     else:
         norm = primitives.reduce(np.add, primitives.map(np.multiply, values, values), axes, True)
         norm = primitives.map(np.sqrt, norm)
-    zero, one = constant(primitives, 0, wide), constant(primitives, 1, wide)
-    safe = primitives.where(primitives.map(np.equal, norm, zero), one, norm)
+    zero, unit = constant(primitives, 0, working), constant(primitives, 1, working)
+    safe = primitives.where(primitives.map(np.equal, norm, zero), unit, norm)
     return cast(primitives, primitives.map(np.divide, values, safe), x.dtype)
 
 
 def _local_response_normalize(
-    p: P, x: T, axes: Sequence[int], size: int, behind: int, alpha: float, beta: float, bias: float
+    p: P, x: T, axes: Sequence[int], size: int, after: int, alpha: float, beta: float, bias: float
 ) -> T:
-    """Divided by a power of the mean square of ``(size - 1) // 2`` elements before each one and ``behind`` after it."""
+    """Divide by a power of the mean square over ``(size - 1) // 2`` elements before and ``after`` elements after
+    each."""
     if size < 1:
         raise ValueError(f"the size {size} of the neighbourhood must be positive")
-    wide = working_dtype(x.dtype)
-    values = cast(p, x, wide)
+    working = working_dtype(x.dtype)
+    values = cast(p, x, working)
     total = p.map(np.multiply, values, values)
     before = (size - 1) // 2
     for axis in axes:
-        starts, whole = [0] * x.ndim, list(x.shape)
-        starts[axis], whole[axis] = before, x.shape[axis] + before + behind
-        padded = p.assemble(whole, wide, [(total, starts)], 0)
+        starts, padded_shape = [0] * x.ndim, list(x.shape)
+        starts[axis], padded_shape[axis] = before, x.shape[axis] + before + after
+        padded = p.assemble(padded_shape, working, [(total, starts)], 0)
         total = p.slice(padded, [0] * x.ndim, [1] * x.ndim, x.shape)
-        for k in range(1, before + behind + 1):
+        for k in range(1, before + after + 1):
             starts[axis] = k
             total = p.map(np.add, total, p.slice(padded, starts, [1] * x.ndim, x.shape))
-    factor = constant(p, alpha / size ** len(axes), wide)
-    scaled = p.map(np.add, p.map(np.multiply, total, factor), constant(p, bias, wide))
-    return cast(p, p.map(np.divide, values, p.map(np.power, scaled, constant(p, beta, wide))), x.dtype)
+    factor = constant(p, alpha / size ** len(axes), working)
+    scaled = p.map(np.add, p.map(np.multiply, total, factor), constant(p, bias, working))
+    return cast(p, p.map(np.divide, values, p.map(np.power, scaled, constant(p, beta, working))), x.dtype)
 
 
 @onnx("LRN")
@@ -468,31 +476,33 @@ def lrn(p: P, x: T, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias:
 
 @openvino("LRN")
 def openvino_lrn(p: P, x: T, axes: T, *, alpha: float, beta: float, bias: float, size: int) -> T:
-    """As many elements behind as before, so that an even size is one less."""
-    along = normalize_distinct_axes(read_ints(p, axes), x.ndim)
-    return _local_response_normalize(p, x, along, size, (size - 1) // 2, alpha, beta, bias)
+    """The window is symmetric: an even size is reduced by one."""
+    reduced = normalize_distinct_axes(read_ints(p, axes), x.ndim)
+    return _local_response_normalize(p, x, reduced, size, (size - 1) // 2, alpha, beta, bias)
 
 
 @openvino("NormalizeL2")
 def normalize_l2(p: P, x: T, axes: T, *, eps: float, eps_mode: str) -> T:
-    """``eps_mode`` add: the square sum gets ``eps`` added, max: it is at least that."""
+    """``eps_mode``: "add" adds ``eps`` to the square sum, "max" uses it as lower bound."""
     if eps_mode.lower() not in ("add", "max"):
         raise unknown_value_error("eps_mode", eps_mode, ("add", "max"))
-    along = normalize_axes_sorted(read_ints(p, axes), x.ndim)
-    if not along:  # "each element is divided by itself"
+    reduced = normalize_axes_sorted(read_ints(p, axes), x.ndim)
+    if not reduced:  # "each element is divided by itself"
         zero = constant(p, 0, x.dtype)
         return p.where(p.map(np.equal, x, zero), zero, constant(p, 1, x.dtype))
-    wide = working_dtype(x.dtype)
-    values = cast(p, x, wide)
-    squares = p.reduce(np.add, p.map(np.multiply, values, values), along, True)
-    least = p.map(np.add if eps_mode.lower() == "add" else np.maximum, squares, constant(p, eps, wide))
-    return cast(p, p.map(np.divide, values, p.map(np.sqrt, least)), x.dtype)
+    working = working_dtype(x.dtype)
+    values = cast(p, x, working)
+    squares = p.reduce(np.add, p.map(np.multiply, values, values), reduced, True)
+    norm_square = p.map(np.add if eps_mode.lower() == "add" else np.maximum, squares, constant(p, eps, working))
+    return cast(p, p.map(np.divide, values, p.map(np.sqrt, norm_square)), x.dtype)
 
 
 @openvino("GRN")
 def grn(p: P, x: T, *, bias: float) -> T:
-    """By the root of the square sum over the channels."""
-    wide = working_dtype(x.dtype)
-    values = cast(p, x, wide)
+    """Divide by the root of the square sum over the channels."""
+    working = working_dtype(x.dtype)
+    values = cast(p, x, working)
     squares = p.reduce(np.add, p.map(np.multiply, values, values), (normalize_existing_axis(1, x.ndim),), True)
-    return cast(p, p.map(np.divide, values, p.map(np.sqrt, p.map(np.add, squares, constant(p, bias, wide)))), x.dtype)
+    return cast(
+        p, p.map(np.divide, values, p.map(np.sqrt, p.map(np.add, squares, constant(p, bias, working)))), x.dtype
+    )

@@ -1,7 +1,7 @@
-"""The long tail: ONNX operators that nothing here implements run through ``onnx.reference``.
+"""Fallback to ``onnx.reference`` for ONNX operators without an own implementation.
 
-Its implementation of a node is looked up and given its attributes once. Its Loop and Scan are wrong in
-places, so control flow, and functions made of it, never come from there.
+A node's implementation is resolved and bound to its attributes once. Loop and Scan of ``onnx.reference`` have
+defects, so control flow, and functions that contain it, are excluded.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _CONTROL_FLOW = frozenset({"Loop", "Scan", "If", "SequenceMap"})
 
 
 def resolve_reference(node: Operation) -> Callable[..., tuple[Result, ...]] | None:
-    """``f(p, *inputs)`` that runs a node by ``onnx.reference``; None where that has no such operator.
+    """A function ``f(p, *inputs)`` that runs a node by ``onnx.reference``; None if it lacks the operator.
 
     Raises:
-        ModelError: the operator exists, and the node's attributes do not fit it.
+        ModelError: the node's attributes are invalid.
     """
-    from onnx import defs  # slow to import, and only models with rare operators need it
+    from onnx import defs  # slow import, needed for rare operators only
 
     if node.op_type in _CONTROL_FLOW or any(isinstance(value, Graph) for value in node.attributes.values()):
         return None
@@ -44,56 +44,56 @@ def resolve_reference(node: Operation) -> Callable[..., tuple[Result, ...]] | No
 
 
 def _runner_function(node: Operation, runner: Callable[[Sequence[Result]], Any]) -> Callable[..., tuple[Result, ...]]:
-    taken = _without_trailing_none(node.inputs)
-    returned = len(node.outputs)
+    input_count = _without_trailing_none(node.inputs)
+    output_count = len(node.outputs)
 
     def run(p: Any, *inputs: Result) -> tuple[Result, ...]:
-        given = inputs[:taken]
+        operands = inputs[:input_count]
         try:
-            results = runner(given).run(*given)
+            results = runner(operands).run(*operands)
         except Exception as error:
-            # onnx.reference wraps what went wrong into a text about types.
+            # onnx.reference wraps the cause into an error about types.
             cause = error.__cause__ or error
             raise ValueError(f"onnx.reference cannot run it: {type(cause).__name__}: {one_line(cause)}") from error
-        return tuple(_normalize_result(x) for x in results)[:returned]
+        return tuple(_normalize_result(x) for x in results)[:output_count]
 
     return run
 
 
 def _normalize_result(result: Result) -> Result:
-    """A result as everything here expects it: strings have dtype object."""
+    """Convert string results to dtype object."""
     if isinstance(result, list):
         return [_normalize_result(part) for part in result]
     return result.astype(object) if getattr(result, "dtype", np.dtype(object)).kind in "US" else result
 
 
 def _rebinding_function(proto: Any, node: Operation) -> Callable[..., tuple[Result, ...]] | None:
-    """For functions whose body is made from the types of the inputs: bound again when those change."""
+    """For functions whose body depends on the input types: rebind when those change."""
     bound: dict[Types, Any] = {}
 
     def runner(inputs: Sequence[Result]) -> Any:
         types = tuple(None if x is None else (x.dtype, x.shape) for x in inputs)
         if types not in bound:
-            found = _bind(proto, node.version, types)
-            if found is None:
-                raise NotImplementedError(f"{node.op_type} is made of control flow")
+            implementation = _bind(proto, node.version, types)
+            if implementation is None:
+                raise NotImplementedError(f"{node.op_type} contains control flow")
             bound.clear()
-            bound[types] = found
+            bound[types] = implementation
         return bound[types]
 
     return _runner_function(node, runner)
 
 
 def _bind(proto: Any, version: int, types: Types) -> Any:
-    """onnx.reference's object for a node; None if it has none, or one made of control flow."""
+    """The ``onnx.reference`` implementation of a node; None if missing, or if it contains control flow."""
     from onnx import defs, helper
     from onnx.reference import ReferenceEvaluator
     from onnx.reference.op_run import RuntimeContextError
 
     inputs = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(kind[0]), kind[1])
-        for name, kind in zip(proto.input, types, strict=False)
-        if kind is not None
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(input_type[0]), input_type[1])
+        for name, input_type in zip(proto.input, types, strict=False)
+        if input_type is not None
     ]
     graph = helper.make_graph([proto], "one_node", inputs, [])
     opsets = {"": defs.onnx_opset_version(), proto.domain: version}
@@ -147,33 +147,33 @@ def _node_proto(node: Operation, domain: str, schema: Any) -> Any:
     return proto
 
 
-def _attribute_value(value: Any, kind: str) -> Any:
-    """An attribute's value as ``onnx.helper`` wants it."""
+def _attribute_value(value: Any, attribute_type: str) -> Any:
+    """Convert an attribute's value for ``onnx.helper``."""
     from onnx import numpy_helper
 
-    if kind == "FLOAT":
+    if attribute_type == "FLOAT":
         return float(value)
-    if kind == "FLOATS":
+    if attribute_type == "FLOATS":
         return [float(part) for part in value]
-    if kind == "TENSOR" and isinstance(value, np.ndarray):
+    if attribute_type == "TENSOR" and isinstance(value, np.ndarray):
         return numpy_helper.from_array(value)
-    if kind == "TENSORS":
+    if attribute_type == "TENSORS":
         return [numpy_helper.from_array(part) for part in value]
-    if kind == "TYPE_PROTO":
+    if attribute_type == "TYPE_PROTO":
         return type_proto(value)
-    if kind == "TYPE_PROTOS":
+    if attribute_type == "TYPE_PROTOS":
         return [type_proto(part) for part in value]
     return value
 
 
-def type_proto(kind: ValueType) -> Any:
-    """A type as ONNX writes it; an element type that is not known is 0."""
+def type_proto(value_type: ValueType) -> Any:
+    """Convert a type to ONNX; an unknown element type is 0."""
     from onnx import helper
 
-    if isinstance(kind, SequenceType):
-        return helper.make_sequence_type_proto(type_proto(kind.element))
-    if isinstance(kind, OptionalType):
-        return helper.make_optional_type_proto(type_proto(kind.element))
-    assert isinstance(kind, TensorType)
-    code = 0 if kind.dtype is None else helper.np_dtype_to_tensor_dtype(kind.dtype)
-    return helper.make_tensor_type_proto(code, kind.shape)
+    if isinstance(value_type, SequenceType):
+        return helper.make_sequence_type_proto(type_proto(value_type.element))
+    if isinstance(value_type, OptionalType):
+        return helper.make_optional_type_proto(type_proto(value_type.element))
+    assert isinstance(value_type, TensorType)
+    code = 0 if value_type.dtype is None else helper.np_dtype_to_tensor_dtype(value_type.dtype)
+    return helper.make_tensor_type_proto(code, value_type.shape)

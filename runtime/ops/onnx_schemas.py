@@ -1,4 +1,4 @@
-"""ONNX's definitions of its operators, without the rest of the onnx package, whose import takes 150 ms."""
+"""ONNX operator schemas without importing the onnx package, which takes 150 ms."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _EXTENSION_MODULE = "onnx.onnx_cpp2py_export"
 
 @cache
 def _load_extension() -> Any:
-    """The compiled half of the package; it is the one that ``import onnx`` finds later on."""
-    with defer_signals():  # what is left of a compiled module whose import was broken off can crash the process later
+    """The extension module of the package; a later ``import onnx`` finds the same one."""
+    with defer_signals():  # an interrupted import of an extension module can crash the process later
         return _import_extension()
 
 
@@ -26,11 +26,11 @@ def _import_extension() -> Any:
     from importlib.util import find_spec, module_from_spec
 
     package = find_spec("onnx") if _EXTENSION_MODULE not in sys.modules and "onnx" not in sys.modules else None
-    found = PathFinder.find_spec(_EXTENSION_MODULE, package.submodule_search_locations) if package is not None else None
-    if found is not None and found.loader is not None:
-        sys.modules[_EXTENSION_MODULE] = module = module_from_spec(found)
+    spec = PathFinder.find_spec(_EXTENSION_MODULE, package.submodule_search_locations) if package is not None else None
+    if spec is not None and spec.loader is not None:
+        sys.modules[_EXTENSION_MODULE] = module = module_from_spec(spec)
         try:
-            found.loader.exec_module(module)
+            spec.loader.exec_module(module)
         except BaseException:
             del sys.modules[_EXTENSION_MODULE]
             raise
@@ -41,7 +41,7 @@ def _import_extension() -> Any:
 
 
 def schema_for(op_type: str, version: int, domain: str) -> OpSchema | None:
-    """The schema that holds for an operator in that version of its operator set; None where there is none."""
+    """The schema of an operator in a version of its operator set, or None."""
     defs = _load_extension().defs
     schema: OpSchema | None = None
     if defs.has_schema(op_type, version, domain):

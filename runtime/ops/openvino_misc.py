@@ -1,4 +1,4 @@
-"""What only OpenVINO has and no other family holds: type promotion, inverses, grouped products, strings as bytes."""
+"""Miscellaneous OpenVINO operators: type promotion, state, matrix inverse, grouped products, string packing."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ def _bit_width(dtype: Dtype) -> int:
 
 
 def _promote_types(a: T, b: T, unsafe: bool, scalars: bool, u64_target: Dtype) -> Any:
-    """The common type of two inputs; ``unsafe``: it may hold fewer numbers than either."""
-    one, other = a.dtype, b.dtype
-    if one == other:
-        return one
+    """The common type of two inputs; ``unsafe``: allow types with a smaller range."""
+    first, second = a.dtype, b.dtype
+    if first == second:
+        return first
     if scalars and bool(a.ndim) != bool(b.ndim):
-        scalar, tensor = (one, other) if a.ndim == 0 else (other, one)
+        scalar, tensor = (first, second) if a.ndim == 0 else (second, first)
         if _kind(tensor) >= _kind(scalar):
             if not unsafe and _bit_width(scalar) > _bit_width(tensor):
                 raise ModelError(f"{scalar.name} does not fit into {tensor.name} without promote_unsafe")
             return tensor
         return scalar
-    if one == np.bool_ or other == np.bool_:
-        return other if one == np.bool_ else one
-    if is_float(one) != is_float(other):
-        real, whole = (one, other) if is_float(one) else (other, one)
-        if not unsafe and _bit_width(whole) > _bit_width(real):
-            raise ModelError(f"{whole.name} does not fit into {real.name} without promote_unsafe")
-        return real
-    if is_float(one):
-        if _bit_width(one) == _bit_width(other):  # float16 and bfloat16, or two kinds of float8
-            return _FLOAT32 if _bit_width(one) == 16 else np.dtype(np.float16)
-        return one if _bit_width(one) > _bit_width(other) else other
-    if is_integer(one) and is_integer(other):
-        if one.name.startswith("u") == other.name.startswith("u"):
-            return one if _bit_width(one) > _bit_width(other) else other
-        unsigned, signed = (one, other) if one.name.startswith("u") else (other, one)
+    if first == np.bool_ or second == np.bool_:
+        return second if first == np.bool_ else first
+    if is_float(first) != is_float(second):
+        float_type, integer_type = (first, second) if is_float(first) else (second, first)
+        if not unsafe and _bit_width(integer_type) > _bit_width(float_type):
+            raise ModelError(f"{integer_type.name} does not fit into {float_type.name} without promote_unsafe")
+        return float_type
+    if is_float(first):
+        if _bit_width(first) == _bit_width(second):  # float16 and bfloat16, or two kinds of float8
+            return _FLOAT32 if _bit_width(first) == 16 else np.dtype(np.float16)
+        return first if _bit_width(first) > _bit_width(second) else second
+    if is_integer(first) and is_integer(second):
+        if first.name.startswith("u") == second.name.startswith("u"):
+            return first if _bit_width(first) > _bit_width(second) else second
+        unsigned, signed = (first, second) if first.name.startswith("u") else (second, first)
         if _bit_width(signed) > _bit_width(unsigned):
             return signed
         if _bit_width(unsigned) == 64:
@@ -60,7 +60,7 @@ def _promote_types(a: T, b: T, unsafe: bool, scalars: bool, u64_target: Dtype) -
                 raise ModelError("uint64 and a signed type have no common type without promote_unsafe")
             return u64_target
         return np.dtype(f"int{min(64, _bit_width(unsigned) * 2)}")
-    raise ModelError(f"{one.name} and {other.name} have no common type")
+    raise ModelError(f"{first.name} and {second.name} have no common type")
 
 
 def _kind(dtype: Dtype) -> int:
@@ -77,8 +77,8 @@ def convert_promote_types(
     pytorch_scalar_promotion: bool = False,
     u64_integer_promotion_target: Dtype = _FLOAT32,
 ) -> tuple[T, T]:
-    kind = _promote_types(a, b, promote_unsafe, pytorch_scalar_promotion, u64_integer_promotion_target)
-    return convert(p, a, kind), convert(p, b, kind)
+    common = _promote_types(a, b, promote_unsafe, pytorch_scalar_promotion, u64_integer_promotion_target)
+    return convert(p, a, common), convert(p, b, common)
 
 
 # --- State
@@ -86,7 +86,7 @@ def convert_promote_types(
 
 @openvino("ReadValue", since=3)
 def read_value(p: P, state: T, known: T | None = None, initial: T | None = None, *, variable_id: str) -> T:
-    """What was assigned last; before that ``initial``, or what ``state`` is then."""
+    """The last assigned value; before the first, ``initial`` or ``state``."""
     return state if known is None or initial is None or bool(p.value(known)) else initial
 
 
@@ -100,19 +100,19 @@ def assign(p: P, x: T, *, variable_id: str) -> T:
 
 @openvino("Inverse", since=14, native=False)
 def inverse(p: P, x: Array, *, adjoint: bool = False) -> Array:
-    """``adjoint``: the inverse is transposed."""
+    """``adjoint``: transpose the inverse."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"an input of shape {x.shape} holds no square matrices")
     try:
-        found = np.linalg.inv(x.astype(np.float64))
+        result = np.linalg.inv(x.astype(np.float64))
     except np.linalg.LinAlgError:
         raise ValueError("a singular matrix has no inverse") from None
-    return np.ascontiguousarray(np.swapaxes(found, -1, -2) if adjoint else found).astype(x.dtype)
+    return np.ascontiguousarray(np.swapaxes(result, -1, -2) if adjoint else result).astype(x.dtype)
 
 
 @openvino("GroupedMatMul", since=17, native=False)
 def grouped_matmul(p: P, a: Array, b: Array, offsets: Array | None = None) -> Array:
-    """A product for each group, ``b`` with its last axis as the inner one; ``offsets`` are the ends of the groups."""
+    """One product per group, with ``b`` transposed; ``offsets`` are the group ends."""
     if b.ndim == 3:
         b = np.swapaxes(b, 1, 2)
     if offsets is None:
@@ -137,13 +137,13 @@ def grouped_matmul(p: P, a: Array, b: Array, offsets: Array | None = None) -> Ar
 
 @openvino("StringTensorPack", since=15, native=False)
 def string_tensor_pack(p: P, begins: Array, ends: Array, symbols: Array) -> Array:
-    """Strings from their first and last places in UTF-8."""
+    """Strings from begin and end offsets in UTF-8 bytes."""
     if begins.shape != ends.shape or (begins > ends).any() or (ends > symbols.size).any() or (begins < 0).any():
-        raise ValueError("begins and ends must be places in the symbols, the one not behind the other")
+        raise ValueError("begins and ends must be offsets in the symbols, with begin <= end")
     data = symbols.tobytes()
     out = np.empty(begins.shape, object)
-    places = zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True)
-    out.reshape(-1)[:] = [data[start:end].decode("utf-8", "surrogateescape") for start, end in places]
+    ranges = zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True)
+    out.reshape(-1)[:] = [data[start:end].decode("utf-8", "surrogateescape") for start, end in ranges]
     return out
 
 
@@ -161,18 +161,18 @@ def string_tensor_unpack(p: P, x: Array) -> tuple[Array, Array, Array]:
 
 @openvino("ErfInv", since=17, native=False)
 def erf_inv(p: P, x: Array) -> Array:
-    """By Winitzki's approximation and Newton's steps on erf, in float64; outside -1 ... 1 it is not a number."""
-    wide = x.astype(np.float64)
-    inside = abs(wide) < 1
-    value = np.where(inside, wide, 0)
+    """Winitzki's approximation refined by Halley's method, in float64; NaN outside [-1, 1]."""
+    values = x.astype(np.float64)
+    inside = abs(values) < 1
+    value = np.where(inside, values, 0)
     log = np.log1p(-value * value)
-    part = 2 / (np.pi * 0.147) + log / 2
-    guess = np.copysign(np.sqrt(np.sqrt(part * part - log / 0.147) - part), value)
+    term = 2 / (np.pi * 0.147) + log / 2
+    guess = np.copysign(np.sqrt(np.sqrt(term * term - log / 0.147) - term), value)
     for _ in range(4):
         # erf' = 2 / sqrt(pi) * exp(-x^2); Halley's method.
         slope = (np.asarray(_erf(p, guess)) - value) * np.sqrt(np.pi) / 2 * np.exp(guess * guess)
         guess = guess - slope / (1 + guess * slope)
-    edge = np.where(abs(wide) == 1, np.copysign(np.inf, wide), np.nan)
+    edge = np.where(abs(values) == 1, np.copysign(np.inf, values), np.nan)
     return np.where(inside, guess, edge).astype(x.dtype)
 
 

@@ -1,6 +1,6 @@
-"""The recurrent cells of OpenVINO: one time step each. Sequences are read as loops (``frontends/recurrent``).
+"""OpenVINO's recurrent cells, one time step each. Sequences are read as loops (``frontends/recurrent``).
 
-Biases are sums already. The gates' order in the weights is f, i, c, o for LSTM and z, r, h for GRU.
+Biases are already summed. The gate order in the weights is f, i, c, o for LSTM and z, r, h for GRU.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .recurrent_cells import (
 )
 from .registry import Floats, inherit_attributes, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 
 
 @record(frozen=True)
 class CellAttributes:
-    """The attributes of every recurrent cell and sequence of OpenVINO."""
+    """Common attributes of OpenVINO's recurrent cells and sequences."""
 
     hidden_size: int | None = None
     activations_alpha: Floats = ()
@@ -36,21 +36,21 @@ class CellAttributes:
     clip: float = 0.0
 
     def functions(self, names: str, count: int) -> list[CellActivation]:
-        """The functions that an attribute ``activations`` names; there have to be ``count``."""
-        listed = names.replace(" ", "").split(",")
-        if len(listed) != count:
-            raise ModelError(f'activations="{names}" names {len(listed)} functions instead of {count}')
-        return parse_activations(listed, self.activations_alpha, self.activations_beta)
+        """Parse the attribute ``activations``, which must name ``count`` functions."""
+        function_names = names.replace(" ", "").split(",")
+        if len(function_names) != count:
+            raise ModelError(f'activations="{names}" names {len(function_names)} functions instead of {count}')
+        return parse_activations(function_names, self.activations_alpha, self.activations_beta)
 
     def hidden_size_of(self, state: T) -> int:
-        """The size of a state, which the attribute may say as well."""
+        """The size of a state, checked against the attribute."""
         if self.hidden_size is not None and self.hidden_size != state.shape[-1]:
             raise ModelError(f"hidden_size is {self.hidden_size}, and the state has shape {state.shape}")
         return int(state.shape[-1])
 
 
 def split_bias(p: P, step: CellStep, bias: T | None, hidden: int) -> tuple[T | None, T | None]:
-    """A GRU's bias: z, r, h together, and h's recurrent part."""
+    """Split a GRU's bias into z, r, h and the recurrent part of h."""
     if bias is None or not step.linear_before_reset:
         return bias, None
     require_shape(bias, "B", (4 * hidden,))
@@ -58,7 +58,7 @@ def split_bias(p: P, step: CellStep, bias: T | None, hidden: int) -> tuple[T | N
 
 
 def split_peepholes(p: P, peepholes: T | None, order: str, hidden: int) -> dict[str, T]:
-    """An LSTM's peepholes by gate."""
+    """Split an LSTM's peepholes by gate."""
     if peepholes is None:
         return {}
     require_shape(peepholes, "P", (len(order) * hidden,))
@@ -76,7 +76,7 @@ def _cell(
     hidden: int,
     peepholes: T | None = None,
 ) -> tuple[T, ...]:
-    """One step of a cell on X [B, I]."""
+    """Run one step of a cell on X [B, I]."""
     gates = GATE_COUNTS[step.kind]
     bias, recurrent_bias = split_bias(p, step, bias, hidden)
     require_shape(w, "W", (gates * hidden, x.shape[-1]))
@@ -91,15 +91,15 @@ def _cell(
     return step.next_states(m, products, state, weights)
 
 
-# --- A cell in two halves: what depends on the input only can be computed for many steps at once (plan/hoisting.py).
+# --- A cell in two parts: the input projection can be hoisted and batched over steps (plan/hoisting.py).
 
-#: How many states a cell has; they stand between X and the weights.
+#: Number of states of a cell; they are inputs between X and the weights.
 STATE_COUNTS = {"lstmcell": 2, "grucell": 1, "rnncell": 1}
 
 
 @record(frozen=True)
 class InputOnly:
-    """X where a cell is to give no more than its products with W, biases added."""
+    """Marks X of a cell that should return only its input projection X @ W + B."""
 
     x: T
 
@@ -110,7 +110,7 @@ class InputOnly:
 
 @record(frozen=True)
 class InputProducts:
-    """X where these products are known. ``shape`` is X's."""
+    """The precomputed input projection in place of X; ``shape`` is X's."""
 
     products: T
     shape: tuple[int, ...]
@@ -118,13 +118,13 @@ class InputProducts:
 
 @record(frozen=True)
 class StateShape:
-    """A state of which only the shape is known."""
+    """A placeholder state with a shape only."""
 
     shape: tuple[int, ...]
 
 
 def _hidden_size(r: T, keywords: Mapping[str, Any]) -> int:
-    """The hidden size: R's width, or as the cell says where R is joined to W."""
+    """The hidden size: R's width, or the attribute where R is joined to W."""
     size = r.shape[-1] if r.ndim > 1 else keywords.get("hidden_size")
     if size is None:
         raise ModelError("a cell whose W and R are joined needs its attribute hidden_size")
@@ -132,15 +132,15 @@ def _hidden_size(r: T, keywords: Mapping[str, Any]) -> int:
 
 
 def project_cell_input(function: Callable[..., Any], states: int, p: P, x: T, *weights: T, **keywords: Any) -> T:
-    """Of a cell: X's products, from X and the weights."""
-    like = StateShape((1, _hidden_size(weights[1], keywords)))
-    return function(p, InputOnly(x), *[like] * states, *weights, **keywords)[0]
+    """The input projection of a cell."""
+    placeholder = StateShape((1, _hidden_size(weights[1], keywords)))
+    return function(p, InputOnly(x), *[placeholder] * states, *weights, **keywords)[0]
 
 
 def cell_from_products(
     function: Callable[..., Any], states: int, p: P, products: T, *others: T, **keywords: Any
 ) -> Any:
-    """The rest of the cell, from X's products, the states and the weights."""
+    """The cell from its input projection, states and weights."""
     w, r = others[states : states + 2]
     width = w.shape[-1] if r.ndim > 1 else w.shape[-1] - _hidden_size(r, keywords)
     return function(p, InputProducts(products, (*products.shape[:-1], width)), *others, **keywords)
@@ -162,18 +162,18 @@ def lstm_cell(
     input_forget: bool = False,
     **attributes: Any,
 ) -> tuple[T, ...]:
-    """The sixth input is optional. The written specification's TensorIterator example has another form with five: W
-    and R joined [4H, I + H], and B. Opset 1 could have peepholes f, i, o and ``input_forget`` (i = 1 - f). What its
-    ``weights_format`` says is without effect: OpenVINO writes ifco there, and reads the weights as f, i, c, o.
+    """The sixth input is optional. The specification's TensorIterator example has a form with five inputs: W and R
+    joined [4H, I + H], and B. Opset 1 allows peepholes f, i, o and ``input_forget`` (i = 1 - f). ``weights_format``
+    has no effect: OpenVINO writes ifco, but reads the weights as f, i, c, o.
     """
-    how = CellAttributes(**attributes)
-    hidden = how.hidden_size_of(initial_h)
+    cell_attributes = CellAttributes(**attributes)
+    hidden = cell_attributes.hidden_size_of(initial_h)
     if b is None and r.ndim == 1:
         b = r
         require_shape(w, "joined W and R", (4 * hidden, x.shape[-1] + hidden))
         w, r = slice_columns(p, w, 0, x.shape[-1]), slice_columns(p, w, x.shape[-1], x.shape[-1] + hidden)
-    functions = how.functions(activations, 3)
-    step = CellStep("LSTM", functions, "fico", "i" if input_forget else "", how.clip)
+    functions = cell_attributes.functions(activations, 3)
+    step = CellStep("LSTM", functions, "fico", "i" if input_forget else "", cell_attributes.clip)
     return _cell(p, step, x, w, r, b, (initial_h, initial_c), hidden, peepholes)
 
 
@@ -191,10 +191,10 @@ def gru_cell(
     linear_before_reset: bool = False,
     **attributes: Any,
 ) -> tuple[T, ...]:
-    how = CellAttributes(**attributes)
-    hidden = how.hidden_size_of(initial_h)
-    functions = how.functions(activations, 2)
-    step = CellStep("GRU", functions, clip=how.clip, linear_before_reset=linear_before_reset)
+    cell_attributes = CellAttributes(**attributes)
+    hidden = cell_attributes.hidden_size_of(initial_h)
+    functions = cell_attributes.functions(activations, 2)
+    step = CellStep("GRU", functions, clip=cell_attributes.clip, linear_before_reset=linear_before_reset)
     return _cell(p, step, x, w, r, b, (initial_h,), hidden)
 
 
@@ -211,7 +211,7 @@ def rnn_cell(
     activations: str = "tanh",
     **attributes: Any,
 ) -> tuple[T, ...]:
-    how = CellAttributes(**attributes)
-    hidden = how.hidden_size_of(initial_h)
-    functions = how.functions(activations, 1)
-    return _cell(p, CellStep("RNN", functions, clip=how.clip), x, w, r, b, (initial_h,), hidden)
+    cell_attributes = CellAttributes(**attributes)
+    hidden = cell_attributes.hidden_size_of(initial_h)
+    functions = cell_attributes.functions(activations, 1)
+    return _cell(p, CellStep("RNN", functions, clip=cell_attributes.clip), x, w, r, b, (initial_h,), hidden)

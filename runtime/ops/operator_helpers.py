@@ -1,4 +1,4 @@
-"""What several operator families share: constants, broadcasting rules, working precision."""
+"""Helpers shared by operator families: constants, broadcasting rules, working precision."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .axis_arguments import normalize_axis
 from .kernel_lookup import elementwise_kernel
 from .primitives import NativeLoop
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 Dtype = np.dtype[Any]
 
 
-@cache  # NumPy builds the name anew: 5 us for the two that a sum asks for
+@cache  # NumPy rebuilds the name on each access, 2.5 us each
 def is_float(dtype: Dtype) -> bool:
     """A real floating-point type, NumPy's or one of ``ml_dtypes``."""
     return dtype.name.startswith(("float", "bfloat"))
@@ -31,7 +31,7 @@ def is_float(dtype: Dtype) -> bool:
 @cache
 @cache
 def has_bitwise_zero(dtype: Dtype) -> bool:
-    """Is a number of this type 0 where all its bits are, but for a float's sign?"""
+    """Is a number of this type zero iff all its bits, except a float's sign, are zero?"""
     return type_char(dtype) != ""
 
 
@@ -48,7 +48,7 @@ def constant(p: P, value: Any, dtype: Dtype) -> T:
 
 
 def index_range(count: int) -> Array:
-    """0, 1, ... below ``count``, int64. ``np.arange`` gives nothing where nearly 2**63 are asked for."""
+    """0, 1, ... below ``count``, int64. ``np.arange`` returns an empty array for counts near 2**63."""
     numbers: Array = np.arange(count)
     if len(numbers) != max(count, 0):
         raise OverflowError("Maximum allowed size exceeded")
@@ -56,19 +56,19 @@ def index_range(count: int) -> Array:
 
 
 def full_constant(p: P, shape: Sequence[int], value: Any, dtype: Dtype) -> T:
-    """A constant of a shape, every element ``value``."""
+    """A constant of a shape filled with ``value``."""
     return p.constant(np.full(tuple(shape), value, dtype))
 
 
 def working_dtype(dtype: Dtype) -> Dtype:
-    """The dtype in which a formula of several steps is computed: float32 for narrower floats."""
+    """The dtype for multi-step formulas: float32 for narrower floats."""
     return np.dtype(np.float32) if is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
 def through_reals(function: Callable[..., T]) -> Callable[..., T]:
-    """Compute a formula in float32 where the input is a narrower float, and in float64 where it is an integer.
+    """Compute a formula in float32 for narrower floats, and in float64 for integers.
 
-    Integers are rounded to the nearest then, as OpenVINO does.
+    Integer results are rounded to the nearest, as in OpenVINO.
     """
 
     def op(p: P, x: T, *arguments: Any) -> T:
@@ -79,40 +79,38 @@ def through_reals(function: Callable[..., T]) -> Callable[..., T]:
     return op
 
 
-def with_native_loop(loop: NativeLoop, otherwise: Callable[[P, T], T]) -> Callable[[P, T], T]:
-    """An operator that is one loop of our own on floats that have it, narrow ones included, and a formula elsewhere."""
+def with_native_loop(loop: NativeLoop, fallback: Callable[[P, T], T]) -> Callable[[P, T], T]:
+    """An operator that uses a native loop for float types that have one, and a fallback formula otherwise."""
 
     def op(p: P, x: T) -> T:
         return (
-            p.map(loop, x)
-            if is_float(x.dtype) and elementwise_kernel(loop, (x.dtype,)) is not None
-            else otherwise(p, x)
+            p.map(loop, x) if is_float(x.dtype) and elementwise_kernel(loop, (x.dtype,)) is not None else fallback(p, x)
         )
 
     return op
 
 
 def as_float32(array: Array) -> Array:
-    """For :meth:`Primitives.prepared`."""
+    """A layout for :meth:`Primitives.prepared`."""
     return array.astype(np.float32, order="C")
 
 
 def cast(p: P, x: T, dtype: Dtype) -> T:
-    """``p.cast``, nothing where the dtype is that already."""
+    """``p.cast`` unless ``x`` already has the dtype."""
     return x if x.dtype == dtype else p.cast(x, dtype)
 
 
-def check_unidirectional_broadcast(x: T, other: T, what: str) -> None:
-    """Hold that ``other`` broadcasts to the shape of ``x`` (ONNX's unidirectional broadcasting).
+def check_unidirectional_broadcast(x: T, other: T, name: str) -> None:
+    """Check that ``other`` broadcasts to the shape of ``x`` (ONNX's unidirectional broadcasting).
 
     Raises:
         ModelError: it does not.
     """
-    check_broadcastable(other, x.shape, what)
+    check_broadcastable(other, x.shape, name)
 
 
-def check_broadcastable(x: T, shape: Sequence[int], what: str) -> None:
-    """Hold that ``x`` broadcasts to a shape.
+def check_broadcastable(x: T, shape: Sequence[int], name: str) -> None:
+    """Check that ``x`` broadcasts to a shape.
 
     Raises:
         ModelError: it does not.
@@ -122,24 +120,23 @@ def check_broadcastable(x: T, shape: Sequence[int], what: str) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise ModelError(f"{what} of shape {x.shape} does not broadcast to {tuple(shape)}")
+        raise ModelError(f"{name} of shape {x.shape} does not broadcast to {tuple(shape)}")
 
 
-def check_same_shape(a: T, b: T, why: str) -> None:
-    """Hold that two shapes match.
-
+def check_same_shape(a: T, b: T, reason: str) -> None:
+    """Check that two shapes match.
     Raises:
-        ModelError: they do not.
+        ModelError: they differ.
     """
     if a.shape != b.shape:
-        raise ModelError(f"shapes {a.shape} and {b.shape} differ, and {why}")
+        raise ModelError(f"shapes {a.shape} and {b.shape} differ, and {reason}")
 
 
 def onnx_legacy_align(p: P, a: T, b: T, broadcast: int, axis: int | None) -> T:
-    """``b`` as ONNX opsets before 7 broadcast it: its dims are ``a``'s from ``axis`` on, by default the last ones.
+    """Broadcast ``b`` by the rules before opset 7: its dims match ``a``'s from ``axis`` on, by default the last ones.
 
     Raises:
-        ModelError: the shapes differ without ``broadcast``, or do not fit.
+        ModelError: the shapes differ without ``broadcast``, or do not match.
     """
     if not broadcast:
         check_same_shape(a, b, "opsets before 7 broadcast only with broadcast=1")
@@ -154,11 +151,11 @@ def onnx_legacy_align(p: P, a: T, b: T, broadcast: int, axis: int | None) -> T:
 
 
 def openvino_align(a: T, b: T, auto_broadcast: str) -> None:
-    """Hold the shapes to OpenVINO's ``auto_broadcast``; what is left is NumPy broadcasting.
+    """Check the shapes by OpenVINO's ``auto_broadcast``; the remaining rule is NumPy broadcasting.
 
     Raises:
-        ModelError: ``none``, and the shapes differ.
-        UnsupportedError: PaddlePaddle's rules, or unknown ones.
+        ModelError: the shapes differ with ``none``.
+        UnsupportedError: PaddlePaddle's or unknown rules.
     """
     rule = auto_broadcast.lower()
     if rule in ("none", "explicit"):

@@ -1,4 +1,4 @@
-"""Pooling over windows: maxima and sums are those of kernels/conv/pool.h."""
+"""Pooling operators; kernels/conv/pool.h computes maxima and sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Dtype = np.dtype[Any]
 Shape = tuple[int, ...]
 _INT64 = np.dtype(np.int64)
 _MAX_AXES = 3
-#: What pool.h has maxima of, and in which of them those of other types are found.
+#: Types with native maxima in pool.h, and the type to which others are widened.
 _NATIVE_TYPES = (np.int8, np.uint8, np.int32, np.int64, np.float32, np.float64)
 _MAX_ROUTINE_SUFFIX = {np.dtype(t): f"{np.dtype(t).kind}{8 * np.dtype(t).itemsize}" for t in _NATIVE_TYPES}
 _WIDENED_DTYPE: dict[Dtype, Dtype] = {
@@ -34,55 +34,55 @@ _WIDENED_DTYPE: dict[Dtype, Dtype] = {
 
 
 def _pad_axes(numbers: Shape, fill: int = 1) -> Shape:
-    """As many spatial axes as pool.h has."""
+    """Prepend axes up to the fixed number of pool.h."""
     return (fill,) * (_MAX_AXES - len(numbers)) + numbers
 
 
 @lru_cache(maxsize=1024)
-def _geometry_table(found: WindowGeometry) -> tuple[Array, int]:
-    """What pool.h reads, and how many elements of scratch memory it needs."""
-    ones = (found.size, found.output_shape, found.kernel, found.strides, found.dilations)
-    before = _pad_axes(found.pads_before, 0)
-    size, out, kernel, strides, dilations = map(_pad_axes, ones)
+def _geometry_table(windows: WindowGeometry) -> tuple[Array, int]:
+    """The parameter table of pool.h, and its scratch size in elements."""
+    extents = (windows.size, windows.output_shape, windows.kernel, windows.strides, windows.dilations)
+    pads = _pad_axes(windows.pads_before, 0)
+    size, out, kernel, strides, dilations = map(_pad_axes, extents)
     reach = (out[2] - 1) * strides[2] + (kernel[2] - 1) * dilations[2] + 1
-    row = max(-before[2], 0) + max(reach, size[2] + before[2]) + (out[2] - 1) * strides[2] + 1
-    return np.array([*size, *out, *kernel, *strides, *dilations, *before], np.int64), row
+    row = max(-pads[2], 0) + max(reach, size[2] + pads[2]) + (out[2] - 1) * strides[2] + 1
+    return np.array([*size, *out, *kernel, *strides, *dilations, *pads], np.int64), row
 
 
 @lru_cache(maxsize=256)
-def _element_counts(found: WindowGeometry, what: str) -> Array:
-    """How many elements each window has: those of the "input", of the "pads" as well, or "all", which counts what lies
-    beyond those too."""
+def _element_counts(windows: WindowGeometry, counted: str) -> Array:
+    """The element count of each window: of the "input", including "pads", or "all", including positions beyond the
+    pads."""
     total = np.ones((), np.int64)
     numbers = zip(
-        found.size,
-        found.kernel,
-        found.strides,
-        found.dilations,
-        found.pads_before,
-        found.pads_after,
-        found.output_shape,
+        windows.size,
+        windows.kernel,
+        windows.strides,
+        windows.dilations,
+        windows.pads_before,
+        windows.pads_after,
+        windows.output_shape,
         strict=True,
     )
     for n, kernel, stride, dilation, before, after, out in numbers:
-        at = np.arange(out)[:, None] * stride + np.arange(kernel) * dilation - before
-        low, high = {"input": (0, n), "pads": (-before, n + after), "all": (-before, at.max() + 1)}[what]
-        total = total[..., None] * ((at >= low) & (at < high)).sum(1)
+        positions = np.arange(out)[:, None] * stride + np.arange(kernel) * dilation - before
+        low, high = {"input": (0, n), "pads": (-before, n + after), "all": (-before, positions.max() + 1)}[counted]
+        total = total[..., None] * ((positions >= low) & (positions < high)).sum(1)
     return total if (total != total.flat[0]).any() else total[(slice(1),) * total.ndim]
 
 
-def _pooled_shape(x: T, found: WindowGeometry) -> tuple[int, Shape]:
-    """Channels of all images, and the output's shape."""
-    if len(found.kernel) > _MAX_AXES:
-        raise UnsupportedError(f"pooling has at most {_MAX_AXES} spatial axes here, not {len(found.kernel)}")
-    return math.prod(x.shape[:2]), (*x.shape[:2], *found.output_shape)
+def _pooled_shape(x: T, windows: WindowGeometry) -> tuple[int, Shape]:
+    """The channel count of all images, and the output shape."""
+    if len(windows.kernel) > _MAX_AXES:
+        raise UnsupportedError(f"pooling has at most {_MAX_AXES} spatial axes here, not {len(windows.kernel)}")
+    return math.prod(x.shape[:2]), (*x.shape[:2], *windows.output_shape)
 
 
-def _call_pool_routine(p: P, name: str, x: T, found: WindowGeometry) -> T:
-    channels, shape = _pooled_shape(x, found)
+def _call_pool_routine(p: P, name: str, x: T, windows: WindowGeometry) -> T:
+    channels, shape = _pooled_shape(x, windows)
     if not math.prod(shape):
         return p.constant(np.zeros(shape, x.dtype))
-    table, row = _geometry_table(found)
+    table, row = _geometry_table(windows)
     inputs, scratch = (x, p.constant(table)), row * x.dtype.itemsize
     return p.call(
         RoutineCall(f"pool.{name}_{_MAX_ROUTINE_SUFFIX[x.dtype]}", [(shape, x.dtype)], (channels,), scratch), inputs
@@ -90,65 +90,69 @@ def _call_pool_routine(p: P, name: str, x: T, found: WindowGeometry) -> T:
 
 
 def _to_native_dtype(p: P, x: T) -> T:
-    """In a type that pool.h compares."""
+    """Convert to a type that pool.h compares."""
     dtype = _WIDENED_DTYPE.get(x.dtype) or working_dtype(x.dtype)
     if dtype not in _MAX_ROUTINE_SUFFIX:
         raise UnsupportedError(f"pooling of {x.dtype} is not supported")
     return cast(p, x, dtype)
 
 
-def _max_pool(p: P, x: T, found: WindowGeometry) -> T:
-    return cast(p, _call_pool_routine(p, "max", _to_native_dtype(p, x), found), x.dtype)
+def _max_pool(p: P, x: T, windows: WindowGeometry) -> T:
+    return cast(p, _call_pool_routine(p, "max", _to_native_dtype(p, x), windows), x.dtype)
 
 
 def _max_pool_with_indices(
-    p: P, x: T, found: WindowGeometry, channel: int, steps: Sequence[int], nothing_first: bool
+    p: P, x: T, windows: WindowGeometry, channel: int, steps: Sequence[int], empty_is_first: bool
 ) -> tuple[T, T]:
-    """``steps``: what a step along each spatial axis adds to a place; ``channel``: what the next channel does;
-    ``nothing_first``: the place of nothing is the first one of the channel, and not -1."""
-    channels, shape = _pooled_shape(x, found)
+    """Max pooling with indices. ``steps``: index strides of the spatial axes; ``channel``: stride of the channel;
+    ``empty_is_first``: the index of an empty window is the channel's first element instead of -1."""
+    channels, shape = _pooled_shape(x, windows)
     if not math.prod(shape):
         return p.constant(np.zeros(shape, x.dtype)), p.constant(np.zeros(shape, np.int64))
     values = _to_native_dtype(p, x)
     name = f"pool.places_{_MAX_ROUTINE_SUFFIX[values.dtype]}"
     outputs = [(shape, values.dtype), (shape, _INT64)]
-    numbers = (channels, channel, *_pad_axes(tuple(steps), 0), int(nothing_first))
-    best, places = p.call(RoutineCall(name, outputs, numbers), (values, p.constant(_geometry_table(found)[0])))
-    return cast(p, best, x.dtype), places
+    numbers = (channels, channel, *_pad_axes(tuple(steps), 0), int(empty_is_first))
+    best, indices = p.call(RoutineCall(name, outputs, numbers), (values, p.constant(_geometry_table(windows)[0])))
+    return cast(p, best, x.dtype), indices
 
 
-def _sum_pool(p: P, x: T, found: WindowGeometry) -> T:
-    """In the working type: that of the result is left to the caller."""
+def _sum_pool(p: P, x: T, windows: WindowGeometry) -> T:
+    """Sum pooling in the working dtype; the caller casts the result."""
     dtype = working_dtype(x.dtype) if x.dtype.kind not in "iub" else np.dtype(np.float64)
     if dtype.kind != "f":
         raise UnsupportedError(f"pooling of {x.dtype} is not supported")
-    return _call_pool_routine(p, "sum", cast(p, x, dtype), found)
+    return _call_pool_routine(p, "sum", cast(p, x, dtype), windows)
 
 
-def _average_pool(p: P, x: T, found: WindowGeometry, what: str, least: int = 0) -> T:
-    """``what``: which elements are counted; ``least``: how many at least."""
-    total = _sum_pool(p, x, found)
+def _average_pool(p: P, x: T, windows: WindowGeometry, counted: str, min_count: int = 0) -> T:
+    """Average pooling. ``counted``: which elements count (``_element_counts``); ``min_count``: lower bound."""
+    total = _sum_pool(p, x, windows)
     if not total.size:
         return total
-    return p.map(np.divide, total, p.constant(np.maximum(_element_counts(found, what), least).astype(total.dtype)))
+    return p.map(
+        np.divide, total, p.constant(np.maximum(_element_counts(windows, counted), min_count).astype(total.dtype))
+    )
 
 
 @onnx("MaxPool")
 @inherit_attributes(PoolAttributes)
 def max_pool(p: P, x: T, *, storage_order: int = 0, n_outputs: int = 1, **attributes: Any) -> Any:
-    """The second output counts elements of the whole tensor, with ``storage_order`` 1 by columns within a channel."""
-    found = PoolAttributes(**attributes).windows(x)
+    """The second output has indices into the flat tensor; ``storage_order`` 1: column-major within a channel."""
+    windows = PoolAttributes(**attributes).windows(x)
     if n_outputs == 1:
-        return _max_pool(p, x, found)
-    rank = len(found.size)
-    inner = [found.size[:k] if storage_order else found.size[k + 1 :] for k in range(rank)]
-    return _max_pool_with_indices(p, x, found, math.prod(found.size), [math.prod(extents) for extents in inner], False)
+        return _max_pool(p, x, windows)
+    rank = len(windows.size)
+    inner = [windows.size[:k] if storage_order else windows.size[k + 1 :] for k in range(rank)]
+    return _max_pool_with_indices(
+        p, x, windows, math.prod(windows.size), [math.prod(extents) for extents in inner], False
+    )
 
 
 @onnx("AveragePool")
 @inherit_attributes(PoolAttributes)
 def average_pool(p: P, x: T, *, count_include_pad: int = 0, **attributes: Any) -> T:
-    """Divided by the elements of the window, with ``count_include_pad`` those of the pads too. Of nothing: 0."""
+    """The mean of each window, including pads with ``count_include_pad``; 0 for an empty window."""
     return cast(
         p,
         _average_pool(p, x, PoolAttributes(**attributes).windows(x), "pads" if count_include_pad else "input", 1),
@@ -157,7 +161,7 @@ def average_pool(p: P, x: T, *, count_include_pad: int = 0, **attributes: Any) -
 
 
 def _absolute_powers(p: P, x: T, exponent: int) -> T:
-    """In the working type."""
+    """``abs(x) ** exponent`` in the working dtype."""
     values = p.map(np.absolute, cast(p, x, working_dtype(x.dtype)))
     if exponent == 1:
         return values
@@ -181,7 +185,7 @@ def lp_pool(primitives: P, x: T, *, p: int = 2, **attributes: Any) -> T:
     return _root(primitives, total, p, x.dtype)
 
 
-# --- Over all that there is
+# --- Global pooling
 
 
 def _spatial_axes(x: T) -> tuple[int, ...]:
@@ -209,7 +213,7 @@ def global_lp_pool(primitives: P, x: T, *, p: int = 2) -> T:
     return _root(primitives, primitives.reduce(np.add, powers, _spatial_axes(x), True), p, x.dtype)
 
 
-# --- OpenVINO's
+# --- OpenVINO
 
 _ROUNDING = {"floor": (0, False), "ceil": (1, True), "ceil_torch": (1, False)}
 
@@ -227,11 +231,11 @@ def _openvino_windows(
 ) -> WindowGeometry:
     if rounding_type.lower() not in _ROUNDING:
         raise unknown_value_error("rounding_type", rounding_type, tuple(_ROUNDING))
-    ceil_mode, anywhere = _ROUNDING[rounding_type.lower()]
+    ceil_mode, overhang = _ROUNDING[rounding_type.lower()]
     mode = auto_pad.upper()
     if mode == "VALID":
         mode, pads_begin, pads_end = "NOTSET", (0,) * len(kernel), (0,) * len(kernel)
-    how = PoolAttributes(
+    attrs = PoolAttributes(
         kernel_shape=kernel,
         auto_pad="NOTSET" if mode == "EXPLICIT" else mode,
         ceil_mode=ceil_mode,
@@ -239,7 +243,7 @@ def _openvino_windows(
         pads=[*pads_begin, *pads_end],
         strides=strides,
     )
-    return how.windows(x, anywhere)
+    return attrs.windows(x, overhang)
 
 
 @openvino("MaxPool")
@@ -253,23 +257,23 @@ def openvino_max_pool_1(p: P, x: T, **attributes: Any) -> T:
 def openvino_max_pool(
     p: P, x: T, *, index_element_type: Dtype = _INT64, axis: int = 0, n_outputs: int = 2, **attributes: Any
 ) -> Any:
-    """The second output counts elements from ``axis`` on."""
-    found = _openvino_windows(x, **attributes)
+    """The second output has indices into the axes from ``axis`` on."""
+    windows = _openvino_windows(x, **attributes)
     if n_outputs == 1:
-        return _max_pool(p, x, found)
+        return _max_pool(p, x, windows)
     first = normalize_axis(axis, x.ndim)
     steps = [math.prod(x.shape[k + 1 :]) if k >= first else 0 for k in range(2, x.ndim)]
-    best, places = _max_pool_with_indices(p, x, found, math.prod(found.size) if first < 2 else 0, steps, True)
-    if first == 1 and x.shape[0] > 1 and places.size:
-        places = p.map(np.remainder, places, constant(p, math.prod(x.shape[1:]), _INT64))
-    return best, cast(p, places, index_element_type)
+    best, indices = _max_pool_with_indices(p, x, windows, math.prod(windows.size) if first < 2 else 0, steps, True)
+    if first == 1 and x.shape[0] > 1 and indices.size:
+        indices = p.map(np.remainder, indices, constant(p, math.prod(x.shape[1:]), _INT64))
+    return best, cast(p, indices, index_element_type)
 
 
 @openvino("AvgPool")
 @inherit_attributes(_openvino_windows)
 def openvino_avg_pool(p: P, x: T, *, exclude_pad: bool, **attributes: Any) -> T:
-    found = _openvino_windows(x, **attributes)
-    # Where nothing is padded, nothing beyond the input counts, as in OpenVINO's CPU plugin.
-    padded = not exclude_pad and any((*found.pads_before, *found.pads_after))
-    means = _average_pool(p, x, found, "all" if padded else "input")
+    windows = _openvino_windows(x, **attributes)
+    # Without padding, positions beyond the input do not count, as in OpenVINO's CPU plugin.
+    padded = not exclude_pad and any((*windows.pads_before, *windows.pads_after))
+    means = _average_pool(p, x, windows, "all" if padded else "input")
     return cast(p, p.map(np.rint, means) if x.dtype.kind in "iu" else means, x.dtype)

@@ -1,4 +1,4 @@
-"""Numbers to few bits and back."""
+"""Quantization and dequantization."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .operator_helpers import Dtype, constant, is_float, is_integer
 from .primitives import RoutineCall
 from .registry import onnx
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 _UINT8 = np.dtype(np.uint8)
-#: What the routines read and write as integers of C; other types have a byte for each number.
+#: Types that the routines process as C integers; others have one byte per number.
 _NATIVE = "bBhH"
 
 
 def _broadcast_params(p: P, values: T, x: T, axis: int, block_size: int) -> T:
-    """Scales or zero points as they broadcast with ``x``: one for all, one along the axis, or one a block."""
+    """Reshape scales or zero points to broadcast with ``x``: per tensor, per axis element, or per block."""
     if values.size == 1:
         return p.reshape(values, ())
     axis = normalize_existing_axis(axis, x.ndim)
@@ -36,10 +36,10 @@ def _broadcast_params(p: P, values: T, x: T, axis: int, block_size: int) -> T:
 
 
 def _scale_layout(scale: T, zero: T | None, x: T, axis: int, block_size: int) -> tuple[int, ...]:
-    """What quantize.h takes of how scales lie: one for all, then ``[outer, extent, inner]`` and the size of a block.
+    """The scale layout for quantize.h: whether per tensor, ``[outer, extent, inner]``, and the block size.
 
     Raises:
-        ValueError: they do not fit.
+        ValueError: the shapes do not match.
     """
     if zero is not None and zero.shape != scale.shape and zero.size != scale.size:
         raise ValueError(f"scales have the shape {scale.shape}, and zero points {zero.shape}")
@@ -59,14 +59,14 @@ def _scale_layout(scale: T, zero: T | None, x: T, axis: int, block_size: int) ->
 
 @cache
 def _byte_values(dtype: Dtype) -> Array:
-    """The number that each byte stands for."""
+    """The value of each byte code."""
     table: Array = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
     return table
 
 
 @cache
 def _integer_limits(dtype: Dtype) -> tuple[int, int]:
-    """The least and the greatest integer of a type."""
+    """The range of an integer type."""
     name = dtype.name.removeprefix("u")
     bits = int(name.removeprefix("int"))
     return (0, 2**bits - 1) if name != dtype.name else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
@@ -94,7 +94,7 @@ def dequantize_linear(
 def quantize_to(p: P, x: T, scale: T, zero: T | None, dtype: Dtype, axis: int = 1, block_size: int = 0) -> T:
     """``saturate(round(x / scale) + zero)`` as integers of up to 16 bits; ``x`` and ``scale`` are float32.
 
-    What is no number becomes the least one, as in onnxruntime.
+    NaN becomes the minimum, as in onnxruntime.
     """
     low, high = _integer_limits(dtype)
     kind = dtype.char if dtype.char in _NATIVE else "b" if low else "B"
@@ -106,7 +106,7 @@ def quantize_to(p: P, x: T, scale: T, zero: T | None, dtype: Dtype, axis: int = 
 
 
 def requantize(p: P, sums: T, factor: T, zero: T) -> T:
-    """``saturate(round(sums * factor) + zero)`` of int32 as bytes; ``factor``: one for all, or one for each column."""
+    """``saturate(round(sums * factor) + zero)`` of int32 as 8 bits; ``factor``: scalar or per column."""
     columns = sums.shape[-1] if sums.ndim else 1
     numbers = (math.prod(sums.shape[:-1]), columns, int(factor.size != 1), int(zero.dtype == np.int8))
     (values,) = p.call(RoutineCall("quantize.requantize", [(sums.shape, zero.dtype)], numbers), (sums, factor, zero))
@@ -126,7 +126,7 @@ def quantize_linear(
     output_dtype: int = 0,
     precision: int = 0,
 ) -> T:
-    """``saturate(round(x / scale) + zero)``, the division in the precision of the scale."""
+    """``saturate(round(x / scale) + zero)``, dividing in the precision of the scale."""
     dtype = zero.dtype if zero is not None else dtype_from_onnx(output_dtype) if output_dtype else _UINT8
     if zero is not None and output_dtype and dtype_from_onnx(output_dtype) != dtype:
         raise ModelError(
@@ -134,26 +134,26 @@ def quantize_linear(
         )
     if not is_float(dtype) and not (is_integer(dtype) and _integer_limits(dtype)[1] < 2**16):
         raise UnsupportedError(f"QuantizeLinear to {dtype.name} is not supported")
-    inner = dtype_from_onnx(precision) if precision else scale.dtype
-    if not is_float(inner) or inner.name.startswith("float8"):
-        inner = _FLOAT32
+    working = dtype_from_onnx(precision) if precision else scale.dtype
+    if not is_float(working) or working.name.startswith("float8"):
+        working = _FLOAT32
     _scale_layout(scale, zero, x, axis, block_size)
-    if inner == _FLOAT32 and is_integer(dtype):
-        return quantize_to(p, convert(p, x, inner), convert(p, scale, inner), zero, dtype, axis, block_size)
-    factors = _broadcast_params(p, convert(p, scale, inner), x, axis, block_size)
-    quotient = p.map(np.divide, convert(p, x, inner), factors)
+    if working == _FLOAT32 and is_integer(dtype):
+        return quantize_to(p, convert(p, x, working), convert(p, scale, working), zero, dtype, axis, block_size)
+    factors = _broadcast_params(p, convert(p, scale, working), x, axis, block_size)
+    quotient = p.map(np.divide, convert(p, x, working), factors)
     if is_float(dtype):
         if zero is not None and not dtype.name.startswith("float8"):
-            offset = _broadcast_params(p, convert(p, zero, inner), x, axis, block_size)
+            offset = _broadcast_params(p, convert(p, zero, working), x, axis, block_size)
             quotient = p.map(np.add, quotient, offset)
         return convert(p, quotient, dtype, bool(saturate))
-    one = p.broadcast(constant(p, 1, _FLOAT32), scale.shape)
-    return quantize_to(p, convert(p, quotient, _FLOAT32), one, zero, dtype, axis, block_size)
+    unit_scale = p.broadcast(constant(p, 1, _FLOAT32), scale.shape)
+    return quantize_to(p, convert(p, quotient, _FLOAT32), unit_scale, zero, dtype, axis, block_size)
 
 
 @onnx("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(p: P, x: T) -> tuple[T, T, T]:
-    """The range of ``x``, 0 in it, as bytes: they, their scale and zero point."""
+    """Quantize ``x`` to 8 bits over its range including 0; return values, scale and zero point."""
     if x.dtype != _FLOAT32:
         raise ModelError(f"DynamicQuantizeLinear takes float32, and got {x.dtype.name}")
     outputs = ((x.shape, _UINT8), ((), _FLOAT32), ((), _UINT8))

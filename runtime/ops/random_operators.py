@@ -1,4 +1,4 @@
-"""Operators that draw random numbers (random_source.py)."""
+"""Random number operators (random_source.py)."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ P = Any
 
 
 def _uniform(
-    draws: RandomSource | None, seed: Any, shape: Sequence[int], low: float, high: float, kind: Dtype
+    draws: RandomSource | None, seed: Any, shape: Sequence[int], low: float, high: float, dtype: Dtype
 ) -> Array:
     numbers = (draws or RandomSource()).generator(seed).random(tuple(shape)) * (high - low) + low
-    rounded: Array = numbers.astype(kind)
-    if high > low:  # rounding may have reached the end of the range, which is no part of it
-        rounded = np.minimum(rounded, np.nextafter(np.array(high, kind), np.array(low, kind)))
+    rounded: Array = numbers.astype(dtype)
+    if high > low:  # rounding may have reached the excluded end of the range
+        rounded = np.minimum(rounded, np.nextafter(np.array(high, dtype), np.array(low, dtype)))
     return rounded
 
 
 def _normal(
-    draws: RandomSource | None, seed: Any, shape: Sequence[int], mean: float, scale: float, kind: Dtype
+    draws: RandomSource | None, seed: Any, shape: Sequence[int], mean: float, scale: float, dtype: Dtype
 ) -> Array:
     numbers: Array = (draws or RandomSource()).generator(seed).standard_normal(tuple(shape)) * scale + mean
-    return numbers.astype(kind)
+    return numbers.astype(dtype)
 
 
 def _float_dtype(name: str, code: int | None, like: Dtype | None = None) -> Dtype:
-    kind = like if code is None else dtype_from_onnx(code)
-    assert kind is not None
-    if not is_float(kind):
-        raise ModelError(f"{name} gives floating-point numbers, and its dtype is {kind.name}")
-    return kind
+    dtype = like if code is None else dtype_from_onnx(code)
+    assert dtype is not None
+    if not is_float(dtype):
+        raise ModelError(f"{name} gives floating-point numbers, and its dtype is {dtype.name}")
+    return dtype
 
 
 @onnx("RandomUniform", since=1, native=False, pure=False)
@@ -106,12 +106,12 @@ def random_normal_like(
 def bernoulli(
     p: P, x: Array, *, dtype: int | None = None, seed: float | None = None, draws: RandomSource | None = None
 ) -> Array:
-    """1 with the probability that the element is, else 0."""
-    kind = x.dtype if dtype is None else dtype_from_onnx(dtype)
+    """1 with the probability of the element, else 0."""
+    output_dtype = x.dtype if dtype is None else dtype_from_onnx(dtype)
     if not np.all((x >= 0) & (x <= 1)):
         raise ValueError("Bernoulli wants probabilities from 0 to 1")
-    hit: Array = (draws or RandomSource()).generator(seed).random(x.shape) < x.astype(np.float64)
-    return hit.astype(kind)
+    drawn: Array = (draws or RandomSource()).generator(seed).random(x.shape) < x.astype(np.float64)
+    return drawn.astype(output_dtype)
 
 
 @onnx("Multinomial", since=7, native=False, pure=False)
@@ -124,34 +124,36 @@ def multinomial(
     seed: float | None = None,
     draws: RandomSource | None = None,
 ) -> Array:
-    """Classes drawn by their log probabilities, which need not be normalised: ``[batch, sample_size]``."""
-    kind = dtype_from_onnx(dtype)
+    """Draw classes by unnormalized log probabilities: ``[batch, sample_size]``."""
+    output_dtype = dtype_from_onnx(dtype)
     if x.ndim != 2 or x.shape[1] == 0:
         raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
-    if kind not in (np.int32, np.int64):
-        raise ModelError(f"Multinomial gives int32 or int64, and its dtype is {kind.name}")
-    return _classes((draws or RandomSource()).generator(seed), _probabilities(x, True), sample_size).astype(kind)
+    if output_dtype not in (np.int32, np.int64):
+        raise ModelError(f"Multinomial gives int32 or int64, and its dtype is {output_dtype.name}")
+    return _classes((draws or RandomSource()).generator(seed), _probabilities(x, True), sample_size).astype(
+        output_dtype
+    )
 
 
 def _probabilities(x: Array, logarithms: bool) -> Array:
-    """Rows that sum to 1."""
+    """Normalize rows to sum 1."""
     x = x.astype(np.float64)
     if logarithms:
         x = np.exp(x - x.max(axis=1, keepdims=True))
     sums = x.sum(axis=1, keepdims=True)
     if not np.all((x >= 0) & (sums > 0) & np.isfinite(sums)):
         raise ValueError("the probabilities of a row must be 0 or more, finite, and not all 0")
-    normal: Array = x / sums
-    return normal
+    normalized: Array = x / sums
+    return normalized
 
 
 def _classes(generator: Generator, probabilities: Array, count: int) -> Array:
-    drawn = generator.random((len(probabilities), count))
-    classes = np.empty(drawn.shape, np.int64)
+    samples = generator.random((len(probabilities), count))
+    classes = np.empty(samples.shape, np.int64)
     for k, row in enumerate(probabilities):
         ends = row.cumsum()
-        last = np.flatnonzero(row)[-1]  # rounding must not give a class of probability 0
-        classes[k] = np.minimum(ends.searchsorted(drawn[k] * ends[-1], side="right"), last)
+        last_possible = np.flatnonzero(row)[-1]  # rounding must not give a class of probability 0
+        classes[k] = np.minimum(ends.searchsorted(samples[k] * ends[-1], side="right"), last_possible)
     return classes
 
 
@@ -168,14 +170,16 @@ def openvino_random_uniform(
     draws: RandomSource | None = None,
 ) -> Array:
     extents = check_shape([int(n) for n in shape.reshape(-1)])
-    first, last = low.reshape(()), high.reshape(())
-    if not first < last:
-        raise ValueError(f"RandomUniform wants a least value below the greatest; they are {first} and {last}")
+    low_value, high_value = low.reshape(()), high.reshape(())
+    if not low_value < high_value:
+        raise ValueError(f"RandomUniform wants a least value below the greatest; they are {low_value} and {high_value}")
     seed = (global_seed, op_seed) if global_seed or op_seed else None
     if is_integer(output_type):
-        numbers: Array = (draws or RandomSource()).generator(seed).integers(int(first), int(last), extents, output_type)
+        numbers: Array = (
+            (draws or RandomSource()).generator(seed).integers(int(low_value), int(high_value), extents, output_type)
+        )
         return numbers
-    return _uniform(draws, seed, extents, float(first), float(last), output_type)
+    return _uniform(draws, seed, extents, float(low_value), float(high_value), output_type)
 
 
 @openvino("Multinomial", since=13, native=False, pure=False)
@@ -191,7 +195,7 @@ def openvino_multinomial(
     op_seed: int = 0,
     draws: RandomSource | None = None,
 ) -> Array:
-    """Classes drawn by their probabilities, with or without putting them back."""
+    """Draw classes by probabilities, with or without replacement."""
     rows = x.reshape(1, -1) if x.ndim == 1 else x
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
@@ -204,7 +208,7 @@ def openvino_multinomial(
     else:
         if count > np.count_nonzero(probabilities, axis=1).min(initial=rows.shape[1]):
             raise ValueError(f"Multinomial cannot draw {count} different classes from a row with fewer above 0")
-        # The largest of log p + Gumbel noise, the next largest ...: draws without replacement.
+        # Gumbel top-k: draws without replacement.
         with np.errstate(divide="ignore"):
             keys = np.log(probabilities) + generator.gumbel(size=probabilities.shape)
         classes = np.argsort(-keys, axis=1)[:, :count]

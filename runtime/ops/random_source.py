@@ -1,8 +1,8 @@
-"""Where random numbers come from.
+"""Deterministic random numbers.
 
-Execution is deterministic: what a node draws depends on the seed, on the node and on the iterations of the loops
-around it, and on nothing that ran before. So an iteration that is run again, from a checkpoint or in another process,
-draws the same numbers, and two iterations draw different ones. The numbers are not those of other runtimes.
+A node's random numbers depend only on the seed, the node and the iterations of the enclosing loops. So an iteration
+that is repeated, from a checkpoint or in another process, draws the same numbers, and different iterations draw
+different ones. The numbers differ from those of other runtimes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 class RandomSource:
     """The random numbers of one execution of one node."""
 
-    #: Which node of the model it is: the path of its loop, and its names.
+    #: Identifies the node in the model: the path of its loop, and its names.
     node: str = ""
-    #: The iterations of the loops around it, outermost first.
+    #: The iterations of the enclosing loops, outermost first.
     iterations: tuple[int, ...] = ()
-    #: Stands in for a seed where the node has none.
+    #: Default seed for nodes without one.
     seed: int = 0
 
     def generator(self, seed: float | Sequence[int] | None = None) -> Generator:
-        """A counter-based generator of its own; ``seed`` is the node's attribute."""
+        """A counter-based generator for this execution; ``seed`` is the node's attribute."""
         from hashlib import blake2b
 
         from numpy.random import Generator, Philox
 
-        told = repr((self.seed if seed is None else seed, self.node, self.iterations))
-        return Generator(Philox(key=int.from_bytes(blake2b(told.encode(), digest_size=16).digest(), "little")))
+        key_text = repr((self.seed if seed is None else seed, self.node, self.iterations))
+        return Generator(Philox(key=int.from_bytes(blake2b(key_text.encode(), digest_size=16).digest(), "little")))

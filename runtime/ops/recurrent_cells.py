@@ -1,8 +1,8 @@
-"""One time step of LSTM, GRU and RNN: the one text for OpenVINO's cells and for the loops that sequences are read as.
+"""One time step of LSTM, GRU and RNN, shared by OpenVINO's cells and by loops that sequences are lowered to.
 
-A step is written over a few words of its own (:class:`Steps`), each with the name of what it gives. :class:`Computed`
-says them over the primitives, so that a cell is one operator; ``frontends/recurrent`` says them as nodes of a loop's
-body, where gates can be read by these names.
+A step is written in terms of :class:`CellOps`, whose operations name their results. :class:`PrimitiveCellOps`
+implements them by primitives, so that a cell is one operator; ``frontends/recurrent`` emits them as nodes of a loop
+body, where gates can be inspected by these names.
 """
 
 from __future__ import annotations
@@ -19,50 +19,52 @@ from .matmul import matmul_product, swap_matrix_axes
 from .operator_helpers import constant
 from .where_clip import clamp_to_bounds
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = TypeVar("T")
 
-#: Kind -> names of the states; the first one is what is put out.
+#: Kind -> names of the states; the first one is the output.
 STATE_NAMES = {"LSTM": ("h", "c"), "GRU": ("h",), "RNN": ("h",)}
-#: Kind -> how many gates its weights have.
+#: Kind -> number of gates in the weights.
 GATE_COUNTS = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
 @record(frozen=True)
 class CellActivation:
-    """One of the functions that recurrent operators name, with its parameters (alpha, beta)."""
+    """An activation of a recurrent operator with its parameters (alpha, beta)."""
 
     name: str
     parameters: tuple[float, ...]
 
     def __call__(self, p: P, x: Any) -> Any:
-        """Its values."""
+        """Apply the activation."""
         return RECURRENT_ACTIVATIONS[self.name][0](p, x, *self.parameters)
 
 
 def parse_activations(names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]) -> list[CellActivation]:
-    """The named functions with their parameters.
+    """Parse activations by name.
 
-    Values are taken from ``alphas`` and ``betas`` in order, by the functions that have such a parameter.
+    The functions that have such parameters consume ``alphas`` and ``betas`` in order.
 
     Raises:
-        UnsupportedError: a name that no specification has.
+        UnsupportedError: a name is unknown.
     """
     alphas, betas = list(alphas), list(betas)
-    found: list[CellActivation] = []
+    activations: list[CellActivation] = []
     for name in names:
-        word = name.strip().lower()
-        if word not in RECURRENT_ACTIVATIONS:
+        key = name.strip().lower()
+        if key not in RECURRENT_ACTIVATIONS:
             raise UnsupportedError(
                 f"activation '{name}' is not supported; known are {', '.join(RECURRENT_ACTIVATIONS)}"
             )
-        pairs = zip((alphas, betas), RECURRENT_ACTIVATIONS[word][1], strict=False)
-        found.append(CellActivation(word, tuple(values.pop(0) if values else default for values, default in pairs)))
-    return found
+        pairs = zip((alphas, betas), RECURRENT_ACTIVATIONS[key][1], strict=False)
+        activations.append(
+            CellActivation(key, tuple(values.pop(0) if values else default for values, default in pairs))
+        )
+    return activations
 
 
 class CellOps(Protocol[T]):
-    """What steps are made of. Every word gives its result the name that is its last argument."""
+    """The operations of a cell step. The last argument names the result."""
 
     def affine(self, x: T, weights: T, bias: T | None, name: str) -> T:
         """``x @ weights.T + bias``."""
@@ -74,20 +76,20 @@ class CellOps(Protocol[T]):
     def one_minus(self, x: T, name: str) -> T: ...
 
     def split(self, x: T, names: Sequence[str]) -> list[T]:
-        """Parts of one size along the last axis."""
+        """Equal parts along the last axis."""
 
-    def part(self, x: T, first: int, end: int, of: int, name: str) -> T:
-        """Gates from ``first`` up to ``end``, of so many that lie along the last axis."""
+    def part(self, x: T, first: int, end: int, total: int, name: str) -> T:
+        """Gates from ``first`` up to ``end`` of ``total`` gates along the last axis."""
 
     def clip(self, x: T, limit: float, name: str) -> T:
-        """``x`` held in [-limit, limit]."""
+        """Clamp ``x`` to [-limit, limit]."""
 
     def activate(self, function: CellActivation, x: T, name: str) -> T: ...
 
 
 @record(frozen=True)
 class PrimitiveCellOps:
-    """:class:`Steps` over primitives ``p``."""
+    """:class:`CellOps` by primitives ``p``."""
 
     p: P
 
@@ -107,8 +109,8 @@ class PrimitiveCellOps:
     def split(self, x: Any, names: Sequence[str]) -> list[Any]:
         return [self.part(x, k, k + 1, len(names), name) for k, name in enumerate(names)]
 
-    def part(self, x: Any, first: int, end: int, of: int, name: str) -> Any:
-        size = x.shape[-1] // of
+    def part(self, x: Any, first: int, end: int, total: int, name: str) -> Any:
+        size = x.shape[-1] // total
         return slice_columns(self.p, x, first * size, end * size)
 
     def clip(self, x: Any, limit: float, name: str) -> Any:
@@ -124,17 +126,17 @@ def one_minus(p: P, x: Any) -> Any:
 
 
 def clip_symmetric(p: P, x: Any, limit: float) -> Any:
-    """``x`` held in [-limit, limit]."""
+    """Clamp ``x`` to [-limit, limit]."""
     return clamp_to_bounds(p, x, constant(p, -limit, x.dtype), constant(p, limit, x.dtype))
 
 
 @record(frozen=True)
 class CellStep:
-    """One time step of one direction: the kind of cell and what its attributes say.
+    """One time step of one direction: the kind of cell and its attributes.
 
-    ``order``: the gates of an LSTM as they lie in the weights. ``coupled``: "f" where f = 1 - i (onnxruntime's
-    ``input_forget``), "i" where i = 1 - f (OpenVINO's). ``clip``: for the inputs of gates; both runtimes leave the last
-    function of an LSTM alone. ``linear_before_reset``: a GRU's reset gate works on the product of h.
+    ``order``: gate order in an LSTM's weights. ``coupled_gate``: "f" for f = 1 - i (onnxruntime's ``input_forget``),
+    "i" for i = 1 - f (OpenVINO's). ``clip``: bound of gate inputs; both runtimes exclude the last function of an LSTM.
+    ``linear_before_reset``: a GRU's reset gate applies to the product of h.
     """
 
     kind: str
@@ -145,11 +147,11 @@ class CellStep:
     linear_before_reset: bool = False
 
     def project_input(self, m: CellOps[T], x: T, weights: Mapping[str, T]) -> T:
-        """What x [B, I] alone decides: its product with the weights W, biases added."""
+        """The input projection: x [B, I] times W plus biases."""
         return m.affine(x, weights["W"], weights.get("B"), "x_gates")
 
     def next_states(self, m: CellOps[T], x: T, state: Sequence[T], weights: Mapping[str, T]) -> tuple[T, ...]:
-        """The new state, from what :meth:`inputs` gave, the state [B, H] and the weights R, Rb and P."""
+        """The new state from the input projection, the state [B, H] and the weights R, Rb and P."""
         if self.kind == "LSTM":
             return self._lstm(m, x, state[0], state[1], weights)
         if self.kind == "GRU":
@@ -161,7 +163,7 @@ class CellStep:
         return m.activate(function, m.clip(x, self.clip, f"{name}_clipped") if self.clip else x, name)
 
     def _lstm(self, m: CellOps[T], x: T, h: T, c: T, weights: Mapping[str, T]) -> tuple[T, T]:
-        f, g, last = self.functions
+        f, g, output_function = self.functions
         gates = m.affine(h, weights["R"], x, "gates")
         parts = dict(zip(self.order, m.split(gates, [f"{name}_in" for name in self.order]), strict=True))
 
@@ -171,14 +173,16 @@ class CellStep:
                 part = m.add(part, m.multiply(peephole, cell, f"{name}_peephole"), f"{name}_peeping")
             return self._gate(m, f, part, name)
 
-        own = {name: gate(name, c) for name in "if" if name != self.coupled_gate}
+        gate_values = {name: gate(name, c) for name in "if" if name != self.coupled_gate}
         if self.coupled_gate:
-            own[self.coupled_gate] = m.one_minus(own["i" if self.coupled_gate == "f" else "f"], self.coupled_gate)
+            gate_values[self.coupled_gate] = m.one_minus(
+                gate_values["i" if self.coupled_gate == "f" else "f"], self.coupled_gate
+            )
         candidate = self._gate(m, g, parts["c"], "c_gate")
-        kept, added = m.multiply(own["f"], c, "kept"), m.multiply(own["i"], candidate, "added")
-        c_next = m.add(kept, added, "c_next")
+        retained, added = m.multiply(gate_values["f"], c, "kept"), m.multiply(gate_values["i"], candidate, "added")
+        c_next = m.add(retained, added, "c_next")
         o = gate("o", c_next)
-        return m.multiply(o, m.activate(last, c_next, "c_out"), "h_next"), c_next
+        return m.multiply(o, m.activate(output_function, c_next, "c_out"), "h_next"), c_next
 
     def _gru(self, m: CellOps[T], x: T, h: T, weights: Mapping[str, T]) -> T:
         f, g = self.functions
@@ -197,7 +201,7 @@ class CellStep:
         return m.add(added, m.multiply(z, h, "kept"), "h_next")
 
 
-# --- Weights. Of one direction: W [gates * H, I], R [gates * H, H], biases and peepholes of one axis.
+# --- Weights of one direction: W [gates * H, I], R [gates * H, H], one-dimensional biases and peepholes.
 
 
 def slice_columns(p: P, x: Any, start: int, stop: int) -> Any:
@@ -215,27 +219,27 @@ def slice_rows(p: P, x: Any, start: int, stop: int) -> Any:
 def gate_weights(
     p: P, step: CellStep, w: Any, r: Any, bias: Any | None, recurrent_bias: Any | None, peepholes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The weights by the names that the steps know. ``bias`` is added to x's products, ``recurrent_bias`` [H] to h's of
-    a GRU's last gate."""
-    found = {"W": w, "B": bias}
+    """The weights by the names used in steps. ``bias`` is added to the input projection, ``recurrent_bias`` [H] to the
+    product of h in a GRU's last gate."""
+    weights = {"W": w, "B": bias}
     if step.kind == "GRU":
         size = r.shape[-1]
-        found |= {
+        weights |= {
             "R_zr": slice_rows(p, r, 0, 2 * size),
             "R_h": slice_rows(p, r, 2 * size, 3 * size),
             "Rb_h": recurrent_bias,
         }
     else:
-        found |= {"R": r, **{f"P_{name}": part for name, part in peepholes.items()}}
-    return {name: value for name, value in found.items() if value is not None}
+        weights |= {"R": r, **{f"P_{name}": part for name, part in peepholes.items()}}
+    return {name: value for name, value in weights.items() if value is not None}
 
 
-def require_shape(x: Any, what: str, expected: tuple[int, ...], why: str = "") -> Any:
-    """``x``, held to a shape; ``why`` it needs that one, and what to do, for the error.
+def require_shape(x: Any, name: str, expected: tuple[int, ...], reason: str = "") -> Any:
+    """Check the shape of ``x``; ``reason`` completes the error message.
 
     Raises:
-        ModelError: it has another one.
+        ModelError: the shape differs.
     """
     if tuple(x.shape) != expected:
-        raise ModelError(f"{what} has shape {x.shape} instead of {expected}{why}")
+        raise ModelError(f"{name} has shape {x.shape} instead of {expected}{reason}")
     return x

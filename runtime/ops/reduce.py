@@ -1,4 +1,4 @@
-"""Reductions, the extremes' places, and running sums."""
+"""Reductions, arg-reductions, top-k and cumulative sums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .operator_helpers import Dtype, cast, constant, full_constant, is_float, is
 from .primitives import RoutineCall
 from .registry import Ints, onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 Reduction = Callable[[P, T, tuple[int, ...], bool], T]
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -33,7 +33,7 @@ def _kept_shape(x: T, axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
     return tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
 
 
-# --- What is reduced to what. Narrow floats are summed in float32, and integers' logarithms and roots in float64.
+# --- Reductions. Narrow floats are summed in float32; logarithms and roots of integers are in float64.
 
 
 def _sum(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
@@ -45,9 +45,9 @@ def _product(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 
 def _mean(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
-    # The count of what is averaged need not fit integers of 8 or 16 bits.
-    inner = _INT64 if is_integer(x.dtype) and x.dtype.itemsize < 4 else working_dtype(x.dtype)
-    total = p.reduce(np.add, cast(p, x, inner), axes, keepdims)
+    # The element count may exceed integers of 8 or 16 bits.
+    accumulator = _INT64 if is_integer(x.dtype) and x.dtype.itemsize < 4 else working_dtype(x.dtype)
+    total = p.reduce(np.add, cast(p, x, accumulator), axes, keepdims)
     divide = np.divide if is_float(x.dtype) else DIVIDE_TRUNCATE
     return cast(p, p.map(divide, total, constant(p, _reduced_count(x, axes), total.dtype)), x.dtype)
 
@@ -60,10 +60,10 @@ def _highest(dtype: Dtype) -> Any:
     return np.inf if is_float(dtype) else np.iinfo(dtype).max if is_integer(dtype) else True
 
 
-def _extreme_reduction(ufunc: np.ufunc, of_nothing: Callable[[Dtype], Any]) -> Reduction:
+def _extreme_reduction(ufunc: np.ufunc, empty_value: Callable[[Dtype], Any]) -> Reduction:
     def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
         if axes and not _reduced_count(x, axes):
-            return full_constant(p, _kept_shape(x, axes, keepdims), of_nothing(x.dtype), x.dtype)
+            return full_constant(p, _kept_shape(x, axes, keepdims), empty_value(x.dtype), x.dtype)
         return p.reduce(ufunc, x, axes, keepdims)
 
     return reduction
@@ -77,11 +77,11 @@ def _squares(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 
 def _through_reals(function: Reduction) -> Reduction:
-    """A reduction through the reals: narrow floats in float32, integers in float64, truncated."""
+    """A reduction in float32 for narrow floats, and in float64 for integers, truncated."""
 
     def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
-        inner = working_dtype(x.dtype) if is_float(x.dtype) else _FLOAT64
-        return cast(p, function(p, cast(p, x, inner), axes, keepdims), x.dtype)
+        working = working_dtype(x.dtype) if is_float(x.dtype) else _FLOAT64
+        return cast(p, function(p, cast(p, x, working), axes, keepdims), x.dtype)
 
     return reduction
 
@@ -107,10 +107,10 @@ def _log_sum(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 def _log_sum_exp(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
     if x.dtype == _FLOAT32 and x.size and axes and axes == tuple(range(axes[0], axes[0] + len(axes))):
-        before, n, behind = x.shape[: axes[0]], x.shape[axes[0] : axes[-1] + 1], x.shape[axes[-1] + 1 :]
-        numbers = (element_count(before), element_count(n), element_count(behind))
+        before, n, after = x.shape[: axes[0]], x.shape[axes[0] : axes[-1] + 1], x.shape[axes[-1] + 1 :]
+        numbers = (element_count(before), element_count(n), element_count(after))
         (result,) = p.call(
-            RoutineCall("softmax_normalize.log_sum_exp", [((*before, *behind), _FLOAT32)], numbers, rows=(0,)), [x]
+            RoutineCall("softmax_normalize.log_sum_exp", [((*before, *after), _FLOAT32)], numbers, rows=(0,)), [x]
         )
         return p.reshape(result, _kept_shape(x, axes, keepdims))
     highest = _zero_if_infinite(p, _maximum(p, x, axes, True))
@@ -120,7 +120,7 @@ def _log_sum_exp(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 
 def _zero_if_infinite(p: P, x: T) -> T:
-    """0 where x is infinite, so that subtracting it makes no NaN; a NaN stays."""
+    """Replace infinities by 0, so that subtraction gives no NaN; NaN is kept."""
     return p.where(p.map(np.isinf, x), constant(p, 0, x.dtype), x)
 
 
@@ -131,7 +131,7 @@ def _logical_reduction(ufunc: np.ufunc) -> Reduction:
     return reduction
 
 
-# ONNX name, the opset from which axes are an input, OpenVINO's first opset, meaning.
+# ONNX name, opset from which axes are an input, first OpenVINO opset, function.
 _REDUCTIONS: tuple[tuple[str, int, int | None, Reduction], ...] = (
     ("ReduceSum", 13, 1, _sum),
     ("ReduceMean", 18, 1, _mean),
@@ -148,18 +148,18 @@ _REDUCTIONS: tuple[tuple[str, int, int | None, Reduction], ...] = (
 
 def _axes_by_attribute(reduction: Reduction) -> Callable[..., T]:
     def op(p: P, x: T, *, axes: Ints | None = None, keepdims: int = 1) -> T:
-        chosen = normalize_axes_sorted(axes, x.ndim) if axes else tuple(range(x.ndim))
-        return reduction(p, x, chosen, bool(keepdims))
+        reduced = normalize_axes_sorted(axes, x.ndim) if axes else tuple(range(x.ndim))
+        return reduction(p, x, reduced, bool(keepdims))
 
     return op
 
 
 def _axes_by_input(reduction: Reduction) -> Callable[..., T]:
     def op(p: P, x: T, axes: T | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> T:
-        chosen = () if axes is None else normalize_axes_sorted(p.value(axes).reshape(-1).tolist(), x.ndim)
+        reduced = () if axes is None else normalize_axes_sorted(p.value(axes).reshape(-1).tolist(), x.ndim)
         if axes is None or not axes.size:
-            chosen = () if noop_with_empty_axes else tuple(range(x.ndim))
-        return reduction(p, x, chosen, bool(keepdims))
+            reduced = () if noop_with_empty_axes else tuple(range(x.ndim))
+        return reduction(p, x, reduced, bool(keepdims))
 
     return op
 
@@ -181,18 +181,18 @@ openvino("ReduceLogicalAnd")(_openvino_reduction(_logical_reduction(np.logical_a
 openvino("ReduceLogicalOr")(_openvino_reduction(_logical_reduction(np.logical_or)))
 
 
-# --- Places of extremes.
+# --- Indices of extremes.
 
 
 def _arg_extreme(which: str) -> Callable[..., T]:
     def op(p: P, x: T, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> T:
-        along = normalize_axis(axis, x.ndim)
+        axis_index = normalize_axis(axis, x.ndim)
         if not x.ndim:
             return full_constant(p, (), 0, np.dtype(np.int64))
-        if not x.shape[along]:
-            raise ModelError(f"axis {along} of {x.shape} is empty: it has no {which}imum")
-        found = p.arg(which, cast(p, x, working_dtype(x.dtype)), along, bool(select_last_index))
-        return found if keepdims else p.reshape(found, _kept_shape(x, (along,), False))
+        if not x.shape[axis_index]:
+            raise ModelError(f"axis {axis_index} of {x.shape} is empty: it has no {which}imum")
+        indices = p.arg(which, cast(p, x, working_dtype(x.dtype)), axis_index, bool(select_last_index))
+        return indices if keepdims else p.reshape(indices, _kept_shape(x, (axis_index,), False))
 
     return op
 
@@ -209,34 +209,36 @@ for _name, _which in (("ArgMax", "max"), ("ArgMin", "min")):
     onnx(_name, since=1)(_arg_extreme_11(_arg_extreme(_which)))
 
 
-def _top_k(p: P, x: T, k: T, axis: int, largest: bool, by_place: bool = False) -> tuple[T, T]:
-    """The k extreme elements along ``axis`` in order, and their int64 places; ties: the lower place first.
+def _top_k(p: P, x: T, k: T, axis: int, largest: bool, by_index: bool = False) -> tuple[T, T]:
+    """The k extreme elements along ``axis`` in order, and their int64 indices; ties: the lower index first.
 
-    A NaN is greater than any number. ``by_place``: in the order of their places.
+    NaN is greater than any number. ``by_index``: sort by index.
     """
     count = read_int(p, k, "k") if not isinstance(k, int) else k
     size = x.shape[axis] if x.ndim else 1
     if not 0 <= count <= size:
         raise ModelError(f"k = {count}, and axis {axis} of {x.shape} has {size} elements")
-    wide = cast(p, x, working_dtype(x.dtype))
-    char = kernels.type_char(wide.dtype)
+    elements = cast(p, x, working_dtype(x.dtype))
+    char = kernels.type_char(elements.dtype)
     if char in ("", "?"):
         raise ModelError(f"elements of type {x.dtype} have no order")
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :]) if x.ndim else ()
-    outputs = [(shape, wide.dtype), (shape, _INT64)]
+    outputs = [(shape, elements.dtype), (shape, _INT64)]
     if not count or not x.size:
         return p.constant(np.zeros(shape, x.dtype)), p.constant(np.zeros(shape, _INT64))
     numbers = (math.prod(x.shape[:axis]), size, math.prod(x.shape[axis + 1 :]), count, ord(char))
-    flags = (int(largest), int(by_place))
+    flags = (int(largest), int(by_index))
     if count == 1 and x.ndim:
-        # 4x for rows of 20, whose extremes are found side by side.
-        found = p.arg("max" if largest else "min", wide, axis, False)
-        values, places = p.call(RoutineCall("gather_scatter.top1", outputs, (*numbers, *flags)), [wide, found])
-        return cast(p, values, x.dtype), places
-    values, places = p.call(
-        RoutineCall("gather_scatter.topk", outputs, (*numbers, *flags), scratch_bytes=16 * count), [wide]
+        # 4x faster for rows of 20: vectorized across rows.
+        extreme_index = p.arg("max" if largest else "min", elements, axis, False)
+        values, indices = p.call(
+            RoutineCall("gather_scatter.top1", outputs, (*numbers, *flags)), [elements, extreme_index]
+        )
+        return cast(p, values, x.dtype), indices
+    values, indices = p.call(
+        RoutineCall("gather_scatter.topk", outputs, (*numbers, *flags), scratch_bytes=16 * count), [elements]
     )
-    return cast(p, values, x.dtype), places
+    return cast(p, values, x.dtype), indices
 
 
 @onnx("TopK", since=1)
@@ -251,7 +253,7 @@ def top_k_10(p: P, x: T, k: T, *, axis: int = -1) -> tuple[T, T]:
 
 @onnx("TopK", since=11)
 def top_k(p: P, x: T, k: T, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[T, T]:
-    """``sorted=0`` leaves the order open; it is sorted then too."""
+    """``sorted=0`` leaves the order unspecified; the result is sorted nevertheless."""
     return _top_k(p, x, k, normalize_axis(axis, x.ndim), bool(largest))
 
 
@@ -259,34 +261,34 @@ def top_k(p: P, x: T, k: T, *, axis: int = -1, largest: int = 1, sorted: int = 1
 def openvino_top_k(
     p: P, x: T, k: T, *, axis: int, mode: str, sort: str, index_element_type: Dtype = _INT32
 ) -> tuple[T, T]:
-    """``sort``: by value, by index (of the chosen elements), or none, which leaves the order open: by value too."""
+    """``sort``: by value, by index, or none (unspecified; sorted by value)."""
     if mode.lower() not in ("max", "min") or sort.lower() not in ("value", "index", "none"):
         raise ModelError(f'mode="{mode}" sort="{sort}": mode is max or min, sort is value, index or none')
     values, places = _top_k(p, x, k, normalize_axis(axis, x.ndim), mode.lower() == "max", sort.lower() == "index")
     return values, cast(p, places, index_element_type)
 
 
-# --- Running sums and products.
+# --- Cumulative sums and products.
 
 
 def accumulate(p: P, ufunc: np.ufunc, x: T, axis: int, exclusive: bool, reverse: bool) -> T:
-    """Running results along ``axis``; ``exclusive`` leaves an element out of its own, ``reverse`` starts at the end."""
+    """Accumulate along ``axis``; ``exclusive`` excludes the current element, ``reverse`` starts at the end."""
     if not x.size:
         return x
     last = x.shape[axis] - 1
-    ones, zeros = (1,) * x.ndim, (0,) * x.ndim
+    unit_steps, zero_starts = (1,) * x.ndim, (0,) * x.ndim
 
-    def replaced(values: tuple[int, ...], at_axis: int) -> tuple[int, ...]:
-        return (*values[:axis], at_axis, *values[axis + 1 :])
+    def with_axis(values: tuple[int, ...], value: int) -> tuple[int, ...]:
+        return (*values[:axis], value, *values[axis + 1 :])
 
-    def backwards(value: T) -> T:
-        return p.slice(value, replaced(zeros, last), replaced(ones, -1), value.shape)
+    def reversed_view(value: T) -> T:
+        return p.slice(value, with_axis(zero_starts, last), with_axis(unit_steps, -1), value.shape)
 
-    result = p.accumulate(ufunc, backwards(x) if reverse else x, axis)
+    result = p.accumulate(ufunc, reversed_view(x) if reverse else x, axis)
     if exclusive:
-        kept = p.slice(result, zeros, ones, replaced(tuple(x.shape), last))
-        result = p.assemble(x.shape, x.dtype, [(kept, replaced(zeros, 1))], fill=ufunc.identity)
-    return backwards(result) if reverse else result
+        shifted = p.slice(result, zero_starts, unit_steps, with_axis(tuple(x.shape), last))
+        result = p.assemble(x.shape, x.dtype, [(shifted, with_axis(zero_starts, 1))], fill=ufunc.identity)
+    return reversed_view(result) if reverse else result
 
 
 def _one_axis(p: P, x: T, axis: T | None) -> int:

@@ -1,14 +1,13 @@
-"""The one table of operators.
+"""The table of operators.
 
-An operator is a function ``op(p, *inputs, **attributes)`` that says what it means in terms of a few primitives ``p``
-(see :class:`~.primitives.Primitives`). The function runs in two ways: with :class:`~.eager.Eager` it computes at once,
-and with the binder of ``plan.bind`` it emits calls for the engine. Both derive from this one text, and both run the
-kernels that ``ops.arithmetic`` names.
+An operator is a function ``op(p, *inputs, **attributes)`` that composes primitives ``p`` (see
+:class:`~.primitives.Primitives`). With :class:`~.eager.EagerPrimitives` it computes eagerly; with the binder of
+``plan.operator_binder`` it emits calls for the engine. Both use the kernels selected by ``ops.kernel_lookup``.
 
-``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes
-arrive as keyword arguments; for OpenVINO, whose XML attributes are text, the annotation says how to read them.
-An absent optional input is None. A keyword ``n_outputs`` receives the number of outputs that the node has; one named
-``draws`` receives the random numbers of each execution (``draws.Draws``).
+``@onnx("Add", since=7)`` registers it for ONNX from that opset on, ``@openvino("Add")`` for OpenVINO. Attributes are
+keyword arguments; OpenVINO's XML attributes are parsed by their annotation. An absent optional input is None. The
+keyword ``n_outputs`` receives the number of outputs of the node; ``draws`` receives the random numbers of each
+execution (``random_source.RandomSource``).
 """
 
 from __future__ import annotations
@@ -35,53 +34,53 @@ from .primitives import NoNativeKernel
 from .user_operators import load_entry_points, resolve_user_operator
 
 Function = Callable[..., Any]
-#: Annotations for attributes that are lists, in either system.
+#: Annotations of list attributes.
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
 
 
 @record(frozen=True)
 class OperatorDefinition:
-    """One operator from one opset on."""
+    """An operator from an opset on."""
 
     op_type: str
     since: int
     function: Function
-    #: False: the function works on NumPy arrays (or lists) itself, and no kernels can be bound.
+    #: False: the function works on NumPy arrays (or lists) directly and cannot be bound to kernels.
     native: bool
-    #: False: running it twice may give two results (random operators), so it is never folded.
+    #: False: results may vary between runs (random operators), so it is never folded.
     pure: bool
-    #: True: it knows what to do with sequences where kernels are bound.
+    #: True: supports sequences when bound to kernels.
     sequences: bool = False
 
     @property
     def random(self) -> bool:
-        """It may draw random numbers."""
+        """True if it may draw random numbers."""
         return "draws" in _signature(self.function).attributes
 
 
 @record(frozen=True)
 class ResolvedOperator:
-    """An operator as one node uses it: attributes settled, only inputs missing."""
+    """The operator of a node with bound attributes."""
 
     function: Function
     keywords: Mapping[str, Any]
     native: bool = True
     pure: bool = True
-    #: It draws random numbers: ``more`` of ``apply`` is ``draws=...``.
+    #: It draws random numbers: ``apply`` needs ``draws=...``.
     random: bool = False
-    #: It takes or gives sequences.
+    #: It has sequence inputs or outputs.
     sequences: bool = False
 
     def apply(self, p: Any, inputs: Sequence[Any], **more: Any) -> tuple[Any, ...]:
-        """Run on primitives ``p``; always a tuple, one entry an output."""
+        """Run on primitives ``p``; returns a tuple with one entry per output."""
         result = self.function(p, *inputs, **self.keywords, **more)
         return result if isinstance(result, tuple) else (result,)
 
 
 @record(eq=False, repr=False)
 class ResolvedOperation(Operation):
-    """A node that no model has: it was made of others, and brings its operator along."""
+    """A synthetic node, made of others, with its operator."""
 
     op: ResolvedOperator = field(kw_only=True)
 
@@ -139,22 +138,22 @@ _FAMILY_MODULES = (
 def _register(
     system: System, domain: str, op_types: Sequence[str], since: int, native: bool, pure: bool, sequences: bool = False
 ) -> Callable[[Function], Function]:
-    def keep(function: Function) -> Function:
+    def register(function: Function) -> Function:
         for op_type in op_types:
-            # OpenVINO's reader looks types up without regard to case.
+            # OpenVINO's reader ignores the case of types.
             key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
             entries = _OPERATORS.setdefault(key, [])
             entries.append(OperatorDefinition(op_type, since, function, native, pure, sequences))
             entries.sort(key=lambda entry: -entry.since)
         return function
 
-    return keep
+    return register
 
 
 def onnx(
     *op_types: str, since: int = 1, domain: str = "", native: bool = True, pure: bool = True, sequences: bool = False
 ) -> Callable[[Function], Function]:
-    """Register a function for ONNX operators from opset ``since`` on, until a later registration takes over."""
+    """Register a function for ONNX operators from opset ``since`` on, until a later registration."""
     return _register(System.ONNX, domain, op_types, since, native, pure, sequences)
 
 
@@ -163,28 +162,38 @@ def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = T
     return _register(System.OPENVINO, "", op_types, since, native, pure)
 
 
-def _attribute_parameters(of: Function | type) -> list[inspect.Parameter]:
-    """The keyword-only parameters of a function, or the fields of a record as such."""
-    if not isinstance(of, type):
-        return [one for one in inspect.signature(of).parameters.values() if one.kind is one.KEYWORD_ONLY]
+def _attribute_parameters(source: Function | type) -> list[inspect.Parameter]:
+    """The keyword-only parameters of a function, or the fields of a record as parameters."""
+    if not isinstance(source, type):
+        return [
+            parameter
+            for parameter in inspect.signature(source).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        ]
     empty, kind = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
-    return [inspect.Parameter(f.name, kind, default=empty if f.default is MISSING else f.default) for f in fields(of)]
+    return [
+        inspect.Parameter(f.name, kind, default=empty if f.default is MISSING else f.default) for f in fields(source)
+    ]
 
 
 def inherit_attributes(other: Function | type, *without: str) -> Callable[[Function], Function]:
-    """A function that ends in ``**attributes`` takes those of another function or record, but for those it lacks.
+    """Replace a function's ``**attributes`` by those of another function or record, except for ``without``.
 
-    Versions of an operator and its siblings are thin layers over one function this way, and yet refuse what their own
-    specification does not have.
+    Versions of an operator can thus be thin wrappers of one function, and still reject attributes that their
+    specification lacks.
     """
 
     def apply(function: Function) -> Function:
-        own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
-        known = {one.name for one in own}.union(without)
-        taken = [one for one in _attribute_parameters(other) if one.name not in known]
+        own_parameters = [
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
+        excluded = {parameter.name for parameter in own_parameters}.union(without)
+        inherited = [parameter for parameter in _attribute_parameters(other) if parameter.name not in excluded]
         hints = get_type_hints(other)
-        function.__annotations__ |= {one.name: hints[one.name] for one in taken}
-        function.__dict__["__signature__"] = inspect.Signature([*own, *taken])
+        function.__annotations__ |= {parameter.name: hints[parameter.name] for parameter in inherited}
+        function.__dict__["__signature__"] = inspect.Signature([*own_parameters, *inherited])
         return function
 
     return apply
@@ -203,17 +212,17 @@ def _load(family: str) -> None:
 
 @cache
 def _families() -> dict[tuple[System, str, str], list[str]]:
-    """The families of each operator, by the keys of the table."""
-    found: dict[tuple[System, str, str], list[str]] = {}
-    for word, domain, family, names in INDEX:
-        system = System(word)
+    """The families of each operator by table key."""
+    families: dict[tuple[System, str, str], list[str]] = {}
+    for system_name, domain, family, names in INDEX:
+        system = System(system_name)
         for name in (names.lower() if system is System.OPENVINO else names).split():
-            found.setdefault((system, domain, name), []).append(family)
-    return found
+            families.setdefault((system, domain, name), []).append(family)
+    return families
 
 
 def _definitions_for(key: tuple[System, str, str]) -> list[OperatorDefinition]:
-    """An operator's definitions; only the families that have it are imported, all of them where none is known to."""
+    """An operator's definitions; imports only its families, or all for an unknown operator."""
     for family in _families().get(key, ()):
         _load(family)
     if key not in _OPERATORS:
@@ -222,7 +231,7 @@ def _definitions_for(key: tuple[System, str, str]) -> list[OperatorDefinition]:
 
 
 def definitions() -> list[tuple[System, str, OperatorDefinition]]:
-    """Every operator there is, in each of its versions: system, domain, definition."""
+    """Every version of every operator: system, domain, definition."""
     _load_families()
     return [(system, domain, entry) for (system, domain, _), entries in _OPERATORS.items() for entry in entries]
 
@@ -234,7 +243,7 @@ def find_definition(system: System, domain: str, op_type: str, version: int) -> 
 
 
 def operator_system(system: System) -> System:
-    """Whose operators a system's graphs are made of: those of TensorRT networks are lowered to ONNX's."""
+    """The system whose operators a graph consists of: TensorRT networks are lowered to ONNX."""
     return System.ONNX if system is System.TENSORRT else system
 
 
@@ -245,7 +254,7 @@ def _definition(node: Operation, system: System) -> OperatorDefinition | None:
 
 
 def is_random(node: Node, system: System) -> bool:
-    """Whether a node draws random numbers; one with a ``training_mode`` (Dropout) does only where that is given."""
+    """True if a node draws random numbers; with an input ``training_mode`` (Dropout) only if that is given."""
     definition = _definition(node, system) if isinstance(node, Operation) else None
     if definition is None or not definition.random:
         return False
@@ -257,15 +266,15 @@ def is_random(node: Node, system: System) -> bool:
 
 
 class UnknownOperatorError(UnsupportedError):
-    """Nothing implements the operator of a node."""
+    """The operator of a node has no implementation."""
 
 
 def resolve(node: Operation, system: System) -> ResolvedOperator:
-    """The operator of a node with its attributes settled.
+    """Resolve the operator of a node and bind its attributes.
 
     Raises:
-        UnknownOperatorError: nothing implements the operator.
-        ModelError: an attribute is missing, unknown or cannot be read.
+        UnknownOperatorError: the operator has no implementation.
+        ModelError: an attribute is missing, unknown or cannot be parsed.
     """
     if isinstance(node, ResolvedOperation):
         return node.op
@@ -280,24 +289,24 @@ def resolve(node: Operation, system: System) -> ResolvedOperator:
 
         function = resolve_reference(node)
     if function is None:
-        what = "; ".join((f"no implementation of operator {node.describe()}", *load_entry_points()))
-        raise UnknownOperatorError(what, Remedy.REGISTER_OPERATOR)
+        message = "; ".join((f"no implementation of operator {node.describe()}", *load_entry_points()))
+        raise UnknownOperatorError(message, Remedy.REGISTER_OPERATOR)
     return ResolvedOperator(function, {}, native=False, pure=False)
 
 
 def resolve_or_refuse(node: Operation, system: System) -> ResolvedOperator:
-    """As :func:`resolve`, but an operator that nothing implements fails no sooner than it runs.
+    """Like :func:`resolve`, but an operator without implementation fails only when it runs.
 
     Raises:
-        ModelError: an attribute is missing, unknown or cannot be read.
+        ModelError: an attribute is missing, unknown or cannot be parsed.
     """
     try:
         return resolve(node, system)
     except UnknownOperatorError as error:
-        what = error.what
+        message = error.what
 
     def refuse(p: Any, *inputs: Any) -> Any:
-        raise UnknownOperatorError(what, Remedy.REGISTER_OPERATOR)
+        raise UnknownOperatorError(message, Remedy.REGISTER_OPERATOR)
 
     return ResolvedOperator(refuse, {}, native=False, pure=False)
 
@@ -305,15 +314,17 @@ def resolve_or_refuse(node: Operation, system: System) -> ResolvedOperator:
 def apply_standard_operator(
     p: Any, op_type: str, inputs: Sequence[Any], n_outputs: int = 1, version: int = 21, **attributes: Any
 ) -> tuple[Any, ...]:
-    """An operator of ONNX's own on primitives ``p``: what operators of others are made of.
+    """Apply a standard ONNX operator on primitives ``p``, for use by other operators.
 
     ``inputs``: None for an absent one.
 
     Raises:
-        NotNative: it runs in Python alone, and kernels are to be bound.
+        NoNativeKernel: the operator cannot be bound to kernels.
     """
-    settled = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in attributes.items())
-    op = _standard_operator(op_type, tuple(x is not None for x in inputs), n_outputs, version, settled)
+    hashable_attributes = tuple(
+        (name, tuple(value) if isinstance(value, list) else value) for name, value in attributes.items()
+    )
+    op = _standard_operator(op_type, tuple(x is not None for x in inputs), n_outputs, version, hashable_attributes)
     if p.emits and not op.native:
         raise NoNativeKernel
     return op.apply(p, inputs)
@@ -321,18 +332,20 @@ def apply_standard_operator(
 
 @cache
 def _standard_operator(
-    op_type: str, given: tuple[bool, ...], n_outputs: int, version: int, attributes: tuple[tuple[str, Any], ...]
+    op_type: str, presence: tuple[bool, ...], n_outputs: int, version: int, attributes: tuple[tuple[str, Any], ...]
 ) -> ResolvedOperator:
-    inputs = [Value(f"in{k}") if there else None for k, there in enumerate(given)]
+    inputs = [Value(f"in{k}") if present else None for k, present in enumerate(presence)]
     outputs: list[Value | None] = [Value(f"out{k}") for k in range(n_outputs)]
-    kept = {name: list(value) if isinstance(value, tuple) else value for name, value in attributes if value is not None}
-    return resolve(Operation(op_type, op_type, "", version, inputs, outputs, kept), System.ONNX)
+    set_attributes = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in attributes if value is not None
+    }
+    return resolve(Operation(op_type, op_type, "", version, inputs, outputs, set_attributes), System.ONNX)
 
 
 @record(frozen=True)
 class OperatorSignature:
-    """What an operator's function takes. ``optional``: for each input whether it may be absent; ``variadic``: it takes
-    any number of inputs, and they may not."""
+    """The parameters of an operator's function. ``optional``: for each input whether it may be absent; ``variadic``:
+    any number of inputs, none absent."""
 
     attributes: Mapping[str, inspect.Parameter]
     hints: Mapping[str, Any]
@@ -349,13 +362,13 @@ def _signature(function: Function) -> OperatorSignature:
     attributes = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     inputs = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-    # Nothing here takes any number of inputs and is content with none.
-    least = sum(p.default is inspect.Parameter.empty for p in inputs) or int(variadic)
+    # Variadic operators need at least one input.
+    min_inputs = sum(p.default is inspect.Parameter.empty for p in inputs) or int(variadic)
     optional = [type(None) in get_args(hints.get(p.name)) for p in inputs]
-    return OperatorSignature(attributes, hints, [p.name for p in inputs], least, optional, variadic)
+    return OperatorSignature(attributes, hints, [p.name for p in inputs], min_inputs, optional, variadic)
 
 
-#: Annotations as ONNX calls what they stand for.
+#: Annotations and their ONNX attribute types.
 _ATTRIBUTE_KINDS: tuple[tuple[Any, str], ...] = (
     (int, "INT"),
     (bool, "INT"),
@@ -373,60 +386,60 @@ _ATTRIBUTE_KINDS: tuple[tuple[Any, str], ...] = (
 
 
 def attribute_kinds(domain: str, op_type: str, version: int) -> dict[str, str] | None:
-    """What the attributes of an ONNX operator are (``INT``, ``STRINGS``, ...), where its function says so; None where
-    nothing here has the operator."""
+    """The attribute types of an ONNX operator (``INT``, ``STRINGS``, ...) by its annotations; None for an unknown
+    operator."""
     definition = find_definition(System.ONNX, domain, op_type, version)
     return None if definition is None else attribute_kinds_of(definition.function)
 
 
 def attribute_kinds_of(function: Callable[..., Any]) -> dict[str, str]:
-    """What a function says of the attributes that it takes, in the words of :func:`attribute_kinds`."""
+    """The attribute types of a function, as in :func:`attribute_kinds`."""
     signature = _signature(function)
     kinds = {}
     for name in signature.attributes:
         hint = signature.hints.get(name)
         if isinstance(hint, UnionType):
             hint = functools.reduce(operator.or_, (part for part in get_args(hint) if part is not type(None)))
-        word = next((word for kind, word in _ATTRIBUTE_KINDS if hint == kind), None)
-        if word is not None and name not in ("n_outputs", "draws"):
-            kinds[name] = word
+        attribute_type = next((attribute_type for kind, attribute_type in _ATTRIBUTE_KINDS if hint == kind), None)
+        if attribute_type is not None and name not in ("n_outputs", "draws"):
+            kinds[name] = attribute_type
     return kinds
 
 
 def _check_inputs(node: Operation, signature: OperatorSignature) -> None:
-    """Hold a node to the number of inputs that its operator takes, and to those that may be left out.
+    """Check the number of inputs of a node, and that absent ones are optional.
 
     Raises:
-        ModelError: there are too few or too many, or one is absent that must not be.
+        ModelError: there are too few or too many, or a required one is absent.
     """
-    count, most = len(node.inputs), len(signature.optional)
-    given = count_text(count, "input")
-    if count > most and not signature.variadic:
-        raise ModelError(f"{node.describe()} has {given}; it takes at most {most}")
+    count, max_inputs = len(node.inputs), len(signature.optional)
+    input_count = count_text(count, "input")
+    if count > max_inputs and not signature.variadic:
+        raise ModelError(f"{node.describe()} has {input_count}; it takes at most {max_inputs}")
     if count < signature.min_inputs:
-        raise ModelError(f"{node.describe()} has {given}; it needs at least {signature.min_inputs}")
+        raise ModelError(f"{node.describe()} has {input_count}; it needs at least {signature.min_inputs}")
     for k, value in enumerate(node.inputs):
-        if value is None and not (k < most and signature.optional[k]):
+        if value is None and not (k < max_inputs and signature.optional[k]):
             raise ModelError(f"{node.describe()} lacks its input {k}, which is not optional")
 
 
 def attribute_keywords(node: Operation, function: Function, system: System) -> dict[str, Any]:
-    """The attributes of a node as the keywords that a function for its operator takes.
+    """The attributes of a node as keywords of its operator's function.
 
     Raises:
-        ModelError: an attribute is missing, unknown or cannot be read, or the number of inputs is wrong.
+        ModelError: an attribute is missing, unknown or cannot be parsed, or the number of inputs is wrong.
     """
     signature = _signature(function)
     _check_inputs(node, signature)
     keyword_only, hints = signature.attributes, signature.hints
     keywords: dict[str, Any] = {}
-    for written, text in node.attributes.items():
+    for attribute_name, text in node.attributes.items():
         # exclude-pad
-        name = written.replace("-", "_") if system is System.OPENVINO else written
+        name = attribute_name.replace("-", "_") if system is System.OPENVINO else attribute_name
         if name not in keyword_only or name == "draws":
-            if system is System.OPENVINO:  # plugins' own hints; OpenVINO's reader ignores unknown ones too
+            if system is System.OPENVINO:  # plugin hints; OpenVINO's reader also ignores unknown ones
                 continue
-            if name == "consumed_inputs" and node.version < 6:  # which inputs might be overwritten: a hint too
+            if name == "consumed_inputs" and node.version < 6:  # a hint for in-place execution
                 continue
             raise ModelError(f"{node.describe()} has an attribute '{name}' that this opset does not define")
         if operator_system(system) is System.ONNX:
@@ -445,7 +458,7 @@ def attribute_keywords(node: Operation, function: Function, system: System) -> d
 
 
 def _parse_attribute(text: str, kind: Any) -> Any:
-    """An XML attribute's text as the annotated type; ``X | None`` reads as X."""
+    """Parse an XML attribute as the annotated type; ``X | None`` is parsed as X."""
     members = [member for member in get_args(kind) if member is not type(None)]
     if isinstance(kind, UnionType) and len(members) == 1:
         kind = members[0]

@@ -1,7 +1,6 @@
-"""Other sizes along axes, by the nearest element or by a weighted sum of some: Resize, Upsample, Interpolate.
+"""Resize, Upsample and Interpolate.
 
-Every mode is separable: along each axis an output element is a sum of a few input elements (``Taps``), one axis after
-the other.
+Every mode is separable: axis by axis, an output element is a weighted sum of input elements (``ResizeTaps``).
 """
 
 from __future__ import annotations
@@ -26,81 +25,81 @@ _FLOAT32 = np.dtype(np.float32)
 
 @record(frozen=True)
 class ResizeTaps:
-    """For each output element the places that it is made of, and their weights: both ``[out, taps]``."""
+    """Input indices and weights of each output element, both ``[out, taps]``."""
 
     indices: Array
     weights: Array
-    #: Output elements that lie outside, and get another value.
+    #: Output elements outside the input, which get the extrapolation value.
     outside_mask: Array | None = None
 
 
 def _apply_taps(p: P, x: T, axis: int, taps: ResizeTaps) -> T:
-    spread = (-1, *(1,) * (x.ndim - axis - 1))
+    weight_shape = (-1, *(1,) * (x.ndim - axis - 1))
     total = None
-    for places, weights in zip(taps.indices.T, taps.weights.T, strict=True):
-        part = p.gather(x, p.constant(np.ascontiguousarray(places)), axis)
-        part = p.map(np.multiply, part, p.constant(weights.astype(x.dtype).reshape(spread)))
+    for indices, weights in zip(taps.indices.T, taps.weights.T, strict=True):
+        part = p.gather(x, p.constant(np.ascontiguousarray(indices)), axis)
+        part = p.map(np.multiply, part, p.constant(weights.astype(x.dtype).reshape(weight_shape)))
         total = part if total is None else p.map(np.add, total, part)
     return total
 
 
-def _gather_along(p: P, x: T, axis: int, places: Array) -> T:
-    return p.gather(x, p.constant(places), axis)
+def _gather_along(p: P, x: T, axis: int, indices: Array) -> T:
+    return p.gather(x, p.constant(indices), axis)
 
 
 # --- Filters
 
 
-def _triangle_kernel(at: Array) -> Array:
-    return np.asarray(np.maximum(0, 1 - abs(at)))
+def _triangle_kernel(distance: Array) -> Array:
+    return np.asarray(np.maximum(0, 1 - abs(distance)))
 
 
 def _cubic_kernel(coefficient: float) -> Callable[[Array], Array]:
-    def weight(at: Array) -> Array:
-        a, s = coefficient, abs(at)
-        near = ((a + 2) * s - (a + 3)) * s * s + 1
-        far = a * s * s * s - 5 * a * s * s + 8 * a * s - 4 * a
-        return np.where(s <= 1, near, np.where(s < 2, far, 0))
+    def weight(distance: Array) -> Array:
+        a, s = coefficient, abs(distance)
+        inner = ((a + 2) * s - (a + 3)) * s * s + 1
+        outer = a * s * s * s - 5 * a * s * s + 8 * a * s - 4 * a
+        return np.where(s <= 1, inner, np.where(s < 2, outer, 0))
 
     return weight
 
 
 def _filter_taps(
-    at: Array, size: int, kernel: Callable[[Array], Array], reach: float, stretch: float, inside_only: bool
+    positions: Array, size: int, kernel: Callable[[Array], Array], reach: float, stretch: float, inside_only: bool
 ) -> ResizeTaps:
-    """A filter of half width ``reach`` around each place, ``stretch`` times as wide; what lies outside is the edge, or,
-    where ``inside_only``, left out and made up for by the others."""
-    base = np.floor(at).astype(np.int64)
-    half = math.ceil(reach * stretch)
-    places = base[:, None] + np.arange(1 - half, half + 1)
-    weights = kernel((places - at[:, None]) / stretch)
+    """Taps of a filter of half width ``reach * stretch`` around each position; outside, the edge is replicated or, with
+    ``inside_only``, excluded with renormalized weights."""
+    base = np.floor(positions).astype(np.int64)
+    half_width = math.ceil(reach * stretch)
+    indices = base[:, None] + np.arange(1 - half_width, half_width + 1)
+    weights = kernel((indices - positions[:, None]) / stretch)
     if inside_only:
-        weights = np.where((places >= 0) & (places < size), weights, 0)
+        weights = np.where((indices >= 0) & (indices < size), weights, 0)
     if inside_only or stretch > 1:
         sums = weights.sum(1, keepdims=True)
         weights = weights / np.where(sums == 0, 1, sums)
-    kept = weights.any(0)  # no tap that nobody uses
-    if kept.any():
-        places, weights = places[:, kept], weights[:, kept]
-    return ResizeTaps(places.clip(0, size - 1), weights)
+    used = weights.any(0)  # drop unused taps
+    if used.any():
+        indices, weights = indices[:, used], weights[:, used]
+    return ResizeTaps(indices.clip(0, size - 1), weights)
 
 
-def _nearest_taps(at: Array, mode: str, shrinks: bool) -> Array:
+def _nearest_taps(positions: Array, mode: str, shrinks: bool) -> Array:
     if mode == "simple":
         mode = "ceil" if shrinks else "floor"
     rounded: dict[str, Callable[[], Array]] = {
-        "round_prefer_floor": lambda: np.ceil(at - at.dtype.type(0.5)),
-        "round_prefer_ceil": lambda: np.floor(at + at.dtype.type(0.5)),
-        "floor": lambda: np.floor(at),
-        "ceil": lambda: np.ceil(at),
+        "round_prefer_floor": lambda: np.ceil(positions - positions.dtype.type(0.5)),
+        "round_prefer_ceil": lambda: np.floor(positions + positions.dtype.type(0.5)),
+        "floor": lambda: np.floor(positions),
+        "ceil": lambda: np.ceil(positions),
     }
     if mode not in rounded:
         raise unknown_value_error("nearest_mode", mode, (*rounded, "simple"))
-    places: Array = rounded[mode]().astype(np.int64)
-    return places
+    indices: Array = rounded[mode]().astype(np.int64)
+    return indices
 
 
-# --- Where output elements lie in the input
+# --- Source coordinates of output elements
 
 _MODES = (
     "half_pixel",
@@ -114,10 +113,10 @@ _MODES = (
 
 
 def _source_coordinates(
-    mode: str, size: int, out: int, scale: float, kind: Any, region: tuple[float, float] = (0.0, 1.0)
+    mode: str, size: int, out: int, scale: float, float_type: Any, region: tuple[float, float] = (0.0, 1.0)
 ) -> Any:
-    index = index_range(out).astype(kind)
-    half, factor = kind(0.5), kind(scale)
+    index = index_range(out).astype(float_type)
+    half, factor = float_type(0.5), float_type(scale)
     if mode == "asymmetric":
         return index / factor
     if mode == "half_pixel" or (mode == "pytorch_half_pixel" and out > 1):
@@ -125,11 +124,11 @@ def _source_coordinates(
     if mode == "half_pixel_symmetric":
         return size / 2 * (1 - out / (scale * size)) + (index + half) / factor - half
     if mode == "pytorch_half_pixel":
-        return np.zeros(out, kind)
+        return np.zeros(out, float_type)
     if mode == "tf_half_pixel_for_nn":
         return (index + half) / factor
     if mode == "align_corners":
-        return np.zeros(out, kind) if out == 1 else index * kind(size - 1) / kind(out - 1)
+        return np.zeros(out, float_type) if out == 1 else index * float_type(size - 1) / float_type(out - 1)
     if mode == "tf_crop_and_resize":
         first, last = region
         if out > 1:
@@ -168,24 +167,24 @@ def _onnx_resize(
         size = x.shape[axis]
         if not crops and out == size and scale == 1:
             continue
-        at = _source_coordinates(coordinates, size, out, scale, np.float64, regions[k] if crops else (0.0, 1.0))
-        if coordinates == "align_corners" and out > 1:  # the specification's length is not rounded here
-            at = index_range(out) * (size - 1) / (size * scale - 1)
+        positions = _source_coordinates(coordinates, size, out, scale, np.float64, regions[k] if crops else (0.0, 1.0))
+        if coordinates == "align_corners" and out > 1:  # the specification uses the unrounded length here
+            positions = index_range(out) * (size - 1) / (size * scale - 1)
         if mode == "nearest":
-            x = _gather_along(p, x, axis, _nearest_taps(at, nearest_mode, scale < 1).clip(0, size - 1))
+            x = _gather_along(p, x, axis, _nearest_taps(positions, nearest_mode, scale < 1).clip(0, size - 1))
         else:
             kernel, reach = (_triangle_kernel, 1) if mode == "linear" else (_cubic_kernel(coefficient), 2)
             stretch = max(1.0, 1 / scale) if antialias else 1.0
-            x = _apply_taps(p, x, axis, _filter_taps(at, size, kernel, reach, stretch, exclude_outside))
+            x = _apply_taps(p, x, axis, _filter_taps(positions, size, kernel, reach, stretch, exclude_outside))
         if crops:
-            outside = outside | ((at < 0) | (at > size - 1)).reshape(-1, *(1,) * (x.ndim - axis - 1))
+            outside = outside | ((positions < 0) | (positions > size - 1)).reshape(-1, *(1,) * (x.ndim - axis - 1))
     if outside.any():
         x = p.where(p.constant(np.broadcast_to(outside, x.shape).copy()), constant(p, extrapolation, x.dtype), x)
     return _to_element_type(p, x, dtype)
 
 
 def _to_element_type(p: P, x: T, dtype: np.dtype[Any]) -> T:
-    """A sum of floats as an element of ``dtype``; integers get the nearest they can hold."""
+    """Cast a float sum to ``dtype``; integers are rounded and saturated."""
     if x.dtype == dtype or is_float(dtype):
         return cast(p, x, dtype)
     limits = np.iinfo(dtype)
@@ -234,39 +233,39 @@ def resize(
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> T:
-    along = list(range(x.ndim)) if axes is None else list(normalize_distinct_axes(axes, x.ndim))
-    lengths = [x.shape[axis] for axis in along]
+    resized_axes = list(range(x.ndim)) if axes is None else list(normalize_distinct_axes(axes, x.ndim))
+    lengths = [x.shape[axis] for axis in resized_axes]
     factors = [] if scales is None else _to_floats(p, scales)
-    wanted = [] if sizes is None else list(check_shape(read_ints(p, sizes), "sizes"))
-    if bool(factors) == bool(wanted) and along:
+    output_sizes = [] if sizes is None else list(check_shape(read_ints(p, sizes), "sizes"))
+    if bool(factors) == bool(output_sizes) and resized_axes:
         raise ModelError("Resize needs either scales or sizes")
-    if wanted:
-        if len(wanted) != len(along):
-            raise ValueError(f"sizes {wanted} do not fit {len(along)} axes")
-        factors = [out / n for out, n in zip(wanted, lengths, strict=True)]
+    if output_sizes:
+        if len(output_sizes) != len(resized_axes):
+            raise ValueError(f"sizes {output_sizes} do not fit {len(resized_axes)} axes")
+        factors = [out / n for out, n in zip(output_sizes, lengths, strict=True)]
         policy = decode_string(keep_aspect_ratio_policy)
         if policy != "stretch":
             if policy not in ("not_larger", "not_smaller"):
                 raise unknown_value_error("keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller"))
             factor = min(factors) if policy == "not_larger" else max(factors)
-            wanted = [math.floor(factor * n + 0.5) for n in lengths]
-            factors = [factor] * len(along)
-    elif len(factors) != len(along) or min(factors, default=1.0) <= 0:
-        raise ValueError(f"scales {factors} must be positive, one for each of {len(along)} axes")
+            output_sizes = [math.floor(factor * n + 0.5) for n in lengths]
+            factors = [factor] * len(resized_axes)
+    elif len(factors) != len(resized_axes) or min(factors, default=1.0) <= 0:
+        raise ValueError(f"scales {factors} must be positive, one for each of {len(resized_axes)} axes")
     else:
-        wanted = [math.floor(n * factor) for n, factor in zip(lengths, factors, strict=True)]
+        output_sizes = [math.floor(n * factor) for n, factor in zip(lengths, factors, strict=True)]
     regions: list[tuple[float, float]] = []
     coordinates = decode_string(coordinate_transformation_mode)
     if coordinates == "tf_crop_and_resize":
         bounds = [] if roi is None else _to_floats(p, roi)
-        if len(bounds) != 2 * len(along):
-            raise ValueError(f"tf_crop_and_resize needs a roi of {2 * len(along)} numbers, not {len(bounds)}")
-        regions = list(zip(bounds[: len(along)], bounds[len(along) :], strict=True))
+        if len(bounds) != 2 * len(resized_axes):
+            raise ValueError(f"tf_crop_and_resize needs a roi of {2 * len(resized_axes)} numbers, not {len(bounds)}")
+        regions = list(zip(bounds[: len(resized_axes)], bounds[len(resized_axes) :], strict=True))
     return _onnx_resize(
         p,
         x,
-        along,
-        wanted,
+        resized_axes,
+        output_sizes,
         factors,
         decode_string(mode),
         coordinates,
@@ -312,28 +311,32 @@ class InterpolationAttributes:
         size = x.shape[axis]
         if self.mode.endswith("pillow"):
             return _apply_taps(p, x, axis, self._pillow_taps(size, out))
-        at = _source_coordinates(self.coordinates, size, out, scale, np.float32)
+        positions = _source_coordinates(self.coordinates, size, out, scale, np.float32)
         if self.mode == "nearest":
-            return _gather_along(p, x, axis, _nearest_taps(at, self.nearest_mode, scale < 1).clip(0, size - 1))
-        at = at.astype(np.float64)
+            return _gather_along(p, x, axis, _nearest_taps(positions, self.nearest_mode, scale < 1).clip(0, size - 1))
+        positions = positions.astype(np.float64)
         if self.mode == "linear_onnx":
-            return _apply_taps(p, x, axis, _filter_taps(at.clip(0, size - 1), size, _triangle_kernel, 1, 1.0, False))
+            return _apply_taps(
+                p, x, axis, _filter_taps(positions.clip(0, size - 1), size, _triangle_kernel, 1, 1.0, False)
+            )
         if self.mode == "cubic":
-            return _apply_taps(p, x, axis, _filter_taps(at, size, _cubic_kernel(self.coefficient), 2, 1.0, False))
+            return _apply_taps(
+                p, x, axis, _filter_taps(positions, size, _cubic_kernel(self.coefficient), 2, 1.0, False)
+            )
         stretch = max(1.0, 1 / scale) if self.antialias else 1.0
-        return _apply_taps(p, x, axis, _filter_taps(at, size, _triangle_kernel, 1, stretch, True))
+        return _apply_taps(p, x, axis, _filter_taps(positions, size, _triangle_kernel, 1, stretch, True))
 
     def _pillow_taps(self, size: int, out: int) -> ResizeTaps:
-        """As PIL resizes: the filter as wide as the step, cut off at the edges."""
+        """The taps of PIL: the filter scales with the step and is cut off at the edges."""
         ratio = size / out
         stretch = max(ratio, 1.0)
         kernel, reach = (_triangle_kernel, 1.0) if self.mode == "bilinear_pillow" else (_cubic_kernel(-0.5), 2.0)
-        centre = (index_range(out) + 0.5) * ratio
-        first = np.maximum((centre - reach * stretch + 0.5).astype(np.int64), 0)
-        last = np.minimum((centre + reach * stretch + 0.5).astype(np.int64), size)
-        places = first[:, None] + np.arange(int((last - first).max()))
-        weights = np.where(places < last[:, None], kernel((places - centre[:, None] + 0.5) / stretch), 0)
-        return ResizeTaps(places.clip(0, size - 1), weights / weights.sum(1, keepdims=True))
+        center = (index_range(out) + 0.5) * ratio
+        first = np.maximum((center - reach * stretch + 0.5).astype(np.int64), 0)
+        last = np.minimum((center + reach * stretch + 0.5).astype(np.int64), size)
+        indices = first[:, None] + np.arange(int((last - first).max()))
+        weights = np.where(indices < last[:, None], kernel((indices - center[:, None] + 0.5) / stretch), 0)
+        return ResizeTaps(indices.clip(0, size - 1), weights / weights.sum(1, keepdims=True))
 
 
 def _padded(p: P, x: T, pads_begin: Ints, pads_end: Ints) -> T:
@@ -346,32 +349,37 @@ def _padded(p: P, x: T, pads_begin: Ints, pads_end: Ints) -> T:
 
 
 def _interpolate(
-    p: P, x: T, given: Sequence[Any], by_scales: bool, along: Sequence[int], how: InterpolationAttributes
+    p: P,
+    x: T,
+    targets: Sequence[Any],
+    by_scales: bool,
+    resized_axes: Sequence[int],
+    interpolation: InterpolationAttributes,
 ) -> T:
-    """``given``: scales or sizes along the axes."""
-    lengths = [x.shape[axis] for axis in along]
-    if len(given) != len(along):
-        raise ValueError(f"{len(given)} {'scales' if by_scales else 'sizes'} do not fit {len(along)} axes")
+    """Interpolate by ``targets``: scales or sizes along the axes."""
+    lengths = [x.shape[axis] for axis in resized_axes]
+    if len(targets) != len(resized_axes):
+        raise ValueError(f"{len(targets)} {'scales' if by_scales else 'sizes'} do not fit {len(resized_axes)} axes")
     if by_scales:
-        scales = [float(v) for v in given]
-        # OpenVINO adds so much before it rounds down.
+        scales = [float(v) for v in targets]
+        # OpenVINO adds this epsilon before rounding down.
         sizes = [int(np.float32(n) * np.float32(s) + np.float32(1e-5)) for n, s in zip(lengths, scales, strict=True)]
     else:
-        sizes = [int(v) for v in given]
+        sizes = [int(v) for v in targets]
         scales = [float(np.float32(out) / np.float32(n)) for out, n in zip(sizes, lengths, strict=True)]
     if min(*sizes, *lengths, 1) < 1:
         raise ValueError(f"axes of sizes {lengths} cannot become {sizes}")
-    return how.run(p, x, along, sizes, scales)
+    return interpolation.run(p, x, resized_axes, sizes, scales)
 
 
 def _axes(p: P, x: T, axes: T | None) -> tuple[int, ...]:
     return tuple(range(x.ndim)) if axes is None else normalize_distinct_axes(read_ints(p, axes), x.ndim)
 
 
-def _uses_scales(word: str) -> bool:
-    if word.lower() not in ("scales", "sizes"):
-        raise unknown_value_error("shape_calculation_mode", word, ("scales", "sizes"))
-    return word.lower() == "scales"
+def _uses_scales(calculation_mode: str) -> bool:
+    if calculation_mode.lower() not in ("scales", "sizes"):
+        raise unknown_value_error("shape_calculation_mode", calculation_mode, ("scales", "sizes"))
+    return calculation_mode.lower() == "scales"
 
 
 @openvino("Interpolate")
@@ -387,23 +395,23 @@ def interpolate_1(
     pads_begin: Ints = (0,),
     pads_end: Ints = (0,),
 ) -> T:
-    """``linear`` is what later versions call linear_onnx, but for rank 3 and where it smooths."""
-    word = mode.lower()
-    if word not in ("nearest", "linear", "cubic"):
+    """``linear`` equals linear_onnx of later versions, except for rank 3 and with antialiasing."""
+    mode_name = mode.lower()
+    if mode_name not in ("nearest", "linear", "cubic"):
         raise unknown_value_error("mode", mode, ("nearest", "linear", "cubic"))
-    if word == "linear" and not antialias and x.ndim != 3:
-        word = "linear_onnx"
+    if mode_name == "linear" and not antialias and x.ndim != 3:
+        mode_name = "linear_onnx"
     coordinates = "align_corners" if align_corners else "asymmetric"
-    how = InterpolationAttributes(word, coordinates, "simple", antialias, -0.75)
+    interpolation = InterpolationAttributes(mode_name, coordinates, "simple", antialias, -0.75)
     x = _padded(p, x, pads_begin, pads_end)
-    return _interpolate(p, x, read_ints(p, target), False, normalize_distinct_axes(axes, x.ndim), how)
+    return _interpolate(p, x, read_ints(p, target), False, normalize_distinct_axes(axes, x.ndim), interpolation)
 
 
 @openvino("Interpolate", since=11)
 def interpolate_11(
     p: P,
     x: T,
-    given: T,
+    targets: T,
     axes: T | None = None,
     *,
     mode: str,
@@ -415,19 +423,19 @@ def interpolate_11(
     pads_end: Ints = (0,),
     cube_coeff: float = -0.75,
 ) -> T:
-    """One input has the scales or the sizes, as ``shape_calculation_mode`` says."""
-    how = InterpolationAttributes(
+    """One input has the scales or the sizes, by ``shape_calculation_mode``."""
+    interpolation = InterpolationAttributes(
         mode.lower(), coordinate_transformation_mode.lower(), nearest_mode.lower(), antialias, cube_coeff
     )
     x = _padded(p, x, pads_begin, pads_end)
     by_scales = _uses_scales(shape_calculation_mode)
-    values = _to_floats(p, given) if by_scales else read_ints(p, given)
-    return _interpolate(p, x, values, by_scales, _axes(p, x, axes), how)
+    values = _to_floats(p, targets) if by_scales else read_ints(p, targets)
+    return _interpolate(p, x, values, by_scales, _axes(p, x, axes), interpolation)
 
 
 @openvino("Interpolate", since=4)
 @inherit_attributes(interpolate_11)
 def interpolate_4(p: P, x: T, sizes: T, scales: T, axes: T | None = None, **attributes: Any) -> T:
-    """Scales and sizes are two inputs, of which one counts."""
-    given = scales if _uses_scales(attributes["shape_calculation_mode"]) else sizes
-    return interpolate_11(p, x, given, axes, **attributes)
+    """Scales and sizes are separate inputs, of which one is used."""
+    targets = scales if _uses_scales(attributes["shape_calculation_mode"]) else sizes
+    return interpolate_11(p, x, targets, axes, **attributes)

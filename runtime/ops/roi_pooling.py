@@ -1,4 +1,4 @@
-"""Regions of interest, read between the pixels of images, in NumPy."""
+"""Pooling of regions of interest, in NumPy."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _EAGER = EagerPrimitives()
 
 
 def _bilinear_neighbours(image: Array, y: Array, x: Array) -> tuple[Array, ...]:
-    """Four neighbours and weights of points, as RoIAlign reads them: up to one pixel outside counts as the edge.
+    """Weighted bilinear neighbours of points for RoIAlign: up to one pixel outside, the edge is replicated.
 
-    ``image``: ``[C, H, W]``. Returned: parts ``[4, C, *points]``, already weighted.
+    ``image``: ``[C, H, W]``. Returns four weighted parts ``[C, *points]``.
     """
     height, width = image.shape[1:]
     outside = (y < -1) | (y > height) | (x < -1) | (x > width)
-    low, parts = [], []
-    for at, size in ((y, height), (x, width)):
-        at = np.maximum(at, 0)
-        first = np.minimum(np.nan_to_num(at).astype(INT64), size - 1)
-        fraction = np.where(first >= size - 1, 0, at - first)
-        low.append((first, np.minimum(first + 1, size - 1), fraction))
-    (y0, y1, ly), (x0, x1, lx) = low
+    neighbours, parts = [], []
+    for positions, size in ((y, height), (x, width)):
+        positions = np.maximum(positions, 0)
+        first = np.minimum(np.nan_to_num(positions).astype(INT64), size - 1)
+        fraction = np.where(first >= size - 1, 0, positions - first)
+        neighbours.append((first, np.minimum(first + 1, size - 1), fraction))
+    (y0, y1, ly), (x0, x1, lx) = neighbours
     for rows, columns, weight in (
         (y0, x0, (1 - ly) * (1 - lx)),
         (y0, x1, (1 - ly) * lx),
@@ -56,21 +56,21 @@ def roi_align_samples(
     pooled: tuple[int, int],
     ratio: int,
     reduce: Callable[[tuple[Array, ...]], Array],
-    turned: Corner | None = None,
+    transform: Corner | None = None,
 ) -> Array:
-    """One region: ``start`` and ``extent`` are (y, x) in pixels; ``turned`` moves sampling points."""
-    ways = []
+    """The samples of a region: ``start`` and ``extent`` are (y, x) in pixels; ``transform`` maps sampling points."""
+    sample_positions = []
     for first, length, bins in zip(start, extent, pooled, strict=True):
         size = length / bins
         count = ratio if ratio > 0 else max(math.ceil(size), 0)
-        within = (np.arange(count) + 0.5) * (size / max(count, 1))
-        ways.append((first + np.arange(bins)[:, None] * size + within).astype(image.dtype))
-    (rows, ny), (columns, nx) = ((way.reshape(-1), way.shape[1]) for way in ways)
+        bin_samples = (np.arange(count) + 0.5) * (size / max(count, 1))
+        sample_positions.append((first + np.arange(bins)[:, None] * size + bin_samples).astype(image.dtype))
+    (rows, ny), (columns, nx) = ((positions.reshape(-1), positions.shape[1]) for positions in sample_positions)
     if not ny or not nx:
         return np.zeros((len(image), *pooled), image.dtype)
     y, x = np.meshgrid(rows, columns, indexing="ij")
-    if turned is not None:
-        y, x = turned(y, x)
+    if transform is not None:
+        y, x = transform(y, x)
     samples = reduce(_bilinear_neighbours(image, y, x))
     return np.asarray(samples.reshape(len(image), pooled[0], ny, pooled[1], nx).transpose(0, 1, 3, 2, 4))
 
@@ -79,17 +79,17 @@ def bin_means(parts: tuple[Array, ...]) -> Array:
     return parts[0] + parts[1] + parts[2] + parts[3]
 
 
-def pool_samples(samples: Array, mode: str, least: float | None = None) -> Array:
+def pool_samples(samples: Array, mode: str, min_value: float | None = None) -> Array:
     if samples.ndim == 3:  # a region without samples
         return samples
     if mode == "avg":
         return np.asarray(samples.mean((3, 4), dtype=samples.dtype))
-    best: Array = samples.max((3, 4))
-    return best if least is None else np.maximum(best, samples.dtype.type(least))
+    maxima: Array = samples.max((3, 4))
+    return maxima if min_value is None else np.maximum(maxima, samples.dtype.type(min_value))
 
 
 def _batch_indices(x: Array, indices: Array, rois: Array, columns: int) -> Array:
-    """The batch index of each region, checked."""
+    """The validated batch index of each region."""
     numbers = indices.reshape(-1).astype(INT64)
     if x.ndim != 4 or rois.ndim != 2 or rois.shape[1] != columns or len(numbers) != len(rois):
         raise ValueError(f"regions of shape {rois.shape} and {len(numbers)} batch indices do not fit {x.shape}")
@@ -99,15 +99,23 @@ def _batch_indices(x: Array, indices: Array, rois: Array, columns: int) -> Array
 
 
 def _roi_align(
-    values: Array, boxes: Array, images: Array, pooled: tuple[int, int], ratio: int, how: int, at_least_one: bool
+    values: Array, boxes: Array, images: Array, pooled: tuple[int, int], ratio: int, reduction: int, at_least_one: bool
 ) -> Array:
-    """What :func:`roi_align_samples` and :func:`pool_samples` make of all regions (x, y, x, y): roi_align.h."""
+    """:func:`roi_align_samples` and :func:`pool_samples` for all regions (x, y, x, y), by roi_align.h."""
     if 0 in values.shape[2:] and len(boxes):
         raise ValueError(f"images of shape {values.shape} have no pixels")
     shape = (len(boxes), values.shape[1], *pooled)
-    numbers = (*values.shape[1:], len(boxes), *pooled, max(ratio, 0), how, int(at_least_one), ord(values.dtype.char))
-    inputs, large = (values, boxes, images), "a region is too large for as many samples as it has pixels"
-    return _EAGER.call(RoutineCall("roi_align.align", ((shape, values.dtype),), numbers, failure=large), inputs)[0]
+    numbers = (
+        *values.shape[1:],
+        len(boxes),
+        *pooled,
+        max(ratio, 0),
+        reduction,
+        int(at_least_one),
+        ord(values.dtype.char),
+    )
+    inputs, failure = (values, boxes, images), "a region is too large for as many samples as it has pixels"
+    return _EAGER.call(RoutineCall("roi_align.align", ((shape, values.dtype),), numbers, failure=failure), inputs)[0]
 
 
 def _roi_mode(mode: str) -> str:
@@ -130,16 +138,23 @@ def roi_align(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> Array:
-    """In mode max the greatest of the weighted neighbours counts, as in ONNX's own tests, not of their sums."""
-    how, where = _roi_mode(decode_string(mode)), decode_string(coordinate_transformation_mode)
-    if where not in ("half_pixel", "output_half_pixel"):
-        raise unknown_value_error("coordinate_transformation_mode", where, ("half_pixel", "output_half_pixel"))
-    half = where == "half_pixel"
-    wide = working_dtype(x.dtype)
-    values, boxes = x.astype(wide), rois.astype(wide) * wide.type(spatial_scale) - wide.type(0.5 if half else 0)
+    """Mode max uses the maximum weighted neighbour, as in ONNX's tests, rather than the maximum of their sums."""
+    pool_mode, coordinate_mode = _roi_mode(decode_string(mode)), decode_string(coordinate_transformation_mode)
+    if coordinate_mode not in ("half_pixel", "output_half_pixel"):
+        raise unknown_value_error(
+            "coordinate_transformation_mode", coordinate_mode, ("half_pixel", "output_half_pixel")
+        )
+    half_pixel = coordinate_mode == "half_pixel"
+    working = working_dtype(x.dtype)
+    values, boxes = (
+        x.astype(working),
+        rois.astype(working) * working.type(spatial_scale) - working.type(0.5 if half_pixel else 0),
+    )
     images, pooled = _batch_indices(x, batch_indices, rois, 4), (output_height, output_width)
-    made = routines.REDUCE_MEAN if how == "avg" else routines.REDUCE_MAX_WEIGHTED
-    return _roi_align(values, boxes, images, pooled, sampling_ratio, made, not half).astype(x.dtype, copy=False)
+    reduction = routines.REDUCE_MEAN if pool_mode == "avg" else routines.REDUCE_MAX_WEIGHTED
+    return _roi_align(values, boxes, images, pooled, sampling_ratio, reduction, not half_pixel).astype(
+        x.dtype, copy=False
+    )
 
 
 @onnx("RoiAlign", since=10, native=False)
@@ -162,17 +177,17 @@ def openvino_roi_align(
     mode: str,
     aligned_mode: str = "asymmetric",
 ) -> Array:
-    """In mode max a bin is never below 0."""
+    """Mode max clamps bins to 0 or more."""
     shifts = {"asymmetric": (0.0, 0.0), "half_pixel_for_nn": (0.0, -0.5), "half_pixel": (0.5, -0.5)}
     if aligned_mode.lower() not in shifts:
         raise unknown_value_error("aligned_mode", aligned_mode, tuple(shifts))
-    how, (before, after) = _roi_mode(mode), shifts[aligned_mode.lower()]
-    wide = working_dtype(x.dtype)
-    values = x.astype(wide)
-    boxes = (rois.astype(wide) + wide.type(before)) * wide.type(spatial_scale) + wide.type(after)
-    images, least = _batch_indices(x, batch_indices, rois, 4), aligned_mode.lower() == "asymmetric"
-    made = routines.REDUCE_MEAN if how == "avg" else routines.REDUCE_MAX_POINTS
-    out = _roi_align(values, boxes, images, (pooled_h, pooled_w), sampling_ratio, made, least)
+    pool_mode, (pre_scale, post_scale) = _roi_mode(mode), shifts[aligned_mode.lower()]
+    working = working_dtype(x.dtype)
+    values = x.astype(working)
+    boxes = (rois.astype(working) + working.type(pre_scale)) * working.type(spatial_scale) + working.type(post_scale)
+    images, at_least_one = _batch_indices(x, batch_indices, rois, 4), aligned_mode.lower() == "asymmetric"
+    reduction = routines.REDUCE_MEAN if pool_mode == "avg" else routines.REDUCE_MAX_POINTS
+    out = _roi_align(values, boxes, images, (pooled_h, pooled_w), sampling_ratio, reduction, at_least_one)
     return out.astype(x.dtype, copy=False)
 
 
@@ -189,36 +204,39 @@ def roi_align_rotated(
     spatial_scale: float,
     clockwise_mode: bool,
 ) -> Array:
-    """Regions are (centre x, centre y, width, height, angle in radians)."""
-    wide = working_dtype(x.dtype)
-    values, boxes = x.astype(wide), rois.astype(wide)
-    out = np.empty((len(rois), x.shape[1], pooled_h, pooled_w), wide)
+    """Regions are (center x, center y, width, height, angle in radians)."""
+    working = working_dtype(x.dtype)
+    values, boxes = x.astype(working), rois.astype(working)
+    out = np.empty((len(rois), x.shape[1], pooled_h, pooled_w), working)
     for k, image in enumerate(_batch_indices(x, batch_indices, rois, 5)):
-        centre_x, centre_y, width, height = boxes[k, :4] * wide.type(spatial_scale)
+        center_x, center_y, width, height = boxes[k, :4] * working.type(spatial_scale)
         angle = -boxes[k, 4] if clockwise_mode else boxes[k, 4]
         cos, sin = np.cos(angle), np.sin(angle)
 
-        def turned(y: Array, x: Array, cos: Any = cos, sin: Any = sin, at: Any = (centre_y, centre_x)) -> Any:
-            half = wide.type(0.5)
-            return y * cos - x * sin + at[0] - half, y * sin + x * cos + at[1] - half
+        def rotate(y: Array, x: Array, cos: Any = cos, sin: Any = sin, center: Any = (center_y, center_x)) -> Any:
+            half = working.type(0.5)
+            return y * cos - x * sin + center[0] - half, y * sin + x * cos + center[1] - half
 
         start, extent = (-height / 2, -width / 2), (height, width)
         samples = roi_align_samples(
-            values[image], start, extent, (pooled_h, pooled_w), sampling_ratio, bin_means, turned
+            values[image], start, extent, (pooled_h, pooled_w), sampling_ratio, bin_means, rotate
         )
         out[k] = pool_samples(samples, "avg")
     return out.astype(x.dtype)
 
 
 def _round_half_away(value: Any) -> Any:
-    """Half away from zero, as C rounds."""
+    """Round half away from zero, as in C."""
     return np.copysign(np.floor(abs(value) + 0.5), value)
 
 
 def _bilinear_inside(image: Array, y: Array, x: Array) -> Array:
-    """Bilinear values at points that lie inside ``[C, H, W]``."""
+    """Bilinear interpolation at points inside ``[C, H, W]``."""
     y0, x0 = np.floor(y).astype(INT64), np.floor(x).astype(INT64)
-    y1, x1 = (np.minimum(np.ceil(at).astype(INT64), n - 1) for at, n in zip((y, x), image.shape[1:], strict=True))
+    y1, x1 = (
+        np.minimum(np.ceil(positions).astype(INT64), n - 1)
+        for positions, n in zip((y, x), image.shape[1:], strict=True)
+    )
     ly, lx = (y - y0).astype(image.dtype), (x - x0).astype(image.dtype)
     top = image[:, y0, x0] + (image[:, y0, x1] - image[:, y0, x0]) * lx
     bottom = image[:, y1, x0] + (image[:, y1, x1] - image[:, y1, x0]) * lx
@@ -237,27 +255,27 @@ def roi_pooling(
     pooled_w: int = 0,
     method: str = "max",
 ) -> Array:
-    """Regions (image, x1, y1, x2, y2): the greatest of each bin, or one bilinear point a bin (of 0 to 1 corners)."""
+    """Regions (image, x1, y1, x2, y2): the maximum of each bin, or one bilinear point per bin (corners in [0, 1])."""
     rows, columns = output_size or (pooled_h, pooled_w)
     if method.lower() not in ("max", "bilinear"):
         raise unknown_value_error("method", method, ("max", "bilinear"))
-    wide = working_dtype(x.dtype)
-    values, boxes = x.astype(wide), rois.astype(wide)
+    working = working_dtype(x.dtype)
+    values, boxes = x.astype(working), rois.astype(working)
     height, width = x.shape[2:]
-    out = np.zeros((len(rois), x.shape[1], rows, columns), wide)
+    out = np.zeros((len(rois), x.shape[1], rows, columns), working)
     for k, image in enumerate(_batch_indices(x, rois[:, 0], rois, 5)):
         x1, y1, x2, y2 = boxes[k, 1:]
         if method.lower() == "max":
-            first = [int(_round_half_away(v * wide.type(spatial_scale))) for v in (y1, x1)]
-            last = [int(_round_half_away(v * wide.type(spatial_scale))) for v in (y2, x2)]
+            starts = [int(_round_half_away(v * working.type(spatial_scale))) for v in (y1, x1)]
+            ends = [int(_round_half_away(v * working.type(spatial_scale))) for v in (y2, x2)]
             spans = []
-            for at, end, bins, size in zip(first, last, (rows, columns), (height, width), strict=True):
-                step = wide.type(max(end - at + 1, 1)) / wide.type(bins)
+            for start, end, bins, size in zip(starts, ends, (rows, columns), (height, width), strict=True):
+                step = working.type(max(end - start + 1, 1)) / working.type(bins)
                 spans.append(
                     [
                         (
-                            min(max(math.floor(wide.type(b) * step) + at, 0), size),
-                            min(max(math.ceil(wide.type(b + 1) * step) + at, 0), size),
+                            min(max(math.floor(working.type(b) * step) + start, 0), size),
+                            min(max(math.ceil(working.type(b + 1) * step) + start, 0), size),
                         )
                         for b in range(bins)
                     ]
@@ -267,15 +285,17 @@ def roi_pooling(
                     if bottom > top and right > left:
                         out[k, :, i, j] = values[image, :, top:bottom, left:right].max((1, 2))
             continue
-        ways = []
-        for at, end, bins, size in ((y1, y2, rows, height), (x1, x2, columns, width)):
+        axis_positions = []
+        for start, end, bins, size in ((y1, y2, rows, height), (x1, x2, columns, width)):
             if bins > 1:
-                way = np.arange(bins).astype(wide) * ((end - at) * (size - 1) / (bins - 1)) + at * (size - 1)
-                way[-1] = (size - 1) * end
+                positions = np.arange(bins).astype(working) * ((end - start) * (size - 1) / (bins - 1)) + start * (
+                    size - 1
+                )
+                positions[-1] = (size - 1) * end
             else:
-                way = np.array([0.5 * (at + end) * (size - 1)], wide)
-            ways.append(way)
-        y, x_ = np.meshgrid(*ways, indexing="ij")
+                positions = np.array([0.5 * (start + end) * (size - 1)], working)
+            axis_positions.append(positions)
+        y, x_ = np.meshgrid(*axis_positions, indexing="ij")
         inside = (y >= 0) & (y <= height - 1) & (x_ >= 0) & (x_ <= width - 1)
         out[k] = np.where(inside, _bilinear_inside(values[image], np.where(inside, y, 0), np.where(inside, x_, 0)), 0)
     return out.astype(x.dtype)
@@ -294,19 +314,19 @@ def psroi_pooling(
     spatial_bins_x: int = 1,
     spatial_bins_y: int = 1,
 ) -> Array:
-    """Each bin of a region reads channels of its own."""
+    """Each bin of a region reads its own channels."""
     if mode.lower() not in ("average", "bilinear"):
         raise unknown_value_error("mode", mode, ("average", "bilinear"))
-    wide = working_dtype(x.dtype)
-    values, boxes = x.astype(wide), rois.astype(wide)
+    working = working_dtype(x.dtype)
+    values, boxes = x.astype(working), rois.astype(working)
     height, width = x.shape[2:]
     size = group_size
     average = mode.lower() == "average"
-    needed = output_dim * (size * size if average else spatial_bins_x * spatial_bins_y)
-    if x.ndim != 4 or x.shape[1] != needed:
-        raise ValueError(f"position-sensitive pooling of {x.shape} needs {needed} channels")
-    out = np.zeros((len(rois), output_dim, size, size), wide)
-    scale = wide.type(spatial_scale)
+    expected = output_dim * (size * size if average else spatial_bins_x * spatial_bins_y)
+    if x.ndim != 4 or x.shape[1] != expected:
+        raise ValueError(f"position-sensitive pooling of {x.shape} needs {expected} channels")
+    out = np.zeros((len(rois), output_dim, size, size), working)
+    scale = working.type(spatial_scale)
     for k, image in enumerate(_batch_indices(x, rois[:, 0], rois, 5)):
         if average:
             x1, y1 = _round_half_away(boxes[k, 1]) * scale, _round_half_away(boxes[k, 2]) * scale
@@ -314,31 +334,33 @@ def psroi_pooling(
             parts = values[image].reshape(output_dim, size, size, height, width)
             for i, j in np.ndindex(size, size):
                 bins = []
-                for first, last, at, n in ((y1, y2, i, height), (x1, x2, j, width)):
-                    step = (last - first) / wide.type(size)
-                    begin = min(math.floor(first + at * step), n - 1)
-                    bins.append(slice(max(begin, 0), min(math.ceil(first + (at + 1) * step), n)))
+                for first, last, bin_number, n in ((y1, y2, i, height), (x1, x2, j, width)):
+                    step = (last - first) / working.type(size)
+                    begin = min(math.floor(first + bin_number * step), n - 1)
+                    bins.append(slice(max(begin, 0), min(math.ceil(first + (bin_number + 1) * step), n)))
                 part = parts[:, i, j, bins[0], bins[1]]
                 out[k, :, i, j] = part.sum((1, 2)) / max(part[0].size, 1)
             continue
         x1, y1, x2, y2 = boxes[k, 1:] * scale
         parts = values[image].reshape(spatial_bins_y, spatial_bins_x, output_dim, height, width)
         for by, bx in np.ndindex(spatial_bins_y, spatial_bins_x):
-            ways = []
+            axis_positions = []
             for first, last, bin, count, n in (
                 (y1, y2, by, spatial_bins_y, height),
                 (x1, x2, bx, spatial_bins_x, width),
             ):
-                step = (last - first) / wide.type(count)
+                step = (last - first) / working.type(count)
                 start = first + bin * step
                 if size > 1:
-                    ways.append(np.arange(size).astype(wide) * (step * (n - 1) / (size - 1)) + start * (n - 1))
+                    axis_positions.append(
+                        np.arange(size).astype(working) * (step * (n - 1) / (size - 1)) + start * (n - 1)
+                    )
                 else:
-                    ways.append(np.array([(start + start + step) * (n - 1) / 2], wide))
-            y, x_ = np.meshgrid(*ways, indexing="ij")
+                    axis_positions.append(np.array([(start + start + step) * (n - 1) / 2], working))
+            y, x_ = np.meshgrid(*axis_positions, indexing="ij")
             inside = (y < height) & (x_ < width)
-            read = _bilinear_inside(parts[by, bx], np.where(inside, y, 0), np.where(inside, x_, 0))
-            out[k] += np.where(inside, read, 0)
+            sampled = _bilinear_inside(parts[by, bx], np.where(inside, y, 0), np.where(inside, x_, 0))
+            out[k] += np.where(inside, sampled, 0)
         out[k] /= spatial_bins_x * spatial_bins_y
     return out.astype(x.dtype)
 
@@ -359,35 +381,40 @@ def deformable_psroi_pooling(
     trans_std: float = 1.0,
     part_size: int = 1,
 ) -> Array:
-    """As :func:`psroi_pooling`, with bins that ``offsets`` move; a bin is the mean of its points inside the image."""
+    """:func:`psroi_pooling` with bins shifted by ``offsets``; a bin is the mean of its points inside the image."""
     size = group_size
     height, width = x.shape[2:]
     if x.ndim != 4 or x.shape[1] != output_dim * size * size:
         raise ValueError(f"position-sensitive pooling of {x.shape} needs {output_dim * size * size} channels")
-    wide = working_dtype(x.dtype)
-    values, boxes, scale = x.astype(wide), rois.astype(wide), wide.type(spatial_scale)
-    out = np.zeros((len(rois), output_dim, size, size), wide)
+    working = working_dtype(x.dtype)
+    values, boxes, scale = x.astype(working), rois.astype(working), working.type(spatial_scale)
+    out = np.zeros((len(rois), output_dim, size, size), working)
     for k, box in enumerate(boxes):
         image = int(box[0])
         if image < 0:
             continue
-        x1, y1 = (_round_half_away(box[1]) * scale - wide.type(0.5), _round_half_away(box[2]) * scale - wide.type(0.5))
-        x2, y2 = (
-            (_round_half_away(box[3]) + 1) * scale - wide.type(0.5),
-            (_round_half_away(box[4]) + 1) * scale - wide.type(0.5),
+        x1, y1 = (
+            _round_half_away(box[1]) * scale - working.type(0.5),
+            _round_half_away(box[2]) * scale - working.type(0.5),
         )
-        wide_x, wide_y = max(x2 - x1, wide.type(0.1)), max(y2 - y1, wide.type(0.1))
-        bin_x, bin_y = wide_x / size, wide_y / size
+        x2, y2 = (
+            (_round_half_away(box[3]) + 1) * scale - working.type(0.5),
+            (_round_half_away(box[4]) + 1) * scale - working.type(0.5),
+        )
+        roi_width, roi_height = max(x2 - x1, working.type(0.1)), max(y2 - y1, working.type(0.1))
+        bin_x, bin_y = roi_width / size, roi_height / size
         parts = values[image].reshape(output_dim, size, size, height, width)
         for c, i, j in np.ndindex(output_dim, size, size):
             left, top = x1 + j * bin_x, y1 + i * bin_y
             if offsets is not None:
                 channel = c // (output_dim // (offsets.shape[1] // 2))
-                at = i * part_size // size, j * part_size // size
-                moves = offsets[k, 2 * channel : 2 * channel + 2, at[0], at[1]].astype(wide) * wide.type(trans_std)
-                left, top = left + moves[0] * wide_x, top + moves[1] * wide_y
-            y = top + np.arange(spatial_bins_y).astype(wide) * (bin_y / spatial_bins_y)
-            x_ = left + np.arange(spatial_bins_x).astype(wide) * (bin_x / spatial_bins_x)
+                part_index = i * part_size // size, j * part_size // size
+                shift = offsets[k, 2 * channel : 2 * channel + 2, part_index[0], part_index[1]].astype(
+                    working
+                ) * working.type(trans_std)
+                left, top = left + shift[0] * roi_width, top + shift[1] * roi_height
+            y = top + np.arange(spatial_bins_y).astype(working) * (bin_y / spatial_bins_y)
+            x_ = left + np.arange(spatial_bins_x).astype(working) * (bin_x / spatial_bins_x)
             y, x_ = y[(y >= -0.5) & (y <= height - 0.5)], x_[(x_ >= -0.5) & (x_ <= width - 0.5)]
             if len(y) and len(x_):
                 grid = np.meshgrid(y.clip(0, height - 1), x_.clip(0, width - 1), indexing="ij")

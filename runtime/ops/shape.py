@@ -1,4 +1,4 @@
-"""Shapes: reading them, changing them, and tensors that are made from them."""
+"""Shape operators, and operators that create tensors from shapes."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ from .registry import onnx, openvino
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
-#: Axes that the routine for NonZero takes: their extents are numbers of its call.
+#: Rank limit of the NonZero routine, which has the extents as parameters.
 _MAX_AXES = 8
 
 
-def _resolve_shape(shape: Sequence[int], wanted: Sequence[int], copied: Sequence[int]) -> tuple[int, ...]:
-    """The shape that ``wanted`` means for a tensor of ``shape``: -1 is inferred, dimensions ``copied`` are copied."""
-    out = list(wanted)
+def _resolve_shape(shape: Sequence[int], target: Sequence[int], copied: Sequence[int]) -> tuple[int, ...]:
+    """Resolve ``target`` for a tensor of ``shape``: -1 is inferred, the dimensions ``copied`` are copied."""
+    out = list(target)
     for k in copied:
         if k >= len(shape):
-            raise ValueError(f"shape {list(wanted)} copies dimension {k} of {shape}")
+            raise ValueError(f"shape {list(target)} copies dimension {k} of {shape}")
         out[k] = shape[k]
-    if wanted.count(-1) > 1:
-        raise ValueError(f"shape {list(wanted)} has more than one -1")
+    if target.count(-1) > 1:
+        raise ValueError(f"shape {list(target)} has more than one -1")
     if any(n < -1 for n in out):
-        raise ValueError(f"shape {list(wanted)} has a negative number other than -1")
+        raise ValueError(f"shape {list(target)} has a negative number other than -1")
     total = element_count(shape)
     if -1 in out:
-        known = element_count(n for n in out if n != -1)
-        if known == 0 or total % known:
-            raise ValueError(f"no number in place of the -1 makes {list(wanted)} a shape for {shape}")
-        out[out.index(-1)] = total // known
+        known_count = element_count(n for n in out if n != -1)
+        if known_count == 0 or total % known_count:
+            raise ValueError(f"no number in place of the -1 makes {list(target)} a shape for {shape}")
+        out[out.index(-1)] = total // known_count
     if element_count(out) != total:
         raise ValueError(f"{total} elements of shape {shape} cannot get the shape {tuple(out)}")
     return tuple(out)
 
 
-def _zero_positions(wanted: Sequence[int]) -> list[int]:
-    return [k for k, n in enumerate(wanted) if n == 0]
+def _zero_positions(target: Sequence[int]) -> list[int]:
+    return [k for k, n in enumerate(target) if n == 0]
 
 
 @onnx("Reshape")
@@ -67,22 +67,22 @@ def reshape_by_attribute(p: P, x: T, *, shape: Sequence[int] = (), consumed_inpu
 
 @onnx("Reshape", since=5)
 def reshape(p: P, x: T, shape: T, *, allowzero: int = 0) -> T:
-    wanted = read_ints(p, shape)
-    if allowzero and 0 in wanted and -1 in wanted:
-        raise ValueError(f"shape {list(wanted)} has both 0 and -1, which allowzero=1 forbids")
-    return p.reshape(x, _resolve_shape(x.shape, wanted, () if allowzero else _zero_positions(wanted)))
+    target = read_ints(p, shape)
+    if allowzero and 0 in target and -1 in target:
+        raise ValueError(f"shape {list(target)} has both 0 and -1, which allowzero=1 forbids")
+    return p.reshape(x, _resolve_shape(x.shape, target, () if allowzero else _zero_positions(target)))
 
 
 @openvino("Reshape")
 def openvino_reshape(p: P, x: T, shape: T, *, special_zero: bool = True) -> T:
-    wanted = read_ints(p, shape)
-    copied = _zero_positions(wanted) if special_zero else []
-    if x.size == 0 and wanted.count(-1) == 1:
-        # Without elements the -1 is open; OpenVINO leaves copied dimensions out of both products to settle it.
+    target = read_ints(p, shape)
+    copied = _zero_positions(target) if special_zero else []
+    if x.size == 0 and target.count(-1) == 1:
+        # Without elements the -1 is ambiguous; OpenVINO excludes copied dimensions from both products.
         total = element_count(n for k, n in enumerate(x.shape) if k not in copied)
-        known = element_count(n for k, n in enumerate(wanted) if k not in copied and n != -1)
-        wanted = tuple((total // known if known else 1) if n == -1 else n for n in wanted)
-    return p.reshape(x, _resolve_shape(x.shape, wanted, copied))
+        known_count = element_count(n for k, n in enumerate(target) if k not in copied and n != -1)
+        target = tuple((total // known_count if known_count else 1) if n == -1 else n for n in target)
+    return p.reshape(x, _resolve_shape(x.shape, target, copied))
 
 
 def _transpose(p: P, x: T, perm: Sequence[int]) -> T:
@@ -102,12 +102,12 @@ def openvino_transpose(p: P, x: T, order: T) -> T:
 
 
 def _squeeze(p: P, x: T, axes: Sequence[int], skip: bool) -> T:
-    """Without ``axes`` every dimension of size 1 goes. ``skip``: a named one of another size stays."""
-    named = {normalize_existing_axis(axis, x.ndim) for axis in axes} if axes else set(range(x.ndim))
-    for axis in sorted(named):
+    """Remove ``axes``, by default all of size 1. ``skip``: keep a named one of another size."""
+    squeezed = {normalize_existing_axis(axis, x.ndim) for axis in axes} if axes else set(range(x.ndim))
+    for axis in sorted(squeezed):
         if axes and not skip and x.shape[axis] != 1:
             raise ValueError(f"axis {axis} of {x.shape} cannot be squeezed: its size is not 1")
-    return p.reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in named or n != 1))
+    return p.reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in squeezed or n != 1))
 
 
 @onnx("Squeeze")
@@ -128,9 +128,9 @@ def openvino_squeeze(p: P, x: T, axes: T | None = None) -> T:
 
 def _unsqueeze(p: P, x: T, axes: Sequence[int]) -> T:
     rank = x.ndim + len(axes)
-    new = normalize_distinct_axes(axes, rank)
-    old = iter(x.shape)
-    return p.reshape(x, tuple(1 if k in new else next(old) for k in range(rank)))
+    inserted = normalize_distinct_axes(axes, rank)
+    extents = iter(x.shape)
+    return p.reshape(x, tuple(1 if k in inserted else next(extents) for k in range(rank)))
 
 
 @onnx("Unsqueeze")
@@ -145,7 +145,7 @@ def unsqueeze(p: P, x: T, axes: T) -> T:
 
 @openvino("Unsqueeze")
 def openvino_unsqueeze(p: P, x: T, axes: T) -> T:
-    return _unsqueeze(p, x, tuple(dict.fromkeys(read_ints(p, axes))))  # OpenVINO takes an axis named twice once
+    return _unsqueeze(p, x, tuple(dict.fromkeys(read_ints(p, axes))))  # OpenVINO ignores duplicate axes
 
 
 @onnx("Flatten")
@@ -155,7 +155,7 @@ def flatten(p: P, x: T, *, axis: int = 1) -> T:
 
 @onnx("Shape")
 def shape_of(p: P, x: T, *, start: int = 0, end: int | None = None) -> T:
-    # Python slices clamp start and end as the spec does.
+    # Python slices clamp start and end as specified.
     part = x.shape[slice(start, end)]
     return p.numbers(part, (len(part),), INT64)
 
@@ -202,13 +202,13 @@ def _tile(p: P, x: T, repeats: Sequence[int]) -> T:
     if not any(n != 1 for n in repeats):
         return p.broadcast(x, x.shape)
     check_shape(repeats, "repeats")
-    apart: list[int] = []  # each repeated axis as two: the copies, and what is copied
-    stretched: list[int] = []
+    split_shape: list[int] = []  # splits each repeated axis into copies and content
+    tiled_shape: list[int] = []
     for n, times in zip(x.shape, repeats, strict=True):
-        apart += [n] if times == 1 or n == 1 else [1, n]
-        stretched += [n * times] if times == 1 or n == 1 else [times, n]
+        split_shape += [n] if times == 1 or n == 1 else [1, n]
+        tiled_shape += [n * times] if times == 1 or n == 1 else [times, n]
     out = tuple(n * times for n, times in zip(x.shape, repeats, strict=True))
-    return p.reshape(p.broadcast(p.reshape(x, tuple(apart)), tuple(stretched)), out)
+    return p.reshape(p.broadcast(p.reshape(x, tuple(split_shape)), tuple(tiled_shape)), out)
 
 
 @onnx("Tile")
@@ -260,7 +260,7 @@ def constant(
         raise UnsupportedError("a Constant with a sparse_value is not supported; store it as a dense value")
     strings = None if value_strings is None else [decode_string(part) for part in value_strings]
     string = None if value_string is None else decode_string(value_string)
-    given = [
+    candidates = [
         None if data is None else np.asarray(data, dtype)
         for data, dtype in (
             (value, None),
@@ -272,24 +272,24 @@ def constant(
             (strings, object),
         )
     ]
-    arrays = [array for array in given if array is not None]
+    arrays = [array for array in candidates if array is not None]
     if len(arrays) != 1:
         raise ModelError(f"a Constant must have exactly one of its value attributes, not {len(arrays)}")
     return p.constant(arrays[0])
 
 
-def _range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any], inner: np.dtype[Any]) -> T:
+def _range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any], working: np.dtype[Any]) -> T:
     """``start + i * step`` below ``stop`` (above it for a negative step), computed in ``inner``."""
     if any(v.size != 1 for v in (start, stop, step)):
         raise ValueError("start, limit and delta must be one number each")
-    if start.dtype.kind in "iu" and start.dtype == stop.dtype == step.dtype == dtype == inner:
-        (low,), (high,), (by,) = (read_ints(p, v) for v in (start, stop, step))
-        if not by:
+    if start.dtype.kind in "iu" and start.dtype == stop.dtype == step.dtype == dtype == working:
+        (low,), (high,), (increment,) = (read_ints(p, v) for v in (start, stop, step))
+        if not increment:
             raise ValueError("the step of a range must not be zero")
-        count = -((low - high) // by)
+        count = -((low - high) // increment)
         shape = (count if count > 0 else 0,)
         return p.call(RoutineCall("arange.range", [(shape, dtype)], (*shape, dtype.itemsize)), [start, step])[0]
-    return p.constant(_float_range(p.value(start), p.value(stop), p.value(step), inner).astype(dtype))
+    return p.constant(_float_range(p.value(start), p.value(stop), p.value(step), working).astype(dtype))
 
 
 def _float_range(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Array:
@@ -299,12 +299,12 @@ def _float_range(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -
     if dtype.kind in "iu":
         count = -((int(start) - int(stop)) // int(step))
     else:
-        # The difference in its own type, the quotient in float64, as onnxruntime counts.
+        # The difference in its own type, the quotient in float64, as in onnxruntime.
         quotient = float(stop - start) / float(step)
         if not math.isfinite(quotient):
             raise ValueError(f"a range from {start} to {stop} by {step} has no number of elements")
         count = math.ceil(quotient)
-    # Counted in int64: an index too large for the dtype wraps, and so does the product, to the right value.
+    # int64 index: if it exceeds the dtype it wraps, and so does the product, to the correct value.
     return np.asarray(index_range(count).astype(dtype) * step + start)
 
 
@@ -315,8 +315,8 @@ def range_(p: P, start: T, limit: T, delta: T) -> T:
 
 @onnx("Range", since=27)
 def range_with_stash_type(p: P, start: T, limit: T, delta: T, *, stash_type: int = 1) -> T:
-    small = start.dtype.name in ("float16", "bfloat16")
-    return _range(p, start, limit, delta, start.dtype, dtype_from_onnx(stash_type) if small else start.dtype)
+    is_narrow = start.dtype.name in ("float16", "bfloat16")
+    return _range(p, start, limit, delta, start.dtype, dtype_from_onnx(stash_type) if is_narrow else start.dtype)
 
 
 @openvino("Range")
@@ -330,7 +330,7 @@ def openvino_range_4(p: P, start: T, stop: T, step: T, *, output_type: np.dtype[
 
 
 def _openvino_range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any]) -> T:
-    """Range-4: cast to a type at least as exact as ``dtype`` (toward zero), then counted."""
+    """Range-4: cast to a type at least as precise as ``dtype`` (toward zero), then enumerate."""
     return _range(p, start, stop, step, dtype, np.dtype(np.float64) if dtype.kind not in "iu" else dtype)
 
 
@@ -338,21 +338,21 @@ def _openvino_range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any]) -> T
 def eye_like(p: P, x: T, *, dtype: int | None = None, k: int = 0) -> T:
     if x.ndim != 2:
         raise ValueError(f"the input must have two axes, not shape {x.shape}")
-    kind = x.dtype if dtype is None else dtype_from_onnx(dtype)
-    return p.constant(np.eye(x.shape[0], x.shape[1], k).astype(kind))
+    output_dtype = x.dtype if dtype is None else dtype_from_onnx(dtype)
+    return p.constant(np.eye(x.shape[0], x.shape[1], k).astype(output_dtype))
 
 
 def _non_zero(p: P, x: T, dtype: np.dtype[Any]) -> T:
-    """Indices as [rank, count]; a scalar has rank 0 and so gives shape [0, count]."""
+    """Indices as [rank, count]; a scalar has rank 0 and thus gives [0, count]."""
     if has_bitwise_zero(x.dtype) and x.ndim <= _MAX_AXES and dtype in (np.int32, np.int64):
         numbers = (x.size, x.dtype.itemsize, int(is_float(x.dtype)), x.ndim, dtype.itemsize, *x.shape[1:])
-        (places,) = p.call(
+        (indices,) = p.call(
             RoutineCall(
                 "data_dependent.non_zero", (((x.ndim, x.size), dtype),), numbers, x.size + 8, growing_axes=(1,)
             ),
             (x,),
         )
-        return places
+        return indices
     if not isinstance(x, np.ndarray):
         raise NoNativeKernel
     if x.ndim == 0:

@@ -1,4 +1,4 @@
-"""Moving data without computing: slices, concatenation, splitting, padding, masking."""
+"""Data movement operators: slices, concatenation, splitting, padding, masking."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ T = Any
 
 
 def _slice_range(start: int, end: int, step: int, size: int) -> tuple[int, int]:
-    """First index and number of elements of ``start:end:step`` in a dimension.
+    """The first index and the element count of ``start:end:step`` in a dimension.
 
-    Clamped as ONNX Slice-13 writes it, which differs from Python in one place: with a negative step, too, a
-    start before the first element is the first element.
+    Clamped as in ONNX Slice-13, which differs from Python for a negative step: a start before the first element is
+    the first element.
     """
     if step == 0:
         raise ValueError("a slice's step must not be zero")
@@ -52,11 +52,11 @@ def _slice(p: P, x: T, axes: Sequence[int], starts: Sequence[int], ends: Sequenc
     if not len(axes) == len(starts) == len(ends) == len(steps):
         lengths = [len(starts), len(ends), len(axes), len(steps)]
         raise ValueError(f"starts, ends, axes and steps must be equally long; they have {lengths} numbers")
-    first, step_of, extent = [0] * x.ndim, [1] * x.ndim, list(x.shape)
+    first_indices, axis_steps, extents = [0] * x.ndim, [1] * x.ndim, list(x.shape)
     for axis, start, end, step in zip(normalize_distinct_axes(axes, x.ndim), starts, ends, steps, strict=True):
-        first[axis], extent[axis] = _slice_range(start, end, step, x.shape[axis])
-        step_of[axis] = step if extent[axis] else 1
-    return p.slice(x, first, step_of, extent)
+        first_indices[axis], extents[axis] = _slice_range(start, end, step, x.shape[axis])
+        axis_steps[axis] = step if extents[axis] else 1
+    return p.slice(x, first_indices, axis_steps, extents)
 
 
 @onnx("Slice")
@@ -68,12 +68,12 @@ def slice_by_attributes(
 
 @onnx("Slice", since=10)
 def slice_(p: P, x: T, starts: T, ends: T, axes: T | None = None, steps: T | None = None) -> T:
-    over = tuple(range(starts.size)) if axes is None else read_ints(p, axes)
-    by = (1,) * starts.size if steps is None else read_ints(p, steps)
-    if starts.size == ends.size == 1 and by == (1,) and len(over) == 1:
-        # By far the most usual one in a loop, where the bounds may change at each iteration.
-        return p.slice_at(x, normalize_existing_axis(over[0], x.ndim), starts, ends)
-    return _slice(p, x, over, read_ints(p, starts), read_ints(p, ends), by)
+    sliced_axes = tuple(range(starts.size)) if axes is None else read_ints(p, axes)
+    increments = (1,) * starts.size if steps is None else read_ints(p, steps)
+    if starts.size == ends.size == 1 and increments == (1,) and len(sliced_axes) == 1:
+        # The most common form in loops, with bounds that change at each iteration.
+        return p.slice_at(x, normalize_existing_axis(sliced_axes[0], x.ndim), starts, ends)
+    return _slice(p, x, sliced_axes, read_ints(p, starts), read_ints(p, ends), increments)
 
 
 @openvino("Slice", since=8)
@@ -83,24 +83,28 @@ def openvino_slice(p: P, x: T, start: T, stop: T, step: T, axes: T | None = None
 
 @openvino("SliceScatter", since=15)
 def slice_scatter(p: P, x: T, updates: T, start: T, stop: T, step: T, axes: T | None = None) -> T:
-    """A copy of ``x`` with ``updates`` where Slice-8 would take its slice from."""
-    over = range(start.size) if axes is None else read_ints(p, axes)
-    walks = [(0, 1, n) for n in x.shape]
+    """A copy of ``x`` with ``updates`` written to the slice of Slice-8."""
+    sliced_axes = range(start.size) if axes is None else read_ints(p, axes)
+    ranges = [(0, 1, n) for n in x.shape]
     bounds = zip(
-        normalize_distinct_axes(over, x.ndim), read_ints(p, start), read_ints(p, stop), read_ints(p, step), strict=True
+        normalize_distinct_axes(sliced_axes, x.ndim),
+        read_ints(p, start),
+        read_ints(p, stop),
+        read_ints(p, step),
+        strict=True,
     )
-    for axis, first, last, by in bounds:
-        at, extent = _slice_range(first, last, by, x.shape[axis])
-        walks[axis] = at, by, extent
-    shape = tuple(extent for *_, extent in walks)
+    for axis, first, last, increment in bounds:
+        start_index, extent = _slice_range(first, last, increment, x.shape[axis])
+        ranges[axis] = start_index, increment, extent
+    shape = tuple(extent for *_, extent in ranges)
     if updates.shape != shape:
         raise ValueError(f"updates of shape {updates.shape} do not fit the slice, whose shape is {shape}")
     if not updates.size:
         return p.broadcast(x, x.shape)
-    # Both laid end to end, and one gather: where each element of the result comes from.
+    # Concatenate both flat, and gather by source index.
     source = np.arange(x.size).reshape(x.shape)
-    places = [at + by * np.arange(extent) for at, by, extent in walks]
-    source[np.ix_(*places)] = x.size + np.arange(updates.size).reshape(shape)
+    target_indices = [start_index + increment * np.arange(extent) for start_index, increment, extent in ranges]
+    source[np.ix_(*target_indices)] = x.size + np.arange(updates.size).reshape(shape)
     pieces = (p.reshape(x, (x.size,)), (0,)), (p.reshape(updates, (updates.size,)), (x.size,))
     return p.gather(p.assemble((x.size + updates.size,), x.dtype, pieces), p.constant(source), 0)
 
@@ -121,32 +125,32 @@ def strided_slice(
 ) -> T:
     """StridedSlice-1.
 
-    Its page contradicts itself on ``begin == end`` and on ``end_mask`` with a negative stride. In the CPU
-    plugin and here, the one is empty and the other includes the first element.
+    The specification is contradictory for ``begin == end`` and for ``end_mask`` with a negative stride. As in the CPU
+    plugin, the former is empty and the latter includes the first element.
     """
     length = begin.size
     if end.size != length or (strides is not None and strides.size != length):
         raise ValueError("begin, end and strides must be equally long")
 
-    def masked(mask: Ints, k: int) -> bool:
+    def is_masked(mask: Ints, k: int) -> bool:
         return k < len(mask) and mask[k] != 0
 
-    new_axes = [masked(new_axis_mask, k) and not masked(ellipsis_mask, k) for k in range(length)]
-    ellipses = [masked(ellipsis_mask, k) for k in range(length)]
+    new_axes = [is_masked(new_axis_mask, k) and not is_masked(ellipsis_mask, k) for k in range(length)]
+    ellipses = [is_masked(ellipsis_mask, k) for k in range(length)]
     skipped = x.ndim - (length - sum(new_axes) - sum(ellipses))
     if sum(ellipses) > 1 or skipped < 0:
         raise ValueError(f"begin has {length} numbers, too many for shape {x.shape} and these masks")
 
-    by = (1,) * length if strides is None else read_ints(p, strides)
-    if length == 1 and by == (1,) and not (new_axes[0] or ellipses[0] or begin_mask[:1] == (1,)):
-        # One moving index or range: nothing here depends on the numbers in begin and end.
-        if masked(shrink_axis_mask, 0):
+    increments = (1,) * length if strides is None else read_ints(p, strides)
+    if length == 1 and increments == (1,) and not (new_axes[0] or ellipses[0] or begin_mask[:1] == (1,)):
+        # A single moving index or range: independent of the data of begin and end.
+        if is_masked(shrink_axis_mask, 0):
             return p.gather(x, p.reshape(_to_index_tensor(p, begin), ()), normalize_existing_axis(0, x.ndim))
-        if not masked(end_mask, 0):
+        if not is_masked(end_mask, 0):
             return p.slice_at(x, normalize_existing_axis(0, x.ndim), begin, end)
 
     begins, ends = read_ints(p, begin), read_ints(p, end)
-    first, step_of, extent = [0] * x.ndim, [1] * x.ndim, list(x.shape)
+    first_indices, axis_steps, extents = [0] * x.ndim, [1] * x.ndim, list(x.shape)
     shape: list[int] = []
     axis = 0
     for k in range(length):
@@ -157,21 +161,21 @@ def strided_slice(
             shape.append(1)
         else:
             size = x.shape[axis]
-            backwards = by[k] < 0
-            start = (size - 1 if backwards else 0) if masked(begin_mask, k) else begins[k]
-            if masked(shrink_axis_mask, k):
-                start = 0 if masked(begin_mask, k) else start
+            backwards = increments[k] < 0
+            start = (size - 1 if backwards else 0) if is_masked(begin_mask, k) else begins[k]
+            if is_masked(shrink_axis_mask, k):
+                start = 0 if is_masked(begin_mask, k) else start
                 if not -size <= start < size:
                     raise IndexError(f"index {start} is outside axis {axis} of {x.shape}")
-                first[axis], extent[axis] = start % size, 1
+                first_indices[axis], extents[axis] = start % size, 1
             else:
-                stop = (-size - 1 if backwards else size) if masked(end_mask, k) else ends[k]
-                first[axis], extent[axis] = _slice_range(start, stop, by[k], size)
-                step_of[axis] = by[k] if extent[axis] else 1
-                shape.append(extent[axis])
+                stop = (-size - 1 if backwards else size) if is_masked(end_mask, k) else ends[k]
+                first_indices[axis], extents[axis] = _slice_range(start, stop, increments[k], size)
+                axis_steps[axis] = increments[k] if extents[axis] else 1
+                shape.append(extents[axis])
             axis += 1
     shape += x.shape[axis:]
-    return p.reshape(p.slice(x, first, step_of, extent), shape)
+    return p.reshape(p.slice(x, first_indices, axis_steps, extents), shape)
 
 
 def _to_index_tensor(p: P, x: T) -> T:
@@ -182,22 +186,22 @@ def _to_index_tensor(p: P, x: T) -> T:
 
 
 def _concat(p: P, inputs: Sequence[T], axis: int) -> T:
-    # Written for speed, for it may run in Python at each iteration: 3x with one pass over the inputs.
+    # Hot path in Python loops: a single pass over the inputs is 3x faster.
     head = inputs[0]
     axis = normalize_existing_axis(axis, head.ndim)
-    before, after, dtype = head.shape[:axis], head.shape[axis + 1 :], head.dtype
-    lead, trail = (0,) * len(before), (0,) * len(after)
+    leading, trailing, dtype = head.shape[:axis], head.shape[axis + 1 :], head.dtype
+    leading_zeros, trailing_zeros = (0,) * len(leading), (0,) * len(trailing)
     pieces = []
     total = 0
     for x in inputs:
         shape = x.shape
-        if shape[:axis] != before or shape[axis + 1 :] != after or len(shape) != head.ndim:
+        if shape[:axis] != leading or shape[axis + 1 :] != trailing or len(shape) != head.ndim:
             raise ValueError(f"shapes {[list(y.shape) for y in inputs]} cannot be joined along axis {axis}")
         if x.dtype != dtype:
             raise ValueError(f"a {x.dtype} tensor cannot be joined with a {dtype} tensor")
-        pieces.append((x, (*lead, total, *trail)))
+        pieces.append((x, (*leading_zeros, total, *trailing_zeros)))
         total += shape[axis]
-    return p.assemble((*before, total, *after), dtype, pieces)
+    return p.assemble((*leading, total, *trailing), dtype, pieces)
 
 
 @onnx("Concat")
@@ -248,7 +252,7 @@ def split_13(p: P, x: T, split: T | None = None, *, axis: int = 0, n_outputs: in
 def split_18(
     p: P, x: T, split: T | None = None, *, axis: int = 0, num_outputs: int | None = None, n_outputs: int
 ) -> tuple[T, ...]:
-    """All chunks but the last have size ``ceil(dim / num_outputs)``."""
+    """All chunks except the last have size ``ceil(dim / num_outputs)``."""
     if (split is None) == (num_outputs is None):
         raise ModelError("either the input split or the attribute num_outputs must be there, and not both")
     if num_outputs is None:
@@ -263,17 +267,17 @@ def split_18(
 
 @openvino("Split")
 def openvino_split(p: P, x: T, axis: T, *, num_splits: int, n_outputs: int) -> tuple[T, ...]:
-    along = read_int(p, axis, "axis")
-    return _split(p, x, along, _equal_split_sizes(x, along, num_splits), n_outputs)
+    axis_index = read_int(p, axis, "axis")
+    return _split(p, x, axis_index, _equal_split_sizes(x, axis_index, num_splits), n_outputs)
 
 
 @openvino("VariadicSplit")
 def variadic_split(p: P, x: T, axis: T, split_lengths: T, *, n_outputs: int) -> tuple[T, ...]:
-    along, sizes = normalize_existing_axis(read_int(p, axis, "axis"), x.ndim), read_ints(p, split_lengths)
+    axis_index, sizes = normalize_existing_axis(read_int(p, axis, "axis"), x.ndim), read_ints(p, split_lengths)
     if sizes.count(-1) == 1:
-        rest = x.shape[along] - sum(sizes) - 1
-        sizes = tuple(rest if n == -1 else n for n in sizes)
-    return _split(p, x, along, sizes, n_outputs)
+        remaining = x.shape[axis_index] - sum(sizes) - 1
+        sizes = tuple(remaining if n == -1 else n for n in sizes)
+    return _split(p, x, axis_index, sizes, n_outputs)
 
 
 # --- Padding
@@ -282,21 +286,21 @@ _MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
 def _padded_index(mode: str, before: int, after: int, size: int) -> Array:
-    """Which element of a dimension stands at each place of the padded one."""
+    """The source index of each element of a padded dimension."""
     size = int(size)
     limit = {"reflect": size - 1, "symmetric": size}.get(mode)
     if limit is not None and max(before, after) > limit:
         raise ValueError(f"mode '{mode}' can pad {size} elements by {limit} at most, not by {max(before, after)}")
     if size == 0 and max(before, after) > 0:
         raise ValueError(f"mode '{mode}' cannot pad a dimension of size 0")
-    place = np.arange(-before, size + after)
+    position = np.arange(-before, size + after)
     if mode == "edge":
-        return place.clip(0, size - 1)
+        return position.clip(0, size - 1)
     if mode == "wrap":
-        return place % size
+        return position % size
     if mode == "reflect":
-        return size - 1 - abs(size - 1 - abs(place))
-    return np.where(place < 0, -1 - place, np.where(place >= size, 2 * size - 1 - place, place))
+        return size - 1 - abs(size - 1 - abs(position))
+    return np.where(position < 0, -1 - position, np.where(position >= size, 2 * size - 1 - position, position))
 
 
 def _zero(dtype: Dtype) -> Any:
@@ -304,16 +308,16 @@ def _zero(dtype: Dtype) -> Any:
 
 
 def _apply_negative_pads(p: P, x: T, befores: Sequence[int], afters: Sequence[int]) -> T:
-    """What negative pads leave."""
-    first = [min(max(-before, 0), n) for before, n in zip(befores, x.shape, strict=True)]
-    extent = [max(0, n - f - max(-after, 0)) for f, after, n in zip(first, afters, x.shape, strict=True)]
-    first = [f if n else 0 for f, n in zip(first, extent, strict=True)]
-    return p.slice(x, first, [1] * x.ndim, extent)
+    """Crop by negative pads."""
+    starts = [min(max(-before, 0), n) for before, n in zip(befores, x.shape, strict=True)]
+    extents = [max(0, n - f - max(-after, 0)) for f, after, n in zip(starts, afters, x.shape, strict=True)]
+    starts = [f if n else 0 for f, n in zip(starts, extents, strict=True)]
+    return p.slice(x, starts, [1] * x.ndim, extents)
 
 
 def _pad(p: P, x: T, befores: Sequence[int], afters: Sequence[int], mode: str, fill: Any, crop_first: bool) -> T:
-    """``crop_first``: negative pads cut, then the others repeat what is left (ONNX); else they repeat what
-    was there before the cut (OpenVINO)."""
+    """``crop_first``: negative pads crop before the others repeat elements (ONNX); else elements are repeated
+    from before the crop (OpenVINO)."""
     if mode not in _MODES:
         raise unknown_value_error("mode", mode, _MODES)
     if not len(befores) == len(afters) == x.ndim:
@@ -323,43 +327,43 @@ def _pad(p: P, x: T, befores: Sequence[int], afters: Sequence[int], mode: str, f
     if max((*befores, *afters), default=0) <= 0:
         return _apply_negative_pads(p, x, befores, afters)
     if mode == "constant":
-        kept = _apply_negative_pads(p, x, befores, afters)
+        cropped = _apply_negative_pads(p, x, befores, afters)
         starts = [max(before, 0) for before in befores]
-        if kept.size == 0:
+        if cropped.size == 0:
             return p.constant(np.full(shape, fill, x.dtype))
-        return p.assemble(shape, x.dtype, [(kept, starts)], fill)
+        return p.assemble(shape, x.dtype, [(cropped, starts)], fill)
     if crop_first:
         x = _apply_negative_pads(p, x, befores, afters)
         befores, afters = [max(n, 0) for n in befores], [max(n, 0) for n in afters]
-    places = [_padded_index(mode, b, a, size) for b, a, size in zip(befores, afters, x.shape, strict=True)]
-    most = 3**x.ndim
-    runs = [_index_runs(place, most) for place in places]
-    if math.prod(map(len, runs)) <= most:
-        # A few strided copies, all axes at once, instead of element by element: 12x for a border around 256x256.
+    sources = [_padded_index(mode, b, a, size) for b, a, size in zip(befores, afters, x.shape, strict=True)]
+    max_runs = 3**x.ndim
+    runs = [_index_runs(source, max_runs) for source in sources]
+    if math.prod(map(len, runs)) <= max_runs:
+        # Few strided copies over all axes instead of gathers: 12x faster for a border around 256x256.
         return p.assemble(shape, x.dtype, [_run_to_piece(p, x, parts) for parts in itertools.product(*runs)])
-    for axis, place in enumerate(places):
+    for axis, source in enumerate(sources):
         if befores[axis] or afters[axis]:
-            x = p.gather(x, p.constant(place), axis)
+            x = p.gather(x, p.constant(source), axis)
     return x
 
 
-def _index_runs(place: Array, most: int) -> list[tuple[int, int, int, int]]:
-    """Indices as ranges: where each is written, its first index, its step (1, -1 or 0), its length. Not much more than
-    ``most`` of them."""
-    steps = np.diff(place)
+def _index_runs(indices: Array, limit: int) -> list[tuple[int, int, int, int]]:
+    """Run-length encode indices: (target position, first index, step (1, -1 or 0), length). Stops after about ``limit``
+    runs."""
+    steps = np.diff(indices)
     runs: list[tuple[int, int, int, int]] = []
     k = 0
-    while k < len(place) and len(runs) <= most:
+    while k < len(indices) and len(runs) <= limit:
         step = int(steps[k]) if k < len(steps) and abs(steps[k]) <= 1 else 1
-        other = steps[k:] != step
-        count = 1 + (int(other.argmax()) if other.any() else len(other))
-        runs.append((k, int(place[k]), step, count))
+        differs = steps[k:] != step
+        count = 1 + (int(differs.argmax()) if differs.any() else len(differs))
+        runs.append((k, int(indices[k]), step, count))
         k += count
     return runs
 
 
 def _run_to_piece(p: P, x: T, runs: Sequence[tuple[int, int, int, int]]) -> tuple[T, Sequence[int]]:
-    """What one run an axis stands for, as a piece for ``assemble``."""
+    """The piece for ``assemble`` given by one run per axis."""
     targets, firsts, steps, counts = zip(*runs, strict=True)
     extents = [count if step else 1 for step, count in zip(steps, counts, strict=True)]
     piece = p.slice(x, firsts, [step or 1 for step in steps], extents)
@@ -379,13 +383,13 @@ def pad_2(p: P, x: T, *, pads: Sequence[int], mode: str = "constant", value: flo
 
 @onnx("Pad", since=11)
 def pad(p: P, x: T, pads: T, constant_value: T | None = None, axes: T | None = None, *, mode: str = "constant") -> T:
-    along = range(x.ndim) if axes is None else normalize_distinct_axes(read_ints(p, axes), x.ndim)
-    given = read_ints(p, pads)
-    if len(given) != 2 * len(along):
-        raise ValueError(f"pads {list(given)} must have two numbers for each of {len(along)} axes")
+    padded_axes = range(x.ndim) if axes is None else normalize_distinct_axes(read_ints(p, axes), x.ndim)
+    pad_sizes = read_ints(p, pads)
+    if len(pad_sizes) != 2 * len(padded_axes):
+        raise ValueError(f"pads {list(pad_sizes)} must have two numbers for each of {len(padded_axes)} axes")
     befores, afters = [0] * x.ndim, [0] * x.ndim
-    for k, axis in enumerate(along):
-        befores[axis], afters[axis] = given[k], given[len(along) + k]
+    for k, axis in enumerate(padded_axes):
+        befores[axis], afters[axis] = pad_sizes[k], pad_sizes[len(padded_axes) + k]
     return _pad(p, x, befores, afters, decode_string(mode), _fill_value(p, constant_value, x.dtype), crop_first=True)
 
 
@@ -417,20 +421,20 @@ def trilu(p: P, x: T, k: T | None = None, *, upper: int = 1) -> T:
 
 @onnx("Compress", since=9)
 def compress(p: P, x: T, condition: T, *, axis: int | None = None) -> T:
-    """The parts along ``axis`` (None: the elements) for which the condition is true; more of them it may not be."""
-    along = 0 if axis is None else normalize_existing_axis(axis, x.ndim)
-    before, length, after = (
-        ((), x.size, ()) if axis is None else (x.shape[:along], x.shape[along], x.shape[along + 1 :])
+    """Select parts along ``axis`` (None: elements) where the condition is true; it may be shorter than the axis."""
+    axis_index = 0 if axis is None else normalize_existing_axis(axis, x.ndim)
+    leading, length, trailing = (
+        ((), x.size, ()) if axis is None else (x.shape[:axis_index], x.shape[axis_index], x.shape[axis_index + 1 :])
     )
     if isinstance(x, np.ndarray):
-        # np.compress takes twice as long for a few elements.
-        return x.take(condition.reshape(-1).nonzero()[0], axis if axis is None else along)
+        # np.compress is 2x slower for few elements.
+        return x.take(condition.reshape(-1).nonzero()[0], axis if axis is None else axis_index)
     if not has_bitwise_zero(condition.dtype):
         raise NoNativeKernel
-    n, block = condition.size, math.prod(after) * x.dtype.itemsize
-    numbers = (math.prod(before), length, block, n, condition.dtype.itemsize, int(is_float(condition.dtype)))
-    output = ((*before, min(n, length), *after), x.dtype)
-    (kept,) = p.call(
-        RoutineCall("data_dependent.compress", (output,), numbers, n + 8, growing_axes=(along,)), (x, condition)
+    n, block = condition.size, math.prod(trailing) * x.dtype.itemsize
+    numbers = (math.prod(leading), length, block, n, condition.dtype.itemsize, int(is_float(condition.dtype)))
+    output = ((*leading, min(n, length), *trailing), x.dtype)
+    (selected,) = p.call(
+        RoutineCall("data_dependent.compress", (output,), numbers, n + 8, growing_axes=(axis_index,)), (x, condition)
     )
-    return kept
+    return selected

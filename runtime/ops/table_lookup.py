@@ -1,4 +1,4 @@
-"""Tables of numbers looked up: buckets, sorted rows, unique elements, bags of embeddings, segments."""
+"""Lookup operators: buckets, sorted search, unique elements, embedding bags, segments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .registry import onnx, openvino
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
-#: Types whose elements the routine for Unique puts in order.
+#: Type characters that the Unique routine can sort.
 _SORTABLE_TYPES = "?bBhHiIlLefd"
 
 
@@ -26,7 +26,7 @@ _SORTABLE_TYPES = "?bBhHiIlLefd"
 
 @openvino("Bucketize", since=3, native=False)
 def bucketize(p: P, x: Array, buckets: Array, *, output_type: Dtype = INT64, with_right_bound: bool = True) -> Array:
-    """``with_right_bound``: a bucket holds its right boundary, not its left one."""
+    """``with_right_bound``: a bucket includes its right boundary, not its left one."""
     side: Literal["left", "right"] = "left" if with_right_bound else "right"
     common = np.promote_types(x.dtype, buckets.dtype)
     return np.asarray(np.searchsorted(buckets.reshape(-1).astype(common), x.astype(common), side=side), output_type)
@@ -34,7 +34,7 @@ def bucketize(p: P, x: Array, buckets: Array, *, output_type: Dtype = INT64, wit
 
 @openvino("SearchSorted", since=15, native=False)
 def search_sorted(p: P, boundaries: Array, x: Array, *, right_mode: bool = False, output_type: Dtype = INT64) -> Array:
-    """Rows of sorted numbers along the last axis, and rows to look up in them; one row of boundaries serves all."""
+    """Search rows of values in sorted rows along the last axis; a single row of boundaries applies to all."""
     side: Literal["left", "right"] = "right" if right_mode else "left"
     if boundaries.ndim == 1:
         return np.asarray(np.searchsorted(boundaries, x, side=side), output_type)
@@ -42,37 +42,37 @@ def search_sorted(p: P, boundaries: Array, x: Array, *, right_mode: bool = False
         raise ValueError(f"boundaries of shape {boundaries.shape} do not fit values of shape {x.shape}")
     tables = boundaries.reshape(-1, boundaries.shape[-1])
     rows = x.reshape(len(tables), -1) if x.size else np.empty((len(tables), 0), x.dtype)
-    found = np.empty(rows.shape, output_type)
-    for row, table, out in zip(rows, tables, found, strict=True):
+    positions = np.empty(rows.shape, output_type)
+    for row, table, out in zip(rows, tables, positions, strict=True):
         out[...] = np.searchsorted(table, row, side=side)
-    return found.reshape(x.shape)
+    return positions.reshape(x.shape)
 
 
 def _unique(p: P, x: T, axis: int | None, ordered: bool, index: Dtype, count: Dtype) -> tuple[T, ...]:
-    """Elements (or parts along ``axis``), their first places, which one each was, and how often each comes.
+    """Unique elements (or parts along ``axis``), first indices, inverse indices and counts.
 
-    ``ordered``: ascending; otherwise as they first come.
+    ``ordered``: ascending; else in order of appearance.
     """
     n, char = x.size, type_char(x.dtype)
     if axis is None and char and char in _SORTABLE_TYPES and index.itemsize >= 4 and count.itemsize >= 4:
         numbers = (n, x.dtype.itemsize, ord(char), int(ordered), index.itemsize, count.itemsize)
         outputs = (((n,), x.dtype), ((n,), index), ((n,), index), ((n,), count))
-        found: tuple[T, ...] = p.call(
+        results: tuple[T, ...] = p.call(
             RoutineCall("data_dependent.unique", outputs, numbers, 32 * n + 8, growing_axes=(0, 0, -1, 0)), (x,)
         )
-        return found
+        return results
     if not isinstance(x, np.ndarray):
         raise NoNativeKernel
-    along = None if axis is None else normalize_existing_axis(axis, x.ndim)
-    values, first, inverse, counts = np.unique(x, True, True, True, axis=along)
+    axis_index = None if axis is None else normalize_existing_axis(axis, x.ndim)
+    values, first_indices, inverse, counts = np.unique(x, True, True, True, axis=axis_index)
     inverse = inverse.reshape(-1)
     if not ordered:
-        order = np.argsort(first)
+        order = np.argsort(first_indices)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        values = np.take(values, order, 0 if along is None else along)
-        first, counts, inverse = first[order], counts[order], rank[inverse]
-    return values, first.astype(index), inverse.astype(index), counts.astype(count)
+        values = np.take(values, order, 0 if axis_index is None else axis_index)
+        first_indices, counts, inverse = first_indices[order], counts[order], rank[inverse]
+    return values, first_indices.astype(index), inverse.astype(index), counts.astype(count)
 
 
 @openvino("Unique", since=10)
@@ -86,8 +86,8 @@ def openvino_unique(
     count_element_type: Dtype = INT64,
     n_outputs: int = 4,
 ) -> Any:
-    along = None if axis is None else read_int(p, axis, "axis")
-    return _unique(p, x, along, sorted, index_element_type, count_element_type)[:n_outputs]
+    axis_index = None if axis is None else read_int(p, axis, "axis")
+    return _unique(p, x, axis_index, sorted, index_element_type, count_element_type)[:n_outputs]
 
 
 @onnx("Unique", since=11)
@@ -96,7 +96,7 @@ def unique(p: P, x: T, *, axis: int | None = None, sorted: int = 1, n_outputs: i
 
 
 def unique_in_order(p: P, x: T) -> tuple[T, ...]:
-    """As Unique of ONNX without ``sorted``."""
+    """ONNX Unique with ``sorted=0``."""
     return _unique(p, x, None, False, INT64, INT64)
 
 
@@ -106,18 +106,18 @@ def eye(p: P, rows: T, columns: T, diagonal: T, batch: T | None = None, *, outpu
     if height < 0 or width < 0:
         raise ValueError(f"{height} rows and {width} columns make no matrix")
     matrix = np.eye(height, width, read_int(p, diagonal, "diagonal_index")).astype(output_type)
-    lead = () if batch is None else read_ints(p, batch)
-    return p.constant(np.array(np.broadcast_to(matrix, (*lead, height, width))))
+    batch_shape = () if batch is None else read_ints(p, batch)
+    return p.constant(np.array(np.broadcast_to(matrix, (*batch_shape, height, width))))
 
 
 # --- Embeddings
 
 
 def _gather_rows(p: P, table: T, indices: T) -> T:
-    """Rows of a table; unlike in Python, a negative index is an error."""
-    wide = cast(p, indices, INT64)
-    low = p.map(np.less, wide, constant(p, 0, INT64))
-    return p.gather(table, p.where(low, constant(p, table.shape[0], INT64), wide), 0)
+    """Gather rows of a table; a negative index is an error."""
+    index = cast(p, indices, INT64)
+    negative = p.map(np.less, index, constant(p, 0, INT64))
+    return p.gather(table, p.where(negative, constant(p, table.shape[0], INT64), index), 0)
 
 
 def _weight_rows(p: P, rows: T, weights: T | None) -> T:
@@ -130,11 +130,11 @@ def _mean(p: P, total: T, counts: T) -> T:
     return p.map(np.divide, total, p.reshape(counts, (*counts.shape, *(1,) * (total.ndim - counts.ndim))))
 
 
-def _is_mean(word: str) -> bool:
-    """Whether bags are averaged, not summed."""
-    if word.lower() not in ("sum", "mean"):
-        raise unknown_value_error("reduction", word, ("sum", "mean"))
-    return word.lower() == "mean"
+def _is_mean(reduction: str) -> bool:
+    """True if bags are averaged instead of summed."""
+    if reduction.lower() not in ("sum", "mean"):
+        raise unknown_value_error("reduction", reduction, ("sum", "mean"))
+    return reduction.lower() == "mean"
 
 
 @openvino("EmbeddingBagPackedSum", since=3)
@@ -150,13 +150,15 @@ def embedding_bag_packed(p: P, table: T, indices: T, weights: T | None = None, *
     mean = _is_mean(reduction)
     if mean and weights is not None:
         raise ModelError("reduction='mean' takes no weights")
-    wide = working_dtype(table.dtype)
+    working = working_dtype(table.dtype)
     rows = _weight_rows(
-        p, cast(p, _gather_rows(p, table, indices), wide), None if weights is None else cast(p, weights, wide)
+        p,
+        cast(p, _gather_rows(p, table, indices), working),
+        None if weights is None else cast(p, weights, working),
     )
     total = p.reduce(np.add, rows, (1,), False)
     if mean:
-        total = p.map(np.divide, total, constant(p, indices.shape[1], wide))
+        total = p.map(np.divide, total, constant(p, indices.shape[1], working))
     return cast(p, total, table.dtype)
 
 
@@ -178,7 +180,7 @@ def embedding_bag_offsets(
     *,
     reduction: str = "sum",
 ) -> T:
-    """Bag k holds the indices from ``offsets[k]`` to the next offset; an empty one holds row ``default``, or zeros."""
+    """Bag k has the indices from ``offsets[k]`` to the next offset; an empty bag gives row ``default``, or zeros."""
     starts = np.array(read_ints(p, offsets), INT64)
     count = indices.size
     if len(starts) and (starts[0] != 0 or (np.diff(starts) < 0).any() or starts[-1] > count):
@@ -206,30 +208,30 @@ def embedding_segments_sum(
 def _sum_segments(
     p: P, table: T, indices: T, bags: Array, count: int, default: T | None, weights: T | None, mean: bool
 ) -> T:
-    """Rows summed by bag; ``bags``: the bag of each index."""
+    """Sum rows by bag; ``bags``: the bag of each index."""
     if mean and weights is not None:
         raise ModelError("reduction='mean' takes no weights")
-    wide = working_dtype(table.dtype)
+    working = working_dtype(table.dtype)
     shape = (count, *table.shape[1:])
     sizes = np.bincount(bags, minlength=count)[:count]
     longest = int(sizes.max(initial=0))
-    # Each bag as a row of equal length, filled up with the row of zeros behind the others.
+    # Pad each bag to equal length with the index of an appended zero row.
     fill = np.full((count, longest), len(bags), INT64)
     order = np.argsort(bags, kind="stable")
-    places = np.arange(len(bags)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    fill[bags[order], places] = order
-    total = full_constant(p, shape, 0, wide)
+    positions = np.arange(len(bags)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    fill[bags[order], positions] = order
+    total = full_constant(p, shape, 0, working)
     if longest:
-        rows = cast(p, _gather_rows(p, table, p.reshape(indices, (indices.size,))), wide)
+        rows = cast(p, _gather_rows(p, table, p.reshape(indices, (indices.size,))), working)
         if weights is not None:
-            rows = _weight_rows(p, rows, p.reshape(cast(p, weights, wide), (indices.size,)))
-        padded = p.assemble((len(bags) + 1, *table.shape[1:]), wide, [(rows, (0,) * table.ndim)], 0)
+            rows = _weight_rows(p, rows, p.reshape(cast(p, weights, working), (indices.size,)))
+        padded = p.assemble((len(bags) + 1, *table.shape[1:]), working, [(rows, (0,) * table.ndim)], 0)
         total = p.reduce(np.add, p.gather(padded, p.constant(fill), 0), (1,), False)
     if mean:
-        total = _mean(p, total, p.constant(np.maximum(sizes, 1).astype(wide)))
+        total = _mean(p, total, p.constant(np.maximum(sizes, 1).astype(working)))
     empty = sizes == 0
     if default is not None and empty.any() and read_int(p, default, "default_index") != -1:
-        row = cast(p, _gather_rows(p, table, p.reshape(default, (1,))), wide)
+        row = cast(p, _gather_rows(p, table, p.reshape(default, (1,))), working)
         mask = p.constant(empty.reshape(count, *(1,) * (table.ndim - 1)))
         total = p.where(mask, row, total)
     return cast(p, total, table.dtype)
@@ -237,7 +239,7 @@ def _sum_segments(
 
 @openvino("SegmentMax", since=16, native=False)
 def segment_max(p: P, x: Array, segment_ids: Array, num_segments: Array | None = None, *, fill_mode: str) -> Array:
-    """The greatest of each segment of rows; ``fill_mode`` says what an empty one holds."""
+    """The maximum of each segment of rows; ``fill_mode``: the value of empty segments."""
     if fill_mode.upper() not in ("ZERO", "LOWEST"):
         raise unknown_value_error("fill_mode", fill_mode, ("ZERO", "LOWEST"))
     ids = segment_ids.astype(INT64)
@@ -248,10 +250,10 @@ def segment_max(p: P, x: Array, segment_ids: Array, num_segments: Array | None =
         count = read_int(p, num_segments, "num_segments")
     lowest = _lowest(x.dtype)
     out = np.full((count, *x.shape[1:]), lowest, x.dtype)
-    kept = ids < count
-    np.maximum.at(out, ids[kept], x[kept])
+    in_range = ids < count
+    np.maximum.at(out, ids[in_range], x[in_range])
     if fill_mode.upper() == "ZERO":
-        out[np.bincount(ids[kept], minlength=count) == 0] = 0
+        out[np.bincount(ids[in_range], minlength=count) == 0] = 0
     return out
 
 
@@ -270,14 +272,16 @@ def _lowest(dtype: Dtype) -> Any:
 def sparse_fill_empty_rows(
     p: P, values: Array, dense_shape: Array, indices: Array, default: Array
 ) -> tuple[Array, Array, Array]:
-    """A sparse matrix with one ``default`` at the start of each row that has nothing; rows are sorted."""
+    """Add ``default`` at the start of each empty row of a sparse matrix; rows are sorted."""
     rows = int(dense_shape.reshape(-1)[0])
-    given = indices.reshape(-1, 2)
-    if len(given) != len(values) or (len(given) and not (given[:, 0].min() >= 0 and given[:, 0].max() < rows)):
+    coordinates = indices.reshape(-1, 2)
+    if len(coordinates) != len(values) or (
+        len(coordinates) and not (coordinates[:, 0].min() >= 0 and coordinates[:, 0].max() < rows)
+    ):
         raise ValueError(f"indices of shape {indices.shape} do not fit {len(values)} values and {rows} rows")
-    empty = np.bincount(given[:, 0].astype(INT64), minlength=rows) == 0
+    empty = np.bincount(coordinates[:, 0].astype(INT64), minlength=rows) == 0
     added = np.stack([np.flatnonzero(empty), np.zeros(int(empty.sum()), INT64)], 1).astype(indices.dtype)
-    places = np.concatenate([given, added])
+    all_coordinates = np.concatenate([coordinates, added])
     filled = np.concatenate([values, np.full(len(added), default.reshape(()), values.dtype)])
-    order = np.lexsort((places[:, 1], places[:, 0]))
-    return places[order], filled[order], empty
+    order = np.lexsort((all_coordinates[:, 1], all_coordinates[:, 0]))
+    return all_coordinates[order], filled[order], empty

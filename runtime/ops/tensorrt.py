@@ -1,6 +1,6 @@
-"""Operators of TensorRT's layers that ONNX has no operator for.
+"""Operators of TensorRT layers without ONNX counterpart.
 
-Rules: the comments of TensorRT's header NvInfer.h, and NVIDIA's operator pages.
+Semantics follow the comments in TensorRT's NvInfer.h and NVIDIA's operator documentation.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ..errors import ModelError
 from ..graph import Array
 from ..kernels.strided_iteration import broadcast_shapes
 from .attention import AttentionWindow, attend
-from .attention import rotary_embedding as turned
+from .attention import rotary_embedding as onnx_rotary_embedding
 from .axis_arguments import normalize_existing_axis, read_ints
-from .gather_scatter import gather_elements as elements
-from .gather_scatter import gather_nd as tuples
+from .gather_scatter import gather_elements as onnx_gather_elements
+from .gather_scatter import gather_nd as onnx_gather_nd
 from .gather_scatter import gather_or_zero, tensor_scatter
 from .matmul import matmul_product
 from .operator_helpers import cast, constant, is_float
@@ -35,29 +35,29 @@ _DOMAIN = "tensorrt"
 def _slice_source_indices(
     start: int, size: int, stride: int, extent: int, outside: str, axis: int
 ) -> tuple[Array, Array]:
-    """Which element stands at each place of a slice, and which of these places lie outside."""
-    place = start + stride * np.arange(size, dtype=np.int64)
-    beyond = (place < 0) | (place >= extent)
-    if not beyond.any():
-        return place, beyond
+    """The source index of each element of a slice, and the mask of those out of bounds."""
+    index = start + stride * np.arange(size, dtype=np.int64)
+    out_of_bounds = (index < 0) | (index >= extent)
+    if not out_of_bounds.any():
+        return index, out_of_bounds
     if outside == "error":
-        where = int(place[beyond][0])
+        element = int(index[out_of_bounds][0])
         raise ModelError(
-            f"it takes element {where} of axis {axis}, which has {extent}: start {start}, {size} elements, stride"
+            f"it takes element {element} of axis {axis}, which has {extent}: start {start}, {size} elements, stride"
             f" {stride}"
         )
     if outside == "fill":
-        return np.where(beyond, 0, place), beyond
+        return np.where(out_of_bounds, 0, index), out_of_bounds
     if extent == 0:
         raise ModelError(f"axis {axis} has no elements, so mode {outside.upper()} has nothing to repeat")
-    inside = np.zeros_like(beyond)
+    none_outside = np.zeros_like(out_of_bounds)
     if outside == "wrap":
-        return place % extent, inside
+        return index % extent, none_outside
     if outside == "clamp":
-        return place.clip(0, extent - 1), inside
-    turn = max(2 * extent - 2, 1)
-    folded = abs(place) % turn
-    return np.where(folded >= extent, turn - folded, folded), inside
+        return index.clip(0, extent - 1), none_outside
+    period = max(2 * extent - 2, 1)
+    folded = abs(index) % period
+    return np.where(folded >= extent, period - folded, folded), none_outside
 
 
 @onnx("Slice", domain=_DOMAIN)
@@ -67,53 +67,58 @@ def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, 
     if any(len(part) != len(axes) for part in parts):
         raise ModelError(f"start, shape and stride have {[len(part) for part in parts]} numbers, for {len(axes)} axes")
     firsts, extents, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
-    fancy: list[tuple[int, Array]] = []
-    missing: list[tuple[int, Array]] = []
+    gathered_axes: list[tuple[int, Array]] = []
+    masked_axes: list[tuple[int, Array]] = []
     for axis, *numbers in zip(axes, *parts, strict=True):
         first, size, step = map(int, numbers)
         if size < 0:
             raise ModelError(f"shape {parts[1]} has a negative size")
-        place, beyond = _slice_source_indices(first, size, step, int(x.shape[axis]), outside, axis)
-        if beyond.any():
-            missing.append((axis, beyond))
-        straight = size > 0 and step != 0 and not beyond.any() and bool((place == first + step * np.arange(size)).all())
+        source, out_of_bounds = _slice_source_indices(first, size, step, int(x.shape[axis]), outside, axis)
+        if out_of_bounds.any():
+            masked_axes.append((axis, out_of_bounds))
+        is_strided = (
+            size > 0
+            and step != 0
+            and not out_of_bounds.any()
+            and bool((source == first + step * np.arange(size)).all())
+        )
         extents[axis] = size
-        if straight:
+        if is_strided:
             firsts[axis], steps[axis] = first, step
         elif size:
-            fancy.append((axis, place))
+            gathered_axes.append((axis, source))
             extents[axis] = x.shape[axis]
-    if missing and not x.size:
-        shape_now = list(x.shape)
+    if masked_axes and not x.size:
+        result_shape = list(x.shape)
         for axis, size in zip(axes, parts[1], strict=True):
-            shape_now[axis] = size
-        return p.broadcast(constant(p, 0, x.dtype) if fill is None else fill, tuple(shape_now))
+            result_shape[axis] = size
+        return p.broadcast(constant(p, 0, x.dtype) if fill is None else fill, tuple(result_shape))
     result = p.slice(x, firsts, steps, extents)
-    for axis, place in fancy:
-        result = p.gather(result, p.constant(place), axis)
-    if not missing:
+    for axis, source in gathered_axes:
+        result = p.gather(result, p.constant(source), axis)
+    if not masked_axes:
         return result
     mask = np.zeros(result.shape, bool)
-    for axis, beyond in missing:
-        mask |= beyond.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
+    for axis, out_of_bounds in masked_axes:
+        mask |= out_of_bounds.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
     value = constant(p, 0, x.dtype) if fill is None else fill
     return p.where(p.constant(mask), p.broadcast(value, result.shape), result)
 
 
-# --- Gathering: what lies outside reads 0
+# --- Gathering; out-of-range indices read 0
 
 
 def _clamp_indices(p: P, indices: T, extents: Array) -> tuple[T, T]:
-    """Indices with 0 in place of those outside, and which are inside; ``extents`` broadcast to the indices."""
+    """Replace out-of-range indices by 0, and return the in-range mask; ``extents`` broadcast to the indices."""
     index = indices if indices.dtype in (np.int32, np.int64) else p.cast(indices, np.dtype(np.int64))
-    lowest, most = p.constant(-extents.astype(index.dtype)), p.constant(extents.astype(index.dtype))
-    inside = p.map(np.logical_and, p.map(np.less_equal, lowest, index), p.map(np.less, index, most))
+    lowest, highest = p.constant(-extents.astype(index.dtype)), p.constant(extents.astype(index.dtype))
+    inside = p.map(np.logical_and, p.map(np.less_equal, lowest, index), p.map(np.less, index, highest))
     return p.where(inside, index, constant(p, 0, index.dtype)), inside
 
 
 @onnx("Gather", domain=_DOMAIN)
 def gather(p: P, x: T, indices: T, *, axis: int, batched: int = 0) -> T:
-    """Elements along an axis; ``batched``: 1 where axis 0 of both is the same, or 1 in one of them."""
+    """Gather along an axis; ``batched``: 1 if axis 0 is a batch axis of both, which broadcasts."""
     if batched:
         batch = broadcast_shapes(x.shape[:1], indices.shape[:1])
         x, indices = (y if y.shape[:1] == batch else p.broadcast(y, (*batch, *y.shape[1:])) for y in (x, indices))
@@ -126,24 +131,24 @@ def gather_elements(p: P, x: T, indices: T, *, axis: int) -> T:
     if not x.size:
         return p.constant(np.zeros(indices.shape, x.dtype))
     safe, inside = _clamp_indices(p, indices, np.array(int(x.shape[normalize_existing_axis(axis, x.ndim)])))
-    return p.where(inside, elements(p, x, safe, axis=axis), constant(p, 0, x.dtype))
+    return p.where(inside, onnx_gather_elements(p, x, safe, axis=axis), constant(p, 0, x.dtype))
 
 
 @onnx("GatherND", domain=_DOMAIN)
 def gather_nd(p: P, x: T, indices: T, *, batched: int = 0) -> T:
-    """Parts of the data, found by the last axis of the indices; ``batched``: 1 where axis 0 of both is the same."""
+    """Gather parts by tuples in the last axis of the indices; ``batched``: 1 if axis 0 is a batch axis of both."""
     count = int(indices.shape[-1])
-    over = [int(extent) for extent in x.shape[batched : batched + count]]
-    if len(over) < count:
+    extents = [int(extent) for extent in x.shape[batched : batched + count]]
+    if len(extents) < count:
         raise ModelError(f"the last axis of the indices has {count} numbers, for data of shape {x.shape}")
-    rest = x.shape[batched + count :]
+    element_shape = x.shape[batched + count :]
     if not x.size:
-        return p.constant(np.zeros((*indices.shape[:-1], *rest), x.dtype))
-    safe, inside = _clamp_indices(p, indices, np.array(over))
+        return p.constant(np.zeros((*indices.shape[:-1], *element_shape), x.dtype))
+    safe, inside = _clamp_indices(p, indices, np.array(extents))
     all_inside = p.reduce(np.logical_and, inside, (inside.ndim - 1,), False)
-    found = tuples(p, x, safe, batch_dims=batched)
-    mask = p.reshape(all_inside, (*all_inside.shape, *(1,) * len(rest)))
-    return p.where(mask, found, constant(p, 0, x.dtype))
+    gathered = onnx_gather_nd(p, x, safe, batch_dims=batched)
+    mask = p.reshape(all_inside, (*all_inside.shape, *(1,) * len(element_shape)))
+    return p.where(mask, gathered, constant(p, 0, x.dtype))
 
 
 # --- Filling
@@ -157,11 +162,11 @@ def linspace(p: P, shape: T, alpha: T, beta: T) -> T:
         raise ModelError(f"the shape to fill, {sizes}, has a negative size")
     if beta.size != len(sizes):
         raise ModelError(f"beta has {beta.size} numbers, and the shape to fill {len(sizes)} dimensions")
-    wide = np.dtype(np.float64 if is_float(alpha.dtype) else np.int64)
-    result = p.broadcast(p.reshape(cast(p, alpha, wide), (1,) * len(sizes)), sizes)
+    working = np.dtype(np.float64 if is_float(alpha.dtype) else np.int64)
+    result = p.broadcast(p.reshape(cast(p, alpha, working), (1,) * len(sizes)), sizes)
     for k, size in enumerate(sizes):
-        steps = p.constant(np.arange(size, dtype=wide).reshape([-1 if j == k else 1 for j in range(len(sizes))]))
-        step = p.slice(p.reshape(cast(p, beta, wide), (beta.size,)), [k], [1], [1])
+        steps = p.constant(np.arange(size, dtype=working).reshape([-1 if j == k else 1 for j in range(len(sizes))]))
+        step = p.slice(p.reshape(cast(p, beta, working), (beta.size,)), [k], [1], [1])
         step = p.reshape(step, (1,) * len(sizes))
         result = p.map(np.add, result, p.map(np.multiply, step, steps))
     return cast(p, result, alpha.dtype)
@@ -172,34 +177,34 @@ def linspace(p: P, shape: T, alpha: T, beta: T) -> T:
 
 @onnx("RaggedSoftmax", domain=_DOMAIN)
 def ragged_softmax(p: P, x: T, bounds: T) -> T:
-    """Softmax over the first elements of each row, as many as ``bounds`` says; zeros after."""
+    """Softmax over the first ``bounds`` elements of each row; zeros after."""
     if bounds.shape != (*x.shape[:-1], 1):
         raise ModelError(f"bounds of shape {bounds.shape} do not fit rows of {x.shape}: {(*x.shape[:-1], 1)} would")
     if not x.size:
         return p.broadcast(x, x.shape)
     bound = cast(p, bounds, np.dtype(np.int64))
     inside = p.map(np.less, p.constant(np.arange(x.shape[-1])), bound)
-    work = cast(p, x, np.dtype(np.float32))
-    low = p.broadcast(constant(p, -np.inf, work.dtype), x.shape)
-    kept = p.where(inside, work, low)
-    most = p.reduce(np.maximum, kept, (x.ndim - 1,), True)
-    zero = p.broadcast(constant(p, 0, work.dtype), most.shape)
-    most = p.where(p.map(np.equal, most, constant(p, -np.inf, work.dtype)), zero, most)
-    grown = p.map(np.exp, p.map(np.subtract, kept, most))
-    total = p.reduce(np.add, grown, (x.ndim - 1,), True)
-    one = p.broadcast(constant(p, 1, work.dtype), total.shape)
-    total = p.where(p.map(np.equal, total, constant(p, 0, work.dtype)), one, total)
-    return cast(p, p.map(np.divide, grown, total), x.dtype)
+    values = cast(p, x, np.dtype(np.float32))
+    low = p.broadcast(constant(p, -np.inf, values.dtype), x.shape)
+    masked = p.where(inside, values, low)
+    row_max = p.reduce(np.maximum, masked, (x.ndim - 1,), True)
+    zero = p.broadcast(constant(p, 0, values.dtype), row_max.shape)
+    row_max = p.where(p.map(np.equal, row_max, constant(p, -np.inf, values.dtype)), zero, row_max)
+    powers = p.map(np.exp, p.map(np.subtract, masked, row_max))
+    total = p.reduce(np.add, powers, (x.ndim - 1,), True)
+    unit = p.broadcast(constant(p, 1, values.dtype), total.shape)
+    total = p.where(p.map(np.equal, total, constant(p, 0, values.dtype)), unit, total)
+    return cast(p, p.map(np.divide, powers, total), x.dtype)
 
 
-# --- What must hold
+# --- Checks
 
 
 def has_window_past_end(size: int, window: int, stride: int, pre: int, post: int) -> bool:
-    """Whether the last place of a pooling window that EXPLICIT_ROUND_UP adds begins behind all elements: nobody says
-    what it gives."""
-    places = -(-(size + pre + post - window) // stride) + 1
-    return (places - 1) * stride >= size + pre
+    """True if the last pooling window added by EXPLICIT_ROUND_UP starts after all elements, whose result is
+    unspecified."""
+    count = -(-(size + pre + post - window) // stride) + 1
+    return (count - 1) * stride >= size + pre
 
 
 def window_past_end_error(axis: int, size: int) -> str:
@@ -210,7 +215,7 @@ def window_past_end_error(axis: int, size: int) -> str:
 def check_pool_windows(
     p: P, x: T, *, window: Sequence[int], stride: Sequence[int], pre: Sequence[int], post: Sequence[int]
 ) -> T:
-    """The tensor, along whose last axes no window begins behind all elements."""
+    """Check that no pooling window along the spatial axes starts after all elements."""
     for k, (size, *numbers) in enumerate(zip(x.shape[2:], window, stride, pre, post, strict=True)):
         if has_window_past_end(int(size), *numbers):
             raise ModelError(window_past_end_error(k + 2, int(size)))
@@ -219,7 +224,7 @@ def check_pool_windows(
 
 @onnx("Assertion", domain=_DOMAIN, native=False, pure=False)
 def assertion(p: P, condition: Array, *, message: str) -> Array:
-    """The condition, all of which has to hold."""
+    """Check that all elements of the condition are true."""
     if not np.all(condition):
         raise ModelError(message)
     return condition
@@ -233,28 +238,28 @@ def nms(
     p: P,
     boxes: Array,
     scores: Array,
-    most: Array,
-    iou: Array | None = None,
-    least: Array | None = None,
+    max_outputs: Array,
+    iou_threshold: Array | None = None,
+    score_threshold: Array | None = None,
     *,
     centers: int = 0,
     limit: int = 0,
 ) -> tuple[Array, Array]:
-    """Boxes that overlap no better one of their class too much: (batch, class, box), by batch and then by score."""
-    overlap = 0.0 if iou is None else float(iou.reshape(()))
-    threshold = 0.0 if least is None else float(least.reshape(()))
-    keep = max(int(most.reshape(())), 0)
-    found: list[tuple[int, float, int, int]] = []
+    """Non-maximum suppression per class: rows (batch, class, box), sorted by batch and score."""
+    overlap = 0.0 if iou_threshold is None else float(iou_threshold.reshape(()))
+    threshold = 0.0 if score_threshold is None else float(score_threshold.reshape(()))
+    keep = max(int(max_outputs.reshape(())), 0)
+    selected: list[tuple[int, float, int, int]] = []
     for batch in range(boxes.shape[0]):
-        for kind in range(scores.shape[2]):
-            score = scores[batch, :, kind].astype(np.float64)
-            corners = boxes[batch] if boxes.ndim == 3 else boxes[batch, :, min(kind, boxes.shape[2] - 1)]
-            chosen = _select_boxes(
+        for category in range(scores.shape[2]):
+            score = scores[batch, :, category].astype(np.float64)
+            corners = boxes[batch] if boxes.ndim == 3 else boxes[batch, :, min(category, boxes.shape[2] - 1)]
+            boxes_kept = _select_boxes(
                 _to_corners(corners.astype(np.float64), centers), score, keep, overlap, threshold, limit
             )
-            found += [(batch, -float(score[box]), kind, box) for box in chosen]
-    found.sort()
-    rows = np.array([(batch, kind, box) for batch, _, kind, box in found], np.int32).reshape(-1, 3)
+            selected += [(batch, -float(score[box]), category, box) for box in boxes_kept]
+    selected.sort()
+    rows = np.array([(batch, category, box) for batch, _, category, box in selected], np.int32).reshape(-1, 3)
     return rows, np.array(len(rows), np.int32)
 
 
@@ -268,17 +273,17 @@ def _to_corners(boxes: Array, centers: int) -> Array:
 def _select_boxes(corners: Array, score: Array, keep: int, overlap: float, threshold: float, limit: int) -> list[int]:
     order = [int(k) for k in np.argsort(-score, kind="stable") if score[k] > threshold]
     area = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
-    chosen: list[int] = []
+    selected: list[int] = []
     for box in order[: limit or None]:
-        if len(chosen) >= keep:
+        if len(selected) >= keep:
             break
-        others = np.array(chosen, np.int64)
+        others = np.array(selected, np.int64)
         edges = np.minimum(corners[box, 2:], corners[others, 2:]) - np.maximum(corners[box, :2], corners[others, :2])
         common = np.prod(edges.clip(0), axis=1)
         union = area[box] + area[others] - common
         if not np.any(common > overlap * union):
-            chosen.append(box)
-    return chosen
+            selected.append(box)
+    return selected
 
 
 # --- Attention
@@ -286,8 +291,8 @@ def _select_boxes(corners: Array, score: Array, keep: int, overlap: float, thres
 
 @onnx("Attention", domain=_DOMAIN)
 def attention(p: P, q: T, k: T, v: T, mask: T | None = None, *, softmax: int, causal: int) -> T:
-    """``norm(q @ k^T + mask) @ v``, not scaled. ``causal``: 1, a query sees the keys up to its own place; 2, the same
-    counted from the last ones."""
+    """``norm(q @ k^T + mask) @ v``, not scaled. ``causal``: 1 aligns the first query and key, 2 the last query and
+    key."""
     offset = k.shape[2] - q.shape[2] if causal == 2 else 0
     window = AttentionWindow(keys_after=0 if causal else -1, offset=offset)
     if softmax:
@@ -296,36 +301,40 @@ def attention(p: P, q: T, k: T, v: T, mask: T | None = None, *, softmax: int, ca
             zero = p.broadcast(constant(p, 0, q.dtype), mask.shape)
             bias = p.where(mask, zero, constant(p, -np.inf, q.dtype))
         return attend(p, q, k, v, scale=1.0, bias=bias, window=window)
-    allowed = window.visibility_mask(q.shape[2], k.shape[2])
+    visible_keys = window.visibility_mask(q.shape[2], k.shape[2])
     groups = q.shape[1] // k.shape[1]
     if groups > 1:
         k, v = (_repeat_heads(p, x, groups) for x in (k, v))
     scores = matmul_product(p, q, p.transpose(k, (0, 1, 3, 2)))
     if mask is not None and mask.dtype != np.bool_:
         scores = p.map(np.add, scores, mask)
-    for hidden in (mask if mask is not None and mask.dtype == np.bool_ else None, allowed):
-        if hidden is not None:
-            visible = p.constant(hidden) if isinstance(hidden, np.ndarray) and hidden is allowed else hidden
+    for mask_part in (mask if mask is not None and mask.dtype == np.bool_ else None, visible_keys):
+        if mask_part is not None:
+            visible = (
+                p.constant(mask_part) if isinstance(mask_part, np.ndarray) and mask_part is visible_keys else mask_part
+            )
             scores = p.where(visible, scores, constant(p, 0, scores.dtype))
     return matmul_product(p, scores, v)
 
 
 def _repeat_heads(p: P, x: T, groups: int) -> T:
-    """Each head so many times, one after the other."""
+    """Repeat each head ``groups`` times."""
     batch, heads, length, width = x.shape
-    wide = p.broadcast(p.reshape(x, (batch, heads, 1, length, width)), (batch, heads, groups, length, width))
-    return p.reshape(wide, (batch, heads * groups, length, width))
+    repeated = p.broadcast(p.reshape(x, (batch, heads, 1, length, width)), (batch, heads, groups, length, width))
+    return p.reshape(repeated, (batch, heads * groups, length, width))
 
 
 @onnx("RotaryEmbedding", domain=_DOMAIN)
 def rotary_embedding(
     p: P, x: T, cosines: T, sines: T, positions: T | None = None, *, interleaved: int, rotary_embedding_dim: int
 ) -> T:
-    """ONNX's, of four axes."""
-    return turned(p, x, cosines, sines, positions, interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim)
+    """ONNX RotaryEmbedding with four axes."""
+    return onnx_rotary_embedding(
+        p, x, cosines, sines, positions, interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim
+    )
 
 
 @onnx("KVCacheUpdate", domain=_DOMAIN)
 def kv_cache_update(p: P, cache: T, update: T, indices: T) -> T:
-    """ONNX's TensorScatter, along axis 2."""
+    """ONNX TensorScatter along axis 2."""
     return tensor_scatter(p, cache, update, indices, axis=2)

@@ -1,7 +1,7 @@
-"""Which inputs and outputs of ONNX's operators have one type: the type variables of their schemas, in short.
+"""Type constraints of ONNX operators: groups of inputs and outputs that share a type variable of the schema.
 
-The table is that of ``onnx.defs``, written out since importing it takes longer than most models take to open;
-tests/unit/runtime/ops/test_type_groups.py compares them.
+The table is extracted from ``onnx.defs``, whose import takes longer than opening most models;
+tests/unit/runtime/ops/test_type_groups.py compares both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import UnsupportedError
 from ..graph import Graph, If, Loop, Node, Operation, TensorType, Value
 from ..record import record
 
-#: Formal inputs > outputs that have one type -> the operators, in their newest version.
+#: "inputs > outputs" of one type -> operators, in their newest version.
 _TYPE_VARIABLE_GROUPS: Mapping[str, str] = {
     "0>0": (
         "Abs Acos Acosh AffineGrid Asin Asinh Atan Atanh AveragePool BitwiseNot Ceil Celu CenterCropPad "
@@ -63,7 +63,7 @@ _TYPE_VARIABLE_GROUPS: Mapping[str, str] = {
     "0>0 | 2>1": "Dropout",
     "1 2>0": "Where",
 }
-#: Operators whose older versions, up to the one named, have other groups.
+#: Groups of older versions: (last version, groups).
 _OLDER_GROUPS: Mapping[str, Sequence[tuple[int, str]]] = {
     "BatchNormalization": [(13, "0 1 2 3 4>0 1 2 3 4"), (14, "0 1 2>0 | 3 4>1 2")],
     "Clip": [(10, "0>0")],
@@ -81,20 +81,22 @@ _OLDER_GROUPS: Mapping[str, Sequence[tuple[int, str]]] = {
 
 @record(frozen=True)
 class MixedTypes:
-    """A node whose inputs must have one type and have two; of an If the results of its branches."""
+    """A node with mixed types where one type is required: of inputs, or of the branch results of an If."""
 
     node: Node
     values: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        told = " and ".join(f"'{name}' ({dtype})" for name, dtype in self.values)
-        return f"{self.node.describe()} mixes types: {told}"
+        operands = " and ".join(f"'{name}' ({dtype})" for name, dtype in self.values)
+        return f"{self.node.describe()} mixes types: {operands}"
 
 
 def type_groups_of(op_type: str, version: int) -> list[tuple[list[str], list[int]]]:
-    """The groups of an operator: formal inputs (``2+``: that one and all that follow it) and outputs of one type."""
-    known = next((text for last, text in _OLDER_GROUPS.get(op_type, ()) if version <= last), None)
-    text = _newest_version().get(op_type, "") if known is None else known
+    """The type groups of an operator: formal inputs (``2+``: that one and all later ones) and outputs."""
+    older_groups = next(
+        (text for last_version, text in _OLDER_GROUPS.get(op_type, ()) if version <= last_version), None
+    )
+    text = _newest_version().get(op_type, "") if older_groups is None else older_groups
     groups = [group.split(">") for group in text.split("|") if ">" in group]
     return [(inputs.split(), [int(k) for k in outputs.split()]) for inputs, outputs in groups]
 
@@ -105,12 +107,12 @@ def _newest_version() -> Mapping[str, str]:
 
 
 def find_mixed_types(graph: Graph) -> Iterator[MixedTypes]:
-    """The nodes of an ONNX graph, and of the graphs inside it, that mix types, as far as declared types tell."""
+    """The nodes of an ONNX graph and its subgraphs that mix types, as far as types are known."""
     return DtypeInference().visit_graph(graph)
 
 
 class DtypeInference:
-    """The dtypes of values: those that are declared, and what follows from them."""
+    """Infers the dtypes of values from declared ones."""
 
     def __init__(self) -> None:
         self._known: dict[Value, np.dtype[Any]] = {}
@@ -143,14 +145,16 @@ class DtypeInference:
             if isinstance(data, np.ndarray) and node.outputs:
                 self._set(node.outputs[0], data.dtype)
         for inputs, outputs in type_groups_of(node.op_type, node.version):
-            found = [(value, kind) for value in _values_at(node, inputs) if (kind := self.dtype_of(value)) is not None]
-            if len({kind for _, kind in found}) > 1:
-                first = found[0]
-                other = next(one for one in found if one[1] != first[1])
-                yield MixedTypes(node, tuple((value.name, kind.name) for value, kind in (first, other)))
+            typed = [
+                (value, dtype) for value in _values_at(node, inputs) if (dtype := self.dtype_of(value)) is not None
+            ]
+            if len({dtype for _, dtype in typed}) > 1:
+                first_value = typed[0]
+                conflicting = next(entry for entry in typed if entry[1] != first_value[1])
+                yield MixedTypes(node, tuple((value.name, dtype.name) for value, dtype in (first_value, conflicting)))
             for k in outputs:
-                if found and k < len(node.outputs):
-                    self._set(node.outputs[k], found[0][1])
+                if typed and k < len(node.outputs):
+                    self._set(node.outputs[k], typed[0][1])
 
     def _visit_loop(self, loop: Loop) -> Iterator[MixedTypes]:
         for edge in loop.back_edges:
@@ -167,22 +171,24 @@ class DtypeInference:
     def _visit_if(self, node: If) -> Iterator[MixedTypes]:
         yield from self.visit_graph(node.then_branch)
         yield from self.visit_graph(node.else_branch)
-        for result, one, other in zip(node.outputs, node.then_branch.outputs, node.else_branch.outputs, strict=False):
-            kinds = self.dtype_of(one), self.dtype_of(other)
-            if kinds[0] is not None and kinds[1] is not None and kinds[0] != kinds[1]:
-                yield MixedTypes(node, ((one.name, kinds[0].name), (other.name, kinds[1].name)))
-            self._set(result, kinds[0])
+        for result, then_result, else_result in zip(
+            node.outputs, node.then_branch.outputs, node.else_branch.outputs, strict=False
+        ):
+            dtypes = self.dtype_of(then_result), self.dtype_of(else_result)
+            if dtypes[0] is not None and dtypes[1] is not None and dtypes[0] != dtypes[1]:
+                yield MixedTypes(node, ((then_result.name, dtypes[0].name), (else_result.name, dtypes[1].name)))
+            self._set(result, dtypes[0])
 
-    def _set(self, value: Value | None, kind: np.dtype[Any] | None) -> None:
-        if value is not None and kind is not None:
-            self._known.setdefault(value, kind)
+    def _set(self, value: Value | None, dtype: np.dtype[Any] | None) -> None:
+        if value is not None and dtype is not None:
+            self._known.setdefault(value, dtype)
 
 
-def _values_at(node: Operation, places: Sequence[str]) -> list[Value]:
-    found: list[Value | None] = []
-    for place in places:
-        if place.endswith("+"):
-            found += node.inputs[int(place[:-1]) :]
+def _values_at(node: Operation, positions: Sequence[str]) -> list[Value]:
+    values: list[Value | None] = []
+    for position in positions:
+        if position.endswith("+"):
+            values += node.inputs[int(position[:-1]) :]
         else:
-            found += node.inputs[int(place) : int(place) + 1]
-    return [value for value in found if value is not None]
+            values += node.inputs[int(position) : int(position) + 1]
+    return [value for value in values if value is not None]

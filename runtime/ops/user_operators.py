@@ -1,7 +1,7 @@
-"""Operators that a user brings along: Python functions for what nothing here implements.
+"""User operators: Python functions for operators without implementation.
 
-Packages bring theirs by an entry point of the group ``loopdbg.operators``, a module that registers them when it is
-imported::
+Packages provide operators through an entry point of the group ``loopdbg.operators``, a module that registers them when
+it is imported::
 
     [project.entry-points."loopdbg.operators"]
     anything = "my_package.operators"
@@ -26,24 +26,27 @@ _FUNCTIONS: dict[tuple[str, str], Function] = {}
 
 
 def operator(domain: str, name: str) -> Callable[[F], F]:
-    """Register a Python function for the nodes of an operator that loopdbg has no implementation of.
+    """Register a Python function for an operator that loopdbg does not implement.
 
     >>> @loopdbg.operator("my.domain", "Clamp")
     ... def clamp(x, limit=None, *, low=0.0):
     ...     return np.clip(x, low, limit)
 
-    ``domain``: as the model has it; of an OpenVINO layer its ``version``, such as ``extension``. The function gets the
-    inputs by position, as arrays that must not be written to (a list for a sequence, None for an absent one), and the
-    attributes by name (those of an OpenVINO layer as text). It returns an array, or a tuple with one for each output.
-    It has to give the same for the same inputs: going back in time runs it again.
+    The function receives the inputs by position, as read-only arrays (a list for a sequence, None for an absent one),
+    and the attributes by name (those of an OpenVINO layer as text). It returns an array, or a tuple with one per
+    output. It must be deterministic: time travel runs it again. A class of ``onnx.reference`` (an ``OpRun`` with a
+    method ``_run``) is accepted too: ``_run`` is called with the inputs and the attributes. A later function for the
+    same operator replaces the earlier one in models compiled from then on.
 
-    A class of ``onnx.reference`` (an ``OpRun`` with a method ``_run``) is taken as well: its ``_run`` is called with
-    the inputs and the attributes.
+    Args:
+        domain: Domain of the operator; for an OpenVINO layer its ``version``, such as ``extension``.
+        name: Type of the operator.
 
-    A later function for the same operator takes the earlier one's place, for models that are compiled from then on.
+    Returns:
+        A decorator that registers the function and returns it unchanged.
 
     Raises:
-        UsageError: there is no name, or what is registered is no function.
+        UsageError: the name is missing, or the registered object is not a function.
     """
     if not name or callable(name):
         raise UsageError('an operator has a domain and a name: @loopdbg.operator("my.domain", "Clamp")')
@@ -56,37 +59,41 @@ def operator(domain: str, name: str) -> Callable[[F], F]:
 
 
 def registered_operators() -> dict[tuple[str, str], Function]:
-    """What is registered now: by domain and name."""
+    """The registered functions by domain and name."""
     return dict(_FUNCTIONS)
 
 
-def _check_function(given: Any, name: str) -> Function:
-    """What is called for a node.
+def _check_function(registered: Any, name: str) -> Function:
+    """Convert a registered object to a function.
 
     Raises:
-        UsageError: it is no function.
+        UsageError: it is not a function.
     """
-    if isinstance(given, type):
-        run = getattr(given, "_run", None)
+    if isinstance(registered, type):
+        run = getattr(registered, "_run", None)
         if run is None:
-            raise UsageError(f"the operator '{name}' is registered as the class {given.__name__}; register a function")
+            raise UsageError(
+                f"the operator '{name}' is registered as the class {registered.__name__}; register a function"
+            )
         if run.__module__ == "onnx.reference.op_run":  # that of OpRun, which raises
-            raise UsageError(f"the operator '{name}' is registered as {given.__name__}, which has no _run of its own")
-        return _from_reference_class(given, run)
-    if not callable(given):
-        raise UsageError(f"the operator '{name}' is registered as {type(given).__name__}; register a function")
-    function: Function = given
+            raise UsageError(
+                f"the operator '{name}' is registered as {registered.__name__}, which has no _run of its own"
+            )
+        return _from_reference_class(registered, run)
+    if not callable(registered):
+        raise UsageError(f"the operator '{name}' is registered as {type(registered).__name__}; register a function")
+    function: Function = registered
     return function
 
 
-def _from_reference_class(kind: type, run: Any) -> Function:
-    """A class of ``onnx.reference`` as a function. It is made without its node, which only its own evaluator has."""
+def _from_reference_class(reference_class: type, run: Any) -> Function:
+    """Wrap an ``onnx.reference`` class as a function. The instance lacks its node, which only the evaluator has."""
     signature = inspect.signature(run)
 
     def function(*inputs: Any, **attributes: Any) -> Any:
-        made: Any = object.__new__(kind)
-        vars(made).update(attributes)
-        return run(made, *inputs, **attributes)
+        instance: Any = object.__new__(reference_class)
+        vars(instance).update(attributes)
+        return run(instance, *inputs, **attributes)
 
     function.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=list(signature.parameters.values())[1:]
@@ -95,10 +102,10 @@ def _from_reference_class(kind: type, run: Any) -> Function:
 
 
 def resolve_user_operator(node: Operation) -> Callable[..., tuple[Any, ...]] | None:
-    """What runs a node by a registered function; None where there is none.
+    """A function that runs a node by a registered function; None if none is registered.
 
     Raises:
-        ModelError: the function does not take what the node has.
+        ModelError: the function does not accept the node's inputs or attributes.
     """
     key = node.domain, node.op_type
     if key not in _FUNCTIONS:
@@ -126,7 +133,7 @@ def _bind_arguments(
 
 
 def _read_only_input(value: Any) -> Any:
-    """An input as a function gets it: what others read too is not to be written to."""
+    """A read-only view of an input, which other nodes may share."""
     if isinstance(value, list):
         return [_read_only_input(part) for part in value]
     if value is None:
@@ -137,7 +144,7 @@ def _read_only_input(value: Any) -> Any:
 
 
 def _owned_result(value: Any) -> Any:
-    """A result that shares memory with nothing."""
+    """A copy of a result that shares no memory."""
     if isinstance(value, list):
         return [_owned_result(part) for part in value]
     if value is None:
@@ -148,8 +155,8 @@ def _owned_result(value: Any) -> Any:
 
 @cache
 def load_entry_points() -> tuple[str, ...]:
-    """Import the modules that installed packages name; returns what is wrong with those that cannot be imported."""
-    from importlib.metadata import entry_points  # 11 ms, which only models with unknown operators pay
+    """Import the entry point modules of installed packages; returns error messages of failed imports."""
+    from importlib.metadata import entry_points  # lazy: takes 11 ms
 
     broken = []
     for entry in entry_points(group=ENTRY_POINT_GROUP):

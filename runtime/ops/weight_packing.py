@@ -1,7 +1,7 @@
-"""Products with weights: matrices that are constant, and read again in every iteration.
+"""Matrix products with packed constant weights, which every iteration reads.
 
-They are done in the layout and the order of ``packed_weights.h``, whoever does them: kernels one iteration after the
-other, a block of iterations at once, and NumPy's arrays in Python give the same to the bit.
+All implementations use the layout and the summation order of ``packed_weights.h``: kernels on single iterations or on
+batches of iterations, and eager evaluation in Python give bit-identical results.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from ..graph import Array, Operation, System
 from ..kernels import huge_pages, loop_nest
 from .registry import ResolvedOperator
 
-#: Weights of so many bytes go to panels: one column takes no longer with BLAS, and of larger ones a copy is too much.
+#: Range of weight sizes that are packed: BLAS is as fast for a single column; a copy of larger weights is too
+#: expensive.
 PACK_RANGE_BYTES = (1 << 15, 1 << 26)
-#: Smaller ones, too, from so many bytes on, unless they are one column: [16,32] @ [32,128] takes 0.9 us, and with BLAS
-#: 2.7 where the weights are transposed, as exporters write them.
+#: Lower limit for more than one column: [16,32] @ [32,128] takes 0.9 us, with BLAS 2.7 us for transposed weights, as
+#: exporters write them.
 SMALL_PACK_MIN_BYTES = 1 << 12
 
-#: Weights of so many bytes are kept as float16 where they can be: smaller ones stay near the processor anyhow.
+#: Weights from this size on are stored as float16 if exact: smaller ones fit in the cache.
 FLOAT16_MIN_BYTES = 1 << 18
-#: With so many rows, as steps of a batch have, and weights of so many bytes as floats, to widen them each time takes
-#: longer than to read them. Blocks of iterations read them seldom.
+#: For these row counts (small batches) and float32 sizes, widening the weights on each use costs more than reading
+#: them as float32. Batches of iterations read them rarely.
 SMALL_BATCH_ROWS, WIDENED_MAX_BYTES = range(2, 17), 1 << 20
-#: Weights of so many bytes are kept as scaled bytes where they can be. They take 1.8 times as long as floats that stay
-#: in the second-level cache ([1,256] @ [256,1024]: 13 us for 7.4), and a third of those that do not ([1,512] @
-#: [512,2048]: 52 us for 139).
+#: Weights from this size on are stored as scaled int8 if exact. They take 1.8 times as long as float32 weights in the
+#: L2 cache ([1,256] @ [256,1024]: 13 us vs. 7.4), and a third outside it ([1,512] @ [512,2048]: 52 us vs. 139).
 INT8_MIN_BYTES = 1 << 21
 
-#: Operators, in both systems' words and lower case, with products inside whose weights are mostly constants.
+#: Operators of both systems, in lower case, with products whose weights are mostly constant.
 _WEIGHTED_TYPES = "matmul gemm einsum lstmcell grucell rnncell"
 WEIGHTED_OPERATORS = frozenset(_WEIGHTED_TYPES.split())
 
 
 def with_packed_weights(
-    node: Operation, op: ResolvedOperator, system: System, settled: Sequence[bool]
+    node: Operation, op: ResolvedOperator, system: System, is_constant: Sequence[bool]
 ) -> ResolvedOperator:
-    """The operator of ``node`` as plans run it; ``settled``: of each input whether it follows from constants alone."""
+    """The operator of ``node`` with packed weights where possible; ``is_constant``: for each input."""
     if not op.native or not has_products(node, system):
         return op
-    return use_packed_products(op) if any(settled[1:]) else op
+    return use_packed_products(op) if any(is_constant[1:]) else op
 
 
 def has_products(node: Operation, system: System) -> bool:
-    """An operator of the system's own with products inside."""
-    own = system is not System.ONNX or node.domain in ("", "ai.onnx")
-    return own and node.op_type.lower() in WEIGHTED_OPERATORS
+    """True for a standard operator that contains products."""
+    is_standard = system is not System.ONNX or node.domain in ("", "ai.onnx")
+    return is_standard and node.op_type.lower() in WEIGHTED_OPERATORS
 
 
 def is_packing_worthwhile(weights: Array) -> bool:
-    """Enough for panels."""
+    """True if weights are large enough for packing."""
     return weights.nbytes >= PACK_RANGE_BYTES[0]
 
 
 def use_packed_products(op: ResolvedOperator) -> ResolvedOperator:
-    """``op`` with products as packed_weights.h does them."""
+    """``op`` with products by packed_weights.h."""
     return replace(op, function=partial(_apply_with_packed_products, op.function))
 
 
@@ -69,7 +69,7 @@ def _apply_with_packed_products(function: Callable[..., Any], p: Any, *inputs: A
 
 
 class PackedProductPrimitives:
-    """Other primitives, whose products go by the name of ``weighted``."""
+    """Wraps primitives and maps ``matmul`` to ``weighted``."""
 
     def __init__(self, p: Any) -> None:
         self._p = p
@@ -86,18 +86,18 @@ class PackedProductPrimitives:
 
 
 def is_packable(a: Any, b: Any) -> bool:
-    """Rows and a matrix that packed_weights.h multiplies: anything with a dtype and a shape."""
-    least, most = PACK_RANGE_BYTES
+    """True if packed_weights.h supports the product of two objects with a dtype and a shape."""
+    min_bytes, max_bytes = PACK_RANGE_BYTES
     if len(b.shape) != 2 or not len(a.shape) or not a.dtype == b.dtype == np.float32:
         return False
     k, n = b.shape
     if n > 1:
-        least = min(least, SMALL_PACK_MIN_BYTES)
-    return bool(a.shape[-1] == k and least <= k * n * 4 <= most and 0 < a.size <= loop_nest.PANEL_MAX_ROWS * k)
+        min_bytes = min(min_bytes, SMALL_PACK_MIN_BYTES)
+    return bool(a.shape[-1] == k and min_bytes <= k * n * 4 <= max_bytes and 0 < a.size <= loop_nest.PANEL_MAX_ROWS * k)
 
 
 def packing_for_rows(rows: int) -> Callable[[Array], Array]:
-    """How weights are laid out that so many rows are multiplied with. The same bits come of each."""
+    """The weight layout for a number of rows. All layouts give bit-identical products."""
     return _pack_as_float32 if rows in SMALL_BATCH_ROWS else pack_weights
 
 
@@ -106,9 +106,9 @@ def _pack_as_float32(weights: Array) -> Array:
 
 
 def pack_weights(weights: Array) -> Array:
-    """A matrix ``[k, n]`` as packed_weights.h wants it: ``[n / PANEL, PANEL / strip, k, strip]``, zeros beyond n.
+    """Pack a matrix ``[k, n]`` for packed_weights.h: ``[n / PANEL, PANEL / strip, k, strip]``, zero-padded.
 
-    Of bytes or float16 where these hold all its numbers: models of fewer bits widen their weights.
+    Stored as int8 or float16 if exact, as in models with low-bit weights that are widened.
     """
     if weights.nbytes >= INT8_MIN_BYTES and loop_nest.supports_int8_weights():
         scaled = _pack_as_int8(weights)
@@ -120,23 +120,23 @@ def pack_weights(weights: Array) -> Array:
 
 
 def _pack(weights: Array) -> Array:
-    """As they are, and in their type."""
+    """Pack weights in their own dtype."""
     k, n = weights.shape
-    wide = loop_nest.panel_strip_columns()
+    strip_columns = loop_nest.panel_strip_columns()
     packed = huge_pages.aligned_zeros(
-        (-(-n // loop_nest.PANEL_COLUMNS), loop_nest.PANEL_COLUMNS // wide, k, wide), weights.dtype
+        (-(-n // loop_nest.PANEL_COLUMNS), loop_nest.PANEL_COLUMNS // strip_columns, k, strip_columns), weights.dtype
     )
-    strips = packed.reshape(-1, k, wide)
-    for strip, first in enumerate(range(0, n, wide)):
-        columns = weights[:, first : first + wide]
+    strips = packed.reshape(-1, k, strip_columns)
+    for strip, start in enumerate(range(0, n, strip_columns)):
+        columns = weights[:, start : start + strip_columns]
         strips[strip, :, : columns.shape[1]] = columns
     return packed
 
 
 def _pack_as_int8(weights: Array) -> Array | None:
-    """Each panel: scales, zeros, and the bytes; None where not all are such. One after the other: each fits a cache."""
+    """Panels of scales, zeros and int8 values; None if not exact. Processes panel by panel: each fits in the cache."""
     k, n = weights.shape
-    count, head = -(-n // loop_nest.PANEL_COLUMNS), 2 * loop_nest.PANEL_COLUMNS * 4
+    count, header_bytes = -(-n // loop_nest.PANEL_COLUMNS), 2 * loop_nest.PANEL_COLUMNS * 4
     packed = None
     for panel in range(count):
         columns = np.ascontiguousarray(
@@ -145,18 +145,18 @@ def _pack_as_int8(weights: Array) -> Array | None:
         scaled = factor_int8(columns)
         if scaled is None:
             return None
-        if packed is None:  # most weights are not such, and the first panel tells
-            packed = huge_pages.aligned_zeros((count, head + k * loop_nest.PANEL_COLUMNS), np.dtype(np.uint8))
-            bytes_ = packed[:, head:].reshape(count, k, loop_nest.PANEL_COLUMNS)
-            heads = packed[:, :head].view(np.float32).reshape(count, 2, loop_nest.PANEL_COLUMNS)
+        if packed is None:  # allocated late: most weights fail in the first panel
+            packed = huge_pages.aligned_zeros((count, header_bytes + k * loop_nest.PANEL_COLUMNS), np.dtype(np.uint8))
+            values = packed[:, header_bytes:].reshape(count, k, loop_nest.PANEL_COLUMNS)
+            headers = packed[:, :header_bytes].view(np.float32).reshape(count, 2, loop_nest.PANEL_COLUMNS)
         width = columns.shape[1]
-        bytes_[panel, :, :width], heads[panel, 0, :width], heads[panel, 1, :width] = scaled
+        values[panel, :, :width], headers[panel, 0, :width], headers[panel, 1, :width] = scaled
     return packed
 
 
 def is_float16_exact(weights: Array) -> bool:
-    """Is each of these float32 numbers one of float16, to the bit?"""
-    # Most weights are not, and the first ones tell.
+    """Are all float32 weights exactly representable as float16?"""
+    # Most weights fail in the first row.
     for part in (weights[:1], weights):
         with np.errstate(all="ignore"):
             if not _same_bits(part.astype(np.float16).astype(np.float32), part):
@@ -169,9 +169,9 @@ def _same_bits(a: Array, b: Array) -> bool:
 
 
 def factor_int8(weights: Array) -> tuple[Array, Array, Array] | None:
-    """Bytes ``[k, n]``, scales and zeros ``[n]`` that give these float32 numbers: (byte + zero) * scale, to the bit.
+    """Bytes ``[k, n]``, scales and zeros ``[n]`` with weights = (byte + zero) * scale, bit-exact.
 
-    None: there are none, or none were found.
+    None: no factorization was found.
     """
     with np.errstate(all="ignore"):
         scales = _column_scales(weights)
@@ -180,50 +180,50 @@ def factor_int8(weights: Array) -> tuple[Array, Array, Array] | None:
         numbers = np.rint(weights / scales)
         zeros = numbers.min(axis=0)
         numbers -= zeros
-        # NaN and infinity fail here, too.
+        # NaN and infinity also fail here.
         if not (numbers.max() <= 255) or not _same_bits((numbers + zeros) * scales, weights):
             return None
     return numbers.astype(np.uint8), scales, zeros
 
 
 def _column_scales(weights: Array) -> Array | None:
-    """What each column may be whole multiples of; None: there is a column for which it was not found."""
+    """A scale of which each column may consist of integer multiples; None if not found for a column."""
     sizes = np.abs(weights)
     sizes[sizes == 0] = np.inf
-    scales: Array = sizes.min(axis=0)  # mostly there is a 1 among so many
+    scales: Array = sizes.min(axis=0)  # usually the multiple 1 occurs
     scales[np.isinf(scales)] = 1
-    left = np.flatnonzero(~_columns_are_multiples(weights, scales))
-    if not len(left):
+    unresolved = np.flatnonzero(~_columns_are_multiples(weights, scales))
+    if not len(unresolved):
         return scales
-    columns = weights[:, left]
+    columns = weights[:, unresolved]
     gaps = np.diff(np.sort(columns, axis=0), axis=0)
     gaps[gaps == 0] = np.inf
     largest = np.abs(columns).max(axis=0)
-    near = largest / np.rint(largest / gaps.min(axis=0))
-    # The largest number was rounded, which leaves three.
-    missing = np.ones(len(left), bool)
-    for scale in (near, np.nextafter(near, -np.float32(np.inf)), np.nextafter(near, np.float32(np.inf))):
+    candidate = largest / np.rint(largest / gaps.min(axis=0))
+    # Rounding of the largest number leaves three candidates.
+    missing = np.ones(len(unresolved), bool)
+    for scale in (candidate, np.nextafter(candidate, -np.float32(np.inf)), np.nextafter(candidate, np.float32(np.inf))):
         fits = _columns_are_multiples(columns, scale)
-        scales[left[fits]] = scale[fits]
+        scales[unresolved[fits]] = scale[fits]
         missing &= ~fits
     return None if missing.any() else scales
 
 
 def _columns_are_multiples(weights: Array, scales: Array) -> Array:
-    """Of each column whether its numbers are whole multiples of its scale, rounded."""
-    near = weights / scales
-    np.rint(near, out=near)
-    near *= scales
-    found: Array = (near == weights).all(axis=0)
-    return found
+    """For each column whether its numbers are rounded integer multiples of its scale."""
+    rounded = weights / scales
+    np.rint(rounded, out=rounded)
+    rounded *= scales
+    is_multiple: Array = (rounded == weights).all(axis=0)
+    return is_multiple
 
 
-#: What was made of constants, by where their numbers are. Bindings come and go, weights stay.
+#: Cache of packed constants by memory address; it outlives bindings.
 _LAYOUT_CACHE: dict[Any, Array] = {}
 
 
 def cached_layout(array: Array, layout: Callable[[Array], Array]) -> Array:
-    """``layout(array)``, kept for as long as the memory of the array is."""
+    """``layout(array)``, cached for the lifetime of the array's memory."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base

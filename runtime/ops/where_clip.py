@@ -1,4 +1,4 @@
-"""Choice between values, and bounds on them."""
+"""Selection and clipping operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from .operator_helpers import constant, is_float, openvino_align
 from .registry import onnx, openvino
 
-P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 
 
@@ -28,17 +28,17 @@ def select(p: P, condition: T, a: T, b: T, *, auto_broadcast: str = "numpy") -> 
 
 
 def clamp_to_bounds(p: P, x: T, low: T | None, high: T | None) -> T:
-    """``x`` held between two bounds, either of which may be absent; the upper one wins where they cross."""
+    """Clamp ``x`` to optional bounds; the upper one wins if they cross."""
     if low is not None:
         x = p.map(np.maximum, x, low)
     return x if high is None else p.map(np.minimum, x, high)
 
 
 def representable_bound(value: float, dtype: np.dtype[Any], toward: Callable[[float], float]) -> Any:
-    """A bound that is a number, in a dtype: integers round it ``toward`` the inside; beyond the dtype: no bound."""
+    """Convert a bound to a dtype: integers round it ``toward`` the inside; out of range means unbounded."""
     if is_float(dtype):
-        beyond = dtype.isbuiltin == 1 and abs(value) > float(np.finfo(dtype).max)
-        return math.copysign(math.inf, value) if beyond else value
+        out_of_range = dtype.isbuiltin == 1 and abs(value) > float(np.finfo(dtype).max)
+        return math.copysign(math.inf, value) if out_of_range else value
     info = np.iinfo(dtype)
     return info.min if value <= info.min else info.max if value >= info.max else toward(value)
 

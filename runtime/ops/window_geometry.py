@@ -1,6 +1,6 @@
-"""Where the windows of convolutions and poolings lie: shapes, strides, dilations, pads.
+"""Window geometry of convolution and pooling: shapes, strides, dilations, pads.
 
-onnx.reference gives other shapes than the specification for ``SAME_LOWER`` and for ``ceil_mode`` with pads.
+onnx.reference deviates from the specification for ``SAME_LOWER`` and for ``ceil_mode`` with pads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 @record(frozen=True)
 class ConvAttributes:
-    """The attributes of every convolution of ONNX's kind."""
+    """Common attributes of ONNX convolutions."""
 
     auto_pad: str = "NOTSET"
     dilations: Sequence[int] | None = None
@@ -32,7 +32,7 @@ class ConvAttributes:
         """The spatial extents of the weights.
 
         Raises:
-            ModelError: ``kernel_shape`` says something else.
+            ModelError: ``kernel_shape`` differs.
         """
         kernel = tuple(int(extent) for extent in weights.shape[2:])
         if self.kernel_shape is not None and tuple(self.kernel_shape) != kernel:
@@ -48,7 +48,7 @@ class ConvAttributes:
 
 @record(frozen=True)
 class PoolAttributes:
-    """The attributes of every pooling of ONNX's kind."""
+    """Common attributes of ONNX poolings."""
 
     kernel_shape: Sequence[int]
     auto_pad: str = "NOTSET"
@@ -57,18 +57,18 @@ class PoolAttributes:
     pads: Sequence[int] | None = None
     strides: Sequence[int] | None = None
 
-    def windows(self, x: Any, anywhere: bool = False) -> WindowGeometry:
-        """The windows over an input; ``anywhere``: see :func:`windows`."""
+    def windows(self, x: Any, overhang: bool = False) -> WindowGeometry:
+        """The windows over an input; ``overhang``: see :func:`window_geometry`."""
         kernel = self.kernel_shape
         if x.ndim < 3:
             raise ModelError(f"kernel_shape {list(kernel)} does not fit an input of shape {x.shape}")
-        found = self.strides, self.pads, self.dilations, self.auto_pad, self.ceil_mode
-        return window_geometry(x.shape[2:], kernel, *found, anywhere)
+        parameters = self.strides, self.pads, self.dilations, self.auto_pad, self.ceil_mode
+        return window_geometry(x.shape[2:], kernel, *parameters, overhang)
 
 
 @record(frozen=True)
 class WindowGeometry:
-    """One number a spatial axis. ``after`` does not count what only ``ceil_mode`` reaches."""
+    """One number per spatial axis. ``pads_after`` excludes the overhang of ``ceil_mode``."""
 
     size: Shape
     kernel: Shape
@@ -87,27 +87,30 @@ def window_geometry(
     dilations: Sequence[int] | None = None,
     auto_pad: str | bytes = "NOTSET",
     ceil_mode: int = 0,
-    anywhere: bool = False,
+    overhang: bool = False,
 ) -> WindowGeometry:
-    """The windows over spatial axes of these extents. ``pads``: all that lie before, then all that lie behind.
+    """The windows over spatial axes of these extents. ``pads``: all leading, then all trailing pads.
 
-    ``ceil_mode``: a last window may hang over, but not begin in the pads behind, unless it may ``anywhere``.
+    ``ceil_mode``: the last window may overhang, but may start in the trailing pads only with
+    ``overhang``.
 
     Raises:
-        ModelError: the attributes do not fit, or no window does.
+        ModelError: the attributes are inconsistent, or no window fits.
     """
     rank = len(kernel)
     if len(size) != rank:
         raise ModelError(f"a kernel of shape {list(kernel)} does not fit {len(size)} spatial axes")
-    given = list(pads or (0,) * (2 * rank))
+    all_pads = list(pads or (0,) * (2 * rank))
     strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
-    if not len(strides) == len(dilations) == rank == len(given) / 2 or min(*strides, *dilations, *kernel, 1) < 1:
+    if not len(strides) == len(dilations) == rank == len(all_pads) / 2 or min(*strides, *dilations, *kernel, 1) < 1:
         raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
     mode = decode_string(auto_pad)
     if mode not in AUTO_PADS:
         raise unknown_value_error("auto_pad", mode, AUTO_PADS)
     extents = tuple(int(n) for n in size)
-    return _window_geometry(extents, tuple(kernel), strides, tuple(given), dilations, mode, bool(ceil_mode), anywhere)
+    return _window_geometry(
+        extents, tuple(kernel), strides, tuple(all_pads), dilations, mode, bool(ceil_mode), overhang
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -119,7 +122,7 @@ def _window_geometry(
     dilations: Shape,
     mode: str,
     ceil_mode: bool,
-    anywhere: bool,
+    overhang: bool,
 ) -> WindowGeometry:
     rank = len(kernel)
     before, after, out = [], [], []
@@ -131,13 +134,13 @@ def _window_geometry(
             first = (missing + (mode == "SAME_LOWER")) // 2
             last = missing - first
         else:
-            # By its formulas VALID has as many windows with ceil_mode as without; onnxruntime adds one.
+            # By the specification's formulas, VALID ignores ceil_mode; onnxruntime adds a window.
             first, last = (pads[k], pads[rank + k]) if mode == "NOTSET" else (0, 0)
             free = n + first + last - span
             if free < 0 and n:
                 raise ModelError(f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads")
             count = max(0, free // step + 1)
-            if ceil_mode and mode == "NOTSET" and free % step and (anywhere or count * step < n + first):
+            if ceil_mode and mode == "NOTSET" and free % step and (overhang or count * step < n + first):
                 count += 1
         before.append(first)
         after.append(last)

@@ -1,1 +1,1 @@
-"""Graph -> Plan: the order of the instructions, their slots, and how each operator becomes kernel calls."""
+"""Lowering of graphs to plans: instruction order, slots, and kernel calls of each operator."""

@@ -1,8 +1,7 @@
-"""Many iterations at once: the primitives over tensors that have one row an iteration.
+"""Primitives batched over iterations: tensors have one row per iteration.
 
-An operator's function that runs on :class:`Batched` does for all rows together what it does for one iteration on the
-primitives beneath. A product of rows with a matrix becomes one product of larger matrices; everything else is the same
-arithmetic on an axis more.
+An operator's function that runs on :class:`BatchedPrimitives` computes all iterations of the underlying primitives at
+once. A product of rows with a matrix becomes one larger product; other operations get an additional axis.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from ..graph import Array
 from ..ops.primitives import Elementwise, NoNativeKernel, RoutineCall
 from ..record import record
 
-#: A product with fewer weights than this takes about as long as finding its row.
+#: With fewer weights, a product takes about as long as locating its row.
 MIN_BATCHED_WEIGHTS = 2048
 
 
 @record(frozen=True, eq=False)
 class BatchedRows:
-    """A tensor as one iteration sees it; ``all`` has one more axis, the first: the iterations."""
+    """A tensor as seen by one iteration; ``batch`` has an additional first axis, the iterations."""
 
     batch: Any
 
@@ -48,10 +47,10 @@ class BatchedRows:
 
 
 class BatchedPrimitives:
-    """Implements :class:`~..ops.primitives.Primitives` on :class:`Rows` and, beside them, on tensors that are the same
-    in every iteration; over other primitives.
+    """Implements :class:`~..ops.primitives.Primitives` on :class:`BatchedRows` and on loop-invariant tensors, by other
+    primitives.
 
-    ``pays``: a product worth it was met.
+    ``is_profitable``: a product that benefits from batching occurred.
     """
 
     def __init__(self, p: Any, count: int) -> None:
@@ -63,7 +62,7 @@ class BatchedPrimitives:
     # -- helpers
 
     def _spread(self, x: Any, ndim: int) -> Any:
-        """An operand of an elementwise operation whose rows have ``ndim`` axes: rows get axes of length 1 in front."""
+        """An elementwise operand whose rows are extended to ``ndim`` axes by leading unit axes."""
         if not isinstance(x, BatchedRows):
             return x
         if x.ndim == ndim:
@@ -71,7 +70,7 @@ class BatchedPrimitives:
         return self.p.reshape(x.batch, (self.count, *(1,) * (ndim - x.ndim), *x.shape))
 
     def _all(self, x: Any) -> Any:
-        """A tensor of each iteration, also where it is the same in all."""
+        """The batch of a tensor; loop-invariant tensors are broadcast."""
         return x.batch if isinstance(x, BatchedRows) else self.p.broadcast(x, (self.count, *x.shape))
 
     # -- primitives
@@ -115,11 +114,11 @@ class BatchedPrimitives:
             start = self.broadcast(
                 start if isinstance(start, BatchedRows) else BatchedRows(self._as_rows(start)), shape
             )
-            start = self.p.reshape(start.all, (self.count * math.prod(shape[:-1]), shape[-1]))
+            start = self.p.reshape(start.batch, (self.count * math.prod(shape[:-1]), shape[-1]))
         return self._product(lambda a, b: self.p.weighted(a, b, start), a, b)
 
     def _as_rows(self, x: Any) -> Any:
-        """What is the same in every iteration, once for each."""
+        """Broadcast a loop-invariant tensor to all iterations."""
         return self.p.broadcast(x, (self.count, *x.shape))
 
     def _product(self, product: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -170,8 +169,8 @@ class BatchedPrimitives:
     ) -> Any:
         if not any(isinstance(piece, BatchedRows) for piece, _ in pieces):
             return self.p.assemble(shape, dtype, pieces, fill)
-        spread = [(self._all(piece), (0, *starts)) for piece, starts in pieces]
-        return BatchedRows(self.p.assemble((self.count, *shape), dtype, spread, fill))
+        batched = [(self._all(piece), (0, *starts)) for piece, starts in pieces]
+        return BatchedRows(self.p.assemble((self.count, *shape), dtype, batched, fill))
 
     def gather(self, x: Any, indices: Any, axis: int) -> Any:
         if not isinstance(indices, BatchedRows):
@@ -182,21 +181,21 @@ class BatchedPrimitives:
             )
         if isinstance(x, BatchedRows):
             raise NoNativeKernel
-        found = self.p.gather(x, indices.batch, axis)
+        gathered = self.p.gather(x, indices.batch, axis)
         if axis == 0:
-            return BatchedRows(found)
-        return BatchedRows(self.p.transpose(found, (axis, *range(axis), *range(axis + 1, len(found.shape)))))
+            return BatchedRows(gathered)
+        return BatchedRows(self.p.transpose(gathered, (axis, *range(axis), *range(axis + 1, len(gathered.shape)))))
 
     def call(self, routine: RoutineCall, inputs: Sequence[Any]) -> Any:
         if not any(isinstance(x, BatchedRows) for x in inputs):
             return self.p.call(routine, inputs)
         if any(isinstance(x, BatchedRows) and k not in routine.rows for k, x in enumerate(inputs)):
             raise NoNativeKernel
-        spread = [self._all(x) if k in routine.rows else x for k, x in enumerate(inputs)]
+        arguments = [self._all(x) if k in routine.rows else x for k, x in enumerate(inputs)]
         shapes = [((self.count, *shape), dtype) for shape, dtype in routine.outputs]
         count, *others = routine.params
         batched = replace(routine, outputs=shapes, params=(self.count * count, *others))
-        return tuple(map(BatchedRows, self.p.call(batched, spread)))
+        return tuple(map(BatchedRows, self.p.call(batched, arguments)))
 
     def constant(self, array: Array) -> Any:
         return self.p.constant(array)
@@ -207,8 +206,8 @@ class BatchedPrimitives:
     def integers(self, x: Any) -> tuple[int, ...]:
         if isinstance(x, BatchedRows):
             raise NoNativeKernel
-        found: tuple[int, ...] = self.p.integers(x)
-        return found
+        values: tuple[int, ...] = self.p.integers(x)
+        return values
 
     def numbers(self, values: Sequence[int], shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         return self.p.numbers(values, shape, dtype)

@@ -1,7 +1,7 @@
-"""The primitives on buffers: they emit kernel calls instead of computing.
+"""Primitives on buffers, which emit kernel calls instead of computing.
 
-Here are all that follow from dtypes, shapes and constants: which kernel, the memory that it fills, how it walks. Views
-(reshape, transpose, slices, broadcasting) cost nothing: they are strides that the next call reads.
+This class covers all that depend only on dtypes, shapes and constants: kernel selection, output memory, loop plan.
+Views (reshape, transpose, slices, broadcasting) are free: the next call uses their strides.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ..ops.weight_packing import cached_layout, is_packable, packing_for_rows
 from .kernel_binding import OBJECT_DTYPE, Buffer, CallSpec, DynamicExtentBuffer, SequenceBuffer, Shape, VaryingIntegers
 
 _EAGER = EagerPrimitives()
-#: What a result is put together of: a tensor, and where it begins there.
+#: A piece of an assembled result: the tensor and its start index.
 Piece = tuple[Buffer, Sequence[int]]
-#: How a kernel is told of what weights in panels are stored as, by their bytes.
+#: Kernel parameter for the storage type of packed weights, by item size.
 _PANEL_STORAGE_CODES = {4: 1, 2: 2, 1: 3}
-#: The most bytes that are allocated for a result with a data-dependent shape; beyond, Python allocates what it needs.
+#: Allocation limit for results with data-dependent shape; larger ones are computed in Python.
 MAX_DYNAMIC_RESULT_BYTES = 1 << 28
 
 
 class CallEmitter:
-    """Implements those of :class:`~..ops.primitives.Primitives` on buffers that need no numbers of inputs."""
+    """Implements the data-independent :class:`~..ops.primitives.Primitives` on buffers."""
 
     emits = True
 
@@ -62,7 +62,7 @@ class CallEmitter:
     # -- calls
 
     def _elementwise(self, kernel: kernels.Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
-        """Emit one N-dimensional call; inputs broadcast to ``out``, whose strides may be 0 (reductions)."""
+        """Emit one N-dimensional call; the inputs broadcast to ``out``, whose strides may be 0 (reductions)."""
         if out.size == 0 and all(0 in i.shape for i in (*inputs, out)):
             return
         shape = broadcast_shapes(out.shape, *(i.shape for i in inputs))
@@ -99,7 +99,7 @@ class CallEmitter:
     def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
         if x.dtype == dtype:
             return x
-        if x.known is not None:  # weights of another type, once
+        if x.known is not None:  # convert constants at bind time
             return self.constant(_EAGER.cast(x.known, dtype))
         kernel = _require_kernel(kernel_lookup.cast_kernel(x.dtype, dtype))
         out = self._new(x.shape, dtype)
@@ -110,18 +110,18 @@ class CallEmitter:
         if not axes:
             return self._copy(x)
         kernel = _require_kernel(kernel_lookup.reduction_kernel(ufunc, x.dtype))
-        kept = tuple(1 if d in axes else extent for d, extent in enumerate(x.shape))
-        out = self._new(kept, x.dtype)
+        kept_shape = tuple(1 if d in axes else extent for d, extent in enumerate(x.shape))
+        out = self._new(kept_shape, x.dtype)
         if ufunc in IDENTITY:
             start = self.constant(np.array(IDENTITY[ufunc](x.dtype), x.dtype))
         elif x.size:  # the first element may be counted twice
-            start = self.slice(x, [0] * x.ndim, [1] * x.ndim, kept)
+            start = self.slice(x, [0] * x.ndim, [1] * x.ndim, kept_shape)
         else:
             raise NoNativeKernel
         self._elementwise(kernel_lookup.copy_kernel(x.dtype), (start,), out)
-        spread = Buffer(out.kind, out.index, out.dtype, x.shape, kernel_lookup.reduction_strides(out, axes))
+        broadcast_out = Buffer(out.kind, out.index, out.dtype, x.shape, kernel_lookup.reduction_strides(out, axes))
         if x.size:
-            self._elementwise(kernel, (spread, x), spread)
+            self._elementwise(kernel, (broadcast_out, x), broadcast_out)
         return out if keepdims else self.reshape(out, [e for d, e in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
@@ -129,9 +129,9 @@ class CallEmitter:
         out = self._copy(x)
         if x.size == 0 or x.shape[axis] == 1:
             return out
-        following = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=out.strides[axis])
+        successors = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=out.strides[axis])
         self.cost += x.size * 2
-        self.calls.append(CallSpec(kernel, (out, following, following), *kernel_lookup.plan_accumulate(out, axis)))
+        self.calls.append(CallSpec(kernel, (out, successors, successors), *kernel_lookup.plan_accumulate(out, axis)))
         return out
 
     def arg(self, which: str, x: Buffer, axis: int, last: bool) -> Buffer:
@@ -167,7 +167,7 @@ class CallEmitter:
         a = self._contiguous(a)
         packed = b.known is not None
         b = self._contiguous(b) if b.known is None else self._packed(b, b.known, current_extent(a.size) // k)
-        stored = _PANEL_STORAGE_CODES[b.dtype.itemsize] if packed else 0
+        storage_code = _PANEL_STORAGE_CODES[b.dtype.itemsize] if packed else 0
         out = self._new((*a.shape[:-1], n), a.dtype)
         self.cost += 20 + approximate_quotient(a.size * n, 16)
         kernel = kernel_lookup.driver_kernel("panels", a.dtype)
@@ -175,19 +175,19 @@ class CallEmitter:
         if start is not None:
             start, step = self._as_rows(self.broadcast(start, out.shape))
         buffers = (a, b, out) if start is None else (a, b, start, out)
-        self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(stored, step)))
+        self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(storage_code, step)))
         return out
 
     def _as_rows(self, x: Buffer) -> tuple[Buffer, int]:
-        """Rows along the last axis, and how many elements it is from one to the next; a copy where that differs."""
-        size, around = x.dtype.itemsize, [k for k, extent in enumerate(x.shape[:-1]) if extent != 1]
-        if len(around) > 1 or x.strides[-1] != size or any(x.strides[k] % size for k in around):
+        """Rows along the last axis and their stride in elements; a copy if not uniform."""
+        size, outer_axes = x.dtype.itemsize, [k for k, extent in enumerate(x.shape[:-1]) if extent != 1]
+        if len(outer_axes) > 1 or x.strides[-1] != size or any(x.strides[k] % size for k in outer_axes):
             x = self._contiguous(x)
             return x, x.shape[-1]
-        return x, x.strides[around[0]] // size if around else 0
+        return x, x.strides[outer_axes[0]] // size if outer_axes else 0
 
     def _packed(self, b: Buffer, weights: Array, rows: int) -> Buffer:
-        """Weights in panels; once, also if a batch of iterations and a single one use them alike."""
+        """Packed weights, cached so that single iterations and batches share them."""
         layout = packing_for_rows(rows)
         key = (b.kind, b.index, b.offset, b.shape, b.strides, layout)
         if key not in self.packed:
@@ -261,11 +261,11 @@ class CallEmitter:
         copy = kernel_lookup.copy_kernel(dtype)
         if fill is not None:
             value = self.constant(np.array(fill, dtype))
-            # Only what the one piece leaves: 3x, with typed fills, for a border around 256x256.
-            around = [((0,) * out.ndim, out.shape)]
+            # Fill only around a single piece: 3x faster, with typed fills, for a border around 256x256.
+            fill_blocks = [((0,) * out.ndim, out.shape)]
             if len(pieces) == 1:
-                around = _complement_blocks(out.shape, pieces[0][1], pieces[0][0].shape)
-            for first, extents in around:
+                fill_blocks = _complement_blocks(out.shape, pieces[0][1], pieces[0][0].shape)
+            for first, extents in fill_blocks:
                 self._elementwise(copy, (value,), self.slice(out, first, [1] * out.ndim, extents))
         for piece, starts in pieces:
             if piece.dtype != dtype:
@@ -277,7 +277,7 @@ class CallEmitter:
     def _assembly_target(
         self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[Piece]
     ) -> tuple[Buffer, Sequence[Piece]]:
-        """Where pieces are put together, and those of them that are not there yet."""
+        """The target buffer, and the pieces that still have to be copied."""
         return self._new(shape, dtype), pieces
 
     def gather(self, x: Buffer, indices: Buffer, axis: int) -> Buffer:
@@ -296,10 +296,10 @@ class CallEmitter:
         return out
 
     def _constant_row(self, x: Buffer, index: int, axis: int, shape: Shape) -> Buffer:
-        """What one constant index picks, as a view; ``shape``: of the index, all ones."""
+        """The row of a constant index, as a view; ``shape``: the index shape, all ones."""
         length = x.shape[axis]
         if not -length <= index < length:
-            raise NoNativeKernel  # Python says so, where it runs
+            raise NoNativeKernel  # Python raises the error when it runs
         first = index + length if index < 0 else index
         row = self._slice_along(x, axis, first, first + 1)
         shape = (*row.shape[:axis], *shape, *row.shape[axis + 1 :])
@@ -318,23 +318,26 @@ class CallEmitter:
             raise NoNativeKernel
         arguments = [self._contiguous(x) for x in inputs]
         results = tuple([self._new(shape, dtype) for shape, dtype in routine.outputs])
-        along, scratch = routine.growing_axes, routine.scratch_bytes
-        if along and any(
+        growing_axes, scratch = routine.growing_axes, routine.scratch_bytes
+        if growing_axes and any(
             size > MAX_DYNAMIC_RESULT_BYTES for size in (scratch, *(x.size * x.dtype.itemsize for x in results))
         ):
             raise NoNativeKernel
-        count = [self._new((), np.dtype(np.int64))] if along else []
+        count = [self._new((), np.dtype(np.int64))] if growing_axes else []
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(approximate_quotient(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *count, *memory)
-        begun = len(arguments) if routine.updates_copy else -1
+        copy_target = len(arguments) if routine.updates_copy else -1
         self.calls.append(
             CallSpec(
-                kernel_lookup.routine_kernel(routine.name), buffers, extra=tuple(routine.params), copy_target=begun
+                kernel_lookup.routine_kernel(routine.name),
+                buffers,
+                extra=tuple(routine.params),
+                copy_target=copy_target,
             )
         )
-        if along:
-            pairs = zip(results, along, strict=True)
+        if growing_axes:
+            pairs = zip(results, growing_axes, strict=True)
             return tuple([x if axis < 0 else _data_dependent(x, axis, count[0].index) for x, axis in pairs])
         return results
 
@@ -346,9 +349,9 @@ class CallEmitter:
         numbers: Sequence[int] = (),
     ) -> Buffer:
         arguments = [x if isinstance(x, SequenceBuffer) else self._contiguous(x) for x in inputs]
-        # What goes on with a sequence that the same node made takes its place.
-        made = (x for x in arguments if isinstance(x, SequenceBuffer) and x.kind == "temp")
-        result: Buffer | None = next(made, None)
+        # Operations on a temporary sequence of the same node work in place.
+        temporaries = (x for x in arguments if isinstance(x, SequenceBuffer) and x.kind == "temp")
+        result: Buffer | None = next(temporaries, None)
         if output is not None:
             result = self._new(*output)
         elif result is None:
@@ -394,20 +397,20 @@ def _data_dependent(x: Buffer, axis: int, count: int) -> DynamicExtentBuffer:
 
 
 def _canonical_strides(shape: Shape, strides: Shape, itemsize: int) -> Shape:
-    """Strides as contiguous memory has them where only those of extents of 1 differ: nobody walks along these."""
+    """Contiguous strides if the given ones differ only in axes of extent 1, whose strides are irrelevant."""
     if any_symbolic(shape):
         return strides
-    plain = strides_of(shape, itemsize)
-    return plain if all(e == 1 or a == b for e, a, b in zip(shape, strides, plain, strict=True)) else strides
+    contiguous = strides_of(shape, itemsize)
+    return contiguous if all(e == 1 or a == b for e, a, b in zip(shape, strides, contiguous, strict=True)) else strides
 
 
 def clip_index(index: int, length: int) -> int:
-    """Where an index stands in an axis, as Python's slices read it."""
+    """Clamp a slice bound as Python does."""
     return min(max(index + length if index < 0 else index, 0), length)
 
 
 def _complement_blocks(shape: Shape, starts: Sequence[int], extents: Sequence[int]) -> list[tuple[Shape, Shape]]:
-    """What of a shape lies outside a block: starts and extents of blocks that do not overlap."""
+    """The complement of a block: starts and extents of disjoint blocks."""
     blocks = []
     low, high = [0] * len(shape), list(shape)
     for d, (start, extent) in enumerate(zip(starts, extents, strict=True)):

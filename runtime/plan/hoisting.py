@@ -1,10 +1,9 @@
-"""Batched hoisting: what depends only on sliced inputs and the iteration number, computed for a batch of iterations.
+"""Batched hoisting: computes values that depend only on sliced inputs and the iteration number for many iterations.
 
-A product with weights whose rows are known before the loop runs (``X[i] @ W``) reads its weights once for many
-iterations, not once for each. Every node stays in the plan and gives the same bits as alone: the order of a sum in
-``packed_weights.h`` does not depend on the number of rows. :func:`hoisted` gives the batched form of such products.
-
-For this a recurrent cell of OpenVINO is split in two: the product of its input, and the rest.
+A product whose rows are known before the loop runs (``X[i] @ W``) reads its weights once per batch of iterations. Every
+node remains in the plan and gives identical bits: the summation order in ``packed_weights.h`` does not depend on the
+number of rows. :func:`hoisted_nodes` returns the batched form of such products. OpenVINO's recurrent cells are split
+into the input projection and the rest.
 """
 
 from __future__ import annotations
@@ -27,62 +26,64 @@ from .batched_primitives import BatchedRows
 from .trip_counts import has_known_trip_count
 
 
-def _words(text: str) -> frozenset[str]:
-    """Operators' types, in lower case: both systems' words."""
+def _op_types(text: str) -> frozenset[str]:
+    """Operator types of both systems, in lower case."""
     return frozenset(text.split())
 
 
-#: Operators that make something of one iteration's rows, are cheap beside a product, and give each element the same
-#: however many there are.
-_ROWWISE_EXACT = _words(
+#: Operators on rows of an iteration that are cheap compared to a product, and whose elements do not depend on the row
+#: count.
+_ROWWISE_EXACT = _op_types(
     "abs add cast clamp clip convert div divide flatten gather identity mul multiply neg negative relu reshape squeeze"
     " sub subtract transpose unsqueeze"
 )
-#: What an iteration number goes through on its way to a Gather; conversions only to types that can hold it.
-_RESHAPES = _words("identity squeeze unsqueeze reshape")
+#: Operators between the iteration number and a Gather; conversions only to wide enough types.
+_RESHAPES = _op_types("identity squeeze unsqueeze reshape")
 _CONVERSIONS = {"cast": ("to", (6, 7)), "convert": ("destination_type", ("i32", "i64"))}
-_PRODUCTS = _words("matmul gemm")
-_CELLS = _words("lstmcell grucell rnncell")
+_PRODUCTS = _op_types("matmul gemm")
+_CELLS = _op_types("lstmcell grucell rnncell")
 
 
 def is_builtin(node: Node, system: System) -> bool:
-    """A node without control flow whose operator is one of the system's own."""
+    """A node without control flow with a standard operator of the system."""
     return isinstance(node, Operation) and (system is not System.ONNX or node.domain in ("", "ai.onnx"))
 
 
 def iteration_value(loop: Loop) -> Value:
-    """The number of the iteration: the loop's own, or a new value."""
+    """The iteration number of a loop, or a new value for it."""
     return loop.iteration or Value(f"{loop.name}_iteration", TensorType(np.dtype(np.int64), ()))
 
 
 def hoisted_nodes(loop: Loop, system: System, number: Value) -> dict[Node, ResolvedOperation]:
-    """Nodes of a loop's body, each with a batched form that is valid as long as nothing in the loop is changed by hand.
+    """Nodes of a loop's body with batched forms, which are valid while no value in the loop is edited.
 
-    ``number``: what :func:`iteration_of` gave.
+    ``number``: the result of :func:`iteration_value`.
     """
     finder = HoistableFinder(loop, system)
-    made: dict[Node, ResolvedOperation] = {}
+    batched_nodes: dict[Node, ResolvedOperation] = {}
     if finder.find_chains():
-        cells = {halves[0]: (cell, halves[1]) for cell, halves in finder.cell_halves.items()}
+        cells = {parts[0]: (cell, parts[1]) for cell, parts in finder.cell_halves.items()}
         for chain in finder.chains:
             last = chain.nodes[-1]
             batch = finder.node(chain, number)
             if last in cells:
                 cell, rest = cells[last]
-                op = ResolvedOperator(partial(_both_halves, batch.op, len(batch.inputs), rest.op), {})
-                made[cell] = with_operator(cell, op, [*batch.inputs, *cell.inputs[1:]])
+                op = ResolvedOperator(partial(_apply_split_cell, batch.op, len(batch.inputs), rest.op), {})
+                batched_nodes[cell] = with_operator(cell, op, [*batch.inputs, *cell.inputs[1:]])
             else:
-                made[last] = batch
-    return made
+                batched_nodes[last] = batch
+    return batched_nodes
 
 
-def _both_halves(batch: ResolvedOperator, count: int, rest: ResolvedOperator, p: Any, *inputs: Any) -> tuple[Any, ...]:
-    """A cell whose input's product comes out of a batch; ``count``: how many inputs the batch has."""
+def _apply_split_cell(
+    batch: ResolvedOperator, count: int, rest: ResolvedOperator, p: Any, *inputs: Any
+) -> tuple[Any, ...]:
+    """Run a cell with a batched input projection; ``count``: number of inputs of the batch."""
     return rest.apply(p, [*batch.apply(p, inputs[:count]), *inputs[count:]])
 
 
 def with_operator(node: Node, op: ResolvedOperator, inputs: list[Value | None] | None = None) -> ResolvedOperation:
-    """``node`` with another operator, and other inputs."""
+    """``node`` with another operator and other inputs."""
     inputs = node.inputs if inputs is None else inputs
     header = (node.name, node.op_type, node.domain, node.version)
     return ResolvedOperation(*header, inputs, node.outputs, op=op, source=node.source)
@@ -90,7 +91,7 @@ def with_operator(node: Node, op: ResolvedOperator, inputs: list[Value | None] |
 
 @record
 class RowSource:
-    """Rows of a tensor outside, one an iteration. ``index``: the iteration number as a Gather gets it."""
+    """Rows of an outer tensor, one per iteration. ``index``: the iteration number as the index of a Gather."""
 
     outer: Value
     inner: Value
@@ -99,7 +100,7 @@ class RowSource:
     index: Value | None = None
 
     def view(self, index: Any, where: str) -> View:
-        """The view of the outer tensor as rows; ``index``: the number's description, for its shape."""
+        """The view of the outer tensor as rows; only the shape of ``index`` is used."""
         if self.sliced is not None:
             return partial(slice_parts, sliced=self.sliced, where=where)
         return partial(_gathered, axis=self.axis, ndim=index.ndim)
@@ -113,7 +114,7 @@ def _gathered(x: Array, axis: int, ndim: int) -> Array:
 
 @record
 class HoistedChain:
-    """Nodes that are computed together for a batch of iterations; the output of the last one is the result."""
+    """Nodes that are computed together for a batch of iterations; the last output is the result."""
 
     nodes: list[Node]
     sources: list[RowSource]
@@ -121,8 +122,8 @@ class HoistedChain:
 
 @record
 class HoistableFinder:
-    """The products of one loop's body that can be computed for many iterations at once, each with the nodes before it;
-    only such that give the same as alone."""
+    """Finds the products of a loop's body that can be batched over iterations with identical results, each with its
+    preceding nodes."""
 
     loop: Loop
     system: System
@@ -138,33 +139,33 @@ class HoistableFinder:
         self.sources = {sliced.inner: RowSource(sliced.outer, sliced.inner, sliced) for sliced in loop.sliced_inputs}
         self.numbers: set[Value] = set() if loop.iteration is None else {loop.iteration}
         self.rows: set[Value] = set(self.sources)
-        #: Cell -> its two halves.
+        #: Cell -> input projection and rest.
         self.cell_halves: dict[Node, list[ResolvedOperation]] = {}
 
     def find_chains(self) -> bool:
-        """Find the chains."""
+        """Find the chains; True if there are any."""
         if any(edge.param is self.loop.iteration for edge in self.loop.back_edges):
-            return False  # what counts as the iteration number there is a carried value
+            return False  # the iteration number is a carried value
         products: list[Node] = []
         for node in self.loop.body.nodes:
             if not is_builtin(node, self.system):
                 continue
             if node.is_custom_operator:
                 continue
-            word = node.op_type.lower()
-            if word in _CELLS and self.system is System.OPENVINO:
-                products += self._halves(node)
+            op_type = node.op_type.lower()
+            if op_type in _CELLS and self.system is System.OPENVINO:
+                products += self._split_cell(node)
                 continue
             if len(node.outputs) != 1 or node.outputs[0] is None:
                 continue
             out = node.outputs[0]
-            if self._is_number(node, word):
+            if self._is_number(node, op_type):
                 self.numbers.add(out)
             elif (source := self._gather(node, out)) is not None:
                 self.sources[out] = source
                 self.rows.add(out)
-            elif self._is_row(node, word):
-                if word in _PRODUCTS:
+            elif self._is_row(node, op_type):
+                if op_type in _PRODUCTS:
                     products.append(node)
                 else:
                     self.rows.add(out)
@@ -178,8 +179,8 @@ class HoistableFinder:
     def _inside(self, values: Iterable[Value | None]) -> bool:
         return any(value in self.inside for value in values if value is not None)
 
-    def _halves(self, cell: Node) -> list[ResolvedOperation]:
-        """The product of a cell's input where that is known beforehand; the cell itself is to use it."""
+    def _split_cell(self, cell: Node) -> list[ResolvedOperation]:
+        """Split a cell with a known input; return its input projection, or nothing."""
         from ..ops.openvino_recurrent_cells import STATE_COUNTS, cell_from_products, project_cell_input
 
         states = STATE_COUNTS[cell.op_type.lower()]
@@ -191,24 +192,24 @@ class HoistableFinder:
             return []
         op = self._op(cell)
         out = Value(f"{cell.name}_input")
-        half = replace(op, function=partial(project_cell_input, op.function, states))
-        product = with_operator(replace(cell, outputs=[out]), half, [x, *weights])
+        projection = replace(op, function=partial(project_cell_input, op.function, states))
+        product = with_operator(replace(cell, outputs=[out]), projection, [x, *weights])
         rest = use_packed_products(replace(op, function=partial(cell_from_products, op.function, states)))
         self.cell_halves[cell] = [product, with_operator(cell, rest, [out, *cell.inputs[1:]])]
         self.producers[out] = product
         return [product]
 
-    def _is_number(self, node: Node, word: str) -> bool:
-        """It gives the iteration number, in whatever shape."""
+    def _is_number(self, node: Node, op_type: str) -> bool:
+        """Does a node return the iteration number, in any shape?"""
         if not node.inputs or node.inputs[0] not in self.numbers or self._inside(node.inputs[1:]):
             return False
-        if word in _CONVERSIONS and isinstance(node, Operation):
-            attribute, types = _CONVERSIONS[word]
+        if op_type in _CONVERSIONS and isinstance(node, Operation):
+            attribute, types = _CONVERSIONS[op_type]
             return node.attributes.get(attribute) in types
-        return word in _RESHAPES
+        return op_type in _RESHAPES
 
     def _gather(self, node: Node, out: Value) -> RowSource | None:
-        """The source that ``node`` is where it takes row i out of a tensor outside."""
+        """The source if ``node`` gathers row i of an outer tensor."""
         if node.op_type.lower() != "gather" or len(node.inputs) < 2 or node.inputs[1] not in self.numbers:
             return None
         data, index = node.inputs[:2]
@@ -224,22 +225,22 @@ class HoistableFinder:
             return None
         return RowSource(data, out, axis=int(np.reshape(axis, ())), index=index)
 
-    def _is_row(self, node: Node, word: str) -> bool:
-        """It makes one iteration's rows of such rows and of what is the same in all iterations."""
+    def _is_row(self, node: Node, op_type: str) -> bool:
+        """Does a node compute rows from rows and loop-invariant values?"""
         if not any(value in self.rows for value in node.inputs):
             return False
         if self._inside(value for value in node.inputs if value not in self.rows):
             return False
-        if word in _PRODUCTS:
+        if op_type in _PRODUCTS:
             if node.inputs[0] not in self.rows or any(value in self.rows for value in node.inputs[1:]):
                 return False
-        elif word not in _ROWWISE_EXACT:
+        elif op_type not in _ROWWISE_EXACT:
             return False
         op = self._op(node)
         return op.native and op.pure
 
     def _chain(self, product: Node) -> HoistedChain | None:
-        """The product with what leads to it; None where its weights are few, or not known."""
+        """The product with its preceding nodes; None if its weights are small or unknown."""
         weights = self._weights(product)
         if weights is None or not is_packing_worthwhile(weights):
             return None
@@ -251,8 +252,8 @@ class HoistableFinder:
     def _collect(self, node: Node, nodes: dict[Node, None], sources: dict[Value, RowSource]) -> None:
         stack: list[tuple[Node, bool]] = [(node, False)]
         while stack:
-            node, done = stack.pop()
-            if done:
+            node, is_visited = stack.pop()
+            if is_visited:
                 nodes.setdefault(node)
                 continue
             if node in nodes:
@@ -267,12 +268,12 @@ class HoistableFinder:
                     stack.append((self.producers[value], False))
 
     def _weights(self, product: Node) -> Array | None:
-        """What a product multiplies with, where that is constant."""
+        """The constant weights of a product, if any."""
         weights = product.inputs[1]
         return None if weights is None else self.outer.get(weights, weights).constant
 
     def node(self, chain: HoistedChain, number: Value) -> ResolvedOperation:
-        """A node that does what a chain does. ``number``: the iteration's."""
+        """The batched node of a chain. ``number``: the iteration number."""
         loop, last = self.loop, chain.nodes[-1]
         steps = [(self._op(node), tuple(node.inputs), node.outputs[0]) for node in chain.nodes]
         rows = {source.inner for source in chain.sources} | {out for _, _, out in steps}
@@ -310,19 +311,19 @@ class BatchOperator:
         return p.hoisted(self.step, number, trips, views, others, self.conditional)
 
     def step(self, p: Any, parts: Sequence[Any], others: Sequence[Any]) -> Any:
-        """One iteration, or the rows of many."""
+        """Compute one iteration, or the rows of many."""
         p = _RowExactProducts(p)
-        known: dict[Value | None, Any] = {None: None}
-        known.update(zip(self.inner, parts, strict=True))
-        known.update(zip(self.others, others, strict=True))
+        values: dict[Value | None, Any] = {None: None}
+        values.update(zip(self.inner, parts, strict=True))
+        values.update(zip(self.others, others, strict=True))
         result = None
         for op, inputs, out in self.steps:
-            result = known[out] = op.apply(p, [known[value] for value in inputs])[0]
+            result = values[out] = op.apply(p, [values[value] for value in inputs])[0]
         return result
 
 
 class _RowExactProducts(PackedProductPrimitives):
-    """Primitives whose products give the same for many rows as for one."""
+    """Primitives whose products do not depend on the row count."""
 
     def matmul(self, a: Any, b: Any) -> Any:
         return self.matmul_from(None, a, b)

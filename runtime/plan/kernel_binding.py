@@ -1,4 +1,4 @@
-"""What an operator is bound to, and what comes of it: inputs, where tensors are, calls.
+"""Result of binding an operator: input descriptors, buffer locations, kernel calls.
 
 A view (reshape, transpose, slice, broadcasting) is a :class:`Buffer` over the same memory, with other strides.
 """
@@ -17,9 +17,9 @@ from ..ops.kernel_lookup import strides_of
 from ..record import record
 
 Shape = tuple[int, ...]
-#: The axis along which a value's memory can grow, and its capacity: the extent that there is memory for.
+#: The axis along which a value's memory can grow, and its capacity (allocated extent).
 Capacity = tuple[int, int]
-#: The slot of a value that the result extends in place, and its capacity.
+#: The slot of a value that the result may extend in place, and its capacity.
 GrowthTarget = tuple[int, Capacity]
 #: The dtype of a sequence.
 OBJECT_DTYPE = np.dtype(object)
@@ -27,7 +27,7 @@ OBJECT_DTYPE = np.dtype(object)
 
 @record(frozen=True)
 class Buffer:
-    """Where a tensor's bytes are: memory (``kind`` "slot" or "temp", and its index), byte offset, shape, strides."""
+    """A tensor's location: memory (``kind`` "slot" or "temp", and its index), byte offset, shape, strides."""
 
     kind: str
     index: int
@@ -35,7 +35,7 @@ class Buffer:
     shape: Shape
     strides: Shape
     offset: int = 0
-    #: The numbers themselves, where they depend on constants, shapes and dtypes alone.
+    #: The data, if it depends only on constants, shapes and dtypes.
     known: Array | None = None
 
     @property
@@ -53,15 +53,15 @@ class Buffer:
 
 @record(frozen=True)
 class SequenceBuffer(Buffer):
-    """A sequence that a slot holds or, of kind "temp", that a call gives. ``look``: reads its elements."""
+    """A sequence in a slot or, of kind "temp", the result of a call."""
 
     read_elements: Callable[[], list[Array]] = list
 
 
 @record(frozen=True)
 class DynamicExtentBuffer(Buffer):
-    """A result with a data-dependent extent along ``axis``: the number in the temp ``count`` once the calls have run.
-    Its shape has the capacity. It can only be an output."""
+    """An output with a data-dependent extent along ``axis``, which is in the temp ``count`` after the calls. Its shape
+    has the capacity."""
 
     axis: int = 0
     count: int = 0
@@ -69,16 +69,16 @@ class DynamicExtentBuffer(Buffer):
 
 @record(frozen=True)
 class GrowableBuffer(Buffer):
-    """An output whose memory has more capacity along an axis than its shape says."""
+    """An output whose memory has more capacity along an axis than its shape."""
 
     capacity: Capacity = (0, 0)
 
 
 @record(frozen=True)
 class CallSpec:
-    """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of extent and one stride an argument.
+    """One kernel call. ``buffers``: inputs, then the output. ``outer``: rows of an extent and one stride per argument.
 
-    ``onto``: which buffer begins as a copy of the first one; -1: none.
+    ``copy_target``: index of the buffer that starts as a copy of the first one; -1: none.
     """
 
     kernel: kernels.Kernel
@@ -92,7 +92,7 @@ class CallSpec:
 
 @record(frozen=True)
 class VaryingIntegers:
-    """A temp that holds integers, some of which vary, as int64."""
+    """An int64 temp with symbolic integers."""
 
     numbers: tuple[Any, ...]
 
@@ -101,10 +101,10 @@ class VaryingIntegers:
 class KernelBinding:
     """An operator bound to dtypes and shapes.
 
-    ``temps``: memory that the calls need besides slots: an array is a constant, a number an amount of bytes to
-    allocate. ``guards``: input positions and the numbers in them that all this rests on, an array or, where some follow
-    an extent, all in row-major order. ``looked``: inputs whose numbers were read at all. ``cost``: about how many
-    nanoseconds one execution takes; only limits and interrupts are timed by it.
+    ``temps``: memory of the calls besides slots: an array for a constant, a number of bytes to allocate. ``guards``:
+    input positions and the data that the binding depends on, an array or, if symbolic, integers in row-major order.
+    ``inspected_inputs``: inputs whose data was read. ``cost``: estimated nanoseconds per execution, used only for
+    limits and interrupts.
     """
 
     outputs: list[Buffer]
@@ -113,24 +113,24 @@ class KernelBinding:
     guards: dict[int, Array | tuple[Any, ...]]
     cost: int
     inspected_inputs: frozenset[int] = frozenset()
-    #: If all that the calls do is to copy an input, or parts of it: what each output is a copy of.
+    #: If the calls only copy inputs or parts of them: the source of each output.
     views: tuple[Buffer, ...] = ()
-    #: The result extends a value in place. The value is not copied: it has to be in its slot already.
+    #: The result extends a value in place, which must already be in its slot.
     in_place: bool = False
 
 
 @record
 class InputDescriptor:
-    """An input of the binder: memory, and a way to read the numbers."""
+    """An input of the binder: its memory, and a function to read its data."""
 
     slot: int
     dtype: np.dtype[Any]
     shape: Shape
     known: Array | None
     peek: Callable[[], Array]
-    #: Its integers, where some of them vary.
+    #: Its integers, if some are symbolic.
     numbers: tuple[Any, ...] | None = None
-    #: The memory that the slot's value is a copy of: an alias, to be read in its place (copy elision, view_binding.py).
+    #: The memory of which the slot's value is a copy, read instead (copy elision, view_binding.py).
     alias: Buffer | None = None
     capacity: Capacity | None = None
 
@@ -143,7 +143,7 @@ class InputDescriptor:
 
 @record
 class SequenceInput(InputDescriptor):
-    """An input that is a sequence; ``peek`` gives its elements."""
+    """A sequence input; ``peek`` returns its elements."""
 
     peek: Callable[[], Any]
 
@@ -153,18 +153,18 @@ class SequenceInput(InputDescriptor):
 
 
 def shape_with_capacity(shape: Shape, capacity: Capacity | None) -> Shape:
-    """The shape of a value's memory: its shape, with the capacity along the axis that can grow."""
+    """The shape of a value's memory: its shape with the capacity along the growing axis."""
     return shape if capacity is None else (*shape[: capacity[0]], capacity[1], *shape[capacity[0] + 1 :])
 
 
 def with_unit_axes(x: Buffer, shape: Shape) -> Buffer:
-    """A buffer with other axes of extent 1."""
+    """A buffer with other unit axes."""
     strides = iter([stride for extent, stride in zip(x.shape, x.strides, strict=True) if extent != 1])
-    spread = tuple(0 if extent == 1 else next(strides) for extent in shape)
+    new_strides = tuple(0 if extent == 1 else next(strides) for extent in shape)
     known = None if x.known is None else x.known.reshape(shape)
-    return Buffer(x.kind, x.index, x.dtype, shape, spread, x.offset, known)
+    return Buffer(x.kind, x.index, x.dtype, shape, new_strides, x.offset, known)
 
 
 def without_unit_axes(shape: Shape) -> Shape:
-    """The axes that a call walks along."""
+    """The extents other than 1."""
     return tuple(extent for extent in shape if extent != 1)

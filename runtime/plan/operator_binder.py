@@ -1,9 +1,9 @@
-"""Bind one operator to native kernels: the primitives once more, this time emitting calls instead of computing.
+"""Binds one operator to native kernels: primitives that emit calls instead of computing.
 
-The operator's function runs on :class:`Buffer` descriptions. What it returns tells the engine the dtype and shape of
-every output and which kernel calls fill them. Most of that follows from dtypes, shapes and constants (call_emitter.py).
-Here is the rest: what depends on the numbers in inputs, and is valid for these numbers only, and batches of iterations.
-If a dtype or shape has no kernel, :class:`~..ops.primitives.NotNative` says so and the node runs in Python.
+The operator's function runs on :class:`Buffer` descriptions; its results give the dtype and shape of every output and
+the kernel calls that fill them. call_emitter.py covers what depends only on dtypes, shapes and constants. This module
+adds data-dependent primitives, whose bindings are valid for the current data only, and batches of iterations. If a
+dtype or shape has no kernel, :class:`~..ops.primitives.NoNativeKernel` is raised and the node runs in Python.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from .kernel_binding import (
 )
 
 _EAGER = EagerPrimitives()
-#: Iterations that are computed at once where that is possible: a GEMM of 64 rows takes 5 % more a row than one of 500.
+#: Iterations per batch: a GEMM of 64 rows takes 5 % longer per row than one of 500.
 BLOCK_ITERATIONS = 64
-#: Bytes of a batch's rows: [32, 256] @ [256, 1024] in batches of 64 iterations wrote 8 MB, and took 1.3 times as long
-#: an iteration as in batches of 8.
+#: Bytes of a batch's rows: [32, 256] @ [256, 1024] in batches of 64 iterations wrote 8 MB and took 1.3 times as long
+#: per iteration as in batches of 8.
 BLOCK_BYTES = 1 << 18
-#: Iterations of so many rows, with weights of so few bytes, are as fast by themselves, and need no copy of their rows:
-#: [32, 64] @ [64, 256] made a step of an LSTM 1.07 times as fast as in batches.
+#: Iterations with at least this number of rows and at most these bytes of weights are not batched, which saves the
+#: copy of rows: [32, 64] @ [64, 256] made a step of an LSTM 1.07 times as fast.
 MIN_UNBATCHED_ROWS, SMALL_WEIGHTS_BYTES = 8, 1 << 19
-#: The most memory of a batch, in bytes.
+#: Memory limit of a batch.
 MAX_BLOCK_BYTES = 1 << 26
 
 
@@ -58,8 +58,8 @@ def bind(op: ResolvedOperator, inputs: Sequence[InputDescriptor | None]) -> Kern
     A batch has at most :data:`BLOCK_ITERATIONS` iterations.
 
     Raises:
-        NotNative: it has to run in Python.
-        Exception: whatever the operator itself raises for inputs that it rejects.
+        NoNativeKernel: it has to run in Python.
+        Exception: an error of the operator for invalid inputs.
     """
     if not op.native:
         raise NoNativeKernel
@@ -69,10 +69,10 @@ def bind(op: ResolvedOperator, inputs: Sequence[InputDescriptor | None]) -> Kern
 
 
 def check_call_rank(bound: KernelBinding) -> KernelBinding:
-    """The same.
+    """Return the binding after checking it.
 
     Raises:
-        NotNative: a call would have more axes than calls can have.
+        NoNativeKernel: a call exceeds the maximum number of axes.
     """
     if any(len(call.outer) > MAX_OUTER for call in bound.calls):
         raise NoNativeKernel
@@ -80,7 +80,7 @@ def check_call_rank(bound: KernelBinding) -> KernelBinding:
 
 
 def _fold(op: ResolvedOperator, arrays: Sequence[Array | None]) -> KernelBinding:
-    """All inputs are known: so are the outputs, and nothing is left to call."""
+    """Constant folding: all inputs are known, so no calls are needed."""
     with np.errstate(all="ignore"):
         results = [np.ascontiguousarray(r).reshape(np.shape(r)) for r in op.apply(_EAGER, arrays)]
     outputs = [
@@ -91,13 +91,13 @@ def _fold(op: ResolvedOperator, arrays: Sequence[Array | None]) -> KernelBinding
 
 
 class OperatorBinder(CallEmitter):
-    """Implements :class:`~..ops.primitives.Primitives` on buffers, and knows which of them are inputs."""
+    """Implements :class:`~..ops.primitives.Primitives` on buffers with access to the inputs."""
 
-    def __init__(self, inputs: Sequence[InputDescriptor | None], place: GrowthTarget | None = None) -> None:
+    def __init__(self, inputs: Sequence[InputDescriptor | None], target: GrowthTarget | None = None) -> None:
         super().__init__()
         self.inputs = inputs
-        #: The value that a result of several pieces extends in place.
-        self.growth_target = place
+        #: The value that an assembled result extends in place.
+        self.growth_target = target
         self.in_place = False
         self.guards: dict[int, Array | tuple[Any, ...]] = {}
         self.inspected_inputs: set[int] = set()
@@ -120,11 +120,13 @@ class OperatorBinder(CallEmitter):
         used.update(x.index for x in outputs)
         for k, temp in enumerate(self.temps):
             if isinstance(temp, np.ndarray) and k not in used:
-                self.temps[k] = 0  # only what was made of it is read: weights before they were packed
-        plain = len(views) == len(outputs) == len(self.calls) and not self.guards
-        looked = frozenset(self.inspected_inputs)
-        copied = tuple(views) if plain else ()
-        return KernelBinding(outputs, self.calls, self.temps, self.guards, self.cost, looked, copied, self.in_place)
+                self.temps[k] = 0  # unused constant, such as weights before packing
+        only_copies = len(views) == len(outputs) == len(self.calls) and not self.guards
+        inspected = frozenset(self.inspected_inputs)
+        copy_sources = tuple(views) if only_copies else ()
+        return KernelBinding(
+            outputs, self.calls, self.temps, self.guards, self.cost, inspected, copy_sources, self.in_place
+        )
 
     def _input_buffer(self, i: InputDescriptor) -> Buffer:
         return i.alias or i.buffer
@@ -137,12 +139,12 @@ class OperatorBinder(CallEmitter):
         slot, capacity = self.growth_target
         memory = self._new(shape_with_capacity(tuple(shape), capacity), dtype)
         out = GrowableBuffer("temp", memory.index, dtype, tuple(shape), memory.strides, capacity=capacity)
-        before = next(i for i in self.inputs if i is not None and i.slot == slot)
-        self.in_place = before.capacity == capacity and pieces[0][0] == before.buffer
+        target_input = next(i for i in self.inputs if i is not None and i.slot == slot)
+        self.in_place = target_input.capacity == capacity and pieces[0][0] == target_input.buffer
         return out, pieces[self.in_place :]
 
     def _fills_temp(self, buffer: Buffer, taken: set[int]) -> bool:
-        """True where a result fills a fresh temp from end to end, so that the temp can be the output itself."""
+        """True if a result fills a complete temp that is not taken, so that the temp can be the output."""
         if isinstance(buffer, GrowableBuffer):
             return True
         if buffer.kind != "temp" or buffer.index in taken or not buffer.contiguous or buffer.offset:
@@ -150,7 +152,7 @@ class OperatorBinder(CallEmitter):
         size = self.temps[buffer.index]
         return not isinstance(size, np.ndarray | VaryingIntegers) and size == buffer.size * buffer.dtype.itemsize
 
-    # -- numbers of inputs
+    # -- data of inputs
 
     def slice_at(self, x: Buffer, axis: int, start: Buffer, end: Buffer) -> Buffer:
         length = x.shape[axis]
@@ -190,18 +192,18 @@ class OperatorBinder(CallEmitter):
         for position, candidate in enumerate(self.inputs):
             if candidate is not None and x.kind == "slot" and candidate.slot == x.index:
                 for number in candidate.numbers or ():
-                    int(number)  # what follows holds for this very one
+                    int(number)  # narrows the symbolic range to the current value
                 self.guards[position] = candidate.peek()
         return numbers
 
     def _input_position(self, x: Buffer) -> int:
-        """Which input a buffer is; -1: none whose numbers are not known."""
+        """The position of the input that a buffer is; -1: none, or constant."""
         if x.known is not None or x.kind != "slot" or not x.contiguous:
             return -1
         return next((k for k, i in enumerate(self.inputs) if i is not None and i.slot == x.index), -1)
 
     def _peek(self, x: Buffer) -> Array:
-        """The numbers in an input (or a reshaped one) as they are now."""
+        """The current data of an input (or a reshaped one)."""
         if x.known is not None:
             return x.known
         for position, candidate in enumerate(self.inputs):
@@ -222,28 +224,28 @@ class OperatorBinder(CallEmitter):
         others: Sequence[Buffer],
         conditional: bool,
     ) -> Buffer:
-        """Calls for a batch of iterations, then those for one, and before them one that chooses (loop_nest.pyx)."""
+        """Emit the calls for a batch of iterations and those for one, preceded by a selecting call (loop_nest.pyx)."""
         if not _is_count(iteration):
             raise NoNativeKernel
         if trips is not None and not _is_count(trips):
-            trips, conditional = None, True  # no more than a hint
+            trips, conditional = None, True  # the trip count is only a hint
         views = [_rows(x, view) for x, view in sources]
         count = min(view.shape[0] for view in views)
         if not count:
             raise NoNativeKernel
-        before, cost = self.calls, self.cost
+        previous_calls, cost = self.calls, self.cost
         self.calls = []
         part = step(self, self._parts(views, 1, False), others)
         out = self._new(part.shape, part.dtype)
         self._row(part, out)
-        alone, self.calls = self.calls, []
+        single_calls, self.calls = self.calls, []
         size = _iterations(min(BLOCK_ITERATIONS, count), count, out, others)
         self.cost = cost
-        together = self._emit_batch(step, views, others, size) if size > 1 else None
-        if together is None:
+        batch = self._emit_batch(step, views, others, size) if size > 1 else None
+        if batch is None:
             raise NoNativeKernel
         self.calls, self.cost = [], cost + approximate_quotient(self.cost - cost, size)
-        calls, rows = together
+        calls, rows = batch
         if rows.shape[1:] != out.shape or rows.dtype != out.dtype:
             raise NoNativeKernel
         row = Buffer(rows.kind, rows.index, rows.dtype, out.shape, rows.strides[1:], rows.offset)
@@ -253,22 +255,29 @@ class OperatorBinder(CallEmitter):
         dims = (size, len(views), len(calls), 0 if trips is None else trips.dtype.itemsize)
         extra = (count, iteration.dtype.itemsize, int(conditional), -1)
         gate = _special("block", buffers, dims, extra)
-        self.calls = [*before, gate, *calls, *self.calls, _special("skip", extra=(len(alone),)), *alone]
+        self.calls = [
+            *previous_calls,
+            gate,
+            *calls,
+            *self.calls,
+            _special("skip", extra=(len(single_calls),)),
+            *single_calls,
+        ]
         return out
 
     def _emit_batch(
         self, step: IterationFunction, views: Sequence[Buffer], others: Sequence[Buffer], size: int
     ) -> tuple[list[CallSpec], Buffer] | None:
-        """The calls for ``size`` iterations, and their rows; None where that is not possible, or not worth it."""
+        """The calls for ``size`` iterations, and their rows; None if impossible or not profitable."""
         temps = len(self.temps)
         self.calls = []
         batched = BatchedPrimitives(self, size)
         try:
             rows = step(batched, [BatchedRows(part) for part in self._parts(views, size, True)], others)
             if batched.is_profitable and isinstance(rows, BatchedRows):
-                whole = self._contiguous(rows.batch)
+                batch_rows = self._contiguous(rows.batch)
                 if sum(temp for temp in self.temps[temps:] if isinstance(temp, int)) <= MAX_BLOCK_BYTES:
-                    return self.calls, whole
+                    return self.calls, batch_rows
         except NoNativeKernel:
             pass
         del self.temps[temps:]
@@ -276,7 +285,8 @@ class OperatorBinder(CallEmitter):
         return None
 
     def _parts(self, views: Sequence[Buffer], size: int, keep_axis: bool) -> list[Buffer]:
-        """The rows of ``size`` iterations (or of one, without the axis), copied; the first call says from where."""
+        """Copy the rows of ``size`` iterations (or of one, without the axis); ``extra`` of the call locates the
+        source."""
         parts = []
         for view in views:
             shape = (size, *view.shape[1:])
@@ -287,20 +297,20 @@ class OperatorBinder(CallEmitter):
         return parts
 
     def _row(self, source: Buffer, target: Buffer) -> None:
-        """One call that copies."""
+        """Emit one copy call."""
         if not target.size:
             raise NoNativeKernel
         self._elementwise(kernel_lookup.copy_kernel(source.dtype), (source,), target)
 
 
-def _iterations(most: int, count: int, out: Buffer, others: Sequence[Buffer]) -> int:
-    """How many of ``count`` iterations are computed at once: batches of one size, whose rows stay in the cache, or are
-    few beside the weights that are read for them."""
+def _iterations(limit: int, count: int, out: Buffer, others: Sequence[Buffer]) -> int:
+    """The batch size for ``count`` iterations: equal batches whose rows fit in the cache, or are small compared to the
+    weights."""
     weights = max((x.size * x.dtype.itemsize for x in others), default=0)
     if math.prod(out.shape[:-1]) >= MIN_UNBATCHED_ROWS and weights <= SMALL_WEIGHTS_BYTES:
         return 1
-    most = min(most, max(BLOCK_BYTES, weights // 2) // max(out.size * out.dtype.itemsize, 1))
-    return -(-count // -(-count // most)) if most > 1 else 1
+    limit = min(limit, max(BLOCK_BYTES, weights // 2) // max(out.size * out.dtype.itemsize, 1))
+    return -(-count // -(-count // limit)) if limit > 1 else 1
 
 
 def _is_count(x: Buffer) -> bool:
@@ -312,7 +322,7 @@ def _special(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), ex
 
 
 def _rows(x: Buffer, view: View) -> Buffer:
-    """A buffer as rows: the view is taken of an array with the same strides whose memory is never touched."""
+    """Apply a view to a buffer, by way of a dummy array with the same strides."""
     base = np.zeros(1, x.dtype)
     array = view(strided_view(base, x.shape, x.strides))
     offset = x.offset

@@ -1,10 +1,9 @@
-"""Graph -> Plan: a flat array of instructions over slots.
+"""Lowers a graph to a plan: a flat array of instructions over slots.
 
-Every value of every scope gets one slot of its own; a capture is simply the outer value's slot. Control flow becomes
-instructions: a loop is ``ENTER HEAD body... NEXT EXIT``, an If is ``BRANCH then... JUMP else... JOIN``. Where the
-condition is that of the iteration itself, what it needs stands before the boundary, as ``ENTER condition... TEST HEAD
-rest... NEXT EXIT``. Nothing here knows dtypes or shapes; the engine binds instructions to kernels when it first meets
-them.
+Every value of every scope has its own slot; a capture is the outer value's slot. Control flow becomes instructions: a
+loop is ``ENTER HEAD body... NEXT EXIT``, an If is ``BRANCH then... JUMP else... JOIN``. If the condition belongs to the
+iteration itself, its nodes precede the boundary, as ``ENTER condition... TEST HEAD rest... NEXT EXIT``. The plan is
+independent of dtypes and shapes; the engine binds instructions to kernels on first execution.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from .trip_counts import condition_can_change
 
 
 class Opcode(IntEnum):
-    """What an instruction is. The engine tells bound and unbound nodes apart itself."""
+    """The kind of an instruction. The engine distinguishes bound and unbound nodes itself."""
 
     NODE = 0
     ENTER = 1
@@ -54,7 +53,7 @@ class Opcode(IntEnum):
 
 @record
 class Instruction:
-    """``loop``: index of the loop that it belongs to as a control instruction; ``target``: where BRANCH and JUMP go."""
+    """``loop``: index of the loop of a control instruction; ``target``: target of BRANCH and JUMP."""
 
     kind: Opcode
     node: Node | None = None
@@ -63,26 +62,26 @@ class Instruction:
     outputs: tuple[int, ...] = ()
     loop: int = -1
     target: int = -1
-    #: Index of the innermost loop whose body holds the instruction; -1 in the main graph.
+    #: Index of the innermost enclosing loop; -1 in the main graph.
     inside: int = -1
-    #: JUMP and JOIN: what a branch's results are copied to.
+    #: JUMP and JOIN: copies of a branch's results.
     moves: tuple[tuple[int, int], ...] = ()
-    #: NODE: the hoisted form, which gives the same in less time as long as nothing was changed by hand (hoisting.py).
+    #: NODE: the hoisted form, valid while no value was edited (hoisting.py).
     hoisted: Instruction | None = None
-    #: NODE: index of the outermost loop in whose entries its inputs stay as they are, so that it runs once an entry as
-    #: long as nothing was changed by hand; -1: none.
+    #: NODE: index of the outermost loop in which its inputs are invariant, so that it runs once per entry while no
+    #: value was edited; -1: none.
     once: int = -1
 
 
 @record
 class EdgePlan:
-    """A back edge. ``initial`` is -1 where iteration 0 gets part 0 of ``sliced`` instead."""
+    """A back edge. ``initial`` is -1 if iteration 0 uses part 0 of ``sliced`` instead."""
 
     edge: BackEdge
     initial: int
     param: int
     result: int
-    #: The result's buffer belongs to it alone and is written anew each iteration, so that swapping pointers moves it.
+    #: The result's buffer is exclusive and rewritten in each iteration, so that swapping pointers moves it.
     swap: bool
     sliced: SlicedInput | None = None
 
@@ -96,7 +95,7 @@ class SlicePlan:
 
 @record
 class LastValuePlan:
-    """``edge``: index into the loop's edges; -1: no back edge feeds it, so that zero trips leave it without a value."""
+    """``edge``: index into the loop's edges; -1: no back edge feeds it, so that it has no value after zero trips."""
 
     output: LastValueOutput
     source: int
@@ -109,20 +108,20 @@ class ScanPlan:
     output: ScanOutput
     result: int
     outer: int
-    #: How long its axis is to be; -1: as long as there are elements.
+    #: Required length of its axis; -1: the number of elements.
     length: int = -1
 
 
 @record
 class LoopPlan:
-    """One loop's instructions and slots; -1 stands for an absent slot."""
+    """The instructions and slots of a loop; -1: absent slot."""
 
     loop: Loop
     index: int
     parent: int
     path: str
     enter: int = -1
-    #: Where an iteration begins: what its own condition needs, else the head, where its boundary is.
+    #: Start of an iteration: the nodes of its own condition, else the head (boundary).
     top: int = -1
     head: int = -1
     next: int = -1
@@ -131,25 +130,23 @@ class LoopPlan:
     initial_condition: int = -1
     condition: int = -1
     condition_input: int = -1
-    #: What an iteration gives the next one's condition input: the condition, one that is ignored too
-    #: (docs/semantics.md 3.2).
+    #: Value of the next iteration's condition input: the condition, even if ignored (docs/semantics.md 3.2).
     yielded: int = -1
     iteration: int = -1
     edges: list[EdgePlan] = field(default_factory=list)
     slices: list[SlicePlan] = field(default_factory=list)
     last_values: list[LastValuePlan] = field(default_factory=list)
     scans: list[ScanPlan] = field(default_factory=list)
-    #: (what an iteration got, slot that keeps it): for outputs that return it, since the boundary writes over it.
+    #: (iteration input, slot of its copy) for outputs that return it, since the boundary overwrites it.
     saved_inputs: list[tuple[int, int]] = field(default_factory=list)
-    #: The iteration before which it is sure that nothing can end the loop unless its trip count does
-    #: (docs/semantics.md 3.2): 1
-    #: where the condition is always the same but known only once it was computed. -1: something can.
+    #: The iteration from which on only the trip count can end the loop (docs/semantics.md 3.2); 1 if the condition is
+    #: invariant but must be computed once. -1: the condition can end it.
     endless_from: int = -1
 
 
 @record
 class Plan:
-    """What the engine runs. ``slots[k]`` is the value that slot k holds; an alias shares its target's slot."""
+    """The program of the engine. ``slots[k]`` is the value of slot k; an alias shares its target's slot."""
 
     graph: Graph
     slots: list[Value] = field(default_factory=list)
@@ -159,16 +156,15 @@ class Plan:
     outputs: list[tuple[str, int]] = field(default_factory=list)
     constants: list[tuple[int, Array]] = field(default_factory=list)
     slot_of: dict[Value, int] = field(default_factory=dict)
-    #: Values that nodes make of constants alone.
+    #: Values computed from constants only.
     constant_values: set[Value] = field(default_factory=set)
-    #: What the nodes inside the Ifs of a body compute (-1: of the main graph), with the branches that lead there; found
-    #: when frames first ask for it.
+    #: Values computed inside the Ifs of a body (-1: of the main graph), with their branch paths; a lazy cache.
     branch_paths: dict[int, dict[Value, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
-    #: The values that a body can read by name, if no branch has to be told from another; found in the same way.
+    #: Values readable by name in a body, if branches need no distinction; a lazy cache.
     names_by_body: dict[int, dict[str, Value]] = field(default_factory=dict)
 
     def loop_of(self, loop: Loop) -> LoopPlan:
-        """The plan of one of the graph's loops."""
+        """The plan of a loop."""
         return next(plan for plan in self.loops if plan.loop is loop)
 
     def body_positions(self, loop: int) -> Iterator[int]:
@@ -179,16 +175,16 @@ class Plan:
 
 
 def compile_graph(graph: Graph) -> Plan:
-    """Lay a graph out as a plan.
+    """Lower a graph to a plan.
 
-    A node whose operator nothing implements fails when it is run.
+    A node without implementation fails when it runs.
 
     Raises:
-        ModelError: a node uses a value that its scope does not have, or its attributes do not fit its operator.
+        ModelError: a node uses an undefined value, or its attributes do not match its operator.
     """
     compiler = PlanCompiler(Plan(graph), ProducerMap.for_graph(graph))
     for node in walk(graph):
-        # Before anything reads it: from here on a node has the inputs and the attributes that its operator demands.
+        # Validates the inputs and attributes of nodes before other code reads them.
         if isinstance(node, Operation):
             compiler.ops[node] = resolve_or_refuse(node, graph.system)
     compiler.graph(graph, -1, MAIN)
@@ -208,7 +204,7 @@ class PlanCompiler:
     origins: ProducerMap
     ops: dict[Operation, ResolvedOperator] = field(default_factory=dict)
     hoisted: dict[Node, ResolvedOperation] = field(default_factory=dict)
-    #: Slot -> index of the innermost loop whose iterations give it other values; -1 (and absent): none does.
+    #: Slot -> index of the innermost loop in which it varies; -1 (or absent): invariant.
     varies: dict[int, int] = field(default_factory=dict)
 
     def add_slot(self, value: Value) -> int:
@@ -223,8 +219,8 @@ class PlanCompiler:
         if value.constant is not None:
             return self.add_slot(value)
         if value not in self.plan.slot_of:
-            told = user if isinstance(user, str) else user.describe()
-            raise ModelError(f"{told} uses the value '{value.name}', which nothing before it defines")
+            user_text = user if isinstance(user, str) else user.describe()
+            raise ModelError(f"{user_text} uses the value '{value.name}', which nothing before it defines")
         return self.plan.slot_of[value]
 
     def optional_slot(self, value: Value | None, user: Node | str) -> int:
@@ -257,9 +253,9 @@ class PlanCompiler:
         self.emit(instruction, inside)
 
     def once_loop(self, instruction: Instruction, inside: int) -> int:
-        """See :attr:`Instruction.once`; notes in which loop the outputs vary."""
+        """See :attr:`Instruction.once`; records in which loop the outputs vary."""
         assert instruction.op is not None
-        # Of loops around one another the inner one has the higher number.
+        # Inner loops have higher indices.
         varies = max((self.varies.get(slot, -1) for slot in instruction.inputs), default=-1)
         if instruction.op.random or not instruction.op.pure:
             varies = inside
@@ -271,19 +267,19 @@ class PlanCompiler:
         return inside
 
     def instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
-        """What runs ``run`` for ``node``."""
+        """The instruction that runs ``run`` in place of ``node``."""
         system = self.plan.graph.system
         inputs = tuple(self.optional_slot(value, node) for value in run.inputs)
-        settled = [slot < 0 or self.is_settled(self.plan.slots[slot]) for slot in inputs]
+        is_constant = [slot < 0 or self.is_settled(self.plan.slots[slot]) for slot in inputs]
         op = self.ops.get(run) or resolve(run, system)
-        if op.pure and not op.random and all(settled):
+        if op.pure and not op.random and all(is_constant):
             self.plan.constant_values.update(value for value in node.outputs if value is not None)
-        op = with_packed_weights(run, op, system, settled)
+        op = with_packed_weights(run, op, system, is_constant)
         outputs = tuple(-1 if value is None else self.add_slot(value) for value in node.outputs)
         return Instruction(Opcode.NODE, node, op, inputs, outputs, inside=inside)
 
     def is_settled(self, value: Value) -> bool:
-        """Does it follow from constants alone?"""
+        """Does the value depend on constants only?"""
         return value.constant is not None or value in self.plan.constant_values
 
     def branch(self, node: If, inside: int, path: str) -> None:
@@ -294,15 +290,15 @@ class PlanCompiler:
         self.varies.update((slot, inside) for slot in outputs)
         self.plan.code[start].outputs = outputs
         ends = []
-        for word, branch, kind in (
+        for branch_name, branch, kind in (
             ("then", node.then_branch, Opcode.JUMP),
             ("else", node.else_branch, Opcode.JOIN),
         ):
             if kind is Opcode.JOIN:
                 self.plan.code[start].target = len(self.plan.code)
-            self.graph(branch, inside, f"{path} ▸ {node.name} ({word})")
+            self.graph(branch, inside, f"{path} ▸ {node.name} ({branch_name})")
             moves = tuple(
-                (self.slot(value, f"{node.describe()}, its {word} branch"), out)
+                (self.slot(value, f"{node.describe()}, its {branch_name} branch"), out)
                 for value, out in zip(branch.outputs, outputs, strict=True)
                 if out >= 0
             )
@@ -310,21 +306,21 @@ class PlanCompiler:
         self.plan.code[ends[0]].target = ends[1] + 1
 
     def loop(self, node: Loop, inside: int, path: str) -> None:
-        where = node.describe()
+        loop_text = node.describe()
         plan = LoopPlan(node, len(self.plan.loops), inside, f"{path} ▸ {node.name}")
         self.plan.loops.append(plan)
-        plan.trip_count = self.optional_slot(node.trip_count, where)
-        plan.initial_condition = self.optional_slot(node.initial_condition, where)
+        plan.trip_count = self.optional_slot(node.trip_count, loop_text)
+        plan.initial_condition = self.optional_slot(node.initial_condition, loop_text)
         initials = [
-            self.slot(edge.initial, where) if isinstance(edge.initial, Value) else -1 for edge in node.back_edges
+            self.slot(edge.initial, loop_text) if isinstance(edge.initial, Value) else -1 for edge in node.back_edges
         ]
-        slices = [self.slot(sliced.outer, where) for sliced in node.sliced_inputs]
+        slices = [self.slot(sliced.outer, loop_text) for sliced in node.sliced_inputs]
         for edge in node.back_edges:
             if isinstance(edge.initial, SlicedInput):
-                slices.append(self.slot(edge.initial.outer, where))
+                slices.append(self.slot(edge.initial.outer, loop_text))
         for invariant in node.invariants:
-            self.plan.slot_of[invariant.inner] = self.slot(invariant.outer, where)
-        lengths = [self.optional_slot(scan.length, where) for scan in node.scan_outputs]
+            self.plan.slot_of[invariant.inner] = self.slot(invariant.outer, loop_text)
+        lengths = [self.optional_slot(scan.length, loop_text) for scan in node.scan_outputs]
         reads = (plan.trip_count, plan.initial_condition, *initials, *slices, *lengths)
         plan.enter = self.emit(
             Instruction(Opcode.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
@@ -347,36 +343,36 @@ class PlanCompiler:
             self.emit(Instruction(Opcode.TEST, loop=plan.index), plan.index)
         plan.head = self.emit(Instruction(Opcode.HEAD, node, loop=plan.index), inside)
         self.nodes(node.body.nodes[node.condition_node_count or 0 :], plan.index, plan.path)
-        plan.condition = self.optional_slot(node.condition, where)
-        plan.condition_input = self.optional_slot(node.condition_input, where)
+        plan.condition = self.optional_slot(node.condition, loop_text)
+        plan.condition_input = self.optional_slot(node.condition_input, loop_text)
         ignored = None if node.condition_input is None else node.ignored_condition
         plan.yielded = self.optional_slot(
-            (node.condition if node.condition_node_count is None else None) or ignored, where
+            (node.condition if node.condition_node_count is None else None) or ignored, loop_text
         )
-        plan.iteration = self.optional_slot(number if batched else node.iteration, where)
-        self.ports(plan, initials, where)
+        plan.iteration = self.optional_slot(number if batched else node.iteration, loop_text)
+        self.ports(plan, initials, loop_text)
         plan.endless_from = self.endless_from(node)
         plan.next = self.emit(Instruction(Opcode.NEXT, node, loop=plan.index), inside)
         self.varies.update((self.add_slot(value), inside) for value in node.outputs if value is not None)
-        plan.last_values = [self.last(plan, output, where) for output in node.last_values]
+        plan.last_values = [self.last_value(plan, output, loop_text) for output in node.last_values]
         plan.scans = [
-            ScanPlan(s, self.slot(s.result, where), self.add_slot(s.outer), length)
+            ScanPlan(s, self.slot(s.result, loop_text), self.add_slot(s.outer), length)
             for s, length in zip(node.scan_outputs, lengths, strict=True)
         ]
         outputs = (*(last.outer for last in plan.last_values), *(scan.outer for scan in plan.scans))
         plan.exit = self.emit(Instruction(Opcode.EXIT, node, outputs=outputs, loop=plan.index), inside)
 
-    def ports(self, plan: LoopPlan, initials: list[int], where: str) -> None:
+    def ports(self, plan: LoopPlan, initials: list[int], loop_text: str) -> None:
         node = plan.loop
-        # What is computed once an entry has to stay where it is.
-        made = {
+        # Values computed once per entry must not be moved.
+        swappable = {
             value
             for inner in node.body.nodes
             for value in inner.outputs
-            if value is not None and self.varies[self.slot(value, where)] == plan.index
+            if value is not None and self.varies[self.slot(value, loop_text)] == plan.index
         }
-        # What the next condition needs is computed before anybody has read what was carried.
-        made.difference_update(
+        # Values for the next condition are computed before the carried values are read.
+        swappable.difference_update(
             v for inner in node.body.nodes[: node.condition_node_count or 0] for v in inner.outputs if v
         )
         results = [edge.result for edge in node.back_edges]
@@ -385,14 +381,14 @@ class PlanCompiler:
                 EdgePlan(
                     edge,
                     initial,
-                    self.slot(edge.param, where),
-                    self.slot(edge.result, where),
-                    edge.result in made and results.count(edge.result) == 1,
+                    self.slot(edge.param, loop_text),
+                    self.slot(edge.result, loop_text),
+                    edge.result in swappable and results.count(edge.result) == 1,
                     edge.initial if isinstance(edge.initial, SlicedInput) else None,
                 )
             )
         plan.slices = [
-            SlicePlan(sliced, self.slot(sliced.outer, where), self.slot(sliced.inner, where))
+            SlicePlan(sliced, self.slot(sliced.outer, loop_text), self.slot(sliced.inner, loop_text))
             for sliced in node.sliced_inputs
         ]
 
@@ -407,13 +403,18 @@ class PlanCompiler:
             return 0
         return 0 if self.origins.skip_identities(node.condition) is node.condition_input else 1
 
-    def last(self, plan: LoopPlan, output: LastValueOutput, where: str) -> LastValuePlan:
-        wanted = [output.edge] if output.edge else [e.edge for e in plan.edges if e.edge.result is output.result]
-        index = next((k for k, e in enumerate(plan.edges) if e.edge in wanted), -1)
-        source = plan.edges[index].param if index >= 0 else self.slot(output.result, where)
-        got = {plan.iteration, plan.condition_input, *(e.param for e in plan.edges), *(s.inner for s in plan.slices)}
-        if index < 0 and source in got:
-            kept = self.add_slot(Value(f"{output.result.name}", output.result.type))
-            plan.saved_inputs.append((source, kept))
-            source = kept
+    def last_value(self, plan: LoopPlan, output: LastValueOutput, loop_text: str) -> LastValuePlan:
+        edges = [output.edge] if output.edge else [e.edge for e in plan.edges if e.edge.result is output.result]
+        index = next((k for k, e in enumerate(plan.edges) if e.edge in edges), -1)
+        source = plan.edges[index].param if index >= 0 else self.slot(output.result, loop_text)
+        iteration_inputs = {
+            plan.iteration,
+            plan.condition_input,
+            *(e.param for e in plan.edges),
+            *(s.inner for s in plan.slices),
+        }
+        if index < 0 and source in iteration_inputs:
+            copy_slot = self.add_slot(Value(f"{output.result.name}", output.result.type))
+            plan.saved_inputs.append((source, copy_slot))
+            source = copy_slot
         return LastValuePlan(output, source, self.add_slot(output.outer), index)

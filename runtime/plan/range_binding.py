@@ -1,4 +1,4 @@
-"""What a node that is bound for a range of shapes needs besides its binding."""
+"""Helpers for nodes that are bound for a range of shapes."""
 
 from __future__ import annotations
 
@@ -16,31 +16,34 @@ from .kernel_binding import Buffer, CallSpec, InputDescriptor, KernelBinding, Va
 
 
 def fix_driver_choices(bound: KernelBinding) -> None:
-    """Take the decisions that turning calls into C takes, so that the range is one in which they stay."""
+    """Narrow the extent range to one in which the drivers' choices for calls are constant."""
     for call in bound.calls:
         loop_nest.narrow_extent_ranges(call.kernel, call.dims, call.steps, call.outer)
 
 
 def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | None]) -> KernelBinding:
-    """The binding to these inputs as it is for the extent of now: plain integers everywhere."""
+    """The binding with symbolic integers replaced by their current values."""
     buffers: dict[int, Buffer] = {}
 
-    def plain(buffer: Buffer) -> Buffer:
+    def resolve_buffer(buffer: Buffer) -> Buffer:
         key = id(buffer)
         if key not in buffers:
             buffers[key] = replace(
-                buffer, shape=_now(buffer.shape), strides=_now(buffer.strides), offset=current_extent(buffer.offset)
+                buffer,
+                shape=_resolve_extents(buffer.shape),
+                strides=_resolve_extents(buffer.strides),
+                offset=current_extent(buffer.offset),
             )
         return buffers[key]
 
     calls = [
         CallSpec(
             call.kernel,
-            tuple(map(plain, call.buffers)),
-            _now(call.dims),
-            _now(call.steps),
-            tuple(map(_now, call.outer)),
-            _now(call.extra),
+            tuple(map(resolve_buffer, call.buffers)),
+            _resolve_extents(call.dims),
+            _resolve_extents(call.steps),
+            tuple(map(_resolve_extents, call.outer)),
+            _resolve_extents(call.extra),
             call.copy_target,
         )
         for call in bound.calls
@@ -48,26 +51,35 @@ def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | N
     temps: list[Any] = []
     for temp in bound.temps:
         if isinstance(temp, VaryingIntegers):
-            temps.append(np.array(_now(temp.numbers), np.int64))
+            temps.append(np.array(_resolve_extents(temp.numbers), np.int64))
         else:
             temps.append(temp if isinstance(temp, np.ndarray) else current_extent(temp))
     guards: dict[int, Any] = {}
     for k, guard in bound.guards.items():
-        of = inputs[k]
-        guards[k] = np.array(_now(guard), of.dtype) if isinstance(guard, tuple) and of is not None else guard
+        descriptor = inputs[k]
+        guards[k] = (
+            np.array(_resolve_extents(guard), descriptor.dtype)
+            if isinstance(guard, tuple) and descriptor is not None
+            else guard
+        )
     return KernelBinding(
-        [plain(out) for out in bound.outputs], calls, temps, guards, current_extent(bound.cost), bound.inspected_inputs
+        [resolve_buffer(out) for out in bound.outputs],
+        calls,
+        temps,
+        guards,
+        current_extent(bound.cost),
+        bound.inspected_inputs,
     )
 
 
-def _now(extents: tuple[Any, ...]) -> tuple[int, ...]:
+def _resolve_extents(extents: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(map(current_extent, extents))
 
 
 def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | None:
-    """The call that copies an input, whole and as it is, to the beginning of an output, where no other call writes.
+    """The call that copies a complete input unchanged to the start of an output that no other call writes there.
 
-    None: the output does not begin with the input.
+    None: the output does not start with the input.
     """
     out = bound.outputs[output]
     if (
@@ -103,7 +115,7 @@ def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | Non
 
 
 def is_pure_copy(bound: KernelBinding) -> bool:
-    """Is there nothing in it that could fail, or that reads numbers?"""
+    """Does a binding consist of copies without guards, which cannot fail?"""
     return not bound.guards and all(
         call.kernel is kernel_lookup.copy_kernel(call.buffers[-1].dtype) for call in bound.calls
     )

@@ -1,4 +1,4 @@
-"""Whether it is known when a loop is entered how often it will run."""
+"""Analysis whether a loop's trip count is known on entry."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from ..ops.registry import is_random
 
 
 def condition_can_change(loop: Loop) -> bool:
-    """True where something that differs between iterations reaches the condition.
+    """True if the condition depends on a value that varies between iterations.
 
-    A carried value that is passed through unchanged counts as the same in every iteration.
+    A carried value that is passed through unchanged is invariant.
     """
     if loop.condition is None:
         return False
@@ -22,20 +22,20 @@ def condition_can_change(loop: Loop) -> bool:
 
 
 def has_known_trip_count(loop: Loop) -> bool:
-    """True where the number of iterations is known when the loop is entered."""
+    """True if the number of iterations is known on entry."""
     bounded = loop.trip_count is not None or loop.counted_by_slices or loop.fixed_trips is not None
     return bounded and loop.condition_node_count is None and not condition_can_change(loop)
 
 
 def _propagate(graph: Graph, system: System, varying: set[Value]) -> None:
-    """Add to ``varying`` whatever is computed from it; what is random counts."""
+    """Add all values computed from ``varying``, and random ones, to it."""
     for node in graph.nodes:
-        hit = any(value in varying for value in node.inputs)
+        varies = any(value in varying for value in node.inputs)
         for _, inner in bodies(node):
             if isinstance(node, Loop):
-                # Inside an inner loop nearly everything varies; what leaves it depends on what enters it.
+                # Most values inside an inner loop vary; its outputs depend on its inputs.
                 varying.update(i.inner for i in node.invariants if i.outer in varying)
             _propagate(inner, system, varying)
-            hit = hit or any(value in varying for value in (*captured_values(inner), *inner.outputs))
-        if hit or is_random(node, system):
+            varies = varies or any(value in varying for value in (*captured_values(inner), *inner.outputs))
+        if varies or is_random(node, system):
             varying.update(value for value in node.outputs if value is not None)

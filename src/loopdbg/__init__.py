@@ -12,7 +12,7 @@ print(session.why())
 
 from __future__ import annotations
 
-# Nothing is imported here, not even typing: the command line comes by before it can tell of a Ctrl-C.
+# No imports here, not even typing: the command line imports this module before it handles Ctrl-C.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -102,8 +102,8 @@ __all__ = [
     "widget",
 ]
 
-# Names are imported when they are first used: the command line goes through this module as well, and --help or an
-# .xml should not pay for all of it.
+# Names are imported on first use: the command line imports this module as well, and commands such as --help should not
+# pay for all of it.
 _MODULE_OF_NAME = {
     "debugger.frontends.notebook.api": ("widget",),
     "debugger.compare.api": ("Diff", "FirstDifference", "LoopDifference", "diff"),
@@ -132,7 +132,7 @@ def __getattr__(name: str) -> Any:
         if name in names:
             import importlib
 
-            # What models say of themselves is registered there.
+            # Registers the plugins of models.
             importlib.import_module(f"{__name__}.debugger")
             value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
             globals()[name] = value

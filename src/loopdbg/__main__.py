@@ -1,4 +1,4 @@
-"""``loopdbg`` and ``python -m loopdbg``: the command line, from its first moment on."""
+"""Entry point of the command line: ``loopdbg`` and ``python -m loopdbg``."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ try:
     import sys
 
     def _leave_current_directory() -> None:
-        """Take the current directory off the module path: files beside a model there are not to be imported.
+        """Remove the current directory from the module path: files next to a model there must not be imported.
 
-        ``python -m`` puts it first, and an empty or a relative entry of PYTHONPATH names it. What Python has imported
-        before this cannot be prevented: with ``python -m`` a loopdbg.py (not so with ``python -P -m``), with such a
-        PYTHONPATH a sitecustomize.py.
+        ``python -m`` adds it, and an empty or relative entry of PYTHONPATH refers to it. Earlier imports by Python
+        cannot be prevented: a loopdbg.py with ``python -m`` (not with ``python -P -m``), a sitecustomize.py with such a
+        PYTHONPATH.
         """
         try:
-            here = os.getcwd()
-        except OSError:  # it was removed, and Python has not put it there
+            current_directory = os.getcwd()
+        except OSError:  # it was removed, and is not on the module path
             return
-        if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] == here:
+        if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] == current_directory:
             del sys.path[0]
-        given = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "")
-        for entry in given.split(os.pathsep) if given else ():
+        python_path = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "")
+        for entry in python_path.split(os.pathsep) if python_path else ():
             if not os.path.isabs(entry) and (absolute := os.path.abspath(entry)) in sys.path:
                 sys.path.remove(absolute)
 
-    # Before the next import. Of os and sys the interpreter has its own.
+    # Before the next import; os and sys are already loaded by the interpreter.
     if __name__ == "__main__":
         _leave_current_directory()
     import signal
@@ -39,34 +39,34 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status."""
-    # Ctrl-C raises an exception wherever the program is. Half-way through imports nothing can catch it well (of NumPy
-    # what is left is another error), and there is nothing yet to be put in order.
+    # During imports, exit directly on Ctrl-C: a KeyboardInterrupt there cannot be handled cleanly (it breaks the import
+    # of NumPy), and nothing needs cleanup yet.
     handler = signal.getsignal(signal.SIGINT)
-    ours = handler is signal.default_int_handler
-    if ours:
+    is_default_handler = handler is signal.default_int_handler
+    if is_default_handler:
         signal.signal(signal.SIGINT, _exit_on_interrupt)
     if argv is None:
-        if __name__ != "__main__":  # by the script that pip installs
+        if __name__ != "__main__":  # called by the script that pip installs
             _leave_current_directory()
         from .runtime.child_process import isolate_children
 
         isolate_children()
     from .tui.cli import main as run
 
-    def loaded() -> None:
+    def on_loaded() -> None:
         memory = sys.modules.get(f"{__package__}.runtime.kernels.memory_guard")
         if argv is None and memory is not None:
             memory.limit_process_memory()
-        if ours:
+        if is_default_handler:
             signal.signal(signal.SIGINT, handler)
 
     try:
-        return run(argv, loaded)
+        return run(argv, on_loaded)
     except KeyboardInterrupt:
         return 130
     finally:
-        if ours:
-            # As a program of its own it now leaves; else it gives back what it found.
+        if is_default_handler:
+            # Exit directly as a program; restore the handler otherwise.
             signal.signal(signal.SIGINT, _exit_on_interrupt if argv is None else handler)
 
 

@@ -1,4 +1,4 @@
-"""For a session that is there already: an editor attaches to it, steps it, and leaves it where it stands.
+"""Attaches an editor to an existing session: the editor steps it, and leaves it at its position.
 
 session = loopdbg.debug(model, inputs)
 loopdbg.editor.wait_for_editor(session)      # in VS Code: attach with "port": 5680, and the "token" that this prints
@@ -7,7 +7,7 @@ print(session.frame.carried["h"])            # goes on here, once the editor dis
 
 from __future__ import annotations
 
-# The adapter is imported when it is waited for one.
+# The adapter is imported lazily.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PORT", "wait_for_editor"]
 
-#: Where an editor finds the session, if nothing else is said.
+#: Default port.
 PORT = 5680
 
 
@@ -28,18 +28,18 @@ def wait_for_editor(
     timeout: float | None = None,
     on_port: Callable[[int], object] | None = None,
 ) -> None:
-    """Let an editor have a session, by the Debug Adapter Protocol, until it disconnects.
+    """Hand a session to an editor, by the Debug Adapter Protocol, until it disconnects.
 
     Args:
-        session: what :func:`loopdbg.debug` gave, or a :class:`loopdbg.Replay`; nobody else may drive it meanwhile.
-        port: of this machine alone; 0: a free one.
-        token: what the editor has to send as ``"token"`` of ``attach``, 16 characters or more. None: that of the
-            environment variable ``LOOPDBG_DAP_TOKEN``, else a random one; stderr says which.
-        timeout: seconds to wait for an editor; None: for as long as it takes.
+        session: the result of :func:`loopdbg.debug`, or a :class:`loopdbg.Replay`; must not be used meanwhile.
+        port: local port; 0: a free one.
+        token: the ``"token"`` that the editor has to send with ``attach``, at least 16 characters. None: the value of
+        the environment variable ``LOOPDBG_DAP_TOKEN``, else a random one, which is printed to stderr.
+        timeout: seconds to wait for an editor; None: no limit.
         on_port: called with the port, once an editor can connect.
 
     Raises:
-        UsageError: the port is taken, the token is too short, or no editor came in time.
+        UsageError: the port is in use, the token is too short, or no editor connected in time.
     """
     from .debugger.frontends.dap.attach_session import serve_attached_session
 

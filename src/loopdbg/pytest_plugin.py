@@ -1,5 +1,5 @@
-"""The pytest plugin: the fixture ``loopdbg_same``. pytest finds it by its entry point; nothing else is imported until a
-test compares something."""
+"""The pytest plugin with the fixture ``loopdbg_same``, found by its entry point; other modules are imported on first
+use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOLERANCES = ("rtol", "atol")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The settings that a project may have in its ini-file."""
+    """Register the ini-file settings."""
     for name in _TOLERANCES:
         parser.addini(f"loopdbg_{name}", f"{name} of floats where a test gives none (default: by dtype)")
 
@@ -25,10 +25,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def loopdbg_same(pytestconfig: pytest.Config, record_property: Callable[[str, object], None]) -> Callable[..., Diff]:
     """:func:`loopdbg.testing.assert_same` with the tolerances of the ini-file.
 
-    What was compared stands in pytest's JUnit report as properties: ``loopdbg_verdict``, and of the first difference
+    The result is recorded as properties of pytest's JUnit report: ``loopdbg_verdict``, and for the first difference
     ``loopdbg_iteration``, ``loopdbg_node`` and ``loopdbg_value``.
     """
-    usual = {name: _number(pytestconfig, name) for name in _TOLERANCES}
+    defaults = {name: _number(pytestconfig, name) for name in _TOLERANCES}
 
     def same(model: Any, reference: Any, inputs: Any = None, **options: Any) -> Diff:
         __tracebackhide__ = True
@@ -36,14 +36,14 @@ def loopdbg_same(pytestconfig: pytest.Config, record_property: Callable[[str, ob
         from .testing import assert_same
 
         allow = options.pop("allow", ())
-        found = assert_same(model, reference, inputs, **{**usual, **options, "allow": tuple(Verdict)})
-        record_property("loopdbg_verdict", found.verdict.value)
-        if found.first is not None:
+        result = assert_same(model, reference, inputs, **{**defaults, **options, "allow": tuple(Verdict)})
+        record_property("loopdbg_verdict", result.verdict.value)
+        if result.first is not None:
             for name in ("iteration", "node", "value"):
-                record_property(f"loopdbg_{name}", getattr(found.first, name))
-        if found.verdict is not Verdict.SAME and found.verdict not in allow:
-            raise AssertionError(str(found))
-        return found
+                record_property(f"loopdbg_{name}", getattr(result.first, name))
+        if result.verdict is not Verdict.SAME and result.verdict not in allow:
+            raise AssertionError(str(result))
+        return result
 
     return same
 

@@ -1,16 +1,16 @@
-"""For the test suites of those who write exporters and converters: a model gives what something else gives.
+"""Assertions for test suites of exporters and converters: a model equals a reference.
 
 from loopdbg.testing import assert_same
 
 def test_export():
     assert_same("model.onnx", MyModule(), {"x": x})
 
-The same as a pytest fixture is ``loopdbg_same``, which comes with an installed loopdbg.
+The pytest fixture ``loopdbg_same`` of an installed loopdbg does the same.
 """
 
 from __future__ import annotations
 
-# The engine is imported when something is compared.
+# The engine is imported lazily.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -34,30 +34,31 @@ def assert_same(
     max_iterations: int | None = None,
     allow: Collection[Verdict] = (),
 ) -> Diff:
-    """Compare a model with a reference, iteration by iteration, and fail where they differ.
+    """Compare a model with a reference, iteration by iteration, and fail if they differ.
 
     Args:
-        model: a path, or whatever :func:`loopdbg.load` takes.
-        reference: whatever :func:`loopdbg.diff` compares a model with: a PyTorch module, another model, a trace,
-            what :func:`loopdbg.record_reference` recorded, arrays by name, the path of an ``.npz`` file.
-        inputs: name -> array, of the dtypes and shapes that the model declares; None: those that the reference has.
-        rtol, atol: the tolerance of floats; None: by dtype.
-        names: what a loop or value of the model is called in the reference.
-        max_iterations: compare at most so many iterations of any loop.
-        allow: verdicts that pass beside "same", such as ``Verdict.STEP`` for quantised models.
+        model: a path, or any argument of :func:`loopdbg.load`.
+        reference: any reference of :func:`loopdbg.diff`: a PyTorch module, another model, a trace, a result of
+            :func:`loopdbg.record_reference`, arrays by name, the path of an ``.npz`` file.
+        inputs: name -> array, with the declared dtypes and shapes; None: those of the reference.
+        rtol, atol: tolerances of floats; None: by dtype.
+        names: names of the model's loops or values -> names in the reference.
+        max_iterations: maximum number of iterations compared per loop.
+        allow: verdicts accepted in addition to "same", such as ``Verdict.STEP`` for quantized models.
 
-    Returns: what the comparison found.
+    Returns:
+        The result of the comparison.
 
     Raises:
-        AssertionError: they are not the same; the text is the report of ``loopdbg diff``: the first iteration and node
-            that differ, both values, and the line of code that the node comes from where the model tells it.
-        LoopdbgError: they cannot be compared, as :func:`loopdbg.diff` says.
+        AssertionError: they differ; the message is the report of ``loopdbg diff``: the first iteration and node that
+            differ, both values, and the source line of the node, if known.
+        LoopdbgError: they cannot be compared; see :func:`loopdbg.diff`.
     """
     __tracebackhide__ = True  # pytest shows the line that calls this
     from .debugger.compare.api import diff
     from .debugger.compare.report.findings import Verdict
 
-    found = diff(
+    result = diff(
         _loaded_model(model),
         reference,
         inputs,
@@ -66,13 +67,13 @@ def assert_same(
         names=names,
         max_iterations=max_iterations,
     )
-    if found.verdict is not Verdict.SAME and found.verdict not in allow:
-        raise AssertionError(str(found))
-    return found
+    if result.verdict is not Verdict.SAME and result.verdict not in allow:
+        raise AssertionError(str(result))
+    return result
 
 
 def _loaded_model(model: Any) -> Any:
-    """The model, where it is in memory; a path is opened by the comparison, since it may be that of a trace."""
+    """Load an in-memory model; the comparison opens paths, since they may be those of traces."""
     import os
 
     from .debugger.trace.reader import Trace

@@ -121,26 +121,26 @@ def released(tmp_path: Path) -> Path:
 
 
 def test_a_release_has_its_section_as_notes(released: Path) -> None:
-    assert RELEASE["forgotten"]("v1.2.3", released) == []
+    assert RELEASE["release_problems"]("v1.2.3", released) == []
     assert RELEASE["notes"]("v1.2.3", CHANGES) == "### Added\n\n- one"
 
 
 def test_incomplete_release_is_reported(released: Path) -> None:
-    assert RELEASE["forgotten"]("v1.2.4", released) == [
+    assert RELEASE["release_problems"]("v1.2.4", released) == [
         "pyproject.toml says 1.2.3, the tag v1.2.4",
         "src/loopdbg/__init__.py says 1.2.3, the tag v1.2.4",
         "CHANGELOG.md has no section of v1.2.4",
     ]
     (released / "changelog.d" / "+two.added.md").write_text("two\n")
     (released / "CHANGELOG.md").write_text(CHANGES.replace("## [1.2.2]", "## [Unreleased]"))
-    assert RELEASE["forgotten"]("v1.2.3", released) == [
+    assert RELEASE["release_problems"]("v1.2.3", released) == [
         "changelog.d/+two.added.md is not in CHANGELOG.md",
         "CHANGELOG.md has changes under Unreleased",
     ]
 
 
 def test_version_is_consistent() -> None:
-    assert not [line for line in RELEASE["forgotten"](f"v{PROJECT['project']['version']}") if " says " in line]
+    assert not [line for line in RELEASE["release_problems"](f"v{PROJECT['project']['version']}") if " says " in line]
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Which nodes of a body run together, and what is called for a block of them; the engine finds them and runs them."""
+"""Planning of fusion groups: nodes of a loop body that run block by block, and their kernel calls."""

@@ -1,4 +1,4 @@
-"""Steps over whole tensors as kernel calls for one block of rows, and the memory of what lies between them."""
+"""Lowers steps over full tensors to kernel calls for one block of rows, and allocates the intermediate memory."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..call_emitter import CallEmitter
 from ..kernel_binding import Buffer, CallSpec
 from .joint_binder import ElementwiseStep, JointBinder, Shape
 
-#: Bytes of one tensor in a block. Inputs, outputs and what lies between share the 32 KB or more of the nearest cache;
-#: on much less than this, the calls cost more than the elements.
+#: Bytes per tensor in a block: inputs, outputs and intermediates share an L1 cache of at least 32 KB; in much smaller
+#: blocks the call overhead dominates.
 BLOCK_TENSOR_BYTES = 8192
 
 
 @record(frozen=True)
 class BlockOperand:
-    """Where an argument of a block's calls is: in a slot, in a constant, or in the group's own memory (``kind`` "slot",
-    "constant", "own"; its index; for "own" the offset is all). ``steps``: bytes from block to block along each axis."""
+    """The location of a call argument: ``kind`` "slot", "constant" or "own" (the group's memory, with an offset only).
+    ``steps``: byte strides between blocks along each axis."""
 
     kind: str
     index: int
@@ -31,7 +31,7 @@ class BlockOperand:
 
 
 class BlockEmitter:
-    """Turns steps over whole tensors into calls for a block."""
+    """Lowers steps over full tensors to calls for a block."""
 
     def __init__(self, joint: JointBinder, axes: Shape, rows: Mapping[int, Shape], outer: Mapping[int, int]) -> None:
         self.joint, self.axes, self.rows, self.outer = joint, axes, rows, outer
@@ -46,7 +46,7 @@ class BlockEmitter:
         self._offset_of: dict[int, int] = {}
 
     def emit(self) -> None:
-        """Settle how large blocks are, where what lies between the calls is, and the calls."""
+        """Choose the block size, allocate intermediates and emit the calls."""
         widest = max(
             math.prod(step.shape[last_axis(step.shape, len(self.axes)) + 1 :]) * buffer.dtype.itemsize
             for step in self.joint.steps
@@ -56,7 +56,6 @@ class BlockEmitter:
         count = max(1, BLOCK_TENSOR_BYTES // widest)
         if count >= 64:
             count -= count % 64
-        # Blocks of about one size rather than a short last one.
         count = min(count, extent)
         self.height = count
         self.blocks = (*self.axes[:-1], -(-extent // count))
@@ -75,32 +74,32 @@ class BlockEmitter:
         buffers = []
         for buffer in step.buffers:
             strides = tuple(stride_along(buffer.shape, buffer.strides, d - len(shape)) for d in range(len(shape)))
-            buffers.append(Buffer("place", self._place(buffer, step), buffer.dtype, shape, strides))
+            buffers.append(Buffer("place", self._operand_index(buffer, step), buffer.dtype, shape, strides))
         emitter._elementwise(step.kernel, buffers[:-1], buffers[-1])
 
-    def _place(self, buffer: Buffer, step: ElementwiseStep) -> int:
+    def _operand_index(self, buffer: Buffer, step: ElementwiseStep) -> int:
         axes = [d for d, extent in enumerate(step.shape) if extent != 1][: len(self.axes)]
         steps = tuple(stride_along(buffer.shape, buffer.strides, d - len(step.shape)) for d in axes)
         steps = (*steps[:-1], steps[-1] * self.height)
-        place = BlockOperand("slot", buffer.index, buffer.offset, steps)
+        operand = BlockOperand("slot", buffer.index, buffer.offset, steps)
         if buffer.kind == "temp":
             memory = self.joint.temps[buffer.index]
             if isinstance(memory, np.ndarray):
                 index = self._constant_of.setdefault(buffer.index, len(self.constants))
                 if index == len(self.constants):
                     self.constants.append(memory)
-                place = BlockOperand("constant", index, buffer.offset, steps)
+                operand = BlockOperand("constant", index, buffer.offset, steps)
             elif buffer.index in self.outer:
-                place = BlockOperand("slot", self.outer[buffer.index], buffer.offset, steps)
+                operand = BlockOperand("slot", self.outer[buffer.index], buffer.offset, steps)
             else:
-                place = BlockOperand("own", 0, self._offset_of[buffer.index] + buffer.offset, (0,) * len(self.axes))
-        if place not in self._index:
-            self._index[place] = len(self.places)
-            self.places.append(place)
-        return self._index[place]
+                operand = BlockOperand("own", 0, self._offset_of[buffer.index] + buffer.offset, (0,) * len(self.axes))
+        if operand not in self._index:
+            self._index[operand] = len(self.places)
+            self.places.append(operand)
+        return self._index[operand]
 
     def _settle_memory(self) -> None:
-        """Where in the group's own memory a block of each temp is; what nothing reads any more makes capacity."""
+        """Allocate each temp's block in the group's memory; dead temps are reused."""
         last_use: dict[int, int] = {}
         for k, step in enumerate(self.joint.steps):
             for buffer in step.buffers:
@@ -114,22 +113,22 @@ class BlockEmitter:
             if self._is_own(step.out) and index not in self._offset_of:
                 nbytes = -(-self.rows[index][-1] * self.height // 64) * 64
                 sizes[index] = nbytes
-                # In place, where the call reads each element from where it writes it.
-                same = [
+                # In place if the call reads each element from where it writes it.
+                reusable = [
                     b.index
                     for b in dying.values()
                     if sizes[b.index] == nbytes and (b.shape, b.strides, b.offset) == _layout(step.out)
                     if b.dtype.itemsize == step.out.dtype.itemsize
                     if sum(other.index == b.index and other != b for other in step.inputs if self._is_own(other)) == 0
                 ]
-                if same:
-                    self._offset_of[index] = self._offset_of[same[0]]
-                    del dying[same[0]]
+                if reusable:
+                    self._offset_of[index] = self._offset_of[reusable[0]]
+                    del dying[reusable[0]]
                 elif free.get(nbytes):
                     self._offset_of[index] = free[nbytes].pop()
                 else:
                     self._offset_of[index] = self.nbytes
-                    # Not a multiple of 4096 apart: a read would wait for a write to an address that ends the same.
+                    # Avoid 4K aliasing: a load would wait for a store to an address with equal low bits.
                     self.nbytes += nbytes + 192
             for other in dying:
                 free.setdefault(sizes[other], []).append(self._offset_of[other])
@@ -149,5 +148,5 @@ def _layout(buffer: Buffer) -> tuple[Shape, Shape, int]:
 
 
 def last_axis(shape: Shape, depth: int) -> int:
-    """Where the last of the axes that blocks run along is in a step's shape."""
+    """The position of the last blocked axis in a step's shape."""
     return [d for d, extent in enumerate(shape) if extent != 1][depth - 1]

@@ -1,13 +1,12 @@
-"""Nodes of a loop's body that run together, block by block: which ones, and what is called for a block.
+"""Selection of fusion groups: nodes of a loop body that run block by block, with the calls for a block.
 
-Each node by itself reads and writes whole tensors, and those that are larger than the processor's nearest cache come
-from and go to one further away. Here the nodes between two control instructions are bound once more, all with one
-binder (joint_binder.py), so that a Slice or a Transpose is a view that the next call reads; and elementwise calls over
-tensors of one shape run on a few rows at a time (block_emitter.py), so that what is between them stays in the nearest
-cache. What only members of the group read gets no more memory than a block takes.
+Unfused nodes read and write full tensors, which exceed the L1 cache if large. Here the nodes between two control
+instructions are rebound by one binder (joint_binder.py), so that a Slice or a Transpose is a view that the next call
+reads; elementwise calls over tensors of one shape run on a few rows at a time (block_emitter.py), so that
+intermediates stay in the L1 cache. Tensors read only by group members are allocated a single block.
 
-Every element is computed by the same kernels from the same numbers as node by node, so results are the same to the
-bit; NaNs may differ in their payload. A reduction is part of a group where blocks hold all that its results need.
+Results are bit-identical to unfused execution, except for NaN payloads, since the same kernels compute each element.
+A reduction joins a group if blocks contain all inputs of its results.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ from .joint_binder import ElementwiseStep, JointBinder, Shape
 
 Spec = tuple[np.dtype[Any], Shape]
 
-#: Tensors with fewer elements are left alone: they stay in the nearest cache anyhow.
+#: Smaller tensors are not fused: they fit in the L1 cache.
 MIN_GROUPED_ELEMENTS = 4096
-#: Axes that blocks can run along.
+#: Maximum number of blocked axes.
 MAX_AXES = 8
-#: Bytes of an element, where there are several types.
+#: Assumed element size for mixed types.
 ASSUMED_ITEMSIZE_BYTES = 4
-#: Bytes of one tensor in a block where a reduction makes blocks larger: a few of them fit into the second-level cache.
+#: Bytes per tensor in a block enlarged for a reduction: a few fit in the L2 cache.
 MAX_REDUCTION_BLOCK_BYTES = 1 << 16
 
 
 @record(frozen=True)
 class Candidate:
-    """A bound node. ``guarded``: it runs by itself, since it rests on numbers or on the condition input; ``idle``:
-    nothing is left to call, its results are constants; ``once``: it runs once an entry of a loop."""
+    """A bound node. ``guarded``: cannot be fused, since it depends on data or on the condition input; ``idle``: has no
+    calls, since its results are constants; ``once``: runs once per loop entry."""
 
     pc: int
     op: ResolvedOperator
@@ -58,23 +57,22 @@ class Candidate:
 
 @record(frozen=True)
 class SlotInfo:
-    """What the planner asks about slots."""
+    """Slot queries of the planner."""
 
     spec: Callable[[int], Spec]
     known: Callable[[int], Array | None]
-    #: Positions of the nodes that read a slot.
+    #: Positions of the readers of a slot.
     readers: Callable[[int], Iterable[int]]
-    #: Slots that are read by anything else: ports, conditions, branches, the model's outputs.
+    #: Slots with other readers: ports, conditions, branches, model outputs.
     ports: Collection[int]
 
 
 @record
 class GroupPlan:
-    """Nodes that run together, from the position ``first`` to before ``end``.
+    """A fusion group over the positions ``first`` to ``end`` (exclusive).
 
-    ``before`` and ``after``: positions of nodes between them that run by themselves. ``blocks``: how many there are
-    along each axis. ``calls`` are those of a block (their buffers have the kind "place"), ``tail`` those of a shorter
-    last one along the last axis.
+    ``before`` and ``after``: positions of unfused nodes in between. ``blocks``: block count along each axis. ``calls``:
+    calls for a block (buffers of kind "place"); ``tail``: calls for a shorter last block along the last axis.
     """
 
     first: int
@@ -89,36 +87,36 @@ class GroupPlan:
     constants: list[Array]
     #: Bytes of the group's own memory.
     nbytes: int
-    #: Slots of the members that are not written: nothing outside of the group reads them.
+    #: Slots that are not written, since only members read them.
     internal_slots: list[int]
-    #: Members that such slots belong to, in order.
+    #: Members that produce internal slots, in order.
     producers: list[int]
-    #: Specs that all this rests on.
+    #: Slots whose specs the plan depends on.
     slots: list[int]
-    #: About how many nanoseconds a block takes.
+    #: Estimated nanoseconds per block.
     cost: int
 
 
 def plan_groups(nodes: Sequence[Candidate], slots: SlotInfo) -> list[GroupPlan]:
-    """The groups in a sequence of bound nodes that stand one after the other."""
+    """Plan the groups in a sequence of consecutive bound nodes."""
     return _plan(nodes, slots, {node.pc: _single_node_steps(node, slots) for node in nodes})
 
 
 @record(frozen=True)
 class _SingleNodeSteps:
-    """What a node does where it is bound by itself: over which shapes its steps run, and the shapes of its results."""
+    """A separately bound node: the shapes of its steps and results."""
 
     steps: tuple[Shape, ...]
     results: tuple[Shape, ...]
     folds: bool
 
     def fits(self, axes: Shape) -> bool:
-        """May it run in blocks along these axes? Among others it has the same steps, and may be more of them."""
+        """May it run in blocks along these axes? In a group it has the same steps, or more."""
         return all(shape[: len(axes)] == axes for shape in self.steps)
 
 
 def _single_node_steps(node: Candidate, slots: SlotInfo) -> _SingleNodeSteps | None:
-    """None: elementwise calls cannot do it, or it need not run in each iteration."""
+    """None: not elementwise, or not needed in each iteration."""
     if node.guarded or node.idle or node.once:
         return None
     joint = JointBinder()
@@ -131,44 +129,46 @@ def _single_node_steps(node: Candidate, slots: SlotInfo) -> _SingleNodeSteps | N
     return _SingleNodeSteps(steps, tuple(without_unit_axes(result.shape) for result in results), folds)
 
 
-def _plan(nodes: Sequence[Candidate], slots: SlotInfo, alone: Mapping[int, _SingleNodeSteps | None]) -> list[GroupPlan]:
-    for shape in _shapes(nodes, alone):
-        group = _best(nodes, slots, shape, alone)
+def _plan(
+    nodes: Sequence[Candidate], slots: SlotInfo, single_steps: Mapping[int, _SingleNodeSteps | None]
+) -> list[GroupPlan]:
+    for shape in _shapes(nodes, single_steps):
+        group = _best(nodes, slots, shape, single_steps)
         if group is not None:
             before = [node for node in nodes if node.pc < group.first]
             after = [node for node in nodes if node.pc >= group.end]
-            return [*_plan(before, slots, alone), group, *_plan(after, slots, alone)]
+            return [*_plan(before, slots, single_steps), group, *_plan(after, slots, single_steps)]
     return []
 
 
 def _best(
-    nodes: Sequence[Candidate], slots: SlotInfo, shape: Shape, alone: Mapping[int, _SingleNodeSteps | None]
+    nodes: Sequence[Candidate], slots: SlotInfo, shape: Shape, single_steps: Mapping[int, _SingleNodeSteps | None]
 ) -> GroupPlan | None:
-    """Blocks that fit into the nearest cache, along as many axes as that takes; along fewer where more nodes run so,
-    for a reduction over one of the axes needs all of it in a block."""
+    """The best group with blocks that fit in the L1 cache, blocked along as many axes as needed; along fewer if that
+    fuses more nodes, since a reduction needs its complete axis in a block."""
     depth = 1
     while depth < len(shape) and math.prod(shape[depth:]) * ASSUMED_ITEMSIZE_BYTES > BLOCK_TENSOR_BYTES:
         depth += 1
-    best = _GroupBuilder(nodes, slots, shape[:depth], alone).group()
-    if not any(by_itself is not None and by_itself.folds for by_itself in alone.values()):
+    best = _GroupBuilder(nodes, slots, shape[:depth], single_steps).group()
+    if not any(steps is not None and steps.folds for steps in single_steps.values()):
         return best
-    for fewer in range(depth - 1, 0, -1):
-        if math.prod(shape[fewer:]) * ASSUMED_ITEMSIZE_BYTES > MAX_REDUCTION_BLOCK_BYTES:
+    for fewer_axes in range(depth - 1, 0, -1):
+        if math.prod(shape[fewer_axes:]) * ASSUMED_ITEMSIZE_BYTES > MAX_REDUCTION_BLOCK_BYTES:
             break
-        group = _GroupBuilder(nodes, slots, shape[:fewer], alone).group()
+        group = _GroupBuilder(nodes, slots, shape[:fewer_axes], single_steps).group()
         if group is not None and (best is None or len(group.members) > len(best.members)):
             best = group
     return best
 
 
-def _shapes(nodes: Sequence[Candidate], alone: Mapping[int, _SingleNodeSteps | None]) -> list[Shape]:
-    """Shapes that are worth a group, those with the most work first."""
+def _shapes(nodes: Sequence[Candidate], single_steps: Mapping[int, _SingleNodeSteps | None]) -> list[Shape]:
+    """Shapes worth a group, in order of decreasing work."""
     work: dict[Shape, int] = {}
     for node in nodes:
-        by_itself = alone[node.pc]
-        if by_itself is None:
+        steps = single_steps[node.pc]
+        if steps is None:
             continue
-        for shape in by_itself.steps or by_itself.results:
+        for shape in steps.steps or steps.results:
             if math.prod(shape) >= MIN_GROUPED_ELEMENTS:
                 work[shape] = work.get(shape, 0) + math.prod(shape)
     return sorted(work, key=lambda shape: -work[shape])
@@ -176,10 +176,10 @@ def _shapes(nodes: Sequence[Candidate], alone: Mapping[int, _SingleNodeSteps | N
 
 def _arguments(node: Candidate, values: Mapping[int, Buffer], slots: SlotInfo) -> list[Buffer | None]:
     """A node's inputs, from ``values`` or else from slots."""
-    return [None if slot < 0 else values.get(slot) or _whole(slot, slots) for slot in node.inputs]
+    return [None if slot < 0 else values.get(slot) or _slot_buffer(slot, slots) for slot in node.inputs]
 
 
-def _whole(slot: int, slots: SlotInfo) -> Buffer:
+def _slot_buffer(slot: int, slots: SlotInfo) -> Buffer:
     dtype, shape = slots.spec(slot)
     return Buffer("slot", slot, dtype, shape, strides_of(shape, dtype.itemsize), known=slots.known(slot))
 
@@ -188,89 +188,89 @@ def _whole(slot: int, slots: SlotInfo) -> Buffer:
 
 
 class _NotBlockwise(Exception):
-    """A step cannot run block by block together with the others."""
+    """A step cannot run block by block with the others."""
 
 
 @record
 class _GroupBuilder:
-    """Collects the nodes that can run in blocks along ``axes``, all but the last one element by element."""
+    """Collects nodes that can run in blocks along ``axes``; blocks have extent 1 along all but the last."""
 
     nodes: Sequence[Candidate]
     slots: SlotInfo
     axes: Shape
     alone: Mapping[int, _SingleNodeSteps | None]
     joint: JointBinder = field(default_factory=lambda: JointBinder())
-    #: Slot -> what it is inside of the group.
+    #: Slot -> its buffer inside the group.
     values: dict[int, Buffer] = field(default_factory=dict)
-    #: Temp -> bytes from row to row along each axis of the blocks.
+    #: Temp -> byte strides along each blocked axis.
     rows: dict[int, Shape] = field(default_factory=dict)
     members: list[Candidate] = field(default_factory=list)
-    #: Positions of nodes that were members in an earlier trial that came to nothing: somebody outside reads their
-    #: results, which cannot be written block by block, or nothing was gained.
+    #: Positions of members of rejected trials: their results have readers outside and cannot be written block by block,
+    #: or the group was not profitable.
     excluded: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self._positions = {node.pc for node in self.nodes}
 
     def group(self) -> GroupPlan | None:
-        """The group, None where nothing is gained."""
+        """Build the group; None if not profitable."""
         if len(self.axes) > MAX_AXES:
             return None
-        ours: set[int] = set()
-        late: set[int] = set()
+        internal: set[int] = set()
+        delayed: set[int] = set()
         before, after, idle = [], [], []
         for node in self.nodes:
             if node.idle:
                 idle.append(node.pc)
-            elif late.isdisjoint(node.inputs) and self._join(node):
+            elif delayed.isdisjoint(node.inputs) and self._join(node):
                 self.members.append(node)
-                ours.update(node.outputs)
-            elif (ours | late).isdisjoint(node.inputs):
+                internal.update(node.outputs)
+            elif (internal | delayed).isdisjoint(node.inputs):
                 before.append(node.pc)
             else:
                 after.append(node.pc)
-                late.update(node.outputs)
+                delayed.update(node.outputs)
         if not self.members:
             return None
         first, end = self.members[0].pc, self.members[-1].pc + 1
         outer, inner = self._outer(), self._inner()
-        barred = self._unwritable() | self._bystanders()
-        if barred:
-            return self._without(barred)
+        rejected = self._unwritable() | self._bystanders()
+        if rejected:
+            return self._without(rejected)
         self._write(outer)
         if not self._worth(inner):
-            # Others may be, that stood behind what is of no use: what reads an extreme of everything, say.
+            # Retry with later nodes, such as readers of a global extreme.
             return self._without(node.pc for node in self.members)
-        emitted = BlockEmitter(self.joint, self.axes, self.rows, outer)
-        emitted.emit()
-        within = [node for node in self.nodes if first <= node.pc < end]
+        emitter = BlockEmitter(self.joint, self.axes, self.rows, outer)
+        emitter.emit()
+        nodes_in_range = [node for node in self.nodes if first <= node.pc < end]
         return GroupPlan(
             first,
             end,
             [node.pc for node in self.members] + [pc for pc in idle if first <= pc < end],
             [pc for pc in before if first <= pc < end],
             [pc for pc in after if first <= pc < end],
-            emitted.blocks,
-            emitted.places,
-            emitted.calls,
-            emitted.tail,
-            emitted.constants,
-            emitted.nbytes,
+            emitter.blocks,
+            emitter.places,
+            emitter.calls,
+            emitter.tail,
+            emitter.constants,
+            emitter.nbytes,
             inner,
             [node.pc for node in self.members if not set(inner).isdisjoint(node.outputs)],
-            sorted({slot for node in within for slot in (*node.inputs, *node.outputs) if slot >= 0}),
-            emitted.cost,
+            sorted({slot for node in nodes_in_range for slot in (*node.inputs, *node.outputs) if slot >= 0}),
+            emitter.cost,
         )
 
-    def _without(self, barred: Iterable[int]) -> GroupPlan | None:
-        again = self.excluded | frozenset(barred)
-        return _GroupBuilder(self.nodes, self.slots, self.axes, self.alone, excluded=again).group()
+    def _without(self, rejected: Iterable[int]) -> GroupPlan | None:
+        excluded = self.excluded | frozenset(rejected)
+        return _GroupBuilder(self.nodes, self.slots, self.axes, self.alone, excluded=excluded).group()
 
-    # -- who joins
+    # -- membership
 
     def _join(self, node: Candidate) -> bool:
-        alone = self.alone[node.pc]
-        if alone is None or not alone.fits(self.axes) or node.pc in self.excluded:
+        single_steps = self.alone[node.pc]
+        if single_steps is None or not single_steps.fits(self.axes) or node.pc in self.excluded:
             return False
         steps, temps = len(self.joint.steps), len(self.joint.temps)
         rows = dict(self.rows)
@@ -299,14 +299,14 @@ class _GroupBuilder:
             self._check_access(result, result.shape)
 
     def _stays(self, slot: int) -> bool:
-        """May it be that only members read a slot?"""
+        """Could all readers of a slot be members?"""
         readers = set(self.slots.readers(slot))
         return bool(readers) and readers <= self._positions
 
     def _check(self, step: ElementwiseStep) -> None:
-        """Can a step run in blocks, after the steps before it?"""
+        """Check that a step can run in blocks after the previous steps."""
         if step.fold is not None or not step.kernel.exact:
-            # Where NumPy gets another axis than the last one, how it computes depends on the extents.
+            # For an inner axis other than the last, NumPy's summation depends on the extents.
             rows = coalesce_axes(iteration_axes(step.shape, [shape_and_strides(x) for x in step.buffers]))
             if rows and choose_inner_axis(rows) != len(rows) - 1:
                 raise _NotBlockwise
@@ -321,28 +321,33 @@ class _GroupBuilder:
         self._check_access(step.out, step.shape)
 
     def _steps(self, buffer: Buffer, shape: Shape) -> Shape:
-        """Bytes from one to the next along each axis that blocks run along."""
+        """Byte strides along each blocked axis."""
         axes = [d for d, extent in enumerate(shape) if extent != 1][: len(self.axes)]
         if tuple(shape[d] for d in axes) != self.axes:
             raise _NotBlockwise
         return tuple(stride_along(buffer.shape, buffer.strides, d - len(shape)) for d in axes)
 
     def _check_access(self, buffer: Buffer, shape: Shape) -> None:
-        """A step over ``shape`` may read or write memory of the group only in the rows of its own block."""
+        """Check that a step over ``shape`` accesses the group's memory only in rows of its own block."""
         steps = self._steps(buffer, shape)
         if buffer.kind != "temp" or isinstance(self.joint.temps[buffer.index], np.ndarray):
             return
         rows = self.rows.get(buffer.index)
-        # Rows must not overlap either.
-        apart = all(a >= n * b for a, b, n in zip(steps, steps[1:], self.axes[1:], strict=False))
-        last = [d for d, extent in enumerate(shape) if extent != 1][len(self.axes) - 1]
-        if rows is None or rows != steps or not apart or not _lies_within(buffer, len(shape) - 1 - last, steps[-1]):
+        # Rows must not overlap.
+        is_disjoint = all(a >= n * b for a, b, n in zip(steps, steps[1:], self.axes[1:], strict=False))
+        last_blocked = [d for d, extent in enumerate(shape) if extent != 1][len(self.axes) - 1]
+        if (
+            rows is None
+            or rows != steps
+            or not is_disjoint
+            or not _lies_within(buffer, len(shape) - 1 - last_blocked, steps[-1])
+        ):
             raise _NotBlockwise
 
-    # -- what comes out
+    # -- results
 
     def _outer(self) -> dict[int, int]:
-        """Temps that are slots' own buffers, and the slots; results that are none yet are copied by ``_write``."""
+        """Temps that are written directly to slots; other escaping results are copied by ``_write``."""
         self.copied: list[int] = []
         outer: dict[int, int] = {}
         for slot in self._escaping():
@@ -354,7 +359,7 @@ class _GroupBuilder:
         return outer
 
     def _escaping(self) -> list[int]:
-        """Slots that somebody outside reads."""
+        """Slots with readers outside the group."""
         inside = {node.pc for node in self.members}
         return [
             slot
@@ -368,17 +373,17 @@ class _GroupBuilder:
         return [slot for node in self.members for slot in node.outputs if slot in self.values and slot not in escaping]
 
     def _unwritable(self) -> frozenset[int]:
-        """Members whose results would have to be copied to their slots, and that cannot be done block by block."""
-        barred: set[int] = set()
+        """Members whose results need a copy to their slots that cannot run block by block."""
+        rejected: set[int] = set()
         for slot in self.copied:
             try:
                 self._check_access(self.values[slot], self.values[slot].shape)
             except _NotBlockwise:
-                barred.update(node.pc for node in self.members if slot in node.outputs)
-        return frozenset(barred)
+                rejected.update(node.pc for node in self.members if slot in node.outputs)
+        return frozenset(rejected)
 
     def _bystanders(self) -> frozenset[int]:
-        """Members that copy what lies outside for others outside: by themselves those may be elided
+        """Members that only copy outside tensors for outside readers: unfused, such copies may be elided
         (copy_elision.pyx)."""
         read = {slot for node in self.members for slot in node.inputs}
         copies = {slot for slot in self.copied if self.values[slot].kind == "slot" and slot not in read}
@@ -392,20 +397,20 @@ class _GroupBuilder:
             outer[copy.index] = slot
 
     def _worth(self, inner: Sequence[int]) -> bool:
-        """Something large stays in a block that would otherwise be written and read again."""
+        """Does the group avoid storing and reloading a large tensor?"""
         if not self.joint.steps:
             return False
         large = [slot for slot in inner if math.prod(self.slots.spec(slot)[1]) >= MIN_GROUPED_ELEMENTS // 2]
-        made = {
+        large_steps = {
             step.out.index
             for step in self.joint.steps
             if step.fold is None and not step.once and math.prod(step.shape) >= MIN_GROUPED_ELEMENTS
         }
-        return bool(large) or len(made) > len(self._escaping())
+        return bool(large) or len(large_steps) > len(self._escaping())
 
 
 def _lies_within(buffer: Buffer, depth: int, limit: int) -> bool:
-    """Does what the last ``depth`` axes reach lie in the first ``limit`` bytes of the memory?"""
+    """Do the last ``depth`` axes access only the first ``limit`` bytes of the memory?"""
     depth = min(depth, buffer.ndim)
     reach = [
         (extent - 1) * stride

@@ -1,7 +1,6 @@
-"""Several nodes bound with one binder, so that views stay views from node to node.
+"""Binds several nodes with one binder, so that views remain views across nodes.
 
-What comes out are steps, elementwise kernels over whole tensors; operators that need more than those are
-NotNative here.
+The results are steps, elementwise kernels over full tensors; other operators raise NoNativeKernel.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ Shape = tuple[int, ...]
 
 @record(frozen=True)
 class ElementwiseStep:
-    """One elementwise kernel over whole tensors; ``fold``: a reduction into ``out``, whose strides may be 0."""
+    """An elementwise kernel over full tensors; ``fold``: a reduction into ``out``, whose strides may be 0."""
 
     kernel: Kernel
     inputs: tuple[Buffer, ...]
     out: Buffer
     fold: np.ufunc | None = None
-    #: What a reduction starts from.
+    #: Initializes a reduction.
     once: bool = False
 
     @property
@@ -44,11 +43,11 @@ class ElementwiseStep:
 
 
 class NeedsContiguousInputs(Exception):
-    """An operator wants its inputs as they would be node by node: contiguous."""
+    """The operator needs contiguous inputs, as in unfused execution."""
 
 
 class JointBinder(OperatorBinder):
-    """Binds nodes one after the other. What no elementwise call can do is NotNative here."""
+    """Binds consecutive nodes; raises NoNativeKernel for operators that are not elementwise."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -57,19 +56,19 @@ class JointBinder(OperatorBinder):
         self._fold: np.ufunc | None = None
 
     def apply(self, op: ResolvedOperator, arguments: Sequence[Buffer | None]) -> list[Buffer]:
-        """The operator's results.
+        """Bind an operator and return its results.
 
         Raises:
-            NotNative: elementwise kernels alone cannot do it.
-            Exception: whatever the operator itself raises.
+            NoNativeKernel: the operator is not elementwise.
+            Exception: an error of the operator.
         """
         self._has_strided_inputs = any(a is not None and not a.contiguous for a in arguments)
-        marks = len(self.steps), len(self.temps)
+        checkpoint = len(self.steps), len(self.temps)
         self.calls.clear()
         try:
             results = op.apply(self, arguments)
         except NeedsContiguousInputs:
-            del self.steps[marks[0] :], self.temps[marks[1] :]
+            del self.steps[checkpoint[0] :], self.temps[checkpoint[1] :]
             self._has_strided_inputs = False
             results = op.apply(self, [a if a is None else self._contiguous(a) for a in arguments])
         if self.calls:

@@ -1,10 +1,9 @@
-"""Quantised products with the nodes around them, as one call: from floats, or from bytes, to floats
-(int8_fused_product.h).
+"""Fusion of quantized products with adjacent nodes into one call (int8_fused_product.h).
 
-Models write such a product as a chain: what makes bytes of floats, the product, and what makes floats of its sums. In
-ONNX that is DynamicQuantizeLinear, MatMulInteger, Cast, Mul by the scales, Add of a bias; an IR has some twenty nodes
-for it. A chain becomes a group of one block, whose call gives the bits of its nodes. Where its numbers would take
-another way through them, the call says so, and the nodes run by themselves.
+Models express such a product as a chain: quantization, product, dequantization. In ONNX that is DynamicQuantizeLinear,
+MatMulInteger, Cast, Mul by the scales, Add of a bias; an OpenVINO IR has about twenty nodes. A chain becomes a group
+of one block, whose call is bit-identical to its nodes. The call reports data outside its fast path, and the nodes run
+unfused then.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from ..kernel_binding import Buffer, CallSpec
 from .block_emitter import BlockOperand
 from .groups import Candidate, GroupPlan, SlotInfo
 
-#: What rows are made of, as int8_fused_product.h numbers it.
+#: Kinds of row input, as numbered in int8_fused_product.h.
 _BYTES, _DYNAMIC, _OPENVINO, _INTEGERS = range(4)
-#: The operators whose products may be the middle of a chain.
+#: Operators of a chain's product.
 PRODUCTS = frozenset({"MatMulInteger", "MatMul"})
 
 _FLOAT32, _INT32 = np.dtype(np.float32), np.dtype(np.int32)
@@ -37,7 +36,7 @@ _UINT8 = np.dtype(np.uint8)
 
 @record
 class QuantizedChain:
-    """A product's chain as far as it is one. ``x``: what its rows are made of."""
+    """The matched chain of a product. ``x``: the slot of its row input."""
 
     kind: int
     members: list[Candidate]
@@ -45,7 +44,7 @@ class QuantizedChain:
     weights: Array
     b_zero: Array
     b_signed: bool
-    #: A slot (with what rows of bytes are multiplied) or a constant (with what their own scale is).
+    #: A slot (factors of rows of bytes) or a constant (factors of the rows' own scale).
     scales: int | Array
     out: int
     a_zero: int = -1
@@ -54,7 +53,7 @@ class QuantizedChain:
 
 
 def plan_chains(nodes: Sequence[Candidate], slots: SlotInfo) -> list[GroupPlan]:
-    """The chains in a sequence of bound nodes, none within another one."""
+    """The disjoint chains in a sequence of bound nodes."""
     finder = _ChainFinder(nodes, slots)
     groups: list[GroupPlan] = []
     for node in nodes:
@@ -68,27 +67,27 @@ def plan_chains(nodes: Sequence[Candidate], slots: SlotInfo) -> list[GroupPlan]:
 
 @record
 class _ChainFinder:
-    """Finds the chain of a product."""
+    """Pattern matcher for the chain of a product."""
 
     nodes: Sequence[Candidate]
     slots: SlotInfo
-    makers: dict[int, Candidate] = field(default_factory=dict)
+    producers: dict[int, Candidate] = field(default_factory=dict)
     node_by_position: dict[int, Candidate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         usable = [node for node in self.nodes if not (node.guarded or node.idle or node.once)]
-        self.makers = {slot: node for node in usable for slot in node.outputs if slot >= 0}
+        self.producers = {slot: node for node in usable for slot in node.outputs if slot >= 0}
         self.node_by_position = {node.pc: node for node in usable}
 
-    # -- what is around a node
+    # -- neighbours of a node
 
-    def maker(self, slot: int, *op_types: str) -> Candidate | None:
-        """The node that makes a slot, if it has one of these operators."""
-        node = self.makers.get(slot)
+    def producer(self, slot: int, *op_types: str) -> Candidate | None:
+        """The producer of a slot, if it has one of these operators."""
+        node = self.producers.get(slot)
         return node if node is not None and node.op_type in op_types else None
 
     def reader(self, slot: int, *op_types: str) -> Candidate | None:
-        """The one node that reads a slot, which nobody else does."""
+        """The only reader of a slot, if it has one of these operators."""
         readers = set(self.slots.readers(slot))
         if slot in self.slots.ports or len(readers) != 1:
             return None
@@ -96,10 +95,12 @@ class _ChainFinder:
         return node if node is not None and node.op_type in op_types else None
 
     def inner(self, members: Sequence[Candidate], out: int) -> bool:
-        """Do only members read what members make, but for the last result?"""
-        own = {node.pc for node in members}
-        made = [slot for node in members for slot in node.outputs if slot >= 0 and slot != out]
-        return all(slot not in self.slots.ports and own.issuperset(self.slots.readers(slot)) for slot in made)
+        """Do only members read the members' results, except for ``out``?"""
+        positions = {node.pc for node in members}
+        intermediates = [slot for node in members for slot in node.outputs if slot >= 0 and slot != out]
+        return all(
+            slot not in self.slots.ports and positions.issuperset(self.slots.readers(slot)) for slot in intermediates
+        )
 
     def known(self, slot: int, dtype: np.dtype[np.generic]) -> Array | None:
         array = self.slots.known(slot) if slot >= 0 else None
@@ -112,51 +113,55 @@ class _ChainFinder:
     # -- chains
 
     def chain(self, product: Candidate) -> QuantizedChain | None:
-        """The longest one that only its members look into."""
-        behind = self._behind(product)
-        if behind is None:
+        """The longest chain whose intermediates have no other readers."""
+        epilogue = self._match_epilogue(product)
+        if epilogue is None:
             return None
-        members, factor, out, addend = behind
-        for chain in self._before(product, factor, members, out):
+        members, factor, out, addend = epilogue
+        for chain in self._match_prologue(product, factor, members, out):
             chain.addend = addend
             if self.inner(chain.members, out):
                 return chain
         return None
 
-    def _behind(self, product: Candidate) -> tuple[list[Candidate], int, int, int] | None:
-        """What makes floats of the sums: nodes, the slot of their factors, the last result, and what is added or -1."""
+    def _match_epilogue(self, product: Candidate) -> tuple[list[Candidate], int, int, int] | None:
+        """Match the dequantization of sums: nodes, the slots of the factors, the result, and the addend or -1."""
         sums = product.outputs[0]
         cast = self.reader(sums, "Cast", "Convert")
         if cast is None or self.slots.spec(cast.outputs[0])[0] != _FLOAT32 or self.slots.spec(sums)[0] != _INT32:
             return None
         shape = self.slots.spec(sums)[1]
-        real = cast.outputs[0]
-        times = self.reader(real, "Mul", "Multiply")
-        factor = -1 if times is None else _other_input(times, real)
+        converted = cast.outputs[0]
+        multiply = self.reader(converted, "Mul", "Multiply")
+        factor = -1 if multiply is None else _other_input(multiply, converted)
         if (
-            times is None
+            multiply is None
             or factor < 0
             or not self._is_row(factor, shape)
-            or self.slots.spec(times.outputs[0])[1] != shape
+            or self.slots.spec(multiply.outputs[0])[1] != shape
         ):
             return None
-        members, out, addend = [product, cast, times], times.outputs[0], -1
-        plus = self.reader(out, "Add")
-        more = -1 if plus is None else _other_input(plus, out)
-        if plus is not None and more >= 0 and self.slots.spec(plus.outputs[0]) == (_FLOAT32, shape):
-            dtype, extents = self.slots.spec(more)
-            if dtype == _FLOAT32 and (extents == shape or self._is_row(more, shape, one=False)):
-                members.append(plus)
-                out, addend = plus.outputs[0], more
+        members, out, addend = [product, cast, multiply], multiply.outputs[0], -1
+        add = self.reader(out, "Add")
+        addend_slot = -1 if add is None else _other_input(add, out)
+        if add is not None and addend_slot >= 0 and self.slots.spec(add.outputs[0]) == (_FLOAT32, shape):
+            dtype, extents = self.slots.spec(addend_slot)
+            if dtype == _FLOAT32 and (extents == shape or self._is_row(addend_slot, shape, one=False)):
+                members.append(add)
+                out, addend = add.outputs[0], addend_slot
         return members, factor, out, addend
 
-    def _is_row(self, slot: int, shape: tuple[int, ...], one: bool = True) -> bool:
-        """Floats, one for each column, or one for all."""
+    def _is_row(self, slot: int, shape: tuple[int, ...], allow_scalar: bool = True) -> bool:
+        """Is a slot a float32 row with one element per column, or a scalar if ``allow_scalar``?"""
         dtype, extents = self.slots.spec(slot)
         columns = math.prod(extents) == shape[-1] == (extents[-1] if extents else 1)
-        return dtype == _FLOAT32 and len(extents) <= len(shape) and (columns or (one and math.prod(extents) == 1))
+        return (
+            dtype == _FLOAT32 and len(extents) <= len(shape) and (columns or (allow_scalar and math.prod(extents) == 1))
+        )
 
-    def _before(self, product: Candidate, factor: int, members: list[Candidate], out: int) -> Iterator[QuantizedChain]:
+    def _match_prologue(
+        self, product: Candidate, factor: int, members: list[Candidate], out: int
+    ) -> Iterator[QuantizedChain]:
         if product.op_type == "MatMulInteger":
             yield from self._onnx(product, factor, members, out)
         else:
@@ -173,20 +178,22 @@ class _ChainFinder:
             return
         packed = cached_layout(weights, pack_weights)[0]
         signed = weights.dtype == np.int8
-        plain = QuantizedChain(
+        without_quantization = QuantizedChain(
             _BYTES, members, a, packed, zero.reshape(-1), signed, factor, out, a_zero, dtype == np.int8
         )
-        quantize = self.maker(a, "DynamicQuantizeLinear")
+        quantize = self.producer(a, "DynamicQuantizeLinear")
         scaled = self._scaled(factor, quantize.outputs[1]) if quantize is not None else None
         if quantize is not None and scaled is not None and quantize.outputs[2] == a_zero:
             node, scales = scaled
-            every = [quantize, node, *members]
-            yield QuantizedChain(_DYNAMIC, every, quantize.inputs[0], packed, zero.reshape(-1), signed, scales, out)
-        yield plain
+            all_members = [quantize, node, *members]
+            yield QuantizedChain(
+                _DYNAMIC, all_members, quantize.inputs[0], packed, zero.reshape(-1), signed, scales, out
+            )
+        yield without_quantization
 
     def _scaled(self, factor: int, scale: int) -> tuple[Candidate, Array] | None:
-        """The node that multiplies the scale of rows by those of columns, and these."""
-        node = self.maker(factor, "Mul", "Multiply")
+        """The node that multiplies the row scale by the column scales, and the latter."""
+        node = self.producer(factor, "Mul", "Multiply")
         if node is None or scale not in node.inputs:
             return None
         scales = self.known(_other_input(node, scale), _FLOAT32)
@@ -206,66 +213,66 @@ class _ChainFinder:
             return
         signed = bool(packed[0])
         zero = packed[1:2].view(np.int8) if signed else packed[1:2]
-        behind = packed[int8.HEADER_BYTES :]
+        panels = packed[int8.HEADER_BYTES :]
         quantized = self._quantized(a)
         scaled = None if quantized is None else self._scaled(factor, quantized[2])
         if quantized is not None and scaled is not None:
             nodes, x, _ = quantized
             node, scales = scaled
-            yield QuantizedChain(_OPENVINO, [*nodes, node, *members], x, behind, zero, signed, scales, out)
-        yield QuantizedChain(_INTEGERS, members, a, behind, zero, signed, factor, out)
+            yield QuantizedChain(_OPENVINO, [*nodes, node, *members], x, panels, zero, signed, scales, out)
+        yield QuantizedChain(_INTEGERS, members, a, panels, zero, signed, factor, out)
 
     def _quantized(self, a: int) -> tuple[list[Candidate], int, int] | None:
-        """What OpenVINO writes for DynamicQuantizeLinear and for taking zero points off: nodes, floats, their scale."""
-        minus = self.maker(a, "Subtract")
+        """Match OpenVINO's dynamic quantization minus zero points: nodes, the float input, and its scale."""
+        minus = self.producer(a, "Subtract")
         if minus is None:
             return None
-        found = [minus]
+        matched = [minus]
 
-        def up(slot: int, *op_types: str) -> Candidate:
-            node = self.maker(slot, *op_types)
+        def match_producer(slot: int, *op_types: str) -> Candidate:
+            node = self.producer(slot, *op_types)
             if node is None:
                 raise _PatternMismatch
-            found.append(node)
+            matched.append(node)
             return node
 
-        def through(slot: int, *op_types: str) -> int:
+        def match_path(slot: int, *op_types: str) -> int:
             for op_type in op_types:
-                slot = up(slot, op_type).inputs[0]
+                slot = match_producer(slot, op_type).inputs[0]
             return slot
 
-        def either(node: Candidate, op_type: str) -> tuple[Candidate, int]:
-            """The input that has the operator, and the other one."""
+        def match_input(node: Candidate, op_type: str) -> tuple[Candidate, int]:
+            """The input produced by an operator, and the other one."""
             for slot in node.inputs[:2]:
-                if self.maker(slot, op_type) is not None:
-                    return up(slot, op_type), _other_input(node, slot)
+                if self.producer(slot, op_type) is not None:
+                    return match_producer(slot, op_type), _other_input(node, slot)
             raise _PatternMismatch
 
         try:
-            bytes_of, zero = (through(slot, "Convert") for slot in minus.inputs[:2])
-            ends = [up(bytes_of, "Convert"), up(zero, "Convert")]
-            clamps = [up(end.inputs[0], "Clamp") for end in ends]
-            moved = up(clamps[0].inputs[0], "Add")
-            rounded, wide_zero = either(moved, "Round")
-            if through(wide_zero, "Convert") != zero:
+            quantized, zero = (match_path(slot, "Convert") for slot in minus.inputs[:2])
+            ends = [match_producer(quantized, "Convert"), match_producer(zero, "Convert")]
+            clamps = [match_producer(end.inputs[0], "Clamp") for end in ends]
+            shifted = match_producer(clamps[0].inputs[0], "Add")
+            rounded, wide_zero = match_input(shifted, "Round")
+            if match_path(wide_zero, "Convert") != zero:
                 return None
-            divided = up(rounded.inputs[0], "Divide")
-            times = up(divided.inputs[0], "Multiply")
-            span = up(divided.inputs[1], "Subtract")
+            divided = match_producer(rounded.inputs[0], "Divide")
+            times = match_producer(divided.inputs[0], "Multiply")
+            span = match_producer(divided.inputs[1], "Subtract")
             x = times.inputs[0] if self.is_number(times.inputs[1], 255) else times.inputs[1]
-            high, low = up(span.inputs[0], "Maximum"), up(span.inputs[1], "Minimum")
-            most, least = either(high, "ReduceMax"), either(low, "ReduceMin")
-            rounded_zero = up(clamps[1].inputs[0], "Round")
-            ratio = up(rounded_zero.inputs[0], "Divide")
-            negated, scale = up(ratio.inputs[0], "Subtract"), up(ratio.inputs[1], "Multiply")
+            high, low = match_producer(span.inputs[0], "Maximum"), match_producer(span.inputs[1], "Minimum")
+            maximum, minimum = match_input(high, "ReduceMax"), match_input(low, "ReduceMin")
+            rounded_zero = match_producer(clamps[1].inputs[0], "Round")
+            ratio = match_producer(rounded_zero.inputs[0], "Divide")
+            negated, scale = match_producer(ratio.inputs[0], "Subtract"), match_producer(ratio.inputs[1], "Multiply")
         except _PatternMismatch:
             return None
         rows = math.prod(self.slots.spec(x)[1])
-        right = [
+        conditions = [
             self.slots.spec(x)[0] == _FLOAT32,
             all(
                 self.slots.spec(slot) == (_UINT8, self.slots.spec(end)[1])
-                for slot, end in ((bytes_of, a), (zero, zero))
+                for slot, end in ((quantized, a), (zero, zero))
             ),
             self.slots.spec(x)[1] == self.slots.spec(a)[1],
             all(float(clamp.op.keywords["min"]) == 0 and float(clamp.op.keywords["max"]) == 255 for clamp in clamps),
@@ -274,44 +281,46 @@ class _ChainFinder:
                 for n in (rounded, rounded_zero)
             ),
             self.is_number(_other_input(times, x), 255),
-            most[0].inputs[0] == least[0].inputs[0] == x and self.is_number(most[1], 0) and self.is_number(least[1], 0),
-            all(math.prod(self.slots.spec(end[0].outputs[0])[1]) == 1 for end in (most, least)),
+            maximum[0].inputs[0] == minimum[0].inputs[0] == x
+            and self.is_number(maximum[1], 0)
+            and self.is_number(minimum[1], 0),
+            all(math.prod(self.slots.spec(end[0].outputs[0])[1]) == 1 for end in (maximum, minimum)),
             self.is_number(negated.inputs[0], 0) and negated.inputs[1] == low.outputs[0],
             span.outputs[0] in scale.inputs[:2],
             self.is_number(_other_input(scale, span.outputs[0]), float(np.float32(1) / np.float32(255))),
             rows > 0,
         ]
-        return (list({node.pc: node for node in found}.values()), x, scale.outputs[0]) if all(right) else None
+        return (list({node.pc: node for node in matched}.values()), x, scale.outputs[0]) if all(conditions) else None
 
 
 class _PatternMismatch(Exception):
-    """A node is not what a chain has there."""
+    """A node does not match the pattern."""
 
 
 def _other_input(node: Candidate, slot: int) -> int:
-    """The other input of two; -1: both are this one."""
+    """The other one of two inputs; -1: both are this slot."""
     a, b = node.inputs[:2]
     return b if a == slot != b else a if b == slot != a else -1
 
 
 def _group(chain: QuantizedChain, finder: _ChainFinder) -> GroupPlan | None:
-    """A group of one block, whose one call does what the members do."""
+    """A group of one block with the fused call."""
     slots = finder.slots
     members = sorted({node.pc: node for node in chain.members}.values(), key=lambda node: node.pc)
     first, end = members[0].pc, members[-1].pc + 1
-    own = {node.pc for node in members}
-    late = {slot for node in members for slot in node.outputs}
+    positions = {node.pc for node in members}
+    delayed = {slot for node in members for slot in node.outputs}
     before, after, idle = [], [], []
     for node in finder.nodes:
-        if not first <= node.pc < end or node.pc in own:
+        if not first <= node.pc < end or node.pc in positions:
             continue
         if node.idle:
             idle.append(node.pc)
-        elif late.isdisjoint(node.inputs):
+        elif delayed.isdisjoint(node.inputs):
             before.append(node.pc)
         else:
             after.append(node.pc)
-            late.update(node.outputs)
+            delayed.update(node.outputs)
     shape = slots.spec(chain.out)[1]
     k, n = slots.spec(chain.x)[1][-1], shape[-1]
     m = math.prod(shape[:-1])
@@ -322,13 +331,13 @@ def _group(chain: QuantizedChain, finder: _ChainFinder) -> GroupPlan | None:
     row = 0 if chain.addend < 0 or math.prod(slots.spec(chain.addend)[1]) == n < m * n else n
     size_and_signs = (m, k, n, int(chain.a_signed), int(chain.b_signed))
     numbers = (chain.kind, *size_and_signs, int(chain.b_zero.size > 1), int(columns > 1), int(chain.addend >= 0), row)
-    made = _ChainCall(routine_kernel("int8.fused_product"), slots)
+    builder = _ChainCall(routine_kernel("int8.fused_product"), slots)
     inputs: list[int | Array] = [chain.x, chain.weights, chain.a_zero, chain.b_zero, chain.scales, chain.addend]
-    call = made.spec(
+    call = builder.spec(
         [np.zeros(16, np.uint8) if isinstance(x, int) and x < 0 else x for x in inputs], chain.out, scratch, numbers
     )
     inner = [slot for node in members for slot in node.outputs if slot >= 0 and slot != chain.out]
-    within = [node for node in finder.nodes if first <= node.pc < end]
+    nodes_in_range = [node for node in finder.nodes if first <= node.pc < end]
     return GroupPlan(
         first,
         end,
@@ -336,21 +345,21 @@ def _group(chain: QuantizedChain, finder: _ChainFinder) -> GroupPlan | None:
         before,
         after,
         (),
-        made.places,
+        builder.places,
         [call],
         [],
-        made.constants,
+        builder.constants,
         scratch,
         inner,
         [node.pc for node in members if not set(inner).isdisjoint(node.outputs)],
-        sorted({slot for node in within for slot in (*node.inputs, *node.outputs) if slot >= 0}),
+        sorted({slot for node in nodes_in_range for slot in (*node.inputs, *node.outputs) if slot >= 0}),
         40 + m * k * n // 64,
     )
 
 
 @record
 class _ChainCall:
-    """Makes a call of slots, constants and memory of the group's own."""
+    """Builds a call on slots, constants and the group's memory."""
 
     kernel: Kernel
     slots: SlotInfo
