@@ -1,1 +1,1 @@
-"""What panes show, as text with roles: no widget in here."""
+"""Contents of the panes as text with roles, without widgets."""

@@ -1,4 +1,4 @@
-"""What the expressions that are displayed come to at a stop, and which of them came to something else before."""
+"""Values of the displayed expressions at a stop, and which of them changed since the previous stop."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ...debugger.expression.language import Expression, ExpressionError, NoValue
 from ...debugger.frontends.console.console import Console
 from ...runtime.errors import LoopdbgError
 
-#: Values are told in at most so many characters.
+#: Longest text of a value.
 _VALUE_MAX_CHARS = 100
 
 
 @dataclass(frozen=True)
 class DisplayValue:
-    """An expression with its value, or why it has none. ``failed``: it cannot be computed; ``absent``: what it reads
-    has no value yet; ``changed``: it is another one than at the stop before."""
+    """An expression with its value or an error message. ``failed``: it cannot be computed; ``absent``: an operand has
+    no value yet; ``changed``: the value differs from that of the previous stop."""
 
     number: int
     expression_text: str
@@ -31,46 +31,46 @@ class DisplayValue:
 
 
 class DisplayTracker:
-    """The values of displays, compared from stop to stop. Belongs to the thread that runs the session."""
+    """Compares displayed values from stop to stop. Used in the session's thread only."""
 
     def __init__(self) -> None:
-        #: By expression and frame: at which epoch it was computed last, what it was, and whether it had changed.
+        #: By expression and frame path: epoch of the last evaluation, fingerprint, changed flag.
         self._previous: dict[tuple[str, str], tuple[int, Hashable, bool]] = {}
 
     def clear(self) -> None:
-        """Another run begins."""
+        """Forget all values; a new run starts."""
         self._previous.clear()
 
     def evaluate_all(self, console: Console) -> tuple[DisplayValue, ...]:
-        """The displays of a console, for the frame that its commands are about."""
-        return tuple(self._evaluate(console, number, one) for number, one in console.displays.items())
+        """The displays of a console, evaluated in its selected frame."""
+        return tuple(self._evaluate(console, number, expression) for number, expression in console.displays.items())
 
     def _evaluate(self, console: Console, number: int, expression: Expression) -> DisplayValue:
         try:
             scope = console.scope
             value = expression.evaluate(scope)
-            told = format_value(value, _VALUE_MAX_CHARS) + scope.iteration_remark(expression.current_names)
+            text = format_value(value, _VALUE_MAX_CHARS) + scope.iteration_remark(expression.current_names)
         except NoValueError as problem:
             return DisplayValue(number, expression.text, problem.problem, absent=True)
         except ExpressionError as problem:
-            told = problem.problem + (f"; {problem.hint}" if problem.hint else "")
-            return DisplayValue(number, expression.text, told, failed=True)
+            text = problem.problem + (f"; {problem.hint}" if problem.hint else "")
+            return DisplayValue(number, expression.text, text, failed=True)
         except LoopdbgError as problem:
             return DisplayValue(number, expression.text, str(problem), failed=True)
-        return DisplayValue(number, expression.text, told, changed=self._record_change(console, expression.text, value))
+        return DisplayValue(number, expression.text, text, changed=self._record_change(console, expression.text, value))
 
     def _record_change(self, console: Console, text: str, value: Any) -> bool:
-        """Whether a value is another one than at the stop before; what moves nothing leaves that as it is."""
+        """Whether a value changed since the previous stop; evaluating again in the same epoch keeps the answer."""
         key = text, console.selected_frame().path
-        epoch, now = console.session._internals.epoch, _fingerprint(value)
-        before = self._previous.get(key)
-        changed = before is not None and (before[1] != now or (before[0] == epoch and before[2]))
-        self._previous[key] = epoch, now, changed
+        epoch, fingerprint = console.session._internals.epoch, _fingerprint(value)
+        previous = self._previous.get(key)
+        changed = previous is not None and (previous[1] != fingerprint or (previous[0] == epoch and previous[2]))
+        self._previous[key] = epoch, fingerprint, changed
         return changed
 
 
 def _fingerprint(value: Any) -> Hashable:
-    """What tells a value from others: not the value, which may be large."""
+    """A hash of a value; the value itself may be large."""
     if isinstance(value, list | tuple):
         return tuple(map(_fingerprint, value))
     if not isinstance(value, np.ndarray | np.generic):

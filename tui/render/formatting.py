@@ -1,6 +1,6 @@
-"""What screens and the command line show of types, changes and series, one line each.
+"""One-line texts for types, changes and series, used by the screens and the command line.
 
-The text of values themselves is :mod:`...debugger.value_text`'s, and can be had from here.
+Re-exports the formatting of values from :mod:`...debugger.value_text`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def type_text(dtype: np.dtype[Any] | str | None, shape: Sequence[Dim] | None) -> str:
-    """``f32 [1,256]``, ``i64 []``; ``?`` for what is not known, ``[...]`` for an unknown rank."""
+    """``f32 [1,256]``, ``i64 []``; ``?`` for an unknown part, ``[...]`` for an unknown rank."""
     short = short_dtype(dtype_name(dtype))
     if shape is None:
         return f"{short} [...]"
@@ -85,10 +85,10 @@ def rate_text(rate: float) -> str:
 
 
 def delta_text(previous: Any, new: Any) -> str:
-    """How a value changed: ``-2e-07``, ``+1``; of an array its largest absolute change, ``±0.27``.
+    """How a value changed: ``-2e-07``, ``+1``; for an array its largest absolute change, ``±0.27``.
 
-    ``=`` where nothing changed; ``+1 row`` of what grew along one axis, ``[2] → [3]`` for other shapes; empty where
-    there is nothing to compare.
+    ``=`` if nothing changed; ``+1 row`` for growth along one axis, ``[2] → [3]`` for other shapes; empty if there is
+    nothing to compare.
     """
     if previous is None or new is None:
         return "=" if previous is new else ""
@@ -96,7 +96,7 @@ def delta_text(previous: Any, new: Any) -> str:
         return _delta_of_lists(previous, new)
     a, b = as_tensor_ref(previous), as_tensor_ref(new)
     if a.shape != b.shape:
-        # Not at the top: what runs a model without a screen compares nothing.
+        # Imported lazily: headless runs compare nothing.
         from ...debugger.statistics.axis_growth import AxisGrowth
 
         growth = AxisGrowth.from_shapes(a.shape, b.shape)
@@ -112,45 +112,45 @@ def delta_text(previous: Any, new: Any) -> str:
 def _delta_of_lists(previous: Any, new: Any) -> str:
     if not (isinstance(previous, list | tuple) and isinstance(new, list | tuple)):
         return "changed"
-    more = len(new) - len(previous)
-    if more:
-        return f"{more:+d} {plural(abs(more), 'item')}"
+    added = len(new) - len(previous)
+    if added:
+        return f"{added:+d} {plural(abs(added), 'item')}"
     pairs = zip(previous, new, strict=True)
     return "=" if all(delta_text(a, b) == "=" for a, b in pairs) else "changed"
 
 
 def _delta_of_tensors(a: TensorRef, b: TensorRef) -> str:
-    # Here, since what runs without a screen compares nothing.
+    # Imported lazily: headless runs compare nothing.
     from ...debugger.statistics.tensor_change import compute_change
 
-    found = compute_change(a, b)
-    if found.same == found.size:
+    change = compute_change(a, b)
+    if change.same == change.size:
         return "="
-    one = a.size == 1
+    is_scalar = a.size == 1
     if a.dtype.kind in "OUSTb" or b.dtype.kind in "OUSTb":
-        return "changed" if one else f"{found.size - found.same} of {found.size} changed"
-    if found.lost:
-        return "nan" if one else f"{found.lost} nan"
-    if one and "c" not in (a.dtype.kind, b.dtype.kind):
+        return "changed" if is_scalar else f"{change.size - change.same} of {change.size} changed"
+    if change.lost:
+        return "nan" if is_scalar else f"{change.lost} nan"
+    if is_scalar and "c" not in (a.dtype.kind, b.dtype.kind):
         return difference_text(a, b, 2)
-    return f"±{largest_change_text(found, a, b, 2)}"
+    return f"±{largest_change_text(change, a, b, 2)}"
 
 
 def sparkline(values: Iterable[float], width: int, gaps: Collection[int] = ()) -> str:
-    """The newest ``width`` numbers as bars, oldest first; ``×`` stands for NaN and Inf. ``gaps``: places in ``values``
-    that hold no number, as where a tensor has no elements; they stay empty."""
-    given = [float(value) for value in values]
-    shown = list(enumerate(given))[-width:] if width > 0 else []
-    finite = [value for _, value in shown if math.isfinite(value)]
+    """The newest ``width`` numbers as bars, oldest first; ``×`` means NaN or Inf. ``gaps``: indices in ``values``
+    without a number, such as empty tensors; they stay blank."""
+    numbers = [float(value) for value in values]
+    visible = list(enumerate(numbers))[-width:] if width > 0 else []
+    finite = [value for _, value in visible if math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
-    # Halves, since the range of the largest numbers is no number any more.
+    # Halve first: the range of the largest floats overflows.
     span = high / 2 - low / 2
     steps = len(_BARS) - 1
     return "".join(
         " "
-        if at in gaps
+        if index in gaps
         else NOT_FINITE_SYMBOL
         if not math.isfinite(value)
         else _BARS[round((value / 2 - low / 2) / span * steps) if span > 0 else 0]
-        for at, value in shown
+        for index, value in visible
     )

@@ -1,4 +1,4 @@
-"""The model on the screen as pseudo-code: made once, and shared by the panes; and finding a line of it."""
+"""Cached pseudo-code of the model on the screen, shared by the panes, and lookup of its lines."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from ...runtime.errors import UsageError
 from ...runtime.graph import Graph, Loop
 from ...runtime.text import did_you_mean
 
-#: Lines on which a value is made; others hand it on.
+#: Lines that define a value; others forward it.
 _VALUE_LINE_KINDS = (LineKind.NODE, LineKind.SLICE, LineKind.LOOP, LineKind.IF)
 
 
 @lru_cache(maxsize=1)
 def program_source(main: Graph) -> PseudoCode:
-    """The lines of a model; those of the model shown last are kept."""
+    """The pseudo-code of a model; the last model is cached."""
     return build_pseudo_code(main)
 
 
-def find_line(found: PseudoCode, text: str, near: Loop | None = None) -> PseudoCodeLine:
-    """The line of a number; the one that makes a value, or runs a node, of a name or of the end of a path. ``near``:
-    the loop whose lines are meant first where several loops have that name.
+def find_line(source: PseudoCode, text: str, near: Loop | None = None) -> PseudoCodeLine:
+    """The line with a number, or the one that defines a value or runs a node with a name or path suffix. ``near``: the
+    loop whose lines are preferred.
 
     Raises:
-        UsageError: there is none.
+        UsageError: There is no such line.
     """
     if text.isdecimal():
-        line = next((one for one in found.lines if str(one.number) == text.lstrip("0")), None)
+        line = next((candidate for candidate in source.lines if str(candidate.number) == text.lstrip("0")), None)
         if line is None:
-            raise UsageError(f"there is no line {text}; the model has {len(found.lines)} lines")
+            raise UsageError(f"there is no line {text}; the model has {len(source.lines)} lines")
         return line
     name = unquote(text)
-    lines = [one for one in found.lines if name in _line_keys(one)] or [
-        one for one in found.lines if any(other.endswith(f"/{name}") for other in _line_keys(one))
+    lines = [candidate for candidate in source.lines if name in _line_keys(candidate)] or [
+        candidate for candidate in source.lines if any(key.endswith(f"/{name}") for key in _line_keys(candidate))
     ]
     if not lines:
-        known = dict.fromkeys(other for one in found.lines for other in _line_keys(one))
+        known = dict.fromkeys(key for candidate in source.lines for key in _line_keys(candidate))
         raise UsageError(f"no line makes or runs '{name}'{did_you_mean(name, known)}")
-    return min(lines, key=lambda one: (one.loop is not near, one.kind not in _VALUE_LINE_KINDS))
+    return min(lines, key=lambda candidate: (candidate.loop is not near, candidate.kind not in _VALUE_LINE_KINDS))
 
 
 @lru_cache(maxsize=4)
-def line_names(found: PseudoCode) -> tuple[str, ...]:
+def line_names(source: PseudoCode) -> tuple[str, ...]:
     """The names that :func:`find_line` finds a line by, in order."""
-    return tuple(sorted({quote(name) for line in found.lines for name in _line_keys(line) if name}))
+    return tuple(sorted({quote(name) for line in source.lines for name in _line_keys(line) if name}))
 
 
 def _line_keys(line: PseudoCodeLine) -> set[str]:
-    """What a line is found by."""
-    own = {name for value in line.values for name in value.names}
-    return own if line.node is None else {*own, line.node.name}
+    """The names that identify a line."""
+    keys = {name for value in line.values for name in value.names}
+    return keys if line.node is None else {*keys, line.node.name}

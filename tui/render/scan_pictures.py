@@ -1,4 +1,4 @@
-"""Pictures of all that a scan output has collected, in as many lines and cells as there are."""
+"""Plots of all elements of a scan output in a given number of lines and cells."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from .history_plots import is_monotonic, is_within_rounding
 from .styled_text import Span
 from .text_plots import Shading, bar_chart, sign_colored_spans
 
-#: What is no result: zeros that fill up to a length, or behind a sequence that is shorter than others.
+#: Padding: zeros up to a fixed length or after a shorter sequence.
 PADDING_SIGN = "╌"
-#: Of one line of a picture at most so many elements of the scan output are read, and so many numbers a cell.
+#: Sampling limits: elements per line, numbers per cell.
 _SAMPLED_ROWS_PER_LINE, _SAMPLED_NUMBERS_PER_CELL = 8, 8
-#: Of single numbers at most so many.
+#: Sampling limit of scalar elements.
 _SAMPLED_NUMBERS_MAX = 1 << 16
 
 
 @dataclass(frozen=True)
 class ScanPicture:
-    """Lines with the iteration that each begins with; ``note`` says what they stand for; ``numbers``: what the cells
-    are of, where each is of one."""
+    """Lines labelled with their first iteration; ``note``: what they show; ``numbers``: the numbers of the cells if
+    each cell has one."""
 
     labels: tuple[str, ...]
     lines: tuple[str, ...]
@@ -50,13 +50,12 @@ class ScanPicture:
 
     @property
     def rows(self) -> list[list[Span]]:
-        """The lines in their colours."""
+        """The coloured lines."""
         return [sign_colored_spans(text, numbers) for text, numbers in zip_longest(self.lines, self.numbers)]
 
 
 def draw_scan(scan: ScanSnapshot, width: int, height: int) -> ScanPicture | None:
-    """The whole of a scan output, its elements in the order in which they stand in it; None where there is nothing to
-    draw."""
+    """Plot a scan output with its elements in storage order; None if there is nothing to draw."""
     if not scan.count or height < 1 or width < 8:
         return None
     sample = _take_sample(scan, width, height) if scan.sample is None else scan.sample
@@ -66,7 +65,7 @@ def draw_scan(scan: ScanSnapshot, width: int, height: int) -> ScanPicture | None
 
 
 def _take_sample(scan: ScanSnapshot, width: int, height: int) -> ElementSample | None:
-    """What a picture of this size needs."""
+    """A sample of the elements for a picture of this size."""
     if scan.full_value is None:
         return None
     tensor = as_tensor_ref(scan.full_value)
@@ -77,10 +76,10 @@ def _take_sample(scan: ScanSnapshot, width: int, height: int) -> ElementSample |
     def read(array: Array) -> ElementSample:
         moved = np.moveaxis(array, scan.axis, 0)
         elements = moved.reshape(scan.count, len(moved) // scan.count, *moved.shape[1:])
-        whole = elements.size <= EXHAUSTIVE_MAX_NUMBERS
+        is_complete = elements.size <= EXHAUSTIVE_MAX_NUMBERS
         if size == 1:
-            return (fold_scalars if whole else sample_scalars)(elements, _SAMPLED_NUMBERS_MAX)
-        if whole:
+            return (fold_scalars if is_complete else sample_scalars)(elements, _SAMPLED_NUMBERS_MAX)
+        if is_complete:
             return fold_elements(elements, size, width - _label_width(scan))
         return sample_elements(
             elements,
@@ -93,85 +92,88 @@ def _take_sample(scan: ScanSnapshot, width: int, height: int) -> ElementSample |
 
 
 def _draw_numbers(scan: ScanSnapshot, sample: ElementSample, width: int, height: int) -> ScanPicture:
-    """Single numbers as bars, or, where they share cells, as from where to where they go."""
+    """Scalar elements as bars, or as ranges if they share cells."""
     numbers = _as_float64(sample.rows[:, 0])
-    filled = _padding_mask(scan, sample)[:, 0]
-    numbers = np.where(filled, 0.0, numbers) if filled.all() else np.where(filled, numbers[~filled][0], numbers)
-    band, each = MinMaxBand.from_numbers(numbers), values_per_cell(_total_elements(scan), width)
-    per = f", 1 cell = {each}" if each > 1 else ""
+    padding = _padding_mask(scan, sample)[:, 0]
+    numbers = np.where(padding, 0.0, numbers) if padding.all() else np.where(padding, numbers[~padding][0], numbers)
+    band, per_cell = MinMaxBand.from_numbers(numbers), values_per_cell(_total_elements(scan), width)
+    cell_note = f", 1 cell = {per_cell}" if per_cell > 1 else ""
     low, high = band.bounds or (0.0, 0.0)
-    still = scan.count > 1 and is_within_rounding(low, high, sample.dtype.name) and not is_monotonic(numbers)
-    flat = still and not band.non_finite.any()
-    if still:
+    constant = scan.count > 1 and is_within_rounding(low, high, sample.dtype.name) and not is_monotonic(numbers)
+    flat = constant and not band.non_finite.any()
+    if constant:
         numbers = np.where(band.non_finite, numbers, low)
         band = MinMaxBand.from_numbers(numbers)
-    seen = "nothing finite" if band.bounds is None else f"▁ {number_text(low)} … █ {number_text(high)}"
-    note = f"{_iterations_text(scan)}{per}   {f'flat: {number_text(low)}' if flat else seen}{_sample_note(sample)}"
-    wide = max(1, min(4, width // _total_elements(scan))) if height >= 3 and each == 1 and not flat else 1
+    scale = "nothing finite" if band.bounds is None else f"▁ {number_text(low)} … █ {number_text(high)}"
+    note = (
+        f"{_iterations_text(scan)}{cell_note}   {f'flat: {number_text(low)}' if flat else scale}{_sample_note(sample)}"
+    )
+    repeat = max(1, min(4, width // _total_elements(scan))) if height >= 3 and per_cell == 1 and not flat else 1
     if flat:
-        lines = [f"{'flat':─^{max(-(-scan.count // each), 6)}}"]
-    elif each > 1:
-        # Two columns of dots a cell, whatever was taken of what they stand for.
-        cells = -(-scan.count // each)
-        heads = np.arange(2 * cells) * each // 2
+        lines = [f"{'flat':─^{max(-(-scan.count // per_cell), 6)}}"]
+    elif per_cell > 1:
+        # A cell has two dot columns, also if the elements were sampled.
+        cells = -(-scan.count // per_cell)
+        heads = np.arange(2 * cells) * per_cell // 2
         starts = np.minimum(np.searchsorted(sample.element_indices, heads), len(numbers) - 1)
         lines = draw_braille(band.merge_groups(starts), cells, max(1, height))
     elif height < 3:
         lines = [sparkline(numbers, width)]
     else:
-        lines = bar_chart([number for number in numbers for _ in range(wide)], width, height)
-    if not flat and filled.any():
-        lines = _blank_padding(lines, [bool(filled[a:b].all()) for a, b in _row_ranges(sample, scan.count, each)], wide)
+        lines = bar_chart([number for number in numbers for _ in range(repeat)], width, height)
+    if not flat and padding.any():
+        lines = _blank_padding(
+            lines, [bool(padding[a:b].all()) for a, b in _row_ranges(sample, scan.count, per_cell)], repeat
+        )
     if _total_elements(scan) > scan.count:
-        # What is not there stands at the foot of where it will be.
-        rest = min(width - len(lines[-1]), wide * max(1, (_total_elements(scan) - scan.count) // each))
-        lines = [*(line + " " * rest for line in lines[:-1]), lines[-1] + PADDING_SIGN * rest]
+        # Missing elements are marked in the bottom line.
+        missing = min(width - len(lines[-1]), repeat * max(1, (_total_elements(scan) - scan.count) // per_cell))
+        lines = [*(line + " " * missing for line in lines[:-1]), lines[-1] + PADDING_SIGN * missing]
     return ScanPicture(("",) * len(lines), tuple(lines), note)
 
 
-def _blank_padding(lines: list[str], filling: list[bool], wide: int) -> list[str]:
-    """Lines of a picture where some cells are filling, which stands at its foot."""
-    cells = [one for one in filling for _ in range(wide)]
+def _blank_padding(lines: list[str], padding: list[bool], repeat: int) -> list[str]:
+    """Replace padding cells by blanks, and by the padding sign in the bottom line."""
+    flags = [is_padding for is_padding in padding for _ in range(repeat)]
     return [
         "".join(
-            (PADDING_SIGN if line is lines[-1] else " ") if one else sign
-            for sign, one in zip(line, cells, strict=False)
+            (PADDING_SIGN if line is lines[-1] else " ") if is_padding else sign
+            for sign, is_padding in zip(line, flags, strict=False)
         )
         for line in lines
     ]
 
 
-def _row_ranges(sample: ElementSample, count: int, each: int) -> Iterator[tuple[int, int]]:
-    """From where to where the rows of a sample are of so many elements at a time."""
-    cuts = np.searchsorted(sample.element_indices, range(0, count, each)).tolist()
+def _row_ranges(sample: ElementSample, count: int, step: int) -> Iterator[tuple[int, int]]:
+    """Ranges of sample rows, one for each group of ``step`` elements."""
+    cuts = np.searchsorted(sample.element_indices, range(0, count, step)).tolist()
     return pairwise([*cuts, len(sample.rows)])
 
 
 def _draw_rows(scan: ScanSnapshot, sample: ElementSample, width: int, height: int) -> ScanPicture:
-    """Elements as rows, some of them together where there are more than lines. A cell shows the largest magnitude of
-    all that share it."""
+    """Elements as rows, grouped if there are more than lines. A cell shows the largest magnitude of its numbers."""
     total = _total_elements(scan)
-    each = math.ceil(total / height)
-    label = _label_width(scan)
-    room = width - label
-    filled = _padding_mask(scan, sample)
+    per_line = math.ceil(total / height)
+    label_width = _label_width(scan)
+    columns = width - label_width
+    padding = _padding_mask(scan, sample)
     cells, masks = [], []
-    for a, b in _row_ranges(sample, scan.count, each):
-        cells.append(_fold_rows(sample.rows[a:b], room))
-        masks.append(_fold_flags(filled[a:b], room))
-    many = each * math.ceil(sample.size / room)
-    if many > 1:
+    for a, b in _row_ranges(sample, scan.count, per_line):
+        cells.append(_fold_rows(sample.rows[a:b], columns))
+        masks.append(_fold_flags(padding[a:b], columns))
+    per_cell = per_line * math.ceil(sample.size / columns)
+    if per_cell > 1:
         cells = [np.abs(line) for line in cells]
-    # What is filling has no say in how dark the others are.
+    # Padding does not affect the shading.
     shading = Shading.for_rows([line[~mask] for line, mask in zip(cells, masks, strict=True)])
     lines = [_overlay_padding(shading.draw(line), mask) for line, mask in zip(cells, masks, strict=True)]
-    starts = range(0, total, each)
+    starts = range(0, total, per_line)
     lines += [PADDING_SIGN * len(lines[0])] * (len(starts) - len(lines))
-    labels = tuple(f"{_iteration_at(scan, start):>{label - 1}} " for start in starts)
-    line_of = f", 1 line = {each}" if each > 1 else ""
-    cell_of = f", 1 cell = max |x| of {many}" if many > 1 else ""
-    note = f"{_iterations_text(scan)}{line_of}   {shading.legend}{_sample_note(sample)}{cell_of}"
-    numbers = () if many > 1 else tuple(np.where(mask, 0.0, line) for line, mask in zip(cells, masks, strict=True))
+    labels = tuple(f"{_iteration_at(scan, start):>{label_width - 1}} " for start in starts)
+    line_note = f", 1 line = {per_line}" if per_line > 1 else ""
+    cell_note = f", 1 cell = max |x| of {per_cell}" if per_cell > 1 else ""
+    note = f"{_iterations_text(scan)}{line_note}   {shading.legend}{_sample_note(sample)}{cell_note}"
+    numbers = () if per_cell > 1 else tuple(np.where(mask, 0.0, line) for line, mask in zip(cells, masks, strict=True))
     return ScanPicture(labels, tuple(lines), note, numbers)
 
 
@@ -180,21 +182,21 @@ def _overlay_padding(line: str, mask: Array) -> str:
 
 
 def _label_width(scan: ScanSnapshot) -> int:
-    """The cells of the number before a row."""
+    """The width of the label before a row."""
     return len(str(_total_elements(scan) - 1)) + 1
 
 
 def _total_elements(scan: ScanSnapshot) -> int:
-    """The elements that it has or will have in the end."""
+    """The current or the declared number of elements, whichever is larger."""
     return max(scan.count, scan.length or 0)
 
 
 def _padding_mask(scan: ScanSnapshot, sample: ElementSample) -> Array:
-    """Which of the numbers of a sample are filling."""
-    filled: Array = np.zeros(sample.rows.shape, bool)
+    """A mask of the padding in a sample."""
+    padding: Array = np.zeros(sample.rows.shape, bool)
     valid = scan.valid
     if valid is None or not len(valid):
-        return filled
+        return padding
     iterations = np.minimum(
         scan.count - 1 - sample.element_indices if scan.reverse else sample.element_indices, len(valid) - 1
     )
@@ -203,18 +205,18 @@ def _padding_mask(scan: ScanSnapshot, sample: ElementSample) -> Array:
     if valid.ndim == 1:
         valid = np.arange(parts) < valid[:, None]
     if valid.shape[1] != parts or sample.size % parts:
-        return filled
-    # A number is filling where all that it stands for is: from the part that it begins in to the one that it ends in.
-    per = sample.size // parts
-    first = sample.part_starts // per
-    last = (np.append(sample.part_starts[1:], sample.size) - 1) // per if sample.is_exhaustive else first
+        return padding
+    # A sampled number is padding if all parts that it covers are.
+    part_size = sample.size // parts
+    first = sample.part_starts // part_size
+    last = (np.append(sample.part_starts[1:], sample.size) - 1) // part_size if sample.is_exhaustive else first
     count = np.cumsum(np.pad(~valid[iterations], ((0, 0), (1, 0))), axis=1)
-    filled[:] = count[:, last + 1] - count[:, first] == last + 1 - first
-    return filled
+    padding[:] = count[:, last + 1] - count[:, first] == last + 1 - first
+    return padding
 
 
 def _fold_rows(rows: Array, width: int) -> Array:
-    """Of some elements those of the largest magnitude, in ``width`` cells."""
+    """Fold elements to ``width`` cells by the largest magnitude."""
     numbers = _as_float64(rows)
     flat = numbers[0] if len(numbers) == 1 else segment_extremes(numbers, np.zeros(1, np.int64), axis=0)[0]
     return (
@@ -223,43 +225,43 @@ def _fold_rows(rows: Array, width: int) -> Array:
 
 
 def _fold_flags(flags: Array, width: int) -> Array:
-    """Whether all of some elements are so, in ``width`` cells."""
+    """Fold flags to ``width`` cells; a cell is set if all its flags are."""
     flat: Array = np.all(flags, axis=0)
     if flat.size <= width:
         return _stretch_to_cells(flat, width)
-    every: Array = np.logical_and.reduceat(flat, _cell_starts(flat.size, width))
-    return every
+    result: Array = np.logical_and.reduceat(flat, _cell_starts(flat.size, width))
+    return result
 
 
 def _stretch_to_cells(flat: Array, width: int) -> Array:
-    """A few elements in whole cells."""
+    """Repeat few elements over several cells."""
     return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
 
 
 def _cell_starts(size: int, width: int) -> npt.NDArray[np.int64]:
-    """Where cells begin."""
+    """The first element of each cell."""
     return np.linspace(0, size, width + 1).astype(np.int64)[:-1]
 
 
 def _as_float64(flat: Array) -> Array:
-    wide = widen(flat)
-    return np.abs(wide) if wide.dtype.kind == "c" else wide.astype(np.float64)
+    numbers = widen(flat)
+    return np.abs(numbers) if numbers.dtype.kind == "c" else numbers.astype(np.float64)
 
 
-def _iteration_at(scan: ScanSnapshot, place: int) -> int:
-    return scan.count - 1 - place if scan.reverse and place < scan.count else place
+def _iteration_at(scan: ScanSnapshot, index: int) -> int:
+    return scan.count - 1 - index if scan.reverse and index < scan.count else index
 
 
 def _iterations_text(scan: ScanSnapshot) -> str:
     last = scan.count - 1
-    told = f"iterations {last}–0, newest first" if scan.reverse else f"iterations 0–{last}" if last else "iteration 0"
+    text = f"iterations {last}–0, newest first" if scan.reverse else f"iterations 0–{last}" if last else "iteration 0"
     if scan.length is not None and scan.length > scan.count:
-        told += f", zeros up to {scan.length} {PADDING_SIGN}"
-    return f"{told}, {PADDING_SIGN} filling" if scan.valid is not None and not _has_no_padding(scan.valid) else told
+        text += f", zeros up to {scan.length} {PADDING_SIGN}"
+    return f"{text}, {PADDING_SIGN} filling" if scan.valid is not None and not _has_no_padding(scan.valid) else text
 
 
 def _has_no_padding(valid: Array) -> bool:
-    """Is nothing filling?"""
+    """Whether there is no padding."""
     return bool(valid.all() if valid.ndim > 1 else (valid == valid.max(initial=0)).all())
 
 

@@ -1,4 +1,4 @@
-"""The rows of a listing in the width that there is; a line is made when it is looked at, since bodies can be long."""
+"""The rows of a listing in a given width; lines are built lazily, since bodies can be long."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ from .styled_text import (
 from .targets import LineTarget, ValueTarget
 from .value_cells import EDITED_SIGN, short_value, value_span
 
-#: The signs, and with the number of the line.
+#: Width of the sign columns, without and with the line number.
 _SIGN_CELLS, _NUMBERED_CELLS = 2, 7
-#: Below this width the numbers are left out.
+#: Below this width line numbers are omitted.
 _NUMBERS_MIN_WIDTH = 44
-#: Where several outputs have fewer cells each, the first one is shown, and how many more there are.
+#: If several outputs have fewer cells each, only the first is shown, with the number of the others.
 _OUTPUT_MIN_CELLS = 10
-#: A value has no fewer cells, however long the line.
+#: Minimum width of a value next to a long line.
 _VALUE_MIN_CELLS = 6
-#: Lines that make values, and lines that head others.
+#: Lines that define values, and lines with nested lines.
 _VALUE_LINE_KINDS, _HEAD_LINE_KINDS = (LineKind.NODE, LineKind.SLICE), (LineKind.LOOP, LineKind.IF)
 _ENABLED_SIGN, _DISABLED_SIGN, _PREFIX_SIGN = "●", "○", "‥"
-#: What these say of themselves is seen however little room there is.
+#: Lines whose comments are shown at any width.
 _COMMENTED_LINE_KINDS = (LineKind.BACK_EDGE, LineKind.SCAN, LineKind.INITIAL)
-#: In the indentation: the way of back edges to the head of their loop, which stands above its first cell.
+#: Arrows of back edges, drawn in the indentation up to the head of their loop.
 _ARROW_HEAD, _ARROW_LINE, _ARROW_JOIN, _ARROW_END = "▲", "│", "├── ", "╰── "
-#: Behind the number of a line: it makes what the line at the cursor reads, it reads what that makes.
+#: After a line number: the line produces an operand of the line at the cursor, or reads its result.
 _HIGHLIGHT_SIGNS = {Role.MAKER: "◂", Role.READER: "▸"}
-#: A line that is lit: as what, and how deep the indentation begins in which the way of the back edge at the cursor is.
+#: A highlighted line: its role, and the column of the arrow of the back edge at the cursor.
 Highlight = tuple[Role | None, int | None]
 _NO_HIGHLIGHT: Highlight = (None, None)
-#: A row as the console prints it, and the cells that a value beside it has at least.
+#: A listing row as the console prints it, and the minimum width of its value.
 _PRINTED_ROW_PATTERN, _PRINTED_VALUE_MIN_CELLS = re.compile(r"[ ▶●✗] *\d+  "), 24
-#: So many lines of initial values in a row are folded.
+#: Shortest run of initial values that is folded.
 _FOLDED_RUN_MIN_LINES = 8
-#: A beginning that long names share is said once where it is at least so long.
+#: Shortest common prefix of names that is abbreviated.
 _PREFIX_MIN_CHARS = 6
 
 
 @lru_cache(maxsize=4)
 def _common_name_prefix(source: PseudoCode) -> str:
-    """What the long names of the lines begin with."""
-    names = {value.name for one in source.lines for value in one.values if not value.short_name}
+    """The common path prefix of the long names."""
+    names = {value.name for line in source.lines for value in line.values if not value.short_name}
     paths = sorted(name for name in names if name.startswith("/"))
     prefix = common_path(paths) if len(paths) > 1 else ""
     return prefix if len(prefix) >= _PREFIX_MIN_CHARS else ""
@@ -84,25 +84,25 @@ def _common_name_prefix(source: PseudoCode) -> str:
 def _line_texts(source: PseudoCode) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
     """The lines without and with comments, and their widths."""
     prefix = _common_name_prefix(source)
-    bare = tuple(code_text(one).replace(prefix, _PREFIX_SIGN) if prefix else code_text(one) for one in source.lines)
-    whole = tuple(text.replace(prefix, _PREFIX_SIGN) if prefix else text for text in source.text())
-    return bare, whole, tuple(map(cell_len, bare)), tuple(map(cell_len, whole))
+    bare = tuple(code_text(line).replace(prefix, _PREFIX_SIGN) if prefix else code_text(line) for line in source.lines)
+    full = tuple(text.replace(prefix, _PREFIX_SIGN) if prefix else text for text in source.text())
+    return bare, full, tuple(map(cell_len, bare)), tuple(map(cell_len, full))
 
 
 @lru_cache(maxsize=4)
 def initial_value_runs(source: PseudoCode) -> Mapping[int, int]:
-    """The long runs of lines that give a loop its initial values and invariant inputs: the number of the first line,
-    and how many lines there are. As long as they are folded, the first one stands for all."""
-    found: dict[int, int] = {}
+    """The long runs of initial values and invariant inputs: number of the first line -> line count. A folded run shows
+    its first line only."""
+    runs: dict[int, int] = {}
     first: SourceLine | None = None
-    for one in source.lines:
-        if one.kind not in (LineKind.INITIAL, LineKind.INVARIANT):
+    for line in source.lines:
+        if line.kind not in (LineKind.INITIAL, LineKind.INVARIANT):
             first = None
             continue
-        if first is None or first.indent != one.indent:
-            first = one
-        found[first.number] = one.number - first.number + 1
-    return {number: count for number, count in found.items() if count >= _FOLDED_RUN_MIN_LINES}
+        if first is None or first.indent != line.indent:
+            first = line
+        runs[first.number] = line.number - first.number + 1
+    return {number: count for number, count in runs.items() if count >= _FOLDED_RUN_MIN_LINES}
 
 
 @lru_cache(maxsize=4)
@@ -111,47 +111,49 @@ def _listing_layout(source: PseudoCode, width: int, folded: frozenset[int], code
 
 
 class _ListingLayout:
-    """What the lines of a program say in a width, and where their values stand: the same at every stop. ``folded``: the
-    numbers of heads whose lines are hidden; ``code``: the lines of code that others come from have rows above them;
-    ``rows``: the line of each row, which is twice there where the first of the two is such a row."""
+    """The layout of a program in a width, the same at every stop. ``folded``: the numbers of folded heads; ``code``:
+    show the original source code above the lines that come from it; ``rows``: the line index of each row, repeated
+    if a row of source code precedes the line."""
 
     def __init__(self, source: PseudoCode, width: int, folded: frozenset[int], code: bool) -> None:
         self._lines, self._folded = source.lines, folded
         self._runs = initial_value_runs(source)
         self.gutter_width = _NUMBERED_CELLS if width >= _NUMBERS_MIN_WIDTH else _SIGN_CELLS
-        seen = self._visible_lines()
-        #: By line, what stands above it.
-        self.code_above = source.code_above(seen) if code else {}
-        self.rows = tuple(sorted((*seen, *self.code_above)))
+        visible = self._visible_lines()
+        #: By line, the source code above it.
+        self.code_above = source.code_above(visible) if code else {}
+        self.rows = tuple(sorted((*visible, *self.code_above)))
         self._width = width - self.gutter_width
         self._paths = _back_edge_paths(source)
-        room = width - self.gutter_width - len(VALUE_SEPARATOR)
-        self._bare_texts, self._full_texts, bare, whole = _line_texts(source)
-        # Comments stand where there is room for them beside the values.
-        self._shows_comments = max(whole, default=0) <= room - _OUTPUT_MIN_CELLS - len(NOT_COMPUTED_TEXT)
-        widths = self._widths = whole if self._shows_comments else bare
-        least = max(10, min(14, room * 3 // 10))
-        beside = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _VALUE_LINE_KINDS]
+        available = width - self.gutter_width - len(VALUE_SEPARATOR)
+        self._bare_texts, self._full_texts, bare, full = _line_texts(source)
+        # Comments are shown if they fit next to the values.
+        self._shows_comments = max(full, default=0) <= available - _OUTPUT_MIN_CELLS - len(NOT_COMPUTED_TEXT)
+        widths = self._widths = full if self._shows_comments else bare
+        min_value = max(10, min(14, available * 3 // 10))
+        value_lines = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _VALUE_LINE_KINDS]
         heads = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _HEAD_LINE_KINDS]
-        # What heads other lines is not cut for what it gives, and makes the others no narrower.
-        wanted = max((*beside, *(width for width in heads if width <= room - least)), default=0)
-        needed = self._min_text_width(room - least, room - _OUTPUT_MIN_CELLS)
-        self._text_width = max(4, min(wanted, max(room - least, min(needed, room - _VALUE_MIN_CELLS))))
-        self.value_width = max(0, room - self._text_width)
-        #: By line, and whether it is in a branch that was not taken.
+        # Heads are not truncated for their values and do not widen the text column.
+        wanted = max((*value_lines, *(width for width in heads if width <= available - min_value)), default=0)
+        needed = self._min_text_width(available - min_value, available - _OUTPUT_MIN_CELLS)
+        self._text_width = max(4, min(wanted, max(available - min_value, min(needed, available - _VALUE_MIN_CELLS))))
+        self.value_width = max(0, available - self._text_width)
+        #: By line, and whether it is in a skipped branch.
         self._span_cache: dict[tuple[int, bool], list[Span]] = {}
         self._span_cache_with_value: dict[tuple[int, bool], list[Span]] = {}
 
-    def _min_text_width(self, room: int, most: int) -> int:
-        """The cells in which no line that has a value beside it loses its results or its operator; where those are more
-        than ``most``, its first result or its operator."""
-        cut = [k for k, line in enumerate(self._lines) if line.kind in _VALUE_LINE_KINDS and self._widths[k] > room]
-        statements = [spans for k in cut if len(spans := self._assignment_spans(k)) > 1]
-        whole = max((min_statement_cells(spans, all_results=True) for spans in statements), default=0)
-        return whole if whole <= most else max(map(min_statement_cells, statements))
+    def _min_text_width(self, width: int, max_width: int) -> int:
+        """The width in which every line with a value keeps all results and its operator; if that exceeds ``max_width``,
+        its first result and its operator."""
+        long_lines = [
+            k for k, line in enumerate(self._lines) if line.kind in _VALUE_LINE_KINDS and self._widths[k] > width
+        ]
+        statements = [spans for k in long_lines if len(spans := self._assignment_spans(k)) > 1]
+        needed = max((min_statement_cells(spans, all_results=True) for spans in statements), default=0)
+        return needed if needed <= max_width else max(map(min_statement_cells, statements))
 
     def _assignment_spans(self, index: int) -> list[Span]:
-        """What a line assigns, and what it computes."""
+        """The assigned names and the expression of a line."""
         text = self._bare_texts[index]
         assigned = mask_quoted(text).find(" = ")
         if assigned < 0:
@@ -159,15 +161,15 @@ class _ListingLayout:
         return [(text[:assigned], Role.NAME), (" = ", Role.DIM), (text[assigned + 3 :], Role.PLAIN)]
 
     def _visible_lines(self) -> tuple[int, ...]:
-        rows, hidden, run = [], None, 0
-        for k, one in enumerate(self._lines):
-            if one.number < run:
+        rows, hidden_below, run_end = [], None, 0
+        for k, line in enumerate(self._lines):
+            if line.number < run_end:
                 continue
-            if one.number in self._folded:
-                run = one.number + self._runs.get(one.number, 1)
-            if hidden is not None and one.indent > hidden:
+            if line.number in self._folded:
+                run_end = line.number + self._runs.get(line.number, 1)
+            if hidden_below is not None and line.indent > hidden_below:
                 continue
-            hidden = one.indent if one.number in self._folded and one.number not in self._runs else None
+            hidden_below = line.indent if line.number in self._folded and line.number not in self._runs else None
             rows.append(k)
         return tuple(rows)
 
@@ -176,31 +178,31 @@ class _ListingLayout:
         return bisect_right(self.rows, index) - 1
 
     def is_code(self, row: int) -> bool:
-        """Whether a row is the code that the line of the next one comes from."""
+        """Whether a row shows the source code of the next line."""
         return row + 1 < len(self.rows) and self.rows[row] == self.rows[row + 1]
 
     def value_fits(self, index: int) -> bool:
-        """Whether a value has room beside a line: beside a head only where that is as short as other lines."""
+        """Whether a value fits next to a line; a long head has none."""
         line = self._lines[index]
         return line.kind not in _HEAD_LINE_KINDS or (
             line.number not in self._folded and self._widths[index] <= self._text_width
         )
 
     def number_label(self, index: int) -> str:
-        """The number of a line, where there is room for it."""
+        """The number of a line, if numbers are shown."""
         return f"{self._lines[index].number:>3}  " if self.gutter_width == _NUMBERED_CELLS else ""
 
-    def line_spans(self, index: int, skipped: bool, beside: bool) -> list[Span]:
-        """A line in roles; ``beside``: a value follows, in a column of its own."""
-        known = self._span_cache_with_value if beside else self._span_cache
-        if (index, skipped) not in known:
+    def line_spans(self, index: int, skipped: bool, has_value: bool) -> list[Span]:
+        """The spans of a line; ``has_value``: pad it for a value column."""
+        cache = self._span_cache_with_value if has_value else self._span_cache
+        if (index, skipped) not in cache:
             spans = self._code_spans(index, skipped)
-            spans = [*_pad_spans(spans, self._text_width), (VALUE_SEPARATOR, Role.DIM)] if beside else spans
-            known[index, skipped] = [span for span in color_statement(spans) if span[0]]
-        return known[index, skipped]
+            spans = [*_pad_spans(spans, self._text_width), (VALUE_SEPARATOR, Role.DIM)] if has_value else spans
+            cache[index, skipped] = [span for span in color_statement(spans) if span[0]]
+        return cache[index, skipped]
 
     def _code_spans(self, index: int, skipped: bool) -> list[Span]:
-        """What a line writes, what it computes, what it means."""
+        """The assignment, expression and comment of a line."""
         line, text = self._lines[index], self._bare_texts[index]
         comment = self._full_texts[index][len(text) :] if self._shows_comments else ""
         if line.number in self._folded:
@@ -209,7 +211,7 @@ class _ListingLayout:
         if skipped:
             spans = [(part, Role.DIM) for part, _ in spans]
         if line.number in self._folded and line.number in self._runs:
-            # It stands for many: how many must be seen.
+            # The count of a folded run must be visible.
             comment = f"  … {self._hidden_line_count(index)} more lines"
             spans = _fit_line(spans, max(8, self._width - cell_len(comment)))
         elif line.kind in _COMMENTED_LINE_KINDS:
@@ -218,7 +220,7 @@ class _ListingLayout:
         return [*spans, (comment, Role.COMMENT)] if comment else spans
 
     def _fit_comment(self, line: SourceLine, spans: list[Span], comment: str) -> tuple[list[Span], str]:
-        """A line cut so far that its comment is seen, of a long one the first words."""
+        """Truncate a line so that its comment fits; a long comment keeps its first part."""
         if spans_width(spans) + cell_len(comment) > self._width or not comment:
             comment = f"  # {line.comment}"
             if cell_len(comment) > self._width // 2:
@@ -226,25 +228,25 @@ class _ListingLayout:
         return _fit_line(spans, max(8, self._width - cell_len(comment))), comment
 
     def _insert_paths(self, index: int, spans: list[Span]) -> list[Span]:
-        """The ways of back edges in the indentation."""
-        ways = self._paths.get(index)
-        if not ways or not spans[0][0].startswith(" " * len(ways)):
+        """Draw the arrows of back edges in the indentation."""
+        arrows = self._paths.get(index)
+        if not arrows or not spans[0][0].startswith(" " * len(arrows)):
             return spans
         (text, role), *rest = spans
-        return [(ways, Role.DIM), (text[len(ways) :], role), *rest]
+        return [(arrows, Role.DIM), (text[len(arrows) :], role), *rest]
 
     def _hidden_line_count(self, index: int) -> int:
         """The lines that a folded head hides."""
         lines = self._lines
         if lines[index].number in self._runs:
             return self._runs[lines[index].number] - 1
-        after = next((k for k in range(index + 1, len(lines)) if lines[k].indent <= lines[index].indent), len(lines))
-        return after - index - 1
+        end = next((k for k in range(index + 1, len(lines)) if lines[k].indent <= lines[index].indent), len(lines))
+        return end - index - 1
 
 
 def _back_edge_paths(source: PseudoCode) -> dict[int, str]:
-    """By line, its indentation with the ways of back edges, to their last cell."""
-    found: dict[int, dict[int, str]] = {}
+    """By line, its indentation with the arrows of back edges."""
+    paths: dict[int, dict[int, str]] = {}
     ends: dict[int, list[int]] = {}
     for edge, head in line_dataflow(source).loop_heads.items():
         ends.setdefault(head, []).append(edge)
@@ -260,8 +262,8 @@ def _back_edge_paths(source: PseudoCode) -> dict[int, str]:
                 if k == head + 1
                 else _ARROW_LINE
             )
-            found.setdefault(k, {})[column] = sign
-    return {k: _indentation(signs) for k, signs in found.items()}
+            paths.setdefault(k, {})[column] = sign
+    return {k: _indentation(signs) for k, signs in paths.items()}
 
 
 def _indentation(signs: Mapping[int, str]) -> str:
@@ -272,11 +274,11 @@ def _indentation(signs: Mapping[int, str]) -> str:
 
 
 class ListingLines(Sequence[StyledLine]):
-    """The lines, and below them what ends the loop. ``marks``: nodes with a breakpoint, and whether it is on;
-    ``folded``: the numbers of heads whose lines are hidden; ``edited``: the names of values set by hand; ``code``: with
-    the lines of code that they come from."""
+    """The lines, followed by notes on the loop's termination. ``marks``: nodes with a breakpoint, and whether it is
+    enabled; ``folded``: the numbers of folded heads; ``edited``: the names of edited values; ``code``: show source
+    code."""
 
-    #: The cells of the signs, which a click sets a breakpoint in.
+    #: Width of the gutter; a click in it sets a breakpoint.
     GUTTER_CELLS = _NUMBERED_CELLS
 
     def __init__(
@@ -299,24 +301,24 @@ class ListingLines(Sequence[StyledLine]):
             part for note in listing.notes() for part in textwrap.wrap(note, max(20, width), subsequent_indent="  ")
         ]
         self.next_row = None if listing.next_index is None else self._layout.row_of(listing.next_index)
-        #: Rows that are lit, since the cursor is on one of them.
+        #: Highlighted rows, related to the row at the cursor.
         self._highlights: dict[int, Highlight] = {}
         self._highlighted_row = -1
-        #: The lines that somebody asked for: the cursor's is asked for often.
+        #: Cache of lines: the cursor's line is requested often.
         self._line_cache: dict[int, StyledLine] = {}
 
     def row_of(self, number: int) -> int | None:
-        """The row of the line with a number, where it is seen."""
+        """The row of the line with a number, if visible."""
         lines = self.listing.source.lines
-        found = [k for k, index in enumerate(self._rows) if lines[index].number == number]
-        return found[-1] if found else None
+        rows = [k for k, index in enumerate(self._rows) if lines[index].number == number]
+        return rows[-1] if rows else None
 
     def node_of(self, row: int) -> Node | None:
-        """The node whose line stands in a row."""
+        """The node of the line in a row."""
         return self.listing.source.lines[self._rows[row]].node if 0 <= row < len(self._rows) else None
 
     def head_number(self, row: int, *, around: bool) -> int | None:
-        """The number of the line at a row where that heads others, else, ``around``, of the one that it is inside."""
+        """The number of the head at a row; with ``around``, else that of the enclosing head."""
         lines = self.listing.source.lines
         if not 0 <= row < len(self._rows):
             return None
@@ -326,24 +328,24 @@ class ListingLines(Sequence[StyledLine]):
         run = self._run_start(lines[index].number)
         if around and run is not None:
             return run
-        inside = lines[index].indent
+        indent = lines[index].indent
         while around and index >= 0:
-            if lines[index].indent < inside and lines[index].kind in (*_HEAD_LINE_KINDS, LineKind.ELSE):
+            if lines[index].indent < indent and lines[index].kind in (*_HEAD_LINE_KINDS, LineKind.ELSE):
                 return lines[index].number
             index -= 1
         return None
 
     def enclosing_heads(self, number: int) -> list[int]:
-        """The numbers of the lines that a line is inside of."""
-        lines, found = self.listing.source.lines, []
-        index = next(k for k, one in enumerate(lines) if one.number == number)
-        inside = lines[index].indent
-        for one in reversed(lines[:index]):
-            if one.indent < inside:
-                found.append(one.number)
-                inside = one.indent
+        """The numbers of the heads that enclose a line."""
+        lines, heads = self.listing.source.lines, []
+        index = next(k for k, line in enumerate(lines) if line.number == number)
+        indent = lines[index].indent
+        for line in reversed(lines[:index]):
+            if line.indent < indent:
+                heads.append(line.number)
+                indent = line.indent
         run = self._run_start(number)
-        return found if run in (None, number) else [*found, run]
+        return heads if run in (None, number) else [*heads, run]
 
     def _is_head(self, line: SourceLine) -> bool:
         return line.kind in (*_HEAD_LINE_KINDS, LineKind.ELSE) or line.number in initial_value_runs(self.listing.source)
@@ -353,59 +355,59 @@ class ListingLines(Sequence[StyledLine]):
         runs = initial_value_runs(self.listing.source)
         return next((first for first, count in runs.items() if first <= number < first + count), None)
 
-    # -- what belongs to the line at the cursor
+    # -- lines related to the cursor
 
     def highlight_related(self, row: int) -> Collection[int]:
-        """Light up the lines that make what the one at a row reads, and those that read what it makes; of a back edge
-        also its way. Returns the rows that look otherwise than before."""
+        """Highlight the producers and readers of the line at a row, and the arrow of a back edge. Returns the rows
+        whose highlight changed."""
         if row == self._highlighted_row:
             return ()
-        before, self._highlights, self._highlighted_row = self._highlights, self._related_highlights(row), row
-        changed = {k for k in {*before, *self._highlights} if before.get(k) != self._highlights.get(k)}
+        previous, self._highlights, self._highlighted_row = self._highlights, self._related_highlights(row), row
+        changed = {k for k in {*previous, *self._highlights} if previous.get(k) != self._highlights.get(k)}
         for k in changed:
             self._line_cache.pop(k, None)
         return changed
 
-    def related_row(self, row: int, made: bool) -> int | None:
-        """The row that makes what the one at a row reads (``made``), or that reads what it makes: the nearest above,
-        or below, where there are several; None where there is none."""
+    def related_row(self, row: int, producer: bool) -> int | None:
+        """The nearest row above that produces an operand of a row (``producer``), or the nearest below that reads its
+        result; None if there is none."""
         if not 0 <= row < len(self._rows):
             return None
         index, flow = self._rows[row], line_dataflow(self.listing.source)
-        found = (flow.producers if made else flow.readers)[index]
-        first = [k for k in found if (k < index) == made] or list(found)
-        if not first:
+        related = (flow.producers if producer else flow.readers)[index]
+        preferred = [k for k in related if (k < index) == producer] or list(related)
+        if not preferred:
             return None
-        return self._layout.row_of(max(first) if made else min(first))
+        return self._layout.row_of(max(preferred) if producer else min(preferred))
 
     def _related_highlights(self, row: int) -> dict[int, Highlight]:
         if not 0 <= row < len(self._rows):
             return {}
         index, flow = self._rows[row], line_dataflow(self.listing.source)
-        lit: dict[int, Highlight] = {self._layout.row_of(k): (Role.READER, None) for k in flow.readers[index]}
-        lit |= {self._layout.row_of(k): (Role.MAKER, None) for k in flow.producers[index]}
-        lit.pop(row, None)
+        highlights: dict[int, Highlight] = {self._layout.row_of(k): (Role.READER, None) for k in flow.readers[index]}
+        highlights |= {self._layout.row_of(k): (Role.MAKER, None) for k in flow.producers[index]}
+        highlights.pop(row, None)
         if index in flow.loop_heads:
             head = flow.loop_heads[index]
             column = len(INDENT) * self.listing.source.lines[head].indent
             for k in range(self._layout.row_of(head) + 1, row + 1):
-                lit[k] = (lit.get(k, _NO_HIGHLIGHT)[0], column)
-        return lit
+                highlights[k] = (highlights.get(k, _NO_HIGHLIGHT)[0], column)
+        return highlights
 
-    def _highlight_spans(self, spans: Sequence[Span], light: Highlight) -> list[Span]:
-        """A line in the colour of what it is to the one at the cursor; ``spans``: from the number on."""
-        role, column = light
-        (number, of_number), *rest = spans
+    def _highlight_spans(self, spans: Sequence[Span], highlight: Highlight) -> list[Span]:
+        """Colour a line by its relation to the line at the cursor; ``spans`` start at the number."""
+        role, column = highlight
+        (number, number_role), *rest = spans
         if rest and rest[0][1] is Role.DIM and column is not None:
-            ways = rest[0][0]
-            rest[:1] = [(ways[:column], Role.DIM), (ways[column : column + len(INDENT)], Role.ARC),
-                        (ways[column + len(INDENT) :], Role.DIM)]  # fmt: skip
+            arrows = rest[0][0]
+            rest[:1] = [(arrows[:column], Role.DIM), (arrows[column : column + len(INDENT)], Role.ARC),
+                        (arrows[column + len(INDENT) :], Role.DIM)]  # fmt: skip
         if role is None:
-            return [(number, of_number), *rest]
-        at = next((k for k, span in enumerate(rest) if span[1] in (Role.NAME, Role.PLAIN)), None)
-        if at is not None:
-            rest[at] = (rest[at][0], role)
-        sign = [(number[:-1], of_number), (_HIGHLIGHT_SIGNS[role], role)] if number else []
+            return [(number, number_role), *rest]
+        index = next((k for k, span in enumerate(rest) if span[1] in (Role.NAME, Role.PLAIN)), None)
+        if index is not None:
+            rest[index] = (rest[index][0], role)
+        sign = [(number[:-1], number_role), (_HIGHLIGHT_SIGNS[role], role)] if number else []
         return [*sign, *rest]
 
     def __len__(self) -> int:
@@ -427,9 +429,9 @@ class ListingLines(Sequence[StyledLine]):
         below = index - len(self._rows) - 1
         return styled_line((self._notes[below], Role.DIM)) if below >= 0 else styled_line()
 
-    def _build_line(self, at: int, index: int) -> StyledLine:
+    def _build_line(self, row_index: int, index: int) -> StyledLine:
         layout = self._layout
-        if layout.is_code(at):
+        if layout.is_code(row_index):
             text = f"{'':{layout.gutter_width}}{layout.code_above[index]}"
             return StyledLine(
                 truncate_spans([(text, Role.DIM)], self._width),
@@ -437,81 +439,81 @@ class ListingLines(Sequence[StyledLine]):
                 self._line_target(self.listing.source.lines[index]),
             )
         row = self.listing.row(index)
-        sign, mark = row.sign, Role.ERROR if row.sign == FAILED_MARKER else Role.MARK
-        if at == self.next_row and row.sign == " ":
-            # What runs next is hidden below this head.
+        sign, sign_role = row.sign, Role.ERROR if row.sign == FAILED_MARKER else Role.MARK
+        if row_index == self.next_row and row.sign == " ":
+            # The next node is hidden below this head.
             sign = FAILED_MARKER if self.listing.stop.failed else "▶"
-        on = self._marks.get(row.line.node) if row.line.node is not None else None
-        dot = " " if on is None else _ENABLED_SIGN if on else _DISABLED_SIGN
-        beside = row.value_status is not ValueStatus.NOTHING and layout.value_width >= 3 and layout.value_fits(index)
-        spans = layout.line_spans(index, row.value_status is ValueStatus.SKIPPED, beside)
-        if beside:
+        enabled = self._marks.get(row.line.node) if row.line.node is not None else None
+        dot = " " if enabled is None else _ENABLED_SIGN if enabled else _DISABLED_SIGN
+        has_value = row.value_status is not ValueStatus.NOTHING and layout.value_width >= 3 and layout.value_fits(index)
+        spans = layout.line_spans(index, row.value_status is ValueStatus.SKIPPED, has_value)
+        if has_value:
             spans = [
                 *spans,
                 value_span(self._value_text(row), Role.VALUE if row.value_status is ValueStatus.CURRENT else Role.DIM),
             ]
         numbered = [(layout.number_label(index), Role.DIM), *spans]
-        if at in self._highlights:
-            numbered = self._highlight_spans(numbered, self._highlights[at])
-        gutter = [(sign, mark), (dot, Role.ERROR if on else Role.DIM)]
+        if row_index in self._highlights:
+            numbered = self._highlight_spans(numbered, self._highlights[row_index])
+        gutter = [(sign, sign_role), (dot, Role.ERROR if enabled else Role.DIM)]
         return StyledLine(
-            truncate_spans([*gutter, *numbered], self._width), at == self.next_row, self._line_target(row.line)
+            truncate_spans([*gutter, *numbered], self._width), row_index == self.next_row, self._line_target(row.line)
         )
 
     def _line_target(self, line: SourceLine) -> LineTarget:
         node, value = line.node, next(iter(line.values), None)
-        told = "" if node is None else f"{node.op_type} '{escape_unprintable(node.name)}'"
+        description = "" if node is None else f"{node.op_type} '{escape_unprintable(node.name)}'"
         if node is not None and node.origin.file:
-            told += f" ({node.origin})"
-        made = None if value is None else ValueTarget(value.name, self._depth, graph_value=value)
-        return LineTarget(line.number, line.text, told, made, self._is_head(line))
+            description += f" ({node.origin})"
+        target = None if value is None else ValueTarget(value.name, self._depth, graph_value=value)
+        return LineTarget(line.number, line.text, description, target, self._is_head(line))
 
     def _value_text(self, row: ListingRow) -> str:
-        values, room = row.values, self._layout.value_width
+        values, width = row.values, self._layout.value_width
         if not values:
             return SKIPPED_TEXT if row.value_status is ValueStatus.SKIPPED else NOT_COMPUTED_TEXT
         if any(value.name in self._edited for value in row.line.values):
-            return f"{EDITED_SIGN} {self._values_text(row, room - 2)}"
-        return self._values_text(row, room)
+            return f"{EDITED_SIGN} {self._values_text(row, width - 2)}"
+        return self._values_text(row, width)
 
-    def _values_text(self, row: ListingRow, room: int) -> str:
+    def _values_text(self, row: ListingRow, width: int) -> str:
         values = row.values
-        each = (room - 2 * (len(values) - 1)) // len(values)
-        if len(values) > 1 and each < _OUTPUT_MIN_CELLS:
+        value_width = (width - 2 * (len(values) - 1)) // len(values)
+        if len(values) > 1 and value_width < _OUTPUT_MIN_CELLS:
             more = f" +{len(values) - 1}"
-            return short_value(values[0], room - len(more)) + more
-        return ", ".join([short_value(value, each) for value in values])
+            return short_value(values[0], width - len(more)) + more
+        return ", ".join([short_value(value, value_width) for value in values])
 
 
 def _pad_spans(spans: Sequence[Span], width: int) -> list[Span]:
-    """Spans in exactly ``width`` cells; where there is no room, their middle goes: the end tells most."""
-    shown = spans if spans_width(spans) <= width else _fit_line(spans, width)
-    return [*shown, (" " * (width - spans_width(shown)), Role.PLAIN)]
+    """Spans in exactly ``width`` cells; the middle is truncated."""
+    fitted = spans if spans_width(spans) <= width else _fit_line(spans, width)
+    return [*fitted, (" " * (width - spans_width(fitted)), Role.PLAIN)]
 
 
 def _fit_line(spans: Sequence[Span], width: int) -> list[Span]:
-    """A line in fewer cells: of what it assigns and its operator nothing is lost."""
+    """Shorten a line; results and operator are kept."""
     assigns = any(text == " = " for text, _ in spans)
     return shorten_statement(spans, width) if assigns else truncate_middle(spans, width)
 
 
 def fit_printed_rows(lines: Iterable[str], width: int) -> Iterator[str]:
-    """What the console printed, with the rows of listings in it cut to ``width`` cells: wrapped they could not be told
-    from one another. Values stay below each other."""
-    for printed, run in groupby(lines, lambda text: _PRINTED_ROW_PATTERN.match(text) is not None):
+    """Console output with listing rows truncated to ``width`` cells, since wrapped rows are unreadable. Values stay
+    aligned."""
+    for is_listing, run in groupby(lines, lambda text: _PRINTED_ROW_PATTERN.match(text) is not None):
         rows = list(run)
-        wide = printed and any(cell_len(row) > width for row in rows)
-        yield from (_fit_printed_row(row, width) for row in rows) if wide else rows
+        too_wide = is_listing and any(cell_len(row) > width for row in rows)
+        yield from (_fit_printed_row(row, width) for row in rows) if too_wide else rows
 
 
 def _fit_printed_row(row: str, width: int) -> str:
-    text, beside, value = row.partition(VALUE_SEPARATOR)
+    text, separator, value = row.partition(VALUE_SEPARATOR)
     column = width - len(VALUE_SEPARATOR) - _PRINTED_VALUE_MIN_CELLS
-    if beside and cell_len(text) > column > 0:
+    if separator and cell_len(text) > column > 0:
         text = text.rstrip()
         assigned = mask_quoted(text).find(" = ")
         parts = [text] if assigned < 0 else [text[:assigned], " = ", text[assigned + 3 :]]
         text = pad_to_width(
             "".join(part for part, _ in _fit_line([(part, Role.PLAIN) for part in parts], column)), column
         )
-    return truncate(f"{text}{beside}{value}", width)
+    return truncate(f"{text}{separator}{value}", width)

@@ -1,6 +1,6 @@
-"""What the widgets show: the session's snapshot, and what this front end keeps beside it from stop to stop.
+"""View models of the widgets: the session's snapshot with branch rows, edits and displays.
 
-A view is made in the worker thread while the session stands still, and is never changed afterwards.
+A view is built in the worker thread while the session is stopped, and is immutable.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .display_values import DisplayValue
 from .value_cells import TensorSummary
 
 
-# Views hold arrays, of which == makes no truth value: they are compared by identity.
+# Compared by identity: views hold arrays, whose == is elementwise.
 @dataclass(frozen=True, eq=False)
 class FrameView:
-    """One frame; ``times``: the branches in this entry; ``edited``: the names of values that were set by hand."""
+    """One frame; ``branches``: the branches in this entry; ``edited``: the names of edited values."""
 
     frame: FrameSnapshot
     branches: BranchRows = field(default_factory=BranchRows)
@@ -42,11 +42,11 @@ class FrameView:
 
 @dataclass(frozen=True, eq=False)
 class StopView:
-    """A whole stop. ``frames``: outermost first, the main graph before all loops; ``top``: the innermost, after the end
-    the loop that ended last; ``selected``: the one that commands are about.
+    """A stop. ``frames``: outermost first, starting with the main graph; ``innermost``: the innermost frame, or after
+    the end the loop that ended last; ``selected``: the frame that commands use.
 
-    ``recorded``: it is of a recording, so that nothing runs; ``beginning``: there is nothing to go back to;
-    ``given_again``: the inputs that a restart gave.
+    ``is_recording``: replay of a recording; ``at_beginning``: there is no earlier boundary; ``restart_inputs``: the
+    inputs set by a restart.
     """
 
     snapshot: Snapshot
@@ -56,29 +56,29 @@ class StopView:
     is_recording: bool = False
     at_beginning: bool = False
     restart_inputs: frozenset[str] = frozenset()
-    #: The expressions that are displayed, for the selected frame.
+    #: The displayed expressions, evaluated in the selected frame.
     displays: tuple[DisplayValue, ...] = ()
 
 
 def build_stop_view(
-    session: SessionBase, past: BranchHistory, selected: int = 0, displays: tuple[DisplayValue, ...] = ()
+    session: SessionBase, history: BranchHistory, selected: int = 0, displays: tuple[DisplayValue, ...] = ()
 ) -> StopView:
-    """The view of a session that is stopped; ``past`` learns of it. ``selected``: as the console counts frames, 0 the
+    """The view of a stopped session, recorded in ``history``. ``selected``: frame number as in the console, 0 is the
     innermost."""
     snapshot = take_snapshot(session)
-    past.record_stop(snapshot)
+    history.record_stop(snapshot)
 
-    def seen(frame: FrameSnapshot) -> FrameView:
-        return FrameView(frame, branch_rows_of(session, snapshot, frame, past), edited_names(snapshot, frame))
+    def make_view(frame: FrameSnapshot) -> FrameView:
+        return FrameView(frame, branch_rows_of(session, snapshot, frame, history), edited_names(snapshot, frame))
 
-    frames = tuple(map(seen, snapshot.frames))
-    top = frames[-1] if snapshot.frame is snapshot.frames[-1] else seen(snapshot.frame)
-    chosen = frames[-1 - selected] if 0 < selected < len(frames) else top
+    frames = tuple(map(make_view, snapshot.frames))
+    innermost = frames[-1] if snapshot.frame is snapshot.frames[-1] else make_view(snapshot.frame)
+    selected_view = frames[-1 - selected] if 0 < selected < len(frames) else innermost
     return StopView(
         snapshot,
         frames,
-        top,
-        chosen,
+        innermost,
+        selected_view,
         not session._internals.has_nodes,
         session._internals.is_at_beginning,
         session._internals.restart_inputs,
@@ -93,16 +93,16 @@ def graph_of(frame: FrameSnapshot, main: Graph) -> Graph:
 
 @dataclass(frozen=True, eq=False)
 class ScreenState:
-    """What is on the screen: a view, the frame of it that a person selected, and the error that led here, if any."""
+    """The contents of the screen: a view, the selected frame, and the error that caused the stop, if any."""
 
     view: StopView
     frame: FrameView
     main_graph: Graph
     inputs_note: str = ""
     error: str | None = None
-    #: The seeds of the random ones among the inputs.
+    #: The seeds of random inputs.
     seeds: tuple[int, ...] = ()
-    #: What is known of a loop beside its lines is left out: a lesson asks for it.
+    #: Hide information about loops other than their lines: a lesson asks for it.
     quiet: bool = False
 
     @cached_property
@@ -114,7 +114,7 @@ class ScreenState:
     def failed(self) -> bool:
         """The node or the boundary that is next failed."""
         stop = self.view.snapshot.stop
-        # A breakpoint that cannot be tested is no fault of the node.
+        # A failed breakpoint condition is not a failure of the node.
         return stop.reason is Reason.ERROR and not stop.breakpoints
 
     @cached_property
@@ -124,95 +124,104 @@ class ScreenState:
 
     @cached_property
     def depth(self) -> int | None:
-        """Which of the running frames is shown, 0 the main graph; None for a loop that has ended."""
+        """The index of the shown frame among the running ones, 0 the main graph; None for a loop that has ended."""
         return next((k for k, frame in enumerate(self.view.frames) if frame is self.frame), None)
 
 
 def live_screen_state(
-    shown: ScreenState, lately: Mapping[str, Evolution], underway: Mapping[str, LiveStatus]
+    state: ScreenState, evolutions: Mapping[str, Evolution], statuses: Mapping[str, LiveStatus]
 ) -> ScreenState | None:
-    """The recent states of the frames, as far as they are known; None if nothing is known of the one shown.
+    """The latest states of running frames; None if there is none for the shown frame.
 
-    ``lately``: their histories, ``underway``: how they stood, both by path. Of large tensors there is what histories
-    tell.
+    ``evolutions``: their histories, ``statuses``: their live statuses, both by path. Large tensors have only the
+    statistics of their histories.
     """
-    views = {id(one): _live_frame(one, lately, underway) for one in (*shown.view.frames, shown.frame)}
-    now = views[id(shown.frame)]
-    if now is shown.frame:
+    views = {id(view): _live_frame(view, evolutions, statuses) for view in (*state.view.frames, state.frame)}
+    frame = views[id(state.frame)]
+    if frame is state.frame:
         return None
-    frames = tuple(views[id(one)] for one in shown.view.frames)
-    return replace(shown, frame=now, view=replace(shown.view, frames=frames))
+    frames = tuple(views[id(view)] for view in state.view.frames)
+    return replace(state, frame=frame, view=replace(state.view, frames=frames))
 
 
-def _live_frame(view: FrameView, lately: Mapping[str, Evolution], underway: Mapping[str, LiveStatus]) -> FrameView:
-    """The recent state of a frame; the frame itself if none is known."""
-    frame, stood = view.frame, underway.get(view.frame.path)
-    evolution = lately.get(frame.path) if stood is None else stood.history
-    known = [] if evolution is None else [one for name in frame.carried if (one := evolution.get(name)) and len(one)]
-    if evolution is None or not (known or stood):
+def _live_frame(view: FrameView, evolutions: Mapping[str, Evolution], statuses: Mapping[str, LiveStatus]) -> FrameView:
+    """The latest state of a frame; the frame itself if there is none."""
+    frame, status = view.frame, statuses.get(view.frame.path)
+    evolution = evolutions.get(frame.path) if status is None else status.history
+    histories = (
+        []
+        if evolution is None
+        else [history for name in frame.carried if (history := evolution.get(name)) and len(history)]
+    )
+    if evolution is None or not (histories or status):
         return view
-    iteration = stood.iteration if stood is not None else max(int(one.iterations[-1]) for one in known)
+    iteration = status.iteration if status is not None else max(int(history.iterations[-1]) for history in histories)
     edges = tuple(
-        _live_edge(edge, evolution.get(edge.param), None if stood is None else stood.carried[k])
+        _live_edge(edge, evolution.get(edge.param), None if status is None else status.carried[k])
         for k, edge in enumerate(frame.back_edges)
     )
     sides = (
-        {} if evolution.sides is None else {one.name: np.float64(one.values[-1]) for one in evolution.sides if len(one)}
+        {}
+        if evolution.sides is None
+        else {history.name: np.float64(history.values[-1]) for history in evolution.sides if len(history)}
     )
-    now = replace(
+    live = replace(
         frame,
-        entry=frame.entry if stood is None else stood.entry,
+        entry=frame.entry if status is None else status.entry,
         iteration=iteration,
-        trip_count=frame.trip_count if stood is None else stood.trip_count,
+        trip_count=frame.trip_count if status is None else status.trip_count,
         condition=None if frame.condition is None else True,
         stopped_by=None,
         at_boundary=True,
         back_edges=edges,
-        scans=frame.scans if stood is None else tuple(map(_live_scan, frame.scans, stood.scans)),
+        scans=frame.scans if status is None else tuple(map(_live_scan, frame.scans, status.scans)),
         values=sides,
         history=evolution,
     )
-    spans = tuple(
-        replace(one, last=max(one.last, iteration), non_finite=one.non_finite | non_finite_iterations(now), end_text="")
-        if one.current
-        else one
-        for one in view.branches.rows
+    rows = tuple(
+        replace(
+            history,
+            last=max(history.last, iteration),
+            non_finite=history.non_finite | non_finite_iterations(live),
+            end_text="",
+        )
+        if history.current
+        else history
+        for history in view.branches.rows
     )
-    return replace(view, frame=now, branches=BranchRows(spans, iteration))
+    return replace(view, frame=live, branches=BranchRows(rows, iteration))
 
 
-def _live_scan(scan: ScanSnapshot, now: LiveScanOutput) -> ScanSnapshot:
-    if not now.count:
+def _live_scan(scan: ScanSnapshot, live: LiveScanOutput) -> ScanSnapshot:
+    if not live.count:
         return replace(scan, count=0, tail=(), full_value=None)
-    tail = () if now.newest is None else (now.newest,)
+    tail = () if live.newest is None else (live.newest,)
     return replace(
-        scan, count=now.count, shape=now.shape, dtype=now.dtype, tail=tail, full_value=None, sample=now.sample
+        scan, count=live.count, shape=live.shape, dtype=live.dtype, tail=tail, full_value=None, sample=live.sample
     )
 
 
-def _live_edge(edge: CarriedValue, history: ValueHistory | None, stood: LiveCarriedValue | None) -> CarriedValue:
-    if stood is not None and stood.value is not None:
-        return replace(edge, previous=stood.previous, value=stood.value, ready=True)
-    numbers = (
-        [] if history is None else [_live_number(edge, history, k, stood) for k in range(-min(2, len(history)), 0)]
-    )
+def _live_edge(edge: CarriedValue, history: ValueHistory | None, live: LiveCarriedValue | None) -> CarriedValue:
+    if live is not None and live.value is not None:
+        return replace(edge, previous=live.previous, value=live.value, ready=True)
+    numbers = [] if history is None else [_live_number(edge, history, k, live) for k in range(-min(2, len(history)), 0)]
     if not numbers:
         return replace(edge, previous=None, value=None, ready=False)
-    # Of a bucket there is the last one alone.
-    alone = len(numbers) < 2 or (history is not None and history.bucket > 1)
-    return replace(edge, previous=None if alone else numbers[0], value=numbers[-1], ready=True)
+    # A bucket has only its last value.
+    only_last = len(numbers) < 2 or (history is not None and history.bucket > 1)
+    return replace(edge, previous=None if only_last else numbers[0], value=numbers[-1], ready=True)
 
 
-def _live_number(edge: CarriedValue, history: ValueHistory, k: int, stood: LiveCarriedValue | None) -> Any:
-    """What a history has of a value, in the type and shape that it has, or had at the stop; all in it is float64."""
+def _live_number(edge: CarriedValue, history: ValueHistory, k: int, live: LiveCarriedValue | None) -> Any:
+    """An entry of a float64 history, converted to the value's dtype and shape at the stop."""
     known = edge.value if edge.value is not None else edge.previous
     if isinstance(known, np.ndarray | np.generic | TensorRef) and known.size == 1 and known.dtype.kind != "O":
         if not is_exact(history.values[k], known.dtype.name):
             return None
-        # Of whole numbers too, all that a history has are finite.
+        # Values in a history are finite.
         return np.full(known.shape, history.values[k], known.dtype)
-    told = stood or known
-    if history.min is None or history.max is None or told is None:
+    declared = live or known
+    if history.min is None or history.max is None or declared is None:
         return np.float64(history.values[k])
     ends = float(history.min.last[k]), float(history.max.last[k])
-    return TensorSummary(str(told.dtype), tuple(told.shape), float(history.values[k]), *ends)
+    return TensorSummary(str(declared.dtype), tuple(declared.shape), float(history.values[k]), *ends)

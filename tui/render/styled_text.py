@@ -1,7 +1,7 @@
-"""Lines of a pane: plain text in spans, each with a role that a widget turns into a colour.
+"""Lines of a pane: text spans with roles, which widgets map to colours.
 
-Whatever a pane shows is built here and in its neighbours as text alone, so that it reads the same without colour, can
-be compared in a test, and is cut to the width that there is.
+The modules of this package build all pane contents as text, so that it reads the same without colour, can be
+compared in tests, and is truncated to the width.
 """
 
 from __future__ import annotations
@@ -19,49 +19,49 @@ from .target_base import Target
 
 
 class Role(StrEnum):
-    """What a span is, not its style; ``tui/widgets/pane.py`` and ``app.tcss`` decide that."""
+    """The meaning of a span; ``tui/widgets/pane.py`` and ``app.tcss`` define its style."""
 
     PLAIN = "plain"
-    #: Labels, comments, what is not there yet, what belongs to the iteration before.
+    #: Labels, comments, missing values, values of the previous iteration.
     DIM = "dim"
-    #: The names of things.
+    #: Names.
     NAME = "name"
-    #: A value just computed, or a new one.
+    #: A new value.
     VALUE = "value"
-    #: The marker of the current node, and what decides.
+    #: The marker of the current node, and the condition.
     MARK = "mark"
     ERROR = "error"
     #: Bars, sparklines, plots.
     PLOT = "plot"
-    #: Of a map, what is below zero and what is above.
+    #: Negative and positive cells of a heat map.
     BELOW = "below"
     ABOVE = "above"
-    #: Of a line of the source: its operator, the attributes of that, what is said beside it.
+    #: Parts of a source line: operator, attributes, comment.
     OPERATOR = "operator"
     ATTRIBUTE = "attribute"
     COMMENT = "comment"
     #: A back edge.
     ARC = "arc"
-    #: What the condition depends on.
+    #: Values that the condition depends on.
     DECIDES = "decides"
-    #: What makes the value at the cursor, and what reads it.
+    #: The producer and the readers of the value at the cursor.
     MAKER = "maker"
     READER = "reader"
-    #: The box of a graph that the cursor is on.
+    #: The graph box at the cursor.
     CHOSEN = "chosen"
 
 
 Span = tuple[str, Role]
-#: Whole words at the beginning of a name, with what is behind them.
+#: The longest prefix of a name that ends at a word boundary.
 _WORD_PREFIX_PATTERN = re.compile(r".*[^0-9A-Za-z]", re.DOTALL)
-#: What tells some names apart may look like what tells others apart; then both groups are one.
+#: Names shortened in one pass may collide again; further passes separate them.
 _DISAMBIGUATION_PASSES = 2
 
 
 @dataclass(frozen=True)
 class StyledLine:
-    """One line of a pane. ``current``: the line that the marker stands on; ``target``: what it stands for, if anything,
-    for the cursor (:mod:`.targets`)."""
+    """One line of a pane. ``current``: the line with the marker; ``target``: the object that it represents, if any
+    (:mod:`.targets`)."""
 
     spans: tuple[Span, ...] = ()
     current: bool = False
@@ -73,17 +73,17 @@ class StyledLine:
         return "".join([text for text, _ in self.spans])
 
     def draws_same_as(self, other: StyledLine) -> bool:
-        """Whether both are drawn the same, whatever they stand for."""
+        """Whether both look the same, regardless of their targets."""
         return self.spans == other.spans and self.current == other.current
 
 
 def styled_line(*spans: Span | str, current: bool = False, target: Target | None = None) -> StyledLine:
-    """A line of spans; bare strings are plain."""
+    """A line of spans; strings have the plain role."""
     return StyledLine(tuple([(s, Role.PLAIN) if isinstance(s, str) else s for s in spans]), current, target)
 
 
 def truncate(text: str, width: int) -> str:
-    """The text in at most ``width`` cells, its end replaced by ``…`` where it is longer."""
+    """The text in at most ``width`` cells, its end replaced by ``…`` if it is longer."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:
@@ -101,51 +101,50 @@ def pad_to_width(text: str, width: int) -> str:
 
 def truncate_spans(spans: Iterable[Span], width: int) -> tuple[Span, ...]:
     """Spans cut to ``width`` cells together."""
-    kept: list[Span] = []
-    room = width
+    result: list[Span] = []
+    available = width
     for span in spans:
         used = cell_len(span[0])
-        if used > room:
-            return _append_cut_span(kept, span, room)
-        kept.append(span)
-        room -= used
-    return tuple(kept)
+        if used > available:
+            return _append_cut_span(result, span, available)
+        result.append(span)
+        available -= used
+    return tuple(result)
 
 
-def _append_cut_span(kept: Sequence[Span], span: Span, room: int) -> tuple[Span, ...]:
-    """Spans, and what of another one has room; a sign that there is more where none of it has."""
+def _append_cut_span(result: Sequence[Span], span: Span, available: int) -> tuple[Span, ...]:
+    """Append the part of a span that fits; mark the truncation if nothing fits."""
     text, role = span
-    if room > 0:
-        return (*kept, (truncate(text, room), role))
-    if not kept:
+    if available > 0:
+        return (*result, (truncate(text, available), role))
+    if not result:
         return ()
-    last, last_role = kept[-1]
-    return (*kept[:-1], (truncate(last + "…", cell_len(last)), last_role))
+    last, last_role = result[-1]
+    return (*result[:-1], (truncate(last + "…", cell_len(last)), last_role))
 
 
 def spans_width(spans: Iterable[Span]) -> int:
-    """The cells that spans take together."""
+    """The total width of spans."""
     return sum([cell_len(text) for text, _ in spans])
 
 
 def truncate_middle(spans: Sequence[Span], width: int) -> list[Span]:
-    """Spans cut to ``width`` cells together; what is cut lies left of their end, a third of the width from it."""
+    """Spans truncated to ``width`` cells by removing a middle part; the tail keeps a third of the width."""
     if spans_width(spans) <= width:
         return list(spans)
-    last = max(0, width // 3)
-    kept = list(truncate_spans(spans, width - last))
-    end: list[Span] = []
+    tail_width = max(0, width // 3)
+    head = list(truncate_spans(spans, width - tail_width))
+    tail: list[Span] = []
     for text, role in reversed(spans):
-        room = last - spans_width(end)
-        if room <= 0:
+        available = tail_width - spans_width(tail)
+        if available <= 0:
             break
-        end.insert(0, (text if cell_len(text) <= room else last_cells(text, room), role))
-    return [*kept, *end]
+        tail.insert(0, (text if cell_len(text) <= available else last_cells(text, available), role))
+    return [*head, *tail]
 
 
 def shorten_name(name: str, cells: int) -> str:
-    """A name in at most so many cells, without its middle where it is longer: beginnings are alike, and ends tell names
-    apart."""
+    """A name in at most ``cells`` cells, shortened in the middle: the ends of names distinguish them."""
     if cell_len(name) <= cells:
         return name
     if cells < 3:
@@ -156,24 +155,23 @@ def shorten_name(name: str, cells: int) -> str:
 
 @lru_cache(maxsize=64)
 def shorten_distinctly(names: tuple[str, ...], cells: int) -> Mapping[str, str]:
-    """Names in at most so many cells each, by name: where two would look alike, what they and others begin with gives
-    way to where they differ."""
-    shown = {name: shorten_name(name, cells) for name in names}
-    cut = [name for name in shown if cell_len(name) > cells]
+    """Names in at most ``cells`` cells each, by name: names that would collide lose their common prefix."""
+    short_names = {name: shorten_name(name, cells) for name in names}
+    long_names = [name for name in short_names if cell_len(name) > cells]
     for _ in range(_DISAMBIGUATION_PASSES):
         groups: dict[str, list[str]] = {}
-        for name, text in shown.items():
+        for name, text in short_names.items():
             groups.setdefault(text, []).append(name)
         for alike in groups.values():
-            begin = _WORD_PREFIX_PATTERN.match(_common_prefix(alike)) if len(alike) > 1 else None
-            if begin is not None:
-                ends = {name: name[begin.end() :] for name in cut if name.startswith(begin[0])}
-                shown |= {name: shorten_name(f"…{end}", cells) for name, end in ends.items()}
-    return shown
+            prefix = _WORD_PREFIX_PATTERN.match(_common_prefix(alike)) if len(alike) > 1 else None
+            if prefix is not None:
+                ends = {name: name[prefix.end() :] for name in long_names if name.startswith(prefix[0])}
+                short_names |= {name: shorten_name(f"…{end}", cells) for name, end in ends.items()}
+    return short_names
 
 
 def _common_prefix(names: Sequence[str]) -> str:
-    """What all begin with: it is what the first and the last in order have in common."""
+    """The common prefix of all names, found from the smallest and the largest."""
     pairs = zip(min(names), max(names), strict=False)
     return "".join([a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)])
 
@@ -188,9 +186,8 @@ def last_cells(text: str, cells: int) -> str:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table. ``least``: the width below which it is not squeezed; columns of higher ``rank`` go first
-    where there is no room, 0 never goes. ``gap``: the cells before it; ``names``: it has names, which are shortened as
-    such."""
+    """A column of a table. ``min_width``: it is squeezed no further; columns of higher ``rank`` are dropped first, 0
+    never. ``gap``: the cells before it; ``holds_names``: shorten its texts as names."""
 
     title: str
     min_width: int = 4
@@ -199,23 +196,23 @@ class TableColumn:
     holds_names: bool = False
 
 
-#: The cells that columns want -> those that they get.
+#: Requested widths of columns -> assigned widths.
 ColumnSizer = Callable[[list[int]], list[int]]
 
 
 class WidestColumns:
-    """The widest that each column was so far, by what a table is of: columns do not move from stop to stop."""
+    """Remembers the widest size of each column by table key, so that columns do not move from stop to stop."""
 
     def __init__(self) -> None:
         self._widths: dict[object, list[int]] = {}
 
     def sizer_for(self, *key: object) -> ColumnSizer:
-        """The sizes of one table."""
+        """The sizer of one table."""
 
         def sizes(wanted: list[int]) -> list[int]:
-            before = self._widths.get(key, wanted)
-            self._widths[key] = found = [max(pair) for pair in zip(before, wanted, strict=True)]
-            return found
+            previous = self._widths.get(key, wanted)
+            self._widths[key] = widest = [max(pair) for pair in zip(previous, wanted, strict=True)]
+            return widest
 
         return sizes
 
@@ -228,17 +225,16 @@ def table_lines(
     targets: Sequence[Target | None] = (),
     sizes: ColumnSizer | None = None,
 ) -> list[StyledLine]:
-    """Rows as aligned lines of at most ``width`` cells; ``targets``: what the rows stand for; ``sizes``: see
+    """Rows as aligned lines of at most ``width`` cells; ``targets``: the targets of the rows; ``sizes``: see
     :class:`WidestColumns`.
 
-    Where the columns do not fit, those of the highest rank are left out; where the rest does not either, the widest is
-    squeezed until it does.
+    If the columns do not fit, those of the highest rank are dropped; then the widest are squeezed.
     """
     return TextTable(columns, rows, width, header, sizes).lines(targets)
 
 
 class TextTable:
-    """What :func:`table` makes, for whoever wants to know how wide it is before the lines are made."""
+    """The table of :func:`table_lines`, with its width known before the lines are built."""
 
     def __init__(
         self,
@@ -256,35 +252,35 @@ class TextTable:
 
     @property
     def used_width(self) -> int:
-        """The cells of a line."""
+        """The width of a line."""
         return min(self._total_width(self._column_widths), self._width)
 
     def lines(self, targets: Sequence[Target | None] = ()) -> list[StyledLine]:
-        """The lines; ``targets``: what the rows stand for."""
-        of = [*[None] * self._header, *(targets or [None] * (len(self._rows) - self._header))]
+        """The lines; ``targets``: the targets of the rows."""
+        row_targets = [*[None] * self._header, *(targets or [None] * (len(self._rows) - self._header))]
         return [
             StyledLine(self._row_spans(row, cells), target=target)
-            for row, cells, target in zip(self._rows, self._cell_widths, of, strict=True)
+            for row, cells, target in zip(self._rows, self._cell_widths, row_targets, strict=True)
         ]
 
     def _drop_columns(self, wanted: Sequence[int]) -> dict[int, int]:
-        """The columns that stay, and the cells that each wants."""
+        """The remaining columns with their requested widths."""
         sizes = dict(enumerate(wanted))
         while (
             len(sizes) > 1
             and self._total_width({k: self._min_width(k, size) for k, size in sizes.items()}) > self._width
         ):
-            worst = max(sizes, key=lambda k: (self._columns[k].rank, k))
-            if self._columns[worst].rank == 0:
+            dropped = max(sizes, key=lambda k: (self._columns[k].rank, k))
+            if self._columns[dropped].rank == 0:
                 break
-            del sizes[worst]
+            del sizes[dropped]
         return sizes
 
     def _squeeze_columns(self, sizes: dict[int, int]) -> dict[int, int]:
-        """The cells that each column gets."""
-        least = {k: self._min_width(k, size) for k, size in sizes.items()}
+        """The assigned width of each column."""
+        minimums = {k: self._min_width(k, size) for k, size in sizes.items()}
         for _ in range(self._total_width(sizes) - self._width):
-            widest = max(sizes, key=lambda k: (sizes[k] - least[k], sizes[k]))
+            widest = max(sizes, key=lambda k: (sizes[k] - minimums[k], sizes[k]))
             if sizes[widest] <= 1:
                 break
             sizes[widest] -= 1
@@ -294,11 +290,11 @@ class TextTable:
         return min(self._columns[k].min_width, wanted)
 
     def _total_width(self, sizes: Mapping[int, int]) -> int:
-        """The cells of columns and what is between them."""
+        """The width of columns and gaps."""
         return sum(sizes.values()) + sum([self._columns[k].gap for k in sizes][1:])
 
     def _cut_text(self, k: int, text: str, size: int) -> str:
-        """A text of a column that has no room for it."""
+        """Truncate a text to the size of its column."""
         if not self._columns[k].holds_names:
             return pad_to_width(text, size)
         return pad_to_width(shorten_distinctly(tuple([row[k][0] for row in self._rows]), size)[text], size)

@@ -1,4 +1,4 @@
-"""What a line of a pane can stand for; :mod:`.targets` has the kinds."""
+"""Base class of the targets of pane rows; see :mod:`.targets`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 
 
 class Target(ABC):
-    """Anything that a row can stand for: what Enter opens, ``y`` copies, and the line above the keys tells in full.
+    """The object that a pane row represents: Enter opens it, ``y`` copies it, the line above the keys describes it.
 
-    Plain data that outlives the stop it was made at; ``shown`` is the :class:`.stop_view.ScreenState` that it is asked
-    about.
+    Plain data that outlives the stop at which it was created; ``state`` is a :class:`.stop_view.ScreenState`.
     """
 
     @abstractmethod
-    def text(self, shown: Any) -> str:
-        """All of it in words, for the line above the keys: full names, dtype, shape."""
+    def text(self, state: Any) -> str:
+        """A full description for the line above the keys: full names, dtype, shape."""
 
-    def copy_text(self, shown: Any) -> str:
-        """What ``y`` copies."""
-        return self.text(shown)
+    def copy_text(self, state: Any) -> str:
+        """The text that ``y`` copies."""
+        return self.text(state)

@@ -1,4 +1,4 @@
-"""The kinds of things that rows of panes stand for."""
+"""The kinds of targets of pane rows."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ __all__ = [
     "value_target",
 ]
 
-#: What ``y`` copies of a value at most, in characters; the inspector copies whole slices.
+#: Longest text of a value that ``y`` copies; the inspector copies complete slices.
 _COPY_MAX_CHARS = 4096
 
 
 class ValueKind(StrEnum):
-    """Which values a name means."""
+    """The namespace of a value's name."""
 
-    #: Those of the frame's graph: parameters, results of nodes, captures.
+    #: Values of the frame's graph: parameters, results of nodes, captures.
     BODY = "body"
-    #: What the back edge of a parameter carries on.
+    #: The value carried by the back edge of a parameter.
     CARRIED = "carried"
-    #: A scan output, by the name that ``words.names.scan_names`` gives it.
+    #: A scan output, by its display name.
     SCAN = "scan output"
     #: An output of the model.
     OUTPUT = "output"
 
 
 def holds_iteration_input(frame: FrameSnapshot) -> bool:
-    """Whether a carried value means what this iteration got: inside of one, what it gives is not there yet."""
+    """Whether a carried value means the input of the iteration: inside it the output is not computed yet."""
     return frame.loop is not None and not frame.at_boundary and frame.stopped_by is None
 
 
 @dataclass(frozen=True)
 class ValueTarget(Target):
-    """A value of a frame. ``frame``: its depth in the stack, 0 the main graph; None: the loop that ended last, where
-    the model is at its end. ``declared``: the value in the graph, where it is one."""
+    """A value of a frame. ``frame_depth``: index in the stack, 0 the main graph; None: the loop that ended last, once
+    the model has finished. ``graph_value``: the value in the graph, if it is one."""
 
     name: str
     frame_depth: int | None = 0
@@ -60,20 +60,20 @@ class ValueTarget(Target):
     graph_value: Value | None = None
 
     def frame_view(self, view: StopView) -> FrameView | None:
-        """Its frame at a stop; None where there is no such frame now."""
+        """Its frame at a stop; None if there is no such frame."""
         if self.frame_depth is None:
             return view.innermost
         return view.frames[self.frame_depth] if self.frame_depth < len(view.frames) else None
 
     def find_value(self, view: StopView) -> tuple[bool, Any]:
-        """Whether a stop shows it, and what it is there; of a scan output its newest element."""
-        found = self.frame_view(view)
+        """Whether a stop has it, and its value; for a scan output the newest element."""
+        view_of_frame = self.frame_view(view)
         if self.kind is ValueKind.OUTPUT:
             outputs = dict(view.snapshot.outputs or ())
             return self.name in outputs, outputs.get(self.name)
-        if found is None:
+        if view_of_frame is None:
             return False, None
-        frame = found.frame
+        frame = view_of_frame.frame
         if self.kind is ValueKind.CARRIED:
             edge = next((edge for edge in frame.back_edges if edge.param == self.name), None)
             if edge is not None and holds_iteration_input(frame):
@@ -85,32 +85,32 @@ class ValueTarget(Target):
         return self.name in frame.values, frame.values.get(self.name)
 
     def absence_text(self, view: StopView) -> str:
-        """What is said of it where a stop does not show it."""
-        found = self.frame_view(view)
-        # A recording has all that it ever will.
-        ran = found is not None and (found.frame.iteration > 0 or view.snapshot.done)
-        return "not recorded" if view.is_recording and ran else "not computed yet"
+        """The text for a value that a stop does not have."""
+        frame_view = self.frame_view(view)
+        # A recording gets no more values.
+        has_run = frame_view is not None and (frame_view.frame.iteration > 0 or view.snapshot.done)
+        return "not recorded" if view.is_recording and has_run else "not computed yet"
 
-    def text(self, shown: ScreenState) -> str:
-        there, value = self.find_value(shown.view)
-        kind = _value_type_text(value) if there else declared_type_text(self.graph_value)
-        short = self.graph_value.short_name if self.graph_value is not None else ""
-        called = f"{quote(short)} = {escape_unprintable(self.name)}" if short else quote(self.name)
-        found = self.frame_view(shown.view)
-        if self.kind is ValueKind.SCAN and found is not None:
-            scan = next((scan for scan in found.frame.scans if scan.name == self.name), None)
+    def text(self, state: ScreenState) -> str:
+        known, value = self.find_value(state.view)
+        kind = _value_type_text(value) if known else declared_type_text(self.graph_value)
+        short_name = self.graph_value.short_name if self.graph_value is not None else ""
+        label = f"{quote(short_name)} = {escape_unprintable(self.name)}" if short_name else quote(self.name)
+        frame_view = self.frame_view(state.view)
+        if self.kind is ValueKind.SCAN and frame_view is not None:
+            scan = next((scan for scan in frame_view.frame.scans if scan.name == self.name), None)
             kind = f"{scan.dtype} [{','.join(map(str, scan.shape))}], {scan.count} so far" if scan else kind
         parts = [] if self.kind is ValueKind.BODY else [str(self.kind)]
-        if found is not None and found.frame.loop is not None and self.kind is not ValueKind.OUTPUT:
-            parts.append(f"of loop '{escape_unprintable(found.frame.name)}'")
-            if self.kind is ValueKind.CARRIED and holds_iteration_input(found.frame):
-                parts.append(f"as iteration {found.frame.iteration} got it")
-        told = value_text(value, 60) if there else self.absence_text(shown.view)
-        return "   ".join(part for part in (called, kind, ", ".join(parts), told) if part)
+        if frame_view is not None and frame_view.frame.loop is not None and self.kind is not ValueKind.OUTPUT:
+            parts.append(f"of loop '{escape_unprintable(frame_view.frame.name)}'")
+            if self.kind is ValueKind.CARRIED and holds_iteration_input(frame_view.frame):
+                parts.append(f"as iteration {frame_view.frame.iteration} got it")
+        content = value_text(value, 60) if known else self.absence_text(state.view)
+        return "   ".join(part for part in (label, kind, ", ".join(parts), content) if part)
 
-    def copy_text(self, shown: ScreenState) -> str:
-        there, value = self.find_value(shown.view)
-        return value_text(value, _COPY_MAX_CHARS) if there else quote(self.name)
+    def copy_text(self, state: ScreenState) -> str:
+        known, value = self.find_value(state.view)
+        return value_text(value, _COPY_MAX_CHARS) if known else quote(self.name)
 
 
 def _value_type_text(value: Any) -> str:
@@ -121,7 +121,7 @@ def _value_type_text(value: Any) -> str:
 
 
 def declared_type_text(value: Value | None) -> str:
-    """What a graph says of a value's type; nothing where it says nothing."""
+    """The type that a graph declares for a value; empty if none."""
     kind = None if value is None else value.type
     if isinstance(kind, TensorType):
         if kind.dtype is None and kind.shape is None:
@@ -133,7 +133,7 @@ def declared_type_text(value: Value | None) -> str:
 
 @dataclass(frozen=True)
 class LineTarget(Target):
-    """A line of the pseudo-code; ``value``: what it makes, where it makes one; ``head``: it heads others."""
+    """A line of the pseudo-code; ``value``: the value that it defines, if any; ``is_head``: it has nested lines."""
 
     number: int
     code: str
@@ -141,11 +141,11 @@ class LineTarget(Target):
     value: ValueTarget | None = None
     is_head: bool = False
 
-    def text(self, shown: ScreenState) -> str:
-        told = f"   {self.value.text(shown)}" if self.value is not None else ""
-        return f"line {self.number}   {self.node or self.code}{told}"
+    def text(self, state: ScreenState) -> str:
+        value_text = f"   {self.value.text(state)}" if self.value is not None else ""
+        return f"line {self.number}   {self.node or self.code}{value_text}"
 
-    def copy_text(self, shown: ScreenState) -> str:
+    def copy_text(self, state: ScreenState) -> str:
         return self.code
 
 
@@ -155,11 +155,11 @@ class FrameTarget(Target):
 
     depth: int | None
 
-    def text(self, shown: ScreenState) -> str:
-        frames = shown.view.frames
+    def text(self, state: ScreenState) -> str:
+        frames = state.view.frames
         if self.depth is not None and self.depth >= len(frames):
             return ""
-        frame = (shown.view.innermost if self.depth is None else frames[self.depth]).frame
+        frame = (state.view.innermost if self.depth is None else frames[self.depth]).frame
         return escape_unprintable(frame.path) + (
             f"   {frame.loop.op_type}" if frame.loop is not None else "   the main graph"
         )
@@ -171,11 +171,15 @@ class BreakpointTarget(Target):
 
     number: int
 
-    def text(self, shown: ScreenState) -> str:
-        one = next((b for b in shown.view.snapshot.breakpoints if b.number == self.number), None)
-        if one is None:
+    def text(self, state: ScreenState) -> str:
+        breakpoint = next(
+            (breakpoint for breakpoint in state.view.snapshot.breakpoints if breakpoint.number == self.number), None
+        )
+        if breakpoint is None:
             return ""
-        return f"{one.kind_name} {one.number}: {one.title}" + ("" if one.enabled else ", disabled")
+        return f"{breakpoint.kind_name} {breakpoint.number}: {breakpoint.title}" + (
+            "" if breakpoint.enabled else ", disabled"
+        )
 
 
 @dataclass(frozen=True)
@@ -185,11 +189,11 @@ class DisplayTarget(Target):
     number: int
     expression: str
 
-    def text(self, shown: ScreenState) -> str:
-        return f"display {self.number}: {self.expression} = {self.copy_text(shown)}"
+    def text(self, state: ScreenState) -> str:
+        return f"display {self.number}: {self.expression} = {self.copy_text(state)}"
 
-    def copy_text(self, shown: ScreenState) -> str:
-        return next((one.value_text for one in shown.view.displays if one.number == self.number), "")
+    def copy_text(self, state: ScreenState) -> str:
+        return next((display.value_text for display in state.view.displays if display.number == self.number), "")
 
 
 @dataclass(frozen=True)
@@ -200,13 +204,13 @@ class IterationTarget(Target):
     branch: int | None = None
     note: str = ""
 
-    def text(self, shown: ScreenState) -> str:
+    def text(self, state: ScreenState) -> str:
         branch = "" if self.branch is None else f" on branch {self.branch}"
         return f"iteration {self.iteration}{branch}" + (f"   {self.note}" if self.note else "")
 
 
 def value_target(target: Target | None) -> ValueTarget | None:
-    """The value that a target is, or that its line makes."""
+    """The value of a target, or the one that its line defines."""
     if isinstance(target, LineTarget):
         return target.value
     return target if isinstance(target, ValueTarget) else None

@@ -1,4 +1,4 @@
-"""Pictures of numbers in text: bars, a chart of bars, a heat strip, points over iterations."""
+"""Text plots of numbers: bar charts, heat strips, points over iterations."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .formatting import NOT_FINITE_SYMBOL, number_text
 from .styled_text import Role, Span
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
-#: What is below zero, zero, and above.
+#: Roles of negative, zero and positive cells.
 _SIGN_ROLES = {-1: Role.BELOW, 0: Role.PLOT, 1: Role.ABOVE}
 #: From light to dark.
 SHADES = "░▒▓█"
-#: What is beyond the scale; one number in so many may be, where it is so many times farther off than all others are
-#: from each other.
+#: Signs of numbers beyond the scale; the share of outliers (one in N), and their minimum distance as a multiple of the
+#: range of the others.
 ABOVE_SCALE_SIGN, BELOW_SCALE_SIGN, _NUMBERS_PER_OUTLIER, _OUTLIER_RANGE_FACTOR = "▲", "▼", 50, 3.0
 
 
 def representative_number(value: Any) -> float:
-    """One number that stands for a value in a sparkline: a scalar itself, of a tensor its Euclidean norm.
+    """The number that represents a value in a sparkline: a scalar itself, the Euclidean norm of a tensor.
 
-    NaN where there is none (strings, sequences, nothing).
+    NaN for strings, sequences and None.
     """
     if value is None or isinstance(value, list | tuple | str | bytes):
         return math.nan
@@ -40,16 +40,16 @@ def representative_number(value: Any) -> float:
         return math.nan
     if array.size == 1:
         with np.errstate(all="ignore"):
-            one = np.asarray(array).reshape(-1)
-            return float(np.abs(one)[0] if array.dtype.kind == "c" else one[0])
-    found = statistics_of(array)
-    if found is None or found.nan:
+            number = np.asarray(array).reshape(-1)
+            return float(np.abs(number)[0] if array.dtype.kind == "c" else number[0])
+    stats = statistics_of(array)
+    if stats is None or stats.nan:
         return math.nan
-    return math.inf if found.inf or found.norm is None else found.norm
+    return math.inf if stats.inf or stats.norm is None else stats.norm
 
 
 def split_non_finite(text: str, role: Role = Role.PLOT) -> list[Span]:
-    """A picture in spans: what is not finite stands out of it."""
+    """Split a plot into spans; non-finite cells have the error role."""
     return [
         (part, Role.ERROR if part[0] == NOT_FINITE_SYMBOL else role)
         for part in re.split(f"({NOT_FINITE_SYMBOL}+)", text)
@@ -58,28 +58,28 @@ def split_non_finite(text: str, role: Role = Role.PLOT) -> list[Span]:
 
 
 def sign_colored_spans(text: str, numbers: Array | None) -> list[Span]:
-    """A map in spans, a cell for each number: what is below zero and what is above apart, where there are both."""
+    """A heat map as spans, a cell for each number, coloured by sign if both signs occur."""
     if numbers is None or not (np.any(numbers < 0) and np.any(numbers > 0)):
         return split_non_finite(text)
     sides = np.sign(np.where(np.isfinite(numbers), numbers, 0.0)).astype(int)
-    # Where cells of one side begin.
+    # The starts of runs of one sign.
     cuts = [0, *(np.flatnonzero(np.diff(sides)) + 1).tolist(), len(sides)]
-    found = [span for a, b in pairwise(cuts) for span in split_non_finite(text[a:b], _SIGN_ROLES[int(sides[a])])]
-    return [*found, *split_non_finite(text[len(sides) :])]
+    spans = [span for a, b in pairwise(cuts) for span in split_non_finite(text[a:b], _SIGN_ROLES[int(sides[a])])]
+    return [*spans, *split_non_finite(text[len(sides) :])]
 
 
 def bar_chart(values: Sequence[float], width: int, height: int) -> list[str]:
     """The newest ``width`` numbers as bars of ``height`` rows, top row first."""
-    shown = [float(v) for v in values][-width:] if width > 0 else []
-    finite = [v for v in shown if math.isfinite(v)]
+    visible = [float(v) for v in values][-width:] if width > 0 else []
+    finite = [v for v in visible if math.isfinite(v)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
     span = high / 2 - low / 2
     rows = [""] * height
-    for value in shown:
+    for value in visible:
         if not math.isfinite(value):
             column = [NOT_FINITE_SYMBOL] + [" "] * (height - 1)
         else:
-            # The smallest still has one eighth: something was there.
+            # The smallest value still has one eighth.
             part = (value / 2 - low / 2) / span if span > 0 else 0.0
             eighths = 1 + round(part * (8 * height - 1))
             column = [_EIGHTHS[min(8, max(0, eighths - 8 * k))] for k in range(height)]
@@ -89,8 +89,8 @@ def bar_chart(values: Sequence[float], width: int, height: int) -> list[str]:
 
 
 def heat_strips(rows: Sequence[Array | TensorRef], width: int) -> list[list[Span]]:
-    """One line for each array: its elements, the largest magnitudes where they share ``width`` cells, from light (the
-    smallest of all) to dark."""
+    """One line for each array, shaded from light (the smallest of all) to dark; elements that share a cell are
+    represented by the largest magnitude."""
     cells = [_fold_to_cells(as_tensor_ref(row), width) for row in rows]
     shading = Shading.for_rows(cells)
     return [sign_colored_spans(shading.draw(line), line) for line in cells]
@@ -98,8 +98,8 @@ def heat_strips(rows: Sequence[Array | TensorRef], width: int) -> list[list[Span
 
 @dataclass(frozen=True)
 class Shading:
-    """How numbers become cells: from light (``low``) to dark (``high``). If a few numbers are so far from all others
-    that these would have one colour, the scale ends before them. ``least``, ``most``: the ends of all numbers."""
+    """A scale of shades from light (``low``) to dark (``high``) that excludes outliers. ``data_min``, ``data_max``: the
+    range of all numbers."""
 
     low: float = math.nan
     high: float = math.nan
@@ -108,22 +108,25 @@ class Shading:
 
     @classmethod
     def for_rows(cls, rows: Sequence[Array]) -> Shading:
-        """For all finite numbers of some rows."""
+        """A scale for the finite numbers of some rows."""
         numbers = np.sort(np.concatenate([row[np.isfinite(row)] for row in rows])) if rows else np.empty(0)
         if not numbers.size:
             return cls()
-        least, most = float(numbers[0]), float(numbers[-1])
-        few = math.ceil(numbers.size / _NUMBERS_PER_OUTLIER)
-        low, high = float(numbers[min(few, numbers.size - 1)]), float(numbers[-1 - min(few, numbers.size - 1)])
-        far = _OUTLIER_RANGE_FACTOR * (high - low)
-        if not 0 < far < math.inf:
-            return cls(least, most, least, most)
-        near = numbers[(numbers >= low - far) & (numbers <= high + far)]
-        return cls(float(near[0]), float(near[-1]), least, most)
+        smallest, largest = float(numbers[0]), float(numbers[-1])
+        outliers = math.ceil(numbers.size / _NUMBERS_PER_OUTLIER)
+        low, high = (
+            float(numbers[min(outliers, numbers.size - 1)]),
+            float(numbers[-1 - min(outliers, numbers.size - 1)]),
+        )
+        reach = _OUTLIER_RANGE_FACTOR * (high - low)
+        if not 0 < reach < math.inf:
+            return cls(smallest, largest, smallest, largest)
+        inliers = numbers[(numbers >= low - reach) & (numbers <= high + reach)]
+        return cls(float(inliers[0]), float(inliers[-1]), smallest, largest)
 
     @property
     def legend(self) -> str:
-        """``0.5 ░▒▓█ 1.7  ▲ 1000``: what is beyond the scale is marked, and the farthest of it told."""
+        """``0.5 ░▒▓█ 1.7  ▲ 1000``: shows the extreme number beyond each end of the scale."""
         if math.isnan(self.low):
             return "nothing finite"
         if self.data_min == self.data_max:
@@ -134,11 +137,11 @@ class Shading:
 
     def draw(self, row: Array) -> str:
         """A cell for each number."""
-        # Halves, since the range of the largest numbers is no number any more.
+        # Halve first: the range of the largest floats overflows.
         span = self.high / 2 - self.low / 2
-        parts = (row / 2 - self.low / 2) / (span if span > 0 else 1.0)
+        fractions = (row / 2 - self.low / 2) / (span if span > 0 else 1.0)
         last = len(SHADES) - 1
-        shades = np.rint(np.clip(np.where(np.isfinite(parts), parts, 0.0), 0.0, 1.0) * last).astype(np.intp)
+        shades = np.rint(np.clip(np.where(np.isfinite(fractions), fractions, 0.0), 0.0, 1.0) * last).astype(np.intp)
         signs = np.array([*SHADES])[shades]
         signs[row > self.high], signs[row < self.low] = ABOVE_SCALE_SIGN, BELOW_SCALE_SIGN
         signs[~np.isfinite(row)] = NOT_FINITE_SYMBOL
@@ -146,59 +149,58 @@ class Shading:
 
 
 def _fold_to_cells(tensor: TensorRef, width: int) -> Array:
-    """The elements in order, as ``width`` cells: of as many as fall into one the largest magnitude."""
+    """Fold the elements to ``width`` cells by the largest magnitude."""
     if tensor.size <= width:
-        # A few elements are stretched to whole cells.
+        # Few elements are repeated over several cells.
         flat = widen(tensor.copy_range(0, tensor.size)).astype(np.float64)
         return np.repeat(flat, max(1, min(width // max(1, flat.size), 4)))
     edges = np.linspace(0, tensor.size, width + 1).astype(np.int64)
     cells = np.zeros(width)
     with np.errstate(all="ignore"):
-        for at, part in tensor.chunks():
-            first, last = np.searchsorted(edges, (at, at + part.size - 1), "right") - 1
-            starts = np.maximum(edges[first : last + 1] - at, 0)
-            found = np.maximum.reduceat(np.abs(widen(part).astype(np.float64)), starts)
-            cells[first : last + 1] = np.maximum(cells[first : last + 1], found)
+        for start, part in tensor.chunks():
+            first, last = np.searchsorted(edges, (start, start + part.size - 1), "right") - 1
+            starts = np.maximum(edges[first : last + 1] - start, 0)
+            maxima = np.maximum.reduceat(np.abs(widen(part).astype(np.float64)), starts)
+            cells[first : last + 1] = np.maximum(cells[first : last + 1], maxima)
     return cells
 
 
-#: What stands for estimated numbers.
+#: Sign of estimated numbers.
 FORECAST_SIGN = "·"
 
 
 @dataclass(frozen=True)
 class ComparisonPoints:
-    """What :func:`points` plots: at each iteration the two sides of a comparison, of several iterations together from
-    the smallest (``left``, ``right``) to the largest; and how both may go on, which is a guess."""
+    """Data of :func:`draw_points`: the two sides of a comparison by iteration, for grouped iterations their minimum
+    (``left``, ``right``) and maximum (``left_high``, ``right_high``); and a forecast."""
 
     iterations: Sequence[int]
     left: Sequence[float]
     right: Sequence[float]
     left_high: Sequence[float] = ()
     right_high: Sequence[float] = ()
-    #: (iteration, left, right) of some that come.
+    #: (iteration, left, right) of later iterations.
     forecast: Sequence[tuple[int, float, float]] = ()
 
     @property
     def threshold(self) -> float | None:
-        """The right side, where it is one number all the time."""
-        seen = {v for v in (*self.right, *self.right_high) if math.isfinite(v)}
-        return seen.pop() if len(seen) == 1 else None
+        """The right side, if it is constant."""
+        distinct = {v for v in (*self.right, *self.right_high) if math.isfinite(v)}
+        return distinct.pop() if len(distinct) == 1 else None
 
     @property
     def scale_values(self) -> list[float]:
-        """All that has to be on the scale."""
-        guessed = [v for _, *both in self.forecast for v in both]
-        all_of_them = (*self.left, *self.right, *self.left_high, *self.right_high, *guessed)
-        return [v for v in all_of_them if math.isfinite(v)]
+        """All finite numbers that the scale must cover."""
+        predicted = [v for _, *both in self.forecast for v in both]
+        values = (*self.left, *self.right, *self.left_high, *self.right_high, *predicted)
+        return [v for v in values if math.isfinite(v)]
 
 
 def draw_points(data: ComparisonPoints, width: int, height: int) -> list[str]:
-    """``●`` the left side over the iterations, ``─`` the right side, which often is one threshold for all; ``·`` what
-    is guessed of both.
+    """Plot ``●`` the left side, ``─`` the right side if it is a constant threshold, and ``·`` the forecast of both.
 
-    ``height`` rows, the last of them the axis. The scale is logarithmic where all numbers are positive and far apart.
-    Empty where nothing is finite or there is no room.
+    ``height`` rows, the last of them the axis. The scale is logarithmic if all numbers are positive and far apart.
+    Empty if nothing is finite or the space is too small.
     """
     numbers = data.scale_values
     if height < 4 or width < 24 or not numbers or len(data.iterations) == 0:
@@ -206,19 +208,19 @@ def draw_points(data: ComparisonPoints, width: int, height: int) -> list[str]:
     scale = _PlotScale(numbers, height - 1)
     labels = scale.labels()
     if data.threshold is not None:
-        # What is compared with tells more than the end of the scale that it may stand at.
+        # The threshold overrides an end label of the scale.
         labels[scale.row(data.threshold)] = number_text(data.threshold)
     margin = max(map(len, labels.values())) + 2
-    room = width - margin
-    first, seen = data.iterations[0], data.iterations[-1]
-    last = data.forecast[-1][0] if data.forecast else seen
+    plot_width = width - margin
+    first, last_known = data.iterations[0], data.iterations[-1]
+    last = data.forecast[-1][0] if data.forecast else last_known
 
     def column(iteration: int) -> int:
-        return 1 + round((iteration - first) / max(1, last - first) * (room - 3)) if last > first else 1
+        return 1 + round((iteration - first) / max(1, last - first) * (plot_width - 3)) if last > first else 1
 
-    grid = [[" "] * room for _ in range(height - 1)]
+    grid = [[" "] * plot_width for _ in range(height - 1)]
     if data.threshold is not None:
-        grid[scale.row(data.threshold)] = ["─"] * room
+        grid[scale.row(data.threshold)] = ["─"] * plot_width
     else:
         _plot_series(grid, data.iterations, data.right, data.right_high or data.right, scale, column, "○")
     for iteration, left, right in data.forecast:
@@ -230,7 +232,7 @@ def draw_points(data: ComparisonPoints, width: int, height: int) -> list[str]:
     for k, cells in enumerate(grid):
         label = labels.get(k, "")
         rows.append(f"{label:>{margin - 2}} {'┤' if label else '│'}" + "".join(cells))
-    return [*rows, _axis_line(first, seen, last, margin, room, column)]
+    return [*rows, _axis_line(first, last_known, last, margin, plot_width, column)]
 
 
 def _plot_series(
@@ -244,34 +246,34 @@ def _plot_series(
 ) -> None:
     for iteration, *ends in zip(iterations, low, high, strict=True):
         if not any(map(math.isnan, ends)):
-            foot, top = map(scale.row, ends)
-            for row in range(top, foot + 1):
+            bottom, top = map(scale.row, ends)
+            for row in range(top, bottom + 1):
                 grid[row][column(iteration)] = sign
 
 
-def _axis_line(first: int, seen: int, last: int, margin: int, room: int, column: Any) -> str:
-    """``seen``: the last one that is known; ``last``: the last one of those that are guessed."""
-    cells = [" "] * room
-    limit = room + 1
-    for iteration, text in {last: f"~{last}" if last > seen else str(last), seen: str(seen)}.items():
-        at = min(column(iteration), limit - len(text) - 1)
-        if at > 0:
-            cells[at : at + len(text)] = text
-            limit = at
-    taken = 0
-    # Few enough labels that they stay apart.
-    step = max(1, math.ceil((last - first) / max(1, room // 8)))
-    for iteration in range(first, seen, step):
+def _axis_line(first: int, last_known: int, last: int, margin: int, width: int, column: Any) -> str:
+    """``last_known``: the last known iteration; ``last``: the last one of the forecast."""
+    cells = [" "] * width
+    limit = width + 1
+    for iteration, text in {last: f"~{last}" if last > last_known else str(last), last_known: str(last_known)}.items():
+        position = min(column(iteration), limit - len(text) - 1)
+        if position > 0:
+            cells[position : position + len(text)] = text
+            limit = position
+    next_free = 0
+    # Limit the number of labels so that they do not overlap.
+    step = max(1, math.ceil((last - first) / max(1, width // 8)))
+    for iteration in range(first, last_known, step):
         text = str(iteration)
-        at = column(iteration)
-        if taken <= at and at + len(text) < limit:
-            cells[at : at + len(text)] = text
-            taken = at + len(text) + 1
-    return " " * (margin - 1) + "└" + "".join(cells)[:room]
+        position = column(iteration)
+        if next_free <= position and position + len(text) < limit:
+            cells[position : position + len(text)] = text
+            next_free = position + len(text) + 1
+    return " " * (margin - 1) + "└" + "".join(cells)[:width]
 
 
 def scale_name(data: ComparisonPoints) -> str:
-    """What :func:`points` draws them on: ``log scale`` or ``linear``."""
+    """The scale that :func:`draw_points` uses: ``log scale`` or ``linear``."""
     return "log scale" if data.scale_values and _PlotScale(data.scale_values, 2).log else "linear"
 
 
@@ -281,7 +283,7 @@ class _PlotScale:
     def __init__(self, numbers: Sequence[float], rows: int) -> None:
         self.rows = rows
         positive = [v for v in numbers if v > 0]
-        # Zero is what many a difference ends at: it sits at the foot of a logarithmic scale.
+        # Differences often end at zero, which is the bottom row of a logarithmic scale.
         self.log = bool(positive) and min(numbers) >= 0 and len(positive) > 1 and max(positive) / min(positive) > 100
         if self.log:
             self.low, self.high = math.log10(min(positive)), math.log10(max(positive))
@@ -293,21 +295,21 @@ class _PlotScale:
     def row(self, value: float) -> int:
         if math.isinf(value):
             return 0 if value > 0 else self.rows - 1
-        foot = self.rows - 1 - int(self.zero)
+        bottom = self.rows - 1 - int(self.zero)
         if self.log:
             if value <= 0:
                 return self.rows - 1
             value = math.log10(value)
         part = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
-        return min(max(foot - round(part * foot), 0), self.rows - 1)
+        return min(max(bottom - round(part * bottom), 0), self.rows - 1)
 
     def labels(self) -> dict[int, str]:
         """Row -> label: the largest, the smallest and, below a logarithmic scale, zero."""
-        foot = self.rows - 1 - int(self.zero)
+        bottom = self.rows - 1 - int(self.zero)
         if not self.high > self.low:
             return {self.row(self.low): number_text(self.low)}
         ends = (10**self.high, 10**self.low) if self.log else (self.high, self.low)
-        labels = {0: number_text(ends[0]), foot: number_text(ends[1])}
+        labels = {0: number_text(ends[0]), bottom: number_text(ends[1])}
         if self.zero:
             labels[self.rows - 1] = "0"
         return labels

@@ -1,4 +1,4 @@
-"""A picture as lines of a pane: boxes, the wires between them and back edges, with what a stop says of them."""
+"""Draws a graph layout as lines of a pane: boxes, wires and back edges, with an overlay of a stop."""
 
 from __future__ import annotations
 
@@ -24,125 +24,127 @@ from .layout import (
     path_segments,
 )
 
-#: Which neighbours a cell of a line goes to.
+#: Direction bits of a line cell.
 _UP, _RIGHT, _DOWN, _LEFT = 1, 2, 4, 8
 _BOX_DRAWING = {
     _UP: "│", _DOWN: "│", _LEFT: "─", _RIGHT: "─", _UP | _DOWN: "│", _LEFT | _RIGHT: "─", _UP | _RIGHT: "└",
     _UP | _LEFT: "┘", _DOWN | _RIGHT: "┌", _DOWN | _LEFT: "┐", _UP | _DOWN | _RIGHT: "├", _UP | _DOWN | _LEFT: "┤",
     _LEFT | _RIGHT | _DOWN: "┬", _LEFT | _RIGHT | _UP: "┴", _UP | _DOWN | _LEFT | _RIGHT: "┼",
 }  # fmt: skip
-#: Later ones lie above.
+#: Later roles are drawn on top.
 _ROLE_Z_ORDER = (Role.DIM, Role.ARC, Role.DECIDES, Role.ERROR, Role.READER, Role.MAKER)
-#: The box of a scan output tells how much it has: so many signs at most.
+#: Sign for the elements of a scan output, in its box.
 _SCAN_COUNT_SIGN = "▪"
 
 
 @dataclass(frozen=True, eq=False)
 class RenderedGraph:
-    """A picture as it is seen: its lines, and where each box of the outermost picture begins and ends."""
+    """A drawn picture: its lines, the overlay of the outermost picture, and its width."""
 
     lines: Sequence[StyledLine]
     marks: NodeOverlay
     width: int
 
 
-def draw_graph(places: GraphLayout, moments: GraphFrameStates, cursor: int | None = None) -> RenderedGraph:
-    """Draw a picture. ``cursor``: the box whose wires are lit."""
+def draw_graph(layout: GraphLayout, overlays: GraphFrameStates, cursor: int | None = None) -> RenderedGraph:
+    """Draw a picture. ``cursor``: the box whose wires are highlighted."""
     canvas = _GraphCanvas()
-    marks = canvas.draw_picture(places, moments, (0, 0), cursor)
-    return RenderedGraph(canvas.to_lines(places.width, places.height), marks, places.width)
+    marks = canvas.draw_picture(layout, overlays, (0, 0), cursor)
+    return RenderedGraph(canvas.to_lines(layout.width, layout.height), marks, layout.width)
 
 
 @dataclass(eq=False)
 class _GraphCanvas:
-    """Cells, by row and column, and texts above them."""
+    """Line cells by position, and texts that cover them."""
 
     cells: dict[Point, tuple[int, Role]] = field(default_factory=dict)
     texts: dict[int, dict[int, Span]] = field(default_factory=dict)
 
     def draw_picture(
-        self, places: GraphLayout, moments: GraphFrameStates, at: Point, cursor: int | None
+        self, layout: GraphLayout, overlays: GraphFrameStates, origin: Point, cursor: int | None
     ) -> NodeOverlay:
-        """Draw a picture at a place; what is lit lies above the rest."""
-        picture = places.picture
-        marks = build_overlay(picture, moments)
-        ways = [
-            (_wire_role(picture, marks, wire.source, reader, cursor), way)
-            for wire, found in zip(picture.wires, places.wires, strict=True)
-            for reader, way in found.items()
+        """Draw a picture at an origin; highlighted lines are on top."""
+        picture = layout.picture
+        marks = build_overlay(picture, overlays)
+        role_paths = [
+            (_wire_role(picture, marks, wire.source, reader, cursor), path)
+            for wire, paths in zip(picture.wires, layout.wires, strict=True)
+            for reader, path in paths.items()
         ]
-        ways += [(_arc_role(picture, marks, arc.source, arc.target, cursor), way) for arc, way, _ in places.arcs]
-        for role, way in sorted(ways, key=lambda one: _ROLE_Z_ORDER.index(one[0])):
-            self.draw_path(way, at, role)
-        for arc, way, label in places.arcs:
+        role_paths += [
+            (_arc_role(picture, marks, arc.source, arc.target, cursor), path) for arc, path, _ in layout.arcs
+        ]
+        for role, path in sorted(role_paths, key=lambda item: _ROLE_Z_ORDER.index(item[0])):
+            self.draw_path(path, origin, role)
+        for arc, path, label in layout.arcs:
             role = _arc_role(picture, marks, arc.source, arc.target, cursor)
-            end = way[-1]
-            self.draw_text(at, end, ("▼", role))
-            self.draw_text(at, label, (_arc_label(picture, marks, arc.source, arc.target), role))
-        for k, chip in enumerate(places.placed_boxes):
-            self.draw_box(k, chip, picture, places.level, marks, at, cursor)
-            for corner, inner in chip.children:
-                self.draw_picture(inner, moments, (at[0] + corner[0], at[1] + corner[1]), None)
+            end = path[-1]
+            self.draw_text(origin, end, ("▼", role))
+            self.draw_text(origin, label, (_arc_label(picture, marks, arc.source, arc.target), role))
+        for k, placed in enumerate(layout.placed_boxes):
+            self.draw_box(k, placed, picture, layout.level, marks, origin, cursor)
+            for corner, inner in placed.children:
+                self.draw_picture(inner, overlays, (origin[0] + corner[0], origin[1] + corner[1]), None)
         return marks
 
-    def draw_path(self, way: Sequence[Point], at: Point, role: Role) -> None:
-        """Draw a line through its corners."""
-        # From and to a box it goes on.
-        steps = [(way[0], _UP), (way[-1], _DOWN)]
-        for begin, end in path_segments(way):
+    def draw_path(self, path: Sequence[Point], origin: Point, role: Role) -> None:
+        """Draw a line through the corners of a path."""
+        # The ends continue to the boxes.
+        steps = [(path[0], _UP), (path[-1], _DOWN)]
+        for begin, end in path_segments(path):
             steps += _path_cells(begin, end)
-        left, top = at
+        left, top = origin
         for (x, y), bits in steps:
             cell = (left + x, top + y)
-            before = self.cells.get(cell)
-            self.cells[cell] = (bits | before[0] if before else bits, role)
+            previous = self.cells.get(cell)
+            self.cells[cell] = (bits | previous[0] if previous else bits, role)
 
-    def draw_text(self, at: Point, place: Point, span: Span) -> None:
-        """Put a text above lines."""
-        self.texts.setdefault(at[1] + place[1], {})[at[0] + place[0]] = span
+    def draw_text(self, origin: Point, position: Point, span: Span) -> None:
+        """Place a text over lines."""
+        self.texts.setdefault(origin[1] + position[1], {})[origin[0] + position[0]] = span
 
     def draw_box(
         self,
         k: int,
-        chip: PlacedBox,
+        placed: PlacedBox,
         picture: GraphView,
         level: DetailLevel,
         marks: NodeOverlay,
-        at: Point,
+        origin: Point,
         cursor: int | None,
     ) -> None:
-        """Draw a box."""
+        """Draw a box with its rows and border."""
         box, role, detail = picture.boxes[k], _box_role(k, picture.boxes[k], marks), BOX_DETAILS[level]
-        words = _first_row_text(k, box, chip, detail, marks, picture.hidden_neighbours.get(k, 0))
+        label = _first_row_text(k, box, placed, detail, marks, picture.hidden_neighbours.get(k, 0))
         left, right = ("(", ")") if box.kind in INPUT_KINDS else ("<", ">") if box.kind in OUTPUT_KINDS else ("[", "]")
         left, right = ("▐", "▌") if k == cursor else (left, right)
         left = "▶" if k == marks.next_box else left
-        if chip.height == 1:
-            text = f"{left}{pad_to_width(words, chip.width - 2)}{right}"
-            self.draw_text(at, (chip.left, chip.top), (text, Role.CHOSEN if k == cursor else role))
+        if placed.height == 1:
+            text = f"{left}{pad_to_width(label, placed.width - 2)}{right}"
+            self.draw_text(origin, (placed.left, placed.top), (text, Role.CHOSEN if k == cursor else role))
             return
-        words = truncate(words, chip.width - 4)
-        head = f"┌{left}{words}{right}{'─' * (chip.width - cell_len(words) - 4)}┐"
-        self.draw_text(at, (chip.left, chip.top), (head, Role.CHOSEN if k == cursor else role))
-        for row in range(1, chip.height - 1):
-            self.draw_text(at, (chip.left, chip.top + row), ("│", role))
-            self.draw_text(at, (chip.right - 1, chip.top + row), ("│", role))
-        rows = _detail_rows(k, box, chip.width - 4, detail, marks)
+        label = truncate(label, placed.width - 4)
+        head = f"┌{left}{label}{right}{'─' * (placed.width - cell_len(label) - 4)}┐"
+        self.draw_text(origin, (placed.left, placed.top), (head, Role.CHOSEN if k == cursor else role))
+        for row in range(1, placed.height - 1):
+            self.draw_text(origin, (placed.left, placed.top + row), ("│", role))
+            self.draw_text(origin, (placed.right - 1, placed.top + row), ("│", role))
+        rows = _detail_rows(k, box, placed.width - 4, detail, marks)
         for row, text in enumerate(rows[: detail.inner_rows], 1):
-            self.draw_text(at, (chip.left + 2, chip.top + row), (text, role))
-        foot = "".join([f" {text} " for text in rows[detail.inner_rows :]])
-        foot += "─" * (chip.width - 2 - cell_len(foot))
-        self.draw_text(at, (chip.left, chip.top + chip.height - 1), (f"└{foot}┘", role))
+            self.draw_text(origin, (placed.left + 2, placed.top + row), (text, role))
+        bottom = "".join([f" {text} " for text in rows[detail.inner_rows :]])
+        bottom += "─" * (placed.width - 2 - cell_len(bottom))
+        self.draw_text(origin, (placed.left, placed.top + placed.height - 1), (f"└{bottom}┘", role))
 
     def to_lines(self, width: int, height: int) -> list[StyledLine]:
-        """The rows, each as spans."""
+        """The canvas as styled lines."""
         rows: list[dict[int, Span]] = [{} for _ in range(height)]
         for (column, row), (bits, role) in self.cells.items():
             if 0 <= row < height:
                 rows[row][column] = (_BOX_DRAWING.get(bits, " "), role)
-        for row, found in self.texts.items():
+        for row, texts in self.texts.items():
             if 0 <= row < height:
-                for column, (text, role) in found.items():
+                for column, (text, role) in texts.items():
                     for k in range(column, column + cell_len(text)):
                         rows[row].pop(k, None)
                     rows[row][column] = (text, role)
@@ -150,7 +152,7 @@ class _GraphCanvas:
 
 
 def _path_cells(begin: Point, end: Point) -> list[tuple[Point, int]]:
-    """The cells of a straight line, and which neighbours each goes to."""
+    """The cells of a straight line with their direction bits."""
     (x, y), (to_x, to_y) = begin, end
     if x == to_x:
         low, high = sorted((y, to_y))
@@ -160,7 +162,7 @@ def _path_cells(begin: Point, end: Point) -> list[tuple[Point, int]]:
 
 
 def _row_to_line(row: Mapping[int, Span]) -> StyledLine:
-    """Cells as spans, neighbours of one role as one."""
+    """Join neighbouring cells of one role to spans."""
     spans: list[Span] = []
     end = 0
     for column in sorted(row):
@@ -207,37 +209,39 @@ def _box_role(k: int, box: GraphBox, marks: NodeOverlay) -> Role:
     return Role.ARC if box.kind is BoxKind.RESULT else Role.PLAIN
 
 
-def _first_row_text(k: int, box: GraphBox, chip: PlacedBox, detail: BoxDetail, marks: NodeOverlay, hidden: int) -> str:
-    """The first row of a box: its words, and in a box of one row its value, where there is room for one."""
-    words = chip.label
+def _first_row_text(
+    k: int, box: GraphBox, placed: PlacedBox, detail: BoxDetail, marks: NodeOverlay, hidden: int
+) -> str:
+    """The first row of a box: its label, and its value in a one-row box if there is space."""
+    label = placed.label
     if not detail.name:
-        return NOT_FINITE_SYMBOL if k in marks.non_finite else words
+        return NOT_FINITE_SYMBOL if k in marks.non_finite else label
     if detail.rows == 1:
-        told = _progress_text(k, box, marks)
-        if not told and detail.value and box.kind is not BoxKind.LOOP:
-            told = _box_value_text(k, detail.value, marks)
-        words = f"{words} {told}" if told else words
-    more = f" +{hidden}" if hidden else ""
-    return f"{escape_unprintable(truncate(words, chip.width - 2 - len(more)))}{more}"
+        value = _progress_text(k, box, marks)
+        if not value and detail.value and box.kind is not BoxKind.LOOP:
+            value = _box_value_text(k, detail.value, marks)
+        label = f"{label} {value}" if value else label
+    suffix = f" +{hidden}" if hidden else ""
+    return f"{escape_unprintable(truncate(label, placed.width - 2 - len(suffix)))}{suffix}"
 
 
 def _detail_rows(k: int, box: GraphBox, width: int, detail: BoxDetail, marks: NodeOverlay) -> list[str]:
-    """The rows below the first: the line of pseudo-code, the type of what the box makes with its value."""
+    """The rows below the first: the pseudo-code line, and the type with the value."""
     if detail.rows == 1:
         return []
-    kind = (
+    type_label = (
         value_type_text(marks.values.get(k), box.values[0].type if box.values else None)
         if detail.type
         else UNKNOWN_TYPE_TEXT
     )
-    kind = "" if kind == UNKNOWN_TYPE_TEXT else f"{truncate(kind, width - detail.value - 2)}  "
-    value = _progress_text(k, box, marks) or _box_value_text(k, width - cell_len(kind), marks)
-    rows = [box.description, f"{kind}{value}"] if detail.line else [f"{kind}{value}"]
+    type_label = "" if type_label == UNKNOWN_TYPE_TEXT else f"{truncate(type_label, width - detail.value - 2)}  "
+    value = _progress_text(k, box, marks) or _box_value_text(k, width - cell_len(type_label), marks)
+    rows = [box.description, f"{type_label}{value}"] if detail.line else [f"{type_label}{value}"]
     return [truncate(escape_unprintable(text), width) for text in rows]
 
 
 def _progress_text(k: int, box: GraphBox, marks: NodeOverlay) -> str:
-    """How far a loop is, how much a scan output has; nothing of other boxes."""
+    """The progress of a loop or the count of a scan output; empty for other boxes."""
     if k in marks.loop_progress:
         return marks.loop_progress[k].removeprefix("iteration ")
     if box.kind is BoxKind.SCAN and k in marks.scan_counts:
@@ -247,12 +251,12 @@ def _progress_text(k: int, box: GraphBox, marks: NodeOverlay) -> str:
 
 
 def _box_value_text(k: int, width: int, marks: NodeOverlay) -> str:
-    """What a box holds, without its shape."""
+    """The value of a box, without its shape."""
     return short_value(marks.values[k], width, False) if k in marks.values else NOT_COMPUTED_SIGN
 
 
 def _arc_label(picture: GraphView, marks: NodeOverlay, source: int, target: int) -> str:
-    """What an arc carries now."""
+    """The name and the current value of a back edge."""
     name = shorten_name(escape_unprintable(picture.boxes[target].name), ARC_LABEL_CELLS // 2)
     value = (
         ""

@@ -1,8 +1,7 @@
-"""Where the boxes of a picture stand in cells, and which cells its wires and back edges go through.
+"""Cell layout of a graph: positions of boxes, paths of wires and back edges.
 
-It depends on names and declared types alone, not on values, so that nothing jumps between stops. Wires between two
-layers run in tracks: one row for each that would overlap another, and no column is shared by what comes from above and
-what goes below.
+Depends on names and declared types only, so that it is stable between stops. Wires between two layers run in tracks:
+overlapping wires get separate rows, and a column is not shared by a wire from above and a wire to below.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ Point = tuple[int, int]
 
 
 class DetailLevel(IntEnum):
-    """How much of each box is seen: its sign; its name; below that its value; in one row its operator as well; below
-    these the type of its result; its line of pseudo-code as well; more of all of it, in a frame."""
+    """Contents of a box: sign; name; name above value; name, operator and value in one row; with the result type below;
+    with the pseudo-code line; longer texts in a frame."""
 
     SIGNS = 0
     NAMES = 1
@@ -39,8 +38,8 @@ class DetailLevel(IntEnum):
 
 @dataclass(frozen=True)
 class BoxDetail:
-    """The rows of a box that is closed, and the cells that each part has, 0 where it is not seen. In more than one row
-    the first and the last are borders too; what has no row of its own stands in them."""
+    """The rows of a collapsed box, and the cells of each part, 0 if hidden. With several rows, the first and the
+    last are borders and hold the parts without a row of their own."""
 
     rows: int = 1
     name: int = 0
@@ -64,15 +63,15 @@ BOX_DETAILS = {
     DetailLevel.LINES: BoxDetail(3, 18, 12, 14, 16, 26),
     DetailLevel.FRAMES: BoxDetail(4, 24, 18, 22, 20, 40),
 }
-#: The type of which nothing is declared; the cells that most types take.
+#: Text of an undeclared type; the width of most types.
 UNKNOWN_TYPE_TEXT, _TYPE_CELLS = type_text(None, None), 11
-#: The cells of how far a loop is, where it stands behind its name.
+#: Width of a loop's progress after its name.
 _PROGRESS_CELLS = 12
-#: Between boxes, and what a wire takes that passes by them.
+#: The gap between boxes, and the width of a passing wire.
 _BOX_GAP_CELLS, _BEND_CELLS = 3, 2
-#: The most cells of what stands at an arc.
+#: Largest width of an arc label.
 ARC_LABEL_CELLS = 18
-#: Before a name, by kind.
+#: Sign before a name, by kind of box.
 KIND_SIGNS = {
     BoxKind.CARRIED: "↻",
     BoxKind.RESULT: "↻",
@@ -87,8 +86,8 @@ KIND_SIGNS = {
 
 @dataclass(frozen=True, eq=False)
 class PlacedBox:
-    """A box in cells: the left upper corner, its size, the words of its first row without the value; ``inside``: what
-    is seen in it."""
+    """A box in cells: top left corner, size, label of its first row without the value; ``children``: the pictures
+    inside it with their positions."""
 
     left: int
     top: int
@@ -99,14 +98,14 @@ class PlacedBox:
 
     @property
     def right(self) -> int:
-        """The cell after the last."""
+        """The column after the last cell."""
         return self.left + self.width
 
 
 @dataclass(eq=False)
 class GraphLayout:
-    """A picture in cells. ``wires``: by wire, by reader, the corners of its way; ``arcs``: those of each back edge, and
-    where its label stands. Points are columns and rows."""
+    """A picture in cells. ``wires``: by wire and reader, the corners of the path; ``arcs``: back edges with the
+    corners of their paths and label positions. Points are (column, row)."""
 
     picture: GraphView
     level: DetailLevel
@@ -118,7 +117,7 @@ class GraphLayout:
 
 
 def box_label(box: GraphBox, level: DetailLevel) -> str:
-    """What is written in the first row of a box beside its value."""
+    """The text in the first row of a box, without its value."""
     sign, detail = KIND_SIGNS.get(box.kind, ""), BOX_DETAILS[level]
     if not detail.name:
         return sign or "·"
@@ -128,8 +127,8 @@ def box_label(box: GraphBox, level: DetailLevel) -> str:
 
 
 def type_width(box: GraphBox, detail: BoxDetail) -> int:
-    """The cells of the type of what a box makes, and of the gap behind it: those of the declared one; where that leaves
-    something open, at least those that most types take."""
+    """The width of a box's result type and the gap after it: that of the declared type, at least the usual width if its
+    shape is not fully known."""
     if not detail.type:
         return 0
     declared = box.values[0].type if box.values else None
@@ -139,7 +138,7 @@ def type_width(box: GraphBox, detail: BoxDetail) -> int:
 
 
 def layout_graph(picture: GraphView, level: DetailLevel) -> GraphLayout:
-    """The places of a picture's boxes, wires and back edges."""
+    """Compute the positions of a picture's boxes, wires and back edges."""
     return _LayoutBuilder(picture, level).graph_layout
 
 
@@ -147,44 +146,44 @@ class _LayoutBuilder:
     def __init__(self, picture: GraphView, level: DetailLevel) -> None:
         self.picture, self.level = picture, level
         self.graph_layout = GraphLayout(picture, level)
-        self.children = [[layout_graph(one, level) for one in box.subgraphs] for box in picture.boxes]
+        self.children = [[layout_graph(subgraph, level) for subgraph in box.subgraphs] for box in picture.boxes]
         self.labels = [box_label(box, level) for box in picture.boxes]
         self.sizes = [self._box_size(k) for k in range(len(picture.boxes))]
         self.layers = compute_layout(picture, [width for width, _ in self.sizes], _BOX_GAP_CELLS, _BEND_CELLS)
         self.lefts = _item_lefts(self.layers, [width for width, _ in self.sizes])
         self.arcs = sorted(picture.arcs, key=lambda arc: self.layers.centers[arc.source])
-        #: By wire, the column in which it leaves its source; by box and wire, the one in which it comes.
+        #: By wire, the column at its source; by box and wire, the column at the reader.
         self.out_columns: dict[int, int] = {}
         self.in_columns: dict[tuple[int, int], int] = {}
-        #: By layer, the wires that go from it to the next, but for those beside both.
+        #: By layer, the wires that go from it to the next, except those in side lanes.
         self.passing_wires: dict[int, list[int]] = {}
         self._assign_ports()
         self._stack_layers()
         self._route_arcs()
 
     def _box_size(self, k: int) -> Point:
-        box, inside, detail = self.picture.boxes[k], self.children[k], BOX_DETAILS[self.level]
-        words, height = cell_len(self.labels[k]), detail.rows
+        box, children, detail = self.picture.boxes[k], self.children[k], BOX_DETAILS[self.level]
+        label_width, height = cell_len(self.labels[k]), detail.rows
         if detail.rows > 1:
             line = min(detail.line, cell_len(escape_unprintable(box.description))) if detail.line else 0
-            width = max(words, line, type_width(box, detail) + detail.value) + 4
+            width = max(label_width, line, type_width(box, detail) + detail.value) + 4
         elif box.kind is BoxKind.LOOP:
-            width = words + 2 + (_PROGRESS_CELLS if detail.name else 0)
+            width = label_width + 2 + (_PROGRESS_CELLS if detail.name else 0)
         else:
-            width = words + 2 + (detail.value + 1 if detail.value else 0)
-        if inside:
-            width = max(width, sum(one.width + 2 for one in inside) + 2)
-            height = max(2, height) + max(one.height for one in inside)
+            width = label_width + 2 + (detail.value + 1 if detail.value else 0)
+        if children:
+            width = max(width, sum(child.width + 2 for child in children) + 2)
+            height = max(2, height) + max(child.height for child in children)
         return max(3, width), height
 
     # -- columns of ports
 
     def _assign_ports(self) -> None:
         layers = self.layers
-        leaving: dict[int, list[int]] = {}
+        outgoing: dict[int, list[int]] = {}
         for k, wire in enumerate(self.picture.wires):
-            leaving.setdefault(wire.source, []).append(k)
-        for box, wires in leaving.items():
+            outgoing.setdefault(wire.source, []).append(k)
+        for box, wires in outgoing.items():
             for k, column in zip(wires, _spread_ports(self.lefts[box], self.sizes[box][0], len(wires)), strict=True):
                 self.out_columns[k] = column
         tops: dict[int, dict[int, int]] = {}
@@ -195,58 +194,60 @@ class _LayoutBuilder:
                 if not layers.runs_in_lane(k, rank):
                     self.passing_wires.setdefault(rank, []).append(k)
                     tops.setdefault(rank, {})[self._wire_column(k, rank)] = k
-        coming: dict[int, list[tuple[int, int]]] = {}
+        incoming: dict[int, list[tuple[int, int]]] = {}
         for k, wire in enumerate(self.picture.wires):
             for reader in wire.readers:
-                coming.setdefault(reader, []).append((self._wire_column(k, layers.ranks[reader] - 1), k))
-        for box, found in coming.items():
-            self._assign_in_columns(box, sorted(found), tops.get(layers.ranks[box] - 1, {}))
+                incoming.setdefault(reader, []).append((self._wire_column(k, layers.ranks[reader] - 1), k))
+        for box, entries in incoming.items():
+            self._assign_in_columns(box, sorted(entries), tops.get(layers.ranks[box] - 1, {}))
 
     def _wire_column(self, wire: int, rank: int) -> int:
-        """Where a wire goes through a layer, or leaves it."""
+        """The column in which a wire passes or leaves a layer."""
         bends = self.layers.bends[wire]
         return self.lefts[bends[rank]] if rank in bends else self.out_columns[wire]
 
-    def _assign_in_columns(self, box: int, coming: Sequence[tuple[int, int]], tops: dict[int, int]) -> None:
-        """Give each wire that comes to a box a column: straight below where it comes from, else where none is."""
+    def _assign_in_columns(self, box: int, incoming: Sequence[tuple[int, int]], tops: dict[int, int]) -> None:
+        """Assign a column of a box to each incoming wire: straight below its origin, else an unobstructed one."""
         left, width = self.lefts[box], self.sizes[box][0]
         free = list(range(left + 1, left + width - 1)) or [left]
-        for at, ((above, wire), wanted) in enumerate(zip(coming, _spread_ports(left, width, len(coming)), strict=True)):
-            later = len(coming) - at - 1
-            room = free[: len(free) - later] or free
-            clear = [column for column in room if tops.get(column, wire) == wire] or room
-            best = above if above in clear else min(clear, key=lambda column: abs(column - wanted))
+        for k, ((above, wire), wanted) in enumerate(
+            zip(incoming, _spread_ports(left, width, len(incoming)), strict=True)
+        ):
+            remaining = len(incoming) - k - 1
+            allowed = free[: len(free) - remaining] or free
+            unobstructed = [column for column in allowed if tops.get(column, wire) == wire] or allowed
+            best = above if above in unobstructed else min(unobstructed, key=lambda column: abs(column - wanted))
             self.in_columns[box, wire] = best
             free = [column for column in free if column > best] or [best]
 
     # -- rows
 
     def _stack_layers(self) -> None:
-        """Layers below each other, as far apart as the tracks between them need."""
+        """Stack the layers, separated by the tracks between them."""
         layers = self.layers
         row = len(self.arcs) + 1 if self.arcs else 0
-        ways: list[dict[int, list[Point]]] = [{} for _ in self.picture.wires]
-        chips: list[PlacedBox | None] = [None] * len(self.picture.boxes)
-        so_far: list[list[Point]] = [[] for _ in self.picture.wires]
+        paths: list[dict[int, list[Point]]] = [{} for _ in self.picture.wires]
+        placed: list[PlacedBox | None] = [None] * len(self.picture.boxes)
+        partial: list[list[Point]] = [[] for _ in self.picture.wires]
         for rank, layer in enumerate(layers.layers):
-            boxes = [k for k in layer if k < len(chips)]
+            boxes = [k for k in layer if k < len(placed)]
             height = max([self.sizes[k][1] for k in boxes], default=1)
             for k in boxes:
-                chips[k] = self._place_box(k, row)
+                placed[k] = self._place_box(k, row)
             after = row + height
             nets = self._layer_nets(rank)
             tracks = _assign_tracks(nets)
             below = after + max(1, max(tracks.values(), default=0) + 1)
             for wire, (top, bottoms) in nets.items():
-                self._route_wire(wire, rank, top, bottoms, (row, after, below), tracks.get(wire, 0), ways, so_far)
+                self._route_wire(wire, rank, top, bottoms, (row, after, below), tracks.get(wire, 0), paths, partial)
             row = below
-        self.graph_layout.placed_boxes = [chip for chip in chips if chip is not None]
-        self.graph_layout.wires = ways
-        self.graph_layout.height = max([chip.top + chip.height for chip in self.graph_layout.placed_boxes], default=0)
+        self.graph_layout.placed_boxes = [box for box in placed if box is not None]
+        self.graph_layout.wires = paths
+        self.graph_layout.height = max([box.top + box.height for box in self.graph_layout.placed_boxes], default=0)
 
     def _layer_nets(self, rank: int) -> dict[int, tuple[int, list[tuple[int, int | None]]]]:
-        """The wires between a layer and the next: the column of each above, and those below with the reader there, None
-        where it goes on."""
+        """The wires between a layer and the next: the column above, and the columns below with the reader, None for a
+        wire that continues."""
         layers = self.layers
         nets: dict[int, tuple[int, list[tuple[int, int | None]]]] = {}
         for k in self.passing_wires.get(rank, ()):
@@ -268,55 +269,55 @@ class _LayoutBuilder:
         ends: Sequence[tuple[int, int | None]],
         rows: tuple[int, int, int],
         track: int,
-        ways: list[dict[int, list[Point]]],
-        so_far: list[list[Point]],
+        paths: list[dict[int, list[Point]]],
+        partial: list[list[Point]],
     ) -> None:
-        """Lead a wire from a layer to the next."""
+        """Route a wire from a layer to the next."""
         row, after, below = rows
-        begin = so_far[wire] or [(top, row + self.sizes[self.picture.wires[wire].source][1])]
+        start = partial[wire] or [(top, row + self.sizes[self.picture.wires[wire].source][1])]
         for column, reader in ends:
             turn = [] if column == top else [(top, after + track), (column, after + track)]
             if reader is None:
-                so_far[wire] = [*begin, *turn]
+                partial[wire] = [*start, *turn]
             else:
-                ways[wire][reader] = [*begin, *turn, (column, below - 1)]
+                paths[wire][reader] = [*start, *turn, (column, below - 1)]
 
     def _place_box(self, k: int, row: int) -> PlacedBox:
         width, height = self.sizes[k]
         left = self.lefts[k]
-        inside, at = [], left + 2
-        for one in self.children[k]:
-            inside.append(((at, row + 1 + BOX_DETAILS[self.level].inner_rows), one))
-            at += one.width + 2
-        return PlacedBox(left, row, width, height, self.labels[k], tuple(inside))
+        children, x = [], left + 2
+        for child in self.children[k]:
+            children.append(((x, row + 1 + BOX_DETAILS[self.level].inner_rows), child))
+            x += child.width + 2
+        return PlacedBox(left, row, width, height, self.labels[k], tuple(children))
 
     def _route_arcs(self) -> None:
-        """Back edges around the right side: the leftmost is the outermost. Nothing else is below the boxes, so what
-        stands at an arc may stand there."""
-        places, count = self.graph_layout, len(self.arcs)
-        right = max([chip.right for chip in places.placed_boxes], default=0)
-        for wire in places.wires:
-            right = max([right, *(x + 1 for way in wire.values() for x, _ in way)])
+        """Route back edges around the right side, the leftmost outermost. Their labels are below the boxes,
+        where nothing else is drawn."""
+        layout, count = self.graph_layout, len(self.arcs)
+        right = max([box.right for box in layout.placed_boxes], default=0)
+        for wire in layout.wires:
+            right = max([right, *(x + 1 for path in wire.values() for x, _ in path)])
         starts = [
-            places.placed_boxes[arc.source].left + places.placed_boxes[arc.source].width // 2 for arc in self.arcs
+            layout.placed_boxes[arc.source].left + layout.placed_boxes[arc.source].width // 2 for arc in self.arcs
         ]
         right = max([right, *(start + ARC_LABEL_CELLS + 2 for start in starts)])
-        places.width = right + (1 + 2 * count if count else 0)
-        bottom = places.height
+        layout.width = right + (1 + 2 * count if count else 0)
+        bottom = layout.height
         for k, arc in enumerate(self.arcs):
-            source, target = places.placed_boxes[arc.source], places.placed_boxes[arc.target]
+            source, target = layout.placed_boxes[arc.source], layout.placed_boxes[arc.target]
             low, high, side = bottom + count - k, k, right + 2 * (count - k)
             start, end = starts[k], target.left + target.width // 2
-            way = [
+            path = [
                 (start, source.top + source.height), (start, low), (side, low),
                 (side, high), (end, high), (end, target.top - 1),
             ]  # fmt: skip
-            places.arcs.append((arc, way, (right + 1 - ARC_LABEL_CELLS, low)))
-        places.height = bottom + (count + 1 if count else 0)
+            layout.arcs.append((arc, path, (right + 1 - ARC_LABEL_CELLS, low)))
+        layout.height = bottom + (count + 1 if count else 0)
 
 
 def _item_lefts(layers: LayeredLayout, widths: Sequence[int]) -> list[int]:
-    """The first cell of every item, in whole cells that do not overlap, from 0 on; lanes are left of all others."""
+    """The left column of every item, rounded without overlap, from 0 on; lanes are left of all items."""
     lefts = [0] * len(layers.centers)
     for layer in layers.layers:
         end = None
@@ -328,19 +329,19 @@ def _item_lefts(layers: LayeredLayout, widths: Sequence[int]) -> list[int]:
     inner = min([lefts[item] for layer in layers.layers for item in layer], default=0)
     for item, lane in layers.lanes.items():
         lefts[item] = inner - _BEND_CELLS * (lane + 1)
-    least = min(lefts, default=0)
-    return [left - least for left in lefts]
+    leftmost = min(lefts, default=0)
+    return [left - leftmost for left in lefts]
 
 
 def _spread_ports(left: int, width: int, count: int) -> list[int]:
-    """Columns for some wires at a box."""
+    """Evenly spaced port columns of a box."""
     inner = max(1, width - 2)
     return [left + 1 + min(inner - 1, (2 * k + 1) * inner // (2 * count)) for k in range(count)]
 
 
 def _assign_tracks(nets: dict[int, tuple[int, list[tuple[int, int | None]]]]) -> dict[int, int]:
-    """The row of each net that has to go sideways: none overlaps another, and one that comes from above in a column
-    turns before another goes below in it."""
+    """The row of each net that turns: no overlap, and a net that comes from above in a column turns before another goes
+    down in it."""
     turning = {
         k: (min(top, *(c for c, _ in ends)), max(top, *(c for c, _ in ends)))
         for k, (top, ends) in nets.items()
@@ -351,23 +352,23 @@ def _assign_tracks(nets: dict[int, tuple[int, list[tuple[int, int | None]]]]) ->
     for k in turning:
         above[k] = {tops[c] for c, _ in nets[k][1] if c in tops and tops[c] != k and tops[c] in turning}
     rows: dict[int, int] = {}
-    taken: list[list[tuple[int, int]]] = []
+    occupied: list[list[tuple[int, int]]] = []
     waiting = sorted(turning, key=lambda k: turning[k])
     while waiting:
-        # Of a circle the first one is taken: it crosses another where they meet.
-        k = next((one for one in waiting if above[one] <= rows.keys()), waiting[0])
+        # Break a cycle at its first net, which then crosses another.
+        k = next((net for net in waiting if above[net] <= rows.keys()), waiting[0])
         waiting.remove(k)
         low, high = turning[k]
         row = max([rows[other] + 1 for other in above[k] if other in rows], default=0)
-        while row < len(taken) and any(a <= high + 1 and low - 1 <= b for a, b in taken[row]):
+        while row < len(occupied) and any(a <= high + 1 and low - 1 <= b for a, b in occupied[row]):
             row += 1
-        while row >= len(taken):
-            taken.append([])
-        taken[row].append((low, high))
+        while row >= len(occupied):
+            occupied.append([])
+        occupied[row].append((low, high))
         rows[k] = row
     return rows
 
 
-def path_segments(way: Sequence[Point]) -> list[tuple[Point, Point]]:
-    """The straight parts of a way."""
-    return [(a, b) for a, b in pairwise(way) if a != b]
+def path_segments(path: Sequence[Point]) -> list[tuple[Point, Point]]:
+    """The straight segments of a path."""
+    return [(a, b) for a, b in pairwise(path) if a != b]
