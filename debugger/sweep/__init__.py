@@ -1,1 +1,1 @@
-"""Many inputs, many models: cases, what each of them gave as rows, and the processes and clusters that run them."""
+"""Sweeps: cases of many inputs and models, their rows, and the processes and clusters that run them."""

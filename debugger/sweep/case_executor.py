@@ -1,4 +1,4 @@
-"""Cases of one model, one after the other, as rows."""
+"""Runs the cases of one model in sequence and yields rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from .measures import MeasureSet
     from .oracles import Oracle
 
-#: Cases that are read before the first of them runs, and the bytes of inputs at which no more are: code that runs again
-#: and again stays in the caches of the processor, which halves the time of a short run.
+#: Maximum number of cases and bytes of inputs to read ahead: consecutive runs keep code in the CPU caches, which halves
+#: the time of a short run.
 _READ_AHEAD_CASES, _READ_AHEAD_BYTES = 32, 1 << 18
 
 
 class CaseExecutor:
-    """Runs the cases of one job. A model that cannot be opened is an error of its rows. ``model``: where it is open
-    already."""
+    """Runs the cases of one job. A model that cannot be opened is an error in its rows. ``model``: the model, if it is
+    open already."""
 
     def __init__(self, job: SweepJob, model: Model | None = None) -> None:
         self._job = job
@@ -43,69 +43,70 @@ class CaseExecutor:
             self._open_error = _error_text(error)
 
     def _open(self, model: Model) -> None:
-        wanted = self._job.spec
+        spec = self._job.spec
         self._measure_set: MeasureSet | None = None
         self._debug_runner: DebugRunner | None = None
-        # Here and below: what asks for little need not wait for what examines, measures and compares.
-        if wanted.measures:
+        # Lazy imports, here and below: a simple sweep does not load the debugger, measures and comparisons.
+        if spec.measures:
             from .measures import MeasureSet
 
-            self._measure_set = MeasureSet(model, wanted.measures)
+            self._measure_set = MeasureSet(model, spec.measures)
         self._read_case: CaseReader = self._job.cases.reader(model)
-        self._fast_runner = FastRunner(model, wanted, self._measure_set)
-        # What reads other iterations needs a session that knows them.
+        self._fast_runner = FastRunner(model, spec, self._measure_set)
+        # Measures that read other iterations need a session with a history.
         self._needs_debugger = self._measure_set is not None and self._measure_set.uses_history
-        self._measure_indices = range(len(wanted.measures))
+        self._measure_indices = range(len(spec.measures))
         self._loop_indices = range(len(model.plan.loops)) or (MAIN_GRAPH,)
         if not self._breakpoints_installed or self._needs_debugger:
             from .debug_runner import DebugRunner
 
-            self._debug_runner = DebugRunner(model, wanted, self._measure_set)
-        if wanted.against:
+            self._debug_runner = DebugRunner(model, spec, self._measure_set)
+        if spec.against:
             from .oracles import create_oracle
 
             self._oracle = create_oracle(model, self._job)
 
     def close(self) -> None:
-        """End what was started for it."""
+        """Release the resources of the job."""
         if self._oracle is not None:
             self._oracle.close()
 
-    def use_cases_of(self, reader_of: SweepJob) -> None:
-        """Take the cases from another set, which has those that come next."""
+    def use_cases_of(self, other: SweepJob) -> None:
+        """Use the cases of another job, which has the next ones."""
         if not self._open_error:
-            self._read_case = reader_of.cases.reader(self._fast_runner.model)
+            self._read_case = other.cases.reader(self._fast_runner.model)
 
-    def run(self, numbers: range, begins: Callable[[int], object]) -> Iterator[list[RowCells]]:
-        """Run cases; the rows of each. ``begins`` is told of a case before it is read, and again before it runs."""
+    def run(self, numbers: range, on_begin: Callable[[int], object]) -> Iterator[list[RowCells]]:
+        """Run cases and yield the rows of each. ``on_begin`` is called with a case before it is read and before it
+        runs."""
         if self._open_error:
             for number in numbers:
-                begins(number)
+                on_begin(number)
                 yield failed_rows(self._job, number, Status.ERROR, self._open_error)
             return
         while numbers:
-            ahead = self._read_ahead(numbers, begins)
+            ahead = self._read_ahead(numbers, on_begin)
             for number, (case, seconds) in zip(numbers, ahead, strict=False):
-                begins(number)
+                on_begin(number)
                 yield self._case_rows(number, case, seconds)
             numbers = numbers[len(ahead) :]
 
-    def _read_ahead(self, numbers: range, begins: Callable[[int], object]) -> list[tuple[Case | CaseOutcome, float]]:
-        """The first of some cases, or what kept one from being read, and the seconds that it took."""
-        found: list[tuple[Case | CaseOutcome, float]] = []
+    def _read_ahead(self, numbers: range, on_begin: Callable[[int], object]) -> list[tuple[Case | CaseOutcome, float]]:
+        """Read the first cases; each item is a case, or the outcome of a failed read, and the seconds that it took."""
+        cases: list[tuple[Case | CaseOutcome, float]] = []
         size = 0
         for number in numbers[:_READ_AHEAD_CASES]:
-            begins(number)
+            on_begin(number)
             start = time.perf_counter()
             try:
                 case: Case | CaseOutcome = self._read_case(number)
             except (LoopdbgError, MemoryError) as error:
                 case = self._error_outcome(error)
-            found.append((case, time.perf_counter() - start))
+            cases.append((case, time.perf_counter() - start))
             size += 0 if isinstance(case, CaseOutcome) else _input_bytes(case)
             if size > _READ_AHEAD_BYTES:
                 break
-        return found
+        return cases
 
     def _case_rows(self, number: int, case: Case | CaseOutcome, seconds: float) -> list[RowCells]:
         start = time.perf_counter()
@@ -130,25 +131,25 @@ class CaseExecutor:
     ) -> RowCells:
         iterations, stopped_by = outcome.totals[loop] if loop >= 0 else (None, None)
         bad = outcome.failure_location
-        at, node = (bad[1], bad[2]) if bad is not None and bad[0] == loop else (None, None)
-        first = number, loop, name, seed, iterations, stopped_by, outcome.status._value_, at, node
+        iteration, node = (bad[1], bad[2]) if bad is not None and bad[0] == loop else (None, None)
+        first = number, loop, name, seed, iterations, stopped_by, outcome.status._value_, iteration, node
         row = (*first, outcome.message, outcome.outputs, seconds)
         if not self._measure_indices:
             return row
-        taken = outcome.measured
-        return (*row, *(taken.get((loop, k), taken.get((MAIN_GRAPH, k))) for k in self._measure_indices))
+        measured = outcome.measured
+        return (*row, *(measured.get((loop, k), measured.get((MAIN_GRAPH, k))) for k in self._measure_indices))
 
     def _run_case(self, name: str, case: Case) -> CaseOutcome:
         examiner = self._debug_runner
         if not self._breakpoints_installed and examiner is not None:
-            # A case whose inputs do not fit arms nothing.
+            # A case whose inputs do not fit installs no breakpoints.
             breakpoints = examiner.breakpoints(case.inputs)
             self._needs_debugger = not self._fast_runner.install_breakpoints(breakpoints) or self._needs_debugger
             self._breakpoints_installed = True
         outcome = None if self._needs_debugger else self._fast_runner.run(case.inputs)
         outputs: Mapping[str, Data] = self._fast_runner.outputs
         if outcome is None:
-            assert examiner is not None  # for nothing else stops the probe
+            assert examiner is not None  # nothing else stops the fast runner
             outcome = examiner.run(case.inputs)
             outputs = examiner.outputs
         if outcome.status is Status.OK and (case.expected or self._oracle is not None):
@@ -158,25 +159,25 @@ class CaseExecutor:
     def _compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
         from .oracles import first_mismatch
 
-        told = first_mismatch(outputs, case.expected)
-        if told:
-            outcome.status, outcome.message = Status.DIFFERS, told
+        mismatch = first_mismatch(outputs, case.expected)
+        if mismatch:
+            outcome.status, outcome.message = Status.DIFFERS, mismatch
         elif self._oracle is not None:
             self._oracle.compare(name, case, outcome, outputs)
 
 
 def _input_bytes(case: Case) -> int:
-    """The bytes of its inputs, about."""
+    """The approximate number of bytes of the inputs of a case."""
     return sum(getattr(value, "nbytes", 0) for value in case.inputs.values())
 
 
 def _error_text(error: Exception) -> str:
-    """What is wrong; what can be done about it is said by whoever shows the row."""
+    """The text of an error without its hint, which the display of a row adds."""
     return " ".join(error.what.split()) if isinstance(error, LoopdbgError) else one_line(error)
 
 
 def failed_rows(job: SweepJob, number: int, status: Status, message: str) -> list[RowCells]:
-    """The rows of a case that did not run, or whose process is gone."""
+    """Return the rows of a case that did not run, or whose process ended."""
     seed = job.cases.seed_of(number) if isinstance(job.cases, RandomCases) else None
     name = job.cases.name_of(number)
     rest = (None, None, status.value, None, None, message, "", 0.0, *(None for _ in job.spec.measures))

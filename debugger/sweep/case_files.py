@@ -32,14 +32,14 @@ _TABLE_SUFFIXES = (".parquet", ".arrow")
 
 
 def open_case_set(text: str | os.PathLike[str], batched: bool = False) -> CaseSet:
-    """The set of cases that a path or a pattern names.
+    """Open the set of cases at a path or a pattern.
 
-    A folder or a pattern of ``.npz`` files, of folders of test data (``test_data_set_*``) or of tables (``.parquet``,
-    ``.arrow``); one such file; ``batched``: one ``.npz`` whose arrays have the cases on an axis of their own in front.
+    Supported are a folder or a pattern of ``.npz`` files, of folders of test data (``test_data_set_*``) or of tables
+    (``.parquet``, ``.arrow``); a single such file; ``batched``: one ``.npz`` whose arrays have a leading axis of cases.
 
     Raises:
-        InputError: there is nothing of the kind, or it cannot be read.
-        UsageError: ``batched`` for something else than one ``.npz`` file; pyarrow is needed, and not there.
+        InputError: no such files, or they cannot be read.
+        UsageError: ``batched`` for anything but one ``.npz`` file; pyarrow is not installed.
     """
     text = os.fspath(text)
     paths = _find_case_paths(text)
@@ -57,29 +57,29 @@ def open_case_set(text: str | os.PathLike[str], batched: bool = False) -> CaseSe
 
 
 def _find_case_paths(text: str) -> list[Path]:
-    """The files or folders with cases, in the order of their names, numbers counted as numbers."""
+    """The files or folders with cases, in natural order of their names."""
     path = Path(text)
     if path.is_dir():
-        found = _paths_in_folder(path)
+        paths = _paths_in_folder(path)
     elif path.exists():
-        found = [path]
+        paths = [path]
     elif glob.has_magic(text):
-        found = [Path(one) for one in glob.glob(text, recursive=True)]
+        paths = [Path(candidate) for candidate in glob.glob(text, recursive=True)]
     else:
         raise InputError(f"{text}: no such file or folder; give .npz files, test data, or a table of cases")
-    found = [one for one in found if one.is_dir() or one.suffix in (".npz", *_TABLE_SUFFIXES)]
-    if not found:
+    paths = [candidate for candidate in paths if candidate.is_dir() or candidate.suffix in (".npz", *_TABLE_SUFFIXES)]
+    if not paths:
         raise InputError(f"{text}: holds no cases; they are .npz files, test_data_set_* folders, .parquet or .arrow")
-    return sorted(found, key=_natural_sort_key)
+    return sorted(paths, key=_natural_sort_key)
 
 
 def _paths_in_folder(path: Path) -> list[Path]:
     if (path / "input_0.pb").exists():
         return [path]
     for pattern in ("*.npz", "test_data_set_*", "*.parquet", "*.arrow", "*/*.parquet", "*/*.arrow"):
-        found = list(path.glob(pattern))
-        if found:
-            return found
+        paths = list(path.glob(pattern))
+        if paths:
+            return paths
     return []
 
 
@@ -89,13 +89,13 @@ def _natural_sort_key(path: Path) -> list[tuple[int, int | str]]:
 
 
 def _set_name(text: str) -> str:
-    """What a set is called: the last part of its path that is no pattern."""
+    """The name of a set: the last part of its path that is no pattern."""
     parts = [part for part in Path(text).parts if not glob.has_magic(part) and part not in ("/", ".", "..")]
     return Path(parts[-1]).stem if parts else "cases"
 
 
 class _FileCases(CaseSet):
-    """A case a file or folder, which is named by what its path has beyond what all share."""
+    """One case per file or folder, named by the part of its path that differs."""
 
     def __init__(self, paths: Sequence[Path], name: str) -> None:
         self.name = name
@@ -114,22 +114,22 @@ class _FileCases(CaseSet):
         return self.paths[number]
 
     def find(self, name: str) -> int:
-        for number, known in enumerate(self._names):
-            if name == known or name.endswith(f"/{known}"):
+        for number, existing in enumerate(self._names):
+            if name == existing or name.endswith(f"/{existing}"):
                 return number
         hint = did_you_mean(name, self._names) or f"; the first is '{self._names[0]}'"
         raise UsageError(f"{self.name} has no case '{name}'{hint}")
 
 
 class NpzCases(_FileCases):
-    """A case an ``.npz`` file, with the inputs by name."""
+    """One case per ``.npz`` file, with the inputs by name."""
 
     def reader(self, model: Model) -> CaseReader:
         names = {port.name for port in model.inputs}
 
         def read(number: int) -> Case:
-            found = model._internals.resolve_aliases(read_npz(self.paths[number], model.inputs))
-            return Case({name: value for name, value in found.items() if name in names})
+            values = model._internals.resolve_aliases(read_npz(self.paths[number], model.inputs))
+            return Case({name: value for name, value in values.items() if name in names})
 
         return read
 
@@ -138,7 +138,7 @@ class NpzCases(_FileCases):
 
 
 class TestDataCases(_FileCases):
-    """A case a folder of ONNX test data, with the outputs that the model should have."""
+    """One case per folder of ONNX test data, with the expected outputs."""
 
     __test__ = False
 
@@ -154,13 +154,13 @@ class TestDataCases(_FileCases):
 
 
 class _ShippedCases(CaseSet):
-    """Some cases of files with their bytes, which are written down where they are read."""
+    """Cases with the bytes of their files, which are written to disk before reading."""
 
-    def __init__(self, whole: _FileCases, start: int, stop: int) -> None:
-        self.name, self.fingerprint = whole.name, whole.fingerprint
-        self._source = whole
+    def __init__(self, source: _FileCases, start: int, stop: int) -> None:
+        self.name, self.fingerprint = source.name, source.fingerprint
+        self._source = source
         self._start = start
-        self._contents = [_read_files(path) for path in whole.paths[start:stop]]
+        self._contents = [_read_files(path) for path in source.paths[start:stop]]
 
     def __len__(self) -> int:
         return len(self._source)
@@ -187,15 +187,15 @@ def _read_files(path: Path) -> dict[str, bytes]:
 
 
 class BatchedCases(CaseSet):
-    """One ``.npz`` file: every array has one more axis in front, that of the cases."""
+    """One ``.npz`` file: every array has a leading axis of cases."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self.name = path.stem
         lengths = _first_axis_lengths(path)
         if len(set(lengths.values())) != 1 or None in lengths.values():
-            told = ", ".join(f"'{name}' {'none' if n is None else n}" for name, n in lengths.items()) or "none"
-            raise InputError(f"{path}: all arrays need one first axis, that of the cases; they have {told}")
+            sizes = ", ".join(f"'{name}' {'none' if n is None else n}" for name, n in lengths.items()) or "none"
+            raise InputError(f"{path}: all arrays need one first axis, that of the cases; they have {sizes}")
         self._count = next(iter(lengths.values())) or 0
         self.fingerprint = fingerprint_of((self.name, self._count, path.stat().st_size))
 
@@ -203,15 +203,15 @@ class BatchedCases(CaseSet):
         return self._count
 
     def arrays(self, model: Model) -> dict[str, Array]:
-        """The arrays for the model's inputs.
+        """Return the arrays for the model's inputs.
 
         Raises:
             InputError: the file cannot be read.
         """
         ports = {port.name: port for port in model.inputs}
         with open_arrays(self.path) as archive:
-            found = model._internals.resolve_aliases(dict.fromkeys(archive.files))
-            names = dict(zip(found, archive.files, strict=True))
+            names_found = model._internals.resolve_aliases(dict.fromkeys(archive.files))
+            names = dict(zip(names_found, archive.files, strict=True))
             return {
                 name: view_as_declared(read_entry(self.path, archive, names[name], ports[name].type), ports[name].type)
                 for name in names
@@ -222,7 +222,7 @@ class BatchedCases(CaseSet):
         arrays = self.arrays(model)
 
         def read(number: int) -> Case:
-            # With the dots even one element is an array.
+            # The ellipsis makes even one element an array.
             return Case({name: array[number, ...] for name, array in arrays.items()})
 
         return read
@@ -237,7 +237,7 @@ class BatchedCases(CaseSet):
 
 
 def _first_axis_lengths(path: Path) -> dict[str, int | None]:
-    """The first sizes of the arrays in an archive, of which only the headers are read."""
+    """The sizes of the first axes of the arrays in an archive, from their headers."""
     with open_arrays(path) as archive:
         if isinstance(archive, np.ndarray):
             raise InputError(f"{path}: holds one array without a name; save arrays by name with np.savez")

@@ -1,7 +1,7 @@
-"""Cases: what a model is run on, one of many, and the sets that they are in.
+"""Cases: the inputs of model runs, and sets of cases.
 
-A set goes to other processes as it is; what it reads of a file it reads there. For a model it gives a reader, which
-makes a case of its number.
+A set is sent to other processes unchanged, and reads its files there. For a model it provides a reader, which returns a
+case by its number.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...runtime.input_validation import Data, check_value
 from ...runtime.model import Model
 from ...runtime.random_inputs import DimensionSizes, random_input
 
-#: Of a case of which no outputs are known.
+#: The expected outputs of a case without any.
 _NO_OUTPUTS: Mapping[str, Data] = MappingProxyType({})
 
 
 class Case(NamedTuple):
-    """The inputs of one run, and the outputs that it should have where they are known."""
+    """The inputs of one run, and the expected outputs, if known."""
 
     inputs: Mapping[str, Data]
     seed: int | None = None
@@ -36,7 +36,7 @@ CaseReader = Callable[[int], Case]
 
 
 class CaseSet(ABC):
-    """Cases, numbered from 0. ``name`` is the same wherever they are; ``fingerprint`` tells one set from another."""
+    """Cases, numbered from 0. ``name`` is the same in any location; ``fingerprint`` identifies a set."""
 
     name: str
     fingerprint: str
@@ -45,59 +45,59 @@ class CaseSet(ABC):
     def __len__(self) -> int: ...
 
     def name_of(self, number: int) -> str:
-        """What a case is called; by default its number."""
+        """The name of a case; by default its number."""
         return str(number)
 
     def path_of(self, number: int) -> Path | None:
-        """The file or folder that one case alone is in; None: there is none."""
+        """The file or folder of a single case; None: there is none."""
         return None
 
     @abstractmethod
     def reader(self, model: Model) -> CaseReader:
-        """What makes cases for a model.
+        """Return the function that reads cases for a model.
 
         Raises:
-            InputError: the set has nothing for this model; the reader itself, that a case cannot be read.
+            InputError: the set does not fit this model; raised by the reader: a case cannot be read.
         """
 
     def subset(self, start: int, stop: int) -> CaseSet:
-        """The same cases, of which only some are asked for: for workers that do not have the files."""
+        """Return a set with only some of the cases, for workers without access to the files."""
         return self
 
     def find(self, name: str) -> int:
-        """The number of a case.
+        """Return the number of a case.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: no case has that name.
         """
-        last = name.rsplit("/", 1)[-1]
-        if last.isdecimal() and int(last) < len(self):
-            return int(last)
+        number = name.rsplit("/", 1)[-1]
+        if number.isdecimal() and int(number) < len(self):
+            return int(number)
         raise UsageError(f"{self.name} has no case '{name}'; they are numbered 0 to {len(self) - 1}")
 
 
 def fingerprint_of(parts: Iterable[object]) -> str:
-    """A short hash of some texts."""
-    hashed = blake2b(digest_size=6)
+    """Return a short hash of some texts."""
+    hasher = blake2b(digest_size=6)
     for part in parts:
-        hashed.update(str(part).encode("utf-8", "surrogateescape") + b"\0")
-    return hashed.hexdigest()
+        hasher.update(str(part).encode("utf-8", "surrogateescape") + b"\0")
+    return hasher.hexdigest()
 
 
 class RandomCases(CaseSet):
-    """Inputs made from the signature: case k is what seed ``seed + k`` makes. ``dims``: sizes of unknown dimensions."""
+    """Random inputs for the signature: case k has the seed ``seed + k``. ``dims``: sizes of unknown dimensions."""
 
     def __init__(self, count: int, seed: int = 0, dims: Sequence[str] = ()) -> None:
         self.name = f"random-{seed}"
         self._count, self._seed, self._dims = count, seed, tuple(dims)
-        # Not the count: of more cases the first ones are the same.
+        # Not the count: a larger set has the same first cases.
         self.fingerprint = fingerprint_of(("random", seed, *dims))
 
     def __len__(self) -> int:
         return self._count
 
     def seed_of(self, number: int) -> int:
-        """The seed of a case."""
+        """Return the seed of a case."""
         return self._seed + number
 
     def reader(self, model: Model) -> CaseReader:
@@ -118,7 +118,7 @@ class RandomCases(CaseSet):
 
 
 class InMemoryCases(CaseSet):
-    """Inputs that are in memory already, each a mapping of names to values. ``first``: the number of the first one."""
+    """Inputs in memory, each a mapping of names to values. ``first``: the number of the first one."""
 
     def __init__(
         self, items: Sequence[Mapping[str, Data]], name: str = "given", first: int = 0, count: int = -1
@@ -147,12 +147,12 @@ class InMemoryCases(CaseSet):
         return read
 
     def subset(self, start: int, stop: int) -> CaseSet:
-        there = self._items[start - self._first : stop - self._first]
-        return InMemoryCases(there, self.name, start, self._count)
+        items = self._items[start - self._first : stop - self._first]
+        return InMemoryCases(items, self.name, start, self._count)
 
 
 def _array(port: Any, value: Data) -> Data:
-    """A scalar as an array, which is checked faster; anything else as it is."""
+    """Convert a scalar to an array, which is checked faster; other values are unchanged."""
     if isinstance(value, np.generic) and (port is None or port.dtype == value.dtype):
         return np.asarray(value)
     return value

@@ -1,6 +1,6 @@
 """Which loops have the values that the expressions of a sweep name.
 
-Apart from the job itself, since a process that runs cases without expressions need not wait for their language.
+This is a separate module, so that a process that runs cases without expressions does not load their parser.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from ..expression.language import Expression, parse
 from .job import MAIN_GRAPH, NAN_BREAKPOINT, SweepSpec
 
 
-def loops_with_values(expression: Expression, places: SymbolTable) -> list[int]:
-    """The loops that have the values of an expression; :data:`MAIN` alone where only the main graph has them.
+def loops_with_values(expression: Expression, table: SymbolTable) -> list[int]:
+    """Return the loops that have the values of an expression; only :data:`MAIN_GRAPH` if no loop has.
 
     Raises:
-        UsageError: nothing has.
+        UsageError: neither loops nor the main graph have.
     """
-    found = [place.index for place in places.loops if _is_valid_in_loop(expression, places, place.index)]
-    if found:
-        return found
-    if not _is_valid_in_loop(expression, places, MAIN_GRAPH):
-        first = places.loops[0].index if places.loops else MAIN_GRAPH
-        places.check_names(expression, first)
+    indices = [loop.index for loop in table.loops if _is_valid_in_loop(expression, table, loop.index)]
+    if indices:
+        return indices
+    if not _is_valid_in_loop(expression, table, MAIN_GRAPH):
+        first = table.loops[0].index if table.loops else MAIN_GRAPH
+        table.check_names(expression, first)
     return [MAIN_GRAPH]
 
 
-def _is_valid_in_loop(expression: Expression, places: SymbolTable, index: int) -> bool:
+def _is_valid_in_loop(expression: Expression, table: SymbolTable, index: int) -> bool:
     try:
-        places.check_names(expression, index)
+        table.check_names(expression, index)
     except UsageError:
         return False
     return True
 
 
-def check_spec(model: Model, wanted: SweepSpec) -> None:
-    """See that a model has what the expressions name, and that conditions may be true or false.
+def check_spec(model: Model, spec: SweepSpec) -> None:
+    """Check that a model has the values that the expressions name, and that conditions are boolean.
 
     Raises:
-        UsageError: it does not, or they may not; the text says what is near.
+        UsageError: a name is unknown or a condition is not boolean; the text suggests similar names.
     """
-    places = SymbolTable(model.graph)
-    for text in wanted.measures:
-        loops_with_values(parse(text), places)
-    for text in (*wanted.asserts, *wanted.breaks):
+    table = SymbolTable(model.graph)
+    for text in spec.measures:
+        loops_with_values(parse(text), table)
+    for text in (*spec.asserts, *spec.breaks):
         if text != NAN_BREAKPOINT:
             condition = parse(text)
-            condition.check_condition(partial(places.declared_type, loops_with_values(condition, places)[0]))
+            condition.check_condition(partial(table.declared_type, loops_with_values(condition, table)[0]))

@@ -1,9 +1,8 @@
-"""Cases on a Dask cluster that is there, or on one of this machine; needs the package distributed.
+"""Cases on an existing Dask cluster, or on a local one; needs the package distributed.
 
-A task names cases of a job. A worker of the cluster runs it in a process of its own, as this machine would: what
-crashes or hangs ends that process and not the worker, and a case has the same time limit. A worker that is lost itself
-takes the cases of its task with it; they are run again in two halves, so that one that ends each worker is found.
-"""
+A task names cases of a job. A worker of the cluster runs it in a separate process, as on this machine: a crash or hang
+ends that process and not the worker, and a case has the same time limit. A lost worker loses the cases of its task;
+they are run again in two halves, so that a case that ends each worker is isolated."""
 
 from __future__ import annotations
 
@@ -30,20 +29,20 @@ from .schedule import SweepSchedule, SweepTask
 from .worker import WorkerError
 from .worker_pool import MAX_CASE_TRIES, RowBatch, WorkerPool
 
-#: Tasks that are on the way, for each thread of the cluster: one runs, one waits.
+#: Tasks in flight for each thread of the cluster: one runs, one waits.
 TASKS_PER_THREAD = 2
-#: Seconds that a scheduler is waited for.
+#: Seconds to wait for a scheduler.
 _CONNECT_TIMEOUT_SECONDS = 10.0
-#: A job of more bytes is sent to each worker once, not with each task.
+#: A larger job in bytes is sent to each worker once, not with each task.
 _BROADCAST_MIN_BYTES = 1 << 20
 
-#: Seconds, and by batch how many cases and their rows.
+#: Seconds, and for each batch the number of cases and their rows.
 TaskResult = tuple[float, list[tuple[int, list[RowCells]]]]
 TaskFunction = Callable[[str, SweepJob, int, int, CaseSet | None], TaskResult]
 
 
 def import_distributed() -> Any:
-    """The package.
+    """Return the package distributed.
 
     Raises:
         UsageError: it is not installed.
@@ -58,12 +57,12 @@ def import_distributed() -> Any:
     return package
 
 
-#: In a worker of a cluster: by thread and sweep what a process was started for, and the process.
+#: In a worker of a cluster: by thread and sweep, the job of a process, and the process.
 _POOLS: dict[tuple[int, str], _JobPool] = {}
 
 
 class _JobPool:
-    """A process for a job, and a folder for the files that the job carries."""
+    """A process for a job, and a folder for the files in the job."""
 
     def __init__(self, job: SweepJob) -> None:
         self.job_key = job.number, job.hash
@@ -78,36 +77,36 @@ class _JobPool:
 
 
 def run_task(sweep: str, job: SweepJob, start: int, stop: int, part: CaseSet | None) -> TaskResult:
-    """What a worker of the cluster does: some cases, in a process that its thread keeps for the next ones."""
-    began = time.perf_counter()
+    """Run cases in a worker of the cluster, in a process that its thread keeps for the next ones."""
+    start_time = time.perf_counter()
     crew = _pool_for_job(sweep, job)
     schedule = SweepSchedule([[(start, stop)]], 1, whole=True)
     batches = [(batch.cases, batch.rows) for batch in crew.run(schedule, part)]
-    return time.perf_counter() - began, batches
+    return time.perf_counter() - start_time, batches
 
 
 def _pool_for_job(sweep: str, job: SweepJob) -> WorkerPool:
     """The process of this thread; another job gets a new one."""
     key = threading.get_ident(), sweep
-    known = _POOLS.get(key)
-    if known is None or known.job_key != (job.number, job.hash):
-        if known is not None:
-            known.close()
-        known = _POOLS[key] = _JobPool(job)
-    return known.pool
+    job_pool = _POOLS.get(key)
+    if job_pool is None or job_pool.job_key != (job.number, job.hash):
+        if job_pool is not None:
+            job_pool.close()
+        job_pool = _POOLS[key] = _JobPool(job)
+    return job_pool.pool
 
 
 def _close_pools(sweep: str) -> None:
-    """What a worker of the cluster does when a sweep is over."""
+    """Close the processes of a worker when a sweep has ended."""
     for key in [key for key in list(_POOLS) if key[1] == sweep]:
         _POOLS.pop(key).close()
 
 
 class DaskCluster:
-    """A client of the cluster at an address; ``local``: one of this machine with so many ``processes``.
+    """A client of the cluster at an address; ``local``: a local cluster with ``processes`` processes.
 
     Raises:
-        UsageError: the package is not installed, nobody answers at the address, or its workers have another version.
+        UsageError: the package is not installed, the address does not answer, or its workers have another version.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class DaskCluster:
         except BaseException:
             self.close()
             raise
-        #: How often a worker was lost with a case that it ran alone.
+        #: How often a worker was lost while it ran a single case.
         self._lost_counts: Counter[tuple[int, int]] = Counter()
 
     def _connect(self, address: str, processes: int) -> Any:
@@ -147,21 +146,23 @@ class DaskCluster:
         self.close()
 
     def close(self) -> None:
-        """Leave the cluster; one of this machine ends."""
-        with contextlib.suppress(Exception):  # a worker that is gone has nothing to end
+        """Disconnect from the cluster; a local cluster ends."""
+        with contextlib.suppress(Exception):  # a lost worker has no processes
             self._client.run(_close_pools, self._name)
         self._client.close()
         if self._local is not None:
             self._local.close()
 
     def _check_versions(self) -> None:
-        theirs = self._client.run(_version)
-        if not theirs:
+        versions = self._client.run(_version)
+        if not versions:
             raise UsageError("the cluster has no workers; start some, or wait until they have come")
-        own = version_text()
-        other = next(((where, what) for where, what in theirs.items() if what != own), None)
-        if other is not None:
-            raise UsageError(f"worker {other[0]} has {other[1]}, and this is {own}: rows need not be the same")
+        own_version = version_text()
+        mismatch = next(((worker, version) for worker, version in versions.items() if version != own_version), None)
+        if mismatch is not None:
+            raise UsageError(
+                f"worker {mismatch[0]} has {mismatch[1]}, and this is {own_version}: rows need not be the same"
+            )
 
     def _sendable(self, job: SweepJob) -> Any:
         if not self._ships_files:
@@ -171,22 +172,22 @@ class DaskCluster:
         return self._client.scatter(carried, broadcast=True) if large else carried
 
     def run(self, schedule: SweepSchedule) -> Iterator[RowBatch]:
-        """Rows as they come. There are never more tasks on the way than the cluster has threads for, and one more for
-        each: what waits for a worker takes no memory."""
+        """Yield rows as they arrive. At most two tasks for each thread of the cluster are in flight: waiting tasks take
+        no memory."""
         futures: dict[Any, SweepTask] = {}
-        arrived = self._package.as_completed(raise_errors=False)
+        completed = self._package.as_completed(raise_errors=False)
         try:
             while True:
                 while len(futures) < TASKS_PER_THREAD * self.threads and (task := schedule.next_task()) is not None:
                     future = self._submit(task)
                     futures[future] = task
-                    arrived.add(future)
+                    completed.add(future)
                 if not futures:
                     return
-                future = next(arrived)
+                future = next(completed)
                 if future.status in ("pending", "lost"):
-                    # Its worker was lost with what it had given; the scheduler lets another one run it.
-                    arrived.add(future)
+                    # Its worker was lost with the results; the scheduler lets another one run it.
+                    completed.add(future)
                     continue
                 task = futures.pop(future)
                 if future.status == "finished":
@@ -203,14 +204,14 @@ class DaskCluster:
             self._run, self._name, self._sendable_jobs[task.job], task.start, task.stop, part, pure=False
         )
 
-    def _finish_task(self, found: Any, task: SweepTask, schedule: SweepSchedule) -> Iterator[RowBatch]:
-        seconds, batches = found
+    def _finish_task(self, result: Any, task: SweepTask, schedule: SweepSchedule) -> Iterator[RowBatch]:
+        seconds, batches = result
         schedule.record_duration(task, seconds)
         for cases, rows in batches:
             yield RowBatch(task.job, cases, rows)
 
     def _handle_lost_task(self, future: Any, task: SweepTask, schedule: SweepSchedule) -> Iterator[RowBatch]:
-        """A worker was lost, again and again, with a task; or the task failed at something that is no case."""
+        """Handle a task whose worker was lost repeatedly, or that failed outside of a case."""
         if future.status != "error":
             raise WorkerError("the cluster has ended; the rows that came are kept")
         error = future.exception()
@@ -230,55 +231,55 @@ class DaskCluster:
 
 
 def _local_cluster(package: Any, workers: int) -> Any:
-    """A cluster of threads, each with a process of its own for its cases.
+    """Start a cluster of threads, each with a separate process for its cases.
 
-    Whoever reaches a port of a scheduler or worker runs programs there. Within one process they need none. What is left
-    are HTTP servers, which Dask always starts: without pages, and for this machine only.
+    Access to a port of a scheduler or worker allows code execution. Within one process they need no ports. Dask always
+    starts HTTP servers: these have no pages and listen on this machine only.
     """
     import dask
 
-    here = "127.0.0.1:0"
+    address = "127.0.0.1:0"
     no_pages: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
     with dask.config.set(no_pages), warnings.catch_warnings():
-        # A worker without a dashboard, but with an address, is what it advises against.
+        # Dask warns of a worker without a dashboard but with an address.
         warnings.filterwarnings("ignore", "Setting `dashboard`", UserWarning)
-        known = set(sys.path)
+        paths_before = set(sys.path)
         cluster = package.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=False,
-            dashboard_address=here,
-            worker_dashboard_address=here,
+            dashboard_address=address,
+            worker_dashboard_address=address,
             scheduler_kwargs={"dashboard": False},
             dashboard=False,
             silence_logs=50,
         )
     # Each worker puts a temporary folder on the module path.
-    sys.path[:] = [entry for entry in sys.path if entry in known]
+    sys.path[:] = [entry for entry in sys.path if entry in paths_before]
     return cluster
 
 
 def _file_sizes(job: SweepJob) -> dict[str, int]:
     """The files that a worker needs, and their sizes."""
     paths = [*model_files(job.path, job.weights), *getattr(job.cases, "paths", ())[:1]]
-    more = [path for path in (getattr(job.cases, "path", None), *map(Path, job.spec.operators)) if path is not None]
-    return {str(path.absolute()): path.stat().st_size for path in (*paths, *more) if path.is_file()}
+    others = [path for path in (getattr(job.cases, "path", None), *map(Path, job.spec.operators)) if path is not None]
+    return {str(path.absolute()): path.stat().st_size for path in (*paths, *others) if path.is_file()}
 
 
 def _with_absolute_paths(job: SweepJob) -> SweepJob:
-    """A job whose paths mean the same in any folder."""
-    wanted = job.spec
-    against = str(Path(wanted.against).absolute()) if Path(wanted.against).exists() else wanted.against
-    operators = tuple(str(Path(path).absolute()) for path in wanted.operators)
+    """Return a job with absolute paths."""
+    spec = job.spec
+    against = str(Path(spec.against).absolute()) if Path(spec.against).exists() else spec.against
+    operators = tuple(str(Path(path).absolute()) for path in spec.operators)
     weights = None if job.weights is None else str(Path(job.weights).absolute())
-    wanted = replace(wanted, operators=operators, against=against if wanted.against else "")
-    return replace(job, path=str(Path(job.path).absolute()), weights=weights, spec=wanted)
+    spec = replace(spec, operators=operators, against=against if spec.against else "")
+    return replace(job, path=str(Path(job.path).absolute()), weights=weights, spec=spec)
 
 
 def _has_files(files: Sequence[dict[str, int]]) -> bool:
-    """Whether a worker has all files, as they are here."""
+    """Whether a worker has all files, with the same sizes as here."""
     return all(
-        Path(path).is_file() and Path(path).stat().st_size == size for one in files for path, size in one.items()
+        Path(path).is_file() and Path(path).stat().st_size == size for sizes in files for path, size in sizes.items()
     )
 
 

@@ -1,4 +1,4 @@
-"""A case under the debugger: where exactly an assertion fails, a breakpoint is met, a NaN comes up."""
+"""Runs a case under the debugger: the exact location of a failed assertion, a breakpoint hit or a NaN."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .measures import MeasureSet
 from .outcome import CaseOutcome, LoopTotalRows, hash_outputs
 from .row import Status
 
-#: Seconds between two looks at what a case takes.
+#: Seconds between two checks of the limits of a case.
 _CHECK_INTERVAL_SECONDS = 0.02
 
 
 class DebugRunner:
-    """One session, which begins anew with each case."""
+    """One session, which is restarted for each case."""
 
-    def __init__(self, model: Model, wanted: SweepSpec, measures: MeasureSet | None = None) -> None:
+    def __init__(self, model: Model, spec: SweepSpec, measures: MeasureSet | None = None) -> None:
         self._model = model
-        self._spec = wanted
-        self._limits = CaseLimits(wanted.timeout, wanted.max_memory)
+        self._spec = spec
+        self._limits = CaseLimits(spec.timeout, spec.max_memory)
         self._measures = measures or MeasureSet(model, ())
         self._session: Session | None = None
         self._assert_texts: dict[int, str] = {}
@@ -38,9 +38,9 @@ class DebugRunner:
         self.outputs: Mapping[str, Data] = {}
 
     def breakpoints(self, inputs: Mapping[str, Data]) -> Sequence[Breakpoint]:
-        """What stops a case, for the engine to look for; ``inputs``: of any case."""
+        """Return the breakpoints of a case, for the engine to check; ``inputs``: those of any case."""
         session = self._begin_session(inputs)
-        return [one for one in session.breakpoints if one.number not in self._loop_end_numbers]
+        return [breakpoint_ for breakpoint_ in session.breakpoints if breakpoint_.number not in self._loop_end_numbers]
 
     def run(self, inputs: Mapping[str, Data]) -> CaseOutcome:
         """Run a case.
@@ -63,8 +63,8 @@ class DebugRunner:
         if self._session is not None:
             self._session.restart(inputs)
             return self._session
-        most = self._spec.max_iterations
-        session = Session(self._model, inputs, max_iterations=most, attended=False)
+        max_iterations = self._spec.max_iterations
+        session = Session(self._model, inputs, max_iterations=max_iterations, attended=False)
         for text in self._spec.asserts:
             self._assert_texts[session.breakpoints.add(f"if not ({text})").number] = text
         for text in self._spec.breaks:
@@ -78,7 +78,7 @@ class DebugRunner:
         return session
 
     def _run_session(self, session: Session) -> CaseOutcome:
-        """Go on from the first boundary to what ends the case."""
+        """Go on from the first boundary to the end of the case."""
         measured: dict[tuple[int, int], float | None] = {}
         stop = session._internals.check_breakpoints()
         if not stop.breakpoints:
@@ -101,8 +101,8 @@ class DebugRunner:
             return CaseOutcome(Status.OK, totals, hash_outputs(outputs))
         if stop.reason is Reason.INTERRUPT:
             frame = session.frame
-            where = f"in loop '{frame.name}'" if frame.loop is not None else "outside of any loop"
-            return self._limits.outcome(len(totals), where)
+            location = f"in loop '{frame.name}'" if frame.loop is not None else "outside of any loop"
+            return self._limits.outcome(len(totals), location)
         bad = _failure_location(session, stop)
         if stop.reason is Reason.LIMIT:
             return CaseOutcome(Status.LIMIT, totals, message=f"{stop.text} without ending", bad=bad)
@@ -111,54 +111,54 @@ class DebugRunner:
         failed = next((self._assert_texts[number] for number in stop.breakpoints if number in self._assert_texts), None)
         if failed is not None:
             return CaseOutcome(Status.ASSERT, totals, message=f"{failed} is false", bad=bad)
-        met = next(self._break_texts[number] for number in stop.breakpoints if number in self._break_texts)
-        told = stop.text.split(": ", 1)[-1] if met == NAN_BREAKPOINT else f"{met} is true"
-        return CaseOutcome(Status.BREAK, totals, message=told, bad=bad)
+        reason = next(self._break_texts[number] for number in stop.breakpoints if number in self._break_texts)
+        message = stop.text.split(": ", 1)[-1] if reason == NAN_BREAKPOINT else f"{reason} is true"
+        return CaseOutcome(Status.BREAK, totals, message=message, bad=bad)
 
 
 @contextmanager
-def _enforce_limits(bounds: CaseLimits, session: Session) -> Iterator[None]:
-    """Stop a session that passes its bounds."""
-    bounds.begin()
-    bounds.check()
-    ended = threading.Event()
+def _enforce_limits(limits: CaseLimits, session: Session) -> Iterator[None]:
+    """Stop a session that exceeds its limits."""
+    limits.begin()
+    limits.check()
+    has_ended = threading.Event()
 
-    def look() -> None:
-        while not ended.wait(_CHECK_INTERVAL_SECONDS):
-            bounds.check()
-            # Again and again: between two moves of a session there is nothing to interrupt.
-            if bounds.exceeded is not None:
+    def check_limits() -> None:
+        while not has_ended.wait(_CHECK_INTERVAL_SECONDS):
+            limits.check()
+            # Repeatedly: between two steps a session cannot be interrupted.
+            if limits.exceeded is not None:
                 session.interrupt()
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=check_limits, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        ended.set()
+        has_ended.set()
         thread.join()
 
 
 _STOPPED_BY = {Reason.LIMIT: "limit", Reason.ERROR: "error", Reason.BREAKPOINT: "breakpoint"}
 
 
-def _session_totals(session: Session, ended: str | None) -> LoopTotalRows:
+def _session_totals(session: Session, end_reason: str | None) -> LoopTotalRows:
     return [
-        (total.iterations, total.stopped_by.value if total.stopped_by else ended if total.entries else None)
+        (total.iterations, total.stopped_by.value if total.stopped_by else end_reason if total.entries else None)
         for total in session.totals
     ]
 
 
 def _failure_location(session: Session, stop: Stop) -> tuple[int, int | None, str | None] | None:
-    """The loop, the iteration and the node at which a session stands."""
+    """The loop, the iteration and the node at which a session is stopped."""
     frame = session.frame
     if frame.loop is None:
         return None
-    inside = session._internals
+    internals = session._internals
     node = None
     if stop.reason is Reason.ERROR and not stop.breakpoints:
-        node = inside.engine.plan.code[inside.engine.pc].node
-    elif stop.breakpoints and not inside.is_at_boundary():
-        # What made a NaN has just run.
-        node = inside.engine.plan.code[inside.engine.pc - 1].node
+        node = internals.engine.plan.code[internals.engine.pc].node
+    elif stop.breakpoints and not internals.is_at_boundary():
+        # The node that computed a NaN has just run.
+        node = internals.engine.plan.code[internals.engine.pc - 1].node
     return frame.index, frame.iteration, None if node is None else node.name

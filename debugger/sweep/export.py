@@ -1,4 +1,4 @@
-"""The rows of a sweep as Parquet or CSV, in pieces: there may be millions of them."""
+"""Export the rows of a sweep as Parquet or CSV, in chunks: there may be millions of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..export_formats.spreadsheet_csv import row_writer
 from .row import Row
 from .sweep_store import SweepStore
 
-#: Rows of one piece.
+#: Rows of one chunk.
 _CHUNK_ROWS = 20_000
-#: The columns, and the types that Arrow calls them.
+#: The columns, and their Arrow types.
 EXPORT_COLUMNS = {
     **dict.fromkeys(("id", "model", "set", "case", "loop"), "string"),
     **dict.fromkeys(("seed", "iterations"), "int64"),
@@ -30,11 +30,11 @@ EXPORT_COLUMNS = {
 
 
 def check_export_path(path: Path) -> None:
-    """See, before anything runs, that rows can be written there.
+    """Check, before anything runs, that rows can be written there.
 
     Raises:
-        UsageError: the form is unknown, pyarrow is not installed, there is no such folder, or the file that is there
-            holds no rows of a sweep.
+        UsageError: unknown format, pyarrow is not installed, no such folder, or the existing file holds no rows of a
+            sweep.
     """
     if path.suffix not in (".parquet", ".csv"):
         raise UsageError(f"{path}: rows are written as .parquet or .csv")
@@ -49,23 +49,23 @@ def check_export_path(path: Path) -> None:
 
 
 def _contains_rows(path: Path) -> bool:
-    """Whether an earlier sweep wrote a file, or another program with its columns."""
+    """Whether a file was written by an earlier sweep, or has its columns."""
     try:
         if path.suffix == ".parquet":
             names = list(import_pyarrow().parquet.read_schema(path).names)
         else:
             with path.open(encoding="utf-8", newline="") as file:
                 names = next(csv.reader(file), [])
-    except (OSError, ValueError, csv.Error):  # pyarrow's own derive from ValueError
+    except (OSError, ValueError, csv.Error):  # pyarrow's errors derive from ValueError
         return False
     return names[: len(EXPORT_COLUMNS)] == list(EXPORT_COLUMNS)
 
 
 def export_rows(store: SweepStore, path: Path) -> int:
-    """Write all rows; returns how many.
+    """Write all rows; return their number.
 
     Raises:
-        UsageError: the form is unknown, or pyarrow is not installed.
+        UsageError: unknown format, or pyarrow is not installed.
         OSError: the file cannot be written.
     """
     write = _write_parquet if path.suffix == ".parquet" else _write_csv
@@ -73,9 +73,9 @@ def export_rows(store: SweepStore, path: Path) -> int:
 
 
 def row_cells(row: Row, measures: Sequence[str]) -> list[Any]:
-    """A row as it is written, in the order of the columns, the measures behind them."""
-    told = [getattr(row, name) for name in EXPORT_COLUMNS]
-    return [*told, *(row.measures[name] for name in measures)]
+    """Return a row for export, in the order of the columns, followed by the measures."""
+    cells = [getattr(row, name) for name in EXPORT_COLUMNS]
+    return [*cells, *(row.measures[name] for name in measures)]
 
 
 def _write_parquet(store: SweepStore, path: Path) -> int:
@@ -83,10 +83,10 @@ def _write_parquet(store: SweepStore, path: Path) -> int:
     types = {**{name: getattr(pa, kind)() for name, kind in EXPORT_COLUMNS.items()}, **_measure_types(store, pa)}
     count = 0
     with parquet_writer(path) as append:
-        for piece in _row_chunks(store.rows()):
-            columns = zip(*(row_cells(row, store.measures) for row in piece), strict=True)
+        for chunk in _row_chunks(store.rows()):
+            columns = zip(*(row_cells(row, store.measures) for row in chunk), strict=True)
             append({name: pa.array(column, types[name]) for name, column in zip(types, columns, strict=True)})
-            count += len(piece)
+            count += len(chunk)
         if not count:
             append({name: pa.array([], kind) for name, kind in types.items()})
     return count
@@ -109,5 +109,5 @@ def _write_csv(store: SweepStore, path: Path) -> int:
 
 def _row_chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     source = iter(rows)
-    while piece := list(islice(source, _CHUNK_ROWS)):
-        yield piece
+    while chunk := list(islice(source, _CHUNK_ROWS)):
+        yield chunk

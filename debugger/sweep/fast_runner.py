@@ -1,6 +1,6 @@
-"""A case at full speed: one engine for all of them, which stops where an assertion or a breakpoint may be met.
+"""Runs a case at full speed: one engine for all cases, which stops where an assertion or a breakpoint may be hit.
 
-What stops it is only a sign: the case is then run under the debugger, which knows exactly.
+A stop is only an indication: the case is then run under the debugger, which is exact.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 
 
 class FastRunner:
-    """One engine. ``measures``: None where nothing is measured."""
+    """One engine. ``measures``: None without measures."""
 
-    def __init__(self, model: Model, wanted: SweepSpec, measures: MeasureSet | None) -> None:
+    def __init__(self, model: Model, spec: SweepSpec, measures: MeasureSet | None) -> None:
         self.model = model
         self._engine = Engine(model.plan)
-        self._spec = wanted
+        self._spec = spec
         self._measures = measures
-        self._limits = CaseLimits(wanted.timeout, wanted.max_memory)
-        self._watchdog = Watchdog(self._engine, self._limits, wanted.max_iterations is not None)
+        self._limits = CaseLimits(spec.timeout, spec.max_memory)
+        self._watchdog = Watchdog(self._engine, self._limits, spec.max_iterations is not None)
         self._loop_count = len(model.plan.loops)
-        #: Nothing reads a value on the way.
+        #: No intermediate value is read.
         self._outputs_only = measures is None
-        #: The outputs of the last case that came to its end.
+        #: The outputs of the last case that ended.
         self.outputs: Mapping[str, Data] = {}
 
     def install_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> bool:
-        """Let the engine stop wherever one of these may hit; False: it cannot find all of them itself."""
-        # Here: what stops nowhere need not wait for what stops.
+        """Let the engine stop where a breakpoint may hit; False: it cannot check all of them itself."""
+        # Lazy import: a sweep without breakpoints does not need it.
         from ..breakpoints.engine_predicates import make_predicates
 
         engine = self._engine
-        found: list[tuple[int, EnginePredicate]] = []
+        predicates: list[tuple[int, EnginePredicate]] = []
         for breakpoint_ in breakpoints:
             if breakpoint_.is_in_main_graph:
                 return False
@@ -55,27 +55,27 @@ class FastRunner:
                 filters = make_predicates(breakpoint_, engine, index)
                 if not filters:
                     return False
-                found += [(index, filter_) for filter_ in filters]
-        for index, one in found:
-            # Where it cannot be asked without Python the answer is yes.
-            engine.monitor.add_predicate(index, one.op, one.slots, one.needs_body, lambda _: True)
-        self._outputs_only = self._outputs_only and not found
+                predicates += [(index, filter_) for filter_ in filters]
+        for index, predicate in predicates:
+            # A predicate that needs Python is assumed to be true.
+            engine.monitor.add_predicate(index, predicate.op, predicate.slots, predicate.needs_body, lambda _: True)
+        self._outputs_only = self._outputs_only and not predicates
         return True
 
     def run(self, inputs: Mapping[str, Data]) -> CaseOutcome | None:
-        """Run a case; None: an assertion or a breakpoint may be met.
+        """Run a case; None: an assertion or a breakpoint may be hit.
 
         Raises:
             InputError: the inputs do not fit.
         """
-        engine, wanted = self._engine, self._spec
+        engine, spec = self._engine, self._spec
         if self.model.state:
             self.model.reset()
-        given = self.model.check(inputs)
+        checked = self.model.check(inputs)
         self._watchdog.begin()
         try:
-            engine.start(given, self._outputs_only)
-            engine.set_limits(wanted.max_iterations, True)
+            engine.start(checked, self._outputs_only)
+            engine.set_limits(spec.max_iterations, True)
             engine.on_tick = self._watchdog.tick
             try:
                 if self._measures is None:
@@ -89,47 +89,50 @@ class FastRunner:
         except ExecutionError as error:
             return self._error_outcome(error)
 
-    def _outcome(self, what: str, index: int) -> CaseOutcome | None:
+    def _outcome(self, event: str, index: int) -> CaseOutcome | None:
         engine = self._engine
-        if what == "end":
+        if event == "end":
             self.outputs = outputs = self.model._internals.results(engine)
             return CaseOutcome(Status.OK, loop_totals(engine, self._loop_count), hash_outputs(outputs))
-        if what == "predicate":
+        if event == "predicate":
             return None
-        if what == "limit":
+        if event == "limit":
             name = engine.plan.loops[index].loop.name
-            told = f"loop '{name}' reached the limit of {self._spec.max_iterations} iterations without ending"
-            now = engine.loop_state(index)[0]
+            message = f"loop '{name}' reached the limit of {self._spec.max_iterations} iterations without ending"
+            iteration = engine.loop_state(index)[0]
             return CaseOutcome(
-                Status.LIMIT, loop_totals(engine, self._loop_count, "limit"), message=told, bad=(index, now, None)
+                Status.LIMIT,
+                loop_totals(engine, self._loop_count, "limit"),
+                message=message,
+                bad=(index, iteration, None),
             )
-        if what == "interrupt":
+        if event == "interrupt":
             return self._limits.outcome(self._loop_count, self._location_text())
-        # A sentence that nothing will ever end it; when that was seen says nothing of the case.
-        told = what.split(":", 1)[0] + ": what it carries repeats bit for bit, and nothing else enters"
-        return CaseOutcome(Status.LIMIT, [(None, "limit")] * self._loop_count, message=told)
+        # A sentence that the loop never ends; the time of detection is not a property of the case.
+        message = event.split(":", 1)[0] + ": what it carries repeats bit for bit, and nothing else enters"
+        return CaseOutcome(Status.LIMIT, [(None, "limit")] * self._loop_count, message=message)
 
     def _location_text(self) -> str:
         stack = self._engine.stack
         return f"in loop '{self._engine.plan.loops[stack[-1]].loop.name}'" if stack else "outside of any loop"
 
     def _run_measured(self, measures: MeasureSet) -> CaseOutcome | None:
-        """Run with a look at the end of each loop that is measured."""
+        """Run with a stop at the end of each loop that is measured."""
         engine = self._engine
-        taken: dict[tuple[int, int], float | None] = {}
+        measured: dict[tuple[int, int], float | None] = {}
         while True:
             engine.clear_stops()
             for index in measures.loops:
                 engine.stop_at_end(index)
-            what, index = self._watchdog.resume()
-            if what != "boundary":
+            event, index = self._watchdog.resume()
+            if event != "boundary":
                 break
-            taken |= measures.evaluate(index, Frame(engine, index))
-        outcome = self._outcome(what, index)
-        if outcome is not None and what == "end" and measures.in_main:
-            taken |= measures.evaluate(MAIN_GRAPH, Frame(engine, MAIN_GRAPH))
+            measured |= measures.evaluate(index, Frame(engine, index))
+        outcome = self._outcome(event, index)
+        if outcome is not None and event == "end" and measures.in_main:
+            measured |= measures.evaluate(MAIN_GRAPH, Frame(engine, MAIN_GRAPH))
         if outcome is not None:
-            outcome.measured = taken
+            outcome.measured = measured
         return outcome
 
     def _error_outcome(self, error: ExecutionError) -> CaseOutcome:

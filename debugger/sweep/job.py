@@ -1,4 +1,5 @@
-"""What is to be done: one model, its cases, and what is asked of each run. It goes to other processes as it is."""
+"""Specification of a sweep: one model, its cases, and the checks of each run. It is sent to other processes
+unchanged."""
 
 from __future__ import annotations
 
@@ -18,23 +19,22 @@ from ...runtime.stable_file import open_regular_file
 from .cases import CaseSet
 from .row import RESULT_COLUMNS
 
-#: Stands for the main graph where loops are named by their indices.
+#: Index of the main graph among loop indices.
 MAIN_GRAPH = -1
 #: The breakpoint that is no expression.
 NAN_BREAKPOINT = "nan"
-#: What a case may take where nothing is said of it: seconds, and bytes of memory.
+#: Default limits of a case: seconds, and bytes of memory.
 DEFAULT_TIMEOUT_SECONDS, DEFAULT_MEMORY_BYTES = 60.0, 2 << 30
 
 
 @dataclass(frozen=True)
 class SweepSpec:
-    """What is asked of each run, the same for all.
+    """The checks and limits of each run, the same for all.
 
-    ``asserts`` have to hold at every boundary; ``breaks`` end a case where one is true, ``nan`` where a value is NaN or
-    Inf; ``measures`` are computed at the end of each loop that has their values. ``max_iterations``: the most of any
-    loop. ``timeout``: the seconds of a case, ``max_memory``: the bytes that it may take; None: any. ``against``: a
-    runtime, a model, or a folder of expected outputs.
-    ``operators``: files that are run first.
+    ``asserts`` have to hold at every boundary; ``breaks`` end a case if one is true, ``nan`` if a value is NaN or Inf;
+    ``measures`` are computed at the end of each loop that has their values. ``max_iterations``: the maximum of any
+    loop. ``timeout``: the seconds of a case, ``max_memory``: its bytes of memory; None: no limit. ``against``: a
+    runtime, a model, or a folder of expected outputs. ``operators``: Python files to run first.
     """
 
     asserts: tuple[str, ...] = ()
@@ -47,9 +47,9 @@ class SweepSpec:
     max_memory: int | None = DEFAULT_MEMORY_BYTES
 
     def __post_init__(self) -> None:
-        """Raises UsageError: an expression is none, or a measure is called as a column."""
+        """Raises UsageError: an invalid expression, or a measure has the name of a column."""
         for text in (*self.asserts, *(text for text in self.breaks if text != NAN_BREAKPOINT), *self.measures):
-            # Here: a process that runs cases without expressions need not wait for their language.
+            # Lazy import: a process that runs cases without expressions does not load their parser.
             from ..expression.language import parse
 
             parse(text)
@@ -57,10 +57,10 @@ class SweepSpec:
             if text in (*RESULT_COLUMNS, "id", "model", "set", "case", "versions"):
                 raise UsageError(f"the measure '{text}' is called as a column of the rows: write it as '({text})'")
         if len(set(self.measures)) < len(self.measures):
-            raise UsageError("a measure stands there twice")
+            raise UsageError("a measure is given twice")
 
     def as_json(self) -> dict[str, object]:
-        """What rows depend on."""
+        """Return the fields that rows depend on."""
         return {
             **{name: list(getattr(self, name)) for name in ("asserts", "breaks", "measures")},
             **{name: getattr(self, name) for name in ("max_iterations", "timeout", "against", "max_memory")},
@@ -71,8 +71,8 @@ class SweepSpec:
 class SweepJob:
     """One model with its cases.
 
-    ``number``: which of the models; ``hash``: of its file and its weights; ``loops``: their paths, none where it cannot
-    be opened; ``files``: their bytes by name, for workers that do not have the files.
+    ``number``: index of the model; ``hash``: of its file and its weights; ``loops``: their paths, empty if it cannot be
+    opened; ``files``: their bytes by name, for workers without access to the files.
     """
 
     number: int
@@ -85,22 +85,22 @@ class SweepJob:
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def open(self) -> Model:
-        """The model.
+        """Open the model.
 
         Raises:
-            ModelError: it cannot be read, or is another one than when the sweep began.
+            ModelError: it cannot be read, or has changed since the sweep began.
         """
         if model_hash(self.path, self.weights) != self.hash:
             raise ModelError(f"{self.path}: is another file than when the sweep began")
         return load(self.path, self.weights)
 
     def with_file_contents(self) -> SweepJob:
-        """The same with the bytes of its files."""
+        """Return the job with the bytes of its files."""
         return replace(self, files={path.name: path.read_bytes() for path in model_files(self.path, self.weights)})
 
 
 def unpack_files(job: SweepJob, folder: Path) -> SweepJob:
-    """A job whose files are written into a folder, if it carries them."""
+    """Write the files that a job carries into a folder, and return the job with their paths."""
     if not job.files:
         return job
     for name, data in job.files.items():
@@ -112,33 +112,33 @@ def unpack_files(job: SweepJob, folder: Path) -> SweepJob:
 
 
 def model_files(path: str, weights: str | None) -> list[Path]:
-    """The files that a model is in: its own first, then its constants."""
+    """Return the files of a model: the main file first, then its constants."""
     file, _ = split_model_path(path)
-    beside = [file.with_suffix(".bin")] if file.suffix == ".xml" else [Path(f"{file}.data"), Path(f"{file}_data")]
-    named = [Path(weights)] if weights else beside
-    return [file, *(one for one in named if one.is_file())]
+    candidates = [file.with_suffix(".bin")] if file.suffix == ".xml" else [Path(f"{file}.data"), Path(f"{file}_data")]
+    paths = [Path(weights)] if weights else candidates
+    return [file, *(path_ for path_ in paths if path_.is_file())]
 
 
 def model_hash(path: str, weights: str | None = None) -> str:
-    """A short hash of all bytes of a model; zeros where it cannot be read."""
-    hashed = blake2b(digest_size=6)
+    """Return a short hash of all bytes of a model; zeros if it cannot be read."""
+    hasher = blake2b(digest_size=6)
     try:
-        for one in model_files(path, weights):
-            with open_regular_file(one) as file:
+        for path_ in model_files(path, weights):
+            with open_regular_file(path_) as file:
                 while block := file.read(1 << 20):
-                    hashed.update(block)
+                    hasher.update(block)
     except (OSError, LoopdbgError):
         return "0" * 12
-    hashed.update(split_model_path(path)[1].encode())
-    return hashed.hexdigest()
+    hasher.update(split_model_path(path)[1].encode())
+    return hasher.hexdigest()
 
 
 def version_text() -> str:
-    """What the rows depend on besides the model."""
+    """Return the versions that the rows depend on."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        own = version("loopdbg")
+        version_ = version("loopdbg")
     except PackageNotFoundError:
-        own = "?"
-    return f"loopdbg {own}, numpy {np.__version__}, python {sys.version.split()[0]}"
+        version_ = "?"
+    return f"loopdbg {version_}, numpy {np.__version__}, python {sys.version.split()[0]}"

@@ -1,4 +1,4 @@
-"""What is computed at the end of loops: one number an expression."""
+"""Measures at the end of loops: one number for each expression."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .job import MAIN_GRAPH
 
 
 class MeasureSet:
-    """The measures of a model. ``loops``: those that have values for one; ``in_main``: the main graph has;
-    ``uses_history``: one reads other iterations.
+    """The measures of a model. ``loops``: loops with values for a measure; ``in_main``: the main graph has some;
+    ``uses_history``: a measure reads other iterations.
 
     Raises:
-        UsageError: nothing has the values of one.
+        UsageError: a measure has no values anywhere.
     """
 
     def __init__(self, model: Model, texts: Sequence[str]) -> None:
-        places = SymbolTable(model.graph) if texts else None
+        table = SymbolTable(model.graph) if texts else None
         self._expressions = [parse(text) for text in texts]
         #: By loop, the positions of its measures.
         self._indices_by_loop: dict[int, list[int]] = {}
         for k, expression in enumerate(self._expressions):
-            assert places is not None
-            for index in loops_with_values(expression, places):
+            assert table is not None
+            for index in loops_with_values(expression, table):
                 self._indices_by_loop.setdefault(index, []).append(k)
         self.loops = [index for index in self._indices_by_loop if index != MAIN_GRAPH]
         self.in_main = MAIN_GRAPH in self._indices_by_loop
@@ -41,21 +41,21 @@ class MeasureSet:
         return bool(self._expressions)
 
     def evaluate(self, index: int, frame: Any, history: Any = None) -> dict[tuple[int, int], float | None]:
-        """The numbers at the end of a loop, by loop and position; None: it has no value, as after no iteration.
+        """Return the numbers at the end of a loop, by loop and position; None: no value, such as after no iteration.
 
         Raises:
             ExecutionError: it is more than one number.
         """
         scope = FrameScope(frame, history)
-        found: dict[tuple[int, int], float | None] = {}
+        numbers: dict[tuple[int, int], float | None] = {}
         for k in self._indices_by_loop.get(index, ()):
             expression = self._expressions[k]
             try:
                 value = expression.evaluate(scope)
             except NoValueError:
                 value = None
-            found[index, k] = None if value is None else _scalar(expression.text, value)
-        return found
+            numbers[index, k] = None if value is None else _scalar(expression.text, value)
+        return numbers
 
 
 def _scalar(text: str, value: Any) -> float:

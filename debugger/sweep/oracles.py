@@ -1,6 +1,6 @@
-"""What outputs are held against: expected ones in files, a live runtime, another model.
+"""Oracles for outputs: expected outputs in files, a live runtime, another model.
 
-Outputs alone are compared, which is fast; where they differ, the iteration and the node are looked for.
+Only outputs are compared, which is fast; if they differ, the iteration and the node are located.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from .job import MAIN_GRAPH, SweepJob
 from .outcome import CaseOutcome
 from .row import Status
 
-#: Seconds that a runtime may take for an answer where nothing is said of it.
+#: Default timeout of a runtime in seconds.
 _DEFAULT_TIMEOUT_SECONDS = 60.0
 
 
 class Oracle(ABC):
-    """The other side."""
+    """The other side of a comparison."""
 
     @abstractmethod
     def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
-        """See whether it gives the same; if not, say so in the outcome."""
+        """Compare the outputs; record a difference in the outcome."""
 
     def close(self) -> None:  # noqa: B027  most have started nothing
-        """End what was started."""
+        """Release its resources."""
 
 
 def check_oracle(text: str) -> None:
-    """See, before anything runs, that there is something of that name.
+    """Check, before anything runs, that an oracle of that name exists.
 
     Raises:
-        UsageError: it is neither a runtime that is installed, nor a file or folder.
+        UsageError: it is neither an installed runtime nor a file or folder.
     """
     if text.partition(":")[0] in PEERS:
         Peer(text)
@@ -60,7 +60,7 @@ def check_oracle(text: str) -> None:
 
 
 def create_oracle(model: Model, job: SweepJob) -> Oracle:
-    """What ``against`` of a job names: a runtime, a folder of expected outputs, or a model.
+    """Create the oracle for ``against`` of a job: a runtime, a folder of expected outputs, or a model.
 
     Raises:
         UsageError: a runtime that cannot read this model.
@@ -77,17 +77,17 @@ def create_oracle(model: Model, job: SweepJob) -> Oracle:
 def first_mismatch(
     outputs: Mapping[str, Data], expected: Mapping[str, Data], tolerance: Tolerance | None = None
 ) -> str:
-    """The first output that is not as expected, in a sentence; empty where all are."""
+    """Return a sentence about the first output that differs from the expected one; empty if all are equal."""
     for name, right in expected.items():
         delta = compare(outputs.get(name), right, tolerance or Tolerance())
         if delta.kind:
-            told = delta_text(Difference("output", name, name, delta, left=outputs.get(name), right=right))
-            return f"output '{name}' differs: {told}"
+            message = delta_text(Difference("output", name, name, delta, left=outputs.get(name), right=right))
+            return f"output '{name}' differs: {message}"
     return ""
 
 
 class _ExpectedOutputsOracle(Oracle):
-    """Outputs in files that are called as the cases are: ``CASE.npz``, or ``output_0.pb``, ... in ``CASE/``."""
+    """Outputs in files named after the cases: ``CASE.npz``, or ``output_0.pb``, ... in ``CASE/``."""
 
     def __init__(self, model: Model, folder: Path, job: SweepJob) -> None:
         self._model, self._folder, self._cases = model, folder, job.cases
@@ -100,16 +100,16 @@ class _ExpectedOutputsOracle(Oracle):
             expected = read_test_outputs(self._folder / name, self._model.outputs)
         else:
             raise InputError(f"{self._folder}: holds no outputs for case '{name}', neither {name}.npz nor {name}/")
-        there = {output: value for output, value in expected.items() if output in outputs}
-        if not there:
+        known_outputs = {output: value for output, value in expected.items() if output in outputs}
+        if not known_outputs:
             raise InputError(f"{self._folder}: case '{name}' has none of the model's outputs")
-        told = first_mismatch(outputs, there)
-        if told:
-            outcome.status, outcome.message = Status.DIFFERS, told
+        mismatch = first_mismatch(outputs, known_outputs)
+        if mismatch:
+            outcome.status, outcome.message = Status.DIFFERS, mismatch
 
 
 class _ModelOracle(Oracle):
-    """Another model, which is given the same."""
+    """Another model, which runs on the same inputs."""
 
     def __init__(self, model: Model, other: Model, job: SweepJob) -> None:
         self._model, self._other, self._max_iterations = model, other, job.spec.max_iterations
@@ -117,13 +117,13 @@ class _ModelOracle(Oracle):
     def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
         self._other.reset()
         inputs = map_inputs(case.inputs, self._other, {})
-        theirs = self._other.run(inputs, max_iterations=self._max_iterations)
-        if len(theirs) != len(outputs):
-            raise InputError(f"{self._other.name} has {len(theirs)} outputs, and {self._model.name} {len(outputs)}")
-        same_names = theirs.keys() == outputs.keys()
-        expected = theirs if same_names else dict(zip(outputs, theirs.values(), strict=True))
-        told = first_mismatch(outputs, expected)
-        if not told:
+        results = self._other.run(inputs, max_iterations=self._max_iterations)
+        if len(results) != len(outputs):
+            raise InputError(f"{self._other.name} has {len(results)} outputs, and {self._model.name} {len(outputs)}")
+        same_names = results.keys() == outputs.keys()
+        expected = results if same_names else dict(zip(outputs, results.values(), strict=True))
+        mismatch = first_mismatch(outputs, expected)
+        if not mismatch:
             return
         self._model.reset()
         self._other.reset()
@@ -131,11 +131,11 @@ class _ModelOracle(Oracle):
             ModelSide(self._model, case.inputs, self._max_iterations),
             ModelSide(self._other, inputs, self._max_iterations),
         )
-        _record_difference(outcome, told, Diff(compare_sides(*sides, ComparisonOptions())).first, self._model)
+        _record_difference(outcome, mismatch, Diff(compare_sides(*sides, ComparisonOptions())).first, self._model)
 
 
 class _RuntimeOracle(Oracle):
-    """A live runtime in a process of its own, which has the model loaded."""
+    """A live runtime in a separate process, which has the model loaded."""
 
     def __init__(self, model: Model, name: str, job: SweepJob) -> None:
         self._model = model
@@ -154,15 +154,15 @@ class _RuntimeOracle(Oracle):
     def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
         side = ModelSide(self._model, case.inputs, self._max_iterations)
         try:
-            given = self._run(side)
+            values = self._run(side)
         except PeerError as error:
-            what = {"failed": "refused it", "crashed": "crashed", "hung": "hung"}[error.kind]
-            outcome.status, outcome.message = Status.ERROR, f"{self._peer.name} {what}: {error.text}"
+            failure = {"failed": "refused it", "crashed": "crashed", "hung": "hung"}[error.kind]
+            outcome.status, outcome.message = Status.ERROR, f"{self._peer.name} {failure}: {error.text}"
             return
         names = [port.name for port in self._model.outputs]
-        told = first_mismatch(outputs, dict(zip(names, given, strict=False)), self._tolerance)
-        if told:
-            _record_difference(outcome, told, self._first_loop_difference(case.inputs), self._model)
+        mismatch = first_mismatch(outputs, dict(zip(names, values, strict=False)), self._tolerance)
+        if mismatch:
+            _record_difference(outcome, mismatch, self._first_loop_difference(case.inputs), self._model)
 
     def _run(self, side: ModelSide) -> list[Data]:
         if self._loaded is None or not self._loaded.is_alive:
@@ -176,16 +176,16 @@ class _RuntimeOracle(Oracle):
 
     def _first_loop_difference(self, inputs: Mapping[str, Data]) -> FirstDifference | None:
         live = compare_with_peer(self._model, inputs, self._peer, ComparisonOptions(), limit=self._max_iterations)
-        found = [Diff(comparison).first for comparison in live.comparisons]
-        return next((one for one in found if one is not None and one.loop), None)
+        differences = [Diff(comparison).first for comparison in live.comparisons]
+        return next((difference for difference in differences if difference is not None and difference.loop), None)
 
 
-def _record_difference(outcome: CaseOutcome, told: str, first: FirstDifference | None, model: Model) -> None:
-    """Say where two sides differ first, as far as that is known."""
-    outcome.status, outcome.message = Status.DIFFERS, told
+def _record_difference(outcome: CaseOutcome, message: str, first: FirstDifference | None, model: Model) -> None:
+    """Record where two sides first differ, as far as known."""
+    outcome.status, outcome.message = Status.DIFFERS, message
     if first is None or not first.loop:
         return
     index = next((plan.index for plan in model.plan.loops if plan.path == first.loop), MAIN_GRAPH)
     node = first.node or (first.nodes[0] if first.nodes else None)
     outcome.failure_location = index, first.iteration, node
-    outcome.message = f"{told}; first in '{first.value}' of loop '{model.plan.loops[index].loop.name}'"
+    outcome.message = f"{message}; first in '{first.value}' of loop '{model.plan.loops[index].loop.name}'"

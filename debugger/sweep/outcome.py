@@ -1,4 +1,4 @@
-"""What one case gave, before it becomes rows."""
+"""The result of one case, before it becomes rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LoopTotalRows = list[tuple[int | None, str | None]]
 
 
 class CaseOutcome:
-    """What became of a case. ``bad``: the loop, the iteration and the node where it went wrong first; ``measured``: by
-    loop and position of the measure."""
+    """The result of a case. ``bad``: the loop, the iteration and the node of the first failure; ``measured``: by loop
+    and position of the measure."""
 
     __slots__ = ("failure_location", "measured", "message", "outputs", "status", "totals")
 
@@ -40,39 +40,39 @@ class CaseOutcome:
 
 
 def loop_totals(engine: Engine, count: int, ended: str | None = None) -> LoopTotalRows:
-    """How the loops went; ``ended``: what ended those that still run."""
-    found: LoopTotalRows = []
+    """Return the totals of the loops; ``ended``: the end reason of loops that still run."""
+    totals: LoopTotalRows = []
     for index in range(count):
         iterations, entries, _, _ = engine.loops.totals(index)
-        _, _, _, last, active = engine.loop_state(index)
-        # Not ``.value``, which is slower than the rest of this.
-        why = None if not entries else ended if active else last._value_ if last is not None else None
-        found.append((iterations, why))
-    return found
+        _, _, _, reason, active = engine.loop_state(index)
+        # Not ``.value``, which takes longer than the rest.
+        text = None if not entries else ended if active else reason._value_ if reason is not None else None
+        totals.append((iterations, text))
+    return totals
 
 
 def hash_outputs(outputs: Mapping[str, Data]) -> str:
-    """A hash of the bits of all outputs, with their dtypes and shapes."""
-    hashed = blake2b(digest_size=8)
+    """Return a hash of the bits of all outputs, with their dtypes and shapes."""
+    hasher = blake2b(digest_size=8)
     for value in outputs.values():
-        _hash_value(hashed, value)
-    return hashed.hexdigest()
+        _hash_value(hasher, value)
+    return hasher.hexdigest()
 
 
-def _hash_value(hashed: Any, value: Data) -> None:
+def _hash_value(hasher: Any, value: Data) -> None:
     if isinstance(value, list | tuple):
-        hashed.update(b"[%d" % len(value))
-        for one in value:
-            _hash_value(hashed, one)
+        hasher.update(b"[%d" % len(value))
+        for item in value:
+            _hash_value(hasher, item)
     elif value is None:
-        hashed.update(b"none")
+        hasher.update(b"none")
     else:
         array = np.asarray(value)
-        hashed.update(_type_key(array.dtype, array.shape))
-        hashed.update("\0".join(map(str, array.ravel())).encode() if array.dtype.hasobject else array.tobytes())
+        hasher.update(_type_key(array.dtype, array.shape))
+        hasher.update("\0".join(map(str, array.ravel())).encode() if array.dtype.hasobject else array.tobytes())
 
 
 @lru_cache(1024)
 def _type_key(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    # Kept, since NumPy takes longer to say what a dtype is called than the hash takes.
+    # Cached, since NumPy takes longer to format a dtype than the hash takes.
     return f"{dtype.name}{shape}".encode()

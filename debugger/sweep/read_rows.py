@@ -1,4 +1,4 @@
-"""The rows of a sweep that is over, as columns, out of any of its files."""
+"""Read the rows of a finished sweep from any of its file formats, as columns."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from ..export_formats.spreadsheet_csv import unescape_cell
 from .export import EXPORT_COLUMNS, row_cells
 from .sweep_store import SweepStore
 
-#: The files that rows are in.
+#: Suffixes of files with rows.
 ROW_FILE_SUFFIXES = (".parquet", ".csv", ".sweepdb")
-#: What each of them has, whatever else.
+#: Columns that each file has.
 _REQUIRED_COLUMNS = ("id", "loop", "iterations", "status")
 
 
 @dataclass(frozen=True)
 class RowColumns:
-    """The rows by column; ``measures``: the names of those that are no columns of ours."""
+    """The rows by column; ``measures``: the names of the additional columns."""
 
     rows: dict[str, list[Any]]
 
     @property
     def measures(self) -> list[str]:
-        """The measures, by name."""
+        """The names of the measures."""
         return [name for name in self.rows if name not in EXPORT_COLUMNS]
 
     def finite_numbers(self, name: str, loop: str) -> list[float]:
-        """What a column holds of one loop, as far as it is finite numbers."""
+        """Return the finite numbers of a column for one loop."""
         pairs = zip(self.rows[name], self.rows["loop"], strict=True)
-        return [float(value) for value, of in pairs if of == loop and value is not None and math.isfinite(value)]
+        return [float(value) for value, path in pairs if path == loop and value is not None and math.isfinite(value)]
 
 
 def read_columns(path: Path) -> RowColumns:
-    """All rows of a file.
+    """Read all rows of a file.
 
     Raises:
-        UsageError: it holds no rows of a sweep, or pyarrow is not installed.
+        UsageError: the file has no rows of a sweep, or pyarrow is not installed.
         SweepFileError: it is damaged.
     """
-    found = {".parquet": _read_parquet, ".csv": _read_csv, ".sweepdb": _read_sweepdb}[path.suffix](path)
-    lacking = next((name for name in _REQUIRED_COLUMNS if name not in found), None)
-    if lacking is not None:
-        raise UsageError(f"{path}: holds no rows of a sweep: it has no column '{lacking}'")
-    return RowColumns(found)
+    columns = {".parquet": _read_parquet, ".csv": _read_csv, ".sweepdb": _read_sweepdb}[path.suffix](path)
+    missing = next((name for name in _REQUIRED_COLUMNS if name not in columns), None)
+    if missing is not None:
+        raise UsageError(f"{path}: holds no rows of a sweep: it has no column '{missing}'")
+    return RowColumns(columns)
 
 
 def _read_parquet(path: Path) -> dict[str, list[Any]]:
     pa = import_pyarrow()
     try:
-        found: dict[str, list[Any]] = pa.parquet.read_table(path).to_pydict()
+        columns: dict[str, list[Any]] = pa.parquet.read_table(path).to_pydict()
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"{path}: cannot be read: {one_line(error)}") from None
-    return found
+    return columns
 
 
 def _read_csv(path: Path) -> dict[str, list[Any]]:
@@ -88,7 +88,7 @@ def _read_sweepdb(path: Path) -> dict[str, list[Any]]:
     store = SweepStore.open(path)
     try:
         names = [*EXPORT_COLUMNS, *store.measures]
-        found = [row_cells(row, store.measures) for row in store.rows()]
-        return {name: [row[k] for row in found] for k, name in enumerate(names)}
+        rows = [row_cells(row, store.measures) for row in store.rows()]
+        return {name: [row[k] for row in rows] for k, name in enumerate(names)}
     finally:
         store.close()

@@ -1,4 +1,4 @@
-"""Which cases are run next: ranges of about a second of work, grown and shrunk by what is measured."""
+"""Schedule of cases: ranges of about a second of work, resized by measured durations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 #: Work in one task, in seconds.
 TASK_SECONDS = 1.0
-#: Cases in a first task, the most in any, and how much larger a task may be than the one before.
+#: Cases in the first task, the maximum of any task, and the maximum growth from one task to the next.
 FIRST_TASK_CASES, MAX_TASK_CASES, TASK_GROWTH_FACTOR = 8, 100_000, 8
 
 Interval = tuple[int, int]
@@ -16,7 +16,7 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True)
 class SweepTask:
-    """Some cases of a job. ``tries``: how often the first of them has ended a process already."""
+    """Consecutive cases of a job. ``tries``: how often the first of them has ended a process."""
 
     job: int
     start: int
@@ -28,17 +28,17 @@ class SweepTask:
 
 
 class SweepSchedule:
-    """What is left, by job; ``workers``: how many run at a time. ``whole``: nothing is cut."""
+    """The remaining cases, by job; ``workers``: number of parallel workers. ``whole``: ranges are not split."""
 
     def __init__(
-        self, left: Sequence[Iterable[Interval]], workers: int, seconds: float = TASK_SECONDS, whole: bool = False
+        self, remaining: Sequence[Iterable[Interval]], workers: int, seconds: float = TASK_SECONDS, whole: bool = False
     ) -> None:
-        self._remaining = [deque(intervals) for intervals in left]
+        self._remaining = [deque(intervals) for intervals in remaining]
         self._retries: deque[SweepTask] = deque()
         self._workers = workers
         self._task_seconds = seconds
         self._unsplit = whole
-        #: By job: the cases of the next task, None before the first, and how many cases are not given out.
+        #: By job: the number of cases of the next task, None before the first, and of cases not in a task yet.
         self._task_sizes: list[int] = [FIRST_TASK_CASES] * len(self._remaining)
         self._remaining_cases = [sum(stop - start for start, stop in intervals) for intervals in self._remaining]
 
@@ -46,7 +46,7 @@ class SweepSchedule:
         return bool(self._retries) or any(self._remaining)
 
     def next_task(self) -> SweepTask | None:
-        """The next task; None: nothing is left."""
+        """Return the next task; None: no cases remain."""
         if self._retries:
             return self._retries.popleft()
         for job, intervals in enumerate(self._remaining):
@@ -65,18 +65,18 @@ class SweepSchedule:
         return SweepTask(job, start, end)
 
     def record_duration(self, task: SweepTask, seconds: float) -> None:
-        """So long a task took."""
+        """Record the duration of a task."""
         size = self._task_sizes[task.job]
         fitting = int(len(task) * self._task_seconds / max(seconds, 1e-6))
         self._task_sizes[task.job] = max(1, min(fitting, size * TASK_GROWTH_FACTOR, MAX_TASK_CASES))
 
     def retry(self, task: SweepTask) -> None:
-        """Run a task soon, since what it gave was lost."""
+        """Run a task again soon, since its result was lost."""
         if len(task):
             self._retries.append(task)
 
     def drop_job(self, job: int) -> list[Interval]:
-        """Give up what is left of a job; returns it."""
+        """Drop the remaining cases of a job and return them."""
         dropped = [*self._remaining[job], *((task.start, task.stop) for task in self._retries if task.job == job)]
         self._remaining[job].clear()
         self._retries = deque(task for task in self._retries if task.job != job)
@@ -84,13 +84,13 @@ class SweepSchedule:
 
 
 def missing_intervals(done: Iterable[int], count: int) -> list[Interval]:
-    """What is missing of the numbers below ``count``; ``done`` in order."""
-    found = []
-    next_ = 0
+    """Return the ranges of numbers below ``count`` that are missing in ``done``, which is sorted."""
+    intervals = []
+    expected = 0
     for number in done:
-        if number > next_:
-            found.append((next_, min(number, count)))
-        next_ = max(next_, number + 1)
-    if next_ < count:
-        found.append((next_, count))
-    return found
+        if number > expected:
+            intervals.append((expected, min(number, count)))
+        expected = max(expected, number + 1)
+    if expected < count:
+        intervals.append((expected, count))
+    return intervals

@@ -1,4 +1,4 @@
-"""What a sweep found: how cases ended, how often loops ran, how measures are spread, the worst cases."""
+"""Summary of a sweep: statuses, distributions of iterations and measures, the worst cases."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from .row import SEVERITY_ORDER, Row, Status
 from .sweep_store import SweepStore
 
-#: So many bars a histogram has at most, and so many cases are the worst.
+#: Maximum number of bars of a histogram, and of worst cases.
 HISTOGRAM_MAX_BARS, WORST_CASES = 12, 10
-#: In percent: each quantile is the smallest value that is no less than so many of all values.
+#: In percent: each quantile is the smallest value that is no less than this share of all values.
 QUANTILE_PERCENTS = (0, 5, 50, 95, 100)
 
 
 @dataclass(frozen=True)
 class HistogramBar:
-    """So many cases ran from ``least`` to ``most`` iterations."""
+    """The number of cases that ran from ``low`` to ``high`` iterations."""
 
     low: int
     high: int
@@ -29,7 +29,7 @@ class HistogramBar:
 
 @dataclass(frozen=True)
 class LoopSummary:
-    """One loop of one model. ``measures``: of each the quantiles of what is a number, and how many values are none."""
+    """One loop of one model. ``measures``: for each the quantiles of its numbers, and the count of missing values."""
 
     path: str
     bars: Sequence[HistogramBar]
@@ -38,7 +38,7 @@ class LoopSummary:
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """One model. ``statuses``: how many cases ended so; ``seconds``: all cases together."""
+    """One model. ``statuses``: the number of cases by status; ``seconds``: all cases together."""
 
     path: str
     cases: str
@@ -49,26 +49,26 @@ class ModelSummary:
 
 
 def summarize_models(store: SweepStore) -> list[ModelSummary]:
-    """All models, in their order."""
-    found = []
+    """Return the summaries of all models, in order."""
+    summaries = []
     for model, path, cases, count in store.query("SELECT model, path, cases, count FROM models ORDER BY model"):
-        told = store.query(
+        totals = store.query(
             "SELECT status, count(*), sum(seconds) FROM results r WHERE model = ? AND loop = "
             "(SELECT min(loop) FROM results s WHERE s.model = r.model AND s.number = r.number) GROUP BY status",
             (model,),
         )
-        statuses = {Status(status): number for status, number, _ in told}
-        loops = [_summarize_loop(store, model, *one) for one in _loop_paths(store, model)]
-        seconds = sum(seconds for _, _, seconds in told)
-        found.append(
+        statuses = {Status(status): number for status, number, _ in totals}
+        loops = [_summarize_loop(store, model, *entry) for entry in _loop_paths(store, model)]
+        seconds = sum(seconds for _, _, seconds in totals)
+        summaries.append(
             ModelSummary(path, cases, count, {s: statuses[s] for s in Status if s in statuses}, seconds, loops)
         )
-    return found
+    return summaries
 
 
 def _loop_paths(store: SweepStore, model: int) -> list[tuple[int, str]]:
-    known = store.query("SELECT loop, path FROM loops WHERE model = ? ORDER BY loop", (model,))
-    return [(index, path) for index, path in known] or [(-1, "")]
+    rows = store.query("SELECT loop, path FROM loops WHERE model = ? ORDER BY loop", (model,))
+    return [(index, path) for index, path in rows] or [(-1, "")]
 
 
 def _summarize_loop(store: SweepStore, model: int, index: int, path: str) -> LoopSummary:
@@ -80,20 +80,20 @@ def _summarize_loop(store: SweepStore, model: int, index: int, path: str) -> Loo
     measures = {}
     for name in store.measures:
         column = '"' + name.replace('"', '""') + '"'
-        asked = f"SELECT {column} FROM results WHERE model = ? AND loop = ?"
-        values = np.array([value for (value,) in store.query(asked, (model, index))], np.float64)
+        query = f"SELECT {column} FROM results WHERE model = ? AND loop = ?"
+        values = np.array([value for (value,) in store.query(query, (model, index))], np.float64)
         numbers = values[np.isfinite(values)]
         if len(numbers):
             numbers.sort()
-            # In whole numbers: no interpolated value, and no rounding of 0.95 that would pick another one.
-            places = [max(0, -(-percent * len(numbers) // 100) - 1) for percent in QUANTILE_PERCENTS]
-            measures[name] = tuple(numbers[places].tolist()), len(values) - len(numbers)
+            # Integer arithmetic: no interpolation, and no rounding of 0.95 that selects another element.
+            indices = [max(0, -(-percent * len(numbers) // 100) - 1) for percent in QUANTILE_PERCENTS]
+            measures[name] = tuple(numbers[indices].tolist()), len(values) - len(numbers)
     return LoopSummary(path, histogram_bars([(int(value), count) for value, count in counts]), measures)
 
 
 def histogram_bars(counts: Sequence[tuple[int, int]]) -> list[HistogramBar]:
-    """A histogram of numbers with how often each is there: a bar a number where they are few, else ranges that grow by
-    the same factor where they are far apart, and are as wide as each other where not."""
+    """Return a histogram of weighted numbers: a bar for each of a few numbers, else ranges that grow by a constant
+    factor for a large spread, or have equal widths."""
     if len(counts) <= HISTOGRAM_MAX_BARS:
         return [HistogramBar(value, value, count) for value, count in counts]
     low, high = counts[0][0], counts[-1][0]
@@ -107,29 +107,30 @@ def histogram_bars(counts: Sequence[tuple[int, int]]) -> list[HistogramBar]:
             high + 1,
         ]
     edges = sorted(set(edges))
-    found = []
-    for least, after in pairwise(edges):
-        count = sum(count for value, count in counts if least <= value < after)
-        found.append(HistogramBar(least, after - 1, count))
-    return found
+    bars = []
+    for least, stop in pairwise(edges):
+        count = sum(count for value, count in counts if least <= value < stop)
+        bars.append(HistogramBar(least, stop - 1, count))
+    return bars
 
 
-#: The one row of a case that tells of it: where it went wrong, else its first.
+#: The representative row of a case: the one with the failure, else the first.
 _REPRESENTATIVE_ROW = """(r.bad_iteration IS NOT NULL OR r.loop = (SELECT min(s.loop) FROM results s WHERE
 s.model = r.model AND s.number = r.number) AND NOT EXISTS (SELECT 1 FROM results s WHERE s.model = r.model AND
 s.number = r.number AND s.bad_iteration IS NOT NULL))"""
 
 
-def worst_cases(store: SweepStore, most: int = WORST_CASES) -> list[Row]:
-    """The cases to look at first: some of each kind of failure, from the gravest on; then those that ran longest."""
-    order = f"{_REPRESENTATIVE_ROW} ORDER BY r.model, r.number LIMIT {most}"
+def worst_cases(store: SweepStore, count: int = WORST_CASES) -> list[Row]:
+    """Return the cases to examine first: some of each kind of failure, most severe first; then those that ran
+    longest."""
+    order = f"{_REPRESENTATIVE_ROW} ORDER BY r.model, r.number LIMIT {count}"
     kinds = [list(store.rows_where(f"r.status = ? AND {order}", (kind.value,))) for kind in SEVERITY_ORDER[:-1]]
-    # One of each kind, then a second of each, until there are enough.
-    turns = [rows[k] for k in range(most) for rows in kinds if k < len(rows)][:most]
-    found = sorted(turns, key=lambda row: SEVERITY_ORDER.index(row.status))
-    if len(found) < most:
-        rest = (
-            f"r.status = 'ok' AND r.loop <= 0 ORDER BY r.iterations DESC, r.model, r.number LIMIT {most - len(found)}"
+    # Round robin over the kinds.
+    selected = [rows[k] for k in range(count) for rows in kinds if k < len(rows)][:count]
+    worst = sorted(selected, key=lambda row: SEVERITY_ORDER.index(row.status))
+    if len(worst) < count:
+        condition = (
+            f"r.status = 'ok' AND r.loop <= 0 ORDER BY r.iterations DESC, r.model, r.number LIMIT {count - len(worst)}"
         )
-        found += store.rows_where(rest)
-    return found
+        worst += store.rows_where(condition)
+    return worst

@@ -1,4 +1,4 @@
-"""A sweep: many cases of one model or of many, each with its rows."""
+"""A sweep: many cases of one or many models, with rows for each case."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .schedule import SweepSchedule
 from .sweep_store import SweepStore, row_from_cells
 from .worker_pool import RowBatch, WorkerPool, run_in_process
 
-#: What the rows are written to where nobody keeps them.
+#: Path of the store if the rows are not kept.
 _SCRATCH_NAME = "rows.sweepdb"
 
 
 def default_cases(path: str) -> CaseSet:
-    """The cases of a model of which nothing is said: test data beside it, its inputs beside it, one random case."""
+    """Return the default cases of a model: test data or inputs in the same folder, else one random case."""
     file = Path(path.rpartition(":")[0] if path.endswith(":") else path)
     folders = sorted(file.parent.glob("test_data_set_*")) if file.parent.is_dir() else []
     if folders:
@@ -38,23 +38,23 @@ def default_cases(path: str) -> CaseSet:
 
 
 def _check_oracle(text: str) -> None:
-    # Here: what compares nothing need not wait for what compares.
+    # Lazy import: a sweep without a comparison does not need it.
     from .oracles import check_oracle
 
     check_oracle(text)
 
 
 def prepare_jobs(
-    paths: Sequence[str], cases: CaseSet | None, wanted: SweepSpec, weights: Sequence[str | None] = ()
+    paths: Sequence[str], cases: CaseSet | None, spec: SweepSpec, weights: Sequence[str | None] = ()
 ) -> tuple[list[SweepJob], dict[int, Model]]:
-    """What is to be done of each model, and the models that can be opened; of the others each case is an error.
+    """Return the jobs of each model, and the models that can be opened; for other models each case is an error.
 
     Raises:
         UsageError: an expression names what a model does not have.
-        ModelError: there is one model, and it cannot be opened.
+        ModelError: the only model cannot be opened.
     """
-    if wanted.against:
-        _check_oracle(wanted.against)
+    if spec.against:
+        _check_oracle(spec.against)
     jobs, models = [], {}
     for number, path in enumerate(paths):
         constants = weights[number] if weights else None
@@ -66,18 +66,18 @@ def prepare_jobs(
             if len(paths) == 1:
                 raise
         else:
-            check_spec(model, wanted)
+            check_spec(model, spec)
             models[number] = model
-        chosen = default_cases(path) if cases is None else cases
-        if len(paths) == 1 and isinstance(chosen, RandomCases):
-            chosen.reader(models[number])  # complains of dimensions that there are not
-        jobs.append(SweepJob(number, path, model_hash(path, constants), chosen, wanted, constants, loops))
+        case_set = default_cases(path) if cases is None else cases
+        if len(paths) == 1 and isinstance(case_set, RandomCases):
+            case_set.reader(models[number])  # raises for unknown dimension names
+        jobs.append(SweepJob(number, path, model_hash(path, constants), case_set, spec, constants, loops))
     return jobs, models
 
 
 class Sweep:
-    """Jobs that are run, and where their rows are kept. ``processes``: how many there are besides this one, 0: none;
-    ``dask``: the address of a cluster, or ``local``. ``left``: how many cases have no rows yet."""
+    """Jobs to run, and the store of their rows. ``processes``: number of worker processes, 0: none; ``dask``: the
+    address of a cluster, or ``local``. ``remaining_cases``: the number of cases without rows."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Sweep:
         self.remaining_cases = sum(stop - start for intervals in self._remaining_intervals for start, stop in intervals)
 
     def run(self) -> Iterator[RowBatch]:
-        """Rows in the order in which they come; each batch is in the store before it is given.
+        """Yield rows as they arrive; each batch is in the store before it is yielded.
 
         Raises:
             LoopdbgError: rows cannot be written, processes cannot start, or a cluster cannot be used.
@@ -120,15 +120,15 @@ class Sweep:
             yield from crew.run(schedule)
 
     def rows_of(self, batch: RowBatch) -> Iterator[Row]:
-        """The rows of a batch as a person reads them."""
+        """Return the rows of a batch as :class:`Row` objects."""
         job = self.jobs[batch.job]
-        told = self.store.versions
+        versions = self.store.versions
         for cells in batch.rows:
             _, loop, name, *rest = cells[: len(RESULT_COLUMNS)]
             path = job.loops[loop] if 0 <= loop < len(job.loops) else ""
             measures = dict(zip(job.spec.measures, cells[len(RESULT_COLUMNS) :], strict=True))
             first = (f"{job.hash}/{job.cases.name}/{name}", job.path, job.cases.name, name, path)
-            yield row_from_cells((*first, *rest), measures, told)
+            yield row_from_cells((*first, *rest), measures, versions)
 
 
 @public
@@ -153,38 +153,43 @@ def sweep(
     output: str | Path | None = None,
     resume: bool = False,
 ) -> Iterator[Row]:
-    """Run a model on many inputs; gives a row for each case and loop, as they come.
+    """Run a model on many inputs; yield a row for each case and loop, as they arrive.
 
     Args:
         model: a path, a model, or a sequence of paths: each is run on all cases.
-        cases: inputs by name, one mapping a case; or the path of a set: ``.npz`` files, test data, tables (a folder, a
-            pattern, a file). None: what stands beside the model.
-        random: so many random cases, made from ``seed`` on, with ``dims`` such as ``N=5``.
+        cases: inputs by name, one mapping per case; or the path of a set: ``.npz`` files, test data, tables (a folder,
+        a
+            pattern, a file). None: the files in the model's folder.
+        random: the number of random cases, generated from ``seed`` on, with ``dims`` such as ``N=5``.
         batched: ``cases`` is one ``.npz`` whose arrays have the cases on the first axis.
-        asserts: what must hold at every boundary. breaks: what ends a case where it is true; ``nan``: a NaN or Inf.
+        asserts: conditions that must hold at every boundary. breaks: conditions that end a case; ``nan``: a NaN or Inf.
         measures: numbers at the end of each loop that has their values.
         against: ``onnxruntime``, ``openvino``, another model, or a folder of expected outputs named as the cases are.
-        max_iterations: the most iterations of any loop. timeout, max_memory: the seconds that a case may take, and the
-            bytes of memory that its loops may collect; None: any.
+        max_iterations: the maximum number of iterations of any loop. timeout, max_memory: the maximum seconds of a
+        case,
+            and bytes of memory that its loops collect; None: no limit.
         operators: Python files with operators, for other processes.
-        processes: so many, which are replaced when they die or hang; 0: this one, where a timeout ends loops alone.
-        dask: a cluster's address in their place, or ``local``.
-        output: ``.parquet`` or ``.csv``, written at the end; until then the rows are in a ``.sweepdb`` beside it.
-        resume: go on with what that lacks; rows that it has are not given again.
+        processes: the number of worker processes, replaced when they die or hang; 0: run in this process, where a
+        timeout
+            ends only loops.
+        dask: the address of a cluster to use instead, or ``local``.
+        output: ``.parquet`` or ``.csv``, written at the end; until then the rows are in a ``.sweepdb`` in the same
+        folder.
+        resume: continue an interrupted output; rows that it has are not yielded again.
 
     Raises:
-        UsageError: what is asked for makes no sense, or a package is missing.
+        UsageError: invalid arguments, or a package is missing.
         ModelError, InputError: the model or the cases cannot be read.
 
     >>> [row.iterations for row in loopdbg.sweep(model, [{"a": 2.0, "tol": 1e-6}, {"a": 9.0, "tol": 1e-6}])]
     [5, 6]
     """
-    told = tuple(asserts), tuple(breaks), tuple(measures), max_iterations, timeout, against
-    wanted = SweepSpec(*told, tuple(map(str, operators)), max_memory)
-    elsewhere = bool(processes) or dask is not None
-    paths, given = _resolve_models(model, elsewhere)
-    chosen = _resolve_cases(cases, random, seed, dims, batched)
-    jobs, models = prepare_jobs(paths, chosen, wanted) if paths else _prepare_in_memory(given, chosen, wanted)
+    settings = tuple(asserts), tuple(breaks), tuple(measures), max_iterations, timeout, against
+    spec = SweepSpec(*settings, tuple(map(str, operators)), max_memory)
+    uses_workers = bool(processes) or dask is not None
+    paths, in_memory = _resolve_models(model, uses_workers)
+    case_set = _resolve_cases(cases, random, seed, dims, batched)
+    jobs, models = prepare_jobs(paths, case_set, spec) if paths else _prepare_in_memory(in_memory, case_set, spec)
     target = None if output is None else Path(output)
     if target is not None and target.suffix != ".sweepdb":
         check_export_path(target)
@@ -205,18 +210,18 @@ def _generate_rows(
         folder = None if target is not None else stack.enter_context(scratch_folder())
         store = open_store(Path(folder or ".") / _SCRATCH_NAME if target is None else target, jobs, resume)
         stack.callback(store.close)
-        made = Sweep(jobs, store, models, processes, dask)
-        for batch in made.run():
-            yield from made.rows_of(batch)
+        runner = Sweep(jobs, store, models, processes, dask)
+        for batch in runner.run():
+            yield from runner.rows_of(batch)
         if target is not None and target.suffix != ".sweepdb":
             export_rows(store, target)
 
 
 def open_store(target: Path, jobs: Sequence[SweepJob], resume: bool) -> SweepStore:
-    """The store of an output: itself, or beside it.
+    """Open the store of an output: the file itself, or one in the same folder.
 
     Raises:
-        UsageError: the sweep is another one than that which goes on.
+        UsageError: the existing file belongs to another sweep.
         SweepFileError: it cannot be read or written.
     """
     path = target.with_suffix(".sweepdb")
@@ -231,34 +236,34 @@ def open_store(target: Path, jobs: Sequence[SweepJob], resume: bool) -> SweepSto
     return store
 
 
-def _resolve_models(model: Any, elsewhere: bool) -> tuple[list[str], Model | None]:
-    """The paths of the models, or one that is in memory."""
+def _resolve_models(model: Any, uses_workers: bool) -> tuple[list[str], Model | None]:
+    """The paths of the models, or one model in memory."""
     if isinstance(model, str | os.PathLike):
         return [os.fspath(model)], None
     if isinstance(model, list | tuple):
-        wrong = [one for one in model if not isinstance(one, str | os.PathLike)]
-        if wrong:
-            raise UsageError(f"several models are given by their paths, not as {type(wrong[0]).__name__}")
-        return [os.fspath(one) for one in model], None
-    given = model if isinstance(model, Model) else load(model)
-    if not elsewhere:
-        return [], given
-    if given.path is None:
-        raise UsageError(f"{given.name} is in no file, which other processes could open: save it, and give its path")
-    return [str(given.path) + (f":{given._internals.function}" if given._internals.function else "")], None
+        invalid = [item for item in model if not isinstance(item, str | os.PathLike)]
+        if invalid:
+            raise UsageError(f"several models are given by their paths, not as {type(invalid[0]).__name__}")
+        return [os.fspath(item) for item in model], None
+    resolved = model if isinstance(model, Model) else load(model)
+    if not uses_workers:
+        return [], resolved
+    if resolved.path is None:
+        raise UsageError(f"{resolved.name} is in no file, which other processes could open: save it, and give its path")
+    return [str(resolved.path) + (f":{resolved._internals.function}" if resolved._internals.function else "")], None
 
 
 def _prepare_in_memory(
-    model: Model | None, cases: CaseSet | None, wanted: SweepSpec
+    model: Model | None, cases: CaseSet | None, spec: SweepSpec
 ) -> tuple[list[SweepJob], dict[int, Model]]:
     assert model is not None
-    if wanted.against:
-        _check_oracle(wanted.against)
-    check_spec(model, wanted)
+    if spec.against:
+        _check_oracle(spec.against)
+    check_spec(model, spec)
     path = str(model.path or model.name)
-    chosen = cases if cases is not None else RandomCases(1) if model.path is None else default_cases(path)
+    case_set = cases if cases is not None else RandomCases(1) if model.path is None else default_cases(path)
     loops = tuple(plan.path for plan in model.plan.loops)
-    return [SweepJob(0, path, model_hash(path), chosen, wanted, None, loops)], {0: model}
+    return [SweepJob(0, path, model_hash(path), case_set, spec, None, loops)], {0: model}
 
 
 def _resolve_cases(cases: Any, random: int | None, seed: int, dims: Sequence[str], batched: bool) -> CaseSet | None:

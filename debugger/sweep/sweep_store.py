@@ -1,4 +1,4 @@
-"""The rows of a sweep in one SQLite file: written as they come, whole after any end of the program."""
+"""The rows of a sweep in one SQLite file: written as they arrive, consistent after any end of the program."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .job import SweepJob
 from .row import RESULT_COLUMNS, Row, RowCells, Status
 from .schedule import Interval, missing_intervals
 
-#: Of the file's form; one in another is not read.
+#: Version of the file format; other versions are not read.
 FORMAT_VERSION = 1
 _COLUMN_TYPES = {
     **dict.fromkeys(("number", "loop", "seed", "iterations", "bad_iteration"), "INTEGER"),
     "seconds": "REAL",
 }
-#: Where a row has its status.
+#: Index of the status in a row.
 _STATUS_POSITION = 8
-#: What is told of each case in a view for whoever asks the file with SQL.
+#: Columns of the view for SQL queries by users.
 _VIEW_COLUMNS = "iterations, stopped_by, status, bad_iteration, bad_node, message, outputs, seconds"
 
 
@@ -53,10 +53,10 @@ class SweepStore:
 
     @classmethod
     def create(cls, path: Path, jobs: Sequence[SweepJob], versions: str) -> SweepStore:
-        """A new file; the rows of an earlier sweep are replaced once the file for the new ones is there.
+        """Create a file; the rows of an earlier sweep are replaced once the new file exists.
 
         Raises:
-            SweepFileError: it cannot be written, or the file that is there holds no rows of a sweep.
+            SweepFileError: it cannot be written, or the existing file has no rows of a sweep.
         """
         path = Path(os.path.realpath(path))
         if path.exists() and path.stat().st_size and not is_sweep_file(path):
@@ -81,7 +81,7 @@ class SweepStore:
 
     @classmethod
     def open(cls, path: Path) -> SweepStore:
-        """A file of before.
+        """Open an existing file.
 
         Raises:
             SweepFileError: it is no file of a sweep, or damaged.
@@ -102,7 +102,7 @@ class SweepStore:
         columns = ", ".join(f"{name} {_COLUMN_TYPES.get(name, 'TEXT')}" for name in RESULT_COLUMNS)
         measures = "".join(f", {_quote_identifier(name)} REAL" for name in self.measures)
         told = _VIEW_COLUMNS + "".join(f", r.{_quote_identifier(name)}" for name in self.measures)
-        self._database.execute("PRAGMA journal_mode = OFF")  # what fails here is removed
+        self._database.execute("PRAGMA journal_mode = OFF")  # a failed file is removed
         self._database.executescript(
             f"""
             CREATE TABLE sweep_about (name TEXT PRIMARY KEY, value TEXT);
@@ -115,10 +115,10 @@ class SweepStore:
                 FROM results r JOIN models m USING (model) LEFT JOIN loops l ON l.model = r.model AND l.loop = r.loop;
             """
         )
-        about = {"form": FORMAT_VERSION, "versions": versions, "wanted": jobs[0].spec.as_json()}
+        metadata = {"form": FORMAT_VERSION, "versions": versions, "wanted": jobs[0].spec.as_json()}
         with self._database:
             self._database.executemany(
-                "INSERT INTO sweep_about VALUES (?, ?)", [(name, json.dumps(value)) for name, value in about.items()]
+                "INSERT INTO sweep_about VALUES (?, ?)", [(name, json.dumps(value)) for name, value in metadata.items()]
             )
             for job in jobs:
                 identity = (job.number, job.path, job.hash, job.cases.name, job.cases.fingerprint, len(job.cases))
@@ -135,27 +135,27 @@ class SweepStore:
 
     @property
     def versions(self) -> str:
-        """What the rows depend on besides the models."""
+        """The versions that the rows depend on, besides the models."""
         return str(self._read_metadata("versions"))
 
     def resume(self, jobs: Sequence[SweepJob]) -> None:
-        """See that a sweep is the one that the file is of; of random cases there may be more by now.
+        """Check that the file belongs to this sweep; the number of random cases may have grown.
 
         Raises:
-            UsageError: it is another one; the text says in what.
+            UsageError: it belongs to another sweep; the text names the difference.
         """
-        was, now = self._read_metadata("wanted"), jobs[0].spec.as_json()
-        for name, value in now.items():
-            if was.get(name) != value:
-                raise UsageError(f"{self.path}: was made with {name} {was.get(name)!r}, and now it is {value!r}")
-        known = self._database.execute("SELECT path, hash, fingerprint FROM models ORDER BY model").fetchall()
-        for job, (path, hash_, cases) in zip(jobs, known, strict=False):
+        old_spec, new_spec = self._read_metadata("wanted"), jobs[0].spec.as_json()
+        for name, value in new_spec.items():
+            if old_spec.get(name) != value:
+                raise UsageError(f"{self.path}: was made with {name} {old_spec.get(name)!r}, and now it is {value!r}")
+        models = self._database.execute("SELECT path, hash, fingerprint FROM models ORDER BY model").fetchall()
+        for job, (path, hash_, cases) in zip(jobs, models, strict=False):
             if job.hash != hash_:
                 raise UsageError(f"{self.path}: was made with {path} as it was then: it is another file now")
             if job.cases.fingerprint != cases:
                 raise UsageError(f"{self.path}: was made with other cases than those of '{job.cases.name}'")
-        if len(known) != len(jobs):
-            raise UsageError(f"{self.path}: was made with {len(known)} models, and now there are {len(jobs)}")
+        if len(models) != len(jobs):
+            raise UsageError(f"{self.path}: was made with {len(models)} models, and now there are {len(jobs)}")
         with self._database:
             for job in jobs:
                 self._database.execute(
@@ -163,56 +163,56 @@ class SweepStore:
                 )
 
     def remaining_cases(self, job: SweepJob) -> list[Interval]:
-        """The cases that have no rows yet."""
-        # A case is written with all its rows at once.
-        asked = "SELECT DISTINCT number FROM results WHERE model = ? ORDER BY number"
-        return missing_intervals((number for (number,) in self._database.execute(asked, (job.number,))), len(job.cases))
+        """Return the cases without rows."""
+        # All rows of a case are written at once.
+        query = "SELECT DISTINCT number FROM results WHERE model = ? ORDER BY number"
+        return missing_intervals((number for (number,) in self._database.execute(query, (job.number,))), len(job.cases))
 
     def add_rows(self, job: int, rows: Sequence[RowCells]) -> None:
-        """Write rows, of whole cases.
+        """Write rows of complete cases.
 
         Raises:
             SweepFileError: the file cannot be written.
         """
-        places = ", ".join("?" * (1 + len(RESULT_COLUMNS) + len(self.measures)))
+        placeholders = ", ".join("?" * (1 + len(RESULT_COLUMNS) + len(self.measures)))
         try:
             with self._database:
                 self._database.executemany(
-                    f"INSERT OR IGNORE INTO results VALUES ({places})", [(job, *row) for row in rows]
+                    f"INSERT OR IGNORE INTO results VALUES ({placeholders})", [(job, *row) for row in rows]
                 )
         except sqlite3.Error as error:
             raise SweepFileError(f"{self.path}: cannot be written: {one_line(error)}") from None
 
-    def query(self, text: str, given: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """What a question in SQL gives."""
-        return self._database.execute(text, given).fetchall()
+    def query(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the result of an SQL query."""
+        return self._database.execute(text, parameters).fetchall()
 
     def row_count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return int(self.query("SELECT count(*) FROM results")[0][0])
 
     def rows(self) -> Iterator[Row]:
-        """All rows, in the order of models, cases and loops."""
+        """Return all rows, in the order of models, cases and loops."""
         yield from self.rows_where("1 ORDER BY r.model, r.number, r.loop")
 
-    def rows_where(self, condition: str, given: Sequence[Any] = ()) -> Iterator[Row]:
-        """Some rows; the condition is of ``r``, the results, and ``m``, the models."""
+    def rows_where(self, condition: str, parameters: Sequence[Any] = ()) -> Iterator[Row]:
+        """Return some rows; the condition can use ``r``, the results, and ``m``, the models."""
         measures = "".join(f", r.{_quote_identifier(name)}" for name in self.measures)
-        asked = f"""SELECT m.hash || '/' || m.cases || '/' || r.name, m.path, m.cases, r.name, coalesce(l.path, ''),
+        query = f"""SELECT m.hash || '/' || m.cases || '/' || r.name, m.path, m.cases, r.name, coalesce(l.path, ''),
             r.seed, r.iterations, r.stopped_by, r.status, r.bad_iteration, r.bad_node, r.message, r.outputs, r.seconds
             {measures} FROM results r JOIN models m USING (model)
             LEFT JOIN loops l ON l.model = r.model AND l.loop = r.loop WHERE {condition}"""
         versions = self.versions
-        for cells in self._database.execute(asked, given):
+        for cells in self._database.execute(query, parameters):
             yield row_from_cells(cells[:14], dict(zip(self.measures, cells[14:], strict=True)), versions)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
 
 def row_from_cells(cells: Sequence[Any], measures: dict[str, float | None], versions: str) -> Row:
-    """A row of the columns from ``id`` to ``seconds``, as :class:`Row` has them but for the measures."""
+    """Return a row from the columns ``id`` to ``seconds``, as in :class:`Row` without the measures."""
     values = [*cells[:-1], measures, cells[-1], versions]
     values[_STATUS_POSITION] = Status(values[_STATUS_POSITION])
     return Row(*values)
@@ -221,7 +221,7 @@ def row_from_cells(cells: Sequence[Any], measures: dict[str, float | None], vers
 def _open_database(path: Path) -> sqlite3.Connection:
     try:
         database = sqlite3.connect(path)
-        # Written by one, and read by any meanwhile; after a crash of the machine the last second may be missing.
+        # One writer with concurrent readers; after a system crash the last second may be missing.
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
     except sqlite3.Error as error:

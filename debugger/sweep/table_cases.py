@@ -1,4 +1,4 @@
-"""Cases in tables, one a row: Parquet, and Arrow files as Hugging Face's ``datasets`` saves them; needs pyarrow."""
+"""Cases as rows of tables: Parquet, and Arrow files of Hugging Face's ``datasets``; needs pyarrow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .cases import Case, CaseReader, CaseSet, InMemoryCases, fingerprint_of
 
 
 class TableCases(CaseSet):
-    """A case a row; a column has an input's name and holds numbers, or lists as deep as the input has axes.
+    """One case per row; a column has an input's name and contains numbers, or lists nested as deep as the input has
+    axes.
 
     Raises:
         InputError: a file cannot be read.
@@ -58,23 +59,22 @@ class TableCases(CaseSet):
         return InMemoryCases(rows, self.name, start, len(self))
 
     def _row_locator(self) -> Callable[[int], tuple[Any, int]]:
-        """What finds the part of a table that has a case, and the case's row in it; the part that was read last is
-        kept."""
-        held: dict[int, Any] = {}
+        """Return a function that finds the row group of a case and its row there; the last group is cached."""
+        cached: dict[int, Any] = {}
 
         def row_of(number: int) -> tuple[Any, int]:
             index = bisect_right(self._group_ends, number)
             path, group, count = self._groups[index]
-            if index not in held:
-                held.clear()
-                held[index] = _read_row_group(path, group)
-            return held[index], number - (self._group_ends[index] - count)
+            if index not in cached:
+                cached.clear()
+                cached[index] = _read_row_group(path, group)
+            return cached[index], number - (self._group_ends[index] - count)
 
         return row_of
 
 
 def _row_counts(path: Path) -> list[int]:
-    """The rows of each part of a table that can be read alone: of an Arrow file that is the whole."""
+    """The row counts of the groups of a table that can be read alone; an Arrow file is one group."""
     pa = import_pyarrow()
     try:
         if path.suffix == ".parquet":
@@ -86,7 +86,7 @@ def _row_counts(path: Path) -> list[int]:
 
 
 def _read_row_group(path: Path, group: int) -> Any:
-    """One part of a table. An Arrow file has one of two forms."""
+    """Read one row group of a table. An Arrow file is a stream or a random-access file."""
     pa = import_pyarrow()
     if path.suffix == ".parquet":
         return pa.parquet.ParquetFile(path).read_row_group(group)
@@ -98,26 +98,26 @@ def _read_row_group(path: Path, group: int) -> Any:
 
 
 def _cell_value(port: Port, cell: Any) -> Data:
-    """A cell as the input takes it.
+    """Convert a cell for the input.
 
     Raises:
-        InputError: rows of different lengths, or a number that the dtype does not have.
+        InputError: rows of different lengths, or a number that the dtype cannot represent.
     """
-    declared = port.type
-    while isinstance(declared, OptionalType):
-        declared = declared.element
+    value_type = port.type
+    while isinstance(value_type, OptionalType):
+        value_type = value_type.element
     if cell.as_py() is None:
         return None
-    if isinstance(declared, SequenceType):
+    if isinstance(value_type, SequenceType):
         raise InputError(f"input '{port.name}' is a sequence, which a cell of a table cannot be")
     array = _cell_array(port, cell)
-    wanted = declared.dtype
-    if wanted is None or array.dtype == wanted:
+    dtype = value_type.dtype
+    if dtype is None or array.dtype == dtype:
         return array
     with np.errstate(all="ignore"):
-        converted = array.astype(wanted)
-    if "int" in wanted.name and not np.array_equal(converted.astype(array.dtype), array):
-        raise InputError(f"input '{port.name}' needs {declared}, and the column holds other numbers")
+        converted = array.astype(dtype)
+    if "int" in dtype.name and not np.array_equal(converted.astype(array.dtype), array):
+        raise InputError(f"input '{port.name}' needs {value_type}, and the column holds other numbers")
     return converted
 
 

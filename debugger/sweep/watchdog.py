@@ -1,4 +1,4 @@
-"""How long a run may take, and whether it can end: what is looked at while the engine runs."""
+"""Limits of a run, and detection of a run that cannot end: checks while the engine runs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from ...runtime.cycle_detection import CycleDetector
 from ...runtime.engine.engine import Engine
 from .case_limits import CaseLimits
 
-#: Seconds until a run is looked at whether it can end.
+#: Seconds until a run is checked for a cycle.
 CYCLE_CHECK_AFTER_SECONDS = 2.0
 
 
 class Watchdog:
-    """Stops an engine at a boundary when a case has passed its bounds, and tells of one that nothing will ever end.
+    """Stops an engine at a boundary when a case exceeds its limits, and reports a loop that never ends.
 
-    ``limited``: iterations are limited, which ends any loop; how far it came is then no matter of time.
+    ``limited``: iterations are limited, which ends any loop; its progress is then independent of time.
     """
 
     def __init__(self, engine: Engine, bounds: CaseLimits, limited: bool) -> None:
@@ -23,27 +23,27 @@ class Watchdog:
         self._cycle_watch: CycleDetector | None = None
 
     def begin(self) -> None:
-        """Another run begins."""
+        """Begin another run."""
         self._limits.begin()
         self._cycle_watch = None
 
     def tick(self) -> None:
         """Called by the engine every few milliseconds."""
         bounds = self._limits
-        now = bounds.check()
+        time_ = bounds.check()
         if bounds.exceeded is not None:
             self._engine.interrupt()
         elif self._cycle_watch is not None:
             self._cycle_watch.tick()
-        elif now - bounds.started_at >= CYCLE_CHECK_AFTER_SECONDS and not self._iterations_limited:
+        elif time_ - bounds.started_at >= CYCLE_CHECK_AFTER_SECONDS and not self._iterations_limited:
             self._cycle_watch = CycleDetector(self._engine, bounds.started_at)
 
     def resume(self) -> tuple[str, int]:
-        """Run until something ends the run: as the engine says it, or in a sentence that nothing will."""
+        """Run until the run ends: return the engine's event, or a sentence that the loop never ends."""
         while True:
-            what, index = self._engine.resume()
-            if what != "boundary" or self._cycle_watch is None or not self._cycle_watch.stop_requested:
-                return what, index
-            found = self._cycle_watch.check()
-            if found is not None:
-                return found
+            event, index = self._engine.resume()
+            if event != "boundary" or self._cycle_watch is None or not self._cycle_watch.stop_requested:
+                return event, index
+            cycle = self._cycle_watch.check()
+            if cycle is not None:
+                return cycle

@@ -1,4 +1,4 @@
-"""A process that runs cases, as the program sees it: replaced when it dies or hangs."""
+"""Parent side of a process that runs cases: replaced when it dies or hangs."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 _WORKER_MODULE = __name__.rpartition(".")[0] + ".worker_main"
-#: A case that hangs is given so much longer than the timeout, by which a loop ends by itself: a part of it, seconds.
+#: Grace period of a hanging case after the timeout, which ends loops by itself: a factor, and a minimum in seconds.
 _HANG_GRACE_FACTOR, _HANG_GRACE_MIN_SECONDS = 0.25, 0.5
-#: Bytes of rows that a process need not wait with until they are taken.
+#: Pipe capacity: bytes of rows that a process can send without waiting.
 _PIPE_BYTES = 1 << 20
-#: So many times as long a case is waited for that gets no processor on a busy machine.
+#: Factor of the timeout for a case that gets no CPU time on a busy machine.
 _STARVED_TIMEOUT_FACTOR = 10
-#: Seconds that a model may take to open, where a case has a timeout.
+#: Seconds to open a model, if a case has a timeout.
 _OPEN_TIMEOUT_SECONDS = 60.0
 
 
 class WorkerProcess:
-    """One process. ``task``: what it does; ``done``: how many cases of it have come back."""
+    """One process. ``task``: the current task; ``done_count``: the number of its finished cases."""
 
     def __init__(self, jobs: Mapping[int, SweepJob]) -> None:
         self._jobs = jobs
         self._sent_jobs: set[int] = set()
-        #: It has come up: what ends it now is a case, or a model.
+        #: It has started; a later end is caused by a case or a model.
         self.ready = False
         self._process: Popen[bytes] | None = None
         self._buffer = bytearray()
         self.task: SweepTask | None = None
         self.done_count = 0
         self.started_at = 0.0
-        #: What stood in the mapped file at the last look, and what the process had of a processor when it came there.
+        #: The mapped file at the last check, and the CPU usage of the process at its last change.
         self._last_marker = (NO_CASE, 0.0)
         self._last_cpu_use = CpuUsage()
         self._file = scratch_file(bytes(MARKER_BYTES))
@@ -61,14 +61,14 @@ class WorkerProcess:
         self.last_stderr_line = ""
 
     def start(self) -> None:
-        """Start the process, where none runs."""
+        """Start the process, if none runs."""
         if self._process is not None:
             return
         self._marker.set(NO_CASE)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  it is read when the process has ended
         self._process = start_child(call_command(_WORKER_MODULE, "main", str(self._file)), stderr=self._log)
         os.set_blocking(self.fileno(), False)
-        # Linux alone has it, and an administrator may forbid it: the process then waits until its rows are taken.
+        # Only on Linux, and possibly forbidden; otherwise the process waits until its rows are read.
         with contextlib.suppress(AttributeError, OSError):
             fcntl.fcntl(self.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._sent_jobs.clear()
@@ -76,12 +76,12 @@ class WorkerProcess:
         self.ready = False
 
     def fileno(self) -> int:
-        """What can be waited for."""
+        """Return the file descriptor to wait for."""
         assert self._process is not None and self._process.stdout is not None
         return self._process.stdout.fileno()
 
     def send_task(self, task: SweepTask, part: CaseSet | None = None) -> None:
-        """Let it run a task. What it has died of meanwhile is told by the next answer."""
+        """Send a task. If the process has died, the next answer reports it."""
         self.start()
         assert self._process is not None and self._process.stdin is not None
         self.task, self.done_count, self.started_at = task, 0, time.monotonic()
@@ -89,68 +89,68 @@ class WorkerProcess:
             if task.job not in self._sent_jobs:
                 self._sent_jobs.add(task.job)
                 send_message(self._process.stdin, ("job", self._jobs[task.job]))
-            given = None if part is None else _with_cases(self._jobs[task.job], part)
-            send_message(self._process.stdin, ("range", (task.job, task.start, task.stop, given)))
+            sent_job = None if part is None else _with_cases(self._jobs[task.job], part)
+            send_message(self._process.stdin, ("range", (task.job, task.start, task.stop, sent_job)))
 
     def read_answers(self) -> tuple[list[tuple[str, int, Any]], bool]:
-        """What it has said since it was asked last, and whether it is still there."""
-        there = True
+        """Return the messages since the last call, and whether the process is alive."""
+        is_alive = True
         while True:
             try:
                 part = os.read(self.fileno(), 1 << 20)
             except BlockingIOError:
                 break
             if not part:
-                there = False
+                is_alive = False
                 break
             self._buffer += part
-        found = []
+        answers = []
         while len(self._buffer) >= MESSAGE_LENGTH.size:
             (length,) = MESSAGE_LENGTH.unpack_from(self._buffer)
             end = MESSAGE_LENGTH.size + length
             if len(self._buffer) < end:
                 break
-            found.append(pickle.loads(memoryview(self._buffer)[MESSAGE_LENGTH.size : end].tobytes()))
+            answers.append(pickle.loads(memoryview(self._buffer)[MESSAGE_LENGTH.size : end].tobytes()))
             del self._buffer[:end]
-        return found, there
+        return answers, is_alive
 
     @property
     def current_case(self) -> int | None:
-        """The case that it runs, or ran when it died; None: it was opening the model."""
+        """The current or last case; None: it was opening the model."""
         assert self.task is not None
         number, _ = self._marker.get()
         return None if number == OPENING_MODEL else number if number != NO_CASE else self.task.start + self.done_count
 
     def is_hanging(self, timeout: float | None) -> bool:
-        """Whether the case takes so long that nothing but ending the process will end it."""
+        """Whether the case exceeds its time so far that only ending the process will end it."""
         if timeout is None or self.task is None:
             return False
-        before, self._last_marker = self._last_marker, self._marker.get()
-        number, began = self._last_marker
+        previous, self._last_marker = self._last_marker, self._marker.get()
+        number, start = self._last_marker
         if number == NO_CASE:
             return False
-        # What is read while it is written may be of two cases: it counts when it is the same at the next look.
-        if self._last_marker != before:
+        # A torn read may mix two cases: a value counts if it is the same at the next check.
+        if self._last_marker != previous:
             self._last_cpu_use = self._current_cpu_use()
             return False
-        longest = (
+        allowed = (
             max(_OPEN_TIMEOUT_SECONDS, timeout)
             if number == OPENING_MODEL
             else timeout + max(_HANG_GRACE_MIN_SECONDS, timeout * _HANG_GRACE_FACTOR)
         )
-        passed = time.monotonic() - began
-        return passed > longest and (passed > _STARVED_TIMEOUT_FACTOR * longest or not self._is_starved(longest))
+        elapsed = time.monotonic() - start
+        return elapsed > allowed and (elapsed > _STARVED_TIMEOUT_FACTOR * allowed or not self._is_starved(allowed))
 
     def _current_cpu_use(self) -> CpuUsage:
         return CpuUsage() if self._process is None else cpu_usage(self._process.pid)
 
     def _is_starved(self, seconds: float) -> bool:
-        """Whether the process would run, and had less than half of the time on a processor: that is no hang."""
-        now = self._current_cpu_use()
-        return now.is_runnable and now.seconds - self._last_cpu_use.seconds < seconds / 2
+        """Whether the process is runnable but had less than half of the time on a CPU, which is no hang."""
+        usage = self._current_cpu_use()
+        return usage.is_runnable and usage.seconds - self._last_cpu_use.seconds < seconds / 2
 
     def kill(self) -> str:
-        """End the process, and all that it started; returns how it ended."""
+        """End the process and its children; return how it ended."""
         process, self._process = self._process, None
         if process is None:
             return ""
@@ -193,4 +193,4 @@ def _exit_status_text(status: int) -> str:
 
 
 class WorkerError(LoopdbgError):
-    """A process that runs cases cannot start, or fails at something that is no case."""
+    """A process that runs cases cannot start, or fails outside of a case."""

@@ -1,7 +1,7 @@
-"""The process that runs cases: it takes ranges of them from a pipe, and gives rows back.
+"""Child process that runs cases: reads ranges of cases from a pipe, and sends rows back.
 
-Which case it runs, and since when, stands in a mapped file all the time, for whoever finds the process dead or hanging.
-A message is eight bytes of length and a pickle, as those of the peers.
+A mapped file always has the current case and its start time, for a parent that finds the process dead or hanging. A
+message is eight bytes of length and a pickle, as for peers.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ..peers.child import MESSAGE_LENGTH, kill_group_with_parent, send_message
 from .case_executor import CaseExecutor
 from .job import SweepJob
 
-#: The bytes of the mapped file.
+#: Size of the mapped file in bytes.
 MARKER_BYTES = 16
-#: In place of a case: nothing is run, or a model is opened.
+#: Case numbers that mean idle and opening a model.
 NO_CASE, OPENING_MODEL = -1, -2
 #: Seconds between two messages with rows.
 _SEND_INTERVAL_SECONDS = 0.5
 
 
 class CaseMarker:
-    """The mapped file: the number of the case, and when it began (``time.monotonic``), two numbers of eight bytes. Each
-    is written at once, while another process reads, which what packs a structure does not promise."""
+    """The mapped file: the number of the case and its start (``time.monotonic``), two numbers of eight bytes. Each is
+    written atomically while another process reads, which ``struct.pack_into`` does not guarantee."""
 
     def __init__(self, path: str | Path) -> None:
         with open(path, "r+b") as file:
@@ -38,41 +38,41 @@ class CaseMarker:
         self._cells = memoryview(self._map).cast("d")
 
     def set(self, number: int) -> None:
-        """A case begins."""
+        """Begin a case."""
         cells = self._cells
-        # In this order: whoever reads in between finds the older time with the older case, or a newer time.
+        # In this order: a concurrent reader sees the old case with the old time, or a newer time.
         cells[1] = time.monotonic()
         cells[0] = number
 
     def get(self) -> tuple[int, float]:
-        """The case that runs, and when it began."""
-        number, began = self._cells
-        return int(number), began
+        """Return the current case and its start time."""
+        number, start = self._cells
+        return int(number), start
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._cells.release()
         self._map.close()
 
 
 class WorkerServer:
-    """Answers requests: ``job``, ``range``."""
+    """Answers the requests ``job`` and ``range``."""
 
-    def __init__(self, mark: CaseMarker, answers: IO[bytes]) -> None:
-        self._marker = mark
+    def __init__(self, marker: CaseMarker, answers: IO[bytes]) -> None:
+        self._marker = marker
         self._answers = answers
         self._jobs: dict[int, SweepJob] = {}
         self._open: tuple[int, CaseExecutor] | None = None
         self._loaded: set[str] = set()
 
-    def handle(self, what: str, given: Any) -> None:
-        """Do what one message asks for."""
-        if what == "job":
-            self._jobs[given.number] = given
-            if self._open is not None and self._open[0] == given.number:
+    def handle(self, kind: str, payload: Any) -> None:
+        """Handle one message."""
+        if kind == "job":
+            self._jobs[payload.number] = payload
+            if self._open is not None and self._open[0] == payload.number:
                 self._close()
             return
-        number, start, stop, part = given
+        number, start, stop, part = payload
         executor = self._executor(number)
         if part is not None:
             executor.use_cases_of(part)
@@ -80,18 +80,18 @@ class WorkerServer:
 
     def _run(self, executor: CaseExecutor, start: int, stop: int) -> None:
         rows: list[tuple[Any, ...]] = []
-        sent = time.monotonic()
-        done = start
-        for number, one in enumerate(executor.run(range(start, stop), self._marker.set), start):
-            rows += one
-            if time.monotonic() - sent > _SEND_INTERVAL_SECONDS:
-                send_message(self._answers, ("rows", number + 1 - done, rows))
-                rows, sent, done = [], time.monotonic(), number + 1
+        sent_at = time.monotonic()
+        first = start
+        for number, case_rows in enumerate(executor.run(range(start, stop), self._marker.set), start):
+            rows += case_rows
+            if time.monotonic() - sent_at > _SEND_INTERVAL_SECONDS:
+                send_message(self._answers, ("rows", number + 1 - first, rows))
+                rows, sent_at, first = [], time.monotonic(), number + 1
         self._marker.set(NO_CASE)
-        send_message(self._answers, ("done", stop - done, rows))
+        send_message(self._answers, ("done", stop - first, rows))
 
     def _executor(self, number: int) -> CaseExecutor:
-        """That of a job. One is kept: tasks of one job come one after the other."""
+        """The executor of a job. Only one is kept: tasks of one job are consecutive."""
         if self._open is None or self._open[0] != number:
             self._close()
             self._marker.set(OPENING_MODEL)
@@ -115,18 +115,18 @@ def main() -> None:
     """Serve until the pipe is closed."""
     kill_group_with_parent()
     limit_process_memory()
-    # Ctrl-C is for the program that asks, which ends this one.
+    # Ctrl-C is handled by the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    mark = CaseMarker(sys.argv[1])
-    mark.set(NO_CASE)
-    server = WorkerServer(mark, answers)
+    marker = CaseMarker(sys.argv[1])
+    marker.set(NO_CASE)
+    server = WorkerServer(marker, answers)
     send_message(answers, ("ready", 0, os.getpid()))
     while header := requests.read(MESSAGE_LENGTH.size):
-        what, given = pickle.loads(requests.read(MESSAGE_LENGTH.unpack(header)[0]))
+        kind, payload = pickle.loads(requests.read(MESSAGE_LENGTH.unpack(header)[0]))
         try:
-            server.handle(what, given)
+            server.handle(kind, payload)
         except Exception as error:
             send_message(answers, ("failed", 0, f"{type(error).__name__}: {error}"))

@@ -1,4 +1,4 @@
-"""Cases on this machine: in this process, or in others that are replaced when they die or hang."""
+"""Cases on this machine: in this process, or in worker processes that are replaced when they die or hang."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .row import RowCells, Status
 from .schedule import SweepSchedule, SweepTask
 from .worker import WorkerError, WorkerProcess
 
-#: Seconds between two looks whether a process hangs.
+#: Seconds between two checks for hanging processes.
 _POLL_INTERVAL_SECONDS = 0.1
 #: How often a case may end a process.
 MAX_CASE_TRIES = 2
@@ -32,7 +32,7 @@ class RowBatch(NamedTuple):
 def run_in_process(
     jobs: Sequence[SweepJob], schedule: SweepSchedule, models: Mapping[int, Model]
 ) -> Iterator[RowBatch]:
-    """Run all in this process: nothing ends what hangs in an operator. ``models``: those that are open already."""
+    """Run all cases in this process: a hanging operator is not ended. ``models``: the models that are open already."""
     executor: CaseExecutor | None = None
     number = -1
     try:
@@ -43,8 +43,8 @@ def run_in_process(
                 number, executor = task.job, CaseExecutor(jobs[task.job], models.get(task.job))
             start = time.perf_counter()
             rows: list[RowCells] = []
-            for one in executor.run(range(task.start, task.stop), _ignore_case):
-                rows += one
+            for case_rows in executor.run(range(task.start, task.stop), _ignore_case):
+                rows += case_rows
             schedule.record_duration(task, time.perf_counter() - start)
             yield RowBatch(task.job, len(task), rows)
     finally:
@@ -53,11 +53,11 @@ def run_in_process(
 
 
 def _ignore_case(_: int) -> None:
-    """Where no other process asks which case runs."""
+    """No-op: no other process observes the current case."""
 
 
 class WorkerPool:
-    """Processes that run what a schedule has. They stay when it is done, for the next one."""
+    """Processes that run the tasks of a schedule. They are kept for the next schedule."""
 
     def __init__(self, jobs: Mapping[int, SweepJob], count: int) -> None:
         self._jobs = jobs
@@ -77,98 +77,97 @@ class WorkerPool:
             worker.close()
 
     def run(self, schedule: SweepSchedule, part: CaseSet | None = None) -> Iterator[RowBatch]:
-        """Rows as they come; of what kept a process from going on, too. ``part``: has the cases, if the job's set does
-        not.
+        """Yield rows as they arrive, including those of failed cases. ``part``: the cases, if the job's set has none.
 
         Raises:
             WorkerError: a process cannot start.
         """
-        heard: list[RowBatch] = []
+        batches: list[RowBatch] = []
         try:
             while True:
                 for worker in self._workers:
                     if worker.task is None and (task := schedule.next_task()) is not None:
                         worker.send_task(task, part)
-                # Whoever takes the rows may take his time: the processes have their next tasks.
-                yield from heard
-                busy = [worker for worker in self._workers if worker.task is not None]
-                if not busy:
+                # The consumer may be slow: the processes have their next tasks.
+                yield from batches
+                active = [worker for worker in self._workers if worker.task is not None]
+                if not active:
                     return
-                ready, _, _ = select.select(busy, [], [], _POLL_INTERVAL_SECONDS)
-                heard = [batch for worker in ready for batch in self._receive(worker, schedule)]
-                for worker in busy:
+                ready, _, _ = select.select(active, [], [], _POLL_INTERVAL_SECONDS)
+                batches = [batch for worker in ready for batch in self._receive(worker, schedule)]
+                for worker in active:
                     if worker.task is not None and worker.is_hanging(self._jobs[worker.task.job].spec.timeout):
-                        heard += self._handle_hang(worker, schedule)
+                        batches += self._handle_hang(worker, schedule)
         finally:
-            # Whoever reads no further leaves processes that are in the middle of something.
+            # A consumer that stops early leaves busy processes.
             for worker in self._workers:
                 if worker.task is not None:
                     worker.kill()
                     worker.task = None
 
     def _receive(self, worker: WorkerProcess, schedule: SweepSchedule) -> Iterator[RowBatch]:
-        """Take what a process says, or what it leaves behind."""
-        answers, there = worker.read_answers()
-        for what, count, given in answers:
+        """Read the messages of a process, and handle its end."""
+        answers, is_alive = worker.read_answers()
+        for kind, count, payload in answers:
             task = worker.task
-            if what == "failed":
-                raise WorkerError(f"a process of the sweep failed: {given}")
+            if kind == "failed":
+                raise WorkerError(f"a process of the sweep failed: {payload}")
             worker.ready = True
-            if task is None or what == "ready":
+            if task is None or kind == "ready":
                 continue
             worker.done_count += count
-            if what == "done":
+            if kind == "done":
                 schedule.record_duration(task, time.monotonic() - worker.started_at)
                 worker.task = None
-            yield RowBatch(task.job, count, given)
-        if not there:
+            yield RowBatch(task.job, count, payload)
+        if not is_alive:
             yield from self._handle_exit(worker, schedule)
 
     def _handle_exit(self, worker: WorkerProcess, schedule: SweepSchedule) -> Iterator[RowBatch]:
-        task, at = worker.task, worker.current_case if worker.task is not None else None
-        how = worker.kill()
+        task, number = worker.task, worker.current_case if worker.task is not None else None
+        reason = worker.kill()
         if not worker.ready:
-            raise WorkerError(f"a process of the sweep does not start: {worker.last_stderr_line or how}")
+            raise WorkerError(f"a process of the sweep does not start: {worker.last_stderr_line or reason}")
         if task is None:
             return
-        if at is None:
-            yield from self._handle_open_failure(worker, schedule, how)
+        if number is None:
+            yield from self._handle_open_failure(worker, schedule, reason)
             return
         worker.task = None
-        tries = 1 + (task.tries if at == task.start else 0)
+        tries = 1 + (task.tries if number == task.start else 0)
         if tries >= MAX_CASE_TRIES:
-            yield self._failed_batch(task.job, at, Status.KILLED, f"the process that ran it ended twice: {how}")
+            yield self._failed_batch(task.job, number, Status.KILLED, f"the process that ran it ended twice: {reason}")
         else:
-            schedule.retry(SweepTask(task.job, at, at + 1, tries))
-        self._requeue_rest(worker, task, at, schedule)
+            schedule.retry(SweepTask(task.job, number, number + 1, tries))
+        self._requeue_rest(worker, task, number, schedule)
 
     def _handle_hang(self, worker: WorkerProcess, schedule: SweepSchedule) -> Iterator[RowBatch]:
-        task, at = worker.task, worker.current_case
+        task, number = worker.task, worker.current_case
         assert task is not None
         worker.kill()
-        if at is None:
+        if number is None:
             yield from self._handle_open_failure(worker, schedule, "it does not come back")
             return
         worker.task = None
         timeout = self._jobs[task.job].spec.timeout
         message = f"no end within {timeout:g} s, in an operator or outside of any loop"
-        yield self._failed_batch(task.job, at, Status.TIMEOUT, message)
-        self._requeue_rest(worker, task, at, schedule)
+        yield self._failed_batch(task.job, number, Status.TIMEOUT, message)
+        self._requeue_rest(worker, task, number, schedule)
 
-    def _requeue_rest(self, worker: WorkerProcess, task: SweepTask, at: int, schedule: SweepSchedule) -> None:
-        """What was run before the case, and has not come back, and what comes after it."""
-        schedule.retry(SweepTask(task.job, task.start + worker.done_count, at))
-        schedule.retry(SweepTask(task.job, at + 1, task.stop))
+    def _requeue_rest(self, worker: WorkerProcess, task: SweepTask, number: int, schedule: SweepSchedule) -> None:
+        """Schedule the unreported cases before and after a case."""
+        schedule.retry(SweepTask(task.job, task.start + worker.done_count, number))
+        schedule.retry(SweepTask(task.job, number + 1, task.stop))
 
-    def _handle_open_failure(self, worker: WorkerProcess, schedule: SweepSchedule, how: str) -> Iterator[RowBatch]:
+    def _handle_open_failure(self, worker: WorkerProcess, schedule: SweepSchedule, reason: str) -> Iterator[RowBatch]:
         task, worker.task = worker.task, None
         assert task is not None
         self._open_failures[task.job] = self._open_failures.get(task.job, 0) + 1
         if self._open_failures[task.job] < MAX_CASE_TRIES:
             schedule.retry(task)
             return
-        said = worker.last_stderr_line
-        message = f"the process that opened the model ended: {how}" + (f": {said}" if said else "")
+        error_line = worker.last_stderr_line
+        message = f"the process that opened the model ended: {reason}" + (f": {error_line}" if error_line else "")
         for start, stop in [(task.start + worker.done_count, task.stop), *schedule.drop_job(task.job)]:
             for number in range(start, stop):
                 yield self._failed_batch(task.job, number, Status.KILLED, message)
