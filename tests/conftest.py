@@ -77,10 +77,10 @@ def infer_in_fork() -> Iterator[None]:
         def server() -> ForkServer:
             return stack.enter_context(ForkServer("onnx", function_bodies.__name__, type_checks.__name__))
 
-        def apart(function: Callable[[Any], Any], given: Any) -> Any:
+        def apart(function: Callable[[Any], Any], inputs: Any) -> Any:
             with one_at_a_time:
                 try:
-                    return server().call(call_in_directory, os.getcwd(), function, given)
+                    return server().call(call_in_directory, os.getcwd(), function, inputs)
                 except ChildCrashedError:
                     return None
                 except BaseException:

@@ -24,8 +24,8 @@ def _peer_saturates() -> bool:
 
     text = """<ir_version: 10, opset_import: ["" : 17]>
     g (uint8[1,k] a, int8[k,n] b) => (int32[1,n] y) { y = MatMulInteger (a, b) }"""
-    given = {"a": np.full((1, 64), 255, np.uint8), "b": np.full((64, 16), 127, np.int8)}
-    return bool(np.any(onnxruntime_peer.run(onnx.parser.parse_model(text), given)["y"] != 64 * 255 * 127))
+    inputs = {"a": np.full((1, 64), 255, np.uint8), "b": np.full((64, 16), 127, np.int8)}
+    return bool(np.any(onnxruntime_peer.run(onnx.parser.parse_model(text), inputs)["y"] != 64 * 255 * 127))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

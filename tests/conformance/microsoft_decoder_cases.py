@@ -136,18 +136,18 @@ def _(r: Random) -> MicrosoftCase:
     if half and r.random() < 0.4:
         bits, block, zeros, name = 3, 32, False, "swiglu"
     parts = 2 if name == "swiglu" else 1
-    one, _ = quantize_experts(r, bits, block, zeros, experts, parts * inner, hidden)
+    item, _ = quantize_experts(r, bits, block, zeros, experts, parts * inner, hidden)
     two, _ = quantize_experts(r, bits, block, zeros, experts, hidden, inner)
     # Positive: onnxruntime leaves out experts whose share is not. For 3 bits it does not normalize them.
     shares = or_absent(r, r.uniform(0.1, 1, (5, experts)).astype(np.float32)) if bits != 3 else None
     inputs = [
         random_floats(r, 5, hidden),
         random_floats(r, 5, experts),
-        *one[:2],
+        *item[:2],
         or_absent(r, random_floats(r, experts, parts * inner)),
         *two[:2],
     ]
-    inputs += [or_absent(r, random_floats(r, experts, hidden)), None, None, None, one[2], two[2], None, shares]
+    inputs += [or_absent(r, random_floats(r, experts, hidden)), None, None, None, item[2], two[2], None, shares]
     attributes = {"k": int(r.integers(1, 5)), "normalize_routing_weights": 1, "activation_type": name}
     attributes |= {"expert_weight_bits": bits, "weights_prepacked": 0} | ({"block_size": block} if block else {})
     attributes |= {"swiglu_fusion": 1} if name == "swiglu" else {}
@@ -322,7 +322,7 @@ def _(r: Random) -> MicrosoftCase:
 
 @case("GatedDeltaNet/captured")
 def _(r: Random) -> MicrosoftCase:
-    heads, value_heads, key_width, value_width, rows, room = 2, 4, 4, 3, int(r.integers(1, 5)), int(r.integers(1, 4))
+    heads, value_heads, key_width, value_width, rows, width = 2, 4, 4, 3, int(r.integers(1, 5)), int(r.integers(1, 4))
     total, per_key = BATCH * rows, bool(r.integers(2))
     inputs = [random_floats(r, total, heads, key_width), random_floats(r, total, heads, key_width) / 3]
     inputs += [random_floats(r, total, value_heads, value_width), None]
@@ -342,12 +342,12 @@ def _(r: Random) -> MicrosoftCase:
         """What is behind those that are asked for is left open."""
         if k != 2 or (active is not None and not active[0]):
             return x
-        parts = np.split(x, np.cumsum([room * n for n in sizes])[:-1], axis=1)
-        apart = [part.reshape(BATCH, room, -1) for part in parts]
+        parts = np.split(x, np.cumsum([width * n for n in sizes])[:-1], axis=1)
+        apart = [part.reshape(BATCH, width, -1) for part in parts]
         return np.concatenate(
-            [part[b, : min(int(counts[b]), room, rows)].ravel() for part in apart for b in range(BATCH)]
+            [part[b, : min(int(counts[b]), width, rows)].ravel() for part in apart for b in range(BATCH)]
         )
 
     return MicrosoftCase(
-        inputs, {"state_update_capacity": room, "qk_l2_norm": 1}, 3, rtol=1e-4, atol=1e-5, comparable_part=looked_at
+        inputs, {"state_update_capacity": width, "qk_l2_norm": 1}, 3, rtol=1e-4, atol=1e-5, comparable_part=looked_at
     )

@@ -267,14 +267,14 @@ def nonzero_cases(attributes: Sequence[dict[str, Any]]) -> CaseGenerator:
     """Tensors whose elements that are not 0 are asked for: words of marks that are full, empty and in between."""
 
     def each(dtype: str, version: int) -> Iterator[OperatorCase]:
-        for shape, given in product((*SHAPES, (200,), (7, 64), (3, 2, 1, 31)), attributes):
+        for shape, inputs in product((*SHAPES, (200,), (7, 64), (3, 2, 1, 31)), attributes):
             for x in (
                 special_tensor(dtype, *shape),
                 sparse_tensor(dtype, *shape, every=3),
                 np.ones(shape, dtype),
                 np.zeros(shape, dtype),
             ):
-                yield OperatorCase([x], given)
+                yield OperatorCase([x], inputs)
 
     return each
 
@@ -295,18 +295,18 @@ def nms_cases(dtype: str, version: int) -> Iterator[OperatorCase]:
     limits = np.array(0.4, dtype), np.array(0.1, dtype)
     for centred, n in product((0, 1), (0, 1, 7, 60)):
         boxes, scores = abs(order_sensitive_numbers(dtype, 2, n, 4)), order_sensitive_numbers(dtype, 2, 3, n)
-        for given in (
+        for item in (
             (boxes, scores),
             (special_tensor(dtype, 2, n, 4), special_tensor(dtype, 2, 3, n)),
             (np.round(boxes), np.round(scores)),
         ):
             for most in (0, 3, 1 << 40):
-                yield OperatorCase([*given, np.array([most]), *limits], {"center_point_box": centred})
+                yield OperatorCase([*item, np.array([most]), *limits], {"center_point_box": centred})
 
 
 def uniques(attributes: Sequence[dict[str, Any]]) -> CaseGenerator:
     def each(dtype: str, version: int) -> Iterator[OperatorCase]:
-        for given in attributes:
+        for attribute in attributes:
             for x in (
                 special_tensor(dtype, 3, 70),
                 order_sensitive_numbers(dtype, 60),
@@ -314,8 +314,8 @@ def uniques(attributes: Sequence[dict[str, Any]]) -> CaseGenerator:
                 special_tensor(dtype, 40),
                 *map(special_tensor, [dtype] * 3, (0, 1, 5)),
             ):
-                yield OperatorCase([x], given, 4)
-            yield OperatorCase([np.array(1).astype(dtype)], given, 4)
+                yield OperatorCase([x], attribute, 4)
+            yield OperatorCase([np.array(1).astype(dtype)], attribute, 4)
 
     return each
 

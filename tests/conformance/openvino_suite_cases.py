@@ -19,8 +19,8 @@ def suite_cases(name: str) -> CaseGenerator:
 
     def each(dtype: str, version: int) -> Iterator[OperatorCase]:
         for tried in openvino_cases.CASES:
-            found = registry.find_definition(System.OPENVINO, "", tried.type, tried.opset)
-            if tried.type.lower() != name.lower() or found is None or found.since != version:
+            result = registry.find_definition(System.OPENVINO, "", tried.type, tried.opset)
+            if tried.type.lower() != name.lower() or result is None or result.since != version:
                 continue
             arrays = [x.array if isinstance(x, openvino_cases.ConstInput) else x for x in tried.inputs]
             with np.errstate(all="ignore"):

@@ -92,9 +92,9 @@ def all_triples(dtype: str) -> list[Array]:
 
 def special_tensor(dtype: str, *shape: int, start: int = 0) -> Array:
     """Odd values over and over; a step of 7 so that rows differ."""
-    given = special_values(dtype)
+    inputs = special_values(dtype)
     count = int(np.prod(shape, dtype=np.int64))
-    return given[(np.arange(count) * 7 + start) % len(given)].reshape(shape)
+    return inputs[(np.arange(count) * 7 + start) % len(inputs)].reshape(shape)
 
 
 def order_sensitive_numbers(dtype: str, *shape: int, seed: int = 0) -> Array:

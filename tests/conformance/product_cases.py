@@ -11,12 +11,12 @@ from .operator_cases import LONG_SHAPES, CaseGenerator, OperatorCase, i64, order
 
 
 def _axes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [tuple(range(len(shape)))]
+    results: list[tuple[int, ...]] = [tuple(range(len(shape)))]
     if len(shape) > 1:
-        found += [(0,), (-1,)]
+        results += [(0,), (-1,)]
     if len(shape) > 2:
-        found += [(1,), (0, 2), (1, 2)]
-    return found
+        results += [(1,), (0, 2), (1, 2)]
+    return results
 
 
 def reductions(by_input: bool, keyword: str, yes: Any, no: Any) -> CaseGenerator:
@@ -323,11 +323,11 @@ TOPS = (((7,), 0), ((3, 200), 1), ((1, 1000), -1), ((5, 3, 4), 0), ((2, 70, 3), 
 def top_k_cases(dtype: str, version: int) -> Iterator[OperatorCase]:
     for shape, axis in TOPS:
         for k in (1, 2, shape[axis]):
-            given: dict[str, Any] = {"axis": axis} if version > 1 else {"axis": axis, "k": k}
+            inputs: dict[str, Any] = {"axis": axis} if version > 1 else {"axis": axis, "k": k}
             more = [{"largest": 0}, {"largest": 1, "sorted": 0}] if version > 10 else [{}]
             for way in more:
                 for x in (special_tensor(dtype, *shape), order_sensitive_numbers(dtype, *shape)):
-                    yield OperatorCase([x, *([i64(k)] if version > 1 else [])], {**given, **way}, 2)
+                    yield OperatorCase([x, *([i64(k)] if version > 1 else [])], {**inputs, **way}, 2)
 
 
 def openvino_top_k_cases(dtype: str, version: int) -> Iterator[OperatorCase]:

@@ -188,22 +188,22 @@ def run_here(
 
 def engine_outputs(system: System, node: Operation, inputs: Sequence[Result]) -> list[Result]:
     """The outputs of a model of one node; kernels may sum in another order than NumPy."""
-    graph, given = one_node_graph(system, node, inputs)
-    return list(Model(graph).run(given).values())
+    graph, feeds = one_node_graph(system, node, inputs)
+    return list(Model(graph).run(feeds).values())
 
 
 def one_node_graph(system: System, node: Operation, inputs: Sequence[Result]) -> tuple[Graph, dict[str, Any]]:
     """A model of one node, and what to feed it."""
-    given = {}
+    feeds = {}
     for value, x in zip(node.inputs, inputs, strict=True):
         if value is not None and x is not None:
             value.type = SequenceType(TensorType()) if isinstance(x, list) else TensorType(x.dtype, x.shape)
-            given[value.name] = x
+            feeds[value.name] = x
     outputs = [value for value in node.outputs if value is not None]
     values = [value for value in node.inputs if value is not None]
     graph = Graph("one_node", inputs=values, outputs=outputs, nodes=[node], system=system)
     expand_recurrent_operators(graph)
-    return graph, given
+    return graph, feeds
 
 
 def assert_same(actual: Result, expected: Result) -> None:
@@ -232,8 +232,8 @@ def assert_close(actual: Sequence[Result], expected: Sequence[Result], rtol: flo
         if a.dtype.kind in "biuOSU":
             np.testing.assert_array_equal(a, e, err_msg=f"output {k}")
         else:
-            wide = np.complex128 if a.dtype.kind == "c" else np.float64
-            np.testing.assert_allclose(a.astype(wide), e.astype(wide), rtol, atol, err_msg=f"output {k}")
+            widened = np.complex128 if a.dtype.kind == "c" else np.float64
+            np.testing.assert_allclose(a.astype(widened), e.astype(widened), rtol, atol, err_msg=f"output {k}")
 
 
 def onnx_node(

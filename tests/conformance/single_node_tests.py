@@ -40,11 +40,11 @@ def as_loopdbg_value(value: Any) -> Any:
 @cache
 def single_nodes() -> dict[str, list[NodeTestCase]]:
     """By operator type of the default domain: the tests whose model is one node."""
-    found: dict[str, list[NodeTestCase]] = {}
+    results: dict[str, list[NodeTestCase]] = {}
     for test in load_node_tests():
         for case in _cases(test):
-            found.setdefault(case.op_type, []).append(case)
-    return found
+            results.setdefault(case.op_type, []).append(case)
+    return results
 
 
 def _cases(test: Any) -> Iterator[NodeTestCase]:
@@ -57,14 +57,14 @@ def _cases(test: Any) -> Iterator[NodeTestCase]:
     if graphs:
         return
     for inputs, outputs in test.data_sets:
-        given = dict(zip((i.name for i in graph.input), map(as_loopdbg_value, inputs), strict=True))
+        feeds = dict(zip((i.name for i in graph.input), map(as_loopdbg_value, inputs), strict=True))
         wanted = dict(zip((o.name for o in graph.output), map(as_loopdbg_value, outputs), strict=True))
         yield NodeTestCase(
             test.name,
             node.op_type,
             opset,
             settled,
-            [given[name] if name else None for name in node.input],
+            [feeds[name] if name else None for name in node.input],
             [wanted[name] if name else None for name in node.output],
             test.rtol,
             test.atol,

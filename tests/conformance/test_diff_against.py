@@ -77,9 +77,9 @@ def inputs_of(name: str) -> dict[str, Any]:
 def test_sample_models_are_the_same(peers: dict[str, Peer], name: str, who: str) -> None:
     model, inputs = loopdbg.load(SAMPLES / name), inputs_of(name) | SMALLER.get(name, {})
     limit = 20 if name == ENDLESS else None
-    found = compare_with_peer(model, inputs, peers[who], ComparisonOptions(), limit=limit)
-    lockstep, free = found.comparisons
-    assert found.same, found
+    result = compare_with_peer(model, inputs, peers[who], ComparisonOptions(), limit=limit)
+    lockstep, free = result.comparisons
+    assert result.same, result
     # All loops were compared, in as many iterations as they ran.
     ran = model.execute(inputs, max_iterations=limit)
     assert {loop.left: loop.iterations for loop in lockstep.loops} == {loop.path: loop.iterations for loop in ran.loops}
@@ -94,8 +94,8 @@ def test_sample_models_are_the_same(peers: dict[str, Peer], name: str, who: str)
 
 def test_numbers_are_given_as_a_run_takes_them(peers: dict[str, Peer]) -> None:
     model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
-    found = compare_with_peer(model, {"a": 2.0, "tol": 1e-6}, peers["onnxruntime"], ComparisonOptions())
-    assert found.same and len(found.comparisons) == 2, found
+    result = compare_with_peer(model, {"a": 2.0, "tol": 1e-6}, peers["onnxruntime"], ComparisonOptions())
+    assert result.same and len(result.comparisons) == 2, result
 
 
 # ------------------------------------------------------------------ what is predicted
@@ -191,11 +191,11 @@ def against(peer: Peer, model: loopdbg.Model, given: dict[str, Any], **more: Any
 def test_what_differs_is_what_is_predicted(
     peers: dict[str, Peer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rule: str, who: str
 ) -> None:
-    text, given, how = PREDICTED[rule, who]
+    text, inputs, how = PREDICTED[rule, who]
     if how == "hung":
         give_up_soon(peers[who], 1, monkeypatch)
-    found = against(peers[who], saved(tmp_path, text), given)
-    lockstep, free = found.comparisons
+    result = against(peers[who], saved(tmp_path, text), inputs)
+    lockstep, free = result.comparisons
     # The bodies compute the same: it is what is made of them that differs.
     assert lockstep.same or lockstep.empty, lockstep
     assert not free.same
@@ -217,9 +217,9 @@ BOTH_WRONG = ("B1", "B7", "B9", "B10", "B19")
 @pytest.mark.parametrize(("rule", "who"), [case for case in PREDICTED if case[0] not in BOTH_WRONG])
 def test_and_the_other_peer_is_the_same(peers: dict[str, Peer], tmp_path: Path, rule: str, who: str) -> None:
     other = "openvino" if who == "onnxruntime" else "onnxruntime"
-    text, given, _ = PREDICTED[rule, who]
-    found = against(peers[other], saved(tmp_path, text), given)
-    assert found.same, found
+    text, inputs, _ = PREDICTED[rule, who]
+    result = against(peers[other], saved(tmp_path, text), inputs)
+    assert result.same, result
 
 
 def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -239,11 +239,11 @@ def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], 
     assert "iteration by iteration: same" in ran.out
     assert "iterations: loopdbg 6 (ended by the trip count), onnxruntime 5" in ran.out
     assert "rule B1: the body's condition 'co' is false in iteration 4, and onnxruntime stops there" in ran.out
-    told = json.loads(
+    report = json.loads(
         command(capsys, "diff", path, "--against", "onnxruntime", "--input", "m=6", "--input", "v=1", "--json").out
     )
-    assert told["same"] is False and told["peer"]["name"] == "onnxruntime"
-    trips = told["comparisons"][1]["loops"][0]["trip_difference"]
+    assert report["same"] is False and report["peer"]["name"] == "onnxruntime"
+    trips = report["comparisons"][1]["loops"][0]["trip_difference"]
     assert (trips["left"], trips["right"], trips["reasons"][0]["rule"]) == (6, 5, "B1")
 
 
@@ -264,8 +264,8 @@ def test_a_conversion_that_stops_earlier(openvino: Peer, capsys: pytest.CaptureF
 def test_a_model_without_a_loop(onnxruntime: Peer, openvino: Peer, tmp_path: Path) -> None:
     model = saved(tmp_path, "g (float[3] x) => (float[3] y) { y = Exp (x) }")
     for peer in (onnxruntime, openvino):
-        found = against(peer, model, {"x": np.float32([1, 2, 3])})
-        assert found.same and found.comparisons[1].compared_outputs == 1
+        result = against(peer, model, {"x": np.float32([1, 2, 3])})
+        assert result.same and result.comparisons[1].compared_outputs == 1
 
 
 # ------------------------------------------------------------------ 64 bits, random numbers, what cannot be handed over
@@ -273,13 +273,13 @@ def test_a_model_without_a_loop(onnxruntime: Peer, openvino: Peer, tmp_path: Pat
 
 def test_integers_beyond_32_bits_are_left_out(openvino: Peer, onnxruntime: Peer, tmp_path: Path) -> None:
     model = saved(tmp_path, loop_text(**INTS))
-    given = {**GIVEN, "m": np.int64(40), "v": np.int64(1)}
-    found = against(openvino, model, given)
-    lockstep, free = found.comparisons
-    assert found.same and lockstep.loops[0].iterations == 31
+    inputs = {**GIVEN, "m": np.int64(40), "v": np.int64(1)}
+    result = against(openvino, model, inputs)
+    lockstep, free = result.comparisons
+    assert result.same and lockstep.loops[0].iterations == 31
     assert any("B29" in note for note in lockstep.notes) and "B29" in free.notes[0] and free.empty
-    found = against(onnxruntime, model, given)
-    assert found.same and found.comparisons[0].loops[0].iterations == 40 and not found.comparisons[0].notes
+    result = against(onnxruntime, model, inputs)
+    assert result.same and result.comparisons[0].loops[0].iterations == 40 and not result.comparisons[0].notes
 
 
 def test_float64_is_compared_as_float32_where_the_peer_computes_so(
@@ -298,27 +298,27 @@ def test_float64_is_compared_as_float32_where_the_peer_computes_so(
         },
     )
     model = saved(tmp_path, text)
-    given = {**GIVEN, "v": np.float64(1.1)}
-    found = against(openvino, model, given)
-    assert found.same and any("float64" in note for note in found.comparisons[0].notes)
-    assert found.comparisons[0].loops[0].growth.largest > 1e-9
-    found = against(onnxruntime, model, given)
-    assert found.same and found.comparisons[0].loops[0].growth.largest < 1e-15
+    inputs = {**GIVEN, "v": np.float64(1.1)}
+    result = against(openvino, model, inputs)
+    assert result.same and any("float64" in note for note in result.comparisons[0].notes)
+    assert result.comparisons[0].loops[0].growth.largest > 1e-9
+    result = against(onnxruntime, model, inputs)
+    assert result.same and result.comparisons[0].loops[0].growth.largest < 1e-15
 
 
 @pytest.mark.parametrize("who", ["onnxruntime", "openvino"])
 def test_random_numbers_are_handed_over(peers: dict[str, Peer], tmp_path: Path, who: str) -> None:
     model = saved(tmp_path, loop_text("co = Identity (ci) r = RandomUniformLike (x) xo = Add (x, r)"))
-    found = against(peers[who], model, GIVEN)
-    assert found.same and found.comparisons[0].loops[0].iterations == 5
-    assert any("draws random numbers" in note for note in found.comparisons[0].notes)
+    result = against(peers[who], model, GIVEN)
+    assert result.same and result.comparisons[0].loops[0].iterations == 5
+    assert any("draws random numbers" in note for note in result.comparisons[0].notes)
 
 
 def test_unsupported_values_are_reported(openvino: Peer, tmp_path: Path) -> None:
     text = PREDICTED["B10", "onnxruntime"][0]
-    found = against(openvino, saved(tmp_path, text), {**GIVEN, "v": np.array("ab", object)})
-    assert all(comparison.empty for comparison in found.comparisons)
-    assert "strings, which openvino cannot be given" in found.comparisons[0].notes[0]
+    result = against(openvino, saved(tmp_path, text), {**GIVEN, "v": np.array("ab", object)})
+    assert all(comparison.empty for comparison in result.comparisons)
+    assert "strings, which openvino cannot be given" in result.comparisons[0].notes[0]
 
 
 # ------------------------------------------------------------------ the first node
@@ -326,10 +326,10 @@ def test_unsupported_values_are_reported(openvino: Peer, tmp_path: Path) -> None
 
 def test_the_node_that_a_peer_computes_in_another_way(openvino: Peer, tmp_path: Path) -> None:
     """OpenVINO gives 0 for the ReLU of NaN (docs/peers.md)."""
-    one = "co = Identity (ci) one = Constant <value = float {1}> ()"
-    nodes = f"{one} y = Sub (x, one) r = Sqrt (y) z = Relu (r) xo = Sub (z, one)"
-    found = against(openvino, saved(tmp_path, loop_text(nodes)), {**GIVEN, "v": np.float32(3)}, free=False)
-    (lockstep,) = found.comparisons
+    first_value = "co = Identity (ci) one = Constant <value = float {1}> ()"
+    nodes = f"{first_value} y = Sub (x, one) r = Sqrt (y) z = Relu (r) xo = Sub (z, one)"
+    result = against(openvino, saved(tmp_path, loop_text(nodes)), {**GIVEN, "v": np.float32(3)}, free=False)
+    (lockstep,) = result.comparisons
     first = lockstep.first
     assert first is not None and first.first is not None and first.node is not None
     # 3 -> 0.41 -> sqrt(-0.59) is NaN in iteration 1.
@@ -372,19 +372,19 @@ BODIES: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("who", ["onnxruntime", "openvino"])
 @pytest.mark.parametrize("name", BODIES)
 def test_bodies(peers: dict[str, Peer], tmp_path: Path, name: str, who: str) -> None:
-    text, given = BODIES[name]
+    text, inputs = BODIES[name]
     model = saved(tmp_path, text)
-    found = against(peers[who], model, given)
-    assert found.same, found
-    assert len(found.comparisons[0].loops) == len(list(loops(model.graph)))
+    result = against(peers[who], model, inputs)
+    assert result.same, result
+    assert len(result.comparisons[0].loops) == len(list(loops(model.graph)))
 
 
 def test_a_sequence_map_and_a_function(onnxruntime: Peer, tmp_path: Path) -> None:
     text = """g (seq(float[N]) s, float[N] t) => (seq(float[N]) r) {
       r = SequenceMap <body: graph = b (float[N] e, float[N] q) => (float[N] o) { o = Add (e, q) }> (s, t) }"""
-    given = {"s": [np.ones(2, np.float32), np.zeros(2, np.float32)], "t": np.full(2, 3, np.float32)}
-    found = against(onnxruntime, saved(tmp_path, text), given)
-    assert found.same and found.comparisons[0].loops[0].iterations == 2
+    inputs = {"s": [np.ones(2, np.float32), np.zeros(2, np.float32)], "t": np.full(2, 3, np.float32)}
+    result = against(onnxruntime, saved(tmp_path, text), inputs)
+    assert result.same and result.comparisons[0].loops[0].iterations == 2
     proto = onnx.parser.parse_model("""
       <ir_version: 8, opset_import: ["" : 17, "f" : 1]>
       g (int64 m, float v) => (float a) { a = f.twice (m, v) }
@@ -392,21 +392,24 @@ def test_a_sequence_map_and_a_function(onnxruntime: Peer, tmp_path: Path) -> Non
       twice (n, x) => (y) { y = Loop <body = b (int64 i, bool c, float p) => (bool co, float q) {
         co = Identity (c) q = Add (p, p) }> (n, , x) }""")
     onnx.save(proto, tmp_path / "function.onnx")
-    found = against(onnxruntime, loopdbg.load(tmp_path / "function.onnx"), {"m": np.int64(4), "v": np.float32(1)})
-    assert found.same and found.comparisons[0].loops[0].iterations == 4
+    result = against(onnxruntime, loopdbg.load(tmp_path / "function.onnx"), {"m": np.int64(4), "v": np.float32(1)})
+    assert result.same and result.comparisons[0].loops[0].iterations == 4
 
 
 def test_an_ir_with_its_weights_elsewhere(openvino: Peer, tmp_path: Path) -> None:
     path = tmp_path / "lstm.xml"
     shutil.copy(SAMPLES / "lstm.xml", path)
     weights = shutil.copy(SAMPLES / "lstm.bin", tmp_path / "other.weights")
-    found = against(openvino, loopdbg.load(path, weights), inputs_of("lstm.xml"))
-    assert [(one.mode, one.same) for one in found.comparisons] == [("lockstep", True), ("free", True)]
+    result = against(openvino, loopdbg.load(path, weights), inputs_of("lstm.xml"))
+    assert [(comparison.mode, comparison.same) for comparison in result.comparisons] == [
+        ("lockstep", True),
+        ("free", True),
+    ]
 
 
 def test_a_model_without_a_file(onnxruntime: Peer) -> None:
-    found = against(onnxruntime, text_models.model(text_models.SUM), {"M": np.int64(4), "v0": np.float32(1)})
-    assert found.same and [c.mode for c in found.comparisons] == ["lockstep", "free"]
+    result = against(onnxruntime, text_models.model(text_models.SUM), {"M": np.int64(4), "v0": np.float32(1)})
+    assert result.same and [c.mode for c in result.comparisons] == ["lockstep", "free"]
 
 
 # ------------------------------------------------------------------ peers that go wrong
@@ -437,8 +440,8 @@ def test_a_peer_that_goes_wrong(monkeypatch: pytest.MonkeyPatch, bad: Peer, how:
     monkeypatch.setenv("LOOPDBG_TEST_PEER", how)
     if how == "hang":
         give_up_soon(bad, 3, monkeypatch)
-    found = run_bad(bad)
-    lockstep, free = found.comparisons
+    result = run_bad(bad)
+    lockstep, free = result.comparisons
     (failure,) = lockstep.failures
     assert (failure.kind, failure.activity) == (what, "main ▸ sqrt, iteration 2")
     assert text in failure.text
@@ -449,8 +452,8 @@ def test_a_peer_that_goes_wrong(monkeypatch: pytest.MonkeyPatch, bad: Peer, how:
 
 def test_a_peer_that_refuses(monkeypatch: pytest.MonkeyPatch, bad: Peer) -> None:
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "refuse")
-    found = run_bad(bad)
-    assert [(f.kind, f.activity) for c in found.comparisons for f in c.failures] == [
+    result = run_bad(bad)
+    assert [(f.kind, f.activity) for c in result.comparisons for f in c.failures] == [
         ("refused", "the body of main ▸ sqrt"),
         ("refused", "the whole model"),
     ]
@@ -459,9 +462,9 @@ def test_a_peer_that_refuses(monkeypatch: pytest.MonkeyPatch, bad: Peer) -> None
 def test_a_peer_whose_optimisations_are_to_blame(monkeypatch: pytest.MonkeyPatch, bad: Peer) -> None:
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "wrong")
     (lockstep,) = run_bad(bad, free=False).comparisons
-    (found,) = lockstep.loops
-    assert found.first is not None and found.first.iteration == 2
-    assert (found.iterations, found.differing_iterations, found.node) == (5, 3, None)
+    (result,) = lockstep.loops
+    assert result.first is not None and result.first.iteration == 2
+    assert (result.iterations, result.differing_iterations, result.node) == (5, 3, None)
     assert any("they make the difference" in note for note in lockstep.notes)
 
 
@@ -479,9 +482,9 @@ def test_a_peer_that_differs_from_itself(
 ) -> None:
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "shaky")
     monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "1")
-    found = run_bad(bad)
-    lockstep, free = found.comparisons
-    assert lockstep.verdict is found.verdict is Verdict.UNSTABLE and found.verdict.status == 8
+    result = run_bad(bad)
+    lockstep, free = result.comparisons
+    assert lockstep.verdict is result.verdict is Verdict.UNSTABLE and result.verdict.status == 8
     assert lockstep.self_difference is not None and lockstep.self_difference.iteration == 1
     # It goes wrong from its second run on, and what is the same is not asked for twice.
     assert free.verdict is Verdict.SAME and free.self_difference is None
@@ -512,11 +515,11 @@ def test_a_peer_that_does_not_start() -> None:
 
 def test_loops_that_are_chosen(peers: dict[str, Peer]) -> None:
     model = loopdbg.load(SAMPLES / "two_layer_lstm.onnx")
-    found = compare_with_peer(
+    result = compare_with_peer(
         model, inputs_of("two_layer_lstm.onnx"), peers["onnxruntime"], ComparisonOptions(loops=["layer2"]), free=True
     )
 
     def seen(comparison: Comparison) -> list[str]:
         return [loop.left for loop in comparison.loops]
 
-    assert [seen(comparison) for comparison in found.comparisons] == [["main ▸ layer2"], ["main ▸ layer2"]]
+    assert [seen(comparison) for comparison in result.comparisons] == [["main ▸ layer2"], ["main ▸ layer2"]]

@@ -19,13 +19,13 @@ def test_a_hunt(
 ) -> None:
     hunt.build(tmp_path)
     monkeypatch.chdir(tmp_path)
-    told = ""
+    message = ""
     for line in hunt.commands:
         ran = command(capsys, *shlex.split(line)[1:])
-        told += ran.out + ran.err
+        message += ran.out + ran.err
     assert len(hunt.commands) <= 5
-    missing = [part for part in hunt.expected_output if part not in told]
-    assert not missing, f"{missing} in\n{told}"
+    missing = [part for part in hunt.expected_output if part not in message]
+    assert not missing, f"{missing} in\n{message}"
 
 
 def test_the_page_has_them() -> None:

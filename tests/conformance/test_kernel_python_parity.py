@@ -107,13 +107,13 @@ def _bits(x: Array) -> Array:
 
 def run(cases: list[tuple[Operation, OperatorCase]], system: System, native: bool) -> tuple[dict[str, Array], set[str]]:
     """All outputs of a model of these nodes, none of which reads another; and the nodes that ran in kernels."""
-    given = {v.name: x for node, case in cases for v, x in zip(node.inputs, case.inputs, strict=True) if v is not None}
+    inputs = {v.name: x for node, case in cases for v, x in zip(node.inputs, case.inputs, strict=True) if v is not None}
     values_in = [v for node, _ in cases for v in node.inputs if v is not None]
     outputs = [v for node, _ in cases for v in node.outputs if v is not None]
     model = Model(Graph("nodes", inputs=values_in, outputs=outputs, nodes=[node for node, _ in cases], system=system))
     engine = Engine(model.plan)
     engine.binder.native_enabled = native
-    engine.start(model.check(given))
+    engine.start(model.check(inputs))
     assert engine.resume()[0] == "end"
     code = model.plan.code
     bound = {
@@ -132,8 +132,8 @@ def assert_same(actual: Any, expected: Any, case: OperatorCase, how: str) -> Non
     """The same to the bit."""
     if isinstance(actual, list):
         assert isinstance(expected, list) and len(actual) == len(expected), (how, told(actual), told(expected))
-        for one, other in zip(actual, expected, strict=True):
-            assert_same(one, other, case, how)
+        for item, other in zip(actual, expected, strict=True):
+            assert_same(item, other, case, how)
         return
     if (actual.dtype, actual.shape) == (expected.dtype, expected.shape) and actual.tobytes() == expected.tobytes():
         return

@@ -39,13 +39,13 @@ def model(op_type: str, it: MicrosoftCase) -> onnx.ModelProto:
         names.pop()
     outputs = [f"y{k}" for k in range(it.outputs)]
     node = helper.make_node(op_type, names, outputs, domain=it.domain, **it.attributes)
-    given = [(k, x) for k, x in enumerate(it.inputs) if x is not None]
+    inputs = [(k, x) for k, x in enumerate(it.inputs) if x is not None]
     graph = helper.make_graph(
         [node],
         "g",
         [
             helper.make_tensor_value_info(f"x{k}", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-            for k, x in given
+            for k, x in inputs
             if k not in it.constant
         ],
         [
@@ -54,7 +54,7 @@ def model(op_type: str, it: MicrosoftCase) -> onnx.ModelProto:
             else helper.make_empty_tensor_value_info(name)
             for k, name in enumerate(outputs)
         ],
-        [numpy_helper.from_array(x, f"x{k}") for k, x in given if k in it.constant],
+        [numpy_helper.from_array(x, f"x{k}") for k, x in inputs if k in it.constant],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
@@ -62,8 +62,8 @@ def model(op_type: str, it: MicrosoftCase) -> onnx.ModelProto:
 
 def eagerly(graph: Any, inputs: list[Array | None], outputs: int) -> list[Array]:
     (node,) = (node for node in walk(graph) if isinstance(node, Operation))
-    given = inputs[: len(node.inputs)]
-    return list(resolve(node, System.ONNX).apply(EagerPrimitives(), given)[:outputs])
+    feeds = inputs[: len(node.inputs)]
+    return list(resolve(node, System.ONNX).apply(EagerPrimitives(), feeds)[:outputs])
 
 
 def test_each_operator_has_a_case() -> None:
@@ -563,10 +563,10 @@ def _(r: Random) -> MicrosoftCase:
 def test_matches_onnxruntime(op_type: str, seed: int) -> None:
     it = CASES[op_type](np.random.default_rng(seed))
     proto = model(op_type.split("/")[0], it)
-    given = named(it)
-    expected = onnxruntime_peer.run(proto, given, optimise=False).values()
+    inputs = named(it)
+    expected = onnxruntime_peer.run(proto, inputs, optimise=False).values()
     graph = from_proto(proto, "m.onnx")
-    got = list(Model(graph).run(given).values())
+    got = list(Model(graph).run(inputs).values())
     if op_type.split("/")[0] not in LOOPS:
         for bound, python in zip(got, eagerly(graph, it.inputs, it.outputs), strict=True):
             np.testing.assert_array_equal(bound, python)

@@ -35,14 +35,25 @@ def run_onnxruntime(op_type: str, it: MicrosoftCase) -> list[Array]:
 def layers(r: np.random.Generator, bits: tuple[int, int, int], parts: int = 1) -> tuple[list[Any], list[Array]]:
     """For each of three products: weights, scales and zero points of 4 experts, and what they stand for."""
     shapes = [(4, parts * 32, 32), (4, 32, 32), (4, 32, 32)]
-    made = [quantize_experts(r, width, 16, True, *shape) for width, shape in zip(bits, shapes, strict=True)]
-    return [held for held, _ in made], [real for _, real in made]
+    results = [quantize_experts(r, width, 16, True, *shape) for width, shape in zip(bits, shapes, strict=True)]
+    return [held for held, _ in results], [real for _, real in results]
 
 
 def quantized(r: np.random.Generator, held: list[Any], third: bool, **attributes: Any) -> MicrosoftCase:
-    one, two, three = held
+    item, two, three = held
     x, router = random_floats(r, 5, 32), random_floats(r, 5, 4)
-    inputs = [x, router, *one[:2], None, *two[:2], None, *(three[:2] if third else [None, None]), None, one[2], two[2]]
+    inputs = [
+        x,
+        router,
+        *item[:2],
+        None,
+        *two[:2],
+        None,
+        *(three[:2] if third else [None, None]),
+        None,
+        item[2],
+        two[2],
+    ]
     inputs += [three[2]] if third else []
     return MicrosoftCase(inputs, {"k": 2, "block_size": 16, "weights_prepacked": 0} | attributes)
 
@@ -91,15 +102,15 @@ def test_gates_apart_and_one_behind_the_other(fusion: int, quantised: bool) -> N
 def test_a_third_product_opens_the_first() -> None:
     r = np.random.default_rng(3)
     x, router = random_floats(r, 3, 4), random_floats(r, 3, 2)
-    one, two, three = random_floats(r, 2, 5, 4), random_floats(r, 2, 4, 5), random_floats(r, 2, 5, 4)
-    it = MicrosoftCase([x, router, one, None, two, None, three], {"activation_type": "silu", "k": 1})
+    item, two, three = random_floats(r, 2, 5, 4), random_floats(r, 2, 4, 5), random_floats(r, 2, 5, 4)
+    it = MicrosoftCase([x, router, item, None, two, None, three], {"activation_type": "silu", "k": 1})
     best = router.argmax(1)
     powers = np.exp(router)
-    for row, found in enumerate(ours("MoE", it)[0]):
+    for row, our in enumerate(ours("MoE", it)[0]):
         expert = best[row]
-        gate, linear = one[expert] @ x[row], three[expert] @ x[row]
+        gate, linear = item[expert] @ x[row], three[expert] @ x[row]
         expected = two[expert] @ (gate / (1 + np.exp(-gate)) * linear) * powers[row, expert] / powers[row].sum()
-        np.testing.assert_allclose(found, expected, 1e-4, 1e-4)
+        np.testing.assert_allclose(our, expected, 1e-4, 1e-4)
 
 
 # --- The rest.
@@ -114,8 +125,8 @@ def test_bitsandbytes_weights_unchanged() -> None:
         "MatMulBnb4", MicrosoftCase([np.eye(16, dtype=np.float32), b, absmax], attributes, constant=(1, 2))
     )
     a = random_floats(r, 3, 6)
-    (found,) = ours("MatMulBnb4", MicrosoftCase([a, b, absmax], attributes | {"transB": 0}, constant=(1, 2)))
-    np.testing.assert_allclose(found, a @ weights.T, 1e-4, 1e-5)
+    (result,) = ours("MatMulBnb4", MicrosoftCase([a, b, absmax], attributes | {"transB": 0}, constant=(1, 2)))
+    np.testing.assert_allclose(result, a @ weights.T, 1e-4, 1e-5)
 
 
 def test_full_past_buffer_grows() -> None:
@@ -125,8 +136,8 @@ def test_full_past_buffer_grows() -> None:
     it = MicrosoftCase([*rows, None, None, *caches], {"num_heads": 2}, outputs=3)
     other = MicrosoftCase([*rows, None, None, None, *caches], {"num_heads": 2}, outputs=3)
     packed = MicrosoftCase([np.concatenate(rows, 2), None, None, None, None, *caches], {"num_heads": 2}, outputs=3)
-    for found in (ours("DecoderMaskedMultiHeadAttention", one) for one in (it, packed)):
-        for mine, expected in zip(found, run_onnxruntime("MultiHeadAttention", other), strict=True):
+    for item in (ours("DecoderMaskedMultiHeadAttention", entry) for entry in (it, packed)):
+        for mine, expected in zip(item, run_onnxruntime("MultiHeadAttention", other), strict=True):
             np.testing.assert_allclose(mine, expected, 1e-4, 1e-5)
 
 
@@ -202,12 +213,12 @@ def test_a_form_that_no_cpu_has_opens_all_the_same(op_type: str, inputs: list[An
     """And stops where it is met."""
     r = np.random.default_rng(9)
     more = {"state_window": 2} if op_type == "LinearAttention" else {"state_update_capacity": 2}
-    given: list[Any] = [None if shape is None else random_floats(r, *shape) for shape in inputs]
+    feeds: list[Any] = [None if shape is None else random_floats(r, *shape) for shape in inputs]
     if op_type == "GatedDeltaNet":
-        given += [None, None, np.array([1], np.int32)]
-    graph = from_proto(model(op_type, MicrosoftCase(given, attributes | more, outputs=2)), "m.onnx")
+        feeds += [None, None, np.array([1], np.int32)]
+    graph = from_proto(model(op_type, MicrosoftCase(feeds, attributes | more, outputs=2)), "m.onnx")
     with pytest.raises(LoopdbgError, match=f"no implementation of operator {op_type}"):
-        Model(graph).run(named(MicrosoftCase(given)))
+        Model(graph).run(named(MicrosoftCase(feeds)))
 
 
 # --- What is refused.
@@ -218,7 +229,7 @@ NET = [(4, 2, 4), (4, 2, 4), (4, 2, 4)]
 
 
 @pytest.mark.parametrize(
-    ("op_type", "inputs", "attributes", "told"),
+    ("op_type", "inputs", "attributes", "message"),
     [
         ("Inverse", [(2, 3)], {}, "holds no square matrices"),
         ("Inverse", [np.zeros((2, 2), np.float32)], {}, "a singular matrix has no inverse"),
@@ -340,9 +351,9 @@ NET = [(4, 2, 4), (4, 2, 4), (4, 2, 4)]
                 "DecoderMaskedMultiHeadAttention",
                 [*[(1, 1, 8)] * 3, None, None, *pasts],
                 {"num_heads": 2},
-                told,
+                message,
             )
-            for pasts, told in (
+            for pasts, message in (
                 ([(1, 2, 3, 4), (1, 2, 3, 5)], "does not fit new rows"),
                 ([(1, 3, 3, 4), (1, 2, 3, 4)], "does not fit new rows"),
                 ([(1, 2, 3, 4), (1, 2, 4, 4)], "there are 3 rows of past_key and 4 of past_value"),
@@ -426,13 +437,16 @@ NET = [(4, 2, 4), (4, 2, 4), (4, 2, 4)]
         ("GatedDeltaNet", NET, {"update_rule": "linear", "state_update_capacity": 9}, "outside of 0 to 8"),
     ],
 )
-def test_errors(op_type: str, inputs: list[Any], attributes: dict[str, Any], told: str) -> None:
+def test_errors(op_type: str, inputs: list[Any], attributes: dict[str, Any], message: str) -> None:
     """One sentence each, in our own words."""
     r = np.random.default_rng(0)
-    given = [
-        one if one is None or isinstance(one, np.ndarray | np.generic) else random_floats(r, *one) for one in inputs
+    feeds = [
+        input_value
+        if input_value is None or isinstance(input_value, np.ndarray | np.generic)
+        else random_floats(r, *input_value)
+        for input_value in inputs
     ]
-    it = MicrosoftCase([None if one is None else np.asarray(one) for one in given], attributes)
-    with pytest.raises(LoopdbgError, match=told) as caught:
+    it = MicrosoftCase([None if item is None else np.asarray(item) for item in feeds], attributes)
+    with pytest.raises(LoopdbgError, match=message) as caught:
         ours(op_type, it)
     assert "\n" not in str(caught.value)

@@ -135,11 +135,11 @@ def results(model: onnx.ModelProto, x: Array) -> list[Array]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_optimised_network_gives_what_it_gave_before(kind: str, tmp_path: Path) -> None:
     model, wanted = build_network(kind)
-    found = optimised(model, tmp_path)
-    assert wanted <= {node.op_type for node in found.graph.node if node.domain == NCHWC}
+    result = optimised(model, tmp_path)
+    assert wanted <= {node.op_type for node in result.graph.node if node.domain == NCHWC}
     x = image(*[dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim])
     expected = onnxruntime_peer.run(model, {"x": x}).values()
-    for mine, other in zip(results(found, x), expected, strict=True):
+    for mine, other in zip(results(result, x), expected, strict=True):
         assert mine.shape == other.shape
         np.testing.assert_allclose(mine, other, 1e-4, 1e-5)
 
@@ -148,14 +148,14 @@ def test_an_optimised_network_gives_what_it_gave_before(kind: str, tmp_path: Pat
 def test_each_value_is_onnxruntimes(kind: str, tmp_path: Path) -> None:
     """In blocks too, since its parts are handed to onnxruntime where they are compared."""
     model, _ = build_network(kind)
-    found = optimised(model, tmp_path)
-    known = {value.name for value in found.graph.output}
-    names = [name for node in found.graph.node for name in node.output if name not in known]
-    found.graph.output.extend(helper.make_tensor_value_info(name, 1, None) for name in names)
+    result = optimised(model, tmp_path)
+    known = {value.name for value in result.graph.output}
+    names = [name for node in result.graph.node for name in node.output if name not in known]
+    result.graph.output.extend(helper.make_tensor_value_info(name, 1, None) for name in names)
     x = image(*[dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim])
-    expected = onnxruntime_peer.run(found, {"x": x}, optimise=False)
+    expected = onnxruntime_peer.run(result, {"x": x}, optimise=False)
     assert set(names) < set(expected)
-    for name, mine in zip(expected, results(found, x), strict=True):
+    for name, mine in zip(expected, results(result, x), strict=True):
         assert mine.shape == expected[name].shape
         np.testing.assert_allclose(mine, expected[name], 1e-4, 1e-5, err_msg=name)
 
@@ -165,9 +165,9 @@ def test_each_value_is_onnxruntimes(kind: str, tmp_path: Path) -> None:
 
 def with_blocks_of_8(model: onnx.ModelProto) -> onnx.ModelProto:
     """A network as a processor has it whose blocks are of 8 channels; padding that is only for 16 is cut off."""
-    found = onnx.ModelProto.FromString(model.SerializeToString())
-    weights = {one.name: one for one in found.graph.initializer}
-    for node in found.graph.node:
+    result = onnx.ModelProto.FromString(model.SerializeToString())
+    weights = {item.name: item for item in result.graph.initializer}
+    for node in result.graph.node:
         if node.domain != NCHWC or node.op_type != "Conv":
             continue
         w = numpy_helper.to_array(weights[node.input[1]])
@@ -177,8 +177,8 @@ def with_blocks_of_8(model: onnx.ModelProto) -> onnx.ModelProto:
         else:
             plain = w.reshape(o // 16, i // 16, h, v, 16, 16).transpose(0, 5, 1, 4, 2, 3).reshape(w.shape)
         kept = [k for k in range(o) if plain[k // 8 * 8 : k // 8 * 8 + 8].any()]
-        given = [k for k in range(i) if i < 8 or plain[:, k // 8 * 8 : k // 8 * 8 + 8].any()]
-        plain = plain[kept][:, given]
+        inputs = [k for k in range(i) if i < 8 or plain[:, k // 8 * 8 : k // 8 * 8 + 8].any()]
+        plain = plain[kept][:, inputs]
         o, i = plain.shape[:2]
         if i < 8:
             again = plain.reshape(o // 8, 8, i, h, v).transpose(0, 2, 3, 4, 1)
@@ -187,7 +187,7 @@ def with_blocks_of_8(model: onnx.ModelProto) -> onnx.ModelProto:
         weights[node.input[1]].CopyFrom(numpy_helper.from_array(again.reshape(plain.shape).copy(), node.input[1]))
         bias = numpy_helper.to_array(weights[node.input[2]])[kept]
         weights[node.input[2]].CopyFrom(numpy_helper.from_array(bias, node.input[2]))
-    return found
+    return result
 
 
 @pytest.mark.parametrize("kind", ["few channels", "half a block"])
@@ -198,8 +198,8 @@ def test_numbers_of_channels_tell_how_large_a_block_is(kind: str, tmp_path: Path
     assert (nchwc_layout.infer_block_channels(sixteens), nchwc_layout.infer_block_channels(eights)) == (16, 8)
     x = image(*[dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim])
     (expected,) = onnxruntime_peer.run(model, {"x": x}).values()
-    for found in (sixteens, eights):
-        graph = from_proto(found, "m.onnx")
+    for item in (sixteens, eights):
+        graph = from_proto(item, "m.onnx")
         (mine,) = Model(graph).run({"x": x}).values()
         np.testing.assert_allclose(mine, expected, 1e-4, 1e-5)
         assert not graph.notes
@@ -207,12 +207,12 @@ def test_numbers_of_channels_tell_how_large_a_block_is(kind: str, tmp_path: Path
 
 def test_where_nothing_tells_the_file_is_one_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = build_network("residual")
-    found = optimised(model, tmp_path)
-    assert nchwc_layout.infer_block_channels(found) is None
-    (note,) = from_proto(found, "m.onnx").notes
+    result = optimised(model, tmp_path)
+    assert nchwc_layout.infer_block_channels(result) is None
+    (note,) = from_proto(result, "m.onnx").notes
     assert "they are read as 16, as on this machine" in note
     monkeypatch.setattr("loopdbg.runtime.frontends.onnx.reader.native_block_channels", lambda: 8)
-    graph = from_proto(with_blocks_of_8(found), "m.onnx")
+    graph = from_proto(with_blocks_of_8(result), "m.onnx")
     x = image(2, 16, 9, 8)
     (expected,) = onnxruntime_peer.run(model, {"x": x}).values()
     (mine,) = Model(graph).run({"x": x}).values()
@@ -222,18 +222,18 @@ def test_where_nothing_tells_the_file_is_one_of_this_machine(tmp_path: Path, mon
 def test_a_network_within_a_branch(tmp_path: Path) -> None:
     """Weights and nodes that tell may be anywhere in the file."""
     model, _ = build_network("few channels")
-    found = optimised(model, tmp_path)
-    inner = onnx.GraphProto.FromString(found.graph.SerializeToString())
+    result = optimised(model, tmp_path)
+    inner = onnx.GraphProto.FromString(result.graph.SerializeToString())
     del inner.input[:]
     name = inner.output[0].name
     choice = helper.make_node("If", ["chosen"], ["y"], then_branch=inner, else_branch=inner)
     graph = helper.make_graph(
         [choice],
         "g",
-        [found.graph.input[0], helper.make_tensor_value_info("chosen", 9, [])],
+        [result.graph.input[0], helper.make_tensor_value_info("chosen", 9, [])],
         [helper.make_tensor_value_info("y", 1, None)],
     )
-    whole = helper.make_model(graph, opset_imports=found.opset_import, ir_version=8)
+    whole = helper.make_model(graph, opset_imports=result.opset_import, ir_version=8)
     assert nchwc_layout.infer_block_channels(whole) == 16
     x = image(2, 3, 9, 8)
     (mine,) = Model(from_proto(whole, "m.onnx")).run({"x": x, "chosen": np.array(True)}).values()
@@ -252,13 +252,13 @@ def node(op_type: str, shapes: list[tuple[int, ...]], **attributes: Any) -> list
         [helper.make_empty_tensor_value_info("y")],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(NCHWC, 1)]
-    made = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    given = {name: image(*shape) for name, shape in zip(names, shapes, strict=True)}
-    return list(Model(from_proto(made, "m.onnx")).run(given).values())
+    result = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    inputs = {name: image(*shape) for name, shape in zip(names, shapes, strict=True)}
+    return list(Model(from_proto(result, "m.onnx")).run(inputs).values())
 
 
 @pytest.mark.parametrize(
-    ("op_type", "shapes", "attributes", "told"),
+    ("op_type", "shapes", "attributes", "message"),
     [
         ("ReorderInput", [(2, 16, 5)], {}, r"an input of shape \(2, 16, 5\) is no image"),
         ("ReorderOutput", [(1, 32, 2, 2)], {"channels": 16}, "channels=16 do not fill 2 blocks of 16"),
@@ -287,8 +287,8 @@ def node(op_type: str, shapes: list[tuple[int, ...]], **attributes: Any) -> list
         ),
     ],
 )
-def test_errors(op_type: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any], told: str) -> None:
-    with pytest.raises((ModelError, ExecutionError), match=told):
+def test_errors(op_type: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any], message: str) -> None:
+    with pytest.raises((ModelError, ExecutionError), match=message):
         node(op_type, shapes, **attributes)
 
 

@@ -43,8 +43,8 @@ def same(got: Any, expected: Any, case: Any) -> None:
     if case.name.startswith(DRAWN):
         assert set(np.unique(got)) <= {0, 1}
     elif expected.dtype.kind in "fcV":
-        wide = np.complex128 if expected.dtype.kind == "c" else np.float64
-        np.testing.assert_allclose(got.astype(wide), expected.astype(wide), rtol=case.rtol, atol=case.atol)
+        widened = np.complex128 if expected.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(got.astype(widened), expected.astype(widened), rtol=case.rtol, atol=case.atol)
     else:
         np.testing.assert_array_equal(got, expected)
 
@@ -60,8 +60,8 @@ def test_node_case(name: str, tmp_path: Path) -> None:
     onnx.save(case.model, path)
     model = loopdbg.load(path)
     for inputs, outputs in case.data_sets:
-        given = dict(zip((port.name for port in model.inputs), map(given_as, inputs), strict=False))
-        run = model.execute(given)
+        feeds = dict(zip((port.name for port in model.inputs), map(given_as, inputs), strict=False))
+        run = model.execute(feeds)
         got = run.outputs
         # None of these contradicts its own declarations, or gets a type that its operator does not list.
         assert not run.notes

@@ -37,8 +37,8 @@ def needs(module: str) -> pytest.MarkDecorator:
 @contextlib.asynccontextmanager
 async def server(folder: Path, *words: str) -> AsyncIterator[str]:
     """The address of a server of notebooks; ``{port}`` in the words is where it listens."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as result:
+        port = result.getsockname()[1]
     env = {**os.environ, "HOME": str(folder), "IPYTHONDIR": str(folder), "JUPYTER_CONFIG_DIR": str(folder)}
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(

@@ -26,17 +26,17 @@ def test_a_model_written_from_its_graph_is_the_model() -> None:
         inputs, _ = case.data_sets[0]
         try:
             model = loopdbg.Model(frontend.from_proto(case.model, case.name))
-            given = {port.name: as_loopdbg_value(value) for port, value in zip(model.inputs, inputs, strict=True)}
-            expected = model.run(given)
+            feeds = {port.name: as_loopdbg_value(value) for port, value in zip(model.inputs, inputs, strict=True)}
+            expected = model.run(feeds)
         except (LoopdbgError, ValueError):
             continue  # what does not run at all is for other tests
         written = onnx.ModelProto.FromString(serialize_model(model_with_trajectories(model.graph, {})))
-        again = loopdbg.Model(frontend.from_proto(written, case.name)).run(given)
+        again = loopdbg.Model(frontend.from_proto(written, case.name)).run(feeds)
         assert list(again) == list(expected), case.name
         if any(word in case.name for word in RANDOM):
             continue
         for name, value in expected.items():
-            found = compare(value, again[name], Tolerance(0, 0))
-            assert not found.kind, (case.name, name, found)
+            result = compare(value, again[name], Tolerance(0, 0))
+            assert not result.kind, (case.name, name, result)
         compared += 1
     assert compared > 1700

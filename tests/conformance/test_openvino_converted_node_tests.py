@@ -61,8 +61,8 @@ def difference(outputs: list[Any], test: Any) -> str:
             if got.dtype.kind in "biuO":
                 np.testing.assert_array_equal(got, wanted)
             else:
-                wide = np.complex128 if got.dtype.kind == "c" else np.float64
-                np.testing.assert_allclose(got.astype(wide), wanted.astype(wide), test.rtol, test.atol)
+                widened = np.complex128 if got.dtype.kind == "c" else np.float64
+                np.testing.assert_allclose(got.astype(widened), wanted.astype(widened), test.rtol, test.atol)
         except AssertionError as error:
             return " ".join(str(error).split())[:200]
     return ""
@@ -72,8 +72,8 @@ def ours(path: Path, test: Any) -> str:
     """What is wrong with our answer; empty: nothing."""
     try:
         model = loopdbg.load(path)
-        given = inputs_of(test)
-        outputs = model.run({port.name: given[port.name] for port in model.inputs if port.name in given})
+        inputs = inputs_of(test)
+        outputs = model.run({port.name: inputs[port.name] for port in model.inputs if port.name in inputs})
     except loopdbg.LoopdbgError as error:
         return str(error).replace(str(path.parent), "")
     return difference(list(outputs.values()), test)
@@ -83,19 +83,19 @@ def test_what_openvino_converts_and_gets_right_comes_out_right(record_property: 
     """Most come out here as the test expects, which settles them; OpenVINO is asked for the others alone."""
     place = converted(cases(), with_answers=False)
     kinds = {number: pickle.loads((place / f"{number}.pickle").read_bytes()) for number in range(len(cases()))}
-    told = {number: ours(place / f"{number}.xml", cases()[number]) for number, kind in kinds.items() if kind == []}
-    wrong = [number for number, what in told.items() if what]
+    messages = {number: ours(place / f"{number}.xml", cases()[number]) for number, kind in kinds.items() if kind == []}
+    wrong = [number for number, what in messages.items() if what]
     answers = converted([cases()[number] for number in wrong], with_answers=True)
     failed = {}
     for k, number in enumerate(wrong):
         test, answer = cases()[number], pickle.loads((answers / f"{k}.pickle").read_bytes())
         if not isinstance(answer, str) and not difference(answer, test):
-            failed[test.name] = told[number]
+            failed[test.name] = messages[number]
     record_property(
         "conformance",
-        f"of {len(cases())} node tests OpenVINO converts {len(told)}; right here {len(told) - len(wrong)}; "
+        f"of {len(cases())} node tests OpenVINO converts {len(messages)}; right here {len(messages) - len(wrong)}; "
         f"right only in OpenVINO {len(failed)}: {', '.join(sorted(failed)) or 'none'}",
     )
     left = {name: what for name, what in failed.items() if name not in EXCEPTIONS}
     assert not left, "\n".join(f"{name}: {what}" for name, what in left.items())
-    assert len(told) - len(wrong) >= AT_LEAST
+    assert len(messages) - len(wrong) >= AT_LEAST

@@ -86,9 +86,9 @@ def test_operator(number: int) -> None:
 def test_operator_in_a_loop(number: int) -> None:
     case = CASES[number]
     alone, looped = run(folder() / f"{number}.xml", case), run(folder() / f"{number}.loop.xml", case)
-    for one, other in zip(looped, alone, strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
+    for item, other in zip(looped, alone, strict=True):
+        assert item.dtype == other.dtype
+        np.testing.assert_array_equal(item, other)
 
 
 def operators() -> set[str]:
@@ -99,19 +99,19 @@ def operators() -> set[str]:
 
 def classes() -> set[tuple[str, str]]:
     """Each operator with the namespaces of its classes: what changed from one opset to another is another class."""
-    found = set()
+    results = set()
     for path in HEADERS.glob("opset*_tbl.hpp"):
-        found |= set(
+        results |= set(
             re.findall(r"^_OPENVINO_OP_REG\((\w+), *ov::op::(v\d+)\)", path.read_text(encoding="utf-8"), re.MULTILINE)
         )
-    return found
+    return results
 
 
 def class_of(case: OpenvinoCase) -> tuple[str, str]:
     text = (HEADERS / f"opset{case.opset}_tbl.hpp").read_text(encoding="utf-8")
-    found = re.search(rf"^_OPENVINO_OP_REG\({case.type}, *ov::op::(v\d+)\)", text, re.MULTILINE)
-    assert found is not None
-    return case.type, found[1]
+    match = re.search(rf"^_OPENVINO_OP_REG\({case.type}, *ov::op::(v\d+)\)", text, re.MULTILINE)
+    assert match is not None
+    return case.type, match[1]
 
 
 def test_each_class_of_an_operator_is_tried_as_openvino_writes_it() -> None:

@@ -161,13 +161,13 @@ def build_case(op_type: str) -> Iterator[tuple[str, Any, list[Array]]]:
     from openvino import opset1
     from openvino.utils.node_factory import NodeFactory
 
-    given, attributes = CASES[op_type]
+    inputs, attributes = CASES[op_type]
     sets = sorted((name for name in vars(openvino) if name.startswith("opset")), key=lambda name: int(name[5:]))
     seen = set()
     for opset in sets:
-        parameters = [opset1.parameter(x.shape, x.dtype.type) for x in given if not isinstance(x, ConstantInput)]
+        parameters = [opset1.parameter(x.shape, x.dtype.type) for x in inputs if not isinstance(x, ConstantInput)]
         left = iter(parameters)
-        nodes = [opset1.constant(x.array) if isinstance(x, ConstantInput) else next(left) for x in given]
+        nodes = [opset1.constant(x.array) if isinstance(x, ConstantInput) else next(left) for x in inputs]
         try:
             node = NodeFactory(opset).create(op_type, nodes, attributes)
         except RuntimeError as error:
@@ -177,7 +177,7 @@ def build_case(op_type: str) -> Iterator[tuple[str, Any, list[Array]]]:
         if version not in seen:
             seen.add(version)
             model = openvino.Model([opset1.result(output) for output in node.outputs()], parameters, "written")
-            yield version, model, [x for x in given if not isinstance(x, ConstantInput)]
+            yield version, model, [x for x in inputs if not isinstance(x, ConstantInput)]
     assert seen, f"no operator set has {op_type}"
 
 
@@ -189,9 +189,9 @@ def test_as_openvino_writes_it(op_type: str, tmp_path: Path) -> None:
         path = tmp_path / f"{op_type}_{version}.xml"
         openvino.save_model(written, path, compress_to_fp16=False)
         model = loopdbg.load(path)
-        found = [node for node in model.graph.nodes if node.op_type.lower() == op_type.lower()]
+        results = [node for node in model.graph.nodes if node.op_type.lower() == op_type.lower()]
         kind = Loop if op_type in LOOPS else Operation
-        assert [(node.domain, type(node)) for node in found] == [(version, kind)]
+        assert [(node.domain, type(node)) for node in results] == [(version, kind)]
         ours = list(model.run(dict(zip([port.name for port in model.inputs], feeds, strict=True))).values())
         theirs = openvino_peer.run(written, feeds)
         if op_type in RANDOM:

@@ -16,9 +16,9 @@ from .single_node import assert_close, assert_same, onnx_node, openvino_node, op
 
 def test_openvino_activations_with_inputs() -> None:
     x = edges(F32)[1:]
-    one = np.array([1.3], F32)
+    first = np.array([1.3], F32)
     assert_close(*openvino_node("Swish", [x, np.array(1.5, F32)], opset=4, constant=[1]))
-    assert_close(*openvino_node("Selu", [x, one, one], constant=[1, 2]))
+    assert_close(*openvino_node("Selu", [x, first, first], constant=[1, 2]))
     scale, shift = np.array(0.3, F32), np.array(0.4, F32)
     assert_close(*openvino_node("HardSigmoid", [x, scale, shift], constant=[1, 2]))
 

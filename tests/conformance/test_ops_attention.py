@@ -47,7 +47,7 @@ def test_few_queries_one_by_one_and_as_products(size: tuple[int, ...], late: tup
     batch, heads, groups, queries, keys, width, value_width = size
     q, k = signed(batch, heads, queries, width), signed(batch, groups, keys, width, seed=1)
     v = signed(batch, groups, keys, value_width, seed=2)
-    given = [x.swapaxes(1, 2).copy() if swapped else x for x, swapped in zip((q, k, v), late, strict=True)]
+    inputs = [x.swapaxes(1, 2).copy() if swapped else x for x, swapped in zip((q, k, v), late, strict=True)]
     bias = signed(batch, 1, queries, keys, seed=3)
     places = np.arange(keys) - np.arange(queries)[:, None] - (keys - queries)
     for softcap, mask, window in (
@@ -63,18 +63,18 @@ def test_few_queries_one_by_one_and_as_products(size: tuple[int, ...], late: tup
             allowed &= places <= window.keys_after
         wanted = expected(q, k, v, 0.25, 0.0 if mask is None else mask, allowed, softcap)
         how: Any = {"scale": 0.25, "bias": mask, "window": window, "softcap": softcap, "late": late}
-        found = []
+        results = []
         for most in (attention.MAX_FUSED_QUERIES, 0):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(attention, "MAX_FUSED_QUERIES", most)
-                y = attention.attend(EagerPrimitives(), *given, **how)
-            found.append(y.swapaxes(1, 2) if late[0] else y)
-        for y in found:
+                y = attention.attend(EagerPrimitives(), *inputs, **how)
+            results.append(y.swapaxes(1, 2) if late[0] else y)
+        for y in results:
             np.testing.assert_allclose(y, wanted, rtol=2e-5, atol=2e-6)
 
 
 def test_processors_with_fma_give_the_same_bits() -> None:
-    found = []
+    results = []
     for kind in available_levels(AVX2, AVX512):
         each = b""
         for size in SIZES:
@@ -85,8 +85,8 @@ def test_processors_with_fma_give_the_same_bits() -> None:
                     EagerPrimitives(), q, k, signed(batch, groups, keys, value_width, seed=2), scale=0.3
                 )
             each += y.tobytes()
-        found.append(each)
-    assert len(set(found)) <= 1
+        results.append(each)
+    assert len(set(results)) <= 1
 
 
 def test_what_sees_nothing() -> None:

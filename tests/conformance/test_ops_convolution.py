@@ -56,11 +56,11 @@ def reference_convolution(
         full = [(e - 1) * s + p + o for e, s, p, o in zip(size, strides, span, extra, strict=True)]
         out = np.zeros((n, groups, w.shape[2], *full))
         for tap in product(*map(range, kernel)):
-            at = [
+            results = [
                 slice(t * d, t * d + (e - 1) * s + 1, s)
                 for t, d, e, s in zip(tap, dilations, size, strides, strict=True)
             ]
-            out[(..., *at)] += np.einsum("ngc...,gco->ngo...", x, w[(..., *tap)])
+            out[(..., *results)] += np.einsum("ngc...,gco->ngo...", x, w[(..., *tap)])
         ends = [f - pads[rank + k] for k, f in enumerate(full)]
         out = out[(..., *(slice(pads[k], ends[k]) for k in range(rank)))]
     else:
@@ -68,11 +68,11 @@ def reference_convolution(
         count = [(e - p) // s + 1 for e, p, s in zip(x.shape[3:], span, strides, strict=True)]
         out = np.zeros((n, groups, w.shape[1], *count))
         for tap in product(*map(range, kernel)):
-            at = [
+            results = [
                 slice(t * d, t * d + (c - 1) * s + 1, s)
                 for t, d, c, s in zip(tap, dilations, count, strides, strict=True)
             ]
-            out += np.einsum("ngc...,goc->ngo...", x[(..., *at)], w[(..., *tap)])
+            out += np.einsum("ngc...,goc->ngo...", x[(..., *results)], w[(..., *tap)])
     return out.reshape(n, -1, *out.shape[3:])
 
 
@@ -150,9 +150,9 @@ def test_vectors_put_together_of_parts_of_rows(seed: int, kind: int) -> None:
 def test_positions_beyond_the_last_vector(kernel: int, stride: int, icg: int, size: tuple[int, ...], kind: int) -> None:
     """They go one by one where channels are a whole number of eights: the same sums, and nothing written elsewhere."""
     rng = RNG(kernel)
-    given = [stride * (extent - 1) + kernel - (kernel - 1) for extent in size]
+    inputs = [stride * (extent - 1) + kernel - (kernel - 1) for extent in size]
     dtype = np.float64 if kernel == 3 and stride == 1 else np.float32
-    x, w = numbers(rng, 2, icg, *given, dtype=dtype), numbers(rng, 40, icg, *[kernel] * len(size), dtype=dtype)
+    x, w = numbers(rng, 2, icg, *inputs, dtype=dtype), numbers(rng, 40, icg, *[kernel] * len(size), dtype=dtype)
     bias, attributes = (
         numbers(rng, 40, dtype=dtype),
         {"strides": [stride] * len(size), "pads": [kernel // 2] * 2 * len(size)},
@@ -205,9 +205,9 @@ def test_rows_that_share_what_they_read(taps: int, step: int, width: int, kind: 
                 run_operator("Conv", x, w, **attributes, pads=pads),
             )
             high = np.pad(x, [(0, 0), (0, 0), pads[::2], (0, 0)])
-            beside = {**attributes, "pads": [0, pads[1], 0, pads[3]]}
+            results = {**attributes, "pads": [0, pads[1], 0, pads[3]]}
             for k in range(bare.shape[2] - 1):
-                few = run_operator("Conv", high[:, :, k * step : (k + 1) * step + taps], w, **beside)
+                few = run_operator("Conv", high[:, :, k * step : (k + 1) * step + taps], w, **results)
                 assert few.shape[2] < 4 and few.tobytes() == bare[:, :, k : k + few.shape[2]].tobytes()
             expected = reference_convolution(x[:, 1:], w[1:], 6, [step, step], [1, 1], pads, False, ()) + bias[
                 1:
@@ -229,8 +229,8 @@ def test_the_same_bits_with_avx2_and_avx512(seed: int) -> None:
             depth = {**attributes, "group": x.shape[1], "strides": [1 + seed % 2] * 2}
             results.append(run_operator("Conv", x, np.resize(few, (x.shape[1], *few.shape[1:])), **depth))
             of_each.append(results)
-    for narrow, wide in zip(*of_each, strict=True):
-        assert narrow.tobytes() == wide.tobytes()
+    for narrow, width in zip(*of_each, strict=True):
+        assert narrow.tobytes() == width.tobytes()
 
 
 def by_tiles(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
@@ -244,8 +244,8 @@ def by_tiles(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
 
 
 def is_by_tiles(x: Array, w: Array, pads: Sequence[int]) -> bool:
-    found = window_geometry(x.shape[2:], (3, 3), pads=pads)
-    return convolution._winograd_tiling(x.shape[0], 1, x.shape[1], w.shape[0], found, x.dtype, 1) is not None
+    result = window_geometry(x.shape[2:], (3, 3), pads=pads)
+    return convolution._winograd_tiling(x.shape[0], 1, x.shape[1], w.shape[0], result, x.dtype, 1) is not None
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
@@ -270,11 +270,11 @@ class GuardedBuffers(EagerPrimitives):
 
     def call(self, routine: RoutineCall, inputs: Any) -> Any:
         ((shape, dtype),), scratch = routine.outputs, routine.scratch_bytes
-        out, room = np.full(int(np.prod(shape)) + 32, 7, dtype), np.full(scratch + 64, 77, np.uint8)
+        out, width = np.full(int(np.prod(shape)) + 32, 7, dtype), np.full(scratch + 64, 77, np.uint8)
         result = out[:-32].reshape(shape)
-        arrays = (*map(np.ascontiguousarray, inputs), result, room[:scratch])
+        arrays = (*map(np.ascontiguousarray, inputs), result, width[:scratch])
         assert loop_nest.run_kernel(kernels.routine_kernel(routine.name), arrays, extra=tuple(routine.params))
-        assert (out[-32:] == 7).all() and (room[scratch:] == 77).all()
+        assert (out[-32:] == 7).all() and (width[scratch:] == 77).all()
         return (result,)
 
 
@@ -334,8 +334,8 @@ def test_narrow_floats_are_added_in_float32() -> None:
     rng = RNG(3)
     x, w, b = (numbers(rng, *shape, dtype=np.float16) for shape in ((2, 4, 9, 9), (6, 4, 3, 3), (6,)))
     y = run_operator("Conv", x, w, b, pads=[1, 1, 1, 1])
-    wide = run_operator("Conv", *(v.astype(np.float32) for v in (x, w, b)), pads=[1, 1, 1, 1])
-    assert y.dtype == np.float16 and y.tobytes() == wide.astype(np.float16).tobytes()
+    width = run_operator("Conv", *(v.astype(np.float32) for v in (x, w, b)), pads=[1, 1, 1, 1])
+    assert y.dtype == np.float16 and y.tobytes() == width.astype(np.float16).tobytes()
 
 
 def test_an_element_is_the_same_whatever_is_around_it() -> None:
@@ -421,8 +421,8 @@ def test_constant_weights_give_the_same_bits(seed: int) -> None:
     if transposed:
         attributes["output_padding"] = extra
     arrays = {"x": x, "w": w} if bias is None else {"x": x, "w": w, "b": bias}
-    given, constant = results_of("ConvTranspose" if transposed else "Conv", arrays, attributes)
-    assert given.tobytes() == constant.tobytes()
+    inputs, constant = results_of("ConvTranspose" if transposed else "Conv", arrays, attributes)
+    assert inputs.tobytes() == constant.tobytes()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -432,8 +432,8 @@ def test_constant_weights_of_tiles_give_the_same_bits(dtype: Any, infinite: bool
     x, w, bias = (values.astype(dtype) for values in (x, w, bias))
     if infinite:
         x[0, 0, 3, 3] = np.inf
-    given, constant = results_of("Conv", {"x": x, "w": w, "b": bias}, attributes)
-    assert given.tobytes() == constant.tobytes()
+    inputs, constant = results_of("Conv", {"x": x, "w": w, "b": bias}, attributes)
+    assert inputs.tobytes() == constant.tobytes()
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
@@ -449,13 +449,13 @@ def test_infinite_weights_of_transposed_ones_reach_what_they_meet(seed: int, kin
         plain, arrays = (
             {"x": x, "w": weights} if bias is None else {"x": x, "w": weights, "b": bias} for weights in (w, broken)
         )
-        given, constant = results_of("ConvTranspose", arrays, more)
+        inputs, constant = results_of("ConvTranspose", arrays, more)
         before = results_of("ConvTranspose", plain, more)[0]
-    assert given.tobytes() == constant.tobytes()
+    assert inputs.tobytes() == constant.tobytes()
     finite = np.isfinite(expected)
-    np.testing.assert_array_equal(np.isnan(given), np.isnan(expected))
-    np.testing.assert_array_equal(np.isinf(given), np.isinf(expected))
-    assert given[finite].tobytes() == before[finite].tobytes()
+    np.testing.assert_array_equal(np.isnan(inputs), np.isnan(expected))
+    np.testing.assert_array_equal(np.isinf(inputs), np.isinf(expected))
+    assert inputs[finite].tobytes() == before[finite].tobytes()
 
 
 # --- Quantized

@@ -57,14 +57,14 @@ ELLIPSES: list[tuple[str, list[tuple[int, ...]]]] = [
 def given(equation: str, hidden: list[tuple[int, ...]] | None = None, dtype: Any = np.float32) -> list[Array]:
     terms = equation.split("->")[0].split(",")
     rng = np.random.default_rng(len(equation))
-    found = []
+    results = []
     for k, term in enumerate(terms):
         before, _, after = term.partition("...")
         middle = hidden[k] if hidden else ()
         shape = (*(EXTENTS[c] for c in before), *middle, *(EXTENTS[c] for c in after))
         x = rng.integers(-5, 6, shape) if np.dtype(dtype).kind == "i" else rng.normal(size=shape)
-        found.append(np.asarray(x, dtype))
-    return found
+        results.append(np.asarray(x, dtype))
+    return results
 
 
 def run_operator(equation: str, *inputs: Array) -> Array:

@@ -437,7 +437,7 @@ def test_openvino_one_hot_refuses_an_unknown_mode() -> None:
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4])
 def test_types_that_numpy_lacks(dtype: Any) -> None:
     x = (np.arange(6).reshape(2, 3) - 2).astype(dtype)
-    wide = x.astype(np.float32)
-    assert_same(run_operator(System.ONNX, "Gather", x, i64(-1, 0), version=13, axis=1), wide[:, [-1, 0]].astype(dtype))
+    width = x.astype(np.float32)
+    assert_same(run_operator(System.ONNX, "Gather", x, i64(-1, 0), version=13, axis=1), width[:, [-1, 0]].astype(dtype))
     scattered = run_operator(System.ONNX, "ScatterND", x, i64(1, 1).reshape(2, 1), x, version=18, reduction="max")
-    assert_same(scattered, np.stack([wide[0], wide.max(0)]).astype(dtype))
+    assert_same(scattered, np.stack([width[0], width.max(0)]).astype(dtype))

@@ -60,8 +60,8 @@ def test_matmul_int64_wraps_and_halves_are_summed_wide() -> None:
     a = np.array([[2**62, 3]], I64)
     assert run_operator(System.ONNX, "MatMul", a, np.array([[2], [1]], I64), version=13).tolist() == [[3 - 2**63]]
     a, b = numbers((4, 512), F16), numbers((512, 4), F16, 1)
-    wide = a.astype(F64) @ b.astype(F64)
-    assert_close([run_operator(System.ONNX, "MatMul", a, b, version=13)], [wide.astype(F16)], rtol=1e-3)
+    width = a.astype(F64) @ b.astype(F64)
+    assert_close([run_operator(System.ONNX, "MatMul", a, b, version=13)], [width.astype(F16)], rtol=1e-3)
 
 
 @pytest.mark.parametrize("shapes", [((), (3,)), ((3,), ()), ((2, 3), (2, 3)), ((3,), (2,)), ((2, 2, 3), (3, 3, 4))])

@@ -474,14 +474,15 @@ def test_compress_refuses() -> None:
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4])
 def test_types_that_numpy_lacks(dtype: Any) -> None:
     x = (np.arange(6).reshape(2, 3) - 2).astype(dtype)
-    wide = x.astype(np.float32)
+    width = x.astype(np.float32)
     assert_same(
-        run_operator(System.ONNX, "Concat", x, x, version=13, axis=0), np.concatenate([wide, wide]).astype(dtype)
+        run_operator(System.ONNX, "Concat", x, x, version=13, axis=0), np.concatenate([width, width]).astype(dtype)
     )
     assert_same(
-        run_operator(System.ONNX, "Slice", x, i64(2), i64(-9), i64(1), i64(-2), version=13), wide[:, ::-2].astype(dtype)
+        run_operator(System.ONNX, "Slice", x, i64(2), i64(-9), i64(1), i64(-2), version=13),
+        width[:, ::-2].astype(dtype),
     )
     assert_same(
-        run_operator(System.ONNX, "Pad", x, i64(0, 1, 0, 0), version=21), np.pad(wide, ((0, 0), (1, 0))).astype(dtype)
+        run_operator(System.ONNX, "Pad", x, i64(0, 1, 0, 0), version=21), np.pad(width, ((0, 0), (1, 0))).astype(dtype)
     )
-    assert_same(run_operator(System.ONNX, "Trilu", x, version=14), np.triu(wide).astype(dtype))
+    assert_same(run_operator(System.ONNX, "Trilu", x, version=14), np.triu(width).astype(dtype))

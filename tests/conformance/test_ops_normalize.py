@@ -58,8 +58,8 @@ def test_rms_normalization(dtype: Any, axis: int) -> None:
         if scale.ndim > 3 + min(axis, 0) + 3 * (axis >= 0):
             continue
         under = tuple(range(axis % 3, 3))
-        wide = x.astype(F64)
-        plain = wide / np.sqrt((wide * wide).mean(under, keepdims=True) + 1e-5)
+        width = x.astype(F64)
+        plain = width / np.sqrt((width * width).mean(under, keepdims=True) + 1e-5)
         result = run_operator(System.ONNX, "RMSNormalization", x, scale, version=23, axis=axis)
         tolerance = {F16: 3e-3, F32: 1e-5, F64: 1e-12}[dtype]
         np.testing.assert_allclose(result, plain * scale, rtol=tolerance, atol=tolerance)
@@ -104,7 +104,7 @@ def test_processors_give_the_same_bits(length: int) -> None:
     x = np.concatenate([signed((5, length)) * 9, np.full((1, length), -np.inf, F32), np.full((1, length), np.nan, F32)])
     bits = int(np.float32(1e-5).view(np.uint32))
     scale, bias = x[0].copy(), x[1].copy()
-    found: dict[str, list[bytes]] = {"softmax": [], "logarithm": [], "normalize": []}
+    results: dict[str, list[bytes]] = {"softmax": [], "logarithm": [], "normalize": []}
     for kind in available_levels(*FLOAT_LEVELS):
         with limit_to(kind):
             for name, logarithm in (("softmax", 0), ("logarithm", 1)):
@@ -112,14 +112,14 @@ def test_processors_give_the_same_bits(length: int) -> None:
                 assert loop_nest.run_kernel(
                     kernels.routine_kernel("softmax_normalize.softmax"), (x, out), extra=(len(x), length, logarithm)
                 )
-                found[name].append(np.where(np.isnan(out), F32(np.nan), out).tobytes())  # whatever the sign of a NaN
+                results[name].append(np.where(np.isnan(out), F32(np.nan), out).tobytes())  # whatever the sign of a NaN
             out, mean, inverse = np.empty_like(x), np.empty(len(x), F32), np.empty(len(x), F32)
             kernel = kernels.routine_kernel("softmax_normalize.normalize")
             assert loop_nest.run_kernel(kernel, (x, scale, bias, out, mean, inverse), extra=(len(x), length, bits, 15))
-            found["normalize"].append(out.tobytes() + mean.tobytes() + inverse.tobytes())
+            results["normalize"].append(out.tobytes() + mean.tobytes() + inverse.tobytes())
     # Powers are rounded once more where there is no FMA.
-    assert len(set(found["softmax"][1:])) <= 1 and len(set(found["logarithm"][1:])) <= 1
-    assert len(set(found["normalize"])) == 1
+    assert len(set(results["softmax"][1:])) <= 1 and len(set(results["logarithm"][1:])) <= 1
+    assert len(set(results["normalize"])) == 1
 
 
 @pytest.mark.parametrize("length", [1, 7, 16, 100, 4096])
@@ -127,9 +127,9 @@ def test_softmax_is_exact_to_few_bits(length: int) -> None:
     x = signed((3, length)) * np.array([[0.01], [1], [20]], F32)
     for name in ("Softmax", "LogSoftmax"):
         result = run_operator(System.ONNX, name, x, version=13)
-        wide = x.astype(F64) - x.max(1, keepdims=True).astype(F64)
-        powers = np.exp(wide)
+        width = x.astype(F64) - x.max(1, keepdims=True).astype(F64)
+        powers = np.exp(width)
         expected = powers / powers.sum(1, keepdims=True)
         if name == "LogSoftmax":
-            expected = wide - np.log(powers.sum(1, keepdims=True))
+            expected = width - np.log(powers.sum(1, keepdims=True))
         np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-30 if name == "Softmax" else 1e-6)

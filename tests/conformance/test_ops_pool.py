@@ -63,8 +63,8 @@ def test_maxima_of_other_types(dtype: Any) -> None:
     attributes: dict[str, Any] = {"kernel_shape": [3, 2], "pads": [1, 1, 1, 0], "strides": [2, 1]}
     if dtype is np.float16:
         (mine,) = run_here(System.ONNX, "MaxPool", [x], version=22, attributes=attributes)
-        (wide,) = run_here(System.ONNX, "MaxPool", [x.astype(np.float32)], version=22, attributes=attributes)
-        assert_close([mine], [wide.astype(dtype)])
+        (width,) = run_here(System.ONNX, "MaxPool", [x.astype(np.float32)], version=22, attributes=attributes)
+        assert_close([mine], [width.astype(dtype)])
     else:
         assert_close(*onnx_node("MaxPool", [x], 2, **attributes))
 
@@ -83,16 +83,16 @@ def test_a_nan_is_the_greatest() -> None:
 
 def first_of_greatest(x: Array, kernel: int, stride: int, dilation: int, pad: int) -> tuple[Array, Array]:
     """Windows of a square kernel, one at a time; a NaN is the greatest."""
-    high, wide = x.shape[2:]
-    out = [(n + 2 * pad - (kernel - 1) * dilation - 1) // stride + 1 for n in (high, wide)]
+    high, width = x.shape[2:]
+    out = [(n + 2 * pad - (kernel - 1) * dilation - 1) // stride + 1 for n in (high, width)]
     best, places = np.zeros((*x.shape[:2], *out), x.dtype), np.zeros((*x.shape[:2], *out), np.int64)
     for n, c, h, w in np.ndindex(best.shape):
         ys = [y for y in range(h * stride - pad, h * stride - pad + kernel * dilation, dilation) if 0 <= y < high]
-        xs = [u for u in range(w * stride - pad, w * stride - pad + kernel * dilation, dilation) if 0 <= u < wide]
+        xs = [u for u in range(w * stride - pad, w * stride - pad + kernel * dilation, dilation) if 0 <= u < width]
         seen = x[n, c][np.ix_(ys, xs)].ravel()
         k = int(np.argmax(np.isnan(seen))) if np.isnan(seen).any() else int(np.argmax(seen))
         best[n, c, h, w] = seen[k]
-        places[n, c, h, w] = (n * x.shape[1] + c) * high * wide + ys[k // len(xs)] * wide + xs[k % len(xs)]
+        places[n, c, h, w] = (n * x.shape[1] + c) * high * width + ys[k // len(xs)] * width + xs[k % len(xs)]
     return best, places
 
 

@@ -102,11 +102,11 @@ def parameters(names: list[str]) -> dict[str, list[float]]:
         "scaledtanh": 1.2,
         "affine": 0.5,
     }
-    found = {
+    results = {
         "activation_alpha": [with_alpha[n.lower()] + k / 10 for k, n in enumerate(names) if n.lower() in with_alpha],
         "activation_beta": [with_beta[n.lower()] + k / 10 for k, n in enumerate(names) if n.lower() in with_beta],
     }
-    return {name: values for name, values in found.items() if values}
+    return {name: values for name, values in results.items() if values}
 
 
 def test_onnx_activation_defaults() -> None:
@@ -159,11 +159,11 @@ def test_float64_keeps_its_precision() -> None:
 
 
 def test_a_half_sized_model_runs() -> None:
-    wide = inputs_of("GRU", optional="bh")
-    narrow = [None if x is None else x.astype(np.float16) for x in wide]
+    width = inputs_of("GRU", optional="bh")
+    narrow = [None if x is None else x.astype(np.float16) for x in width]
     attributes = {"hidden_size": HIDDEN}
     result = run_here(System.ONNX, "GRU", narrow, 2, version=14, attributes=attributes)
-    expected = run_here(System.ONNX, "GRU", wide, 2, version=14, attributes=attributes)
+    expected = run_here(System.ONNX, "GRU", width, 2, version=14, attributes=attributes)
     assert result[0].dtype == np.float16
     assert_close([x.astype(F32) for x in result], expected, rtol=0.05, atol=0.02)
 

@@ -258,11 +258,11 @@ def test_the_places_of_extremes_in_many_rows(dtype: Any, shape: tuple[int, ...])
 
 def is_top(x: Array, k: int, largest: int) -> None:
     """A NaN is greater than any number; of equals the first one comes first."""
-    wide = [int(v) if x.dtype.kind in "iu" else float(v) for v in x]
+    results = [int(v) if x.dtype.kind in "iu" else float(v) for v in x]
 
     def rank(i: int) -> tuple[Any, ...]:
-        nan = wide[i] != wide[i]
-        return nan != bool(largest), 0 if nan else -wide[i] if largest else wide[i], i
+        nan = results[i] != results[i]
+        return nan != bool(largest), 0 if nan else -results[i] if largest else results[i], i
 
     order = sorted(range(len(x)), key=rank)[:k]
     values, places = run_here(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes={"largest": largest})
@@ -313,8 +313,8 @@ def test_the_first_of_many_rows_is_that_of_more(dtype: Any, shape: tuple[int, ..
         attributes = {"axis": 1, "largest": largest}
         return run_here(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes=attributes)
 
-    for one, more in zip(top(1), top(2), strict=True):
-        assert one.tobytes() == more[:, :1].tobytes()
+    for item, more in zip(top(1), top(2), strict=True):
+        assert item.tobytes() == more[:, :1].tobytes()
 
 
 # --- Softmax.
@@ -362,8 +362,8 @@ def test_cum_sum(dtype: Any, exclusive: int, reverse: int) -> None:
         if dtype in (F32, I32):
             inputs, flags = [x, np.array(axis, I64)], {"exclusive": bool(exclusive), "reverse": bool(reverse)}
             assert_close(*openvino_node("CumSum", inputs, opset=3, constant=[1], **flags))
-    one = signed((1,), dtype)
-    assert_close(*onnx_node("CumSum", [one, np.array([0], I64)], exclusive=exclusive, reverse=reverse))
+    first = signed((1,), dtype)
+    assert_close(*onnx_node("CumSum", [first, np.array([0], I64)], exclusive=exclusive, reverse=reverse))
     assert run_operator(System.ONNX, "CumSum", np.zeros((0, 2), dtype), np.array(0), version=14).shape == (0, 2)
 
 

@@ -45,8 +45,8 @@ def test_batch_normalization_in_training(shape: tuple[int, ...]) -> None:
 def test_batch_normalization_computes_narrow_floats_in_float32() -> None:
     x, scale, bias, mean, variance = data(2, 3, 4) * 100, *statistics(3)
     narrow = [v.astype(ml_dtypes.bfloat16) for v in (x, scale, bias, mean, variance)]
-    (wide,) = run_operator("BatchNormalization", *(v.astype(np.float32) for v in narrow), version=15)
-    assert_same(run_operator("BatchNormalization", *narrow, version=15)[0], wide.astype(ml_dtypes.bfloat16))
+    (width,) = run_operator("BatchNormalization", *(v.astype(np.float32) for v in narrow), version=15)
+    assert_same(run_operator("BatchNormalization", *narrow, version=15)[0], width.astype(ml_dtypes.bfloat16))
 
 
 def test_batch_normalization_refuses() -> None:

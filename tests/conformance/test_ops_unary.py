@@ -233,10 +233,10 @@ def test_words_that_no_specification_has() -> None:
 def test_narrow_floats_are_computed_wide() -> None:
     """A half's own arithmetic would lose digits in formulas of several steps."""
     x = np.linspace(-8, 8, 33).astype(F16)
-    wide = x.astype(F64)
+    width = x.astype(F64)
     for op, expected in (
-        ("Sigmoid", 1 / (1 + np.exp(-wide))),
-        ("Softplus", np.log1p(np.exp(wide))),
-        ("Mish", wide * np.tanh(np.log1p(np.exp(wide)))),
+        ("Sigmoid", 1 / (1 + np.exp(-width))),
+        ("Softplus", np.log1p(np.exp(width))),
+        ("Mish", width * np.tanh(np.log1p(np.exp(width)))),
     ):
         assert_same(run_operator(System.ONNX, op, x, version=22), expected.astype(F16))

@@ -40,14 +40,14 @@ def test_names(text: str, meant: tuple[str, str]) -> None:
 )
 def test_devices_that_are_there(name: str) -> None:
     with Peer(name, 300) as peer:
-        found = compare_with_peer(loopdbg.load(NEWTON), GIVEN, peer, ComparisonOptions())
-    assert found.same
-    told = found.configuration
-    assert told.get("provider", told.get("device")) in ("CPUExecutionProvider", name.partition(":")[2])
+        result = compare_with_peer(loopdbg.load(NEWTON), GIVEN, peer, ComparisonOptions())
+    assert result.same
+    message = result.configuration
+    assert message.get("provider", message.get("device")) in ("CPUExecutionProvider", name.partition(":")[2])
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("onnxruntime:Fridge", "has no provider 'Fridge' here; it has .*CPU"),
         ("openvino:NPU.7", "has no device 'NPU.7' here; it has CPU, AUTO"),
@@ -56,10 +56,10 @@ def test_devices_that_are_there(name: str) -> None:
         ("tensorflow:GPU", "there is no peer 'tensorflow'; peers are onnxruntime, openvino"),
     ],
 )
-def test_devices_that_are_not(name: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_devices_that_are_not(name: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     ran = command(capsys, "diff", NEWTON, "--against", name, "--input", "a=2", "--input", "tol=1e-6")
     assert ran.status == 2
-    assert re.search(said, ran.error_line)
+    assert re.search(message, ran.error_line)
 
 
 def test_a_library_of_operators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

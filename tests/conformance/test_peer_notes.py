@@ -166,8 +166,8 @@ def joined_parts(rows: int, part_size: int, step: int = 1, is_loop: bool = False
             )
         kind, version = ("Loop", "opset5") if is_loop else ("TensorIterator", "opset1")
         parts = loop_sections(body, entries)
-        made = net.layer(kind, [*head, x], version=version, shape=f"{4 * rows},2", extra=parts)
-        net.result((made, len(head) + 1))
+        result = net.layer(kind, [*head, x], version=version, shape=f"{4 * rows},2", extra=parts)
+        net.result((result, len(head) + 1))
         return net
 
     return build
@@ -205,13 +205,13 @@ def nested_iterators(outer_is_loop: bool) -> IrNetBuilder:
     inner = body.body_builder()
     q = inner.parameter("1", name="q")
     more = inner.result(inner.layer("Add", [q, inner.constant(np.float32([1]))], shape="1"))
-    made = body.layer(
+    result = body.layer(
         "TensorIterator",
         [p],
         shape=size,
         extra=loop_sections(inner, [input_map_entry(0, q, 'axis="0"'), output_map_entry(1, more, 'axis="0"')]),
     )
-    r = body.result(made)
+    r = body.result(result)
     if outer_is_loop:
         keep = output_map_entry(-1, body.result(body.constant(np.array([True]))), 'purpose="execution_condition"')
         parts = loop_sections(body, [input_map_entry(2, p), output_map_entry(3, r), keep], back_edges((r, p)))
@@ -683,8 +683,8 @@ ALL = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
 
 @pytest.fixture(scope="module")
 def peers() -> Iterator[dict[str, Peer]]:
-    with Peer(ORT) as one, Peer(OV) as other:
-        yield {ORT: one, OV: other}
+    with Peer(ORT) as first, Peer(OV) as other:
+        yield {ORT: first, OV: other}
 
 
 def written(case: NoteCase, folder: Path) -> Path:
@@ -702,7 +702,7 @@ def written(case: NoteCase, folder: Path) -> Path:
 def noted(model: loopdbg.Model, inputs: dict[str, Any]) -> tuple[list[str], list[Any]]:
     """All notes of a run, those on the model alone included, and its outputs."""
     run = model.execute(inputs)
-    return [note for one in run.loops for note in one.notes], list(run.outputs.values())
+    return [note for loop in run.loops for note in loop.notes], list(run.outputs.values())
 
 
 def inputs_of(case: NoteCase, model: loopdbg.Model) -> dict[str, Any]:
@@ -722,8 +722,10 @@ def run_peer(peer: Peer, path: Path, inputs: dict[str, Any], file: bool) -> list
         return error.kind
 
 
-def outputs_equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    return len(one) == len(other) and not any(compare(a, b, Tolerance()).kind for a, b in zip(one, other, strict=True))
+def outputs_equal(items: Sequence[Any], other: Sequence[Any]) -> bool:
+    return len(items) == len(other) and not any(
+        compare(a, b, Tolerance()).kind for a, b in zip(items, other, strict=True)
+    )
 
 
 @pytest.mark.parametrize(("name", "k"), ALL)
@@ -759,24 +761,24 @@ def templates() -> Iterator[tuple[str, re.Pattern[str]]]:
     """Every sentence that the sources can make, each as a pattern: where it stands, and what it matches."""
     for name in MAKERS:
         for node in ast.walk(ast.parse((RUNTIME / name).read_text(encoding="utf-8"))):
-            told = node.value if isinstance(node, ast.Yield | ast.Return) else None
-            if isinstance(told, ast.Call) and isinstance(told.func, ast.Name) and told.func.id == "Note":
-                label, told = told.args
+            message = node.value if isinstance(node, ast.Yield | ast.Return) else None
+            if isinstance(message, ast.Call) and isinstance(message.func, ast.Name) and message.func.id == "Note":
+                label, message = message.args
                 if ast.literal_eval(label) in ("", *ELSEWHERE):  # without a label it is not about a peer
                     continue
-            if isinstance(told, ast.Constant) and isinstance(told.value, str) and told.value:
-                yield f"{name}:{told.lineno}", re.compile(re.escape(told.value))
-            elif isinstance(told, ast.JoinedStr):
-                parts = [re.escape(str(p.value)) if isinstance(p, ast.Constant) else ".*" for p in told.values]
-                yield f"{name}:{told.lineno}", re.compile("".join(parts))
+            if isinstance(message, ast.Constant) and isinstance(message.value, str) and message.value:
+                yield f"{name}:{message.lineno}", re.compile(re.escape(message.value))
+            elif isinstance(message, ast.JoinedStr):
+                parts = [re.escape(str(p.value)) if isinstance(p, ast.Constant) else ".*" for p in message.values]
+                yield f"{name}:{message.lineno}", re.compile("".join(parts))
 
 
 def test_every_note_is_held_against_its_peer(tmp_path: Path) -> None:
-    found = list(templates())
-    assert len(found) > 15
+    outcomes = list(templates())
+    assert len(outcomes) > 15
     notes: list[str] = []
     for case in (case for cases in CASES.values() for case in cases if case.says):
         model = loopdbg.load(written(case, tmp_path))
         notes += noted(model, inputs_of(case, model))[0]
-    assert not [where for where, pattern in found if not any(pattern.fullmatch(note) for note in notes)]
+    assert not [where for where, pattern in outcomes if not any(pattern.fullmatch(note) for note in notes)]
     assert not [name for name, cases in CASES.items() if not any(case.says for case in cases)]

@@ -44,8 +44,8 @@ def test_softmax_before_opset_13(tmp_path: Path, openvino: Peer) -> None:
     m = saved(tmp_path, text.replace("AXIS", "1"), 12)
     assert rules(m) == {"B35"}
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
-    found = compare_with_peer(m, {"x": x}, openvino, ComparisonOptions())
-    assert found.verdict is Verdict.DIFFER
+    result = compare_with_peer(m, {"x": x}, openvino, ComparisonOptions())
+    assert result.verdict is Verdict.DIFFER
     assert not rules(saved(tmp_path, text.replace("AXIS", "2"), 12))
     assert not rules(saved(tmp_path, text.replace("AXIS", "1"), 13))
 
@@ -70,11 +70,11 @@ def test_a_cell_that_is_fed_backwards(tmp_path: Path, openvino: Peer, backwards:
     ov.save_model(ov.Model([op.result(y)], [x, h0], "m"), tmp_path / "m.xml", compress_to_fp16=False)
     m = loopdbg.load(tmp_path / "m.xml")
     assert rules(m) == (set() if backwards else {"B34"})
-    given = {port.name: random.standard_normal(port.shape).astype(np.float32) for port in m.inputs}
-    found = compare_with_peer(m, given, openvino, ComparisonOptions(), lockstep=False)
-    assert found.verdict is (Verdict.SAME if backwards else Verdict.DIFFER)
+    inputs = {port.name: random.standard_normal(port.shape).astype(np.float32) for port in m.inputs}
+    result = compare_with_peer(m, inputs, openvino, ComparisonOptions(), lockstep=False)
+    assert result.verdict is (Verdict.SAME if backwards else Verdict.DIFFER)
     if not backwards:
-        assert "B34" in {reason.rule for one in found.comparisons for reason in one.reasons}
+        assert "B34" in {reason.rule for comparison in result.comparisons for reason in comparison.reasons}
 
 
 def test_float16_that_is_computed_as_float32(tmp_path: Path, openvino: Peer) -> None:
@@ -93,19 +93,21 @@ def test_float16_that_is_computed_as_float32(tmp_path: Path, openvino: Peer) -> 
         }""",
     )
     x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(1, 64)
-    found = compare_with_peer(m, {"x": x}, openvino, ComparisonOptions())
-    assert found.verdict is Verdict.SAME
-    assert any("computes float16 as float32 (B42)" in note for note in found.comparisons[0].notes)
+    result = compare_with_peer(m, {"x": x}, openvino, ComparisonOptions())
+    assert result.verdict is Verdict.SAME
+    assert any("computes float16 as float32 (B42)" in note for note in result.comparisons[0].notes)
 
 
 def test_configuration_is_reported_and_settable(openvino: Peer) -> None:
     m = loopdbg.load(Path(__file__).parents[2] / "sample_models" / "newton_sqrt.onnx")
-    given = {"a": np.float32(2), "tol": np.float32(1e-6)}
-    assert compare_with_peer(m, given, openvino, ComparisonOptions()).configuration["INFERENCE_PRECISION_HINT"] == "f32"
+    inputs = {"a": np.float32(2), "tol": np.float32(1e-6)}
+    assert (
+        compare_with_peer(m, inputs, openvino, ComparisonOptions()).configuration["INFERENCE_PRECISION_HINT"] == "f32"
+    )
     with Peer("openvino", options={"INFERENCE_NUM_THREADS": "2"}) as peer:
-        assert compare_with_peer(m, given, peer, ComparisonOptions()).configuration["INFERENCE_NUM_THREADS"] == "2"
+        assert compare_with_peer(m, inputs, peer, ComparisonOptions()).configuration["INFERENCE_NUM_THREADS"] == "2"
     with Peer("onnxruntime", options={"graph_optimization_level": "ORT_DISABLE_ALL", "session.x": "1"}) as peer:
-        assert compare_with_peer(m, given, peer, ComparisonOptions()).same
+        assert compare_with_peer(m, inputs, peer, ComparisonOptions()).same
     for name, options in (
         ("openvino", {"NO_SUCH": "1"}),
         ("onnxruntime", {"no_such": "1"}),
@@ -115,7 +117,7 @@ def test_configuration_is_reported_and_settable(openvino: Peer) -> None:
             Peer(name, options=options) as peer,
             pytest.raises(loopdbg.UsageError, match=r"no property|have no|cannot be"),
         ):
-            compare_with_peer(m, given, peer, ComparisonOptions())
+            compare_with_peer(m, inputs, peer, ComparisonOptions())
 
 
 def blamed(a: Any, b: Any) -> NodeDifference:

@@ -152,24 +152,24 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[], Arrays], bool]] = {
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Arrays, list[Any]]]:
     """The file of a model, its inputs, and what PyTorch gives for them; exported once."""
-    made: dict[str, tuple[Path, Arrays, list[Any]]] = {}
+    location: dict[str, tuple[Path, Arrays, list[Any]]] = {}
 
     def export(name: str) -> tuple[Path, Arrays, list[Any]]:
-        if name not in made:
+        if name not in location:
             make, inputs, script = MODELS[name]
             torch.manual_seed(0)
-            module, given = make().eval(), inputs()
+            module, feeds = make().eval(), inputs()
             path = tmp_path_factory.mktemp("real") / f"{name}.onnx"
             with quiet(), torch.no_grad():
-                results = module(*(value.clone() for value in given.values()))
-                asked = {"input_names": list(given), "dynamo": not script}
+                results = module(*(value.clone() for value in feeds.values()))
+                asked = {"input_names": list(feeds), "dynamo": not script}
                 if script:
-                    torch.onnx.export(torch.jit.script(module), tuple(given.values()), str(path), **asked)
+                    torch.onnx.export(torch.jit.script(module), tuple(feeds.values()), str(path), **asked)
                 else:
-                    torch.onnx.export(module, tuple(given.values()), str(path), external_data=False, **asked)
+                    torch.onnx.export(module, tuple(feeds.values()), str(path), external_data=False, **asked)
             results = (results,) if isinstance(results, torch.Tensor) else results
-            made[name] = path, {k: v.numpy() for k, v in given.items()}, [value.numpy() for value in results]
-        return made[name]
+            location[name] = path, {k: v.numpy() for k, v in feeds.items()}, [value.numpy() for value in results]
+        return location[name]
 
     return export
 
@@ -202,13 +202,13 @@ def test_in_half(exported: Export, name: str, tmp_path: Path) -> None:
     _, _, expected = exported(name)
     torch.manual_seed(0)
     module = make().eval().half()
-    given = {k: v.half() for k, v in inputs().items()}
+    feeds = {k: v.half() for k, v in inputs().items()}
     path = tmp_path / f"{name}.onnx"
     with quiet():
         torch.onnx.export(
-            module, tuple(given.values()), str(path), external_data=False, input_names=list(given), dynamo=True
+            module, tuple(feeds.values()), str(path), external_data=False, input_names=list(feeds), dynamo=True
         )
-    check(path, {k: v.numpy() for k, v in given.items()}, expected, 5e-3)
+    check(path, {k: v.numpy() for k, v in feeds.items()}, expected, 5e-3)
 
 
 @pytest.mark.parametrize("name", ["layers", "stepped"])

@@ -147,10 +147,10 @@ def test_dynamic_quantize_lstm(direction: str) -> None:
         zero,
     ]
     model = one_node("DynamicQuantizeLSTM", inputs, 3, "com.microsoft", hidden_size=hidden, direction=direction)
-    given = {"X": inputs[0]}
+    feeds = {"X": inputs[0]}
     # On one thread: more would quantize parts of a batch.
-    theirs = onnxruntime_peer.run(model, given, threads=1)
-    close_enough(list(loaded(model).run(given).values()), list(theirs.values()))
+    theirs = onnxruntime_peer.run(model, feeds, threads=1)
+    close_enough(list(loaded(model).run(feeds).values()), list(theirs.values()))
 
 
 # --- Looking inside.
@@ -193,28 +193,28 @@ def sigmoid(x: Array) -> Array:
 def lstm_reference(x: Array, w: Array, r: Array, b: Array) -> list[dict[str, Array]]:
     """Every step's gates and states."""
     h = c = np.zeros((BATCH, HIDDEN))
-    found = []
+    results = []
     for row in x:
         i, o, f, g = np.split(row @ w[0].T + h @ r[0].T + b[0, : 4 * HIDDEN] + b[0, 4 * HIDDEN :], 4, axis=1)
         step = {"h": h, "c": c, "i": sigmoid(i), "o": sigmoid(o), "f": sigmoid(f), "c_gate": np.tanh(g)}
         c = step["f"] * c + step["i"] * step["c_gate"]
         h = step["o"] * np.tanh(c)
-        found.append({**step, "c_next": c, "h_next": h})
-    return found
+        results.append({**step, "c_next": c, "h_next": h})
+    return results
 
 
 def gru_reference(x: Array, w: Array, r: Array, b: Array, after: bool) -> list[dict[str, Array]]:
     h = np.zeros((BATCH, HIDDEN))
     (wz, wr, wh), (rz, rr, rh) = np.split(w[0], 3), np.split(r[0], 3)
     bz, br, bh, cz, cr, ch = np.split(b[0], 6)
-    found = []
+    results = []
     for row in x:
         z, reset = sigmoid(row @ wz.T + h @ rz.T + bz + cz), sigmoid(row @ wr.T + h @ rr.T + br + cr)
         inner = reset * (h @ rh.T + ch) if after else (reset * h) @ rh.T + ch
         step = {"h": h, "z": z, "r": reset, "h_gate": np.tanh(row @ wh.T + inner + bh)}
         h = (1 - z) * step["h_gate"] + z * h
-        found.append({**step, "h_next": h})
-    return found
+        results.append({**step, "h_next": h})
+    return results
 
 
 @pytest.mark.parametrize(("op", "after"), [("LSTM", False), ("GRU", False), ("GRU", True)])
@@ -282,15 +282,15 @@ def test_breakpoints_and_changes_by_hand() -> None:
 def test_two_directions_are_two_loops() -> None:
     proto, _ = layer("LSTM", 2, direction="bidirectional")
     graph = loaded(proto).graph
-    found = list(loops(graph))
-    assert [loop.name for loop in found] == ["rnn/forward", "rnn/reverse"]
-    assert [loop.derived_from for loop in found] == [
+    results = list(loops(graph))
+    assert [loop.name for loop in results] == ["rnn/forward", "rnn/reverse"]
+    assert [loop.derived_from for loop in results] == [
         f"LSTM 'rnn' (ONNX LSTM-14), {way}" for way in ("forward", "reverse")
     ]
-    assert [[edge.param.name for edge in loop.back_edges] for loop in found] == [["h", "c"]] * 2
+    assert [[edge.param.name for edge in loop.back_edges] for loop in results] == [["h", "c"]] * 2
     assert {node.op_type for node in graph.expanded_from.values()} == {"LSTM"}
     again = [node for node in graph_from_json(graph_to_json(graph)).nodes if isinstance(node, Loop)]
-    assert [loop.derived_from for loop in again] == [loop.derived_from for loop in found]
+    assert [loop.derived_from for loop in again] == [loop.derived_from for loop in results]
 
 
 @pytest.mark.parametrize("op", GATES)
@@ -300,9 +300,9 @@ def test_a_peer_runs_its_steps(op: str, peer: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(proto, path)
     with Peer(peer) as runtime:
-        found = compare_with_peer(loopdbg.load(path), {"X": inputs[0]}, runtime, ComparisonOptions())
-    lockstep, free = found.comparisons
-    assert found.same
+        result = compare_with_peer(loopdbg.load(path), {"X": inputs[0]}, runtime, ComparisonOptions())
+    lockstep, free = result.comparisons
+    assert result.same
     assert [loop.iterations for loop in lockstep.loops] == [STEPS, STEPS]
     assert free.compared_outputs == outputs_of(op) and not free.notes
 
@@ -333,7 +333,7 @@ def test_a_step_inside_another_loop() -> None:
     last = lstm_reference(x, w, r, b)[-1]
     np.testing.assert_allclose(run.outputs["h"][0], last["h_next"], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(run.outputs["c"][0], last["c_next"], rtol=1e-4, atol=1e-5)
-    assert [(told.iterations, told.entries) for told in run.loops] == [(STEPS, 1), (STEPS, STEPS)]
+    assert [(loop.iterations, loop.entries) for loop in run.loops] == [(STEPS, 1), (STEPS, STEPS)]
 
 
 def test_weights_that_are_computed_or_given() -> None:
@@ -344,10 +344,10 @@ def test_weights_that_are_computed_or_given() -> None:
         proto.graph.input.append(helper.make_tensor_value_info(initializer.name, TensorProto.FLOAT, initializer.dims))
     values = {init.name: numpy_helper.to_array(init) for init in proto.graph.initializer}
     del proto.graph.initializer[:]
-    given = loaded(proto)
-    assert [node.op_type for node in given.graph.nodes][:2] == ["InitialStates", "Weights"]
-    assert_close(list(given.run({"X": inputs[0], **values}).values()), list(right.values()))
-    assert given.graph.system is System.ONNX
+    feeds = loaded(proto)
+    assert [node.op_type for node in feeds.graph.nodes][:2] == ["InitialStates", "Weights"]
+    assert_close(list(feeds.run({"X": inputs[0], **values}).values()), list(right.values()))
+    assert feeds.graph.system is System.ONNX
 
 
 @pytest.mark.parametrize("opset", [7, 11, 17])
@@ -398,8 +398,8 @@ def test_lengths_that_say_nothing(tmp_path: Path) -> None:
     model = loopdbg.load(tmp_path / "gru.xml")
     [loop] = loops(model.graph)
     assert [sliced.inner.name for sliced in loop.sliced_inputs] == ["x"]
-    given = rng.normal(size=(BATCH, STEPS, SIZE)).astype(F32)
-    close_enough(list(model.run({model.inputs[0].name: given}).values()), openvino_peer.run(written, [given]))
+    inputs = rng.normal(size=(BATCH, STEPS, SIZE)).astype(F32)
+    close_enough(list(model.run({model.inputs[0].name: inputs}).values()), openvino_peer.run(written, [inputs]))
 
 
 def test_weights_of_half_the_size_are_converted_once() -> None:

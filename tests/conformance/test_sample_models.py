@@ -65,33 +65,35 @@ def test_tensorrt_samples_give_what_python_gives() -> None:
     def outputs(name: str) -> dict[str, Any]:
         return loopdbg.load(SAMPLES / name).run(inputs_of(name))
 
-    found = outputs("trt/counted.py")
+    result = outputs("trt/counted.py")
     start = np.array([1, -2, 0.5], np.float32)
     rows = np.array([start * 2**k for k in range(5)] + [start * 0] * 3)
-    np.testing.assert_array_equal(found["before"], rows)
-    np.testing.assert_array_equal(found["after"], rows * 2)
-    np.testing.assert_array_equal(found["x_last"], start * 32)
+    np.testing.assert_array_equal(result["before"], rows)
+    np.testing.assert_array_equal(result["after"], rows * 2)
+    np.testing.assert_array_equal(result["x_last"], start * 32)
 
-    found = outputs("trt/halving.py")
+    result = outputs("trt/halving.py")
     xs = [1000 / 2**k for k in range(10)]
-    np.testing.assert_array_equal(found["xs"], [*xs[:9], *[0] * 7])  # the first one that is not above 2 is no iteration
-    assert found["x_last"] == xs[9]
+    np.testing.assert_array_equal(
+        result["xs"], [*xs[:9], *[0] * 7]
+    )  # the first one that is not above 2 is no iteration
+    assert result["x_last"] == xs[9]
 
     assert outputs("trt/stride.py") == {"sum": sum(i * i for i in range(1, 20, 3)), "i_last": 22}
 
-    found = outputs("trt/rows_columns.py")
+    result = outputs("trt/rows_columns.py")
     matrix = np.array([[2, 3, 5], [4, 6, 8]], np.float32)
     for axis, name in ((0, "rows"), (1, "columns")):
         for order, ending in ((1, ""), (-1, "_backwards")):
             index = (slice(None),) * axis + (slice(None, None, order),)
             added = np.cumsum(matrix[index], axis)
-            np.testing.assert_array_equal(found[f"{name}{ending}_in_order"], added)
-            np.testing.assert_array_equal(found[f"{name}{ending}_reversed"], np.flip(added, axis))
+            np.testing.assert_array_equal(result[f"{name}{ending}_in_order"], added)
+            np.testing.assert_array_equal(result[f"{name}{ending}_reversed"], np.flip(added, axis))
 
     assert outputs("trt/nested.py")["all_taken"].tolist() == [_steps(n) for n in (7, 1, 12, 27)]
 
-    found = outputs("trt/greedy.py")
-    tokens = found["tokens"].reshape(-1).tolist()
+    result = outputs("trt/greedy.py")
+    tokens = result["tokens"].reshape(-1).tolist()
     assert tokens.index(10) == 12 and not any(tokens[13:])
 
 
@@ -117,10 +119,10 @@ def test_the_character_sample_gives_what_numpy_gives(monkeypatch: pytest.MonkeyP
             c[layer] = sigmoid(f) * c[layer] + sigmoid(i) * np.tanh(new)
             x = h[layer] = sigmoid(o) * np.tanh(c[layer])
         predicted.append(int(np.argmax(x @ w["project"] + w["offset"])))
-    found = loopdbg.load(SAMPLES / "trt/char_rnn.py").run(inputs_of("trt/char_rnn.py"))
-    assert found["predicted"].tolist() == predicted
+    result = loopdbg.load(SAMPLES / "trt/char_rnn.py").run(inputs_of("trt/char_rnn.py"))
+    assert result["predicted"].tolist() == predicted
     for layer in range(2):
-        np.testing.assert_allclose(found[f"h{layer}_last"], h[layer], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(result[f"h{layer}_last"], h[layer], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ONNX + IR + TENSORRT)

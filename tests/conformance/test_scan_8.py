@@ -16,10 +16,10 @@ BATCH, STEPS, WIDTH = 3, 5, 2
 
 def scan_8(directions: list[int], lengths: bool) -> onnx.ModelProto:
     """Two states, two sliced inputs, two scan outputs, and a value of the outer graph."""
-    given = "int64[B] lens, " if lengths else ""
+    inputs = "int64[B] lens, " if lengths else ""
     return onnx.parser.parse_model(f"""
     <ir_version: 4, opset_import: ["" : 8]>
-    g ({given}float[B,2] a0, float[B] b0, float[B,T,2] x, float[B,T,2] y)
+    g ({inputs}float[B,2] a0, float[B] b0, float[B,T,2] x, float[B,T,2] y)
       => (float[B,2] a, float[B] b, float[B,T,2] p, float[B,T] q)
       <float[2] w = {{0.5, 0.25}}> {{
       a, b, p, q = Scan ({"lens" if lengths else '""'}, a0, b0, x, y) <num_scan_inputs = 2,
@@ -45,7 +45,7 @@ def test_matches_onnxruntime(directions: list[int], lengths: list[int] | None) -
     if lengths is not None:
         inputs["lens"] = np.array(lengths, np.int64)
     run = Model(from_proto(proto, "m.onnx")).execute(inputs)
-    assert [*run.notes, *(note for one in run.loops for note in one.notes)] == []
+    assert [*run.notes, *(note for loop in run.loops for note in loop.notes)] == []
     for name, other in onnxruntime_peer.run(proto, inputs).items():
         np.testing.assert_allclose(run.outputs[name], other, rtol=1e-6, atol=1e-6)
 

@@ -29,12 +29,12 @@ def weights() -> dict[str, Any]:
     def draw(*shape: int) -> Any:
         return (random.standard_normal(shape) * 0.4).astype(np.float32)
 
-    found = {"W": draw(HIDDEN, CHARACTERS), "b": draw(CHARACTERS)}
+    results = {"W": draw(HIDDEN, CHARACTERS), "b": draw(CHARACTERS)}
     for layer in range(LAYERS):
         width = EMBEDDED if layer == 0 else HIDDEN
-        found |= {f"W{layer}": draw(width, 4 * HIDDEN), f"R{layer}": draw(HIDDEN, 4 * HIDDEN)}
-        found |= {f"B{layer}": draw(4 * HIDDEN)}
-    return found
+        results |= {f"W{layer}": draw(width, 4 * HIDDEN), f"R{layer}": draw(HIDDEN, 4 * HIDDEN)}
+        results |= {f"B{layer}": draw(4 * HIDDEN)}
+    return results
 
 
 def feeds(count: int) -> dict[str, Any]:
@@ -69,9 +69,9 @@ def network() -> NetworkBuilder:
     return net
 
 
-def cell(net: NetworkBuilder, x: ITensor, h: ITensor, c: ITensor, given: list[ITensor]) -> tuple[ITensor, ITensor]:
+def cell(net: NetworkBuilder, x: ITensor, h: ITensor, c: ITensor, inputs: list[ITensor]) -> tuple[ITensor, ITensor]:
     none, vector = MatrixOperation.NONE, MatrixOperation.VECTOR
-    w, r, b = given
+    w, r, b = inputs
     products = [output_of(net.add_matrix_multiply(a, vector, m, none)) for a, m in ((x, w), (h, r))]
     gates = net.elementwise(net.elementwise(*products), b)
     parts = [output_of(net.add_slice(gates, (k * HIDDEN,), (HIDDEN,), (1,))) for k in range(4)]
@@ -81,12 +81,12 @@ def cell(net: NetworkBuilder, x: ITensor, h: ITensor, c: ITensor, given: list[IT
     return net.elementwise(o, output_of(net.add_activation(c_new, ActivationType.TANH)), Op.PROD), c_new
 
 
-def in_numpy(given: Mapping[str, Any], count: int) -> tuple[list[State], list[Any]]:
+def in_numpy(inputs: Mapping[str, Any], count: int) -> tuple[list[State], list[Any]]:
     """The states before each iteration and after the last one, and what each gives."""
     known = weights()
-    state = {f"{word}{k}": given[f"{word}{k}"] for k in range(LAYERS) for word in "hc"}
+    state = {f"{word}{k}": inputs[f"{word}{k}"] for k in range(LAYERS) for word in "hc"}
     states, logits = [dict(state)], []
-    for row in given["x"][:count]:
+    for row in inputs["x"][:count]:
         signal = row
         for k in range(LAYERS):
             gates = signal @ known[f"W{k}"] + state[f"h{k}"] @ known[f"R{k}"] + known[f"B{k}"]
@@ -165,24 +165,24 @@ def in_onnx() -> onnx.ModelProto:
 
 @pytest.mark.parametrize("count", [0, 1, 4, STEPS])
 def test_a_char_rnn(count: int) -> None:
-    given = feeds(count)
+    inputs = feeds(count)
     boundaries: list[State] = []
 
     def keep(frame: Frame) -> None:
         boundaries.append(dict(frame.carried))
 
-    outputs = network().model().run(given, on_iteration=keep)
-    states, logits = in_numpy(given, count)
+    outputs = network().model().run(inputs, on_iteration=keep)
+    states, logits = in_numpy(inputs, count)
     assert len(boundaries) == len(states) == count + 1
-    for here, there in zip(boundaries, states, strict=True):
+    for here, state in zip(boundaries, states, strict=True):
         for k in range(LAYERS):
-            np.testing.assert_allclose(here[f"hidden{k}"], there[f"h{k}"], rtol=2e-6, atol=1e-6)
-            np.testing.assert_allclose(here[f"cell{k}"], there[f"c{k}"], rtol=2e-6, atol=1e-6)
+            np.testing.assert_allclose(here[f"hidden{k}"], state[f"h{k}"], rtol=2e-6, atol=1e-6)
+            np.testing.assert_allclose(here[f"cell{k}"], state[f"c{k}"], rtol=2e-6, atol=1e-6)
     assert outputs["logits"].shape == (STEPS + 2, CHARACTERS)
     assert not outputs["logits"][count:].any()
     if count:
         np.testing.assert_allclose(outputs["logits"][:count], np.stack(logits), rtol=2e-5, atol=2e-6)
-    peer = onnxruntime_peer.run(in_onnx(), given)
+    peer = onnxruntime_peer.run(in_onnx(), inputs)
     for i, here in enumerate(boundaries[1:]):
         for k in range(LAYERS):
             np.testing.assert_allclose(here[f"hidden{k}"], peer[f"h{k}_all"][i], rtol=2e-5, atol=2e-6)
@@ -191,8 +191,8 @@ def test_a_char_rnn(count: int) -> None:
 
 
 def test_last_values_are_the_states_after_the_last_iteration() -> None:
-    given = feeds(3)
-    outputs = network().model().run(given)
-    after = in_numpy(given, 3)[0][-1]
+    inputs = feeds(3)
+    outputs = network().model().run(inputs)
+    after = in_numpy(inputs, 3)[0][-1]
     for k, name in enumerate(("h0", "c0", "h1", "c1")):
         np.testing.assert_allclose(outputs[f"last{k}"], after[name], rtol=2e-6, atol=1e-6)

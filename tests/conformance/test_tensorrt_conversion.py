@@ -32,17 +32,17 @@ _MODELS = sorted(path.name for path in SAMPLES.iterdir() if path.suffix in (".on
 
 
 def _round_trip(original: loopdbg.Model, inputs: dict[str, Any], folder: Path, exact: bool) -> None:
-    there = convert_and_reload(original, inputs, folder)
+    is_present = convert_and_reload(original, inputs, folder)
     ours, outputs = record_carried(original, inputs)
-    theirs, found = record_carried(there, inputs)
+    theirs, result = record_carried(is_present, inputs)
     if outputs is None:
         return  # what fails in one system need not in another: TensorRT computes only what is needed
-    assert found is not None
+    assert result is not None
     difference = first_difference(ours, theirs, exact)
     assert not difference, difference
-    assert list(outputs) == list(found)
+    assert list(outputs) == list(result)
     for name, value in outputs.items():
-        assert is_padded_copy(found[name], value, exact), (name, value, found[name])
+        assert is_padded_copy(result[name], value, exact), (name, value, result[name])
 
 
 @pytest.mark.parametrize("name", [name for name in _MODELS if name not in REFUSED])
@@ -84,23 +84,23 @@ _FEATURES = ("nested", "branches", "direct", "delayed", "condition", "scan", "op
 @pytest.mark.parametrize("hundred", range(10))
 def test_random_models(hundred: int, tmp_path: Path) -> None:
     """Whatever can be said in TensorRT carries the same values, to the bit; each refusal names its rule."""
-    said = 0
+    output = 0
     for seed in range(hundred * 100, hundred * 100 + 100):
         draw = SeededChoices(seed)
-        made = draw_program(draw, [feature for feature in _FEATURES if draw.chance(35)])
+        result = draw_program(draw, [feature for feature in _FEATURES if draw.chance(35)])
         try:
-            original = load_program(made)
+            original = load_program(result)
         except LoopdbgError:
             continue
-        inputs = draw_feeds(made, draw)
+        inputs = draw_feeds(result, draw)
         try:
             _round_trip(original, inputs, tmp_path, exact=True)
-            said += 1
+            output += 1
         except UnsupportedError as error:
             assert any(re.search(rule, str(error)) for rule in _RULES), (seed, str(error))
         except Exception as error:
             raise AssertionError(f"seed {seed}: {error}") from error
-    assert said > 30
+    assert output > 30
 
 
 def test_refusals_name_the_node() -> None:
@@ -122,10 +122,10 @@ def test_a_length_is_asked_for(tmp_path: Path) -> None:
 def test_node_tests_of_onnx_are_written_or_refused_in_words() -> None:
     written = 0
     for case in load_node_tests():
-        given = dict(zip((i.name for i in case.model.graph.input), case.data_sets[0][0], strict=True))
+        inputs = dict(zip((i.name for i in case.model.graph.input), case.data_sets[0][0], strict=True))
         try:
             original = load_proto(case.model)
-            shapes = {name: TensorType(value.dtype, value.shape) for name, value in map(_array, given.items())}
+            shapes = {name: TensorType(value.dtype, value.shape) for name, value in map(_array, inputs.items())}
             to_tensorrt(original.graph, case.name, shapes, 64)
         except LoopdbgError:
             continue

@@ -37,8 +37,8 @@ REFUSED = {"RotaryEmbedding", "KVCacheUpdate", "NMS"}
 
 def run_peer(graph: Graph, feeds: dict[str, Any]) -> list[Any]:
     """The outputs of an ONNX graph in onnxruntime."""
-    given = {port.name: feeds[port.name] for port in graph.inputs}
-    return list(onnxruntime_peer.run(serialize_model(model_with_trajectories(graph, {})), given).values())
+    inputs = {port.name: feeds[port.name] for port in graph.inputs}
+    return list(onnxruntime_peer.run(serialize_model(model_with_trajectories(graph, {})), inputs).values())
 
 
 def network_of(op_type: str, case: OperatorCase) -> tuple[Graph, dict[str, Any]]:
@@ -94,9 +94,9 @@ def test_sample_networks_are_the_same_in_peers(who: str) -> None:
             with np.load(path.with_suffix(".inputs.npz")) as archive:
                 inputs = dict(archive)
             model = loopdbg.load(path)
-            found = compare_with_peer(model, inputs, peer, ComparisonOptions())
-            lockstep, free = found.comparisons
-            assert found.same, (name, found)
+            result = compare_with_peer(model, inputs, peer, ComparisonOptions())
+            lockstep, free = result.comparisons
+            assert result.same, (name, result)
             ran = model.execute(inputs)
             assert {loop.left: loop.iterations for loop in lockstep.loops} == {
                 loop.path: loop.iterations for loop in ran.loops
@@ -136,11 +136,11 @@ def test_the_node_that_differs_where_the_condition_is_asked_before(
 ) -> None:
     """What the condition needs is computed for the next iteration by the time that this one is compared."""
     source = (SAMPLES / "lessons" / "counter_trt.py").read_text()
-    one, other = tmp_path / "one.py", tmp_path / "other.py"
-    one.write_text(source)
+    item, other = tmp_path / "one.py", tmp_path / "other.py"
+    item.write_text(source)
     other.write_text(source.replace("ElementWiseOperation.SUM", "ElementWiseOperation.PROD", 1))
-    ran = command(capsys, "diff", one, other, "--input", "start=2", "--input", "step=3", "--input", "limit=9")
+    ran = command(capsys, "diff", item, other, "--input", "start=2", "--input", "step=3", "--input", "limit=9")
     assert ran.status == 6
-    told = " ".join(ran.out.split())
-    assert "first node that differs: Add 'ElementWise_1', in its place in other.py Mul 'ElementWise_1'" in told
-    assert "count = 2 step = 3 one.py count_next = 5 other.py count_next = 6" in told
+    message = " ".join(ran.out.split())
+    assert "first node that differs: Add 'ElementWise_1', in its place in other.py Mul 'ElementWise_1'" in message
+    assert "count = 2 step = 3 one.py count_next = 5 other.py count_next = 6" in message

@@ -31,7 +31,7 @@ def ints(low: int, high: int, *shape: int, dtype: Any = np.int32) -> Any:
 
 def slices(mode: str) -> Sequence[OperatorCase]:
     inside = mode == "error"
-    found = []
+    results = []
     for dtype in (np.float32, np.float16, np.int64, np.bool_):
         x = ints(0, 9, 4, 5, dtype=dtype)
         for start, shape, stride in (
@@ -42,13 +42,13 @@ def slices(mode: str) -> Sequence[OperatorCase]:
         ):
             parts = [np.array(part, np.int64) for part in (start, shape, stride)]
             fill = [np.array(5, dtype)] if mode == "fill" else []
-            found.append(OperatorCase([x, *parts, *fill], {"axes": (0, 1), "outside": mode}))
-            found.append(
+            results.append(OperatorCase([x, *parts, *fill], {"axes": (0, 1), "outside": mode}))
+            results.append(
                 OperatorCase([x, *(part[:1] for part in parts), *fill], {"axes": (1,), "outside": mode})
                 if not inside
-                else found[-1]
+                else results[-1]
             )
-    return found
+    return results
 
 
 CASES: dict[str, Sequence[OperatorCase]] = {

@@ -53,8 +53,8 @@ def test_each_iteration_carries_the_same(write_three_systems: Mapping[System, Pa
     for system, path in write_three_systems.items():
         model = loopdbg.load(path)
         assert next(loops(model.graph)).system is system
-        told, outputs = record_carried(model, INPUTS)
-        ((rows),) = told.values()
+        message, outputs = record_carried(model, INPUTS)
+        ((rows),) = message.values()
         values = [next(value for value in row.values() if value.dtype == np.float32) for row in rows]
         np.testing.assert_array_equal(values, expected)
         assert outputs is not None
@@ -92,15 +92,15 @@ def test_explain_has_the_same_ports_in_each_systems_words(
 def test_info_tells_the_same_ports_under_each_systems_own_names(
     write_three_systems: Mapping[System, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = {}
+    messages = {}
     for system, path in write_three_systems.items():
         ran = command(capsys, "info", path, "--json")
         assert ran.status == 0, ran
-        told[system] = json.loads(ran.out)["loops"][0]["own_names"]
+        messages[system] = json.loads(ran.out)["loops"][0]["own_names"]
     shared = {"trip count", "back edges", "last-value outputs", "scan outputs"}
-    assert all(shared <= set(names) for names in told.values())
+    assert all(shared <= set(names) for names in messages.values())
     for port in shared:
-        assert len({names[port] for names in told.values()}) == 3
-    assert told[System.TENSORRT]["back edges"] == "IRecurrenceLayer"
-    assert told[System.OPENVINO]["back edges"] == "back_edges"
-    assert told[System.ONNX]["trip count"] == "M"
+        assert len({names[port] for names in messages.values()}) == 3
+    assert messages[System.TENSORRT]["back edges"] == "IRecurrenceLayer"
+    assert messages[System.OPENVINO]["back edges"] == "back_edges"
+    assert messages[System.ONNX]["trip count"] == "M"

@@ -80,14 +80,14 @@ def run_case(what: str, name: str, answers: fork_server.ForkServer | None) -> st
         return random_program_checks.check_agreement(
             program, program_generator.draw_feeds(program, draw), program_generator.draw_feeds(program, draw), draw
         )
-    made = run_sequences.draw_case(draw, chosen, name)
+    result = run_sequences.draw_case(draw, chosen, name)
     if answers is None:
-        run_sequences.check_sequence(made.program, made.sequence)
+        run_sequences.check_sequence(result.program, result.sequence)
     else:
         run_sequences.check_sequence(
-            made.program, made.sequence, lambda *call: answers.call(run_sequences.run_on_new_model, *call)
+            result.program, result.sequence, lambda *call: answers.call(run_sequences.run_on_new_model, *call)
         )
-    return f"{len(made.sequence)} runs"
+    return f"{len(result.sequence)} runs"
 
 
 def run_cases_in_child(what: str, names: list[str], processes: bool) -> Iterator[tuple[str, str]]:
@@ -124,12 +124,12 @@ def _child(what: str, names: list[str], writes: int, processes: bool) -> None:
     answers = fork_server.ForkServer(*run_sequences.PRELOADED_MODULES) if processes else None
     for name in names:
         try:
-            said = run_case(what, name, answers)
+            output = run_case(what, name, answers)
         except DisagreementError as error:
-            said = f"DIFFERS: {error}"
+            output = f"DIFFERS: {error}"
         except BaseException as error:
-            said = f"RAISED: {type(error).__name__}: {error}"
-        os.write(writes, said.replace("\n", " ")[:1000].encode() + b"\n")
+            output = f"RAISED: {type(error).__name__}: {error}"
+        os.write(writes, output.replace("\n", " ")[:1000].encode() + b"\n")
     os._exit(0)
 
 
@@ -143,35 +143,35 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--same-process", action="store_true", help="answers from fresh Models, not fresh processes")
     parser.add_argument("--only", metavar="NAME", help="one case, printed before it runs")
-    given = parser.parse_args()
-    if given.only is not None:
-        print_case(given.what, given.only)
-        print(run_case(given.what, given.only, None))
+    inputs = parser.parse_args()
+    if inputs.only is not None:
+        print_case(inputs.what, inputs.only)
+        print(run_case(inputs.what, inputs.only, None))
         return 0
-    names = case_names(given.what, range(given.first, given.first + given.count), given.features, given.without)
+    names = case_names(inputs.what, range(inputs.first, inputs.first + inputs.count), inputs.features, inputs.without)
     blocks = [names[k : k + CASES_PER_PROCESS] for k in range(0, len(names), CASES_PER_PROCESS)]
     came: collections.Counter[str] = collections.Counter()
     of_kind: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    told: list[str] = []
+    messages: list[str] = []
     start = time.monotonic()
 
     def work(names: list[str]) -> list[tuple[str, str]]:
-        return list(run_cases_in_child(given.what, names, not given.same_process))
+        return list(run_cases_in_child(inputs.what, names, not inputs.same_process))
 
-    with ThreadPoolExecutor(given.processes) as pool:
-        for found in pool.map(work, blocks):
-            for name, said in found:
-                kind = said.partition(":")[0]
+    with ThreadPoolExecutor(inputs.processes) as pool:
+        for item in pool.map(work, blocks):
+            for name, message in item:
+                kind = message.partition(":")[0]
                 came[kind] += 1
-                told.append(said)
+                messages.append(message)
                 of_kind[name.rpartition(" ")[0]][kind] += 1
                 if kind.isupper():
-                    print(f"'{name}' {said}", flush=True)
-    if given.what == "statements":
-        print(statement_checks.tally_outcomes(told))
-    elif given.what in CASE_MODULES:
+                    print(f"'{name}' {message}", flush=True)
+    if inputs.what == "statements":
+        print(statement_checks.tally_outcomes(messages))
+    elif inputs.what in CASE_MODULES:
         print(outcome_table(of_kind))
-    print(f"{given.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
+    print(f"{inputs.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
     return int(any(kind.isupper() for kind in came))
 
 
@@ -209,12 +209,12 @@ def print_case(what: str, name: str) -> None:
             run_sequences.SequenceRun("other", program_generator.draw_feeds(program, draw), ""),
         ]
     else:
-        made = run_sequences.draw_case(draw, chosen, name)
-        program, runs = made.program, made.sequence
+        result = run_sequences.draw_case(draw, chosen, name)
+        program, runs = result.program, result.sequence
     print(program_text(program))
-    for one in runs:
+    for run in runs:
         print(
-            one.kind, {key: value.tolist() if hasattr(value, "tolist") else value for key, value in one.feeds.items()}
+            run.kind, {key: value.tolist() if hasattr(value, "tolist") else value for key, value in run.feeds.items()}
         )
 
 

@@ -292,7 +292,7 @@ class CommandRunner:
     def expected_outputs(self, command: WritingCommand) -> list[Path]:
         """Folders with the older and the newer outputs."""
         if command.name not in self._expected:
-            made = []
+            results = []
             for side in self.sides:
                 target, scratch = self.new_destination()
                 process, reader = self.start_watched(command, side, target, scratch)
@@ -310,8 +310,8 @@ class CommandRunner:
                 assert all((target / name).exists() for name in command.outputs), (command.name, os.listdir(target))
                 assert not {*os.listdir(scratch)} - IGNORED_SUFFIXES, (command.name, os.listdir(scratch))
                 shutil.rmtree(scratch)
-                made.append(target)
-            self._expected[command.name] = made
+                results.append(target)
+            self._expected[command.name] = results
         return self._expected[command.name]
 
     def start_watched(
@@ -328,17 +328,17 @@ class CommandRunner:
         """What is wrong with what remains."""
         sides = self.expected_outputs(command)
         allowed = {path.relative_to(side) for side in sides for path in side.rglob("*")}
-        beside = ("-wal", "-shm", "-journal")
+        result = ("-wal", "-shm", "-journal")
         for path in sorted(target.rglob("*")):
             name = path.relative_to(target)
             if name in allowed:
                 continue
             # What belongs to a recording that was ended at a place where nothing can be undone any more.
-            if not str(name).endswith(beside):
+            if not str(name).endswith(result):
                 yield f"left over: {name}"
         yield from (f"left over in TMPDIR: {name}" for name in sorted({*os.listdir(scratch)} - IGNORED_SUFFIXES))
         changed = set()
-        for name in sorted(one for one in allowed if any((side / one).is_file() for side in sides)):
+        for name in sorted(item for item in allowed if any((side / item).is_file() for side in sides)):
             path = target / name
             if not path.exists():
                 if older and (sides[0] / name).exists():
@@ -388,15 +388,15 @@ def signals(bench: CommandRunner, commands: Sequence[WritingCommand], count: int
             _, err = process.communicate()
             err += "no end"
         os.close(reader)
-        found = list(bench.find_faults(command, target, scratch, older))
+        results = list(bench.find_faults(command, target, scratch, older))
         allowed = (-number, 130 if number == signal.SIGINT else -number, *command.statuses)
         if process.returncode not in allowed:
-            found.append(f"exit status {process.returncode}: {err.strip()[-300:]}")
+            results.append(f"exit status {process.returncode}: {err.strip()[-300:]}")
         if "Traceback" in err or "no end" in err or "internal error" in err:
-            found.append(f"stderr: {err.strip()[-600:]}")
+            results.append(f"stderr: {err.strip()[-600:]}")
         ended = "ended before" if process.returncode in command.statuses else "interrupted"
         seen[ended] += 1
-        faults += [f"{command.name}, {number.name} {delay:.3f} s after the first write: {one}" for one in found]
+        faults += [f"{command.name}, {number.name} {delay:.3f} s after the first write: {item}" for item in results]
         for place in (target, scratch):
             shutil.rmtree(place)
     print(f"{count} signals in {len(commands)} commands ({dict(seen)})")
@@ -419,7 +419,7 @@ def full(bench: CommandRunner, commands: Sequence[WritingCommand], rooms: Sequen
     """Let the destination have a few kilobytes left; returns the faults."""
     faults, seen = [], Counter[str]()
     for command in commands:
-        for room in rooms:
+        for item in rooms:
             bench.expected_outputs(command)
             mount, scratch = bench.new_destination()
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", mount], check=True)
@@ -430,9 +430,9 @@ def full(bench: CommandRunner, commands: Sequence[WritingCommand], rooms: Sequen
                 else:
                     target.mkdir()
                 used = os.statvfs(mount)
-                (mount / "filler").write_bytes(bytes(max(0, used.f_bavail * used.f_frsize - room)))
+                (mount / "filler").write_bytes(bytes(max(0, used.f_bavail * used.f_frsize - item)))
                 done = bench.run(command, bench.sides[1], target, scratch)
-                faults += _failed(bench, command, target, scratch, done, f"{room} bytes left", seen)
+                faults += _failed(bench, command, target, scratch, done, f"{item} bytes left", seen)
             finally:
                 subprocess.run(["umount", mount], check=True)
     print(f"{len(commands)} commands on a disk with {', '.join(map(str, rooms))} bytes left ({dict(seen)})")
@@ -449,15 +449,15 @@ def _failed(
     seen: Counter[str],
 ) -> list[str]:
     """The faults of a command that could not write."""
-    found = list(bench.find_faults(command, target, scratch, command.replaces_existing))
+    results = list(bench.find_faults(command, target, scratch, command.replaces_existing))
     complaints = [line for line in done.stderr.splitlines() if line.startswith("loopdbg: ")]
     if done.returncode in command.statuses:
         seen["could write"] += 1
     else:
         seen["refused"] += 1
         if done.returncode < 0 or len(complaints) != 1 or "internal error" in done.stderr or "Traceback" in done.stderr:
-            found.append(f"exit status {done.returncode}: {done.stderr.strip()[-600:] or done.stdout[-600:]}")
-    return [f"{command.name}, {what}: {one}" for one in found]
+            results.append(f"exit status {done.returncode}: {done.stderr.strip()[-600:] or done.stdout[-600:]}")
+    return [f"{command.name}, {what}: {item}" for item in results]
 
 
 def main(words: Sequence[str]) -> int:
@@ -467,7 +467,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", default=[], help="commands whose name has this in it")
     options = parser.parse_args(words)
-    commands = [one for one in COMMANDS if not options.only or any(word in one.name for word in options.only)]
+    commands = [
+        command for command in COMMANDS if not options.only or any(word in command.name for word in options.only)
+    ]
     with command_runner() as place:
         if options.what == "signals":
             faults = signals(place, commands, options.count, random.Random(options.seed))

@@ -58,11 +58,11 @@ FILES_PER_WORKER = 3000
 
 def load_mutators() -> dict[str, FileMutator]:
     """Every kind of broken file, by name."""
-    found: dict[str, FileMutator] = {}
+    results: dict[str, FileMutator] = {}
     for name in ("model_file_mutators", "trace_mutators"):
         if (Path(__file__).parent / f"{name}.py").exists():
-            found.update(importlib.import_module(name).MUTATORS)
-    return found
+            results.update(importlib.import_module(name).MUTATORS)
+    return results
 
 
 # --- In a worker.
@@ -253,15 +253,15 @@ def _read_worker(worker: FuzzWorker, report: FuzzReport) -> bool:
     worker.partial_line += data
     *lines, worker.partial_line = worker.partial_line.split(b"\n")
     for line in lines:
-        told: dict[str, Any] = json.loads(line)
+        results: dict[str, Any] = json.loads(line)
         worker.started_at = time.monotonic()
-        worker.arguments = told.get("arguments", [])
-        if "end" in told:
-            kind, number = told["end"]
+        worker.arguments = results.get("arguments", [])
+        if "end" in results:
+            kind, number = results["end"]
             worker.completed_count += 1
-            report.statuses[kind, told["status"]] += 1
-            if told["fault"]:
-                report.faults.append((kind, number, told["fault"], told["said"]))
+            report.statuses[kind, results["status"]] += 1
+            if results["fault"]:
+                report.faults.append((kind, number, results["fault"], results["said"]))
     return bool(data)
 
 
@@ -282,10 +282,10 @@ def _finish_worker(
             if code < 0
             else f"the worker ended with {code}"
         )
-        said = (worker.folder / "crash").read_text(errors="replace")[:2000]
-        keep_file(worker.folder, kind, seed, number, worker.arguments, f"{how}\n\n{said}")
+        output = (worker.folder / "crash").read_text(errors="replace")[:2000]
+        keep_file(worker.folder, kind, seed, number, worker.arguments, f"{how}\n\n{output}")
         report.statuses[kind, -1] += 1
-        report.faults.append((kind, number, how, said))
+        report.faults.append((kind, number, how, output))
         left = left[1:]
     shutil.rmtree(worker.folder, ignore_errors=True)
     return left
@@ -310,11 +310,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     report = fuzz(names, options.count, options.seed, options.jobs, options.seconds)
     took = time.monotonic() - before
     for name in names:
-        told = {status: n for (kind, status), n in sorted(report.statuses.items()) if kind == name}
-        print(f"{name:<16} " + ", ".join(f"{n} x status {s}" if s >= 0 else f"{n} without" for s, n in told.items()))
+        messages = {status: n for (kind, status), n in sorted(report.statuses.items()) if kind == name}
+        print(
+            f"{name:<16} " + ", ".join(f"{n} x status {s}" if s >= 0 else f"{n} without" for s, n in messages.items())
+        )
     print(f"{report.count} files in {took:.1f} s, {report.count / took:.0f} a second; {len(report.faults)} faults")
-    for kind, number, fault, said in report.faults[:20]:
-        last = (said.strip().splitlines() or [""])[-1]
+    for kind, number, fault, message in report.faults[:20]:
+        last = (message.strip().splitlines() or [""])[-1]
         print(f"  {KEPT_FILES_DIRECTORY.relative_to(ROOT)}/{kind}-{options.seed}-{number}: {fault}: {last[:200]}")
     return 1 if report.faults else 0
 

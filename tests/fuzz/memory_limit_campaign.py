@@ -247,18 +247,18 @@ def write_model(folder: Path, kind: str, elements: int, trips: int) -> None:
     np.savez(folder / "in.npz", n=np.int64(trips), x0=x0, k=np.full(1, 1.01, np.float32))
 
 
-def run_case(one: MemoryLimitCase) -> tuple[str, str]:
+def run_case(case: MemoryLimitCase) -> tuple[str, str]:
     """The outcome in a word, and what it printed."""
     scratch = Path(tempfile.mkdtemp(prefix="loopdbg-memory-"))
     try:
-        write_model(scratch, one.kind, one.elements, one.trips)
-        if any("{trace}" in word for word in one.words):
+        write_model(scratch, case.kind, case.elements, case.trips)
+        if any("{trace}" in word for word in case.words):
             # Recorded outside of the group: reading it is what is tried.
             words = ["run", "model.onnx", "--inputs", "in.npz", "--record", "run.loopdb", "--max-iterations", "8"]
             python = [sys.executable, "-m", "loopdbg", *words]
             subprocess.run(python, cwd=scratch, capture_output=True, env={**os.environ, "PYTHONPATH": package_path()})
         words = []
-        for word in one.words:
+        for word in case.words:
             if word == "{inputs}":
                 words += ["--inputs", str(scratch / "in.npz")]
             else:
@@ -270,12 +270,12 @@ def run_case(one: MemoryLimitCase) -> tuple[str, str]:
                     word = word.replace(f"{{{key}}}", str(path))
                 words.append(word)
         stdin = (
-            "".join(line.replace("{dir}", str(scratch)) + "\n" for line in (*one.lines, f"echo {ALIVE_MARKER}"))
-            if one.lines
+            "".join(line.replace("{dir}", str(scratch)) + "\n" for line in (*case.lines, f"echo {ALIVE_MARKER}"))
+            if case.lines
             else ""
         )
         try:
-            ended = run_in_group(one.limit, words, stdin)
+            ended = run_in_group(case.limit, words, stdin)
         except subprocess.TimeoutExpired:
             return "hung", ""
     finally:
@@ -289,7 +289,7 @@ def run_case(one: MemoryLimitCase) -> tuple[str, str]:
         return f"CRASHED {ended.status}", output
     if "Traceback" in output or "internal error" in output:
         return "INTERNAL ERROR", output
-    if one.lines and ALIVE_MARKER not in output:
+    if case.lines and ALIVE_MARKER not in output:
         # A session that never began, because its inputs do not fit into the group, is an error of the command line.
         return ("refused to start" if "memory" in output or " MB" in output else "SESSION LOST"), output
     refused = any(words in output for words in ("are available", "out of memory", "nable to allocate", "does not give"))
@@ -312,11 +312,11 @@ def main() -> int:
     numbers = [options.only] if options.only is not None else range(options.first, options.first + options.count)
     counts: collections.Counter[str] = collections.Counter()
     for number in numbers:
-        one = draw_case(number, options.seed)
-        outcome, output = run_case(one)
+        first = draw_case(number, options.seed)
+        outcome, output = run_case(first)
         counts[outcome] += 1
         if outcome != "done" or options.only is not None:
-            print(f"{outcome:20} {one.title}", flush=True)
+            print(f"{outcome:20} {first.title}", flush=True)
         if outcome.isupper() or options.only is not None:
             print(
                 "    " + "\n    ".join(output.strip().splitlines()[-30 if options.only is not None else -3 :]),

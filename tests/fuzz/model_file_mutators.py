@@ -138,25 +138,25 @@ twice <times: float = 2.0> (a) => (b) {
 def onnx_models() -> list[onnx.ModelProto]:
     """What the broken ONNX files are made of."""
     texts = [f'<ir_version: 10, opset_import: ["" : 21]>\n{text}' for text in MODEL_TEXTS]
-    found = [onnx.parser.parse_model(text) for text in (*texts, FUNCTION_MODEL_TEXT)]
+    results = [onnx.parser.parse_model(text) for text in (*texts, FUNCTION_MODEL_TEXT)]
     for path in sorted(SAMPLES.glob("*.onnx")):
         if path.stat().st_size < MAX_FILE_BYTES:
-            found.append(onnx.load(path))
-    for model in found:
+            results.append(onnx.load(path))
+    for model in results:
         onnx.checker.check_model(model)
-    return found
+    return results
 
 
 @cache
 def ir_models() -> list[tuple[bytes, bytes]]:
     """The same of IR: the texts, and what is beside them."""
-    found = []
+    results = []
     for path in sorted(SAMPLES.glob("*.xml")):
         blob = path.with_suffix(".bin")
         if blob.stat().st_size < MAX_FILE_BYTES:
-            found.append((path.read_bytes(), blob.read_bytes()))
-    assert found
-    return found
+            results.append((path.read_bytes(), blob.read_bytes()))
+    assert results
+    return results
 
 
 # --- What knows nothing of a form.
@@ -168,25 +168,25 @@ def mutate_bytes(rng: random.Random, data: bytes, other: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
         if not changed:
             break
-        at = rng.randrange(len(changed))
-        length = min(rng.choice((1, 2, 4, 8, 64)), len(changed) - at)
+        index = rng.randrange(len(changed))
+        length = min(rng.choice((1, 2, 4, 8, 64)), len(changed) - index)
         match rng.randrange(7):
             case 0:
-                changed[at] ^= 1 << rng.randrange(8)
+                changed[index] ^= 1 << rng.randrange(8)
             case 1:
-                changed[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+                changed[index] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
             case 2:
-                del changed[at:]
+                del changed[index:]
             case 3:
-                del changed[at : at + length]
+                del changed[index : index + length]
             case 4:
-                changed[at:at] = changed[at : at + length]
+                changed[index:index] = changed[index : index + length]
             case 5:
                 start = rng.randrange(len(other) + 1)
-                changed[at : at + length] = other[start : start + length]
+                changed[index : index + length] = other[start : start + length]
             case 6:
                 start = rng.randrange(len(changed))
-                changed[at : at + length] = changed[start : start + length]
+                changed[index : index + length] = changed[start : start + length]
     return bytes(changed)
 
 
@@ -194,19 +194,19 @@ def mutate_tokens(rng: random.Random, text: str) -> str:
     """Words of a text left out, doubled, exchanged, or replaced by numbers and brackets."""
     words = _TOKEN.findall(text)
     for _ in range(rng.choice((1, 1, 2, 4))):
-        at = rng.randrange(len(words))
+        index = rng.randrange(len(words))
         match rng.randrange(5):
             case 0:
-                words[at] = ""
+                words[index] = ""
             case 1:
-                words[at] *= 2
+                words[index] *= 2
             case 2:
                 other = rng.randrange(len(words))
-                words[at], words[other] = words[other], words[at]
+                words[index], words[other] = words[other], words[index]
             case 3:
-                words[at] = str(rng.choice(BOUNDARY_INTEGERS + BOUNDARY_FLOATS))
+                words[index] = str(rng.choice(BOUNDARY_INTEGERS + BOUNDARY_FLOATS))
             case 4:
-                words[at] = rng.choice(('"', "(", ")", "{", "}", "<", ">", "[", "]", ",", "@", "\\", "\x00", "é"))
+                words[index] = rng.choice(('"', "(", ")", "{", "}", "<", ">", "[", "]", ",", "@", "\\", "\x00", "é"))
     return "".join(words)
 
 
@@ -297,8 +297,8 @@ def _random_name(rng: random.Random, everything: list[Message]) -> str:
         words = [value for field, value in message.ListFields() if field.type == field.TYPE_STRING]
         if words:
             word = rng.choice(words)
-            found: str = word if isinstance(word, str) else rng.choice(word)
-            return found
+            text: str = word if isinstance(word, str) else rng.choice(word)
+            return text
     return "x"
 
 
@@ -370,7 +370,7 @@ def _commands(rng: random.Random, path: Path) -> list[str]:
             return ["info", str(path), "--json"]
         case 3:
             steps = ["list", "step", "next", "info values", "why", "step", "list", "continue"]
-            return ["run", str(path), *few, *[word for one in steps for word in ("-ex", one)], "--batch"]
+            return ["run", str(path), *few, *[word for step in steps for word in ("-ex", step)], "--batch"]
     return ["run", str(path), *few]
 
 
@@ -385,8 +385,8 @@ def onnx_fields(rng: random.Random, folder: Path) -> list[str]:
 
 
 def onnx_bytes(rng: random.Random, folder: Path) -> list[str]:
-    one, other = (rng.choice(onnx_models()).SerializeToString() for _ in range(2))
-    return _commands(rng, _write(folder, "mutant.onnx", mutate_bytes(rng, one, other)))
+    item, other = (rng.choice(onnx_models()).SerializeToString() for _ in range(2))
+    return _commands(rng, _write(folder, "mutant.onnx", mutate_bytes(rng, item, other)))
 
 
 def _text_form(rng: random.Random, folder: Path, suffix: str, write: Callable[[onnx.ModelProto], str]) -> list[str]:

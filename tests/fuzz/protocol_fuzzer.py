@@ -205,17 +205,21 @@ class DapFuzzer:
         self.process = place.start("dap", "--port", "0")
         self._stderr = StderrWatcher(self.process)
         assert self.process.stdout is not None
-        found = re.search(rb':(\d+) with "token": "([\w-]+)"', self.process.stdout.readline())
-        assert found
-        self._port, self._token = int(found[1]), found[2].decode()
+        match = re.search(rb':(\d+) with "token": "([\w-]+)"', self.process.stdout.readline())
+        assert match
+        self._port, self._token = int(match[1]), match[2].decode()
 
     def run_conversation(self, draw: random.Random) -> None:
         """One conversation."""
         admitted = draw.random() < 0.5
         data = self._conversation(draw, admitted)
         if draw.random() < 0.3:
-            at = draw.randrange(len(data) + 1)
-            data = data[:at] + draw.choice((b"", random_bytes(draw), data[at // 2 :])) + data[at + draw.randrange(9) :]
+            index = draw.randrange(len(data) + 1)
+            data = (
+                data[:index]
+                + draw.choice((b"", random_bytes(draw), data[index // 2 :]))
+                + data[index + draw.randrange(9) :]
+            )
         with socket.create_connection(("127.0.0.1", self._port), timeout=RESPONSE_TIMEOUT_SECONDS) as connection:
             received = b""
             with contextlib.suppress(ConnectionError):
@@ -228,8 +232,8 @@ class DapFuzzer:
                 while part := connection.recv(1 << 16):
                     received += part
         if b"internal error" in received:
-            at = received.index(b"internal error")
-            raise ProtocolViolation(received[max(0, at - 200) : at + 300].decode("utf-8", "replace"))
+            index = received.index(b"internal error")
+            raise ProtocolViolation(received[max(0, index - 200) : index + 300].decode("utf-8", "replace"))
         if not admitted and received.count(b'"success": true') > data.count(b'"initialize"') + data.count(
             b'"disconnect"'
         ):
@@ -415,9 +419,9 @@ class ServeFuzzer:
         self.process = place.start("serve", "newton.onnx", "--input", "a=2", "--input", "tol=1e-6")
         self._stderr = StderrWatcher(self.process)
         assert self.process.stdout is not None
-        found = re.search(rb"http://127.0.0.1:(\d+)/\?token=([\w-]+)", self.process.stdout.readline())
-        assert found
-        self._port, self._token = int(found[1]), found[2].decode()
+        match = re.search(rb"http://127.0.0.1:(\d+)/\?token=([\w-]+)", self.process.stdout.readline())
+        assert match
+        self._port, self._token = int(match[1]), match[2].decode()
         self._number = 0
         while True:  # it prints its address before it listens
             with contextlib.suppress(ConnectionError), socket.create_connection(("127.0.0.1", self._port)):

@@ -47,34 +47,34 @@ def serial_rows(path: str, count: int) -> RowBits:
     """The rows of a plain loop over ``Model.execute``."""
     model = loopdbg.load(path)
     read = RandomCases(count).reader(model)
-    found: RowBits = {}
+    bits: RowBits = {}
     for k in range(count):
         run = model.execute(read(k).inputs, max_iterations=MAX_ITERATIONS)
         loop = run.loops[0]
         why = None if loop.stopped_by is None else loop.stopped_by.value
         ended = run.stopped_by is None
         outputs = hash_outputs(run.outputs) if ended else ""
-        found[k] = (loop.iterations, why, "ok" if ended else "limit", outputs)
-    return found
+        bits[k] = (loop.iterations, why, "ok" if ended else "limit", outputs)
+    return bits
 
 
 def row_bits(rows: Iterator[loopdbg.Row]) -> RowBits:
     """The same of rows; a case that is there twice is an error."""
-    found: RowBits = {}
+    bits: RowBits = {}
     for row in rows:
-        assert int(row.case) not in found
-        found[int(row.case)] = (row.iterations, row.stopped_by, row.status.value, row.outputs)
-    return found
+        assert int(row.case) not in bits
+        bits[int(row.case)] = (row.iterations, row.stopped_by, row.status.value, row.outputs)
+    return bits
 
 
 def assert_rows_equal(what: str, make: Callable[[], RowBits], want: RowBits) -> None:
     """Compare, and tell how long it took."""
     started = time.monotonic()
-    found = make()
-    wrong = [k for k in want.keys() | found.keys() if found.get(k) != want.get(k)]
-    print(f"  {what}: {len(found)} rows, {len(wrong)} differ, {time.monotonic() - started:.1f} s", flush=True)
+    result = make()
+    wrong = [k for k in want.keys() | result.keys() if result.get(k) != want.get(k)]
+    print(f"  {what}: {len(result)} rows, {len(wrong)} differ, {time.monotonic() - started:.1f} s", flush=True)
     for k in wrong[:10]:
-        print(f"    case {k}: {found.get(k)}, and not {want.get(k)}")
+        print(f"    case {k}: {result.get(k)}, and not {want.get(k)}")
 
 
 def rows_after_kills(path: str, count: int) -> RowBits:
@@ -82,22 +82,22 @@ def rows_after_kills(path: str, count: int) -> RowBits:
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "out.sweepdb"
         words = ["sweep", path, "--random", count, "--max-iterations", MAX_ITERATIONS, "-j", 2, "-o", rows]
-        there: list[int] = []
+        items: list[int] = []
         while True:
             resume = ["--resume"] if rows.exists() else []
             process = start_cli(*words, *resume, start_new_session=True)
-            wanted = (there[-1] if there else 0) + count // KILL_COUNT
+            wanted = (items[-1] if items else 0) + count // KILL_COUNT
             while process.poll() is None and count_rows(rows) < wanted:
                 time.sleep(0.005)
             if process.poll() is not None:
                 break
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            there.append(count_rows(rows))
-        told = wait_for_exit(process)
-        assert told.status in (0, 4), told  # limits alone make it 4
-        assert there and there[0] < count, "it ended before it was killed"
-        print(f"  (killed with {', '.join(map(str, there))} rows)")
+            items.append(count_rows(rows))
+        message = wait_for_exit(process)
+        assert message.status in (0, 4), message  # limits alone make it 4
+        assert items and items[0] < count, "it ended before it was killed"
+        print(f"  (killed with {', '.join(map(str, items))} rows)")
         store = SweepStore.open(rows)
         try:
             return row_bits(store.rows())
@@ -196,8 +196,8 @@ def run_memory(options: argparse.Namespace) -> None:
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
                 children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
                 size = (Path(folder) / f"{count}.sweepdb").stat().st_size / 2**20
-                told = f"{peak:.0f} MB at most, a process {children:.0f} MB, SQLite {size:.0f} MB"
-                print(f"{total} rows: {told}", flush=True)
+                message = f"{peak:.0f} MB at most, a process {children:.0f} MB, SQLite {size:.0f} MB"
+                print(f"{total} rows: {message}", flush=True)
                 os._exit(0)
             os.waitpid(pid, 0)
 

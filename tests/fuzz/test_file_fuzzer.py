@@ -18,7 +18,7 @@ def test_broken_files_give_one_error_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mischief", "told"),
+    ("mischief", "message"),
     [
         ("raise ValueError('of ours')", "internal error"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "signal 11"),
@@ -30,7 +30,7 @@ def test_broken_files_give_one_error_line() -> None:
         ("bytearray(3 << 29); return 0", "nothing says where"),
     ],
 )
-def test_faults_are_seen(mischief: str, told: str, tmp_path: Path) -> None:
+def test_faults_are_seen(mischief: str, message: str, tmp_path: Path) -> None:
     """What the fuzzer is for, done on purpose by the one command that every kind uses."""
     script = f"""
 import os, pathlib, signal, sys, time
@@ -54,6 +54,6 @@ sys.exit(file_fuzzer.main(["--count", "5", "--jobs", "1", "--seconds", "{2 if "s
 """
     ran = run_python_code(script)
     assert ran.status == 1, ran.out + ran.err
-    assert told in ran.out
+    assert message in ran.out
     [kept, *_] = tmp_path.iterdir()
     assert (kept / "file").exists() and "loopdbg info " in (kept / "README").read_text(encoding="utf-8")

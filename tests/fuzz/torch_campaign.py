@@ -36,26 +36,26 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--modules", default="", help="only of these, such as nested,kalman")
     parser.add_argument("--only", metavar="NAME", help="one case, printed")
-    given = parser.parse_args()
-    if given.only is not None:
-        print(torch_mutants.describe_case(given.only))
-        print(torch_mutants.judge_case(given.only))
+    inputs = parser.parse_args()
+    if inputs.only is not None:
+        print(torch_mutants.describe_case(inputs.only))
+        print(torch_mutants.judge_case(inputs.only))
         return 0
-    wanted = [name for name in given.modules.split(",") if name] or torch_mutants.module_cases()
+    wanted = [name for name in inputs.modules.split(",") if name] or torch_mutants.module_cases()
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_LIMIT_BYTES, ADDRESS_SPACE_LIMIT_BYTES))
     signal.signal(signal.SIGALRM, _raise_timeout)
     start = time.monotonic()
     came: collections.Counter[str] = collections.Counter()
     of_module: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for name in case_names(wanted, range(given.first, given.first + given.count)):
-        said = case_outcome(name)
-        kind = said.partition(":")[0]
+    for name in case_names(wanted, range(inputs.first, inputs.first + inputs.count)):
+        output = case_outcome(name)
+        kind = output.partition(":")[0]
         came[kind] += 1
         of_module[name.partition(" ")[0]][kind] += 1
         if kind.isupper():
-            print(f"'{name}' {said}", flush=True)
+            print(f"'{name}' {output}", flush=True)
     print(outcome_table(of_module))
-    print(f"{given.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
+    print(f"{inputs.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
     return int(any(kind.isupper() for kind in came))
 
 

@@ -88,7 +88,7 @@ def sample_traces() -> list[SampleTrace]:
     folder = Path(tempfile.mkdtemp(prefix="loopdbg-traces-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     floats = [float(k) for k in range(20)]
-    found = []
+    results = []
     for name, source, inputs, options, limit in (
         ("sum", SUM, {"M": 6, "v0": 1.5}, RecordOptions(nodes=True), None),
         ("cut", SUM, {"M": 40, "v0": 1.5}, RecordOptions(), 9),
@@ -110,8 +110,8 @@ def sample_traces() -> list[SampleTrace]:
         trace = folder / f"{name}.loopdb"
         with Recorder(trace, model, inputs, options) as recorder:
             recorder.finish(model.execute(inputs, on_iteration=recorder, max_iterations=limit))
-        found.append(SampleTrace(trace, path))
-    return found
+        results.append(SampleTrace(trace, path))
+    return results
 
 
 def _random_tensor(shape: Any) -> Any:
@@ -137,17 +137,17 @@ def _command(rng: random.Random, folder: Path, trace: Path, model: Path) -> list
     """A command line that reads a trace."""
     lines = [word for _ in range(rng.randint(1, 12)) for word in ("-ex", rng.choice(_CONSOLE_COMMANDS))]
     other = rng.choice(sample_traces()).trace
-    told = ["--json"] if rng.random() < 0.3 else []
+    message = ["--json"] if rng.random() < 0.3 else []
     choices: dict[str, tuple[list[str], int]] = {
-        "info": (["info", f"{trace}", *told], 1),
-        "explain": (["explain", f"{trace}", *told], 1),
-        "console": (["run", f"{trace}", *lines, "--batch", *told], 6),
+        "info": (["info", f"{trace}", *message], 1),
+        "explain": (["explain", f"{trace}", *message], 1),
+        "console": (["run", f"{trace}", *lines, "--batch", *message], 6),
         "break": (["run", f"{trace}", rng.choice(["--break", "--assert"]), rng.choice(["iter < 2", "t[0] > 0"])], 1),
-        "end": (["run", f"{trace}", "-ex", "continue", "--batch", *told, "--output", f"{folder / 'o.npz'}"], 1),
+        "end": (["run", f"{trace}", "-ex", "continue", "--batch", *message, "--output", f"{folder / 'o.npz'}"], 1),
         "npz": (["export", f"{trace}", f"{folder / 'out.npz'}"], 2),
         "csv": (["export", f"{trace}", f"{folder / 'out.csv'}"], 2),
-        "diff": (["diff", *rng.sample([f"{trace}", f"{model}"], 2), *told], 2),
-        "traces": (["diff", f"{trace}", f"{other}", *told], 1),
+        "diff": (["diff", *rng.sample([f"{trace}", f"{model}"], 2), *message], 2),
+        "traces": (["diff", f"{trace}", f"{other}", *message], 1),
         "resume": (["run", f"{model}", "--resume", f"{trace}", "--max-iterations", "60"], 2),
         "record": (["run", f"{model}", "--resume", f"{trace}", "--record", f"{trace}", "--max-iterations", "60"], 2),
     }
@@ -191,10 +191,10 @@ def _columns(db: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
 
 
-def _try(db: sqlite3.Connection, sql: str, given: Iterable[Any] = ()) -> None:
+def _try(db: sqlite3.Connection, sql: str, inputs: Iterable[Any] = ()) -> None:
     """A statement that the tables may refuse: then nothing is changed."""
     try:
-        db.execute(sql, tuple(given))
+        db.execute(sql, tuple(inputs))
     except (sqlite3.Error, OverflowError, UnicodeError):
         return
 
@@ -236,8 +236,8 @@ def mutate_rows(rng: random.Random, folder: Path) -> list[str]:
             break
         table = rng.choice(tables)
         columns = _columns(db, table)
-        found = db.execute(f"SELECT * FROM {table}").fetchall()
-        row = rng.choice(found)
+        result = db.execute(f"SELECT * FROM {table}").fetchall()
+        row = rng.choice(result)
         where = " AND ".join(f"{name} IS ?" for name in columns)
         match rng.randrange(4):
             case 0:
@@ -246,11 +246,11 @@ def mutate_rows(rng: random.Random, folder: Path) -> list[str]:
                 _try(db, f"DELETE FROM {table}")
             case 2:
                 changed = list(row)
-                changed[rng.randrange(len(row))] = rng.choice(rng.choice(found))
+                changed[rng.randrange(len(row))] = rng.choice(rng.choice(result))
                 changed[0] = rng.choice(_ODD_VALUES)
                 _try(db, f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", changed)
             case _:
-                other = rng.choice(found)
+                other = rng.choice(result)
                 column = rng.choice(columns)
                 value = other[columns.index(column)]
                 _try(db, f"UPDATE {table} SET {column} = ? WHERE {where}", [value, *row])
@@ -292,10 +292,10 @@ def _mutate_json_tree(rng: random.Random, tree: Any) -> Any:
     places: list[tuple[Any, Any]] = []
     todo = [tree]
     while todo:
-        one = todo.pop()
-        inside = one.items() if isinstance(one, dict) else enumerate(one) if isinstance(one, list) else ()
+        first = todo.pop()
+        inside = first.items() if isinstance(first, dict) else enumerate(first) if isinstance(first, list) else ()
         for key, value in inside:
-            places.append((one, key))
+            places.append((first, key))
             todo.append(value)
     if not places or rng.random() < 0.02:
         return rng.choice(([], {}, None, 1, "x", [[]], -1))
@@ -347,12 +347,12 @@ def mutate_json(rng: random.Random, folder: Path) -> list[str]:
                 length = int.from_bytes(text[:8], "little")
                 head, text = text[8 + length :], text[8 : 8 + length].decode()
             tree = _mutate_json_tree(rng, json.loads(text))
-            made: Any = json.dumps(tree)
+            result: Any = json.dumps(tree)
         except (ValueError, KeyError):
             continue
         if isinstance(row[0], bytes):
-            made = len(made).to_bytes(8, "little") + made.encode() + head
-        _try(db, f"UPDATE {table} SET {column} = ? WHERE {key}", [made])
+            result = len(result).to_bytes(8, "little") + result.encode() + head
+        _try(db, f"UPDATE {table} SET {column} = ? WHERE {key}", [result])
     db.close()
     return _command(rng, folder, trace, model)
 

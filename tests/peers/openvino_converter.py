@@ -20,9 +20,9 @@ CORE = ov.Core()
 def tensor(x: Any) -> Any:
     """An array as OpenVINO takes it."""
     if x.dtype.name == "bfloat16":
-        made = ov.Tensor(ov.Type.bf16, ov.Shape(x.shape))
-        made.data[...] = x.view(made.data.dtype)
-        return made
+        result = ov.Tensor(ov.Type.bf16, ov.Shape(x.shape))
+        result.data[...] = x.view(result.data.dtype)
+        return result
     if x.dtype.kind in "OU":
         return ov.Tensor(np.array([str(v) for v in x.ravel()]).reshape(x.shape))
     return ov.Tensor(np.array(x, order="C"))

@@ -29,7 +29,7 @@ def model(draw: ChoiceSource, plain: bool = False) -> tuple[onnx.ModelProto, dic
     groups, width = draw.pick((1, 2)), draw.pick((16, 32))
     heads = groups * draw.pick((1, 3))
     batch, past, trips = 1 if plain else draw.pick((1, 1, 2)), draw.integer(1, 5), draw.integer(12, 20)
-    room = past if plain or draw.integer(0, 2) else past + trips + draw.integer(0, 3)
+    result = past if plain or draw.integer(0, 2) else past + trips + draw.integer(0, 3)
     attributes: dict[str, Any] = {}
     if draw.integer(0, 2) == 0 and not plain:
         attributes["local_window_size"] = draw.integer(2, 9)
@@ -78,14 +78,14 @@ def model(draw: ChoiceSource, plain: bool = False) -> tuple[onnx.ModelProto, dic
             value_info("v_next", F32, cache),
         ],
     )
-    given = {"x0": rng.standard_normal(state), "k0": np.zeros((batch, groups, room, width))}
-    given["k0"][:, :, :past] = rng.standard_normal((batch, groups, past, width))
-    given["v0"] = given["k0"] / 2
-    feeds = {"M": np.array(trips), **{name: array.astype(np.float32) for name, array in given.items()}}
+    inputs = {"x0": rng.standard_normal(state), "k0": np.zeros((batch, groups, result, width))}
+    inputs["k0"][:, :, :past] = rng.standard_normal((batch, groups, past, width))
+    inputs["v0"] = inputs["k0"] / 2
+    feeds = {"M": np.array(trips), **{name: array.astype(np.float32) for name, array in inputs.items()}}
     graph = helper.make_graph(
-        [make("Loop", ["M", "", *given], ["x_last", "k_last", "v_last"], body=body)],
+        [make("Loop", ["M", "", *inputs], ["x_last", "k_last", "v_last"], body=body)],
         "attention",
-        [value_info("M", I64, []), *(value_info(name, F32, list(array.shape)) for name, array in given.items())],
+        [value_info("M", I64, []), *(value_info(name, F32, list(array.shape)) for name, array in inputs.items())],
         [value_info("x_last", F32, state), value_info("k_last", F32, None), value_info("v_last", F32, None)],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )

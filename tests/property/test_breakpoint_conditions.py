@@ -23,16 +23,16 @@ def conditions(draw: st.DrawFn, names: list[str]) -> str:
     name = st.sampled_from(names)
     value = st.one_of(name, name.map("prev({})".format), st.just("iter"), name.map("abs(delta({}))".format))
     sign = st.sampled_from(("<", ">=", "==", "!=", "!="))
-    one = st.tuples(value, sign, st.one_of(value, st.sampled_from(_NUMBERS))).map(" ".join)
+    first = st.tuples(value, sign, st.one_of(value, st.sampled_from(_NUMBERS))).map(" ".join)
     several = st.recursive(
-        one,
+        first,
         lambda inner: st.one_of(
             st.tuples(inner, st.sampled_from(("and", "or")), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
             inner.map("not {}".format),
         ),
         max_leaves=3,
     )
-    return draw(st.one_of(one, several))
+    return draw(st.one_of(first, several))
 
 
 Hits = list[tuple[tuple[int, ...], int]]
@@ -74,6 +74,6 @@ def test_they_hit_where_evaluating_them_says_so(program: tuple[str, dict[str, An
     with np.errstate(all="ignore"):
         expected = run(loopdbg.debug(m, inputs, max_iterations=12), f"if true {place}", condition)
         session = loopdbg.debug(m, inputs, max_iterations=12)
-        found = run(session, f"if {condition} {place}", None)
-    event(f"by the engine: {bool(session.breakpoints[0].engine_verdicts)}, hits: {bool(found)}")
-    assert found == expected, (condition, text)
+        result = run(session, f"if {condition} {place}", None)
+    event(f"by the engine: {bool(session.breakpoints[0].engine_verdicts)}, hits: {bool(result)}")
+    assert result == expected, (condition, text)

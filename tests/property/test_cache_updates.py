@@ -62,11 +62,11 @@ class CacheLoopWriter(CarriedLoopWriter):
             case 4:
                 axis = self.draw.integer(1, 2)
                 part = (s, 1, d) if axis == 1 else (s, h, 1)
-                at = self.constant(np.full(part, self.draw.integer(0, 1)))
-                return self.add("ScatterElements", x, at, self.update(i, *part), axis=axis)
+                index = self.constant(np.full(part, self.draw.integer(0, 1)))
+                return self.add("ScatterElements", x, index, self.update(i, *part), axis=axis)
             case 5:
-                at = self.constant(self.rng.integers(0, h, s))
-                return self.add("TensorScatter", x, self.update(i, s, 1, d), at, axis=1)
+                index = self.constant(self.rng.integers(0, h, s))
+                return self.add("TensorScatter", x, self.update(i, s, 1, d), index, axis=1)
             case _:
                 return self.add("Mul", x, self.constant(np.float32(self.draw.pick((-1, 1)))))
 

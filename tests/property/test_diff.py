@@ -40,8 +40,8 @@ def onnxruntime() -> Iterator[Peer]:
 @given(program=programs())
 def test_random_loops_are_the_same(onnxruntime: Peer, program: TextProgram) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
-    found = compare_with_peer(model, program.inputs, onnxruntime, EXACT)
-    assert found.same, (program.text, found)
+    result = compare_with_peer(model, program.inputs, onnxruntime, EXACT)
+    assert result.same, (program.text, result)
 
 
 @example_settings(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -50,9 +50,9 @@ def test_random_loops_written_and_read_again(program: TextProgram) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
     written = onnx.ModelProto.FromString(model_with_trajectories(model.graph, {}).proto.SerializeToString())
     again = loopdbg.Model(frontend.from_proto(written, "again"))
-    found = compare_sides(ModelSide(model, program.inputs), ModelSide(again, program.inputs), EXACT)
-    assert found.same and found.loops, (program.text, found)
-    assert {loop.match_method for loop in found.loops} == {"path"}
+    result = compare_sides(ModelSide(model, program.inputs), ModelSide(again, program.inputs), EXACT)
+    assert result.same and result.loops, (program.text, result)
+    assert {loop.match_method for loop in result.loops} == {"path"}
 
 
 # ------------------------------------------------------------------ what differs is found, whatever it is called
@@ -64,18 +64,18 @@ def compared(program: TextProgram, left: onnx.ModelProto, right: onnx.ModelProto
     models = [loopdbg.Model(frontend.from_proto(source, "random")) for source in (left, right)]
     random = np.random.default_rng(5)
     # Numbers that tell one operator from another, in a loop that runs.
-    given = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
-    given |= {"M": np.int64(3), "cond": np.True_}
-    return compare_sides(ModelSide(models[0], given), ModelSide(models[1], given), EXACT)
+    inputs = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
+    inputs |= {"M": np.int64(3), "cond": np.True_}
+    return compare_sides(ModelSide(models[0], inputs), ModelSide(models[1], inputs), EXACT)
 
 
 @QUICK
 @given(programs(), st.data())
 def test_names_alone_make_no_difference(program: TextProgram, data: st.DataObject) -> None:
     source = proto(program.text)
-    found = compared(program, source, rename_values(source, HypothesisChoices(data.draw)))
-    assert found.same and not found.static_differences, (program.text, found)
-    assert not [loop for loop in found.loops if loop.only_left or loop.only_right]
+    result = compared(program, source, rename_values(source, HypothesisChoices(data.draw)))
+    assert result.same and not result.static_differences, (program.text, result)
+    assert not [loop for loop in result.loops if loop.only_left or loop.only_right]
 
 
 @QUICK
@@ -89,17 +89,17 @@ def test_the_node_that_was_changed_is_blamed(program: TextProgram, data: st.Data
     alone = sum(set(node.input) == set(g.node[k].input) and node.op_type in BINARY for node in g.node) == 1
     g.node[k].op_type = data.draw(st.sampled_from([op for op in BINARY if op != was]))
     name, now = g.node[k].output[0], g.node[k].op_type
-    found = compared(program, left, rename_values(right, HypothesisChoices(data.draw)))
-    first = found.first
+    result = compared(program, left, rename_values(right, HypothesisChoices(data.draw)))
+    first = result.first
     if first is None:
         return
     assert first.cause is not None
     node = first.cause.node
     # Of nodes that do the same to the same it cannot be told which was changed: what reads it may read another one.
-    readers = {one.output[0] for one in g.node if name in one.input and not alone}
+    readers = {item.output[0] for item in g.node if name in item.input and not alone}
     if node is not None and node.name not in readers:
-        assert (node.name, node.op_type, node.other_op_type) == (name, was, now), (program.text, found)
-    assert node is not None or not alone, (program.text, name, now, found)
+        assert (node.name, node.op_type, node.other_op_type) == (name, was, now), (program.text, result)
+    assert node is not None or not alone, (program.text, name, now, result)
 
 
 @QUICK
@@ -110,11 +110,15 @@ def test_the_constant_that_was_changed_is_named(program: TextProgram, data: st.D
     assume(places)
     node = data.draw(st.sampled_from(places))
     node.attribute[0].t.CopyFrom(onnx.numpy_helper.from_array(np.float32(0.75)))
-    found = compared(program, left, rename_values(right, HypothesisChoices(data.draw)))
-    assert [(one.kind, one.name, one.left, one.right) for one in found.static_differences] == [
-        ("constant", node.output[0], np.float32(0.5), np.float32(0.75))
-    ], (program.text, found)
-    first = found.first
+    result = compared(program, left, rename_values(right, HypothesisChoices(data.draw)))
+    assert [
+        (difference.kind, difference.name, difference.left, difference.right)
+        for difference in result.static_differences
+    ] == [("constant", node.output[0], np.float32(0.5), np.float32(0.75))], (program.text, result)
+    first = result.first
     if first is not None:
         assert first.cause is not None and first.cause.source is not None
-        assert (first.cause.source.role, first.cause.source.name) == ("constant", node.output[0]), (program.text, found)
+        assert (first.cause.source.role, first.cause.source.name) == ("constant", node.output[0]), (
+            program.text,
+            result,
+        )

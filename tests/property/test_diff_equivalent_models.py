@@ -18,13 +18,13 @@ NEEDED = {"openvino": "openvino", "optimised": "onnxruntime"}
 def test_nothing_is_listed(way: str) -> None:
     if way in NEEDED:
         pytest.importorskip(NEEDED[way])
-    told = {f"{way} {number}": equivalent_models.judge_case(f"{way} {number}") for number in range(CASES[way])}
-    wrong = {name: text for name, text in told.items() if text not in ("equal", "unseen")}
+    messages = {f"{way} {number}": equivalent_models.judge_case(f"{way} {number}") for number in range(CASES[way])}
+    wrong = {name: text for name, text in messages.items() if text not in ("equal", "unseen")}
     assert not wrong, wrong
-    assert list(told.values()).count("equal") > len(told) * 0.9
+    assert list(messages.values()).count("equal") > len(messages) * 0.9
 
 
 def test_simplified_models() -> None:
     pytest.importorskip("onnxsim")
-    told = {f"simplified {number}": equivalent_models.judge_case(f"simplified {number}") for number in range(20)}
-    assert set(told.values()) <= {"equal", "unseen"}, told
+    messages = {f"simplified {number}": equivalent_models.judge_case(f"simplified {number}") for number in range(20)}
+    assert set(messages.values()) <= {"equal", "unseen"}, messages

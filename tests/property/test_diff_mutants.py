@@ -17,9 +17,9 @@ CASES = 4
     ("system", "kind"), [(system, kind) for system, of in program_mutants.MUTATION_KINDS.items() for kind in of]
 )
 def test_one_change_is_named(system: str, kind: str) -> None:
-    told = {
+    messages = {
         f"{system} {kind} {number}": program_mutants.judge_case(f"{system} {kind} {number}") for number in range(CASES)
     }
-    wrong = {name: text for name, text in told.items() if text not in ("exact", "unseen")}
+    wrong = {name: text for name, text in messages.items() if text not in ("exact", "unseen")}
     assert not wrong, wrong
-    assert "exact" in told.values(), "no change was seen in what the models give"
+    assert "exact" in messages.values(), "no change was seen in what the models give"

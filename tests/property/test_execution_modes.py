@@ -102,16 +102,16 @@ def test_the_oracle_knows_what_is_right() -> None:
         ProgramValue("flag", b),
     )
     p, q = ProgramValue("p", p0), ProgramValue("q", p0)
-    one, two = ProgramValue("one", f), ProgramValue("two", f)
+    item, two = ProgramValue("one", f), ProgramValue("two", f)
     outputs = [
         ProgramValue(name, t) for name, t in (("a_", a.type), ("prev_", a.type), ("flag_", b), ("p_", f), ("q_", f))
     ]
     body = ProgramBody([ProgramNode("Concat", [a, x], longer), ProgramNode("Less", [i, bound], keep)])
-    starts, params, results = (x, x, yes, one, two), (a, prev, flag, p, q), (longer, a, cond, q, p)
+    starts, params, results = (x, x, yes, item, two), (a, prev, flag, p, q), (longer, a, cond, q, p)
     loop = ProgramLoop("Loop", "loop", body, M, None, i, cond, keep)
     loop.carried = [CarriedValue(*each) for each in zip(starts, params, results, outputs, strict=True)]
     loop.scanned = [ProgramScanOutput(cond, ProgramValue("seen", ValueType("bool", ("n",))))]
-    program = Program("onnx", [x, M, yes, bound, one, two], ProgramBody([loop]), [*outputs, loop.scanned[0].output])
+    program = Program("onnx", [x, M, yes, bound, item, two], ProgramBody([loop]), [*outputs, loop.scanned[0].output])
     feeds = {"x": np.ones((1, 2), np.float32), "M": 3, "yes": False, "k": 1, "one": np.float32(1), "two": np.float32(2)}
     got = program_oracle.evaluate(program, feeds).outputs
     assert got["a_"].shape == (4, 2) and got["prev_"].shape == (3, 2)
@@ -130,11 +130,11 @@ def test_difference_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DisagreementError, match=r"\['a'\]\[1\]: got 2, not 3"):
         assert_equal("numbers", {"a": [1, 2]}, {"a": [1, 3]})
     monkeypatch.setitem(OPERATORS, "Identity", replace(OPERATORS["Identity"], compute=_wrong))
-    found = 0
+    result = 0
     for n, program in enumerate(_programs(("rows",), 40)):
         try:
             feeds = program_generator.draw_feeds(program, SeededChoices(n))
             check_agreement(program, feeds, feeds, SeededChoices(0), peers=False)
         except DisagreementError:
-            found += 1
-    assert found > 10
+            result += 1
+    assert result > 10

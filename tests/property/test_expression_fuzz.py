@@ -253,9 +253,9 @@ def test_assignments(place: str, new: str) -> None:
 def test_completions(text: str, cursor: int, names: list[str]) -> None:
     with bounded():
         all_found = list(completions(text, cursor, names))
-    for found in all_found:
-        at = completion_start(text, min(cursor, len(text)))
-        assert 0 <= at <= len(text) and isinstance(found, str)
+    for item in all_found:
+        index = completion_start(text, min(cursor, len(text)))
+        assert 0 <= index <= len(text) and isinstance(item, str)
 
 
 @given(st.text(min_size=1, max_size=40))

@@ -86,8 +86,8 @@ def native(lowered: LoweredCondition, moment: ArrayScope) -> bool | None:
         Graph("one_node", inputs=values, outputs=[v for v in node.outputs if v], nodes=[node], system=System.ONNX)
     )
     code = model.plan.code
-    (at,) = [k for k, instruction in enumerate(code) if instruction.node is node]
-    code[at] = dataclasses.replace(code[at], op=lowered.op)
+    (index,) = [k for k, instruction in enumerate(code) if instruction.node is node]
+    code[index] = dataclasses.replace(code[index], op=lowered.op)
     return bool(model.run({f"in{k}": x for k, x in enumerate(arrays)})["out"])
 
 
@@ -97,8 +97,8 @@ def check(text: str, moment: ArrayScope) -> bool | None:
     lowered = parse(text).lower()
     if lowered is None:
         return None
-    there = eager(lowered, moment)
-    assert there is None or there == expected, (text, expected, there)
+    is_present = eager(lowered, moment)
+    assert is_present is None or is_present == expected, (text, expected, is_present)
     result = native(lowered, moment)
     assert result is None or result == expected, (text, expected, result)
     return result

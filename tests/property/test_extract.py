@@ -43,5 +43,5 @@ def test_parts_by_themselves(
     else:
         path = folder / "model.onnx"
         onnx.save(to_onnx(program), path)
-    for found in extract_every_part(loopdbg.load(path), feeds, folder):
-        assert found.outputs
+    for item in extract_every_part(loopdbg.load(path), feeds, folder):
+        assert item.outputs

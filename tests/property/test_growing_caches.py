@@ -43,12 +43,12 @@ def test_runs_of_any_length_give_the_same(program: Program, other: int) -> None:
     text, inputs = program
     m = model(text)
     for trips in (inputs["M"], other, inputs["M"], 1, inputs["M"], inputs["M"]):
-        given = {**inputs, "M": np.int64(trips)}
-        expected = run_node_by_node(m, given)
-        bits_equal(run_node_by_node(m, given, native=False), expected)
-        bits_equal(m.run(given), expected)
-    bits_equal(m.run(given, on_iteration=lambda frame: None), expected)
-    bits_equal(m.run(given), expected)
+        feeds = {**inputs, "M": np.int64(trips)}
+        expected = run_node_by_node(m, feeds)
+        bits_equal(run_node_by_node(m, feeds, native=False), expected)
+        bits_equal(m.run(feeds), expected)
+    bits_equal(m.run(feeds, on_iteration=lambda frame: None), expected)
+    bits_equal(m.run(feeds), expected)
     assert m._engine is not None
     event(growth_report(m._engine))
 

@@ -120,11 +120,11 @@ class TracedLines:
 
     def chosen(self) -> list[tuple[Line, int]]:
         """At which ones to stop, in their order: the line, and at which time that it runs, counted from 1."""
-        at: dict[Line, list[int]] = {}
+        results: dict[Line, list[int]] = {}
         for k, line in enumerate(self.seen):
-            at.setdefault(line, []).append(k)
-        times = {line: range(1, len(found) + 1) for line, found in at.items()}
-        picked = {(at[line][n - 1], line, n) for line, ns in times.items() for n in (*ns[:TIMES], *ns[-TIMES:])}
+            results.setdefault(line, []).append(k)
+        times = {line: range(1, len(result) + 1) for line, result in results.items()}
+        picked = {(results[line][n - 1], line, n) for line, ns in times.items() for n in (*ns[:TIMES], *ns[-TIMES:])}
         return [(line, n) for _, line, n in sorted(picked, key=itemgetter(0))]
 
 

@@ -206,9 +206,9 @@ def wrong_arguments(draw: random.Random, function: Callable[..., Any]) -> tuple[
 def call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> None:
     """Call it, and take what it gives; what it raises is an error of ours, in one line, and no fault of ours."""
     try:
-        given = function(*args, **kwargs)
-        if isinstance(given, Iterator):
-            for _, _ in zip(given, range(3), strict=False):
+        inputs = function(*args, **kwargs)
+        if isinstance(inputs, Iterator):
+            for _, _ in zip(inputs, range(3), strict=False):
                 pass
     except loopdbg.LoopdbgError as error:
         assert not isinstance(error, loopdbg.InternalError), error
@@ -273,8 +273,8 @@ def test_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     draw = random.Random(name)
     stopped = session()
-    said: list[str] = []
-    console = Console(stopped, said.append)
+    messages: list[str] = []
+    console = Console(stopped, messages.append)
     for _ in range(CALLS):
         words = " ".join(draw.choices(WORDS, k=draw.randint(0, 3)))
         try:
@@ -283,7 +283,7 @@ def test_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 console.execute("end")
         except QuitRequest:
             pass
-    assert not any("internal error" in line for line in said)
+    assert not any("internal error" in line for line in messages)
     stopped.breakpoints.clear()
     stopped.max_iterations = None
     stopped.restart(INPUTS)

@@ -52,13 +52,13 @@ class LowBitNodeGenerator(OnnxGraphWriter):
     def dynamic(self, tame: bool = False) -> None:
         """What onnxruntime's dynamic quantizer writes; now and then two products of the same bytes."""
         self.add("DynamicQuantizeLinear", self.last, outputs=3)
-        x, (q, scale, at) = self.last, self.nodes[-1].output
+        x, (q, scale, index) = self.last, self.nodes[-1].output
         parts = []
         for _ in range(self.draw.pick((1, 1, 2))):
             weights = self.few(self.k, self.k)
             weights = weights // 2 if tame and weights.dtype == np.int8 else weights
             zero = np.resize(weights.ravel()[: self.k], (self.k,) if self.draw.integer(0, 1) else ())
-            sums = self.add("MatMulInteger", q, self.constant(weights), at, self.constant(zero))
+            sums = self.add("MatMulInteger", q, self.constant(weights), index, self.constant(zero))
             shape: tuple[int, ...] = self.draw.pick(((), (1,), (self.k,)))
             factor = self.add("Mul", scale, self.constant(np.full(shape, 0.01, np.float32)))
             part = self.add("Mul", self.add("Cast", sums, to=F32), factor)
@@ -86,16 +86,16 @@ class LowBitNodeGenerator(OnnxGraphWriter):
     def quantized(self) -> None:
         scale, zero = self.constant(np.float32(0.02)), self.constant(np.uint8(128))
         weights = self.few(self.k, self.k)
-        given = self.constant(weights), scale, self.constant(np.zeros((), weights.dtype))
+        inputs = self.constant(weights), scale, self.constant(np.zeros((), weights.dtype))
         q = self.add("QuantizeLinear", self.last, scale, zero)
-        product = self.add("QLinearMatMul", q, scale, zero, *given, self.constant(np.float32(0.1)), zero)
+        product = self.add("QLinearMatMul", q, scale, zero, *inputs, self.constant(np.float32(0.1)), zero)
         self.last = self.add("DequantizeLinear", product, scale, zero)
 
     def wide(self) -> None:
         """Bytes less their zero point, multiplied as 32-bit integers; now and then numbers that are no bytes."""
         self.add("DynamicQuantizeLinear", self.last, outputs=3)
-        q, _, at = self.nodes[-1].output
-        less = self.add("Sub", *(self.add("Cast", v, to=TensorProto.INT32) for v in (q, at)))
+        q, _, index = self.nodes[-1].output
+        less = self.add("Sub", *(self.add("Cast", v, to=TensorProto.INT32) for v in (q, index)))
         if self.draw.integer(0, 2) == 0:
             less = self.add("Mul", less, self.constant(np.int32(self.draw.pick((2, 1 << 20)))))
         weights = self.few(self.k, self.k).astype(np.int32) - self.draw.pick((0, 100))
@@ -104,8 +104,8 @@ class LowBitNodeGenerator(OnnxGraphWriter):
 
     def packed(self) -> None:
         b = self.rng.integers(0, 256, (self.k, -(-self.k // 16), 8), np.uint8)
-        given = self.last, self.constant(b), self.constant(np.abs(self.floats(self.k, -(-self.k // 16))) / 8)
-        self.last = self.add("MatMulNBits", *given, domain="com.microsoft", K=self.k, N=self.k, bits=4, block_size=16)
+        inputs = self.last, self.constant(b), self.constant(np.abs(self.floats(self.k, -(-self.k // 16))) / 8)
+        self.last = self.add("MatMulNBits", *inputs, domain="com.microsoft", K=self.k, N=self.k, bits=4, block_size=16)
 
     def narrow(self) -> None:
         to = self.draw.pick(NARROW)

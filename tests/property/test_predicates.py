@@ -91,7 +91,7 @@ def by_hook(m: loopdbg.Model, inputs: dict[str, Any], asked: list[tuple[int, str
         frame = Frame(engine, index)
         carried = [engine.value(e.param) for e in m.plan.loops[index].edges]
         rows[index].append((frame.iteration, engine.loops.totals(index)[1] - 1, *map(exact_bits, carried)))
-        true = tuple(k + 1 for k, one in enumerate(asked) if one[0] == index and answer(frame, one))
+        true = tuple(k + 1 for k, item in enumerate(asked) if item[0] == index and answer(frame, item))
         if true:
             hits.append((index, engine.position, true))
 
@@ -105,8 +105,8 @@ def natively(
 ) -> Any:
     engine = Engine(m.plan)
     set_optimizer_options(engine, hot_after=hot_after)
-    for one in asked:
-        ask(engine, one)
+    for item in asked:
+        ask(engine, item)
     records = [engine.monitor.add_record(k, [e.param for e in plan.edges]) for k, plan in enumerate(m.plan.loops)]
     engine.start(m.check(inputs))
     engine.set_limits(200)

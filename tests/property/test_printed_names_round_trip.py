@@ -66,7 +66,7 @@ def left_side(text: str) -> list[str]:
     """The names that a line of pseudo-code writes, as they stand there."""
     masked = mask_quoted(text)
     end = masked.index(" = ")
-    cuts = [-2, *(found.start() for found in re.finditer(", ", masked[:end])), end]
+    cuts = [-2, *(item.start() for item in re.finditer(", ", masked[:end])), end]
     return [text[a + 2 : b] for a, b in pairwise(cuts)]
 
 
@@ -79,11 +79,11 @@ def check_listings(session: Session, talk: ConsoleRecorder) -> None:
         if line.kind is LineKind.NODE:
             assert left_side(line.text) == [display_name(value) for value in line.values]
             assert all(unquote(n) in v.names for n, v in zip(left_side(line.text), line.values, strict=True))
-    told = "\n".join(talk("list all"))
-    explained = "\n".join(line for found in explain(session.model) for line in found.lines())
+    message = "\n".join(talk("list all"))
+    explained = "\n".join(line for item in explain(session.model) for line in item.lines())
     for node in loop.body.nodes:
         written = ", ".join(display_name(value) for value in node.outputs)
-        assert f"{written} = " in told and f"{written} = " in explained
+        assert f"{written} = " in message and f"{written} = " in explained
     framed = talk("frame")
     for edge in loop.back_edges:
         assert any(line.startswith(f"  {display_name(edge.param)} ") for line in framed)
@@ -94,8 +94,8 @@ def check_values(session: Session, talk: ConsoleRecorder) -> None:
     values = session.frame.values
     listed = talk("info values")
     for name, value in session.frame._internals.scope().items():
-        there, content = values.read(value)
-        if not there:
+        is_present, content = values.read(value)
+        if not is_present:
             continue
         if name != value.name or not value.short_name:
             assert any(line.startswith(f"{quote(name)} = ") for line in listed)
@@ -175,8 +175,8 @@ def check_commands(session: Session, talk: ConsoleRecorder, new: dict[str, str],
     assert not session.frame.at_boundary
     talk("delete")
     talk("goto 2")
-    said = talk(f"log if {a} > 10: now {{{a}}}") and talk("continue")
-    assert "now 11.0" in said
+    output = talk(f"log if {a} > 10: now {{{a}}}") and talk("continue")
+    assert "now 11.0" in output
     talk("delete")
     talk("goto 2")
     talk(f"set {a} = {a} + 100")
@@ -203,9 +203,9 @@ def test_names_of_an_ir(sample: str, data: st.DataObject) -> None:
     main = graphs[0]
     fed = [layer for layer in main if layer.get("type") == "Parameter"]
     before = [layer.get("name", "") for layer in fed]
-    for found in graphs:
+    for graph in graphs:
         # Layers of one graph may share a name, but for the model's inputs.
-        for layer in found:
+        for layer in graph:
             layer.set("name", data.draw(IN_XML))
     for layer, name in zip(fed, data.draw(distinct(len(fed), IN_XML)), strict=True):
         layer.set("name", name)

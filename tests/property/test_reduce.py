@@ -35,13 +35,13 @@ def test_what_is_left_of_two_models_differs(name: str, tmp_path: Path) -> None:
         )
     except initial_candidate.NothingFoundError:
         pytest.skip("what differs is within the tolerance")
-    found = reduce(
+    result = reduce(
         ReductionSession(finding.test, finding.candidate, finding.observation, limit=finding.limit, most=120)
     )
-    assert found.candidate.node_count <= finding.candidate.node_count
-    documents = found.candidate.documents
+    assert result.candidate.node_count <= finding.candidate.node_count
+    documents = result.candidate.documents
     left, right = (
-        loopdbg.load(document.save(tmp_path, f"part{k}")).run(found.candidate.inputs_for(document))
+        loopdbg.load(document.save(tmp_path, f"part{k}")).run(result.candidate.inputs_for(document))
         for k, document in enumerate(documents)
     )
     assert len(left) == len(right) and left

@@ -33,8 +33,8 @@ QUICK = example_settings(40, suppress_health_check=list(HealthCheck))
 def inputs_of(program: TextProgram) -> dict[str, Any]:
     """Numbers that tell one value from another, in a loop that runs."""
     random = np.random.default_rng(5)
-    given = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
-    return given | {"M": np.int64(4), "cond": np.True_, "bound": np.float32(1e30)}
+    inputs = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
+    return inputs | {"M": np.int64(4), "cond": np.True_, "bound": np.float32(1e30)}
 
 
 def scrambled(tracks: Sequence[Track], draw: Any) -> Reference:
@@ -49,43 +49,48 @@ def scrambled(tracks: Sequence[Track], draw: Any) -> Reference:
 @QUICK
 @given(programs(), st.data())
 def test_its_own_values_by_other_names_are_the_same(program: TextProgram, data: st.DataObject) -> None:
-    one, given_ = model(program.text), inputs_of(program)
-    tracks = [track for _, track in record_reference(one, given_)]
+    item, given_ = model(program.text), inputs_of(program)
+    tracks = [track for _, track in record_reference(item, given_)]
     reference = scrambled(tracks, data.draw)
-    found = compare_with_reference(one, given_, reference)
-    assert found.verdict is Verdict.SAME, (program.text, report_text(found))
-    counts = sum(loop.compared_values for loop in found.loops)
+    result = compare_with_reference(item, given_, reference)
+    assert result.verdict is Verdict.SAME, (program.text, report_text(result))
+    counts = sum(loop.compared_values for loop in result.loops)
     assert counts >= sum(len(track.values) for track in tracks if () not in track.values), (
         program.text,
-        report_text(found),
+        report_text(result),
     )
 
 
 @QUICK
 @given(programs(), st.data())
 def test_the_value_with_another_number_is_named(program: TextProgram, data: st.DataObject) -> None:
-    one, given_ = model(program.text), inputs_of(program)
-    pairs = [(spot, track) for spot, track in record_reference(one, given_)]
+    item, given_ = model(program.text), inputs_of(program)
+    pairs = [(spot, track) for spot, track in record_reference(item, given_)]
     inside = [k for k, (spot, track) in enumerate(pairs) if is_identifiable(track) and spot.path]
     assume(inside)
     k = data.draw(st.sampled_from(inside))
     spot, track = pairs[k]
     key = data.draw(st.sampled_from(sorted(track.values)))
-    at = data.draw(st.integers(0, np.size(track.values[key]) - 1))
-    reference = scrambled([perturb_track(t, key, at) if t is track else t for _, t in pairs], data.draw)
-    found = compare_with_reference(one, given_, reference)
-    assert found.verdict is Verdict.DIFFER, (program.text, spot, key, report_text(found))
-    first = found.first
+    index = data.draw(st.integers(0, np.size(track.values[key]) - 1))
+    reference = scrambled([perturb_track(t, key, index) if t is track else t for _, t in pairs], data.draw)
+    result = compare_with_reference(item, given_, reference)
+    assert result.verdict is Verdict.DIFFER, (program.text, spot, key, report_text(result))
+    first = result.first
     assert first is not None and first.first is not None
     # What computes the same everywhere cannot be told apart by its numbers.
     place = first.first.entry, first.first.iteration
-    assert place == (key[:-1], key[-1]), (program.text, spot, key, report_text(found))
-    assert first.left in {one.path for one in alike(spot, pairs)}, (program.text, spot, key, report_text(found))
-    assert first.cause is not None, (program.text, spot, report_text(found))
+    assert place == (key[:-1], key[-1]), (program.text, spot, key, report_text(result))
+    assert first.left in {entry.path for entry in alike(spot, pairs)}, (program.text, spot, key, report_text(result))
+    assert first.cause is not None, (program.text, spot, report_text(result))
     # A loop is not looked into: what it computes inside is the same.
     blamed = first.cause.candidate_nodes if first.cause.node is None else (first.cause.node.node,)
-    assert len(blamed) == 1 and blamed[0] in names_of(alike(spot, pairs)), (program.text, spot, key, report_text(found))
-    assert sum(loop.differing_iterations for loop in found.loops) == 1, (program.text, spot, key, report_text(found))
+    assert len(blamed) == 1 and blamed[0] in names_of(alike(spot, pairs)), (
+        program.text,
+        spot,
+        key,
+        report_text(result),
+    )
+    assert sum(loop.differing_iterations for loop in result.loops) == 1, (program.text, spot, key, report_text(result))
 
 
 @QUICK
@@ -96,31 +101,31 @@ def test_a_node_that_is_another_one_is_named_and_no_other(program: TextProgram, 
     assume(places)
     node = data.draw(st.sampled_from(places))
     node.op_type = data.draw(st.sampled_from([op for op in BINARY if op != node.op_type]))
-    given_, one = inputs_of(program), load_proto(wrong)
+    given_, item = inputs_of(program), load_proto(wrong)
     known = record_reference(load_proto(right), given_)
     # What is the same as another one of the other side cannot be told apart from that by its numbers.
-    own = record_reference(one, given_)
+    own = record_reference(item, given_)
     for pairs, others in ((own, known), (known, own)):
         meant = [pair for pair in pairs if pair[1].name == node.output[0]]
         assume(all(len(alike(pair[0], [pair, *others])) == 1 for pair in meant))
     tracks = {track.name: track for _, track in known}
     with TemporaryDirectory() as folder:
-        found = compare_with_reference(one, given_, write_anonymous_reference(Path(folder) / "ref.npz", tracks))
-    cause = found.cause if found.first is None else found.first.cause
-    if found.verdict is not Verdict.DIFFER or cause is None or cause.source is not None:
+        result = compare_with_reference(item, given_, write_anonymous_reference(Path(folder) / "ref.npz", tracks))
+    cause = result.cause if result.first is None else result.first.cause
+    if result.verdict is not Verdict.DIFFER or cause is None or cause.source is not None:
         return
     blamed = cause.candidate_nodes if cause.node is None else (cause.node.node,)
-    assert {*blamed} & made_by(one, node.output[0]), (program.text, node.output[0], node.op_type, report_text(found))
+    assert {*blamed} & made_by(item, node.output[0]), (program.text, node.output[0], node.op_type, report_text(result))
 
 
-def made_by(one: loopdbg.Model, name: str) -> set[str]:
+def made_by(item: loopdbg.Model, name: str) -> set[str]:
     """The node that makes a value, and the loops that it is in."""
-    found = set()
-    for node in walk(one.graph):
+    results = set()
+    for node in walk(item.graph):
         inside = walk(node.body) if isinstance(node, Loop) else ()
         if any(value is not None and value.name == name for each in (node, *inside) for value in each.outputs):
-            found.add(node.name)
-    return found
+            results.add(node.name)
+    return results
 
 
 def is_identifiable(track: Track) -> bool:
@@ -132,7 +137,7 @@ def is_identifiable(track: Track) -> bool:
 
 def names_of(spots: Sequence[ValueLocation]) -> set[str]:
     """Of the nodes that compute them."""
-    return {one.node.name for one in spots if one.node is not None}
+    return {spot.node.name for spot in spots if spot.node is not None}
 
 
 def alike(spot: ValueLocation, pairs: Sequence[tuple[ValueLocation, Track]]) -> list[ValueLocation]:

@@ -46,11 +46,11 @@ WATCHES = ("a", "w", "a > 4", "a crosses 3")
 
 def stops(session: loopdbg.Session) -> list[Any]:
     """Where every breakpoint stops, from the beginning to the end."""
-    found = []
+    results = []
     while session.continue_().reason is not Reason.DONE:
         if session.stop.breakpoints:
-            found.append(session._internals.position)
-    return found
+            results.append(session._internals.position)
+    return results
 
 
 @example_settings(60)
@@ -64,11 +64,11 @@ def test_the_last_hit(trips: int, places: list[str], watches: list[str], steps: 
     m = model(NESTED)
     inputs = {"M": np.int64(trips), "v0": np.int64(2)}
     session, other = loopdbg.debug(m, inputs), loopdbg.debug(m, inputs)
-    for one in (session, other):
+    for item in (session, other):
         for text in places:
-            one.breakpoints.add(text)
+            item.breakpoints.add(text)
         for text in watches:
-            one.watch(text)
+            item.watch(text)
     every = stops(other)
     for breakpoint_ in list(session.breakpoints):
         breakpoint_.enabled = False

@@ -66,11 +66,11 @@ def text(draw: SeededChoices, smooth: bool) -> str:
             "reduction": draw.pick(("add", "mul", "max", "min")),
             "bit": draw.integer(0, 1),
         }
-        one = draw.pick(choices).format(**words)
+        first = draw.pick(choices).format(**words)
         for name in ("y", "x", "q", "z", "row", "big", "unused", "places2", "at", "f2"):
-            one = _renamed(one, name, now if name == "x" else f"{name}_{n}")
+            first = _renamed(first, name, now if name == "x" else f"{name}_{n}")
         now = f"y_{n}"
-        lines.append(one)
+        lines.append(first)
     ahead = AHEAD if draw.integer(0, 1) else "r2 = Softmax (r)"
     body = "\n".join(lines)
     return f"""

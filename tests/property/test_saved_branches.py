@@ -54,12 +54,12 @@ def constants(session: loopdbg.Session) -> dict[str, Any]:
     """The constants that a session sees, those of nodes too, which need not have run yet."""
     graph = session.model.graph
     known = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
-    found = {name: known.value_of(value) for name, value in session.frame._internals.scope().items()}
+    results = {name: known.value_of(value) for name, value in session.frame._internals.scope().items()}
     fixed = {value for node in walk(graph) if node.op_type == "Constant" for value in node.outputs}
     return {
         name: data
         for name, value in session.frame._internals.scope().items()
-        if (data := found[name]) is not None and (value in fixed or value.constant is not None)
+        if (data := results[name]) is not None and (value in fixed or value.constant is not None)
     }
 
 
@@ -72,14 +72,14 @@ def change(session: loopdbg.Session, draw: ChoiceSource) -> None:
     elif kind == "cond":
         session.set("cond", draw.chance(50))
     else:
-        found = {
+        results = {
             "carried": frame.carried,
             "constant": constants(session),
         }
-        names = sorted(name for name, value in found.get(kind, frame.values).items() if isinstance(value, np.ndarray))
+        names = sorted(name for name, value in results.get(kind, frame.values).items() if isinstance(value, np.ndarray))
         if names:
             name = draw.pick(names)
-            session.set(f"`{name}`", changed(found.get(kind, frame.values)[name], draw))
+            session.set(f"`{name}`", changed(results.get(kind, frame.values)[name], draw))
 
 
 def move(session: loopdbg.Session, how: str) -> None:

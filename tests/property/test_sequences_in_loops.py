@@ -44,8 +44,8 @@ class SequenceLoopWriter(CarriedLoopWriter):
     def position(self, s: str, i: str) -> str:
         """A place of an element, from either end."""
         length = self.add("SequenceLength", s)
-        at = self.add("Mod", self.add("Add", i, self.constant(self.draw.integer(0, 3))), length)
-        return self.add("Sub", at, length) if self.draw.chance(30) else at
+        index = self.add("Mod", self.add("Add", i, self.constant(self.draw.integer(0, 3))), length)
+        return self.add("Sub", index, length) if self.draw.chance(30) else index
 
     def emit_update(self, x: str, i: str) -> str:
         match self.draw.integer(0, 7):

@@ -26,17 +26,17 @@ WORDS = ("step", "next", "into", "finish", "back", "back-node", "goto", "set-und
 
 def state(session: Session) -> list[Any]:
     """Everything that can be seen of a session."""
-    told: list[Any] = [session._internals.position, str(session.stop.reason in ("done",))]
+    messages: list[Any] = [session._internals.position, str(session.stop.reason in ("done",))]
     for frame in session.frames:
-        told.append((frame.path, frame.iteration, frame.trip_count, frame.condition, frame.stopped_by))
-        told.append([(e.param, bytes_of(e.previous), bytes_of(e.value), e.ready) for e in frame.back_edges])
-        told.append({name: bytes_of(value) for name, value in frame.values.items()})
-        told.append({name: bytes_of(value) for name, value in frame.scan_outputs.items()})
-        told.append([(node.node.name, node.state, node.branch) for node in frame.nodes])
-    told.append([(t.path, t.iterations, t.entries, t.stopped_by) for t in session.totals])
+        messages.append((frame.path, frame.iteration, frame.trip_count, frame.condition, frame.stopped_by))
+        messages.append([(e.param, bytes_of(e.previous), bytes_of(e.value), e.ready) for e in frame.back_edges])
+        messages.append({name: bytes_of(value) for name, value in frame.values.items()})
+        messages.append({name: bytes_of(value) for name, value in frame.scan_outputs.items()})
+        messages.append([(node.node.name, node.state, node.branch) for node in frame.nodes])
+    messages.append([(t.path, t.iterations, t.entries, t.stopped_by) for t in session.totals])
     if session.outputs is not None:
-        told.append({name: bytes_of(value) for name, value in session.outputs.items()})
-    return told
+        messages.append({name: bytes_of(value) for name, value in session.outputs.items()})
+    return messages
 
 
 def bytes_of(value: Any) -> Any:

@@ -11,7 +11,7 @@ import statement_checks
 
 @pytest.mark.parametrize("first", range(0, 24, 6))
 def test_statements_about_random_loops_are_true(first: int) -> None:
-    found = [one for k in range(first, first + 6) for one in statement_checks.check_case(f"statements {k}")]
-    assert [one for one in found if not one.true] == []
-    kinds = collections.Counter(one.kind for one in found)
+    results = [item for k in range(first, first + 6) for item in statement_checks.check_case(f"statements {k}")]
+    assert [entry for entry in results if not entry.true] == []
+    kinds = collections.Counter(element.kind for element in results)
     assert {"statistics", "why: headline", "history", "value in a few cells"} <= set(kinds)

@@ -189,14 +189,14 @@ CROOKED: list[tuple[str, dict[str, Any], list[Any]]] = [
 
 
 def _bind(op: Any, inputs: list[Any], number: Any) -> Any:
-    given = []
+    feeds = []
     for slot, spec in enumerate(inputs):
         if isinstance(spec, np.ndarray):
-            given.append(InputDescriptor(slot, spec.dtype, spec.shape, spec, lambda spec=spec: spec))
+            feeds.append(InputDescriptor(slot, spec.dtype, spec.shape, spec, lambda spec=spec: spec))
             continue
         shape = tuple(number + 1 if d == "n+1" else number if d == "n" else d for d in spec)
-        given.append(InputDescriptor(slot, np.dtype(np.float32), shape, None, lambda: np.zeros(())))
-    return bind(op, given)
+        feeds.append(InputDescriptor(slot, np.dtype(np.float32), shape, None, lambda: np.zeros(())))
+    return bind(op, feeds)
 
 
 def _buffers(call: CallSpec) -> list[tuple[str, int, int]]:

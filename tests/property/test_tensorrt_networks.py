@@ -44,7 +44,7 @@ def agree(draw: ChoiceSource, walk: ChoiceSource, hot: bool) -> str:
     except LoopTooLongError:
         return "too large"
     first = execution_modes.run_headless(Model(graph), feeds)
-    if outputs is not None and first[0] == "error" and any(told in str(first) for told in STRICTER):
+    if outputs is not None and first[0] == "error" and any(item in str(first) for item in STRICTER):
         return "stricter"
     if (outputs is None) != (first[0] == "error"):
         raise DisagreementError(

@@ -80,10 +80,10 @@ def walk(m: loopdbg.Model, inputs: dict[str, Any], moves: list[tuple[str, int]])
             engine.checkpoints.restore(checkpoint)
             assert repr(visible_state(engine)) == here
             continue
-        said = move(engine, what, number)
-        there = repr((said, visible_state(engine)))
-        assert known.setdefault((here, what, number), there) == there
-        event(f"{what}: {said[0] if isinstance(said, tuple) else said is None}")
+        output = move(engine, what, number)
+        is_present = repr((output, visible_state(engine)))
+        assert known.setdefault((here, what, number), is_present) == is_present
+        event(f"{what}: {output[0] if isinstance(output, tuple) else output is None}")
         here = repr(visible_state(engine))
 
 

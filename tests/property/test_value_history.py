@@ -32,7 +32,7 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
     given_values = m.check(inputs)
     plain = Engine(m.plan)
     set_optimizer_options(plain, hot_after=-1, fuse=False)
-    found, ended = collect_statistics(plain, given_values, LIMIT)
+    result, ended = collect_statistics(plain, given_values, LIMIT)
     results = all_exact_bits(plain.results()) if ended[0] == "end" else {}
     for hot_after, fuse in ((-1, False), (1, True), (20, True)):
         engine = Engine(m.plan)
@@ -45,11 +45,11 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
             # Looking changes nothing.
             if results:
                 assert all_exact_bits(engine.results()) == results
-            check_histories(engine, found)
-    travel(engine, found, ended, given_values, stops)
+            check_histories(engine, result)
+    travel(engine, result, ended, given_values, stops)
 
 
-def travel(engine: Engine, found: Any, ended: Any, given_values: Any, stops: list[int]) -> None:
+def travel(engine: Engine, result: Any, ended: Any, given_values: Any, stops: list[int]) -> None:
     """With stops on the way, and from each of them once more."""
     engine.start(given_values)
     engine.set_limits(LIMIT)
@@ -66,7 +66,7 @@ def travel(engine: Engine, found: Any, ended: Any, given_values: Any, stops: lis
         assert seen(engine) == then
         engine.clear_stops()
         assert resume(engine) == ended
-        check_histories(engine, found)
+        check_histories(engine, result)
 
 
 def seen(engine: Engine) -> str:

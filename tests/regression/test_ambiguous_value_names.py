@@ -28,8 +28,8 @@ b (int64 M, float v0) => (float v, float[N] s) {
 
 def session(**names: str) -> tuple[Session, ConsoleRecorder]:
     """A session before iteration 1, in a model whose values were renamed, as other systems' files may have them."""
-    made = model(BRANCHES)
-    graph: Graph = made.graph
+    result = model(BRANCHES)
+    graph: Graph = result.graph
     for node in walk(graph):
         for value in node.outputs:
             if value is not None:
@@ -43,8 +43,8 @@ def test_both_branches_use_one_name() -> None:
     running, talk = session(other="made")
     assert running.frame["made"] == 1.5
     # At a boundary the last values: of the branch that was taken, not of the other value of that name.
-    beside = [line.rpartition(" │ ")[2] for line in talk("list all") if " made = " in line and " │ " in line]
-    assert sorted(beside) == ["1.5", "–"]
+    results = [line.rpartition(" │ ")[2] for line in talk("list all") if " made = " in line and " │ " in line]
+    assert sorted(results) == ["1.5", "–"]
     running.step()
     assert running.frame["made"] == 11.5
     running.breakpoints.add("if made > 12.4 and made < 12.6")
@@ -62,9 +62,9 @@ def test_a_branch_that_was_not_taken_has_no_value() -> None:
 
 def test_a_scan_output_whose_name_the_body_uses() -> None:
     running, talk = session(s="e")
-    said = talk("print e", "frame", "print `e (scan output)`", "list all")
-    assert said[0].startswith("1.5")
-    assert any(line.startswith("  `e (scan output)`: float32 [1], 1 so far, last 1.5") for line in said)
-    assert "float32 [1]  [1.5]" in said
-    assert any("`e (scan output)`.append(e)" in line for line in said)
+    output = talk("print e", "frame", "print `e (scan output)`", "list all")
+    assert output[0].startswith("1.5")
+    assert any(line.startswith("  `e (scan output)`: float32 [1], 1 so far, last 1.5") for line in output)
+    assert "float32 [1]  [1.5]" in output
+    assert any("`e (scan output)`.append(e)" in line for line in output)
     assert np.array_equal(running.frame["`e (scan output)`"], [1.5])

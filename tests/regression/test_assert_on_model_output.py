@@ -112,12 +112,12 @@ def test_the_line_of_a_loop_is_every_boundary_of_it() -> None:
         for line in session._internals.symbols.pseudo_code.lines
         if line.node is session._internals.symbols.loops[0].loop
     ]
-    said = ConsoleRecorder(session)(f"break {line}", "continue", "continue", "continue", "continue", "list")
-    assert said[0] == f"breakpoint 1: {line}, line {line}, every boundary"
-    assert [text.partition(": ")[2] for text in said[1:4]] == [
+    output = ConsoleRecorder(session)(f"break {line}", "continue", "continue", "continue", "continue", "list")
+    assert output[0] == f"breakpoint 1: {line}, line {line}, every boundary"
+    assert [text.partition(": ")[2] for text in output[1:4]] == [
         f"before iteration {k} of loop 'Loop_1'" for k in (1, 2)
     ] + ["loop 'Loop_1' ends after 3 iterations: the trip count is reached"]
-    assert said[4] == "the model ran to its end"
+    assert output[4] == "the model ran to its end"
 
 
 def test_the_line_of_a_loop_with_a_condition() -> None:

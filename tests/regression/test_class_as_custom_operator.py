@@ -32,10 +32,10 @@ def test_its_method_is_called() -> None:
     assert m.run({"x": np.float32([0, 1, 2])})["y"].tolist() == [0.5, 1, 2]
 
 
-@pytest.mark.parametrize("given", [int, "text", 3])
-def test_what_is_no_function_is_refused_at_once(given: Any) -> None:
+@pytest.mark.parametrize("inputs", [int, "text", 3])
+def test_what_is_no_function_is_refused_at_once(inputs: Any) -> None:
     with pytest.raises(loopdbg.UsageError, match="register a function"):
-        loopdbg.operator("test.classes", "Other")(given)
+        loopdbg.operator("test.classes", "Other")(inputs)
 
 
 class UndescribedOperator(OpRun):

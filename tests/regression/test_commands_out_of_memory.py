@@ -56,11 +56,11 @@ def scarce(tmp_path: Path) -> Iterator[Any]:
     ["print x", "print x + 1", "print x@0", "print norm(x)", "info values", "set x = x * 2", "why", "step", "goto 0"],
 )
 def test_a_command_is_refused_and_the_session_goes_on(line: str, scarce: Any) -> None:
-    given = {"n": 6, "x0": np.ones(SIZE * MB // 4, np.float32)}
-    session = loopdbg.debug(model(STEADY), given)
+    inputs = {"n": 6, "x0": np.ones(SIZE * MB // 4, np.float32)}
+    session = loopdbg.debug(model(STEADY), inputs)
     session.step(2)
-    said: list[str] = []
-    console = Console(session, said.append)
+    messages: list[str] = []
+    console = Console(session, messages.append)
     scarce(LEFT)
     try:
         console.execute(line)
@@ -70,7 +70,7 @@ def test_a_command_is_refused_and_the_session_goes_on(line: str, scarce: Any) ->
     session.restart()
     session.goto(2)
     console.execute("print x[0]")
-    assert said[-1] == "4.0"
+    assert messages[-1] == "4.0"
     session.continue_()
     assert session.outputs is not None and session.outputs["y"][-1] == 64
 
@@ -142,9 +142,9 @@ def test_a_read_that_lacks_memory_is_no_damage() -> None:
     """SQLite ends the transaction itself; that nothing was left to roll back was said to be damage of the trace."""
     db = sqlite3.connect(":memory:", isolation_level=None)
 
-    def ask(statement: str, *given: Any) -> Any:
+    def ask(statement: str, *inputs: Any) -> Any:
         try:
-            return db.execute(statement, *given)
+            return db.execute(statement, *inputs)
         except sqlite3.Error as error:
             raise loopdbg.TraceError("the trace is damaged") from error
 

@@ -17,13 +17,13 @@ from text_models import SUM, model
 def test_the_second_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, trace = save_text_model(tmp_path, SUM), tmp_path / "run.loopdb"
     loaded, inputs = model(SUM), {"M": 50, "v0": 1.0}
-    given = ("--input", "M=50", "--input", "v0=1")
+    feeds = ("--input", "M=50", "--input", "v0=1")
     link = tmp_path / "link.loopdb"
     link.symlink_to(trace)
     with Recorder(trace, loaded, inputs) as recorder:
         for again in (
-            ("run", path, *given, "--record", trace, "--force"),
-            ("run", path, *given, "--record", link, "--force"),
+            ("run", path, *feeds, "--record", trace, "--force"),
+            ("run", path, *feeds, "--record", link, "--force"),
             ("run", path, "--resume", trace, "--record", trace),
         ):
             ran = run_cli(capsys, *again)
@@ -37,14 +37,14 @@ def test_the_second_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
     with package.Trace.open(trace) as opened:
         assert len(opened) == 51 and opened.ended == "end"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["link.loopdb", "model.onnx", "out.csv", "run.loopdb"]
-    assert run_cli(capsys, "run", path, *given, "--record", trace, "--force").status == 0
+    assert run_cli(capsys, "run", path, *feeds, "--record", trace, "--force").status == 0
 
 
 def test_two_programs(tmp_path: Path) -> None:
     """Of two that begin at the same time one records, and the other says so."""
     path, trace = save_text_model(tmp_path, SUM), tmp_path / "run.loopdb"
-    given = ("--input", "M=20000", "--input", "v0=1")
-    both = [start_cli("run", path, *given, "--record", trace, "--force") for _ in range(2)]
+    inputs = ("--input", "M=20000", "--input", "v0=1")
+    both = [start_cli("run", path, *inputs, "--record", trace, "--force") for _ in range(2)]
     done = [wait_for_exit(process, 120) for process in both]
     # One after the other is right as well.
     assert sorted(ran.status for ran in done) in ([0, 2], [0, 0])

@@ -64,8 +64,8 @@ def feeds(source: loopdbg.Model, size: int) -> dict[str, Any]:
 
 
 def run(source: loopdbg.Model, size: int) -> Any:
-    given = feeds(source, size)
-    return source.run({port.name: given[port.name] for port in source.inputs})["y"]
+    inputs = feeds(source, size)
+    return source.run({port.name: inputs[port.name] for port in source.inputs})["y"]
 
 
 @pytest.mark.parametrize(("text", "constant", "sizes", "runs", "fails"), FIXED)

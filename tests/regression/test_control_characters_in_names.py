@@ -66,27 +66,27 @@ def find_raw_controls(text: str) -> list[str]:
 @pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS.keys())
 def test_nothing_is_printed_raw(tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str) -> None:
     path, trace = save(tmp_path, tag), tmp_path / "run.loopdb"
-    given = ("--input", f"h0{tag}=1")
+    inputs = ("--input", f"h0{tag}=1")
     asked = [word for line in COMMANDS for word in ("-ex", line.strip())]
     runs: list[tuple[object, ...]] = [
-        ("run", path, *given, "--record", trace),
+        ("run", path, *inputs, "--record", trace),
         *(("info", file, *json) for file in (path, trace) for json in ((), ("--json",))),
         *(("explain", file, *json) for file in (path, trace) for json in ((), ("--json",), ("--as", "openvino"))),
         ("run", path),
-        ("run", path, *given, "--json"),
-        ("run", path, *given, "--break", "iter == 1"),
-        ("run", path, *given, "--break", "iter == 1", "--json"),
-        ("run", path, *given, "--assert", "iter < 1"),
-        ("run", path, *given, "--break", "nosuch > 1"),
+        ("run", path, *inputs, "--json"),
+        ("run", path, *inputs, "--break", "iter == 1"),
+        ("run", path, *inputs, "--break", "iter == 1", "--json"),
+        ("run", path, *inputs, "--assert", "iter < 1"),
+        ("run", path, *inputs, "--break", "nosuch > 1"),
         ("run", path, "--input", "nosuch=1"),
         ("run", path, "--input", f"h0{tag}=[1, 2]"),
-        ("run", path, *given, "--only", "nosuch", "--record", tmp_path / "other.loopdb"),
-        *(("run", path, *given, "-ex", line, "--batch") for line in ("print nosuch", "break if nosuch")),
-        ("run", path, *given, *asked, "--batch"),
+        ("run", path, *inputs, "--only", "nosuch", "--record", tmp_path / "other.loopdb"),
+        *(("run", path, *inputs, "-ex", line, "--batch") for line in ("print nosuch", "break if nosuch")),
+        ("run", path, *inputs, *asked, "--batch"),
         ("run", trace, "-ex", "step", "-ex", "info frame", "-ex", "continue", "--batch"),
         ("run", trace, "-ex", "step", "--json", "--batch"),
         ("export", trace, tmp_path / "out.csv", "--only", "nosuch"),
-        ("diff", path, save(tmp_path, tag + "2", "other.onnx"), *given),
+        ("diff", path, save(tmp_path, tag + "2", "other.onnx"), *inputs),
         ("diff", path, trace, "--json"),
     ]
     for arguments in runs:
@@ -96,7 +96,7 @@ def test_nothing_is_printed_raw(tmp_path: Path, capsys: pytest.CaptureFixture[st
         if "--json" in arguments:
             json.loads(ran.out)
     # JSON says what the names are.
-    assert json.loads(run_cli(capsys, "run", path, *given, "--json").out)["outputs"].keys() == {f"r{tag}", f"s{tag}"}
+    assert json.loads(run_cli(capsys, "run", path, *inputs, "--json").out)["outputs"].keys() == {f"r{tag}", f"s{tag}"}
 
 
 @pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS.keys())

@@ -132,9 +132,9 @@ async def test_a_page_of_another_origin_reaches_nothing(name: str, tmp_path: Pat
     )
     try:
         assert process.stdout is not None
-        found = re.search(rb"127\.0\.0\.1:(\d+)", process.stdout.readline())
-        assert found
-        port = int(found[1])
+        match = re.search(rb"127\.0\.0\.1:(\d+)", process.stdout.readline())
+        assert match
+        port = int(match[1])
         while True:  # serve prints its address before it listens
             with contextlib.suppress(ConnectionError), socket.create_connection(("127.0.0.1", port)):
                 break

@@ -62,8 +62,8 @@ CONSOLE = (
 
 def assert_handled(ran: CliResult) -> bool:
     """An answer, or one error that is no fault of ours."""
-    told = ran.out + ran.err
-    if "internal error" in told or "Traceback" in told:
+    message = ran.out + ran.err
+    if "internal error" in message or "Traceback" in message:
         return False
     errors = [line for line in ran.err.splitlines() if line.startswith("loopdbg: ")]
     return ran.status in (0, 3, 4, 6, 7, 8, 130) or (ran.status in (1, 2) and len(errors) == 1)

@@ -42,9 +42,9 @@ class Server:
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        found = re.search(r':(\d+) with "token": "([\w-]+)"', line)
-        assert found, line
-        self.port, self.token = int(found[1]), found[2]
+        match = re.search(r':(\d+) with "token": "([\w-]+)"', line)
+        assert match, line
+        self.port, self.token = int(match[1]), match[2]
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=RESPONSE_TIMEOUT_SECONDS)
@@ -75,11 +75,11 @@ class Server:
 
 @pytest.fixture
 def served() -> Iterator[Server]:
-    one = Server()
-    yield one
-    assert one.process.poll() is None, "the server goes on"
-    one.process.kill()
-    one.process.communicate()
+    first = Server()
+    yield first
+    assert first.process.poll() is None, "the server goes on"
+    first.process.kill()
+    first.process.communicate()
 
 
 def scripted(folder: Path) -> tuple[str, Path]:
@@ -105,35 +105,35 @@ def test_a_web_page_is_disconnected_at_its_first_line(served: Server, tmp_path: 
 @pytest.mark.parametrize("token", [None, "", "wrong", 5, ["x"], "\ud800", True])
 def test_a_client_without_the_token_is_disconnected(served: Server, token: Any, tmp_path: Path) -> None:
     script, marker = scripted(tmp_path)
-    told = served.answer(frame("launch", program=script, token=token) + frame("threads"))
-    assert told.count(b'"success": false') == 1 and b"LOOPDBG_DAP_TOKEN" in told
+    message = served.answer(frame("launch", program=script, token=token) + frame("threads"))
+    assert message.count(b'"success": false') == 1 and b"LOOPDBG_DAP_TOKEN" in message
     assert served.complaint().endswith("its token is missing or wrong")
     assert not marker.exists()
 
 
 @pytest.mark.parametrize("command", ["threads", "evaluate", "setFunctionBreakpoints", "no such request", "cancel"])
 def test_nothing_else_is_answered_before_the_token(served: Server, command: str) -> None:
-    told = served.answer(frame("initialize") + frame(command, expression="help", context="repl"))
-    assert told.count(b'"success": true') == told.count(b'"success": false') == 1
+    message = served.answer(frame("initialize") + frame(command, expression="help", context="repl"))
+    assert message.count(b'"success": true') == message.count(b'"success": false') == 1
 
 
 def test_the_client_does_not_set_its_own_trust(served: Server, tmp_path: Path) -> None:
     script, marker = scripted(tmp_path)
     for more in ({"trustScript": True}, {"trust_script": True}, {"args": ["--trust-script"]}, {"operators": [script]}):
-        told = served.answer(frame("launch", program=script, token=served.token, **more) + frame("disconnect"))
-        assert b'"success": false' in told
+        message = served.answer(frame("launch", program=script, token=served.token, **more) + frame("disconnect"))
+        assert b'"success": false' in message
     assert not marker.exists()
 
 
 def test_a_script_runs_where_the_command_line_trusts_scripts(tmp_path: Path) -> None:
     script, marker = scripted(tmp_path)
-    one = Server("--trust-script")
+    first = Server("--trust-script")
     try:
-        one.answer(frame("launch", program=script, token=one.token) + frame("disconnect"))
+        first.answer(frame("launch", program=script, token=first.token) + frame("disconnect"))
         assert marker.exists()
     finally:
-        one.process.kill()
-        one.process.communicate()
+        first.process.kill()
+        first.process.communicate()
 
 
 @pytest.mark.parametrize("data", [b"", b"Content-Length: 10\r\n\r\n{", frame("initialize") * 3])

@@ -40,24 +40,24 @@ MODELS: list[Callable[[], Model]] = [
 ]
 
 
-@pytest.mark.parametrize("made", MODELS)
-def test_a_verified_line_is_hit_and_another_is_not(made: Callable[[], Model]) -> None:
-    loaded, inputs = made()
+@pytest.mark.parametrize("function", MODELS)
+def test_a_verified_line_is_hit_and_another_is_not(function: Callable[[], Model]) -> None:
+    loaded, inputs = function()
     with loopdbg.debug(loaded, inputs) as session:
         source = session._internals.symbols.pseudo_code
         verified = 0
         for line in source.lines:
             stops = DapBreakpoints(session)
-            (told,) = stops.set_line_breakpoints([{"line": line.number}])
-            if not told["verified"]:
-                assert told["message"] and told["line"] == line.number
+            (message,) = stops.set_line_breakpoints([{"line": line.number}])
+            if not message["verified"]:
+                assert message["message"] and message["line"] == line.number
                 assert not session.breakpoints
                 continue
             verified += 1
-            assert told["line"] >= line.number
-            assert source.line_at(told["line"]).node is not None  # type: ignore[union-attr]
+            assert message["line"] >= line.number
+            assert source.line_at(message["line"]).node is not None  # type: ignore[union-attr]
             stop = session.continue_()
-            assert list(stop.breakpoints) == [told["id"]], line.text
+            assert list(stop.breakpoints) == [message["id"]], line.text
             session.breakpoints.clear()
             session.restart()
         assert 0 < verified < len(source.lines)
@@ -69,5 +69,5 @@ def test_a_verified_line_is_hit_and_another_is_not(made: Callable[[], Model]) ->
 )
 def test_a_name_that_cannot_be_hit_is_not_verified(text: str, reason: str) -> None:
     with loopdbg.debug(model(ODD_NODES), {"s": np.float32(1), "w": np.ones(3, np.float32)}) as session:
-        (told,) = DapBreakpoints(session).set_function_breakpoints([{"name": text}])
-        assert not told["verified"] and reason in told["message"] and not session.breakpoints
+        (message,) = DapBreakpoints(session).set_function_breakpoints([{"name": text}])
+        assert not message["verified"] and reason in message["message"] and not session.breakpoints

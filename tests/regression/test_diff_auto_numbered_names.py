@@ -67,10 +67,10 @@ OTHER = """g (float x) => (float y) <int64 n = {3}, bool go = {1}, float FIRST =
 
 def test_different_reads_are_reported_with_both_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of two models with names of their own, the right one's alone say nothing."""
-    there = OTHER.replace("Mul (h, FIRST)", "Mul (h, SECOND)").replace("FIRST", "k7").replace("SECOND", "k8")
+    is_present = OTHER.replace("Mul (h, FIRST)", "Mul (h, SECOND)").replace("FIRST", "k7").replace("SECOND", "k8")
     pair = [
         save_text_model(tmp_path, OTHER, "a.onnx"),
-        save_text_model(tmp_path, there.replace("t_1", "t_4"), "b.onnx"),
+        save_text_model(tmp_path, is_present.replace("t_1", "t_4"), "b.onnx"),
     ]
     ran = run_cli(capsys, "diff", *pair, "--input", "x=1")
     assert "b.onnx  Mul: t_4 = h * 5.0 (k8, which holds the same as SECOND)" in ran.out

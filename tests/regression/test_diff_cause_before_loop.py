@@ -54,9 +54,9 @@ def saved(folder: Path, before: str = PRODUCT, start: str = "t", factor: str = "
 
 def run_end_to_end(path: Path, peer: Peer, p: bool = True) -> Comparison:
     """The free-running comparison."""
-    found = compare_with_peer(loopdbg.load(path), {"x": X, "p": p}, peer, ComparisonOptions())
-    assert found.comparisons[0].verdict in (Verdict.SAME, Verdict.NOT_COMPARED)
-    return found.comparisons[1]
+    result = compare_with_peer(loopdbg.load(path), {"x": X, "p": p}, peer, ComparisonOptions())
+    assert result.comparisons[0].verdict in (Verdict.SAME, Verdict.NOT_COMPARED)
+    return result.comparisons[1]
 
 
 @pytest.mark.parametrize("before", [PRODUCT, INSIDE_AN_IF])
@@ -78,15 +78,15 @@ def test_a_capture(tmp_path: Path, openvino: Peer) -> None:
 
 
 def test_an_output_without_a_loop(tmp_path: Path, openvino: Peer) -> None:
-    found = run_end_to_end(saved(tmp_path, loop="y = Neg (t)"), openvino)
-    assert found.cause is not None and found.cause.node is not None and found.cause.node.node == "product"
+    result = run_end_to_end(saved(tmp_path, loop="y = Neg (t)"), openvino)
+    assert result.cause is not None and result.cause.node is not None and result.cause.node.node == "product"
 
 
 def test_what_begins_in_the_loop(tmp_path: Path, openvino: Peer) -> None:
     inside = LOOP.replace("s2 = Mul (s, FACTOR)", "s2 = Softmax <axis = 1> (s)")
     path = saved(tmp_path, "soft = Identity (d)", loop=inside)
-    found = compare_with_peer(loopdbg.load(path), {"x": X, "p": True}, openvino, ComparisonOptions(), lockstep=False)
-    (loop,) = found.comparisons[0].loops
+    result = compare_with_peer(loopdbg.load(path), {"x": X, "p": True}, openvino, ComparisonOptions(), lockstep=False)
+    (loop,) = result.comparisons[0].loops
     assert loop.first is not None and (loop.first.role, loop.first.iteration) == ("carried", 0)
     assert (
         loop.cause is not None and loop.cause.remark == "what the loop is fed is the same: it comes from its iterations"
@@ -109,9 +109,9 @@ def test_an_ir(tmp_path: Path, openvino: Peer) -> None:
     model = ov.Model([op.result(loop.get_iter_value(last.output(0), -1))], [x], "m")
     ov.save_model(model, tmp_path / "m.xml", compress_to_fp16=False)
     m = loopdbg.load(tmp_path / "m.xml")
-    given = {m.inputs[0].name: np.linspace(-2, 3, 48, dtype=np.float32).reshape(1, 3, 4, 4)}
-    found = compare_with_peer(m, given, openvino, ComparisonOptions(), lockstep=False)
-    (pair,) = found.comparisons[0].loops
+    inputs = {m.inputs[0].name: np.linspace(-2, 3, 48, dtype=np.float32).reshape(1, 3, 4, 4)}
+    result = compare_with_peer(m, inputs, openvino, ComparisonOptions(), lockstep=False)
+    (pair,) = result.comparisons[0].loops
     assert pair.first is not None and (pair.first.role, pair.first.iteration) == ("initial value", None)
     assert pair.node is not None and pair.node.node == "product"
 

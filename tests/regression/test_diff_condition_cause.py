@@ -28,9 +28,9 @@ def test_the_node_of_the_condition_is_named(capsys: pytest.CaptureFixture[str], 
     assert "iteration 2, condition 'keep'" in ran.out
     assert "first node that differs: Less 'Less_3', in its place in LessOrEqual.onnx LessOrEqual" in ran.out
     assert "the condition differs in iteration 2" in ran.out and "no rule" not in ran.out
-    told = json.loads(run_cli(capsys, "diff", *pair, "--input", "x0=0", "--json").out)
-    assert (told["first"]["role"], told["first"]["iteration"]) == ("condition", 2)
-    (loop,) = told["comparisons"][0]["loops"]
+    report = json.loads(run_cli(capsys, "diff", *pair, "--input", "x0=0", "--json").out)
+    assert (report["first"]["role"], report["first"]["iteration"]) == ("condition", 2)
+    (loop,) = report["comparisons"][0]["loops"]
     assert loop["trip_difference"]["because"] == "the condition differs in iteration 2"
 
 
@@ -45,8 +45,8 @@ HANDED_ON = """g (int64 m, bool first, bool flag) => (bool p) {
 def test_carried_condition_is_identified_by_initial_value(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Begun with the initial condition it ends nothing, which was listed beside the initial value that makes it so."""
     pair = [save_text_model(tmp_path, HANDED_ON.replace("INITIAL", name), f"{name}.onnx") for name in ("flag", "first")]
-    given = ("--input", "m=2", "--input", "first=true", "--input", "flag=false")
-    ran = run_cli(capsys, "diff", *pair, *given, "--json")
+    inputs = ("--input", "m=2", "--input", "first=true", "--input", "flag=false")
+    ran = run_cli(capsys, "diff", *pair, *inputs, "--json")
     assert ran.status == 6
     (comparison,) = json.loads(ran.out)["comparisons"]
-    assert [one["kind"] for one in comparison["written"]] == ["initial value"]
+    assert [item["kind"] for item in comparison["written"]] == ["initial value"]

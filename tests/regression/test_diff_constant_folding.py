@@ -60,42 +60,42 @@ EQUAL = """g (int64 n, float x) => (float y, float z) {
 
 
 def test_an_operator_that_only_constants_feed() -> None:
-    found = compare_models(FOLDED, FOLDED.replace("Sub", "Add"), x=F32([0, 1]), n=3)
-    assert static_differences(found) == [("operator", "t")] and blamed_cause(found) == "Sub t"
-    found = compare_models(FOLDED, FOLDED.replace("{3, 5}", "{3, 4}"), x=F32([0, 1]), n=3)
-    assert static_differences(found) == [("constant", "k")] and blamed_cause(found) == "constant k"
+    result = compare_models(FOLDED, FOLDED.replace("Sub", "Add"), x=F32([0, 1]), n=3)
+    assert static_differences(result) == [("operator", "t")] and blamed_cause(result) == "Sub t"
+    result = compare_models(FOLDED, FOLDED.replace("{3, 5}", "{3, 4}"), x=F32([0, 1]), n=3)
+    assert static_differences(result) == [("constant", "k")] and blamed_cause(result) == "constant k"
 
 
 def test_numbers_that_are_equal_by_chance_are_no_pair() -> None:
     """What 's' gives on the left 't' gives on the right, and both are factors."""
     other = BY_CHANCE.replace("{-1}", "{1}").replace("k", "n1").replace(" t =", " n2 =").replace("(t,", "(n2,")
-    found = compare_models(BY_CHANCE, other, x=F32(0), n=3)
-    assert static_differences(found) == [("constant", "k")] and blamed_cause(found) == "constant k"
+    result = compare_models(BY_CHANCE, other, x=F32(0), n=3)
+    assert static_differences(result) == [("constant", "k")] and blamed_cause(result) == "constant k"
 
 
 def test_a_reader_of_what_constants_give() -> None:
-    found = compare_models(FOLDED, FOLDED.replace("(h, u)", "(h, t)"), x=F32([0, 1]), n=3)
-    assert static_differences(found) == [("inputs", "h_next")]
+    result = compare_models(FOLDED, FOLDED.replace("(h, u)", "(h, t)"), x=F32([0, 1]), n=3)
+    assert static_differences(result) == [("inputs", "h_next")]
 
 
 def test_one_input_of_two_that_are_the_same() -> None:
-    found = compare_models(TWICE, TWICE.replace("(h, f)", "(h, h)"), n=3, x=F32(2))
-    assert static_differences(found) == [("inputs", "h_next")] and blamed_cause(found) == "Mul h_next"
+    result = compare_models(TWICE, TWICE.replace("(h, f)", "(h, h)"), n=3, x=F32(2))
+    assert static_differences(result) == [("inputs", "h_next")] and blamed_cause(result) == "Mul h_next"
 
 
 def test_outputs_of_a_loop_that_changed_places() -> None:
-    found = compare_models(CHANGED_PLACES, CHANGED_PLACES.replace("a, b =", "b, a ="), n=3, x=F32(2), z=F32(-3))
-    assert {name for _, name in static_differences(found)} == {"y0", "y1"}
-    assert "y0 is output 0 of Loop" in report_text(found) and "y0 is output 1 of Loop" in report_text(found)
+    result = compare_models(CHANGED_PLACES, CHANGED_PLACES.replace("a, b =", "b, a ="), n=3, x=F32(2), z=F32(-3))
+    assert {name for _, name in static_differences(result)} == {"y0", "y1"}
+    assert "y0 is output 0 of Loop" in report_text(result) and "y0 is output 1 of Loop" in report_text(result)
 
 
 def test_a_condition_that_ends_nothing() -> None:
     other = IGNORED.replace("Identity (less)", "Identity (c)")
-    found = compare_models(IGNORED, other, n=3, top=1, x=False)
-    assert not found.same and [kind for kind, _ in static_differences(found)] == ["condition"]
-    assert blamed_cause(found) == "condition h_next"
+    result = compare_models(IGNORED, other, n=3, top=1, x=False)
+    assert not result.same and [kind for kind, _ in static_differences(result)] == ["condition"]
+    assert blamed_cause(result) == "condition h_next"
 
 
 def test_one_of_two_equal_nodes() -> None:
-    found = compare_models(EQUAL, EQUAL.replace("one = Max (h, h)", "one = Max (h, k)"), n=3, x=F32(2))
-    assert static_differences(found) == [("inputs", "one")]
+    result = compare_models(EQUAL, EQUAL.replace("one = Max (h, h)", "one = Max (h, k)"), n=3, x=F32(2))
+    assert static_differences(result) == [("inputs", "one")]

@@ -38,27 +38,27 @@ CANCEL = """g (float[3] x) => (float[3] y)
 
 def test_it_ends_where_operators_do_not_correspond() -> None:
     other = PRODUCT.replace("hw = MatMul (h, W)", "hs = Mul (h, two)\nw2 = MatMul (hs, W)\nhw = Div (w2, three)")
-    found = compare_models(PRODUCT, other, x=F32([0.05, -0.1, 0.2]))
-    assert static_differences(found) == [("operator", "hw")] and blamed_cause(found) == "result hw"
-    assert "MatMul" in report_text(found) and "what they are fed does not correspond" in report_text(found)
+    result = compare_models(PRODUCT, other, x=F32([0.05, -0.1, 0.2]))
+    assert static_differences(result) == [("operator", "hw")] and blamed_cause(result) == "result hw"
+    assert "MatMul" in report_text(result) and "what they are fed does not correspond" in report_text(result)
 
 
 def test_an_operator_whose_result_a_body_captures() -> None:
     inputs = {"x": F32([0.5, -1, 2]), "a": F32([0.2, -0.3, 0.7])}
-    found = compare_models(CAPTURED, CAPTURED.replace("Exp", "Softplus"), **inputs)
-    assert static_differences(found) == [("operator", "g1")] and blamed_cause(found) == "Exp g1"
-    found = compare_models(CAPTURED, CAPTURED.replace("(h, g2)", "(h, g1)"), **inputs)
-    assert static_differences(found) == [("inputs", "h_next")] and blamed_cause(found) == "Mul h_next"
+    result = compare_models(CAPTURED, CAPTURED.replace("Exp", "Softplus"), **inputs)
+    assert static_differences(result) == [("operator", "g1")] and blamed_cause(result) == "Exp g1"
+    result = compare_models(CAPTURED, CAPTURED.replace("(h, g2)", "(h, g1)"), **inputs)
+    assert static_differences(result) == [("inputs", "h_next")] and blamed_cause(result) == "Mul h_next"
 
 
 def test_bits_are_followed_below_the_tolerance() -> None:
-    found = compare_models(CANCEL, CANCEL.replace("{1.00001}", "{1.000015}"), x=F32([0.5, -1, 2]))
-    assert not found.same and blamed_cause(found) == "constant k"
+    result = compare_models(CANCEL, CANCEL.replace("{1.00001}", "{1.000015}"), x=F32([0.5, -1, 2]))
+    assert not result.same and blamed_cause(result) == "constant k"
     other = CANCEL.replace("m = Mul (h, k)", "m = Sub (h, k3)").replace(
         "float k2 = {", "float k3 = {-0.00001}, float k2 = {"
     )
-    found = compare_models(CANCEL, other, x=F32([0.5, -1, 2]))
-    assert not found.same and "m" in blamed_cause(found).split()
+    result = compare_models(CANCEL, other, x=F32([0.5, -1, 2]))
+    assert not result.same and "m" in blamed_cause(result).split()
 
 
 def test_a_difference_is_followed_into_the_iterations_before() -> None:
@@ -73,11 +73,11 @@ def test_a_difference_is_followed_into_the_iterations_before() -> None:
         k_next = Sub (k, k)
       }>
     }"""
-    found = compare_models(text, text.replace("0.0000004", "0.0000002"), x=F32(0.001), s=F32(1))
-    first = found.first
+    result = compare_models(text, text.replace("0.0000004", "0.0000002"), x=F32(0.001), s=F32(1))
+    first = result.first
     assert first is not None and first.first is not None and (first.first.iteration or 0) > 0
     assert first.cause is not None and first.cause.source is not None and first.cause.source.iteration == 0
-    assert blamed_cause(found) == "constant tiny"
+    assert blamed_cause(result) == "constant tiny"
 
 
 def test_last_values_of_other_results_are_listed() -> None:
@@ -88,11 +88,13 @@ def test_last_values_of_other_results_are_listed() -> None:
         b = Exp (k)
       }>
     }"""
-    found = compare_models(text, text.replace("(bool c2, float a, float b)", "(bool c2, float b, float a)"), x=F32(0.5))
+    result = compare_models(
+        text, text.replace("(bool c2, float a, float b)", "(bool c2, float b, float a)"), x=F32(0.5)
+    )
     assert (
-        not found.same
-        and {kind for kind, _ in static_differences(found)} <= {"back edge", "output"}
-        and static_differences(found)
+        not result.same
+        and {kind for kind, _ in static_differences(result)} <= {"back edge", "output"}
+        and static_differences(result)
     )
 
 
@@ -105,6 +107,6 @@ def test_static_difference_is_reported_when_one_side_fails() -> None:
       }>
     }"""
     for left, right in ((text, text.replace("at = {2}", "at = {7}")), (text.replace("at = {2}", "at = {7}"), text)):
-        found = compare_models(left, right, x=F32([1, 2, 3]))
-        assert found.error is not None and "index 7" in str(found.error)
-        assert static_differences(found) == [("constant", "at")]
+        result = compare_models(left, right, x=F32([1, 2, 3]))
+        assert result.error is not None and "index 7" in str(result.error)
+        assert static_differences(result) == [("constant", "at")]

@@ -36,25 +36,25 @@ def compare_dtypes(text: str, code: int, trips: int = 40) -> str:
     return text.replace("CODE", str(code)).replace("KIND", kind).replace("TRIPS", str(trips))
 
 
-@pytest.mark.parametrize(("wide", "narrow", "iteration"), [(1, 10, 14), (7, 6, 29)])
-def test_the_first_iteration_out_of_range_is_named(wide: int, narrow: int, iteration: int) -> None:
+@pytest.mark.parametrize(("width", "narrow", "iteration"), [(1, 10, 14), (7, 6, 29)])
+def test_the_first_iteration_out_of_range_is_named(width: int, narrow: int, iteration: int) -> None:
     x = np.float32([0.5, -1, 2] if narrow == 10 else [1, 2, 3])
-    found = compare_models(compare_dtypes(DOUBLE, wide), compare_dtypes(DOUBLE, narrow), x=x)
-    (loop,) = found.loops
+    result = compare_models(compare_dtypes(DOUBLE, width), compare_dtypes(DOUBLE, narrow), x=x)
+    (loop,) = result.loops
     assert loop.first is not None and (loop.first.name, loop.first.iteration) == ("h", iteration)
     assert not loop.only_left and not loop.only_right
     (seen,) = loop.boundary_headrooms
     if narrow == 10:
         assert (seen.limit, seen.largest, seen.iteration, seen.first_nonfinite_iteration) == (65504, 32768, 13, 14)
-        assert "largest 32768 of the 65504 that float16 holds, headroom 2x" in report_text(found)
+        assert "largest 32768 of the 65504 that float16 holds, headroom 2x" in report_text(result)
 
 
 def test_the_node_that_leaves_the_range_is_named() -> None:
-    found = compare_models(compare_dtypes(POWER, 1), compare_dtypes(POWER, 10), x=np.float32([[9, 9]]))
-    assert found.first is not None and found.first.first is not None and found.first.first.iteration == 0
-    assert blamed_cause(found) == "Mul sq"
+    result = compare_models(compare_dtypes(POWER, 1), compare_dtypes(POWER, 10), x=np.float32([[9, 9]]))
+    assert result.first is not None and result.first.first is not None and result.first.first.iteration == 0
+    assert blamed_cause(result) == "Mul sq"
 
 
 def test_what_the_narrow_type_holds_is_the_same() -> None:
-    found = compare_models(compare_dtypes(DOUBLE, 1, 10), compare_dtypes(DOUBLE, 10, 10), x=np.float32([0.5, -1, 2]))
-    assert found.verdict is Verdict.SAME and found.loops[0].boundary_headrooms
+    result = compare_models(compare_dtypes(DOUBLE, 1, 10), compare_dtypes(DOUBLE, 10, 10), x=np.float32([0.5, -1, 2]))
+    assert result.verdict is Verdict.SAME and result.loops[0].boundary_headrooms

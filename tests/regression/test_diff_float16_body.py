@@ -66,7 +66,7 @@ def compare_narrow(text: str, code: int, **words: str) -> str:
 def grown(kind: type) -> tuple[int | None, float, int]:
     """By NumPy: the iteration in which a cube is first infinite, the largest finite number there was, and when."""
     h, t = np.array([1, 2, 3], kind), np.array([1.5, 1.25, 1], kind)
-    first, largest, at = None, 0.0, 0
+    first, largest, index = None, 0.0, 0
     with np.errstate(over="ignore"):
         for k in range(24):
             square = h * h
@@ -77,52 +77,52 @@ def grown(kind: type) -> tuple[int | None, float, int]:
             for value in (square, cube, bounded, step, h):
                 first = k if first is None and np.isinf(value).any() else first
                 top = float(value[np.isfinite(value)].max(initial=0))
-                largest, at = (top, k) if top > largest else (largest, at)
-    return first, largest, at
+                largest, index = (top, k) if top > largest else (largest, index)
+    return first, largest, index
 
 
 def test_an_infinity_that_nothing_carries_is_named() -> None:
-    found = compare_models(compare_narrow(GROWING, 1), compare_narrow(GROWING, 10), x=np.float32([1, 2, 3]))
-    first, largest, at = grown(np.float16)
+    result = compare_models(compare_narrow(GROWING, 1), compare_narrow(GROWING, 10), x=np.float32([1, 2, 3]))
+    first, largest, index = grown(np.float16)
     assert first is not None and grown(np.float32)[0] is None
-    reach = found.loops[0].body_headroom
+    reach = result.loops[0].body_headroom
     assert reach is not None and reach.first_nonfinite is not None
     assert (reach.first_nonfinite.op_type, reach.first_nonfinite.name, reach.first_nonfinite.iteration) == (
         "Mul",
         "cube",
         first,
     )
-    assert (reach.largest, reach.iteration) == (largest, at)
+    assert (reach.largest, reach.iteration) == (largest, index)
     assert reach.headroom == 65504 / largest
     # What is carried holds: that cube is behind a Tanh.
     assert (
-        found.loops[0].boundary_headrooms[0].first_nonfinite_iteration is None
-        or found.loops[0].boundary_headrooms[0].first_nonfinite_iteration > first
+        result.loops[0].boundary_headrooms[0].first_nonfinite_iteration is None
+        or result.loops[0].boundary_headrooms[0].first_nonfinite_iteration > first
     )
-    assert f"first Inf or NaN in right alone: iteration {first}, Mul" in report_text(found)
+    assert f"first Inf or NaN in right alone: iteration {first}, Mul" in report_text(result)
 
 
 def test_infinity_on_both_sides_is_accepted_another_is_not() -> None:
     x = np.float32([-np.inf, 40, 1, -np.inf])
-    found = compare_models(compare_narrow(MASKED, 1), compare_narrow(MASKED, 10), x=x)
+    result = compare_models(compare_narrow(MASKED, 1), compare_narrow(MASKED, 10), x=x)
     h, first = x.astype(np.float16), None
     with np.errstate(over="ignore"):
         for k in range(12):
             h = h + h
             first = k if first is None and np.isinf(h[1:3]).any() else first
     assert first is not None
-    (loop,) = found.loops
+    (loop,) = result.loops
     assert loop.boundary_headrooms[0].first_nonfinite_iteration == first
     assert loop.body_headroom is not None and loop.body_headroom.first_nonfinite is not None
     assert (loop.body_headroom.first_nonfinite.iteration, loop.body_headroom.first_nonfinite.count) == (first, 1)
 
 
 def test_no_infinity_reported_without_own_infinity() -> None:
-    found = compare_models(
+    result = compare_models(
         compare_narrow(MASKED, 1), compare_narrow(MASKED, 10), x=np.float32([-np.inf, 1, 1, -np.inf])
     )
-    (loop,) = found.loops
-    assert found.verdict is Verdict.SAME
+    (loop,) = result.loops
+    assert result.verdict is Verdict.SAME
     assert (
         loop.boundary_headrooms[0].first_nonfinite_iteration is None
         and loop.body_headroom is not None
@@ -134,25 +134,25 @@ def test_no_infinity_reported_without_own_infinity() -> None:
 def test_weights_that_were_rounded_are_the_same_and_one_that_got_lost_is_not() -> None:
     rounded = {"WEIGHTS": "0.1, 0.2, 0.3"}
     x = np.float32([1, 2, 3])
-    found = compare_models(
+    result = compare_models(
         compare_narrow(WEIGHTED, 1, EPSILON="{0.001}", **rounded),
         compare_narrow(WEIGHTED, 10, EPSILON="{0.001}", **rounded),
         x=x,
     )
-    assert found.same and not static_differences(found)
-    found = compare_models(
+    assert result.same and not static_differences(result)
+    result = compare_models(
         compare_narrow(WEIGHTED, 1, EPSILON="{1e-12}", **rounded),
         compare_narrow(WEIGHTED, 10, EPSILON="{1e-12}", **rounded),
         x=x,
     )
-    assert static_differences(found) == [("constant", "eps")]
+    assert static_differences(result) == [("constant", "eps")]
     other = {"WEIGHTS": "0.1, 0.2, 0.31"}
-    found = compare_models(
+    result = compare_models(
         compare_narrow(WEIGHTED, 1, EPSILON="{0.001}", **rounded),
         compare_narrow(WEIGHTED, 10, EPSILON="{0.001}", **other),
         x=x,
     )
-    assert static_differences(found) == [("constant", "w")]
+    assert static_differences(result) == [("constant", "w")]
 
 
 def test_what_a_sliced_input_is_cut_from_is_followed() -> None:
@@ -162,14 +162,14 @@ def test_what_a_sliced_input_is_cut_from_is_followed() -> None:
             [False, True],
             [False, False],
         ]
-    found = compare_models(compare_narrow(SLICED, 1), compare_narrow(SLICED, 10), x=x)
-    assert found.first is not None and found.first.first is not None and found.first.first.iteration == 2
-    assert blamed_cause(found) == "Mul big"
-    reach = found.loops[0].body_headroom
+    result = compare_models(compare_narrow(SLICED, 1), compare_narrow(SLICED, 10), x=x)
+    assert result.first is not None and result.first.first is not None and result.first.first.iteration == 2
+    assert blamed_cause(result) == "Mul big"
+    reach = result.loops[0].body_headroom
     assert reach is not None and reach.first_nonfinite is not None
     assert (reach.first_nonfinite.iteration, reach.first_nonfinite.name, reach.first_nonfinite.count) == (
         None,
         "big",
         1,
     )
-    assert "first Inf or NaN in right alone: before the loop, Mul" in report_text(found)
+    assert "first Inf or NaN in right alone: before the loop, Mul" in report_text(result)

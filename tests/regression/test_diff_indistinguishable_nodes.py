@@ -95,8 +95,8 @@ UNLIKE = """g (float[2] x) => (float[2] a, float[2] b, float[k, 2] bs) <int64 n 
 
 
 def test_a_node_of_a_chain_is_gone() -> None:
-    found = compare_models(CHAIN, CHAIN.replace("t1 = Not (yes)", "").replace("Not (t1)", "Not (yes)"), yes=True)
-    assert static_differences(found) == [("inputs", "t16")]
+    result = compare_models(CHAIN, CHAIN.replace("t1 = Not (yes)", "").replace("Not (t1)", "Not (yes)"), yes=True)
+    assert static_differences(result) == [("inputs", "t16")]
 
 
 def test_a_node_has_come_into_a_chain_that_is_collected() -> None:
@@ -112,14 +112,14 @@ def test_a_chain_in_which_no_name_tells() -> None:
 def test_two_scan_outputs_that_change_places() -> None:
     turned = SCANS.replace("u = Identity (s1)", "u = Identity (s2)").replace("v = Identity (s2)", "v = Identity (s1)")
     assert turned != SCANS
-    found = compare_models(SCANS, turned, x=F32([1, -2]))
-    assert static_differences(found) == [("scan output", "us"), ("scan output", "vs")]
+    result = compare_models(SCANS, turned, x=F32([1, -2]))
+    assert static_differences(result) == [("scan output", "us"), ("scan output", "vs")]
 
 
 def test_two_states_that_are_alike_begin_with_each_others_values() -> None:
     other = STATES.replace("(n, go, p, q)", "(n, go, q, p)").replace("h5", "k8").replace("h6", "k9")
-    found = compare_models(STATES, other, p=F32([1, -2]), q=F32([3, 1]))
-    assert static_differences(found) == [("initial value", "h5"), ("initial value", "h6")]
+    result = compare_models(STATES, other, p=F32([1, -2]), q=F32([3, 1]))
+    assert static_differences(result) == [("initial value", "h5"), ("initial value", "h6")]
 
 
 def test_two_last_values_that_change_places() -> None:
@@ -131,8 +131,8 @@ def test_last_values_of_states_that_take_each_others_change_places() -> None:
     turned = TAKEN_IN_TURN.replace("a, b, c = Loop", "a, c, b = Loop")
     for old, new in (("first", "t1"), ("second", "t2"), ("third", "t3")):
         turned = turned.replace(old, new)
-    found = compare_models(TAKEN_IN_TURN, turned, p=F32([1, -2]), q=F32([3, 1]))
-    assert static_differences(found) == [("output", "b"), ("output", "c")]
+    result = compare_models(TAKEN_IN_TURN, turned, p=F32([1, -2]), q=F32([3, 1]))
+    assert static_differences(result) == [("output", "b"), ("output", "c")]
 
 
 def test_a_node_has_come_before_one_of_two_constants_that_are_alike() -> None:
@@ -146,29 +146,29 @@ def test_loops_of_two_systems_are_not_matched_crosswise(tmp_path: Path) -> None:
     openvino = pytest.importorskip("openvino")
     source = save_text_model(tmp_path, UNLIKE, "a.onnx")
     openvino.save_model(openvino.convert_model(source), tmp_path / "a.xml", compress_to_fp16=False)
-    found = compare_models(load(source), load(tmp_path / "a.xml"), x=F32([1, -2]))
-    assert [(one.left, one.right) for one in found.loops] == [
+    result = compare_models(load(source), load(tmp_path / "a.xml"), x=F32([1, -2]))
+    assert [(loop.left, loop.right) for loop in result.loops] == [
         ("main ▸ Loop_0", "main ▸ a"),
         ("main ▸ Loop_1", "main ▸ bs"),
     ]
-    assert static_differences(found) == [] and found.verdict is Verdict.SAME
+    assert static_differences(result) == [] and result.verdict is Verdict.SAME
 
 
 def test_scan_outputs_in_another_order() -> None:
     turned = SCANS.replace("y, us, vs", "y, vs, us").replace("float[2] u, float[2] v", "float[2] v, float[2] u")
-    found = compare_models(SCANS, turned, x=F32([1, -2]))
-    assert static_differences(found) == [] and found.verdict is Verdict.SAME
+    result = compare_models(SCANS, turned, x=F32([1, -2]))
+    assert static_differences(result) == [] and result.verdict is Verdict.SAME
 
 
 def test_crosswise_match_is_reported() -> None:
     text = SCANS.replace("us, float[k, 2] vs)", "a, float[k, 2] b)").removesuffix("}") + "a = Neg (us)  b = Neg (vs) }"
     sides = [ModelSide(model(text), {"x": F32([1, -2])}, None, label) for label in ("left", "right")]
-    found = compare_sides(sides[0], sides[1], ComparisonOptions(names={"us": "vs", "vs": "us"}))
-    assert static_differences(found)[-2:] == [("inputs", "a"), ("inputs", "b")]
-    assert "which corresponds to vs" in report_text(found)
+    result = compare_sides(sides[0], sides[1], ComparisonOptions(names={"us": "vs", "vs": "us"}))
+    assert static_differences(result)[-2:] == [("inputs", "a"), ("inputs", "b")]
+    assert "which corresponds to vs" in report_text(result)
 
 
 def test_a_shape_that_was_folded() -> None:
     folded = SHAPES.replace("dims = Shape (x)", "").replace("Gather (dims, first)", "Constant <value = int64 {1}> ()")
-    found = compare_models(SHAPES, folded, x=F32([[1, -2]]))
-    assert static_differences(found) == [] and found.verdict is Verdict.SAME
+    result = compare_models(SHAPES, folded, x=F32([[1, -2]]))
+    assert static_differences(result) == [] and result.verdict is Verdict.SAME

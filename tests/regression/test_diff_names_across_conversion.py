@@ -50,9 +50,9 @@ def compared(folder: Path, text: str, weights: dict, inputs: dict, *changes: tup
     ],
 )
 def test_a_cell(tmp_path: Path, change: tuple[str, str], value: str, remark: str) -> None:
-    found = compared(tmp_path, CELL, CELL_WEIGHTS, CELL_INPUTS, change)
-    assert found.first is not None and found.first.node is not None and found.first.cause is not None
-    assert found.first.node.name == value and remark in found.first.cause.remark
+    result = compared(tmp_path, CELL, CELL_WEIGHTS, CELL_INPUTS, change)
+    assert result.first is not None and result.first.node is not None and result.first.cause is not None
+    assert result.first.node.name == value and remark in result.first.cause.remark
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,10 @@ def test_a_cell(tmp_path: Path, change: tuple[str, str], value: str, remark: str
     ],
 )
 def test_a_decoder(tmp_path: Path, change: tuple[str, str], value: str, iteration: int, remark: str) -> None:
-    found = compared(tmp_path, DECODER, DECODER_WEIGHTS, DECODER_INPUTS, change)
-    assert found.first is not None and found.first.node is not None and found.first.cause is not None
-    assert found.first.node.name == value and remark in found.first.cause.remark
-    assert found.first.node.difference.iteration == iteration
+    result = compared(tmp_path, DECODER, DECODER_WEIGHTS, DECODER_INPUTS, change)
+    assert result.first is not None and result.first.node is not None and result.first.cause is not None
+    assert result.first.node.name == value and remark in result.first.cause.remark
+    assert result.first.node.difference.iteration == iteration
 
 
 def test_what_was_not_changed_is_the_same(tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ def reference(trips: int = 5) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("limit", [None, 2])
 def test_the_model_as_it_is(limit):
-    found = loopdbg.diff(load_proto(proto(MODEL)), reference(), {"x": X}, max_iterations=limit)
-    assert found.first is None
-    assert not found.outputs
+    result = loopdbg.diff(load_proto(proto(MODEL)), reference(), {"x": X}, max_iterations=limit)
+    assert result.first is None
+    assert not result.outputs
 
 
 @pytest.mark.parametrize("limit", [None, 2])
@@ -46,14 +46,14 @@ def test_the_model_as_it_is(limit):
     ("node", "old", "new"), [("first", "Sin", "Cos"), ("second", "Tanh", "Sigmoid"), ("third", "Add", "Sub")]
 )
 def test_a_wrong_node_before_the_loop_is_named(limit, node, old, new):
-    found = loopdbg.diff(load_proto(proto(MODEL.replace(old, new))), reference(), {"x": X}, max_iterations=limit)
-    assert found.first.nodes == (node,)
-    assert found.first.op_type == new
-    assert f"first node that differs: {new} '{node}'" in str(found)
+    result = loopdbg.diff(load_proto(proto(MODEL.replace(old, new))), reference(), {"x": X}, max_iterations=limit)
+    assert result.first.nodes == (node,)
+    assert result.first.op_type == new
+    assert f"first node that differs: {new} '{node}'" in str(result)
 
 
 def test_what_a_limited_run_did_not_come_to_is_no_difference():
     text = MODEL.replace("(float[3] y) <", "(float[3] z) <").replace("  }>\n}", "  }>\n  [last] z = Neg (y)\n}")
-    found = loopdbg.diff(load_proto(proto(text)), {**reference(), "z": X * 7}, {"x": X}, max_iterations=2)
-    assert found.first is None
-    assert any("'z' is only in" in note for note in found.notes)
+    result = loopdbg.diff(load_proto(proto(text)), {**reference(), "z": X * 7}, {"x": X}, max_iterations=2)
+    assert result.first is None
+    assert any("'z' is only in" in note for note in result.notes)

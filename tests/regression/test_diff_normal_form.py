@@ -52,13 +52,13 @@ TURNED = PRODUCT.replace("1, 2, 3, 4, 5, 6, 7, 8, 9", "1, 4, 7, 2, 5, 8, 3, 6, 9
     ],
 )
 def test_nothing_is_listed(left: str, right: str, inputs: dict[str, np.ndarray]) -> None:
-    found = compare_models(left, right, **inputs)
-    assert found.same and not found.static_differences
+    result = compare_models(left, right, **inputs)
+    assert result.same and not result.static_differences
 
 
 def test_a_weight_that_is_really_transposed_is_listed() -> None:
-    found = compare_models(PRODUCT, TURNED, x=F32([[0.1, -0.2, 0.3]]), a=VECTOR["a"])
-    assert static_differences(found) == [("constant", "W")]
+    result = compare_models(PRODUCT, TURNED, x=F32([[0.1, -0.2, 0.3]]), a=VECTOR["a"])
+    assert static_differences(result) == [("constant", "W")]
 
 
 def test_the_ir_of_a_model_keeps_its_weight_transposed(tmp_path: Path) -> None:
@@ -67,17 +67,17 @@ def test_the_ir_of_a_model_keeps_its_weight_transposed(tmp_path: Path) -> None:
     onnx.save(proto(PRODUCT.replace(", float[3] a)", ")")), path)
     openvino.save_model(openvino.convert_model(path), net, compress_to_fp16=False)
     inputs = {"x": F32([[0.1, -0.2, 0.3]])}
-    found = compare_models(loopdbg.load(path), loopdbg.load(net), **inputs)
-    assert found.same and not found.static_differences
-    found = compare_models(model(TURNED.replace(", float[3] a)", ")")), loopdbg.load(net), **inputs)
-    assert not found.same and static_differences(found) == [("constant", "W")]
+    result = compare_models(loopdbg.load(path), loopdbg.load(net), **inputs)
+    assert result.same and not result.static_differences
+    result = compare_models(model(TURNED.replace(", float[3] a)", ")")), loopdbg.load(net), **inputs)
+    assert not result.same and static_differences(result) == [("constant", "W")]
 
 
 def test_attributes_that_became_inputs() -> None:
     old = "g (float[1,3] x) => (float[3] y) { y = Squeeze <axes = [0]> (x) }"
     new = "g (float[1,3] x) => (float[3] y) <int64[1] axes = {0}> { y = Squeeze (x, axes) }"
-    found = compare_models(model(old, 11), model(new, 13), x=F32([[1, 2, 3]]))
-    assert found.same and not found.static_differences
+    result = compare_models(model(old, 11), model(new, 13), x=F32([[1, 2, 3]]))
+    assert result.same and not result.static_differences
 
 
 def test_a_shape_that_one_model_declares() -> None:
@@ -88,5 +88,5 @@ def test_a_shape_that_one_model_declares() -> None:
     }"""
     declared = proto(text)
     declared.graph.value_info.append(onnx.helper.make_tensor_value_info("more", onnx.TensorProto.FLOAT, [4, 3]))
-    found = compare_models(load_proto(declared), text, h0=F32([0, 0, 0]), xs=np.ones((4, 3), F32))
-    assert found.same and not found.static_differences
+    result = compare_models(load_proto(declared), text, h0=F32([0, 0, 0]), xs=np.ones((4, 3), F32))
+    assert result.same and not result.static_differences

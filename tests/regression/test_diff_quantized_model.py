@@ -62,17 +62,17 @@ def compare_within(left: str, right: str, rtol: float) -> Comparison:
 
 @pytest.mark.parametrize("floats", [ONE_GEMM, SUM])
 def test_a_product_in_8_bits_is_the_same_within_their_precision(floats: str) -> None:
-    found = compare_models(compare_quantized(FLOATS, floats), compare_quantized(BYTES, DYNAMIC), x=X)
-    assert found.verdict is Verdict.SAME and not static_differences(found)
-    assert "right computes in 8 bits: compared within 5%" in report_text(found)
+    result = compare_models(compare_quantized(FLOATS, floats), compare_quantized(BYTES, DYNAMIC), x=X)
+    assert result.verdict is Verdict.SAME and not static_differences(result)
+    assert "right computes in 8 bits: compared within 5%" in report_text(result)
 
 
 @pytest.mark.parametrize(("floats", "name"), [(ONE_GEMM, "Gemm biased"), (SUM, "MatMul biased")])
 def test_the_product_is_named_where_less_is_allowed(floats: str, name: str) -> None:
-    found = compare_within(compare_quantized(FLOATS, floats), compare_quantized(BYTES, DYNAMIC), 1e-6)
-    assert found.first is not None and found.first.first is not None and found.first.first.iteration == 0
-    assert blamed_cause(found) == name and not static_differences(found)
-    node = found.first.node
+    result = compare_within(compare_quantized(FLOATS, floats), compare_quantized(BYTES, DYNAMIC), 1e-6)
+    assert result.first is not None and result.first.first is not None and result.first.first.iteration == 0
+    assert blamed_cause(result) == name and not static_differences(result)
+    node = result.first.node
     assert node is not None and node.other_op_type == "MatMulInteger"
     # What ONNX says of DynamicQuantizeLinear, in NumPy.
     low, high = min(X.min(), 0), max(X.max(), 0)
@@ -85,17 +85,17 @@ def test_the_product_is_named_where_less_is_allowed(floats: str, name: str) -> N
 
 
 def test_a_wrong_scale_is_found() -> None:
-    found = compare_models(
+    result = compare_models(
         compare_quantized(FLOATS, ONE_GEMM), compare_quantized(BYTES, DYNAMIC, scale=2 * float(STEP)), x=X
     )
-    assert found.verdict is Verdict.DIFFER and blamed_cause(found) == "Gemm biased"
+    assert result.verdict is Verdict.DIFFER and blamed_cause(result) == "Gemm biased"
 
 
 @pytest.mark.parametrize(("kind", "zero", "bounds"), [("uint8", 100, (0, 255)), ("int8", -10, (-128, 127))])
 def test_the_first_value_that_is_cut_off_is_named(kind: str, zero: int, bounds: tuple[int, int]) -> None:
     scale = np.float32(0.05)
     extra = f"q_scale = Constant <value = float {{0.05}}> ()\n  q_zero = Constant <value = {kind} {{{zero}}}> ()"
-    found = compare_models(
+    result = compare_models(
         compare_quantized(FLOATS, ONE_GEMM, 6), compare_quantized(FLOATS, GIVEN_BACK, 6, extra=extra), x=X
     )
     h, first, least = X.copy(), None, np.inf
@@ -108,12 +108,12 @@ def test_the_first_value_that_is_cut_off_is_named(kind: str, zero: int, bounds: 
         back = ((np.clip(places, *bounds) - zero) * scale).astype(np.float32)
         h = back @ WEIGHT + np.float32([0.1, 0.2, 0.3]) + h
     assert first is not None and first[0] > 0
-    (seen,) = found.loops[0].saturations
+    (seen,) = result.loops[0].saturations
     assert seen.first_saturated is not None and (seen.first_saturated.iteration, seen.first_saturated.count) == first
     assert seen.headroom == pytest.approx(least, rel=1e-4)
-    assert f"first saturated in right: iteration {first[0]}, QuantizeLinear" in report_text(found)
-    assert found.first is not None and found.first.first is not None
-    assert found.first.node is not None and found.first.node.op_type == "QuantizeLinear"
+    assert f"first saturated in right: iteration {first[0]}, QuantizeLinear" in report_text(result)
+    assert result.first is not None and result.first.first is not None
+    assert result.first.node is not None and result.first.node.op_type == "QuantizeLinear"
 
 
 SLICED = """g (float[4,2] x) => (float[2] y) {
@@ -131,14 +131,14 @@ def test_a_part_that_is_cut_off_is_seen_in_its_iteration() -> None:
     bytes_ = "p8 = QuantizeLinear (part, q_scale, q_zero)\n    t = DequantizeLinear (p8, q_scale, q_zero)"
     left = SLICED.replace("CONSTANTS", "").replace("BODY", "t = Identity (part)")
     right = SLICED.replace("CONSTANTS", constants).replace("BODY", bytes_)
-    found = compare_models(left, right, x=np.float32([[1, 2], [-12.8, 12.7], [20, -20], [0, 0]]))
-    (seen,) = found.loops[0].saturations
+    result = compare_models(left, right, x=np.float32([[1, 2], [-12.8, 12.7], [20, -20], [0, 0]]))
+    (seen,) = result.loops[0].saturations
     assert seen.first_saturated is not None and (seen.first_saturated.iteration, seen.first_saturated.count) == (2, 2)
-    assert (seen.iteration, seen.largest) == (2, 20) and blamed_cause(found) == "QuantizeLinear t"
-    found = compare_models(left, right, x=np.float32([[1, 2], [-12.8, 12.7], [2, -2], [0, 0]]))
-    (seen,) = found.loops[0].saturations
+    assert (seen.iteration, seen.largest) == (2, 20) and blamed_cause(result) == "QuantizeLinear t"
+    result = compare_models(left, right, x=np.float32([[1, 2], [-12.8, 12.7], [2, -2], [0, 0]]))
+    (seen,) = result.loops[0].saturations
     assert seen.first_saturated is None and seen.iteration == 1 and seen.headroom == pytest.approx(1)
-    assert found.verdict is Verdict.SAME
+    assert result.verdict is Verdict.SAME
 
 
 OUTSIDE = """g (float[4] x) => (float[4] y) { CONSTANTS  BODY  y = Neg (t) }"""
@@ -149,16 +149,16 @@ def test_what_the_main_graph_cuts_off_is_seen() -> None:
     bytes_ = "p8 = QuantizeLinear (x, q_scale, q_zero)  t = DequantizeLinear (p8, q_scale, q_zero)"
     left = OUTSIDE.replace("CONSTANTS", "").replace("BODY", "t = Identity (x)")
     right = OUTSIDE.replace("CONSTANTS", constants).replace("BODY", bytes_)
-    found = compare_models(left, right, x=np.float32([1, 13, -2, 25.4]))
-    (seen,) = found.saturations
+    result = compare_models(left, right, x=np.float32([1, 13, -2, 25.4]))
+    (seen,) = result.saturations
     assert seen.first_saturated is not None and (
         seen.first_saturated.name,
         seen.first_saturated.iteration,
         seen.first_saturated.count,
     ) == ("p8", None, 2)
     assert seen.headroom == pytest.approx(0.5) and (seen.iteration, seen.largest) == (None, np.float32(25.4))
-    assert f"first saturated in right: main graph, QuantizeLinear '{seen.node}', 2 of 4 elements" in report_text(found)
-    assert comparison_json(found)["comparisons"][0]["quantised"][0]["first_saturated"]["count"] == 2
+    assert f"first saturated in right: main graph, QuantizeLinear '{seen.node}', 2 of 4 elements" in report_text(result)
+    assert comparison_json(result)["comparisons"][0]["quantised"][0]["first_saturated"]["count"] == 2
     (seen,) = compare_models(left, right, x=np.float32([1, 2, -12.8, 12.7])).saturations
     assert seen.first_saturated is None and seen.headroom == pytest.approx(1)
 
@@ -171,14 +171,12 @@ def test_a_fake_quantize_that_cuts_off_is_seen(tmp_path: Path, looped: bool) -> 
         )
         for label in ("left", "right")
     ]
-    found = compare_sides(*sides, ComparisonOptions())
-    (seen,) = found.loops[0].saturations if looped else found.saturations
+    result = compare_sides(*sides, ComparisonOptions())
+    (seen,) = result.loops[0].quantised if looped else result.quantised
     assert (seen.op_type, seen.low, seen.high, seen.dtype) == ("FakeQuantize", -2, 2, "256 levels")
-    assert seen.first_saturated is not None and (seen.first_saturated.count, seen.first_saturated.size) == (
-        (1, 2) if looped else (1, 4)
-    )
-    assert seen.first_saturated.iteration == (0 if looped else None) and seen.headroom == pytest.approx(2 / 3)
-    assert "first saturated in right" in report_text(found)
+    assert seen.first is not None and (seen.first.count, seen.first.size) == ((1, 2) if looped else (1, 4))
+    assert seen.first.iteration == (0 if looped else None) and seen.headroom == pytest.approx(2 / 3)
+    assert "first saturated in right" in report_text(result)
 
 
 def _ir(path: Path, quantised: bool, looped: bool) -> loopdbg.Model:
@@ -211,14 +209,14 @@ def test_of_two_that_are_cut_off_in_one_iteration_the_first_is_named() -> None:
     constants = "q_scale = Constant <value = float {0.1}> ()\n  q_zero = Constant <value = int8 {0}> ()"
     left = SLICED.replace("CONSTANTS", "").replace("BODY", "t = Add (part, part)")
     right = SLICED.replace("CONSTANTS", constants).replace("BODY", TWICE)
-    found = compare_models(left, right, x=np.float32([[1, 2], [13, 1], [0, 0], [0, 0]]))
-    one, other = found.loops[0].saturations
-    assert one.first_saturated is not None and (one.first_saturated.name, one.first_saturated.iteration) == ("p8", 1)
+    result = compare_models(left, right, x=np.float32([[1, 2], [13, 1], [0, 0], [0, 0]]))
+    item, other = result.loops[0].saturations
+    assert item.first_saturated is not None and (item.first_saturated.name, item.first_saturated.iteration) == ("p8", 1)
     assert other.first_saturated is not None and (other.first_saturated.name, other.first_saturated.iteration) == (
         "t8",
         1,
     )
-    assert other.headroom < one.headroom and f"iteration 1, QuantizeLinear '{one.node}'" in report_text(found)
+    assert other.headroom < item.headroom and f"iteration 1, QuantizeLinear '{item.node}'" in report_text(result)
 
 
 #: Thirds of a product, whose bounds are computed; FIRST is the end of the first of them.
@@ -253,9 +251,9 @@ def test_what_reads_no_weight_is_paired_by_what_it_does() -> None:
     right = THIRDS.replace("CONSTANTS", BYTES).replace("PRODUCT", DYNAMIC).replace("FIRST", "third")
     left, right = (text.replace("(h, w)", "(x, w)").replace("(h)", "(x)") for text in (left, right))
     right = right.replace("SCALE", f"{float(STEP):.9g}")
-    found = compare_models(left, right, x=X)
-    assert found.verdict is Verdict.SAME
-    assert {name for _, name in static_differences(found)} <= {"s_1", "s_2"}
+    result = compare_models(left, right, x=X)
+    assert result.verdict is Verdict.SAME
+    assert {name for _, name in static_differences(result)} <= {"s_1", "s_2"}
     assert blamed_cause(compare_within(left, right, 1e-6)) == "MatMul biased"
 
 
@@ -272,10 +270,10 @@ CONVERTED = """g (float[2] x) => (float[2] y) <int64 n = {2}, bool go = {1}> {
 def test_a_conversion_that_does_not_hold_its_value_is_named() -> None:
     left = CONVERTED.replace("CONVERSION", "Identity").replace("KIND", "float")
     right = CONVERTED.replace("CONVERSION", "Cast <to = 10>").replace("KIND", "float16")
-    found = compare_models(left, right, x=np.float32([1, 70000]))
+    result = compare_models(left, right, x=np.float32([1, 70000]))
     assert float(np.finfo(np.float16).max) < 70000
-    assert found.first is not None and found.first.first is not None and found.first.first.iteration is None
-    assert blamed_cause(found) == "Cast x1"
+    assert result.first is not None and result.first.first is not None and result.first.first.iteration is None
+    assert blamed_cause(result) == "Cast x1"
 
 
 def test_bytes_that_are_no_product_change_no_tolerance() -> None:
@@ -283,5 +281,5 @@ def test_bytes_that_are_no_product_change_no_tolerance() -> None:
     plain = CONVERTED.replace("KIND", "float")
     left = plain.replace("CONVERSION", "Identity")
     right = plain.replace("x1 = CONVERSION (x)", "x0 = Cast <to = 2> (x)\n  x1 = Cast <to = 1> (x0)")
-    found = compare_models(left, right, x=np.float32([100, 200.5]))
-    assert found.verdict is Verdict.DIFFER and "computes in 8 bits" not in report_text(found)
+    result = compare_models(left, right, x=np.float32([100, 200.5]))
+    assert result.verdict is Verdict.DIFFER and "computes in 8 bits" not in report_text(result)

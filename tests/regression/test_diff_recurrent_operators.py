@@ -29,17 +29,17 @@ X = RANDOM.uniform(-2, 2, (STEPS, BATCH, SIZE)).astype(np.float32)
     ["linear_before_reset = 1", "clip = 0.5", 'activations = ["Sigmoid", "Softsign"]', 'direction = "reverse"'],
 )
 def test_an_attribute_is_named_and_nothing_else(attribute: str) -> None:
-    found = compare_models(GRU, GRU.replace("<hidden", f"<{attribute}, hidden"), x=X)
-    assert not found.same and static_differences(found) == [("attributes", "y")]
-    assert attribute.split()[0] in report_text(found)
-    assert blamed_cause(found).endswith("which the loop was made of, has other attributes")
+    result = compare_models(GRU, GRU.replace("<hidden", f"<{attribute}, hidden"), x=X)
+    assert not result.same and static_differences(result) == [("attributes", "y")]
+    assert attribute.split()[0] in report_text(result)
+    assert blamed_cause(result).endswith("which the loop was made of, has other attributes")
 
 
 def test_an_input_is_named() -> None:
-    found = compare_models(GRU, GRU.replace("{5, 5}", "{3, 5}"), x=X)
-    assert not found.same and static_differences(found) == [("constant", "lens")]
+    result = compare_models(GRU, GRU.replace("{5, 5}", "{3, 5}"), x=X)
+    assert not result.same and static_differences(result) == [("constant", "lens")]
 
 
 def test_a_default_that_is_written_out_is_the_same() -> None:
-    found = compare_models(GRU, GRU.replace("<hidden", '<linear_before_reset = 0, direction = "forward", hidden'), x=X)
-    assert found.same and not found.static_differences
+    result = compare_models(GRU, GRU.replace("<hidden", '<linear_before_reset = 0, direction = "forward", hidden'), x=X)
+    assert result.same and not result.static_differences

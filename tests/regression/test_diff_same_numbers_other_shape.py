@@ -34,8 +34,8 @@ def compared(permutation: str) -> Comparison:
 
 def test_a_transposition_to_a_shape_that_reads_alike_is_named() -> None:
     assert compared("0, 1, 2").verdict is Verdict.SAME
-    found = compared("1, 0, 2")  # [2,1,3]: the same six numbers in the same order
-    assert found.verdict is Verdict.DIFFER
-    assert found.cause is not None and found.cause.node is not None
-    assert (found.cause.node.op_type, found.cause.node.name) == ("Transpose", "a")
-    assert found.outputs[0].delta.text == "[2, 1, 3] and [1, 2, 3]"
+    result = compared("1, 0, 2")  # [2,1,3]: the same six numbers in the same order
+    assert result.verdict is Verdict.DIFFER
+    assert result.cause is not None and result.cause.node is not None
+    assert (result.cause.node.op_type, result.cause.node.name) == ("Transpose", "a")
+    assert result.outputs[0].delta.text == "[2, 1, 3] and [1, 2, 3]"

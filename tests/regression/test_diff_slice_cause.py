@@ -34,7 +34,7 @@ def test_the_same_of_recorded_runs(capsys: pytest.CaptureFixture[str], tmp_path:
     for way in ("0", "1"):
         model = save_text_model(tmp_path, MODEL.replace("DIRECTION", way), f"{way}.onnx")
         traces.append(tmp_path / f"{way}.loopdb")
-        given = ("--input", "s0=[0]", "--input", "x=[[1.25], [2.25], [3.25], [4.25], [5.25]]")
-        assert run_cli(capsys, "run", model, *given, "--record-nodes", "--record", traces[-1]).status == 0
+        inputs = ("--input", "s0=[0]", "--input", "x=[[1.25], [2.25], [3.25], [4.25], [5.25]]")
+        assert run_cli(capsys, "run", model, *inputs, "--record-nodes", "--record", traces[-1]).status == 0
     out = run_cli(capsys, "diff", *traces).out
     assert "it comes from the sliced input 'part'" in out and "0.loopdb  part = [1.25]" in out

@@ -54,5 +54,5 @@ FOLDED = """g (int64 n, float[1,1] x0) => (float[1,1] last, float[N,1,1] rows) {
 
 def test_what_is_made_of_the_weight_alone_is_not_listed_besides() -> None:
     x0 = np.float32([[1]])
-    found = compare_models(FOLDED.replace("WEIGHT", "4"), FOLDED.replace("WEIGHT", "5"), n=np.int64(3), x0=x0)
-    assert static_differences(found) == [("constant", "W")]
+    result = compare_models(FOLDED.replace("WEIGHT", "4"), FOLDED.replace("WEIGHT", "5"), n=np.int64(3), x0=x0)
+    assert static_differences(result) == [("constant", "W")]

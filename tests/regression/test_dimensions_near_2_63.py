@@ -28,6 +28,6 @@ MODEL = """g (float s0, float[DIMS] x) => (float s) {
 def test_info_and_explain(dims: str, axis: int, parts: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_text_model(tmp_path, MODEL.replace("DIMS", dims).replace("AXIS", str(axis)))
     assert run_cli(capsys, "info", path).status == 0
-    told = run_cli(capsys, "explain", path)
-    assert told.status == 0 and f"{parts} iterations" in told.out
+    message = run_cli(capsys, "explain", path)
+    assert message.status == 0 and f"{parts} iterations" in message.out
     assert "too large" in run_cli(capsys, "run", path).error_line

@@ -41,13 +41,13 @@ def test_options(arguments: list[str], capsys: pytest.CaptureFixture[str], monke
 def test_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("c\nstep 3\nbreak iter 9\nc\nback 4\ngoto 12\nfinish\necho on\n"))
     ran = run_cli(capsys, "run", ENDLESS, "-i")
-    said = ran.out.splitlines()
-    assert [line.partition(" of loop")[0] for line in said if line.startswith(("before", "break"))] == [
+    lines = ran.out.splitlines()
+    assert [line.partition(" of loop")[0] for line in lines if line.startswith(("before", "break"))] == [
         "before iteration 3", "breakpoint 1: iter 9", "breakpoint 1 (iter 9): before iteration 9",
         "before iteration 5", "before iteration 12",
     ]  # fmt: skip
-    assert sum("it would never end" in line for line in said) == 2
-    assert said[-1] == "on"
+    assert sum("it would never end" in line for line in lines) == 2
+    assert lines[-1] == "on"
 
 
 def test_a_loop_further_on() -> None:

@@ -14,7 +14,7 @@ NEWTON = SAMPLES / "newton_sqrt.onnx"
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (("run", NEWTON, "--break", "err <"), 2, "--break 'err <': it ends where a value should come at column 6"),
         (("run", NEWTON, "--break", ""), 2, "--break '': an empty expression"),
@@ -35,13 +35,13 @@ def test_one_line_that_says_where(
     tmp_path: Path,
     words: tuple[object, ...],
     status: int,
-    told: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ran = run_cli(capsys, *words)
     assert ran.status == status
     lines = [line for line in ran.err.splitlines() if not line.startswith("inputs: ")]
-    assert len(lines) == 1 and told in lines[0] and ran.out == ""
+    assert len(lines) == 1 and message in lines[0] and ran.out == ""
 
 
 def test_names_of_map_that_are_there(capsys: pytest.CaptureFixture[str]) -> None:

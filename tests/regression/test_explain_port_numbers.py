@@ -26,10 +26,10 @@ def path(tmp_path: Path) -> Path:
     body, edges = tail.rsplit("<edges>", 1)
     edges = edges.replace('to-layer="2" to-port="1"', 'to-layer="2" to-port="7"')
     tail = body + "<edges>" + edges.replace('from-port="3"', 'from-port="9"')
-    found = tmp_path / "model.xml"
-    found.write_text(f'{head}name="ti"{tail}')
-    found.with_suffix(".bin").write_bytes(bytes(net.blob))
-    return found
+    result = tmp_path / "model.xml"
+    result.write_text(f'{head}name="ti"{tail}')
+    result.with_suffix(".bin").write_bytes(bytes(net.blob))
+    return result
 
 
 def test_ports_have_the_numbers_of_the_file(capsys: pytest.CaptureFixture[str], path: Path) -> None:

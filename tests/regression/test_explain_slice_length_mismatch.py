@@ -17,8 +17,8 @@ SCAN = """g (float s0, float[3] x, float[LENGTH] y) => (float s) {
 @pytest.mark.parametrize("command", ["explain", "info"])
 def test_sliced_inputs_that_disagree(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
     ran = run_cli(capsys, command, save_text_model(tmp_path, SCAN.replace("LENGTH", "2")))
-    told = " ".join(ran.out.split())
+    message = " ".join(ran.out.split())
     assert ran.status == 0
-    assert "disagree on the number of parts" in told and "3 iterations" not in told and "(3)" not in told
+    assert "disagree on the number of parts" in message and "3 iterations" not in message and "(3)" not in message
     even = run_cli(capsys, command, save_text_model(tmp_path, SCAN.replace("LENGTH", "3"), "even.onnx")).out
     assert "disagree" not in even and "3" in even

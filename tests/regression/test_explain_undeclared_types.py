@@ -22,7 +22,7 @@ DECLARED = (
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "flag"),
     [
         (SEQUENCE, False),
         (UNDECLARED.replace("TYPE", "float"), False),
@@ -30,6 +30,6 @@ DECLARED = (
         (DECLARED.replace("TYPE", "double"), True),
     ],
 )
-def test_float64_is_shown_only_for_float64(text: str, told: bool) -> None:
-    (found,) = explain(model(text), System.OPENVINO)
-    assert any("float64" in line for line in found.terms.requirements) is told
+def test_float64_is_shown_only_for_float64(text: str, flag: bool) -> None:
+    (result,) = explain(model(text), System.OPENVINO)
+    assert any("float64" in line for line in result.terms.requirements) is flag

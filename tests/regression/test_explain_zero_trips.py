@@ -31,7 +31,7 @@ MODEL = """g (float x0) => (float x) {
 )
 def test_what_ends_a_loop(trips: int, first: int, body: int, begins: str) -> None:
     text = MODEL.replace("TRIPS", str(trips)).replace("FIRST", str(first)).replace("BODY", str(body))
-    (found,) = explain(model(text))
-    told = " ".join(found.ends)
-    assert told.startswith(begins)
-    assert ("iteration" in told) is ("After" in begins)
+    (result,) = explain(model(text))
+    message = " ".join(result.ends)
+    assert message.startswith(begins)
+    assert ("iteration" in message) is ("After" in begins)

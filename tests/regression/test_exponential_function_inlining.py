@@ -15,8 +15,8 @@ from cli_runner import run_cli
 def doubling(depth: int) -> onnx.ModelProto:
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("f", 1)]
 
-    def call(name: str, given: str, made: str) -> onnx.NodeProto:
-        return helper.make_node(name, [given], [made], domain="f")
+    def call(name: str, text: str, text_value: str) -> onnx.NodeProto:
+        return helper.make_node(name, [text], [text_value], domain="f")
 
     functions = [
         helper.make_function(

@@ -69,11 +69,11 @@ def ir(folder: Path) -> tuple[Path, Path]:
         output_map_entry(-1, go, 'purpose="execution_condition"'),
         output_map_entry(3, product),
     ]
-    given = [net.constant(np.array(5)), net.constant(TRUE), net.parameter("4096", name="x")]
-    made = net.layer(
-        "Loop", given, version="opset5", shape="4096", extra=loop_sections(body, ports, back_edges((product, a)))
+    inputs = [net.constant(np.array(5)), net.constant(TRUE), net.parameter("4096", name="x")]
+    result = net.layer(
+        "Loop", inputs, version="opset5", shape="4096", extra=loop_sections(body, ports, back_edges((product, a)))
     )
-    net.result(made)
+    net.result(result)
     path = net.save(folder)
     return path, path.with_suffix(".bin")
 
@@ -142,16 +142,20 @@ def test_a_file_that_changes_while_it_is_read(
         os.utime(file, (1, 1))  # two changes within one tick of the clock look like one
         reads = ChangingReads(file, number, change)
         monkeypatch.setattr(StableFile, "read_into", reads.method())
-        told = None
+        message = None
         try:
             loopdbg.load(path)
         except loopdbg.ModelError as error:
-            told = str(error)
+            message = str(error)
         if reads.seen < number:
-            assert told is None
+            assert message is None
             assert number > 1
             return
-        assert told is not None and told.startswith(str(tmp_path / "model.")) and "changed while it was read" in told
+        assert (
+            message is not None
+            and message.startswith(str(tmp_path / "model."))
+            and "changed while it was read" in message
+        )
 
 
 class ChangingReads:
@@ -183,8 +187,8 @@ def test_pipes_in_place_of_weights_and_traces(capsys: pytest.CaptureFixture[str]
         file.unlink()
         os.mkfifo(file)
     os.mkfifo(trace)
-    for given in ((path,), (path, "--weights", weights_file), (tmp_path / "model.onnx",), (trace,)):
-        ran = command(capsys, "info", *given)
+    for item in ((path,), (path, "--weights", weights_file), (tmp_path / "model.onnx",), (trace,)):
+        ran = command(capsys, "info", *item)
         assert ran.status == 1
         assert "is a pipe or a device, no regular file" in ran.error_line
     assert "is a pipe or a device" in command(capsys, "export", trace, tmp_path / "out.csv").error_line

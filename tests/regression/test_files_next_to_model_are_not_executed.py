@@ -100,15 +100,15 @@ class HostileFolder:
     @property
     def executed(self) -> list[tuple[int, str]]:
         """Process and name of each hostile module that was executed."""
-        found = self.path / "executed"
-        lines = found.read_text().splitlines() if found.exists() else []
+        result = self.path / "executed"
+        lines = result.read_text().splitlines() if result.exists() else []
         return [(int(pid), name) for pid, name in map(str.split, lines)]
 
     def children(self, parent: int) -> list[StartedInterpreter]:
         """The interpreters that a process started."""
         every = [StartedInterpreter(*ast.literal_eval(line)) for line in self._log.read_text().splitlines()]
-        assert any(one.pid == parent for one in every)
-        return [one for one in every if one.pid != parent]
+        assert any(item.pid == parent for item in every)
+        return [entry for entry in every if entry.pid != parent]
 
 
 @pytest.fixture
@@ -168,9 +168,9 @@ def test_no_command_executes_them(
 def check(folder: HostileFolder, parent: int, kinds: tuple[str, ...]) -> None:
     """Each kind of child was started, all of them isolated, and no hostile module was executed."""
     started = folder.children(parent)
-    assert [one for one in started if not one.safe] == []
+    assert [item for item in started if not item.safe] == []
     for kind in kinds:
-        assert any(kind in " ".join(one.arguments) for one in started), (kind, started)
+        assert any(kind in " ".join(entry.arguments) for entry in started), (kind, started)
     assert folder.executed == []
 
 
@@ -217,12 +217,12 @@ async def test_no_page_of_serve_executes_them(folder: HostileFolder) -> None:
 
     server = folder.start("serve", "functions.onnx", "--no-token")
     try:
-        found = re.search(rb"http://(\S+?)/?;", server.stdout.readline())
-        assert found is not None
+        match = re.search(rb"http://(\S+?)/?;", server.stdout.readline())
+        assert match is not None
         async with asyncio.timeout(240), aiohttp.ClientSession() as session:
             while True:
                 try:
-                    page = await session.ws_connect(f"ws://{found[1].decode()}/ws?width=100&height=30")
+                    page = await session.ws_connect(f"ws://{match[1].decode()}/ws?width=100&height=30")
                     break
                 except aiohttp.ClientConnectorError:  # it is about to listen
                     await asyncio.sleep(0.05)
@@ -256,8 +256,8 @@ def test_a_module_path_with_the_current_directory(
     folder = HostileFolder(
         tmp_path, tuple(name for name in NAMES if name not in ("loopdbg", "sitecustomize", "usercustomize"))
     )
-    given = {name: value.format(folder.module_path).replace(":", os.pathsep) for name, value in variables.items()}
-    process = folder.start(*SWEEP, python=python, **given)
+    inputs = {name: value.format(folder.module_path).replace(":", os.pathsep) for name, value in variables.items()}
+    process = folder.start(*SWEEP, python=python, **inputs)
     out, err = process.communicate(timeout=300)
     check(folder, process.pid, ("sweep.worker_main",))
     assert process.returncode == 0, (out, err)

@@ -36,11 +36,11 @@ print("done")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_end_while_another_thread_forks(dtype: str) -> None:
-    found = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(dtype=dtype)],
         env=os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"},
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert (found.stdout, found.stderr) == ("done\n", "")
+    assert (completed.stdout, completed.stderr) == ("done\n", "")

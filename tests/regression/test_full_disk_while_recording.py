@@ -45,14 +45,14 @@ def test_what_was_written_stays(tmp_path: Path, every: int, kilobytes: int) -> N
     recording = ("--input", "x0=[1,2,3,4]", "--record", trace, "--every", every)
     ran = command("run", path, *recording, "--json", file_kb=kilobytes)
     assert ran.status == 1
-    told = re.search(r"recording stopped: .*; the first (\d+) boundaries are in the file; --resume", ran.err)
-    assert told is not None, ran.err
+    match = re.search(r"recording stopped: .*; the first (\d+) boundaries are in the file; --resume", ran.err)
+    assert match is not None, ran.err
     with loopdbg.Trace.open(trace) as opened:
         iterations = [boundary.iteration for boundary in opened.boundaries()]
     assert iterations == list(range(0, every * len(iterations), every))
     # All but the last second, and of so short a run more than a third of what fits.
     assert len(iterations) > kilobytes * 1024 / 3 / 270
-    assert int(told[1]) == json.loads(ran.out)["recorded"]["boundaries"] == len(iterations)
+    assert int(match[1]) == json.loads(ran.out)["recorded"]["boundaries"] == len(iterations)
 
     assert command("run", path, "--resume", trace, "--record", trace, "--output", tmp_path / "on.npz").status == 0
     whole = loopdbg.load(path).run({"x0": [1.0, 2.0, 3.0, 4.0]})

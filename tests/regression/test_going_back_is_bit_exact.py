@@ -28,12 +28,12 @@ def visits(node: str, value: Any, kind: str = "float") -> list[bytes]:
     """What the node gave in iteration 3, in each of 8 visits."""
     text = LOOP.format(shape="[k]" if value.ndim else "", dims=",k" if value.ndim else "", kind=kind, node=node)
     session = loopdbg.debug(model(text), {"x": value})
-    found = []
+    results = []
     for _ in range(8):
         session.step(4)
-        found.append(session.frame.values["r"].tobytes())
+        results.append(session.frame.values["r"].tobytes())
         session.back(4)
-    return found
+    return results
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ def text(chains: int, length: int) -> str:
             last = chain == 0 and k == length - 1
             before = ("x" if chain == 0 else f"w{chain}") if k == 0 else f"v{chain}_{k - 1}"
             nodes.append(f"{'y' if last else f'v{chain}_{k}'} = {'Abs' if k % 2 else 'Neg'} ({before})")
-    given = "".join(f", float w{chain}" for chain in range(1, chains))
+    inputs = "".join(f", float w{chain}" for chain in range(1, chains))
     return f"""
-main (float x0{given}) => (float r) {{
+main (float x0{inputs}) => (float r) {{
   M = Constant <value = int64 {{3}}> ()
   r = Loop <body = step (int64 i, bool c, float x) => (bool keep, float y) {{
     {chr(10).join(nodes)}

@@ -26,19 +26,19 @@ def history(x: np.ndarray) -> loopdbg.History:
 
 
 def test_no_elements() -> None:
-    found = history(np.zeros(0, np.float32))
-    assert not found.value.odd.any()
-    assert np.isnan(found.values).all()
-    assert draw_history(found, 20, "float32").strip() == ""
+    result = history(np.zeros(0, np.float32))
+    assert not result.value.odd.any()
+    assert np.isnan(result.values).all()
+    assert draw_history(result, 20, "float32").strip() == ""
 
 
 @pytest.mark.parametrize("place", [0, 777, 99_999])
 def test_one_nan_among_many(place: int) -> None:
     x = np.ones(100_000, np.float32)
     x[place] = math.nan
-    found = history(x)
-    assert found.value.odd.all()
-    assert "×" in draw_history(found, 20, "float32")
+    result = history(x)
+    assert result.value.odd.all()
+    assert "×" in draw_history(result, 20, "float32")
 
 
 def test_the_norm_is_that_of_all_elements() -> None:

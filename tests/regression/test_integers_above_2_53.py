@@ -27,9 +27,9 @@ def test_changes_are_exact(dtype: type, size: int) -> None:
     before = np.full(size, LARGE, dtype)
     after = before + dtype(1)
     after[size // 2] += dtype(2)
-    found = TensorChange()
-    found.add(before, after)
-    assert (found.largest, found.at, found.same) == (3, size // 2, 0)
+    result = TensorChange()
+    result.add(before, after)
+    assert (result.largest, result.flat_index, result.same) == (3, size // 2, 0)
     assert delta_text(before, after) == ("+3" if size == 1 else "±3")
     apart, same = absolute_differences(before, after)
     assert apart.tolist() == [3 if k == size // 2 else 1 for k in range(size)] and not same.any()
@@ -38,9 +38,9 @@ def test_changes_are_exact(dtype: type, size: int) -> None:
 @pytest.mark.parametrize(("dtype", "low", "high"), ENDS)
 def test_the_ends_of_a_type_are_as_far_apart_as_they_are(dtype: type, low: int, high: int) -> None:
     before, after = np.array([low, 1], dtype), np.array([high, 1], dtype)
-    found = TensorChange()
-    found.add(before, after)
-    assert found.largest == high - low
+    result = TensorChange()
+    result.add(before, after)
+    assert result.largest == high - low
     apart, _ = absolute_differences(before, after)
     assert apart.tolist() == [high - low, 0]
     assert delta_text(before[:1], after[:1]) == f"+{high - low}"
@@ -54,9 +54,9 @@ def test_a_signed_and_an_unsigned_side_have_an_exact_difference() -> None:
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
 def test_the_spread_is_that_of_the_exact_numbers(dtype: type) -> None:
     numbers = [LARGE + k % 3 for k in range(2500)]
-    found = TensorStatistics(np.array(numbers, dtype))
-    assert found.std == pytest.approx(statistics.pstdev(numbers), rel=1e-9)
-    bars = Histogram(found, 3)
+    result = TensorStatistics(np.array(numbers, dtype))
+    assert result.std == pytest.approx(statistics.pstdev(numbers), rel=1e-9)
+    bars = Histogram(result, 3)
     bars.add(np.array(numbers, dtype))
     assert bars.counts.tolist() == [numbers.count(LARGE + k) for k in range(3)]
 

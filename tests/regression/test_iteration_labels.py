@@ -29,9 +29,9 @@ def test_frame_names_both_values_of_a_back_edge() -> None:
     assert step[0].endswith("before iteration 2 (trip count 3)")
     assert step[1:3] == ["  carried: iteration 1 got → iteration 2 gets", "  v_in  1.0 → 2.0"]
     inside = ConsoleRecorder(session)("next 3", "frame")
-    at = next(k for k, line in enumerate(inside) if "carried" in line)
-    assert "in iteration 2" in inside[at - 1]
-    assert inside[at : at + 2] == ["  carried: iteration 2 got → it yields", "  v_in  2.0 → 4.0"]
+    item = next(k for k, line in enumerate(inside) if "carried" in line)
+    assert "in iteration 2" in inside[item - 1]
+    assert inside[item : item + 2] == ["  carried: iteration 2 got → it yields", "  v_in  2.0 → 4.0"]
     last = ConsoleRecorder(session)("finish", "frame")[1:]
     assert last[0].endswith("after iteration 2 (trip count 3), ended by the trip count")
     assert last[1] == "  carried: iteration 2 got → the loop gives"
@@ -101,5 +101,5 @@ def test_scan_outputs_of_the_loops_around_can_be_asked_for(expression: str) -> N
     session.next_node()
     session.into()
     assert session.frame.path.count("▸") == 2
-    found = session.frame[expression]
-    assert np.array_equal(found, [0, 4] if expression == "seen" else 1)
+    result = session.frame[expression]
+    assert np.array_equal(result, [0, 4] if expression == "seen" else 1)

@@ -28,7 +28,7 @@ PRINTED = {
 @pytest.mark.parametrize("command", PRINTED)
 def test_what_is_printed_is_what_is_read(command: str) -> None:
     talk = ConsoleRecorder(Session(model(MODEL), {"n": 5, "iter0": 10.0}))
-    names = [found[1] for line in talk("step", command) if (found := re.match(PRINTED[command], line))][:1]
+    names = [match[1] for line in talk("step", command) if (match := re.match(PRINTED[command], line))][:1]
     assert names == ["`iter`"]
-    said = talk(f"print {names[0]}", f"break if {names[0]} > 12", "continue", f"print {names[0]}")
-    assert said[0] == "11.0" and said[-1] == "13.0"
+    output = talk(f"print {names[0]}", f"break if {names[0]} > 12", "continue", f"print {names[0]}")
+    assert output[0] == "11.0" and output[-1] == "13.0"

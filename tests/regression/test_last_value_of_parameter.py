@@ -15,10 +15,10 @@ from ir_builder import TRUE, IrNetBuilder, back_edges, input_map_entry, loop_sec
 
 
 def net(trips: int) -> IrNetBuilder:
-    made = IrNetBuilder()
-    limit, true = made.constant(np.int64(trips), name="trips"), made.constant(TRUE, name="true")
-    start, xs = made.parameter("1", name="start"), made.parameter(f"{trips + 1}", name="xs")
-    body = made.body_builder()
+    result = IrNetBuilder()
+    limit, true = result.constant(np.int64(trips), name="trips"), result.constant(TRUE, name="true")
+    start, xs = result.parameter("1", name="start"), result.parameter(f"{trips + 1}", name="xs")
+    body = result.body_builder()
     i, x, part = body.parameter("", "i64", name="i"), body.parameter("1", name="x"), body.parameter("1", name="part")
     following = body.result(body.layer("Add", [x, body.constant(np.ones(1, np.float32))], shape="1"))
     number, got, slice_ = body.result(i), body.result(x), body.result(part)
@@ -38,18 +38,18 @@ def net(trips: int) -> IrNetBuilder:
         ),
     ]
     parts = loop_sections(body, entries, back_edges((following, x)))
-    loop = made.layer("Loop", [limit, true, start, xs], 4, name="loop", version="opset5", shape="1", extra=parts)
+    loop = result.layer("Loop", [limit, true, start, xs], 4, name="loop", version="opset5", shape="1", extra=parts)
     for k in range(4):
-        made.result((loop, 4 + k))
-    return made
+        result.result((loop, 4 + k))
+    return result
 
 
 @pytest.mark.parametrize("trips", [1, 3, 700])
 def test_what_the_last_iteration_got(tmp_path: Path, trips: int) -> None:
-    made = net(trips)
+    result = net(trips)
     path = tmp_path / "model.xml"
-    path.write_text(f'<?xml version="1.0"?>\n<net name="net" version="11">{made.text()}</net>\n')
-    path.with_suffix(".bin").write_bytes(bytes(made.blob))
+    path.write_text(f'<?xml version="1.0"?>\n<net name="net" version="11">{result.text()}</net>\n')
+    path.with_suffix(".bin").write_bytes(bytes(result.blob))
     m = loopdbg.load(path)
     feed = {"start": np.zeros(1, np.float32), "xs": np.arange(trips + 1, dtype=np.float32)}
     session = loopdbg.debug(m, feed)

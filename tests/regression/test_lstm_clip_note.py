@@ -56,9 +56,9 @@ def lstm_reference(clip: float, clip_cell: bool) -> Any:
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_a_cell_state_outside_of_clip_has_a_note(direction: str) -> None:
-    found = notes_of(load_proto(lstm(0.2, direction)), FEEDS)
-    assert len(found) == 1 + (direction == "bidirectional")
-    for note in found:
+    result = notes_of(load_proto(lstm(0.2, direction)), FEEDS)
+    assert len(result) == 1 + (direction == "bidirectional")
+    for note in result:
         assert "'c_next' of LSTM 'lstm' (opset 17) is outside [-0.2, 0.2]" in note
         assert getattr(note, "rule", "") == "B45"
 
@@ -97,8 +97,8 @@ def ir(path: Path, clip: float, cell: bool) -> loopdbg.Model:
         part = ops.parameter([BATCH, 1, SIZE], np.float32, name="part")
         h, c = (ops.parameter([BATCH, HIDDEN], np.float32, name=name) for name in "hc")
         row = ops.squeeze(part, ops.constant(np.array([1])))
-        made = ops.lstm_cell(row, h, c, W[0], R[0], bias[0], HIDDEN, clip=clip)
-        results = [ops.result(made.output(k)) for k in range(2)]
+        outcome = ops.lstm_cell(row, h, c, W[0], R[0], bias[0], HIDDEN, clip=clip)
+        results = [ops.result(outcome.output(k)) for k in range(2)]
         iterator = ops.tensor_iterator()
         iterator.set_body(openvino.Model(results, [part, h, c], "body"))
         iterator.set_sliced_input(part, x.output(0), 0, 1, 1, -1, 1)

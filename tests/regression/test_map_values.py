@@ -134,8 +134,8 @@ def test_a_model_of_nothing_but_maps_is_refused() -> None:
 def test_the_other_outputs_are_compared(change: Callable[[onnx.GraphProto], None]) -> None:
     model = load_proto(with_scan(change))
     with Peer("onnxruntime") as peer:
-        found = compare_with_peer(model, FEEDS, peer, ComparisonOptions())
-    lockstep, free = found.comparisons
+        result = compare_with_peer(model, FEEDS, peer, ComparisonOptions())
+    lockstep, free = result.comparisons
     assert lockstep.same and not free.outputs and not free.failures
     assert free.compared_outputs == len(model.outputs)
     assert free.uncompared == ["prob"] and free.verdict is loopdbg.Verdict.PARTLY
@@ -147,8 +147,8 @@ def test_the_command_line_reports_it(tmp_path: Path, capsys: pytest.CaptureFixtu
     ran = command(capsys, "run", path, "--seed", "1", "--dim", "n=3")
     assert ran.status == 0 and "'prob' is not computed" in ran.err
     assert "prob   not computed" in ran.out
-    told = command(capsys, "info", path)
-    assert "ZipMap 'zip' (ai.onnx.ml opset 1) at main" in told.out.split("unsupported")[1]
+    completed = command(capsys, "info", path)
+    assert "ZipMap 'zip' (ai.onnx.ml opset 1) at main" in completed.out.split("unsupported")[1]
 
 
 def test_a_scripted_session_reports_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

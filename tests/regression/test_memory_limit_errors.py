@@ -62,8 +62,8 @@ def test_a_value_that_grows_names_its_node(tmp_path: Path, axis: int) -> None:
     path = save_text_model(tmp_path, GROWN.format(axis=axis, before="2," * axis))
     np.savez(tmp_path / "in.npz", **{name: np.zeros((*[2] * axis, 1, 65536), np.float32) for name in ("x0", "e")})
     limit = partial(resource.setrlimit, resource.RLIMIT_AS, (3 << 29, 3 << 29))
-    given = ("--input", f"n={2**40}", "--input", "go=true", "--inputs", tmp_path / "in.npz")
-    ran = wait_for_exit(start_cli("run", path, *given, preexec_fn=limit))
+    inputs = ("--input", f"n={2**40}", "--input", "go=true", "--inputs", tmp_path / "in.npz")
+    ran = wait_for_exit(start_cli("run", path, *inputs, preexec_fn=limit))
     assert ran.status == 1
     assert re.search(r"Concat .*in loop 'Loop_0', iteration \d+: .* (G|M|Gi|Mi)B", ran.err), ran.err
     assert "Traceback" not in ran.err
@@ -72,7 +72,7 @@ def test_a_value_that_grows_names_its_node(tmp_path: Path, axis: int) -> None:
 @pytest.mark.parametrize("op_type", NODES)
 def test_a_node_is_named(op_type: str) -> None:
     inputs = {"s": [2**40], "x": [1.0]}
-    made = model(NODES[op_type])
-    given = {port.name: inputs[port.name] for port in made.inputs}
+    result = model(NODES[op_type])
+    feeds = {port.name: inputs[port.name] for port in result.inputs}
     with pytest.raises(loopdbg.ExecutionError, match=op_type):
-        made.run(given)
+        result.run(feeds)

@@ -55,8 +55,8 @@ def notes(m: loopdbg.Model) -> list[str]:
     ],
 )
 def test_the_node_is_named(bad: str, good: str, words: tuple[str, ...]) -> None:
-    told = [note for note in notes(model(bad)) if all(word in note for word in words)]
-    assert len(told) == 1 and "onnxruntime" in told[0]
+    messages = [note for note in notes(model(bad)) if all(word in note for word in words)]
+    assert len(messages) == 1 and "onnxruntime" in messages[0]
     assert not notes(model(good))
 
 

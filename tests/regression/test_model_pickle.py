@@ -40,13 +40,13 @@ def test_an_ir_and_its_weights() -> None:
 
 def test_another_process() -> None:
     m = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
-    there = """
+    is_present = """
 import pickle, sys
 model, given = pickle.load(sys.stdin.buffer)
 sys.stdout.buffer.write(model.run(given)["root"].tobytes())
 """
     ran = subprocess.run(
-        [sys.executable, "-c", there], input=pickle.dumps((m, GIVEN)), capture_output=True, timeout=100, check=True
+        [sys.executable, "-c", is_present], input=pickle.dumps((m, GIVEN)), capture_output=True, timeout=100, check=True
     )
     assert ran.stdout == root(m)
 
@@ -75,13 +75,13 @@ def test_external_weights_that_change(when: str, tmp_path: Path) -> None:
             s = Add (a, w)
           }>
         }"""
-        made = proto(text)
+        result = proto(text)
         held = onnx.numpy_helper.from_array(np.full(3, weight, np.float32), "w")
-        del made.graph.node[0]
-        made.graph.initializer.append(held)
+        del result.graph.node[0]
+        result.graph.initializer.append(held)
         for old in (path, tmp_path / "w.bin"):
             old.unlink(missing_ok=True)
-        onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+        onnx.save(result, path, save_as_external_data=True, location="w.bin", size_threshold=0)
 
     path = tmp_path / "m.onnx"
     save(1)

@@ -68,10 +68,10 @@ def low_latency(path: Path, factor: float) -> str:
 def test_info_and_explain_tell_of_them(run: Run, summing: str) -> None:
     for command in ("info", "explain"):
         assert "float32[2], at first [10.0, 20.0]; each run assigns Add" in run(command, summing).out
-    [told] = json.loads(run("info", summing, "--json").out)["variables"]
-    assert told["name"] == "acc"
-    assert told["initial"] == "[10.0, 20.0]"
-    assert told["assigned"].startswith("Add")
+    [message] = json.loads(run("info", summing, "--json").out)["variables"]
+    assert message["name"] == "acc"
+    assert message["initial"] == "[10.0, 20.0]"
+    assert message["assigned"].startswith("Add")
 
 
 def test_they_are_given_printed_and_set(run: Run, summing: str) -> None:
@@ -83,7 +83,7 @@ def test_they_are_given_printed_and_set(run: Run, summing: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         ("acc", "--state acc: expected NAME=VALUE"),
         ("ac=[1, 2]", "the model has no variable 'ac'; did you mean 'acc'?"),
@@ -91,9 +91,9 @@ def test_they_are_given_printed_and_set(run: Run, summing: str) -> None:
         ("acc=x", "variable 'acc' (float32[2]): cannot read 'x'"),
     ],
 )
-def test_what_is_wrong_with_them_is_one_line(run: Run, summing: str, option: str, told: str) -> None:
+def test_what_is_wrong_with_them_is_one_line(run: Run, summing: str, option: str, message: str) -> None:
     ran = run("run", summing, "--input", "x=[1, 1]", "--state", option)
-    assert told in ran.error_line
+    assert message in ran.error_line
 
 
 def test_requests_run_step_and_are_recorded(run: Run, summing: str, tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def test_large_tensors_are_written_next_to_the_model(tmp_path: Path) -> None:
     # In two branches a constant and an initializer, the function's constant, the packed one.
     assert sum(map(is_external, tensors(written))) == 6
     again = onnx.load(tmp_path / "m.onnx")
-    for one, other in zip(tensors(model), tensors(again), strict=True):
-        np.testing.assert_array_equal(numpy_helper.to_array(one), numpy_helper.to_array(other))
+    for tensor, other in zip(tensors(model), tensors(again), strict=True):
+        np.testing.assert_array_equal(numpy_helper.to_array(tensor), numpy_helper.to_array(other))
 
 
 def test_external_data_are_copied_when_a_model_is_written(folder: Path, tmp_path: Path) -> None:

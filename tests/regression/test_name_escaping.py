@@ -121,12 +121,12 @@ def test_an_editor(tmp_path: Path) -> None:
         source = editor.get("source", sourceReference=1)["content"]
         scopes = editor.get("scopes", frameId=1)["scopes"]
         named = [
-            (scope["name"], scope["variablesReference"], one)
+            (scope["name"], scope["variablesReference"], item)
             for scope in scopes
-            for one in editor.get("variables", variablesReference=scope["variablesReference"])["variables"]
+            for item in editor.get("variables", variablesReference=scope["variablesReference"])["variables"]
         ]
-        sent.append([one for _, _, one in named])
-        reference, carried = next((reference, one) for scope, reference, one in named if scope == "Carried")
+        sent.append([entry for _, _, entry in named])
+        reference, carried = next((reference, element) for scope, reference, element in named if scope == "Carried")
         # What an editor sends back are the names that it got.
         info = editor.get("dataBreakpointInfo", name=carried["name"], variablesReference=reference)
         assert info["dataId"]
@@ -142,9 +142,9 @@ def test_an_editor(tmp_path: Path) -> None:
         editor.close()
     check_text(source)
     assert len(source.splitlines()) < 20
-    found = strings(sent)
-    assert len(found) > 40
-    for text in found:
+    result = strings(sent)
+    assert len(result) > 40
+    for text in result:
         check_text(text)
         assert "\n" not in text
 
@@ -152,17 +152,26 @@ def test_an_editor(tmp_path: Path) -> None:
 @every_tag
 def test_an_agent(tmp_path: Path, tag: str) -> None:
     path = save(tmp_path, tag)
-    agent = McpTools(lambda given: package.debug(package.load(given["path"]), {f"h0{tag}": np.float32(4)}), _no, False)
-    told = [agent.open(str(path)), agent.explain(), agent.list_source("all"), agent.step(), agent.why(), agent.source()]
-    told += [
+    agent = McpTools(
+        lambda inputs: package.debug(package.load(inputs["path"]), {f"h0{tag}": np.float32(4)}), _no, False
+    )
+    messages = [
+        agent.open(str(path)),
+        agent.explain(),
+        agent.list_source("all"),
+        agent.step(),
+        agent.why(),
+        agent.source(),
+    ]
+    messages += [
         agent.set_breakpoint("nan"),
         agent.continue_run(),
         agent.command("info loops"),
         agent.command("info values"),
     ]
-    for text in told:
+    for text in messages:
         check_text(text)
-    assert len(told[0].splitlines()) == 6
+    assert len(messages[0].splitlines()) == 6
 
 
 def _no(*_: object) -> list[str]:
@@ -204,11 +213,11 @@ def test_a_widget(tmp_path: Path, tag: str) -> None:
 
 @every_tag
 def test_tables_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str) -> None:
-    path, given = save(tmp_path, tag), ("--input", f"h0{tag}=4")
-    assert run_cli(capsys, "run", path, *given, "--record", "run.loopdb").status == 0
+    path, inputs = save(tmp_path, tag), ("--input", f"h0{tag}=4")
+    assert run_cli(capsys, "run", path, *inputs, "--record", "run.loopdb").status == 0
     assert run_cli(capsys, "export", "run.loopdb", "run.csv").status == 0
     assert run_cli(capsys, "sweep", path, "--random", 2, "-j", 1, "-o", "rows.csv", "--junit", "rows.xml").status == 0
-    run_cli(capsys, "run", path, *given, "--break", "nan", "--junit", "run.xml")
+    run_cli(capsys, "run", path, *inputs, "--break", "nan", "--junit", "run.xml")
     for name in ("run.csv", "rows.csv"):
         text = Path(name).read_text("utf-8")
         check_text(text.replace("\r\n", "\n"))
@@ -273,15 +282,15 @@ def _is_call(node: ast.AST) -> Any:
 @pytest.mark.parametrize("suffix", ["svg", "png"])
 def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str, suffix: str) -> None:
     pytest.importorskip("matplotlib")
-    path, given = save(tmp_path, tag), ("--input", f"h0{tag}=4")
-    for k, more in enumerate((given, ("--what", "graph"))):
+    path, inputs = save(tmp_path, tag), ("--input", f"h0{tag}=4")
+    for k, more in enumerate((inputs, ("--what", "graph"))):
         ran = run_cli(capsys, "plot", path, *more, "-o", f"{k}.{suffix}")
         assert ran.status == 0, ran.err
         if suffix == "svg":
             text = Path(f"{k}.svg").read_text("utf-8")
             check_text(text)
-            found = {one.tag.rpartition("}")[2] for one in ElementTree.fromstring(text).iter()}
-            assert not found & {"script", "img", "x"}
+            results = {item.tag.rpartition("}")[2] for item in ElementTree.fromstring(text).iter()}
+            assert not results & {"script", "img", "x"}
 
 
 def test_github_obeys_no_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,14 +44,14 @@ def test_onnx(nodes: str, message: str, tmp_path: Path, capsys: pytest.CaptureFi
         assert ran.status == 1 and message in error
 
 
-def cell_net(kind: str, version: str, given: int) -> IrNetBuilder:
+def cell_net(kind: str, version: str, number: int) -> IrNetBuilder:
     """A loop around a recurrent cell that has the first ``given`` of its inputs."""
     net = IrNetBuilder()
     x, start = net.parameter("3,1,2", name="x"), net.parameter("1,2", name="h0")
     body = net.body_builder()
     part, h = body.parameter("1,1,2", name="part"), body.parameter("1,2", name="h")
     row = body.layer("Squeeze", [part, body.constant(np.array([0]))], shape="1,2")
-    inputs = [row, h, body.constant(np.eye(2, dtype=np.float32))][:given]
+    inputs = [row, h, body.constant(np.eye(2, dtype=np.float32))][:number]
     cell = body.layer(kind, inputs, version=version, data='hidden_size="2"', shape="1,2", name="cell")
     last = body.result(body.layer("Add", [cell, row], shape="1,2"))
     parts = loop_sections(
@@ -63,11 +63,11 @@ def cell_net(kind: str, version: str, given: int) -> IrNetBuilder:
     return net
 
 
-@pytest.mark.parametrize("given", range(4))
+@pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize(("kind", "least"), [("RNNCell", 4), ("GRUCell", 4), ("LSTMCell", 5)])
-def test_cells_of_ir(kind: str, least: int, given: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = cell_net(kind, "opset4", given).save(tmp_path)
-    assert f"{kind} 'cell' (opset 4) has {given} input" in run_cli(capsys, "run", path).error_line
+def test_cells_of_ir(kind: str, least: int, number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = cell_net(kind, "opset4", number).save(tmp_path)
+    assert f"{kind} 'cell' (opset 4) has {number} input" in run_cli(capsys, "run", path).error_line
     with pytest.raises(api.ModelError, match=f"it needs at least {least}"):
         api.load(path).run({"x": np.ones((3, 1, 2), np.float32), "h0": np.ones((1, 2), np.float32)})
 

@@ -95,7 +95,7 @@ def test_a_branch_that_lists_a_value_twice(shared: bool, taken: bool) -> None:
     theirs = onnxruntime.InferenceSession(source.SerializeToString()).run(None, feeds)
     run = load_proto(source).execute(feeds)
     assert (list(run.outputs.values()) == theirs) is not (shared and taken)
-    found = [note for note in run.notes if "uninitialised memory as 'y'" in note]
-    assert len(found) == shared
-    for note in found:
+    results = [note for note in run.notes if "uninitialised memory as 'y'" in note]
+    assert len(results) == shared
+    for note in results:
         assert "the then branch of If 'choose' (opset 20), if taken, lists 'a'" in note and "writes 'z' only" in note

@@ -87,29 +87,29 @@ def imports(frame: FrameType | None) -> bool:
 
 def each_call(act: Callable[[], object]) -> Iterator[str | None]:
     """Do something again and again, with one failing call more each time: the error that it ended with, or None."""
-    number, said = 0, None
+    number, output = 0, None
     while True:
         number += 1
-        said = None
+        output = None
         with FailingSystemCall(number) as failing:
             try:
                 act()
             except loopdbg.LoopdbgError as error:
-                said = str(error)
+                output = str(error)
         if failing.seen < number:
             assert number > 5
             return
-        if said is not None:
-            assert "\n" not in said.strip()
-        yield said
+        if output is not None:
+            assert "\n" not in output.strip()
+        yield output
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_loading(tmp_path: Path, form: Form) -> None:
     path, _ = form(tmp_path)
     loopdbg.load(path)
-    for said in each_call(lambda: loopdbg.load(path)):
-        assert said is None or "Input/output error" in said
+    for item in each_call(lambda: loopdbg.load(path)):
+        assert item is None or "Input/output error" in item
 
 
 def recorded(path: Path, model: loopdbg.Model, most: int | None = None, **options: Any) -> None:
@@ -130,8 +130,8 @@ def is_complete_trace(path: Path) -> bool:
 def test_recording(tmp_path: Path) -> None:
     path, model = tmp_path / "run.loopdb", loopdbg.load(save_text_model(tmp_path, SUM))
     recorded(path, model)
-    for said in each_call(lambda: recorded(path, model, force=True)):
-        assert is_complete_trace(path) or said is not None
+    for item in each_call(lambda: recorded(path, model, force=True)):
+        assert is_complete_trace(path) or item is not None
         recorded(path, model, force=True)
         assert is_complete_trace(path)
         assert leftover_files(tmp_path) == [path]
@@ -168,5 +168,5 @@ def test_reading(tmp_path: Path) -> None:
             assert len(list(trace.boundaries())) == INPUTS["M"] + 1
 
     act()
-    for said in each_call(act):
-        assert said is None or ("cannot be read" in said and "damaged" not in said)
+    for item in each_call(act):
+        assert item is None or ("cannot be read" in item and "damaged" not in item)

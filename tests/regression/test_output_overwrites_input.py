@@ -20,9 +20,9 @@ def onnx_model(tmp_path: Path) -> Path:
     return save_text_model(tmp_path, SUM)
 
 
-def refused(ran: CliResult, path: Path, before: bytes, said: str) -> None:
+def refused(ran: CliResult, path: Path, before: bytes, message: str) -> None:
     assert ran.status == 2
-    assert said in ran.error_line
+    assert message in ran.error_line
     assert path.read_bytes() == before
 
 
@@ -31,15 +31,15 @@ def refused(ran: CliResult, path: Path, before: bytes, said: str) -> None:
 def test_the_model_and_its_inputs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], onnx_model: Path, option: str, name: str
 ) -> None:
-    given = tmp_path / "given.npz"
-    (tmp_path / "linked").symlink_to(given)
-    os.link(given, tmp_path / "hard")
+    inputs = tmp_path / "given.npz"
+    (tmp_path / "linked").symlink_to(inputs)
+    os.link(inputs, tmp_path / "hard")
     word, *force = option.split()
     target = tmp_path / name
-    ran = run_cli(capsys, "run", onnx_model, "--inputs", given, word, target, *force)
+    ran = run_cli(capsys, "run", onnx_model, "--inputs", inputs, word, target, *force)
     refused(ran, target, target.read_bytes(), "it is left as it is, give another name")
     assert (ran.status, "reads or records" in ran.err) == (2, word == "--output")
-    with np.load(given) as left:
+    with np.load(inputs) as left:
         assert sorted(left) == ["M", "v0"]
 
 
@@ -58,9 +58,9 @@ def test_the_weights_of_an_ir(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_external_data_and_single_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = proto("g (float[300] x) => (float[300] y) { y = Add (x, w) }")
-    made.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(300, np.float32), "w"))
-    onnx.save(made, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
+    result = proto("g (float[300] x) => (float[300] y) { y = Add (x, w) }")
+    result.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(300, np.float32), "w"))
+    onnx.save(result, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
     np.save(tmp_path / "x.npy", np.ones(300, np.float32))
     for target in (tmp_path / "w.data", tmp_path / "x.npy"):
         before = target.read_bytes()

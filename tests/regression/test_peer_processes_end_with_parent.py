@@ -54,20 +54,20 @@ def read_until(held: int, wanted: bytes, seconds: float) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("how", "timeout", "said"),
+    ("how", "timeout", "message"),
     [("hang", 200, None), ("hang", 1, "hung\n"), ("crash", 200, "crashed\n")],
     ids=["killed", "given up", "crashed"],
 )
-def test_nothing_is_left(tmp_path: Path, how: str, timeout: float, said: str | None) -> None:
+def test_nothing_is_left(tmp_path: Path, how: str, timeout: float, message: str | None) -> None:
     fifo = tmp_path / "held"
     os.mkfifo(fifo)
     held = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     process = start(fifo, timeout, how)
     try:
         read_until(held, b"running", 200)
-        if said is None:
+        if message is None:
             process.send_signal(signal.SIGKILL)
-        assert process.communicate(timeout=200)[0] == (said or "")
+        assert process.communicate(timeout=200)[0] == (message or "")
         read_until(held, b"", 200)
     finally:
         process.kill()

@@ -16,21 +16,23 @@ from text_models import model
 def session(count: int, still: int = 0, name: str = "s{}") -> loopdbg.Session:
     """At the end of a loop that carries so many values; its body hands on the first ``still`` of them."""
     names = [name.format(k) for k in range(count)]
-    given, made = (", ".join(f"float[3] {one}" for one in some) for some in (names, [f"t{k}" for k in range(count)]))
-    nodes = [f"t{k} = {'Identity' if k < still else 'Neg'} ({one})" for k, one in enumerate(names)]
+    inputs, outcome = (
+        ", ".join(f"float[3] {item}" for item in some) for some in (names, [f"t{k}" for k in range(count)])
+    )
+    nodes = [f"t{k} = {'Identity' if k < still else 'Neg'} ({label})" for k, label in enumerate(names)]
     lasts = [f"last{k}" for k in range(count)]
-    found = loopdbg.Session(
-        model(f"""g (float[3] x) => ({", ".join(f"float[3] {one}" for one in lasts)}) {{
+    result = loopdbg.Session(
+        model(f"""g (float[3] x) => ({", ".join(f"float[3] {last}" for last in lasts)}) {{
           n = Constant <value_int = 5> ()
-          {", ".join(lasts)} = Loop (n, {", x" * count}) <body = b (int64 i, bool c, {given}) => (bool go, {made}) {{
+          {", ".join(lasts)} = Loop (n, {", x" * count}) <body = b (int64 i, bool c, {inputs}) => (bool go, {outcome}) {{
             go = Identity (c)
             {" ".join(nodes)}
           }}>
         }}"""),
         {"x": np.array([1, 2, 3], np.float32)},
     )
-    found.finish()
-    return found
+    result.finish()
+    return result
 
 
 def laid_out(figure: Figure) -> Figure:
@@ -50,8 +52,11 @@ def test_legend_fits_and_leaves_plot_space(count: int, name: str) -> None:
     assert legend is not None
     box, whole = legend.get_window_extent(), figure.get_window_extent()
     assert whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1
-    told = [text.get_text() for text in legend.get_texts()]
-    named, rest = [one for one in told if not one.startswith("… and")], [one for one in told if one.startswith("… and")]
+    messages = [text.get_text() for text in legend.get_texts()]
+    named, rest = (
+        [item for item in messages if not item.startswith("… and")],
+        [entry for entry in messages if entry.startswith("… and")],
+    )
     assert len(set(named)) == len(named)
     assert rest == ([f"… and {count - len(named)} more"] if len(named) < count else [])
 

@@ -13,9 +13,9 @@ NOISE = np.random.default_rng(5).uniform(-1, 1, (12, 1000)).astype(np.float32)
 
 def drawn(whole: np.ndarray, width: int = 60, height: int = 12, **more: object) -> ScanPicture:
     scan = ScanSnapshot("ys", 0, True, False, len(whole), whole.shape, whole.dtype.name, (), whole, **more)  # type: ignore[arg-type]
-    found = draw_scan(scan, width, height)
-    assert found is not None
-    return found
+    result = draw_scan(scan, width, height)
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(("width", "height"), [(20, 3), (60, 12), (200, 40)])
@@ -26,14 +26,14 @@ def test_outlier_is_marked_and_labelled(width: int, height: int, row: int, colum
     # Its neighbours would hide it in a mean.
     data[row, max(0, column - 20) : column + 20] = -value / 39
     data[row, column] = value
-    plain, found = drawn(NOISE, width, height), drawn(data, width, height)
+    plain, result = drawn(NOISE, width, height), drawn(data, width, height)
     assert "▲" not in plain.note + "".join(plain.lines)
-    assert "1000" in found.note
-    room = len(found.lines[0])
-    line, cell = row * len(found.lines) // 12, column * room // 1000
+    assert "1000" in result.note
+    outcome = len(result.lines[0])
+    line, cell = row * len(result.lines) // 12, column * outcome // 1000
     # Marked, or the one dark cell where all others are alike.
-    assert found.lines[line][cell] in "▲█"
-    assert sum(one.count(found.lines[line][cell]) for one in found.lines) <= 12
+    assert result.lines[line][cell] in "▲█"
+    assert sum(line_value.count(result.lines[line][cell]) for line_value in result.lines) <= 12
 
 
 def test_what_is_not_finite_is_marked_wherever_it_is() -> None:
@@ -56,15 +56,19 @@ def test_cell_meaning_is_labelled() -> None:
 def test_a_spike_of_a_million_numbers() -> None:
     data = np.random.default_rng(3).normal(size=1_000_000).astype(np.float32)
     data[123_456], data[700_001] = 99, np.nan
-    found = drawn(data, height=6)
-    assert "… █ 99" in found.note
-    above = [k for k, sign in enumerate(found.lines[0]) if sign.strip()]
-    assert above == [7, 41] and found.lines[0][41] == "×"
+    result = drawn(data, height=6)
+    assert "… █ 99" in result.note
+    above = [k for k, sign in enumerate(result.lines[0]) if sign.strip()]
+    assert above == [7, 41] and result.lines[0][41] == "×"
 
 
 def test_filling_is_no_number_where_cells_are_shared() -> None:
     valid = np.array([[True, True], [True, False], [True, False]])
     data = np.where(valid[:, :, None], np.full((3, 2, 500), 3.0), 0.0)
-    found = drawn(data, valid=valid)
-    assert found.note.startswith("iterations 0–2, ╌ filling   all 3")
-    assert [line.count(PADDING_SIGN) for line in found.lines] == [0, len(found.lines[0]) // 2, len(found.lines[0]) // 2]
+    result = drawn(data, valid=valid)
+    assert result.note.startswith("iterations 0–2, ╌ filling   all 3")
+    assert [line.count(PADDING_SIGN) for line in result.lines] == [
+        0,
+        len(result.lines[0]) // 2,
+        len(result.lines[0]) // 2,
+    ]

@@ -23,8 +23,8 @@ def device(path: Path) -> None:
 
 
 def listener(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made, inside(path.parent):
-        made.bind(path.name)
+    with socket.socket(socket.AF_UNIX) as result, inside(path.parent):
+        result.bind(path.name)
 
 
 @contextmanager
@@ -47,13 +47,13 @@ def test_it_stays_what_it_is(
     linked: bool,
     options: list[str],
 ) -> None:
-    model, there = save_text_model(tmp_path, SUM), tmp_path / "there.npz"
-    make(there)
-    before = stat.S_IFMT(there.lstat().st_mode)
-    target = there
+    model, is_present = save_text_model(tmp_path, SUM), tmp_path / "there.npz"
+    make(is_present)
+    before = stat.S_IFMT(is_present.lstat().st_mode)
+    target = is_present
     if linked:
         target = tmp_path / "link.npz"
-        target.symlink_to(there)
+        target.symlink_to(is_present)
     run = ("run", model, "--input", "M=3", "--input", "v0=1")
     if options == ["export"]:
         trace = tmp_path / "run.loopdb"
@@ -63,7 +63,7 @@ def test_it_stays_what_it_is(
         ran = run_cli(capsys, *run, options[0], target, *options[1:])
     assert ran.status == 2
     assert ("is a folder" if make is os.mkdir else "is no regular file; it is left as it is") in ran.error_line
-    assert stat.S_IFMT(there.lstat().st_mode) == before
+    assert stat.S_IFMT(is_present.lstat().st_mode) == before
     assert target.is_symlink() == linked
 
 

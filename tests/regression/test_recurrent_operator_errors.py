@@ -18,7 +18,7 @@ HERE = "LSTM 'tagger' (opset 20): "
 
 
 @pytest.mark.parametrize(
-    ("wrong", "shape", "said"),
+    ("wrong", "shape", "message"),
     [
         (
             "W",
@@ -30,7 +30,7 @@ HERE = "LSTM 'tagger' (opset 20): "
     ],
 )
 @pytest.mark.parametrize("around", [False, True])
-def test_the_file_s_operator_is_named(wrong: str, shape: list[int], said: str, around: bool) -> None:
+def test_the_file_s_operator_is_named(wrong: str, shape: list[int], message: str, around: bool) -> None:
     shapes = SHAPES | {wrong: shape}
     node = helper.make_node(
         "LSTM", ["X", "W", "R", "", "", "H"], ["Y"], name="tagger", hidden_size=4, direction="bidirectional"
@@ -53,11 +53,11 @@ def test_the_file_s_operator_is_named(wrong: str, shape: list[int], said: str, a
     result = helper.make_tensor_value_info("Ys" if around else "Y", TensorProto.FLOAT, None)
     graph = helper.make_graph(nodes, "g", inputs, [result])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    given: dict[str, Any] = {name: np.ones(size, np.float32) for name, size in shapes.items()}
+    feeds: dict[str, Any] = {name: np.ones(size, np.float32) for name, size in shapes.items()}
     with pytest.raises(ExecutionError) as caught:
-        loopdbg.Model(from_proto(model, "test")).run(given | ({"n": 2} if around else {}))
+        loopdbg.Model(from_proto(model, "test")).run(feeds | ({"n": 2} if around else {}))
     place = HERE[:-2] + " in loop 'around', iteration 0: " if around else HERE
-    assert str(caught.value).startswith(place + said) and "; correct it" in str(caught.value)
+    assert str(caught.value).startswith(place + message) and "; correct it" in str(caught.value)
     assert "InitialStates" not in str(caught.value)
 
 

@@ -81,9 +81,9 @@ def test_declared_types_are_those_of_a_run(op: str, dtype: Any, directions: int,
     run = model.execute(feeds)
     notes = [*run.notes, *(note for loop in run.loops for note in loop.notes)]
     assert not [note for note in notes if "declared" in note]
-    found = list(loops(model.graph))
-    assert len(found) == 2 * directions
-    for loop in found:
+    results = list(loops(model.graph))
+    assert len(results) == 2 * directions
+    for loop in results:
         kinds = [edge.param.type for edge in loop.back_edges]
         assert [kind.dtype for kind in kinds if isinstance(kind, TensorType)] == [dtype] * len(kinds)
 
@@ -92,6 +92,6 @@ def test_declared_types_are_those_of_a_run(op: str, dtype: Any, directions: int,
 def test_onnxruntime_takes_the_bodies(op: str) -> None:
     source, feeds = stack(op, 2, 1, np.float32, constant=True)
     with Peer("onnxruntime") as peer:
-        found = compare_with_peer(load_proto(source), feeds, peer, ComparisonOptions())
-    assert found.same
-    assert [loop.iterations for loop in found.comparisons[0].loops] == [STEPS, STEPS]
+        result = compare_with_peer(load_proto(source), feeds, peer, ComparisonOptions())
+    assert result.same
+    assert [loop.iterations for loop in result.comparisons[0].loops] == [STEPS, STEPS]

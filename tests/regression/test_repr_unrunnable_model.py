@@ -6,11 +6,11 @@ from text_models import model
 
 
 def test_repr_needs_no_plan() -> None:
-    made = model(
+    result = model(
         """
         g (int64 M, float x0) => (float last) {
           last = Loop <body = b (int64 i, bool c, float x) => (bool c, float y) { y = NoSuchOperator (x) }> (M, , x0)
         }
         """
     )
-    assert repr(made) == "<Model g: (M int64[], x0 float32[]) -> (last float32[]), 1 loops>"
+    assert repr(result) == "<Model g: (M int64[], x0 float32[]) -> (last float32[]), 1 loops>"

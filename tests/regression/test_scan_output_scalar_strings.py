@@ -29,6 +29,6 @@ def test_scalar_strings_are_stacked(what: str) -> None:
       }}> (n, go)
     }}"""
     words, single = np.array(["a", "bé", ""], object), np.array("a", object)
-    said = run(text, n=3, go=True, words=words, single=single)["said"]
-    assert said.dtype == object and said.shape == (3,)
-    assert said.tolist() == (["a"] * 3 if "Identity" in what else ["a", "bé", ""])
+    output = run(text, n=3, go=True, words=words, single=single)["said"]
+    assert output.dtype == object and output.shape == (3,)
+    assert output.tolist() == (["a"] * 3 if "Identity" in what else ["a", "bé", ""])

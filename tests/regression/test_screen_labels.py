@@ -66,10 +66,12 @@ def test_the_number_of_a_threshold_within_the_scale() -> None:
 
 def test_a_scale_of_nothing_has_no_number() -> None:
     odd = IterationSeries(tuple(range(4)), MinMaxBand.from_numbers(np.full(4, np.nan)), "norm")
-    assert not any("┤" in one.text for one in series_lines(odd, 3, 40, 6))
+    assert not any("┤" in line.text for line in series_lines(odd, 3, 40, 6))
     # What is flat lies at the foot, where its number is.
     flat = IterationSeries(tuple(range(4)), MinMaxBand.from_numbers(np.full(4, 7.0)), "norm")
-    assert [one.text.split()[0] for one in series_lines(flat, 3, 40, 6) if "┤" in one.text] == ["7"]
+    assert [line_value.text.split()[0] for line_value in series_lines(flat, 3, 40, 6) if "┤" in line_value.text] == [
+        "7"
+    ]
     assert "7 ┤" in series_lines(flat, 3, 40, 6)[-2].text
 
 
@@ -78,7 +80,12 @@ async def test_values_of_the_iteration_before_are_dimmed() -> None:
     async with open_app(model(FALLS), feeds) as screen:
 
         def role(text: str) -> set[Role]:
-            return {role for one in screen.app.panes["body"].lines for told, role in one.spans if told.strip() == text}
+            return {
+                role
+                for line in screen.app.panes["body"].lines
+                for message, role in line.spans
+                if message.strip() == text
+            }
 
         await screen.press("s")
         assert role("80.0") == {Role.DIM}
@@ -92,7 +99,7 @@ async def test_ids_are_no_sizes(size: tuple[int, int]) -> None:
     async with open_app(model(DECODES), {"start": np.array([3]), "w": w}, size=size) as screen:
         await screen.press(*"s" * 9)
         frame = screen.session.frame
-        ids = [str(one) for one in frame.scan_outputs["ids"].tolist()]
+        ids = [str(item) for item in frame.scan_outputs["ids"].tolist()]
         edges = screen.text("back-edges")
         assert "norm" not in edges and f"… {' '.join(ids[-3:])}" in edges
         await screen.press(str(PANES.index("scans") + 1), "z")
@@ -107,7 +114,7 @@ async def test_ids_are_no_sizes(size: tuple[int, int]) -> None:
 
 
 def test_whose_trip_count_of_minus_one_is_meant() -> None:
-    told = str(three_systems.LESSON.remember_text)
+    message = str(three_systems.LESSON.remember_text)
     systems = {letter: scene.load().graph.system for letter, scene in three_systems.LESSON.scenes.items()}
     assert [letter for letter, system in systems.items() if system is System.ONNX] == ["A", "C"]
-    assert "A and C are ONNX, where no iteration runs with it" in told
+    assert "A and C are ONNX, where no iteration runs with it" in message

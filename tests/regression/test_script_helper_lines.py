@@ -69,9 +69,9 @@ def test_a_breakpoint_at_either_line_stops(network: Model, line: int, stops: str
     assert talk.last_line(f"break net.py:{line}").startswith(f"breakpoint 1: net.py:{line}, line")
     for iteration in range(2):
         for stop in stops.split():
-            said = talk("continue")[0]
+            output = talk("continue")[0]
             assert (
-                said == f"breakpoint 1 (net.py:{line}): before Add '{stop}' in iteration {iteration} of loop 'loop_0'"
+                output == f"breakpoint 1 (net.py:{line}): before Add '{stop}' in iteration {iteration} of loop 'loop_0'"
             )
 
 

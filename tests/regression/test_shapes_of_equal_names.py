@@ -34,16 +34,16 @@ def test_a_declared_shape_is_compared_with_that_of_the_same_value(
     size: int, contradicted: list[tuple[str, str, str]], tmp_path: Path
 ) -> None:
     onnx.save(two_bodies(size), tmp_path / "m.onnx")
-    found = contradictory_shapes(tmp_path / "m.onnx")
-    assert [(name, str(declared), str(computed)) for name, declared, computed in found] == contradicted
+    result = contradictory_shapes(tmp_path / "m.onnx")
+    assert [(name, str(declared), str(computed)) for name, declared, computed in result] == contradicted
 
 
 def test_inferred_types_are_those_of_one_graph() -> None:
     types = InferredTypes(two_bodies(3))
-    found = []
+    results = []
     for position in range(2):
         data = types.type_of(((position, "body"),), "y")
         assert data is not None
-        found.append(onnx.TypeProto.FromString(data).tensor_type.elem_type)
-    assert found == [TensorProto.FLOAT, TensorProto.DOUBLE]
+        results.append(onnx.TypeProto.FromString(data).tensor_type.elem_type)
+    assert results == [TensorProto.FLOAT, TensorProto.DOUBLE]
     assert types.type_of((), "y") is None

@@ -25,10 +25,10 @@ def test_too_large(node: str, size: int) -> None:
     inputs = {"x": np.ones((1, 1), np.float32), "s": np.array([size, 2]), "p": np.array([size, 0, 0, 0])}
     with pytest.raises(ExecutionError) as caught:
         m.run(inputs)
-    told = str(caught.value)
-    assert told.startswith(node.split()[0]) and told.isprintable()
-    assert re.search(f"{BEYOND}|Reshape", told)
-    assert not any(words in told for words in ("iterator", "arr.", "Maximum", "C long"))
+    message = str(caught.value)
+    assert message.startswith(node.split()[0]) and message.isprintable()
+    assert re.search(f"{BEYOND}|Reshape", message)
+    assert not any(words in message for words in ("iterator", "arr.", "Maximum", "C long"))
 
 
 @pytest.mark.parametrize("size", [2**62, 2**63 - 600, 2**63 - 100, 2**63 - 1])

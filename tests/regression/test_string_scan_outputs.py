@@ -67,5 +67,5 @@ def test_single_strings() -> None:
     m = model(SINGLE)
     session = loopdbg.debug(m, {"words": strings("a", "b")})
     session.continue_()
-    for said in (m.run({"words": strings("a", "b")})["said"], session.outputs["said"]):
-        assert said.tolist() == ["a", "b"]
+    for item in (m.run({"words": strings("a", "b")})["said"], session.outputs["said"]):
+        assert item.tolist() == ["a", "b"]

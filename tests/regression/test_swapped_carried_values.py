@@ -28,12 +28,12 @@ def stops(kind: str, place: str) -> list[int]:
 
     session = loopdbg.debug(model(SWAP.replace("TYPE", kind)), {"n": np.int64(6), "p0": value(12), "q0": value(6)})
     session.watch(place[6:]) if place.startswith("watch ") else session.breakpoints.add(place)
-    found: list[int] = []
+    results: list[int] = []
     while not session.done:
         session.continue_()
         if not session.done:
-            found.append(session.frame.iteration)
-    return found
+            results.append(session.frame.iteration)
+    return results
 
 
 @pytest.mark.parametrize("kind", ["int64", "float", "float[2]"])

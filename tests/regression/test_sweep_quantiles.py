@@ -29,8 +29,8 @@ def test_quantiles_bound_as_many_values_as_the_line_says(
     words = ("sweep", path, "--inputs", tmp_path / "cases", "--measure", "abs(s)", "-j", 1)
     ran = run_cli(capsys, *words)
     assert ran.status == 0 and "half at most" in ran.out and "below" not in ran.out
-    told = json.loads(run_cli(capsys, *words, "--json").out)
-    low, five, middle, ninety_five, high = told["models"][0]["loops"][0]["measures"]["abs(s)"]["quantiles"]
+    report = json.loads(run_cli(capsys, *words, "--json").out)
+    low, five, middle, ninety_five, high = report["models"][0]["loops"][0]["measures"]["abs(s)"]["quantiles"]
     numbers = np.array(values)
     assert (low, high) == (min(values), max(values))
     assert (numbers <= middle).mean() >= 0.5 > (numbers < middle).mean()

@@ -106,10 +106,10 @@ def test_a_part_that_is_needed(tmp_path: Path) -> None:
 
 
 def test_branches_of_two_shapes(tmp_path: Path) -> None:
-    given = CONDITIONAL.replace("CONDITION", 'network.add_input("p", trt.bool, ())')
-    said = r"gives \[2,1\], .* the false branch \[2\], .* they must have one shape"
-    with pytest.raises(loopdbg.ModelError, match=said):
-        loaded(tmp_path, NEEDED + given, 2)
+    inputs = CONDITIONAL.replace("CONDITION", 'network.add_input("p", trt.bool, ())')
+    output = r"gives \[2,1\], .* the false branch \[2\], .* they must have one shape"
+    with pytest.raises(loopdbg.ModelError, match=output):
+        loaded(tmp_path, NEEDED + inputs, 2)
     fixed = CONDITIONAL.replace("CONDITION", "c(network, True, np.bool_)")
     outputs = loaded(tmp_path, NEEDED + fixed, 2).run({"x": np.float32([1, 2])})
     assert [value.shape for value in outputs.values()] == [(3,), (2, 1)]

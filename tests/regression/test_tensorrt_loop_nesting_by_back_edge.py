@@ -28,9 +28,9 @@ TEXT = """m (float[2] x, float[2] y) => (float[2] last, float[N, 2] each) {
 
 def test_it_converts(tmp_path: Path) -> None:
     original = model(TEXT)
-    given = {"x": np.array([1, 2], np.float32), "y": np.array([5, 7], np.float32)}
-    wanted = original.run(given)
+    inputs = {"x": np.array([1, 2], np.float32), "y": np.array([5, 7], np.float32)}
+    wanted = original.run(inputs)
     np.testing.assert_array_equal(wanted["each"], [[-1, -2], [-2, -4], [-4, -8]])
-    found = convert_and_reload(original, given, tmp_path).run(given)
+    result = convert_and_reload(original, inputs, tmp_path).run(inputs)
     for name, value in wanted.items():
-        np.testing.assert_array_equal(found[name], value)
+        np.testing.assert_array_equal(result[name], value)

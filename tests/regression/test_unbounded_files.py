@@ -37,8 +37,8 @@ def test_a_pipe_in_place_of_inputs_and_commands(
 ) -> None:
     os.mkfifo(tmp_path / "f.npy")
     words = [word.replace("PIPE", str(tmp_path / "f.npy")) for word in options]
-    given = GIVEN if "-x" in options else GIVEN[2:]
-    ran = command(capsys, "run", SAMPLES / "newton_sqrt.onnx", *given, *words)
+    inputs = GIVEN if "-x" in options else GIVEN[2:]
+    ran = command(capsys, "run", SAMPLES / "newton_sqrt.onnx", *inputs, *words)
     assert ran.status in (1, 2) and "no regular file" in ran.err and "Traceback" not in ran.err
 
 

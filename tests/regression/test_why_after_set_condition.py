@@ -22,8 +22,8 @@ def test_set_condition_is_not_shown_as_computed() -> None:
     session.goto(3)
     assert "keep = x2 < 3 is false: 3 < 3" in explain_termination(session).headline
     session.set("cond", True)
-    told = explain_termination(session).headline
-    assert "the condition was set to true; keep = x2 < 3 is false: 3 < 3" in told
+    message = explain_termination(session).headline
+    assert "the condition was set to true; keep = x2 < 3 is false: 3 < 3" in message
     session.set("cond", False)
     assert (
         "keep = x2 < 3 is false: 3 < 3" in explain_termination(session).headline

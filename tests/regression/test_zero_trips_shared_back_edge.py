@@ -38,6 +38,6 @@ def test_each_output_has_its_own_edge(tmp_path: Path, trips: int) -> None:
     path = tmp_path / "model.xml"
     path.write_text(f'<?xml version="1.0"?>\n<net name="model" version="11">\n{net.text()}\n</net>\n')
     path.with_suffix(".bin").write_bytes(bytes(net.blob))
-    given = {"x": np.float32([1]), "y": np.float32([5])}
-    got = [float(value[0]) for value in loopdbg.Model(openvino.read(path)).run(given).values()]
+    inputs = {"x": np.float32([1]), "y": np.float32([5])}
+    got = [float(value[0]) for value in loopdbg.Model(openvino.read(path)).run(inputs).values()]
     assert got == ([1, 5] if trips == 0 else [12, 12])

@@ -117,9 +117,9 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     seen = pick()
     dims = ",".join("n" if extent == GROWING_EXTENT else str(extent) for extent in shape)
     carried, later, ended = (dims.replace("n", name) for name in "klm")
-    one = ",".join("1" if extent == GROWING_EXTENT else str(extent) for extent in shape)
+    first = ",".join("1" if extent == GROWING_EXTENT else str(extent) for extent in shape)
     text = f"""
-    g (int64 M, float[{dims}] x0, float[2,{dims}] both0, float[{dims}] cache0, float[{one}] e, float half)
+    g (int64 M, float[{dims}] x0, float[2,{dims}] both0, float[{dims}] cache0, float[{first}] e, float half)
         => (float[{ended}] x_last, float[2,{ended}] both_last, float[{ended}] cache_last, float[N] s) {{
       {CONSTANTS}
       x_last, both_last, cache_last, s = Loop <

@@ -66,13 +66,13 @@ class _IrExporter:
         number = len(self._layers)
         attributes = "".join(f' {key}="{value}"' for key, value in data.items())
         inputs = "".join(f'<port id="{k}"/>' for k in range(len(sources)))
-        made = "".join(
+        result = "".join(
             f'<port id="{len(sources) + k}" precision="{_ELEMENT[t.dtype][1]}" names="{own}">{_dims(t)}</port>'
             for k, (t, own) in enumerate(zip(types, names or [name] * len(types), strict=True))
         )
         self._layers.append(
             f'<layer id="{number}" name="{name}" type="{kind}" version="{opset}"><data{attributes}/>'
-            f"<input>{inputs}</input><output>{made}</output>{inside}</layer>"
+            f"<input>{inputs}</input><output>{result}</output>{inside}</layer>"
         )
         for k, (layer, port) in enumerate(sources):
             self._edges.append(f'<edge from-layer="{layer}" from-port="{port}" to-layer="{number}" to-port="{k}"/>')

@@ -222,8 +222,8 @@ class LoopGenerator(NodeGenerator):
                 directly = [v for v in fits if v in loop.params or not _defined_in(loop.body, v)]
                 c.result = self.draw.pick(directly)
             else:
-                made = [v for v in fits if _defined_in(loop.body, v)]
-                c.result = self.prefer_recent(made) if made and self.draw.chance(90) else self.prefer_recent(fits)
+                results = [v for v in fits if _defined_in(loop.body, v)]
+                c.result = self.prefer_recent(results) if results and self.draw.chance(90) else self.prefer_recent(fits)
             allowed = {"direct", "condition"} | ({"delayed"} if c.result in params else set())
             if not _defined_in(loop.body, c.result) and not self.features & allowed:
                 c.result = self.emit_identity(inner, c.result)

@@ -48,7 +48,11 @@ def _operator(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
 def _weight(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     # How long a scan output is made is no number that the network computes with.
     lengths = {layer.length for layer in _layers(maker, "ILoopOutputLayer")}
-    layers = [one for one in _layers(maker, "IConstantLayer") if one.weights.size and output_of(one) not in lengths]
+    layers = [
+        layer_value
+        for layer_value in _layers(maker, "IConstantLayer")
+        if layer_value.weights.size and output_of(layer_value) not in lengths
+    ]
     if not layers:
         return None
     layer = draw.pick(layers)
@@ -57,7 +61,11 @@ def _weight(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layer.weights = array
     names = {_name(layer)}
     for loop in maker.net.loops:
-        names |= {f"loop {loop.name}" for one in loop.layers if output_of(layer) in one._inputs and not one._outputs}
+        names |= {
+            f"loop {loop.name}"
+            for layer_entry in loop.layers
+            if output_of(layer) in layer_entry._inputs and not layer_entry._outputs
+        }
     return _mutation(f"{_name(layer)} is {array.tolist()}", *names)
 
 
@@ -108,7 +116,9 @@ def _reading_position(maker: NetworkGenerator, layer: Any, k: int, number: Mappi
     late = type(layer).__name__ in ("IRecurrenceLayer", "ITripLimitLayer") and (k == 1 or not layer._outputs)
     if not late:
         return number[layer]
-    return max((number[one] for one in layer._loop.layers if one in number), default=number[layer])
+    return max(
+        (number[layer_value] for layer_value in layer._loop.layers if layer_value in number), default=number[layer]
+    )
 
 
 def _reader_names(maker: NetworkGenerator, layer: Any) -> list[str]:
@@ -117,19 +127,22 @@ def _reader_names(maker: NetworkGenerator, layer: Any) -> list[str]:
     kind = type(layer).__name__
     if kind == "IIfConditionalInputLayer":
         return [
-            name for one in maker.net.layers if output_of(layer) in one._inputs for name in _reader_names(maker, one)
+            name
+            for layer_value in maker.net.layers
+            if output_of(layer) in layer_value._inputs
+            for name in _reader_names(maker, layer_value)
         ]
     if kind == "IIfConditionalOutputLayer":
         return [_name(layer), *(str(tensor_name(tensor)) for tensor in layer._inputs)]
     if kind == "IConditionLayer":
-        return [_name(one) for one in layer._conditional.outputs] + [layer._conditional.name]
+        return [_name(output) for output in layer._conditional.outputs] + [layer._conditional.name]
     if layer._outputs:
         return [_name(layer)]
     return [f"loop {loop.name}" for loop in maker.net.loops if layer in loop.layers]
 
 
 def _trip(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
-    layers = [(loop, one) for loop in maker.net.loops for one in [loop.limit(TripLimit.COUNT)] if one is not None]
+    layers = [(loop, item) for loop in maker.net.loops for item in [loop.limit(TripLimit.COUNT)] if item is not None]
     if not layers:
         return None
     loop, layer = draw.pick(layers)
@@ -139,7 +152,7 @@ def _trip(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
 
 
 def _condition(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
-    limits = [(loop, one) for loop in maker.net.loops for one in [loop.limit(TripLimit.WHILE)] if one is not None]
+    limits = [(loop, item) for loop in maker.net.loops for item in [loop.limit(TripLimit.WHILE)] if item is not None]
     if not limits:
         return None
     loop, layer = draw.pick(limits)
@@ -179,9 +192,15 @@ def _last(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layers = [layer for layer in _layers(maker, "ILoopOutputLayer") if layer.kind is LoopOutput.LAST_VALUE]
     places = []
     for layer in layers:
-        recurrences = [one for loop in maker.net.loops if layer in loop.outputs for one in loop.recurrences]
+        recurrences = [
+            recurrence for loop in maker.net.loops if layer in loop.outputs for recurrence in loop.recurrences
+        ]
         tensor = layer._inputs[0]
-        fits = [one for one in recurrences if output_of(one) is not tensor and _same_type(output_of(one), tensor)]
+        fits = [
+            recurrence_value
+            for recurrence_value in recurrences
+            if output_of(recurrence_value) is not tensor and _same_type(output_of(recurrence_value), tensor)
+        ]
         places += [(layer, fits)] if fits else []
     if not places:
         return None
@@ -201,19 +220,22 @@ def _insert(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
         return None
     layer = draw.pick(layers)
     tensor = layer._inputs[draw.integer(0, 1)]
-    made = maker.net.elementwise(tensor, tensor, Op.SUM)
-    layer.set_input(list(layer._inputs).index(tensor), made)
-    return _mutation(f"a sum before {_name(layer)}", _name(layer), tensor_name(made))
+    result = maker.net.elementwise(tensor, tensor, Op.SUM)
+    layer.set_input(list(layer._inputs).index(tensor), result)
+    return _mutation(f"a sum before {_name(layer)}", _name(layer), tensor_name(result))
 
 
 def _remove(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layers = [layer for layer in _layers(maker, "IElementWiseLayer") if _same_type(output_of(layer), layer._inputs[0])]
-    places = [(layer, [one for one in maker.net.layers if output_of(layer) in one._inputs]) for layer in layers]
+    places = [
+        (layer, [layer_value for layer_value in maker.net.layers if output_of(layer) in layer_value._inputs])
+        for layer in layers
+    ]
     places = [(layer, readers) for layer, readers in places if readers and output_of(layer) not in maker.net.outputs]
     if not places:
         return None
     layer, readers = draw.pick(places)
-    names = {_name(layer), *(name for one in readers for name in _reader_names(maker, one))}
+    names = {_name(layer), *(name for reader_value in readers for name in _reader_names(maker, reader_value))}
     for reader in readers:
         for k, tensor in enumerate(list(reader._inputs)):
             if tensor is output_of(layer):

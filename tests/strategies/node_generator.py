@@ -44,9 +44,9 @@ class GeneratorScope:
 
     def add(self, node: AnyNode) -> Any:
         self.body.nodes.append(node)
-        made = outputs_of(node)
-        self.values += made
-        return made
+        result = outputs_of(node)
+        self.values += result
+        return result
 
     def values_where(self, fits: Callable[[ProgramValue], bool]) -> list[ProgramValue]:
         return [value for value in self.values if fits(value)]
@@ -99,14 +99,14 @@ class NodeGenerator:
 
     def partner(self, scope: GeneratorScope, a: ProgramValue) -> tuple[ProgramValue, Shape] | None:
         """A value of the same type that ``a`` can be broadcast with, and the shape of both."""
-        found = []
+        results = []
         for b in scope.values:
             if b.type.dtype == a.type.dtype:
                 shape = _broadcast(a.type.shape, b.type.shape)
                 if shape is not None:
-                    found.append((b, shape))
-        b = self.prefer_recent([b for b, _ in found])
-        return next((b, shape) for other, shape in found if other is b)
+                    results.append((b, shape))
+        b = self.prefer_recent([b for b, _ in results])
+        return next((b, shape) for other, shape in results if other is b)
 
     # -- nodes
 
@@ -140,15 +140,15 @@ class NodeGenerator:
 
     def arithmetic(self, scope: GeneratorScope) -> bool:
         a = self.prefer_recent(self.numeric_values(scope))
-        found = self.partner(scope, a)
-        if found is None:
+        result = self.partner(scope, a)
+        if result is None:
             return False
-        b, shape = found
+        b, shape = result
         operator = self.draw.pick(("Add", "Sub", "Max", "Min", "Mul"))
         # Where both grow together there may be nothing that says so.
-        made = self.emit(scope, operator, [a, b] if self.draw.chance(70) else [b, a], a.type.dtype, shape)
+        outcome = self.emit(scope, operator, [a, b] if self.draw.chance(70) else [b, a], a.type.dtype, shape)
         if operator == "Mul":
-            self.emit_mod_16(scope, made)
+            self.emit_mod_16(scope, outcome)
         return True
 
     def unary(self, scope: GeneratorScope) -> bool:
@@ -161,10 +161,10 @@ class NodeGenerator:
 
     def compare(self, scope: GeneratorScope) -> bool:
         a = self.prefer_recent(self.numeric_values(scope))
-        found = self.partner(scope, a)
-        if found is None:
+        result = self.partner(scope, a)
+        if result is None:
             return False
-        b, shape = found
+        b, shape = result
         self.emit(scope, self.draw.pick(("Less", "LessOrEqual", "Greater", "Equal")), [a, b], "bool", shape)
         return True
 
@@ -173,10 +173,10 @@ class NodeGenerator:
         if self.draw.chance(30):
             self.emit(scope, "Not", [a], "bool", a.type.shape)
             return True
-        found = self.partner(scope, a)
-        if found is None:
+        result = self.partner(scope, a)
+        if result is None:
             return False
-        self.emit(scope, self.draw.pick(("And", "Or", "Xor")), [a, found[0]], "bool", found[1])
+        self.emit(scope, self.draw.pick(("And", "Or", "Xor")), [a, result[0]], "bool", result[1])
         return True
 
     def cast(self, scope: GeneratorScope) -> bool:
@@ -187,11 +187,11 @@ class NodeGenerator:
 
     def where(self, scope: GeneratorScope) -> bool:
         a = self.prefer_recent(scope.values)
-        found = self.partner(scope, a)
+        result = self.partner(scope, a)
         conditions = scope.values_where(lambda v: v.type == ValueType("bool"))
-        if found is None or (self.openvino and a.type.dtype == STRING):
+        if result is None or (self.openvino and a.type.dtype == STRING):
             return False
-        self.emit(scope, "Where", [self.prefer_recent(conditions), a, found[0]], a.type.dtype, found[1])
+        self.emit(scope, "Where", [self.prefer_recent(conditions), a, result[0]], a.type.dtype, result[1])
         return True
 
     def concat(self, scope: GeneratorScope) -> bool:
@@ -288,9 +288,9 @@ class NodeGenerator:
     def emit_unchecked_gather(self, scope: GeneratorScope) -> bool:
         """A Gather whose index may be outside."""
         source = self.prefer_recent(scope.values_where(lambda v: v.type.dtype != STRING and len(v.type.shape) > 0))
-        at = self.prefer_recent(scope.values_where(lambda v: v.type == ValueType("int64")))
+        index = self.prefer_recent(scope.values_where(lambda v: v.type == ValueType("int64")))
         output = self.value("t", source.type.dtype, source.type.shape[1:])
-        scope.add(ProgramNode("Gather", [source, at], output, {"zeros": self.openvino}))
+        scope.add(ProgramNode("Gather", [source, index], output, {"zeros": self.openvino}))
         return True
 
 

@@ -39,13 +39,13 @@ def _cast(x: Any, to: str) -> Any:
     return x.astype(to)
 
 
-def _gather(x: Any, at: Any, axis: int = 0, zeros: bool = False) -> Any:
+def _gather(x: Any, index: Any, axis: int = 0, zeros: bool = False) -> Any:
     """``zeros``: OpenVINO gives zeros for what is outside, ONNX has no answer."""
-    if zeros and not -x.shape[axis] <= int(at) < x.shape[axis]:
+    if zeros and not -x.shape[axis] <= int(index) < x.shape[axis]:
         return np.zeros([d for k, d in enumerate(x.shape) if k != axis], x.dtype)
-    if not -x.shape[axis] <= int(at) < x.shape[axis]:
-        raise IndexError(f"{at} of {x.shape}")
-    return np.take(x, int(at), axis)
+    if not -x.shape[axis] <= int(index) < x.shape[axis]:
+        raise IndexError(f"{index} of {x.shape}")
+    return np.take(x, int(index), axis)
 
 
 def _slice_rows(x: Any, start: int, stop: int) -> Any:

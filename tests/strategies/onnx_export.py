@@ -49,26 +49,26 @@ class _OnnxExporter:
         return helper.make_tensor_value_info(name or value.name, _TYPES[value.type.dtype], shape)
 
     def nodes(self, body: ProgramBody) -> list[onnx.NodeProto]:
-        made: list[onnx.NodeProto] = []
+        items: list[onnx.NodeProto] = []
         for node in body.nodes:
             if isinstance(node, ProgramLoop):
-                made.append(self._loop(node))
+                items.append(self._loop(node))
             elif isinstance(node, ProgramIf):
                 sides = [
                     self._graph(f"{node.name}_{word}", [], side, results)
                     for word, side, results in zip(("then", "else"), (node.then, node.other), node.results, strict=True)
                 ]
                 names = [value.name for value in node.outputs]
-                made.append(
+                items.append(
                     helper.make_node(
                         "If", [node.condition.name], names, node.name, then_branch=sides[0], else_branch=sides[1]
                     )
                 )
             elif isinstance(node, ProgramConstant):
-                made.append(self._constant(node.output.name, node.array))
+                items.append(self._constant(node.output.name, node.array))
             else:
-                made += self._node(node)
-        return made
+                items += self._node(node)
+        return items
 
     def _constant(self, name: str, array: Any) -> onnx.NodeProto:
         array = np.asarray(array)

@@ -160,29 +160,29 @@ def outputs_of(node: AnyNode) -> list[ProgramValue]:
 def node_reads(node: AnyNode) -> list[ProgramValue]:
     """What a node reads from the graph around it, captures included; each value once."""
     if isinstance(node, ProgramNode):
-        found = list(node.inputs)
+        outcomes = list(node.inputs)
     elif isinstance(node, ProgramConstant):
-        found = []
+        outcomes = []
     elif isinstance(node, ProgramIf):
-        found = [node.condition]
+        outcomes = [node.condition]
         for side, results in zip((node.then, node.other), node.results, strict=True):
-            found += free_values(side, [], results)
+            outcomes += free_values(side, [], results)
     else:
-        found = [v for v in (node.trip, node.initial) if v is not None]
-        found += [c.initial for c in node.carried] + [s.outer for s in node.sliced]
-        found += free_values(node.body, node.params, node.results)
-    return list(dict.fromkeys(found))
+        outcomes = [v for v in (node.trip, node.initial) if v is not None]
+        outcomes += [c.initial for c in node.carried] + [s.outer for s in node.sliced]
+        outcomes += free_values(node.body, node.params, node.results)
+    return list(dict.fromkeys(outcomes))
 
 
 def free_values(body: ProgramBody, params: list[ProgramValue], results: list[ProgramValue]) -> list[ProgramValue]:
     """What a body takes from outside by name."""
     own = set(params)
-    found: list[ProgramValue] = []
+    outcomes: list[ProgramValue] = []
     for node in body.nodes:
-        found += [v for v in node_reads(node) if v not in own]
+        outcomes += [v for v in node_reads(node) if v not in own]
         own.update(outputs_of(node))
-    found += [v for v in results if v not in own]
-    return list(dict.fromkeys(found))
+    outcomes += [v for v in results if v not in own]
+    return list(dict.fromkeys(outcomes))
 
 
 def all_loops(body: ProgramBody) -> Iterator[ProgramLoop]:

@@ -44,14 +44,14 @@ _HOT_TRIP_COUNTS = (205, 420)
 def draw_feeds(program: Program, draw: ChoiceSource) -> dict[str, Any]:
     """Inputs for a program; each named extent is one number in all of them."""
     extents: dict[str, int] = {}
-    made = {}
+    results = {}
     for value in program.inputs:
         shape = [
             d if isinstance(d, int) else extents.setdefault(d, draw.integer(0 if draw.chance(15) else 1, 5))
             for d in value.type.shape
         ]
-        made[value.name] = _draw_feed(program, value, shape, draw)
-    return made
+        results[value.name] = _draw_feed(program, value, shape, draw)
+    return results
 
 
 def _draw_feed(program: Program, value: ProgramValue, shape: list[int], draw: ChoiceSource) -> Any:
@@ -79,8 +79,8 @@ def draw_program(draw: ChoiceSource, features: Collection[str]) -> Program:
 @st.composite
 def program_cases(draw: st.DrawFn, features: Collection[str]) -> tuple[Program, dict[str, Any], dict[str, Any]]:
     """For hypothesis: a program and two runs of it."""
-    made = draw_program(HypothesisChoices(draw), features)
-    return made, draw_feeds(made, HypothesisChoices(draw)), draw_feeds(made, HypothesisChoices(draw))
+    result = draw_program(HypothesisChoices(draw), features)
+    return result, draw_feeds(result, HypothesisChoices(draw)), draw_feeds(result, HypothesisChoices(draw))
 
 
 class _ProgramGenerator(LoopGenerator):
@@ -99,11 +99,11 @@ class _ProgramGenerator(LoopGenerator):
             before = len(scope.values)
             self.node(scope, 0)
             outputs += scope.values[before:][-1:]
-        made = Program("openvino" if self.openvino else "onnx", inputs, body, outputs, self.features)
-        return prune(made)
+        result = Program("openvino" if self.openvino else "onnx", inputs, body, outputs, self.features)
+        return prune(result)
 
     def inputs(self) -> list[ProgramValue]:
-        made = [
+        results = [
             ProgramValue("M", ValueType("int64")),
             ProgramValue("K", ValueType("int64")),
             ProgramValue("bound", ValueType("int64")),
@@ -116,17 +116,23 @@ class _ProgramGenerator(LoopGenerator):
             ProgramValue("cell", ValueType("float32", (1, 1))),
         ]
         if self.draws_feature("products"):
-            made += [ProgramValue("W1", ValueType("float32", (1, 1))), ProgramValue("I1", ValueType("int64", (1, 1)))]
+            results += [
+                ProgramValue("W1", ValueType("float32", (1, 1))),
+                ProgramValue("I1", ValueType("int64", (1, 1))),
+            ]
         if "hot" not in self.features:
-            made += [ProgramValue("v", ValueType("float32", (3,))), ProgramValue("row", ValueType("float32", (1, 2)))]
+            results += [
+                ProgramValue("v", ValueType("float32", (3,))),
+                ProgramValue("row", ValueType("float32", (1, 2))),
+            ]
             if self.draws_feature("products"):
-                made.append(ProgramValue("W2", ValueType("float32", (2, 2))))
+                results.append(ProgramValue("W2", ValueType("float32", (2, 2))))
             if self.features & {"rows", "growing", "counted", "delayed", "nested", "scan", "openvino"}:
-                made += [
+                results += [
                     ProgramValue("x", ValueType("float32", ("n", 2))),
                     ProgramValue("z", ValueType("float32", ("m", 2))),
                 ]
-                made += [ProgramValue("w", ValueType("float32", ("n", 2)))]
+                results += [ProgramValue("w", ValueType("float32", ("n", 2)))]
         if self.draws_feature("strings") and not self.openvino:
-            made += [ProgramValue("s", ValueType(STRING)), ProgramValue("names", ValueType(STRING, (2,)))]
-        return made
+            results += [ProgramValue("s", ValueType(STRING)), ProgramValue("names", ValueType(STRING, (2,)))]
+        return results

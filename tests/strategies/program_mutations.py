@@ -51,7 +51,7 @@ class Mutation:
 
 def all_bodies(body: ProgramBody) -> list[ProgramBody]:
     """A body and all inside it."""
-    found = [body]
+    results = [body]
     for node in body.nodes:
         inside = (
             [node.body]
@@ -60,9 +60,9 @@ def all_bodies(body: ProgramBody) -> list[ProgramBody]:
             if isinstance(node, ProgramIf)
             else []
         )
-        for one in inside:
-            found += all_bodies(one)
-    return found
+        for item in inside:
+            results += all_bodies(item)
+    return results
 
 
 def all_nodes(program: Program) -> list[AnyNode]:
@@ -86,8 +86,8 @@ def turn_inputs_into_weights(program: Program, feeds: Mapping[str, Any], draw: C
 def mutate(program: Program, kind: str, draw: ChoiceSource) -> tuple[Program, Mutation] | None:
     """A copy with one change of a kind; None where there is no place for one."""
     changed = copy.deepcopy(program)
-    made = MUTATIONS[kind](changed, draw)
-    return None if made is None else (changed, made)
+    result = MUTATIONS[kind](changed, draw)
+    return None if result is None else (changed, result)
 
 
 def _mutation(text: str, *names: str) -> Mutation:
@@ -124,7 +124,7 @@ def _attribute(program: Program, draw: ChoiceSource) -> Mutation | None:
     node = draw.pick(places)
     name, choices = draw.pick(_ATTRIBUTES[node.operator])
     was = node.attributes[name]
-    node.attributes[name] = draw.pick([one for one in choices if one != was])
+    node.attributes[name] = draw.pick([choice for choice in choices if choice != was])
     text = f"{node.output}: {node.operator} {name} {was} is {node.attributes[name]}"
     return _mutation(
         text, node.output.name, *(f"{node.output.name}_{what}" for what in ("start", "stop", "low", "high"))
@@ -193,7 +193,15 @@ def _rewire(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
 
 def _alternatives(port: ValueUse) -> list[ProgramValue]:
     value = port.read()
-    return [] if value is None else [one for one in port.alternatives if one is not value and one.type == value.type]
+    return (
+        []
+        if value is None
+        else [
+            alternative
+            for alternative in port.alternatives
+            if alternative is not value and alternative.type == value.type
+        ]
+    )
 
 
 def _reverse(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
@@ -257,18 +265,18 @@ def _last_value(program: Program, draw: ChoiceSource) -> Mutation | None:
 
 
 def _insert(program: Program, draw: ChoiceSource) -> Mutation | None:
-    places = [(port, one) for port in all_uses(program) for one in [_type_preserving_operators(port.read())] if one]
+    places = [(port, item) for port in all_uses(program) for item in [_type_preserving_operators(port.read())] if item]
     if not places:
         return None
     port, operators = draw.pick(places)
     value = port.read()
     assert value is not None
     names = reader_names(port, program)
-    made = ProgramNode(draw.pick(operators), [value], ProgramValue("inserted", value.type))
+    result = ProgramNode(draw.pick(operators), [value], ProgramValue("inserted", value.type))
     body, place = port.position
-    body.nodes.insert(place, made)
-    port.write(made.output)
-    return _mutation(f"{made.operator} before {port.name}", "inserted", *names)
+    body.nodes.insert(place, result)
+    port.write(result.output)
+    return _mutation(f"{result.operator} before {port.name}", "inserted", *names)
 
 
 def _type_preserving_operators(value: ProgramValue | None) -> tuple[str, ...]:

@@ -67,25 +67,25 @@ def evaluate(program: Program, inputs: Mapping[str, Any]) -> OracleResult:
         Fails: it does.
         TooLarge: more iterations or elements than a test has time for.
     """
-    told = OracleResult()
+    message = OracleResult()
     values = {value: np.asarray(inputs[value.name]) for value in program.inputs}
     with np.errstate(all="ignore"):
-        _run_body(program.body, values, told, ())
-    told.outputs = {value.name: values[value] for value in program.outputs}
-    return told
+        _run_body(program.body, values, message, ())
+    message.outputs = {value.name: values[value] for value in program.outputs}
+    return message
 
 
 Values = dict[ProgramValue, Any]
 
 
-def _run_body(body: ProgramBody, values: Values, told: OracleResult, entry: tuple[int, ...]) -> None:
+def _run_body(body: ProgramBody, values: Values, outcome: OracleResult, entry: tuple[int, ...]) -> None:
     for node in body.nodes:
         if isinstance(node, ProgramLoop):
-            _loop(node, values, told, entry)
+            _loop(node, values, outcome, entry)
         elif isinstance(node, ProgramIf):
             first = bool(_single(values[node.condition]))
             inner = dict(values)
-            _run_body(node.then if first else node.other, inner, told, entry)
+            _run_body(node.then if first else node.other, inner, outcome, entry)
             for output, result in zip(node.outputs, node.results[not first], strict=True):
                 values[output] = inner[result]
         elif isinstance(node, ProgramConstant):
@@ -111,7 +111,7 @@ def _single(value: Any) -> Any:
     return value.reshape(-1)[0]
 
 
-def _loop(loop: ProgramLoop, values: Values, told: OracleResult, entry: tuple[int, ...]) -> None:
+def _loop(loop: ProgramLoop, values: Values, result: OracleResult, entry: tuple[int, ...]) -> None:
     trips = None if loop.trip is None else int(_single(values[loop.trip]))
     if loop.kind == "Loop-5" and trips is not None and trips < 0:
         if trips != -1:
@@ -133,7 +133,7 @@ def _loop(loop: ProgramLoop, values: Values, told: OracleResult, entry: tuple[in
             ended = "condition"
         elif trips is not None and i >= trips:
             ended = "input_exhausted" if loop.kind == "TensorIterator" else "trip_count"
-        told.boundaries.append(
+        result.boundaries.append(
             OracleBoundary(
                 loop.name,
                 entry,
@@ -149,8 +149,8 @@ def _loop(loop: ProgramLoop, values: Values, told: OracleResult, entry: tuple[in
         )
         if ended:
             break
-        told.iterations += 1
-        if told.iterations > MAX_ITERATIONS:
+        result.iterations += 1
+        if result.iterations > MAX_ITERATIONS:
             raise ProgramTooLargeError
         inner = dict(values)
         if loop.number is not None:
@@ -162,10 +162,10 @@ def _loop(loop: ProgramLoop, values: Values, told: OracleResult, entry: tuple[in
         for s, count in zip(loop.sliced, parts, strict=True):
             if i >= count:
                 raise ProgramFailsError("a slice that is not there")
-            at = count - 1 - i if s.backwards else i
+            index = count - 1 - i if s.backwards else i
             outer = values[s.outer]
-            inner[s.param] = np.take(outer, [at] if s.keeps_axis else at, s.axis)
-        _run_body(loop.body, inner, told, (*entry, i))
+            inner[s.param] = np.take(outer, [index] if s.keeps_axis else index, s.axis)
+        _run_body(loop.body, inner, result, (*entry, i))
         if loop.keep is not None:
             condition = inner[loop.keep]
             going = bool(_single(condition))

@@ -23,9 +23,9 @@ def rename_values(source: onnx.ModelProto, draw: ChoiceSource) -> onnx.ModelProt
     source = onnx.ModelProto.FromString(source.SerializeToString())
     kept = {value.name for value in (*source.graph.input, *source.graph.output)}
     inside = list(all_graphs(source.graph))
-    found = [value.name for g in inside[1:] for value in g.input]
-    found += [name for g in inside for node in g.node for name in node.output]
-    old = sorted({name for name in found if name and name not in kept})
+    results = [value.name for g in inside[1:] for value in g.input]
+    results += [name for g in inside for node in g.node for name in node.output]
+    old = sorted({name for name in results if name and name not in kept})
     numbers = list(range(len(old)))
     new = {name: f"t{numbers.pop(draw.integer(0, len(numbers) - 1))}" for name in old}
     for g in inside:

@@ -65,57 +65,57 @@ class NetworkGenerator:
 
     def feeds(self, draw: ChoiceSource) -> dict[str, Any]:
         """Inputs; ``n`` counts iterations."""
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for name, (dtype, shape) in self.inputs.items():
             count = int(np.prod(shape))
             low, high = (0, 7) if name == "n" else (-4, 9)
-            found[name] = np.array([draw.integer(low, high) for _ in range(count)], dtype).reshape(shape)
-        return found
+            results[name] = np.array([draw.integer(low, high) for _ in range(count)], dtype).reshape(shape)
+        return results
 
     # -- what bodies are made of
 
     def pick(self, pool: TensorPool, dtype: str, shape: tuple[int, ...]) -> ITensor:
         """A tensor of a type: one that there is, or a constant."""
-        found = pool.tensors_of(dtype, shape)
-        if found and self.draw.chance(80):
-            return self.draw.pick(found[::-1])
+        result = pool.tensors_of(dtype, shape)
+        if result and self.draw.chance(80):
+            return self.draw.pick(result[::-1])
         numbers = [self.draw.integer(0, 4) for _ in range(int(np.prod(shape)))]
-        made = self.net.const(np.array(numbers).reshape(shape), dtype)
-        pool.enclosing_loops[made] = frozenset()
-        return made
+        outcome = self.net.const(np.array(numbers).reshape(shape), dtype)
+        pool.enclosing_loops[outcome] = frozenset()
+        return outcome
 
     def operation(self, pool: TensorPool) -> ITensor | None:
-        found = pool.tensors_of("float32") + pool.tensors_of("int32")
-        if not found:
+        result = pool.tensors_of("float32") + pool.tensors_of("int32")
+        if not result:
             return None
-        a = self.draw.pick(found[::-1])
+        a = self.draw.pick(result[::-1])
         b = self.pick(pool, str(a.type.dtype), tuple(a.shape))
-        made = self.net.elementwise(a, b, self.draw.pick(_OPS))
-        pool.enclosing_loops[made] = pool.enclosing_loops[a] | pool.enclosing_loops[b]
-        return made
+        outcome = self.net.elementwise(a, b, self.draw.pick(_OPS))
+        pool.enclosing_loops[outcome] = pool.enclosing_loops[a] | pool.enclosing_loops[b]
+        return outcome
 
     def test(self, pool: TensorPool, scalar: ITensor) -> ITensor:
         """A comparison of a scalar."""
         other = self.pick(
             TensorPool({t: s for t, s in pool.enclosing_loops.items() if not s}), str(scalar.type.dtype), ()
         )
-        made = self.net.elementwise(scalar, other, self.draw.pick((Op.LESS, Op.GREATER, Op.EQUAL)))
-        pool.enclosing_loops[made] = pool.enclosing_loops[scalar] | pool.enclosing_loops.get(other, frozenset())
-        return made
+        result = self.net.elementwise(scalar, other, self.draw.pick((Op.LESS, Op.GREATER, Op.EQUAL)))
+        pool.enclosing_loops[result] = pool.enclosing_loops[scalar] | pool.enclosing_loops.get(other, frozenset())
+        return result
 
     def conditional(self, pool: TensorPool) -> None:
         scalars = pool.tensors_of("float32", ()) + pool.tensors_of("int32", ())
         if not scalars:
             return
         test = self.test(pool, self.draw.pick(scalars[::-1]))
-        made = self.net.add_if_conditional()
-        made.set_condition(test)
-        found = pool.tensors_of("float32") + pool.tensors_of("int32")
-        a = self.draw.pick(found[::-1])
+        outcome = self.net.add_if_conditional()
+        outcome.set_condition(test)
+        result = pool.tensors_of("float32") + pool.tensors_of("int32")
+        a = self.draw.pick(result[::-1])
         b = self.pick(pool, str(a.type.dtype), tuple(a.shape))
         inside = pool.enclosing_loops[test] | pool.enclosing_loops[a] | pool.enclosing_loops[b]
-        one, other = self.branch(made, a), self.branch(made, b)
-        pool.enclosing_loops[output_of(made.add_output(one, other))] = inside
+        item, other = self.branch(outcome, a), self.branch(outcome, b)
+        pool.enclosing_loops[output_of(outcome.add_output(item, other))] = inside
 
     def branch(self, conditional: Any, tensor: ITensor) -> ITensor:
         if self.draw.chance(50):
@@ -197,24 +197,24 @@ class NetworkGenerator:
 
     def outputs(self, loop: ILoop, pool: TensorPool, mine: TensorPool, recurrences: list[Any]) -> None:
         draw, net = self.draw, self.net
-        found = [t for t, loops in mine.enclosing_loops.items() if loop in loops and t.type.dtype != np.bool_]
-        made = []
+        results = [t for t, loops in mine.enclosing_loops.items() if loop in loops and t.type.dtype != np.bool_]
+        outcomes = []
         for recurrence in recurrences:
             if draw.chance(60):
-                made.append(output_of(loop.add_loop_output(output_of(recurrence), LoopOutput.LAST_VALUE)))
+                outcomes.append(output_of(loop.add_loop_output(output_of(recurrence), LoopOutput.LAST_VALUE)))
         others = [t for t in mine.needed if loop not in mine.enclosing_loops[t]]
         pool.enclosing_loops.update((t, mine.enclosing_loops[t]) for t in others)
         pool.needed += others
         needed = [t for t in mine.needed if loop in mine.enclosing_loops[t]]
-        for tensor in (*needed, *(draw.pick(found[::-1]) for _ in range(draw.integer(1, 3)))):
+        for tensor in (*needed, *(draw.pick(results[::-1]) for _ in range(draw.integer(1, 3)))):
             layer = loop.add_loop_output(tensor, draw.pick(_STACKS), draw.integer(0, len(tensor.shape)))
             layer.set_input(1, net.int32_const(draw.pick((7, 8, 9, 7, 6))))
-            made.append(output_of(layer))
+            outcomes.append(output_of(layer))
         # What the loop gives is where the loop is: inside of all that anything in it depends on.
         used = [inside for inside in {**self.all_tensors, **mine.enclosing_loops}.values() if loop in inside]
         used += [
             mine.enclosing_loops.get(t, frozenset()) for layer in loop.layers for t in layer._inputs if t is not None
         ]
         depends = frozenset().union(*used) & frozenset(self.loop_stack[:-1])
-        for tensor in made:
+        for tensor in outcomes:
             pool.enclosing_loops[tensor] = depends

@@ -114,8 +114,8 @@ class LazyEvaluator:
         key = loop, frozenset(where.items())
         if key not in self._cache:
             self._cache[key] = self._trips(loop, where)
-        found: int = self._cache[key]
-        return found
+        number: int = self._cache[key]
+        return number
 
     def _trips(self, loop: ILoop, where: IterationIndex) -> int:
         count, condition = loop.limit(TripLimit.COUNT), loop.limit(TripLimit.WHILE)

@@ -39,29 +39,29 @@ _BODY_END = 1 << 30
 def _body_uses(body: ProgramBody, visible: list[ProgramValue]) -> Iterator[ValueUse]:  # type: ignore[misc]
     """The ports of a body; returns what can be read at its end."""
     for place, node in enumerate(body.nodes):
-        before, at = list(visible), (body, place)
+        before, index = list(visible), (body, place)
         if isinstance(node, ProgramNode):
             for k in range(len(node.inputs)):
-                yield _list_uses("edge", node, node.output.name, node.inputs, k, before, at)
+                yield _list_uses("edge", node, node.output.name, node.inputs, k, before, index)
         elif isinstance(node, ProgramIf):
-            yield _field_use("edge", node, node.outputs[0].name, "condition", before, at)
+            yield _field_use("edge", node, node.outputs[0].name, "condition", before, index)
             for side, results in zip((node.then, node.other), node.results, strict=True):
                 inside = yield from _body_uses(side, list(before))
                 for k, value in enumerate(results):
                     yield _list_uses("edge", node, value.name, results, k, inside, (side, _BODY_END))
         elif isinstance(node, ProgramLoop):
-            yield from _loop_uses(node, before, at)
+            yield from _loop_uses(node, before, index)
         visible += outputs_of(node)
     return visible
 
 
-def _loop_uses(loop: ProgramLoop, before: list[ProgramValue], at: tuple[ProgramBody, int]) -> Iterator[ValueUse]:
-    yield _field_use("trip count", loop, f"loop {loop.name}", "trip", before, at)
-    yield _field_use("initial condition", loop, f"loop {loop.name}", "initial", before, at)
+def _loop_uses(loop: ProgramLoop, before: list[ProgramValue], items: tuple[ProgramBody, int]) -> Iterator[ValueUse]:
+    yield _field_use("trip count", loop, f"loop {loop.name}", "trip", before, items)
+    yield _field_use("initial condition", loop, f"loop {loop.name}", "initial", before, items)
     for c in loop.carried:
-        yield _field_use("initial value", loop, c.param.name, "initial", before, at, c)
+        yield _field_use("initial value", loop, c.param.name, "initial", before, items, c)
     for s in loop.sliced:
-        yield _field_use("slice", loop, s.param.name, "outer", before, at, s)
+        yield _field_use("slice", loop, s.param.name, "outer", before, items, s)
     inside = yield from _body_uses(loop.body, [*before, *loop.params])
     end = loop.body, _BODY_END
     yield _field_use("condition", loop, loop.keep.name if loop.keep else "", "keep", inside, end)
@@ -119,8 +119,8 @@ def origin(value: ProgramValue, program: Program) -> ProgramValue:
 
 def all_reader_names(value: ProgramValue, program: Program) -> set[str]:
     """What all places that read a value are called."""
-    found: set[str] = set()
+    results: set[str] = set()
     for port in list(all_uses(program)):
         if port.read() is value:
-            found |= reader_names(port, program)
-    return found
+            results |= reader_names(port, program)
+    return results

@@ -77,17 +77,17 @@ def programs(draw: st.DrawFn) -> TextProgram:
     ]
 
     def changed(source: list[str], prefix: str, most: int) -> list[str]:
-        made = list(source)
+        results = list(source)
         for n in range(draw(st.integers(1, most))):
             # Doubling at each step would soon be everything.
             kinds = [c for c in UPDATES if "{y}" not in c or (n == 0 and not prefix.startswith("in"))]
-            name, x = f"{prefix}{n}", draw(st.sampled_from(made))
+            name, x = f"{prefix}{n}", draw(st.sampled_from(results))
             if draw(st.booleans()):
                 lines.append(f"{name} = {draw(st.sampled_from(kinds)).format(x=x, y='e')}")
             else:
                 lines.append(draw(st.sampled_from((*COMPUTED_UPDATES, *DATA_DEPENDENT_UPDATES))).format(x=x, n=name))
-            made.append(name)
-        return made
+            results.append(name)
+        return results
 
     available = changed([f"p{k}" for k in range(count)], "t", 3)
     if draw(st.booleans()):

@@ -154,10 +154,10 @@ class VectorBody:
         if not a:
             return
         axis = self.draw(st.integers(0, len(a[2]) - 1))
-        at = self.draw(st.lists(st.integers(-a[2][axis], a[2][axis] - 1), min_size=1, max_size=4))
-        shape = (*a[2][:axis], len(at), *a[2][axis + 1 :])
+        index = self.draw(st.lists(st.integers(-a[2][axis], a[2][axis] - 1), min_size=1, max_size=4))
+        shape = (*a[2][:axis], len(index), *a[2][axis + 1 :])
         if math.prod(shape) <= MAX_ELEMENTS:
-            self.add(f"Gather <axis = {axis}> ({a[0]}, {self.constant(at)})", a[1], shape)
+            self.add(f"Gather <axis = {axis}> ({a[0]}, {self.constant(index)})", a[1], shape)
 
     def dynamic_slice(self) -> None:
         """A part that a number chooses, which may be outside."""
@@ -212,8 +212,8 @@ class VectorBody:
         if not a:
             return
         name = f"n{len(self.lines)}"
-        given = [*self.names, (f"{name}j", "int64", ()), (f"{name}d", "bool", ()), (f"{name}v", a[1], a[2])]
-        body = VectorBody(self.draw, given, f"{name}_", self.constants)
+        inputs = [*self.names, (f"{name}j", "int64", ()), (f"{name}d", "bool", ()), (f"{name}v", a[1], a[2])]
+        body = VectorBody(self.draw, inputs, f"{name}_", self.constants)
         for _ in range(self.draw(st.integers(1, 4))):
             body.step()
         result = self.draw(st.sampled_from([n for n in body.names if n[1:] == a[1:]]))
@@ -235,9 +235,9 @@ def random_constant(draw: st.DrawFn, kind: str, shape: tuple[int, ...]) -> Any:
 def vector_programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A loop that carries small tensors, keeps some of them, and may end by its condition."""
     kinds = [(draw(st.sampled_from(sorted(CODES))), draw(shapes())) for _ in range(draw(st.integers(1, 3)))]
-    given: list[TypedName] = [(f"p{k}", kind, shape) for k, (kind, shape) in enumerate(kinds)]
-    given += [("w", "float", (3,)), ("u", "double", (4, 4)), ("i", "int64", ()), ("c", "bool", ())]
-    body = VectorBody(draw, given)
+    feeds: list[TypedName] = [(f"p{k}", kind, shape) for k, (kind, shape) in enumerate(kinds)]
+    feeds += [("w", "float", (3,)), ("u", "double", (4, 4)), ("i", "int64", ()), ("c", "bool", ())]
+    body = VectorBody(draw, feeds)
     for _ in range(draw(st.integers(1, 10))):
         body.step()
     results = [draw(st.sampled_from([n for n in body.names if n[1:] == kind])) for kind in kinds]

@@ -39,7 +39,7 @@ console.log(JSON.stringify(JSON.parse(require("fs").readFileSync(0)).map((text) 
 
 def capability_names(capabilities: Mapping[str, Any]) -> list[str]:
     """What an adapter says that it can do."""
-    return sorted(name for name, told in capabilities.items() if told is True)
+    return sorted(name for name, message in capabilities.items() if message is True)
 
 
 def capabilities() -> str:
@@ -47,8 +47,8 @@ def capabilities() -> str:
     others: dict[str, list[str]] = json.loads(DEBUGPY_CAPABILITIES_PATH.read_text(encoding="utf-8"))
     sides = {"loopdbg": capability_names(CAPABILITIES), **others}
     rows = [["capability", *sides], ["---", *("---" for _ in sides)]]
-    for name in sorted({name for one in sides.values() for name in one}):
-        rows.append([f"`{name}`", *("yes" if name in one else "" for one in sides.values())])
+    for name in sorted({name for side in sides.values() for name in side}):
+        rows.append([f"`{name}`", *("yes" if name in side_value else "" for side_value in sides.values())])
     return _table(rows)
 
 
@@ -87,9 +87,9 @@ class RecordedDapClient(DapProcess):
         self.lines: list[str] = []
         self.shown_count = False
 
-    def _keep(self, sign: str, word: str, told: Any) -> None:
+    def _keep(self, sign: str, word: str, message: Any) -> None:
         if self.shown_count:
-            self.lines.append(f"{sign} {word}{'' if told is None else ' ' + json.dumps(told)}")
+            self.lines.append(f"{sign} {word}{'' if message is None else ' ' + json.dumps(message)}")
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         self._keep("→", command, arguments)
@@ -110,7 +110,7 @@ def session_transcript() -> str:
     try:
         client.launch_and_stop(str(ROOT / "sample_models" / "newton_sqrt.onnx"), inputs={"a": 2, "tol": 1e-6})
         lines = client.get("source", source=text, sourceReference=1)["content"].splitlines()
-        line = next(k for k, one in enumerate(lines, 1) if "err_new = " in one)
+        line = next(k for k, line_value in enumerate(lines, 1) if "err_new = " in line_value)
         client.shown_count = True
         client.get("setBreakpoints", source=text, breakpoints=[{"line": line, "condition": "x < 1.42"}])
         client.move("continue")
@@ -118,7 +118,7 @@ def session_transcript() -> str:
         client.move("stepBack")
         client.get("setBreakpoints", source=text, breakpoints=[])
         scopes = client.get("scopes", frameId=1)["scopes"]
-        carried = next(one for one in scopes if one["name"] == "Carried")["variablesReference"]
+        carried = next(scope for scope in scopes if scope["name"] == "Carried")["variablesReference"]
         client.get("setVariable", variablesReference=carried, name="x", value="100.0")
         client.move("continue")
         outputs = client.get("scopes", frameId=1)["scopes"][-1]
@@ -157,13 +157,15 @@ async def _tools() -> list[Any]:
 
 def tool_table() -> str:
     """The tools, each with what its definition costs an agent."""
-    found = asyncio.run(_tools())
-    shown = [{"name": one.name, "description": one.description, "input_schema": one.input_schema} for one in found]
-    definitions = [json.dumps(one) for one in shown]
+    result = asyncio.run(_tools())
+    shown = [
+        {"name": entry.name, "description": entry.description, "input_schema": entry.input_schema} for entry in result
+    ]
+    definitions = [json.dumps(element) for element in shown]
     rows = [["tool", "what it does", "its definition"], ["---", "---", "---:"]]
-    for one, cost in zip(found, _token_costs(definitions), strict=True):
-        what = " ".join((one.description or "").split()).split(". ")[0].rstrip(".")
-        rows.append([f"`{one.name}`", what, f"{cost} tokens"])
+    for item, cost in zip(result, _token_costs(definitions), strict=True):
+        what = " ".join((item.description or "").split()).split(". ")[0].rstrip(".")
+        rows.append([f"`{item.name}`", what, f"{cost} tokens"])
     return _table([*rows, ["all", "", f"{sum(_token_costs(definitions))} tokens"]])
 
 
@@ -178,13 +180,13 @@ async def _run_fault_hunts() -> list[list[str]]:
         result = await client.call_tool(tool, arguments)
         return "\n".join(part.text for part in result.content)
 
-    found = []
+    results = []
     for hunt in AGENT_FAULT_SCENARIOS:
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
             hunt.build(Path(folder))
             async with mcp.Client(connect_to_server()) as client:
-                found.append(await hunt.run(functools.partial(ask, client)))
-    return found
+                results.append(await hunt.run(functools.partial(ask, client)))
+    return results
 
 
 def fault_finding_table() -> str:

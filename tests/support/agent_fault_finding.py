@@ -20,14 +20,14 @@ Ask = Callable[..., Awaitable[str]]
 
 def connect_to_server(**options: Any) -> Any:
     """The server that the command line would run; ``options``: ``allow_write``, ``trust_script``."""
-    made: list[Any] = []
+    items: list[Any] = []
 
     class Served:
         def run(self, transport: str) -> None:
             assert transport == "stdio"
 
     def server(agent: Any) -> Any:
-        made.append(serve(agent))
+        items.append(serve(agent))
         return Served()
 
     serve = mcp_server.create_server
@@ -37,7 +37,7 @@ def connect_to_server(**options: Any) -> Any:
             mcp_server.run_mcp_server(argparse.Namespace(**{"allow_write": None, "trust_script": False, **options}))
             == 0
         )
-    return made[0]
+    return items[0]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _nan_scenario() -> AgentFaultScenario:
         ("continue_run", {}),
         ("print_value", {"expression": "left"}),
     ]
-    hunt = next(one for one in FAULT_SCENARIOS if one.fault.startswith("NaN"))
+    hunt = next(scenario for scenario in FAULT_SCENARIOS if scenario.fault.startswith("NaN"))
     return AgentFaultScenario(hunt, calls, ["-3.8146973e-06"])
 
 

@@ -23,10 +23,10 @@ from text_models import sample
 from ui_idle import IDLE_TIMEOUT_SECONDS
 
 
-async def wait_until(there: Callable[[], object]) -> None:
+async def wait_until(predicate: Callable[[], object]) -> None:
     """Wait until something is so."""
     async with asyncio.timeout(IDLE_TIMEOUT_SECONDS):
-        while not there():
+        while not predicate():
             await asyncio.sleep(0.01)
 
 
@@ -36,7 +36,7 @@ _LINE_PREFIX = re.compile(r"^(.?[●○ ]?(?: *\d+)?)([ ◂▸▲│├╰─]*)
 
 def strip_back_edge_lanes(text: str) -> str:
     """A line of the source as it is without the ways of back edges, and without what the cursor lights up."""
-    return _LINE_PREFIX.sub(lambda found: found[1] + " " * len(found[2]), text)
+    return _LINE_PREFIX.sub(lambda result: result[1] + " " * len(result[2]), text)
 
 
 class AppDriver:
@@ -56,15 +56,15 @@ class AppDriver:
             await self.pilot.press(key)
             await self.wait_until_idle()
 
-    async def press_and_wait(self, key: str, there: Callable[[], object]) -> None:
+    async def press_and_wait(self, key: str, predicate: Callable[[], object]) -> None:
         """Press a key, and wait until what it leads to is there, not until what it starts has stopped; the pilot's own
         presses wait for an idle processor."""
         self.app.simulate_key(key)
-        await self.wait_until(there)
+        await self.wait_until(predicate)
 
-    async def wait_until(self, there: Callable[[], object]) -> None:
+    async def wait_until(self, predicate: Callable[[], object]) -> None:
         """Wait until something is so, however long a busy machine takes for it."""
-        await wait_until(there)
+        await wait_until(predicate)
 
     async def type(self, line: str) -> str:
         """Type a line into the open console and wait for what it does; returns what it says to that."""
@@ -102,9 +102,9 @@ class AppDriver:
     @property
     def marked_line(self) -> str:
         """The line of the body that the marker stands on, with the marker, without its number."""
-        found = [line for line in self.lines("body") if line[:1] in ("▶", "✗")]
-        assert len(found) <= 1, found
-        return re.sub(r"^(.)([●○]?) +\d+ +", r"\1\2 ", found[0]) if found else ""
+        results = [line for line in self.lines("body") if line[:1] in ("▶", "✗")]
+        assert len(results) <= 1, results
+        return re.sub(r"^(.)([●○]?) +\d+ +", r"\1\2 ", results[0]) if results else ""
 
     def value_next_to(self, name: str) -> str:
         """What stands beside the node that writes a value."""
@@ -119,7 +119,7 @@ class AppDriver:
 
 def stale_panes(screen: AppDriver) -> list[str]:
     """The visible panes whose lines are not those of their present size and form."""
-    found = []
+    results = []
     for name, pane in screen.app.panes.items():
         if not pane.display or pane.screen_state is None:
             continue
@@ -132,8 +132,8 @@ def stale_panes(screen: AppDriver) -> list[str]:
         # Without what the cursor lights up.
         texts = [[re.sub("[◂▸]", " ", line.text) for line in lines] for lines in (pane.lines, wanted)]
         if texts[0] != texts[1]:
-            found.append(name)
-    return found
+            results.append(name)
+    return results
 
 
 @asynccontextmanager

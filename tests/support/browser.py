@@ -85,16 +85,16 @@ class BrowserPage:
 
     async def value(self, expression: str) -> Any:
         """What JavaScript gives on the page."""
-        found = await self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        result = await self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
 
     async def wait(self, expression: str, seconds: float = 120) -> Any:
         """Until JavaScript gives something true."""
         async with asyncio.timeout(seconds):
-            while not (found := await self.value(expression)):
+            while not (result := await self.value(expression)):
                 await asyncio.sleep(0.05)
-        return found
+        return result
 
     async def press(self, key: str, text: str = "") -> None:
         """A key."""
@@ -116,10 +116,10 @@ class BrowserPage:
     async def _middle(self, selector: str) -> tuple[float, float]:
         box = f"document.querySelector({json.dumps(selector)})"
         await self.value(f"{box}.scrollIntoView({{block: 'nearest'}})")
-        found = await self.value(
+        result = await self.value(
             f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({box}.getBoundingClientRect())"
         )
-        return float(found[0]), float(found[1])
+        return float(result[0]), float(result[1])
 
     async def set_color_scheme(self, scheme: str) -> None:
         """``light`` or ``dark``."""
@@ -127,8 +127,8 @@ class BrowserPage:
 
     async def screenshot(self, path: Path) -> None:
         """The page as a PNG."""
-        found = await self.ask("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(found["data"]))
+        result = await self.ask("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(result["data"]))
 
 
 @contextlib.asynccontextmanager
@@ -148,8 +148,8 @@ async def open_page(width: int = 1200, height: int = 900) -> AsyncIterator[Brows
             port = await _port(Path(folder) / "DevToolsActivePort", process)
             async with aiohttp.ClientSession() as session:
                 async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
-                    found = [one for one in await answer.json() if one["type"] == "page"]
-                async with session.ws_connect(found[0]["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                    results = [item for item in await answer.json() if item["type"] == "page"]
+                async with session.ws_connect(results[0]["webSocketDebuggerUrl"], max_msg_size=0) as socket:
                     yield BrowserPage(socket)
         finally:
             process.terminate()

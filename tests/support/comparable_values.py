@@ -34,11 +34,11 @@ def canonical_value(value: Any) -> Any:
     """A value, or the bits of one, but for which NaN it is and the sign of a zero. For what another one computes."""
     if isinstance(value, list):
         return [canonical_value(part) for part in value]
-    found = value if isinstance(value, TensorBits) else exact_bits(value)
-    if not isinstance(found, TensorBits) or found.dtype.kind != "f":
-        return found
-    array: Any = np.ndarray(found.shape, found.dtype, found.data)
-    return exact_bits(np.where(np.isnan(array), np.array(np.nan, found.dtype), array + np.zeros((), found.dtype)))
+    result = value if isinstance(value, TensorBits) else exact_bits(value)
+    if not isinstance(result, TensorBits) or result.dtype.kind != "f":
+        return result
+    array: Any = np.ndarray(result.shape, result.dtype, result.data)
+    return exact_bits(np.where(np.isnan(array), np.array(np.nan, result.dtype), array + np.zeros((), result.dtype)))
 
 
 def canonical_values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,9 +33,9 @@ def limit_to(kind: int) -> Iterator[None]:
 
 def available_levels(*kinds: int) -> list[int]:
     """Those of these that this processor has, or can do as."""
-    found = [kind for kind in kinds if processor.select_target(kind)]
+    results = [kind for kind in kinds if processor.select_target(kind)]
     processor.select_target(0)
-    return found
+    return results
 
 
 def _clear_kernel_caches() -> None:

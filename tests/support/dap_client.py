@@ -93,15 +93,15 @@ class DapClient:
 
     def scope(self, name: str, frame: int = 1) -> dict[str, str]:
         """What a scope shows: names and texts."""
-        return {one["name"]: one["value"] for one in self.children(name, frame)}
+        return {child["name"]: child["value"] for child in self.children(name, frame)}
 
     def children(self, name: str, frame: int = 1) -> list[dict[str, Any]]:
         """The variables of a scope."""
-        scopes = {one["name"]: one for one in self.get("scopes", frameId=frame)["scopes"]}
-        found: list[dict[str, Any]] = self.get("variables", variablesReference=scopes[name]["variablesReference"])[
+        scopes = {item["name"]: item for item in self.get("scopes", frameId=frame)["scopes"]}
+        results: list[dict[str, Any]] = self.get("variables", variablesReference=scopes[name]["variablesReference"])[
             "variables"
         ]
-        return found
+        return results
 
 
 class DapProcess(DapClient):

@@ -17,25 +17,25 @@ def compare_models(
 ) -> Comparison:
     """What a comparison of two models finds, both given the same inputs."""
     sides = [
-        ModelSide(model(one) if isinstance(one, str) else one, inputs, most, label)
-        for one, label in ((left, "left"), (right, "right"))
+        ModelSide(model(item) if isinstance(item, str) else item, inputs, most, label)
+        for item, label in ((left, "left"), (right, "right"))
     ]
     return compare_sides(sides[0], sides[1], ComparisonOptions())
 
 
-def static_differences(found: Comparison) -> list[tuple[str, str]]:
+def static_differences(comparison: Comparison) -> list[tuple[str, str]]:
     """What is listed as written otherwise: its kind and the name on the left."""
-    return [(one.kind, one.name) for one in found.static_differences]
+    return [(difference.kind, difference.name) for difference in comparison.static_differences]
 
 
-def report_text(found: Comparison) -> str:
+def report_text(comparison: Comparison) -> str:
     """The report."""
-    return "\n".join(report_lines(found))
+    return "\n".join(report_lines(comparison))
 
 
-def blamed_cause(found: Comparison) -> str:
+def blamed_cause(comparison: Comparison) -> str:
     """The node that is to blame, or where the difference comes from."""
-    first = found.first
+    first = comparison.first
     cause = None if first is None else first.cause
     if cause is None:
         return ""

@@ -48,7 +48,7 @@ def run_every_mode(
     Raises:
         Differs: the ways do not agree.
     """
-    given = all_exact_bits(feeds)
+    inputs = all_exact_bits(feeds)
     assert_equal("headless", execution_modes.run_headless(model, feeds), first)
     assert_equal("again", execution_modes.run_headless(model, feeds), first)
     ran, seen = execution_modes.run_with_hook(model, feeds)
@@ -81,7 +81,7 @@ def run_every_mode(
     ran = execution_modes.run_time_travel(model, feeds, draw)
     assert_equal("there and back", *_expected_session_outcome(ran, first))
     assert_equal("at last", execution_modes.run_headless(model, feeds), first)
-    assert_equal("the inputs, at last", all_exact_bits(feeds), given)
+    assert_equal("the inputs, at last", all_exact_bits(feeds), inputs)
     return seen
 
 

@@ -97,13 +97,13 @@ class ExecutableGuide:
         return f"```{kind}\n{body}```"
 
     def _console(self, text: str) -> str:
-        told = []
+        messages = []
         for line in text.splitlines():
             if line.startswith("$ "):
-                told += [line, *self._shell(line[2:])]
+                messages += [line, *self._shell(line[2:])]
             elif line.startswith(_PROMPT):
-                told += [line, *self._type(line[len(_PROMPT) :])]
-        return "".join(f"{_normalize_line(line)}\n" for line in told)
+                messages += [line, *self._type(line[len(_PROMPT) :])]
+        return "".join(f"{_normalize_line(line)}\n" for line in messages)
 
     def _shell(self, line: str) -> list[str]:
         if line == "echo $?":
@@ -118,7 +118,7 @@ class ExecutableGuide:
         with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
             self.status = main(words[1:])
         text = screen.buffer.getvalue().decode()  # type: ignore[attr-defined]
-        return [one for one in text.splitlines() if not one.startswith("inputs: ")]
+        return [splitline for splitline in text.splitlines() if not splitline.startswith("inputs: ")]
 
     def _begin(self, name: str) -> list[str]:
         with np.load(Path(name).with_suffix(".inputs.npz")) as file:
@@ -134,19 +134,19 @@ class ExecutableGuide:
             return list(self.recorder.output_lines)
 
     def _python(self, text: str) -> str:
-        told: list[str] = []
+        messages: list[str] = []
         pending: list[str] = []
         lines = text.splitlines()
         for line, after in zip(lines, [*lines[1:], ""], strict=True):
             if line.startswith("#>"):
                 continue
             pending.append(line)
-            told.append(line)
+            messages.append(line)
             if after.startswith("#>"):
-                told += self._execute(pending)
+                messages += self._execute(pending)
                 pending = []
         self._execute(pending)
-        return "".join(f"{_normalize_line(line)}\n" for line in told)
+        return "".join(f"{_normalize_line(line)}\n" for line in messages)
 
     def _execute(self, lines: list[str]) -> list[str]:
         out = io.StringIO()
@@ -158,9 +158,9 @@ class ExecutableGuide:
 def command_table() -> str:
     """All commands of the console, as the rows of a table."""
     rows = ["| command | short | what it does |", "| --- | --- | --- |"]
-    for one in COMMANDS.values():
-        short = ", ".join(f"`{alias}`" for alias in one.aliases)
-        rows.append(f"| `{one.usage}` | {short} | {one.summary} |".replace("  ", " "))
+    for command in COMMANDS.values():
+        short = ", ".join(f"`{alias}`" for alias in command.aliases)
+        rows.append(f"| `{command.usage}` | {short} | {command.summary} |".replace("  ", " "))
     return "".join(f"{row}\n" for row in rows)
 
 

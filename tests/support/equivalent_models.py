@@ -43,11 +43,14 @@ def judge_case(name: str) -> str:
     pair = make_case(name)
     if pair is None:
         return "unseen"
-    found = compare_pair(*pair)
-    if found.static_differences:
-        listed = [f"{one.kind} '{one.name}' {one.left_text} | {one.right_text}" for one in found.static_differences]
+    result = compare_pair(*pair)
+    if result.static_differences:
+        listed = [
+            f"{difference.kind} '{difference.name}' {difference.left_text} | {difference.right_text}"
+            for difference in result.static_differences
+        ]
         return f"LISTS: {'; '.join(listed)}"
-    return "DIFFERS: though the outputs are the same" if found.verdict is Verdict.DIFFER else "equal"
+    return "DIFFERS: though the outputs are the same" if result.verdict is Verdict.DIFFER else "equal"
 
 
 def case_names(numbers: Iterable[int]) -> list[str]:
@@ -111,13 +114,13 @@ def _add_initial_conditions(program: Program) -> None:
 
 def with_initializers(source: onnx.ModelProto) -> onnx.ModelProto:
     """The same model with its main graph's constants as weights."""
-    made = onnx.ModelProto.FromString(source.SerializeToString())
-    for node in [node for node in made.graph.node if node.op_type == "Constant"]:
-        weight = made.graph.initializer.add()
+    result = onnx.ModelProto.FromString(source.SerializeToString())
+    for node in [node for node in result.graph.node if node.op_type == "Constant"]:
+        weight = result.graph.initializer.add()
         weight.CopyFrom(node.attribute[0].t)
         weight.name = node.output[0]
-        made.graph.node.remove(node)
-    return made
+        result.graph.node.remove(node)
+    return result
 
 
 # -- what tools make of a model
@@ -167,12 +170,12 @@ def _simplify_with_onnxsim(source: onnx.ModelProto, draw: ChoiceSource) -> loopd
     import onnxsim
 
     try:
-        made, proved = onnxsim.simplify(source)
+        result, proved = onnxsim.simplify(source)
     except Exception as error:  # its errors have no common class
         raise ModelNotSupportedError from error
     if not proved:
         raise ModelNotSupportedError
-    return load_proto(made)
+    return load_proto(result)
 
 
 def _store_weights_as_float16(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:

@@ -53,16 +53,21 @@ class ExactStatistics:
 
     @classmethod
     def from_tensor(cls, value: Any) -> ExactStatistics:
-        flat = [exact_value(one) for one in np.asarray(value).reshape(-1)]
-        good = [one for one in flat if isinstance(one, Fraction)]
-        nan = sum(not isinstance(one, Fraction) and math.isnan(one) for one in flat)
-        counts = nan, len(flat) - len(good) - nan, sum(one == 0 for one in good)
+        flat = [exact_value(item) for item in np.asarray(value).reshape(-1)]
+        good = [entry for entry in flat if isinstance(entry, Fraction)]
+        nan = sum(not isinstance(element, Fraction) and math.isnan(element) for element in flat)
+        counts = nan, len(flat) - len(good) - nan, sum(member == 0 for member in good)
         if not good:
             return cls(None, None, None, None, None, *counts)
         mean = sum(good, Fraction(0)) / len(good)
-        spread = exact_sqrt(sum(((one - mean) ** 2 for one in good), Fraction(0)) / len(good))
+        spread = exact_sqrt(sum(((item_value - mean) ** 2 for item_value in good), Fraction(0)) / len(good))
         return cls(
-            min(good), max(good), mean, spread, exact_sqrt(sum((one * one for one in good), Fraction(0))), *counts
+            min(good),
+            max(good),
+            mean,
+            spread,
+            exact_sqrt(sum((item_entry * item_entry for item_entry in good), Fraction(0))),
+            *counts,
         )
 
 
@@ -70,15 +75,15 @@ class ExactStatistics:
 NUMBER_PATTERN = r"[-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf|nan)"
 
 
-def bits_equal(one: Any, other: Any) -> bool:
+def bits_equal(item: Any, other: Any) -> bool:
     """Equal in type, shape and bits; all NaN are one."""
-    one, other = np.asarray(one), np.asarray(other)
-    if one.dtype != other.dtype or one.shape != other.shape:
+    item, other = np.asarray(item), np.asarray(other)
+    if item.dtype != other.dtype or item.shape != other.shape:
         return False
-    if one.dtype.kind != "f":
-        return one.tobytes() == other.tobytes()
-    lost = np.isnan(one)
-    return bool((lost == np.isnan(other)).all()) and one[~lost].tobytes() == other[~lost].tobytes()
+    if item.dtype.kind != "f":
+        return item.tobytes() == other.tobytes()
+    lost = np.isnan(item)
+    return bool((lost == np.isnan(other)).all()) and item[~lost].tobytes() == other[~lost].tobytes()
 
 
 def text_equals_number(text: str, value: Any) -> bool:

@@ -98,7 +98,7 @@ def run_on_engine(
     """A run on an engine of its own; ``plain``: one that nothing makes fast."""
 
     def run() -> Outcome:
-        engine = Engine(model.plan, plain=plain)
+        engine = Engine(model.plan, baseline=plain)
         prepare(engine)
         engine.start(model.check(inputs))
         engine.set_limits(None, refuse_endless=True)

@@ -20,14 +20,14 @@ from loopdbg.runtime.graph import System
 from loopdbg.tui.cli.model_inputs.files import read_npz, read_test_inputs, read_test_outputs
 
 
-def load_sidecar_data(found: ExtractionResult) -> tuple[dict[str, Any], dict[str, Any]]:
+def load_sidecar_data(result: ExtractionResult) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs and the expected outputs that were written beside a part, by name."""
-    model = loopdbg.load(found.model)
+    model = loopdbg.load(result.model)
     if model.graph.system is System.OPENVINO:
-        sides = (found.model.with_suffix(f".{side}.npz") for side in ("inputs", "outputs"))
+        sides = (result.model.with_suffix(f".{side}.npz") for side in ("inputs", "outputs"))
         inputs, outputs = (read_npz(path, model.inputs + model.outputs) for path in sides)
         return inputs, outputs
-    folder = found.model.parent / "test_data_set_0"
+    folder = result.model.parent / "test_data_set_0"
     return read_test_inputs(folder, model.inputs) if model.inputs else {}, read_test_outputs(folder, model.outputs)
 
 
@@ -44,20 +44,20 @@ def extract_every_part(model: loopdbg.Model, inputs: Mapping[str, Any], folder: 
             target = folder / "part"
             shutil.rmtree(target, ignore_errors=True)
             try:
-                found = extract(runs, place, number, target)
+                result = extract(runs, place, number, target)
             except ExecutionError as error:
                 if "cut out" in str(error):
                     raise
                 continue
             except LimitError:
                 continue
-            if found.failure:  # it fails by itself, which ``extract`` holds
+            if result.failure:  # it fails by itself, which ``extract`` holds
                 continue
-            fed, expected = load_sidecar_data(found)
-            got = loopdbg.load(found.model).run(fed)
+            fed, expected = load_sidecar_data(result)
+            got = loopdbg.load(result.model).run(fed)
             assert got.keys() == expected.keys()
-            assert all(same_bits(got[name], expected[name]) for name in got), (found, got, expected)
-            yield found
+            assert all(same_bits(got[name], expected[name]) for name in got), (result, got, expected)
+            yield result
 
 
 def _iterations(runs: CaptureRuns, place: LoopEntryRef) -> list[int]:
@@ -68,20 +68,20 @@ def _iterations(runs: CaptureRuns, place: LoopEntryRef) -> list[int]:
     return sorted({0, last // 2, last})
 
 
-def check_onnxruntime_agrees(found: ExtractionResult) -> None:
+def check_onnxruntime_agrees(result: ExtractionResult) -> None:
     """onnxruntime takes a part, and gives what was expected."""
-    fed, expected = load_sidecar_data(found)
-    given = onnxruntime_peer.run(found.model, fed, optimise=False)
+    fed, expected = load_sidecar_data(result)
+    inputs = onnxruntime_peer.run(result.model, fed, optimise=False)
     for name, value in expected.items():
         if np.asarray(value).dtype.hasobject:
-            np.testing.assert_array_equal(given[name], value)
+            np.testing.assert_array_equal(inputs[name], value)
         else:
-            np.testing.assert_allclose(given[name], value, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(inputs[name], value, rtol=1e-4, atol=1e-5)
 
 
-def check_openvino_agrees(found: ExtractionResult) -> None:
+def check_openvino_agrees(result: ExtractionResult) -> None:
     """OpenVINO takes a part, and gives what was expected."""
-    fed, expected = load_sidecar_data(found)
-    given = openvino_peer.run(found.model, list(fed.values()))
-    for name, value in zip(expected, given, strict=True):
+    fed, expected = load_sidecar_data(result)
+    inputs = openvino_peer.run(result.model, list(fed.values()))
+    for name, value in zip(expected, inputs, strict=True):
         np.testing.assert_allclose(value, expected[name], rtol=1e-4, atol=1e-5, err_msg=name)

@@ -60,8 +60,8 @@ def build_model_pair(
         if ir:
             import openvino
 
-            made = openvino.convert_model(folder / "converted.onnx")
-            openvino.save_model(made, folder / "converted.xml", compress_to_fp16=False)
+            result = openvino.convert_model(folder / "converted.onnx")
+            openvino.save_model(result, folder / "converted.xml", compress_to_fp16=False)
 
     return build
 
@@ -348,7 +348,7 @@ def scenario_table() -> str:
     """All hunts, as the rows of a table."""
     rows = ["| fault | commands | what the answer has |", "| --- | --- | --- |"]
     for hunt in FAULT_SCENARIOS:
-        commands, answer = ("<br>".join(f"`{one}`" for one in some) for some in (hunt.commands, hunt.expected_output))
+        commands, answer = ("<br>".join(f"`{item}`" for item in some) for some in (hunt.commands, hunt.expected_output))
         rows.append(f"| {hunt.fault} | {commands} | {answer} |")
     return "".join(f"{row}\n" for row in rows)
 

@@ -22,9 +22,9 @@ def weight(seed: int, *shape: int, scale: float = 0.2) -> Any:
 
 def save_with_weights(path: Path, text: str, weights: Mapping[str, Any], opset: int = 18) -> None:
     """A model from its text, with weights in its main graph."""
-    made = proto(text, opset)
-    made.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
-    onnx.save(made, path)
+    result = proto(text, opset)
+    result.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
+    onnx.save(result, path)
 
 
 def replace_parts(text: str, *changes: tuple[str, str]) -> str:

@@ -45,8 +45,8 @@ class ForkServer:
         """
         assert self._server.stdin is not None and self._server.stdout is not None
         _write(self._server.stdin, pickle.dumps((function.__module__, function.__name__, arguments)))
-        told, value = pickle.loads(_read(self._server.stdout))
-        if told != "gave":
+        message, value = pickle.loads(_read(self._server.stdout))
+        if message != "gave":
             raise ChildCrashedError(value)
         return value
 
@@ -101,8 +101,8 @@ def call_in_fork(function: Callable[[], Any]) -> tuple[str, Any]:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return "killed", f"ended by signal {os.WTERMSIG(status)}"
-    told: tuple[str, Any] = pickle.loads(data)
-    return told
+    messages: tuple[str, Any] = pickle.loads(data)
+    return messages
 
 
 def _serve() -> None:

@@ -27,38 +27,40 @@ def observe_all_loops(engine: Engine) -> None:
         engine.histories.follow(plan.index)
 
 
-def collect_statistics(engine: Engine, given: Mapping[int, Any], limit: int) -> tuple[CollectedStatistics, Any]:
+def collect_statistics(engine: Engine, inputs: Mapping[int, Any], limit: int) -> tuple[CollectedStatistics, Any]:
     """Run to the end, looking at every boundary with the values in hand; how it ended."""
-    found: CollectedStatistics = {}
+    statistics: CollectedStatistics = {}
 
     def look(index: int) -> None:
         edges = engine.plan.loops[index].edges
         key = index, engine.loops.totals(index)[1] - 1
-        rows = found.setdefault(key, [[] for _ in edges])
+        rows = statistics.setdefault(key, [[] for _ in edges])
         for row, edge in zip(rows, edges, strict=True):
             row.append(value_statistics(engine.value(edge.param)))
 
     engine.set_hook(look)
-    engine.start(given)
+    engine.start(inputs)
     engine.set_limits(limit)
-    return found, resume(engine)
+    return statistics, resume(engine)
 
 
 def expected_history(rows: Sequence[Sequence[tuple[float, ...] | None]]) -> HistoryView:
     """What an engine must have seen of an entry."""
-    series = [np.array([row for row in one if row is not None], np.float64).reshape(-1, 4) for one in rows]
+    series = [np.array([row for row in row_value if row is not None], np.float64).reshape(-1, 4) for row_value in rows]
     return bucket_rows(0, series, [False] * len(rows))
 
 
-def check_histories(engine: Engine, found: CollectedStatistics) -> int:
+def check_histories(engine: Engine, statistics: CollectedStatistics) -> int:
     """That an engine's histories are what was collected; returns how many were looked at."""
     looked = 0
     for plan in engine.plan.loops:
-        entries = sorted(entry for index, entry in found if index == plan.index)
+        entries = sorted(entry for index, entry in statistics if index == plan.index)
         assert engine.histories.entries(plan.index) == entries[-8:]
         for entry in entries[-8:]:
             assert_histories_equal(
-                engine.histories.view(plan.index, entry), expected_history(found[plan.index, entry]), len(plan.edges)
+                engine.histories.view(plan.index, entry),
+                expected_history(statistics[plan.index, entry]),
+                len(plan.edges),
             )
             looked += 1
     return looked

@@ -56,12 +56,12 @@ class IrNetBuilder:
         dims = "".join(f"<dim>{dim.replace('?', '-1')}</dim>" for dim in shape.split(",") if dim)
         tensor = f' names="{names}"' if names else ""
         inputs = "".join(f'<port id="{k}"/>' for k in range(first))
-        made = "".join(
+        result = "".join(
             f'<port id="{first + k}" precision="{PRECISION[element]}"{tensor}>{dims}</port>' for k in range(outputs)
         )
         self.layers.append(
             f'<layer id="{id}" name="{name or f"{type}_{id}"}" type="{type}" version="{version}"{attributes}>'
-            f"<data {data}/><input>{inputs}</input><output>{made}</output>{extra}</layer>"
+            f"<data {data}/><input>{inputs}</input><output>{result}</output>{extra}</layer>"
         )
         for port, source in enumerate(sources):
             if source is not None:
@@ -340,11 +340,11 @@ def carried_net(sources: Sequence[int | str], order: Sequence[int] = (0, 1, 2), 
     body = net.body_builder()
     inner = [body.parameter("1", element, name=f"p{k}") for k in range(count)]
     ten = body.constant(np.array([10], {"f32": "f4", "i64": "i8", "f64": "f8"}[element]))
-    made = [
+    outcomes = [
         body.layer("Add", [inner[k], ten], element=element, shape="1") if s == "+" else inner[int(s)]
         for k, s in enumerate(sources)
     ]
-    results = [body.result(value) for value in made]
+    results = [body.result(value) for value in outcomes]
     keep = body.result(body.constant(np.array([True])))
     order = list(order[:count])
     entries = [input_map_entry(2 + order[k], inner[k]) for k in range(count)]

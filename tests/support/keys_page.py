@@ -36,7 +36,7 @@ def render_page() -> str:
     parts = [HEAD]
     for section in HelpSection:
         parts += ["", f"## {section}", "", "| key | action | what it does |", "| --- | --- | --- |"]
-        parts += [_row(one) for one in ACTIONS if one.section is section]
+        parts += [_row(action) for action in ACTIONS if action.section is section]
     return "\n".join(parts) + "\n"
 
 

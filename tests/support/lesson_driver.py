@@ -76,10 +76,10 @@ def solution_commands(question: StateQuestion) -> list[str]:
     """The lines that bring a state about, as its last hint has them."""
     if len(question.hints) == 1:
         return ["break nan", "continue", "answer here"]
-    told = question.hint(9)
-    found = [line for line in told.split("`")[1::2] if line != "again"]
-    times = next((word for word in told.replace(",", " ").replace(":", " ").split() if word.isdecimal()), "1")
-    lines = ["restart" if line == "r" else f"step {times}" if line == "s" else line for line in found]
+    message = question.hint(9)
+    results = [line for line in message.split("`")[1::2] if line != "again"]
+    times = next((word for word in message.replace(",", " ").replace(":", " ").split() if word.isdecimal()), "1")
+    lines = ["restart" if line == "r" else f"step {times}" if line == "s" else line for line in results]
     edit = next((k for k, line in enumerate(lines) if line.startswith("set ")), None)
     if edit is not None and question.scene.model == "grow.onnxtxt":
         return ["restart", "step 2", lines[edit], "finish"]

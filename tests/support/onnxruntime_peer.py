@@ -26,5 +26,5 @@ def run(
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    given = {name: value if isinstance(value, list) else np.asarray(value) for name, value in feeds.items()}
-    return dict(zip((output.name for output in session.get_outputs()), session.run(None, given), strict=True))
+    inputs = {name: value if isinstance(value, list) else np.asarray(value) for name, value in feeds.items()}
+    return dict(zip((output.name for output in session.get_outputs()), session.run(None, inputs), strict=True))

@@ -28,7 +28,7 @@ INDEX: tuple[tuple[str, str, str, str], ...] = (
 
 def render_index() -> str:
     """What the file is to hold. In a process that has imported no family so far."""
-    found: dict[tuple[str, str, str], set[str]] = {}
+    results: dict[tuple[str, str, str], set[str]] = {}
     register: Any = registry._register
 
     def noted(system: Any, domain: str, op_types: Any, *more: Any) -> Callable[[Any], Any]:
@@ -36,7 +36,7 @@ def render_index() -> str:
 
         def apply(function: Any) -> Any:
             family = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
-            found.setdefault((system.value, domain, family), set()).update(op_types)
+            results.setdefault((system.value, domain, family), set()).update(op_types)
             return keep(function)
 
         return apply
@@ -45,7 +45,7 @@ def render_index() -> str:
     for family in registry._FAMILY_MODULES:
         importlib.import_module(f"{registry.__package__}.{family}")
     lines = [_HEAD]
-    for (system, domain, family), op_types in sorted(found.items()):
+    for (system, domain, family), op_types in sorted(results.items()):
         lines.append(f'    (\n        "{system}",\n        "{domain}",\n        "{family}",\n')
         names = " ".join(sorted(op_types))
         # As ruff formats it: on one line where that is wide enough.

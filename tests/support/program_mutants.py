@@ -154,32 +154,32 @@ def compare_mutant(mutant: ProgramMutant) -> Comparison:
     return compare_sides(sides[0], sides[1], EXACT_OPTIONS)
 
 
-def judge(found: Comparison, wanted: frozenset[str]) -> str:
+def judge(comparison: Comparison, wanted: frozenset[str]) -> str:
     """What is wrong with what is said of a change; empty where nothing is."""
-    if found.verdict is not Verdict.DIFFER:
-        return f"SAME: {found.verdict.value}"
-    if not found.static_differences:
+    if comparison.verdict is not Verdict.DIFFER:
+        return f"SAME: {comparison.verdict.value}"
+    if not comparison.static_differences:
         return "SILENT: nothing is written otherwise"
     strangers = [
-        f"{one.kind} '{one.name or one.loop_path}'"
-        for one in found.static_differences
-        if listed_name(one) not in wanted
+        f"{difference.kind} '{difference.name or difference.loop_path}'"
+        for difference in comparison.static_differences
+        if listed_name(difference) not in wanted
     ]
     if strangers:
         return f"MISLEADS: lists {', '.join(strangers)}, not {sorted(wanted)}"
-    blamed = [name for cause in first_difference_causes(found) for name in wrongly_blamed(cause, wanted)]
+    blamed = [name for cause in first_difference_causes(comparison) for name in wrongly_blamed(cause, wanted)]
     return f"BLAMES: {', '.join(blamed)}, not {sorted(wanted)}" if blamed else ""
 
 
-def listed_name(one: StaticDifference) -> str:
+def listed_name(difference: StaticDifference) -> str:
     """The name of what is listed; of what a whole loop has the loop's."""
-    return one.name or f"loop {one.loop_path.rpartition(' ▸ ')[2]}"
+    return difference.name or f"loop {difference.loop_path.rpartition(' ▸ ')[2]}"
 
 
-def first_difference_causes(found: Comparison) -> Iterator[Cause]:
+def first_difference_causes(comparison: Comparison) -> Iterator[Cause]:
     """Where the first difference is said to come from."""
-    first = found.first
-    cause = found.cause if first is None else first.cause
+    first = comparison.first
+    cause = comparison.cause if first is None else first.cause
     if cause is not None:
         yield cause
 

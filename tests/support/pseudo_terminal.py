@@ -114,8 +114,8 @@ def open_loopdbg(
 ) -> Iterator[PseudoTerminal]:
     """loopdbg with some arguments; ``settings``: the folder that it keeps its own in."""
     command = [sys.executable, "-P", "-m", "loopdbg", *arguments]
-    with start_command(command, settings, rows, columns, encoding, environment) as one:
-        yield one
+    with start_command(command, settings, rows, columns, encoding, environment) as first:
+        yield first
 
 
 @contextmanager
@@ -140,13 +140,13 @@ def start_command(
         os.environ |= {"TERM": "xterm-256color", "LOOPDBG_CONFIG_DIR": str(settings), "LC_ALL": "C.UTF-8"}
         os.environ |= environment or {}
         os.execvp(command[0], list(command))
-    found = PseudoTerminal(pid, master, encoding)
+    result = PseudoTerminal(pid, master, encoding)
     try:
-        yield found
+        yield result
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
             os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
-        found.close()
+        result.close()

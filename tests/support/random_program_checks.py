@@ -45,30 +45,30 @@ def check_agreement(
         Differs: the ways do not agree.
     """
     try:
-        told = program_oracle.evaluate(program, feeds)
+        message = program_oracle.evaluate(program, feeds)
     except program_oracle.ProgramFailsError:
-        told = None
+        message = None
     except program_oracle.ProgramTooLargeError:
         return "too large"
     first = execution_modes.run_headless(load_program(program), feeds)
-    if (told is None) != (first[0] == "error"):
-        raise DisagreementError(f"the oracle {'fails' if told is None else 'does not fail'}; got {first!r:.400}")
-    if told is not None:
+    if (message is None) != (first[0] == "error"):
+        raise DisagreementError(f"the oracle {'fails' if message is None else 'does not fail'}; got {first!r:.400}")
+    if message is not None:
         assert_equal(
             "oracle",
             canonical_values(first[2]),
-            {f"out{k}": canonical_value(told.outputs[v.name]) for k, v in enumerate(program.outputs)},
+            {f"out{k}": canonical_value(message.outputs[v.name]) for k, v in enumerate(program.outputs)},
         )
     seen = run_every_mode(
         load_program(program), first, feeds, other if program_oracle.terminates(program, other) else None, draw
     )
-    if told is not None:
-        _check_boundaries(program, seen, told.boundaries)
+    if message is not None:
+        _check_boundaries(program, seen, message.boundaries)
     if first[1] == "LimitError":
         return "refused"  # a loop that nothing ends; sessions may go on in it
-    if peers and told is not None and "smooth" not in program.features:
-        _check_peer(program, feeds, told, first[2])
-    return "fails" if told is None else "runs"
+    if peers and message is not None and "smooth" not in program.features:
+        _check_peer(program, feeds, message, first[2])
+    return "fails" if message is None else "runs"
 
 
 def _check_boundaries(program: Program, seen: list[Any], wanted: list[program_oracle.OracleBoundary]) -> None:
@@ -95,14 +95,14 @@ def _check_boundaries(program: Program, seen: list[Any], wanted: list[program_or
 
 
 def _check_peer(
-    program: Program, feeds: Mapping[str, Any], told: program_oracle.OracleResult, outputs: Mapping[str, Any]
+    program: Program, feeds: Mapping[str, Any], message: program_oracle.OracleResult, outputs: Mapping[str, Any]
 ) -> None:
     """Compare with a real runtime where docs/peers.md says that it agrees."""
     try:
         if program.system == "onnx":
             results = _onnxruntime(program, feeds)
         else:
-            results = _openvino(program, feeds, told)
+            results = _openvino(program, feeds, message)
     except _PeerNotComparable:
         return
     for name, value in results.items():
@@ -159,7 +159,7 @@ def _computed(loop: ProgramLoop, value: ProgramValue) -> bool:
     return origin in moving and origin not in loop.params
 
 
-def _openvino(program: Program, feeds: Mapping[str, Any], told: program_oracle.OracleResult) -> dict[str, Any]:
+def _openvino(program: Program, feeds: Mapping[str, Any], message: program_oracle.OracleResult) -> dict[str, Any]:
     for loop in all_loops(program.body):
         # Its back edges are written one after the other, what passes through a body unchanged is mixed up with others,
         # what grows is garbage, 64 bits are 32, and zero trips leave what was there.
@@ -174,9 +174,9 @@ def _openvino(program: Program, feeds: Mapping[str, Any], told: program_oracle.O
         used = {*loop.results, *(value for node in loop.body.nodes for value in node_reads(node))}
         if loop.kind == "TensorIterator" and not any(part.param in used for part in loop.sliced):
             raise _PeerNotComparable
-    if any(b.ended and b.iteration == 0 for b in told.boundaries) or _shape_changed(told):
+    if any(b.ended and b.iteration == 0 for b in message.boundaries) or _shape_changed(message):
         raise _PeerNotComparable
-    if any(0 in np.shape(value) for value in (*feeds.values(), *told.outputs.values())):
+    if any(0 in np.shape(value) for value in (*feeds.values(), *message.outputs.values())):
         raise _PeerNotComparable
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -185,10 +185,10 @@ def _openvino(program: Program, feeds: Mapping[str, Any], told: program_oracle.O
             raise _PeerNotComparable from None
 
 
-def _shape_changed(told: program_oracle.OracleResult) -> bool:
+def _shape_changed(message: program_oracle.OracleResult) -> bool:
     """A carried value had more than one shape."""
     shapes: dict[tuple[str, str], set[tuple[int, ...]]] = {}
-    for boundary in told.boundaries:
+    for boundary in message.boundaries:
         for name, value in boundary.carried.items():
             shapes.setdefault((boundary.loop, name), set()).add(np.shape(value))
     return any(len(met) > 1 for met in shapes.values())

@@ -27,12 +27,12 @@ def record_reference(model: loopdbg.Model, inputs: Mapping[str, Any]) -> list[tu
     values: dict[ValueLocation, dict[Key, Any]] = {spot: {} for spot in layout.locations.values() if not spot.role}
     wanted = {path: [spot.value for spot in values if spot.path == path] for path in layout.loops}
     for step in iterate_side(side, wanted):
-        for spot, found in values.items():
+        for spot, result in values.items():
             if spot.path == step.loop and (step.iteration >= 0 or not step.loop):
-                there, data = step.reader.read(spot.value)
-                if there:
-                    found[step.key] = data
-    return [(spot, Track(spot.name, found)) for spot, found in values.items() if found]
+                is_present, data = step.reader.read(spot.value)
+                if is_present:
+                    result[step.key] = data
+    return [(spot, Track(spot.name, outcome)) for spot, outcome in values.items() if outcome]
 
 
 def write_anonymous_reference(path: Path, tracks: Mapping[str, Track]) -> Reference:
@@ -65,9 +65,9 @@ def compare_with_reference(
     return compare_reference(ModelSide(model, inputs), reference, options or ComparisonOptions())
 
 
-def perturb_track(track: Track, key: Key, at: int) -> Track:
+def perturb_track(track: Track, key: Key, index: int) -> Track:
     """A track with another number as one element of one iteration."""
     data = np.array(track.values[key])
     flat = data.reshape(-1)
-    flat[at] = not flat[at] if data.dtype == bool else flat[at] + 1 if np.isfinite(flat[at]) else 0
+    flat[index] = not flat[index] if data.dtype == bool else flat[index] + 1 if np.isfinite(flat[index]) else 0
     return replace(track, values={**track.values, key: data})

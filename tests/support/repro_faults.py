@@ -90,8 +90,8 @@ class ReproFault:
             self.make_other_model(model)
             onnx.save(model, folder / f"{self.name}_other.onnx")
             paths.append(str(folder / f"{self.name}_other.onnx"))
-        given = self.inputs or {"a": np.linspace(-1, 2, 24, dtype=np.float32).reshape(2, 3, 4)}
-        np.savez(folder / f"{self.name}.inputs.npz", **given)
+        inputs = self.inputs or {"a": np.linspace(-1, 2, 24, dtype=np.float32).reshape(2, 3, 4)}
+        np.savez(folder / f"{self.name}.inputs.npz", **inputs)
         return [*paths, *self.options]
 
 
@@ -120,7 +120,7 @@ def _replace_tanh_with_sin(model: onnx.ModelProto) -> None:
 
 
 def _change_weight(model: onnx.ModelProto) -> None:
-    weight = next(one for one in model.graph.initializer if one.name == "weight")
+    weight = next(item for item in model.graph.initializer if item.name == "weight")
     weight.CopyFrom(onnx.numpy_helper.from_array(np.array([0.5, 1, 1.25, 2], np.float32), "weight"))
 
 
@@ -141,7 +141,7 @@ def _ir_relu_of_nan() -> IrNetBuilder:
     zero = body.layer("Subtract", [h, h], name="zero")
     unknown = body.layer("Divide", [zero, zero], name="unknown")
     some = body.layer("Multiply", [body.layer("ReLU", [unknown], name="positive"), new], name="some")
-    results = [body.result(one) for one in (new, some, body.constant(TRUE, name="keep"))]
+    results = [body.result(item) for item in (new, some, body.constant(TRUE, name="keep"))]
     entries = [
         input_map_entry(2, h),
         input_map_entry(-1, number, 'purpose="current_iteration"'),
@@ -161,11 +161,11 @@ def _ir_relu_of_nan() -> IrNetBuilder:
 def _ir_variable_of_nan() -> IrNetBuilder:
     """A model that keeps a variable, with a ReLU of NaN among what it computes of it."""
     net = IrNetBuilder()
-    told = 'variable_id="state" variable_type="f32" variable_shape="2,4"'
+    message = 'variable_id="state" variable_type="f32" variable_shape="2,4"'
     a, less = net.parameter("2,4", name="a"), net.constant(np.full((2, 4), -4, np.float32), name="less")
-    state = net.layer("ReadValue", [less], version="opset6", data=told, shape="2,4", name="before")
+    state = net.layer("ReadValue", [less], version="opset6", data=message, shape="2,4", name="before")
     grown = net.layer("Add", [state, net.layer("Tanh", [a], name="bounded")], name="grown")
-    net.layer("Assign", [grown], version="opset6", data=told, shape="2,4", name="kept")
+    net.layer("Assign", [grown], version="opset6", data=message, shape="2,4", name="kept")
     positive = net.layer("ReLU", [net.layer("Sqrt", [state], name="root")], name="positive")
     net.result(net.layer("Add", [positive, net.layer("Sin", [grown], name="turned")], name="y"))
     return net
@@ -362,13 +362,13 @@ def main(folder: Path, wanted: list[str]) -> None:
             continue
         pack = folder / f"{fault.name}_repro"
         command = [sys.executable, "-P", "-m", "loopdbg", "repro", *fault.write(folder), "-o", str(pack), "--force"]
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
         script = pack / f"run_{fault.runtime}.py"
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         ran = subprocess.run(
             [environment(folder, fault.runtime), script], capture_output=True, text=True, check=False, env=clean
         )
-        lines = made.stdout.strip().splitlines() or [made.stderr.strip()]
+        lines = completed.stdout.strip().splitlines() or [completed.stderr.strip()]
         last = (ran.stdout.strip() or ran.stderr.strip() or "-").splitlines()[-1]
         print(
             f"{fault.name}: {lines[0]}\n  {'; '.join(lines[1:2])}\n  by itself: status {ran.returncode}: {last}",

@@ -59,15 +59,15 @@ def draw_runs(draw: ChoiceSource, program: Program, seed: str, most: int = 7) ->
         feeds = program_generator.draw_feeds(program, draw)
         if program_oracle.terminates(program, feeds):
             pool.append(feeds)
-    made: list[SequenceRun] = []
+    items: list[SequenceRun] = []
     for k in range(draw.integer(2, most) if pool else 0):
         kind, feeds = draw.pick(RUN_KINDS), draw.pick(pool)
         if kind == "invalid":
             feeds = _invalid_feeds(draw, feeds)
         elif kind == "no trips" and "M" in feeds:
             feeds = {**feeds, "M": np.array(0)}
-        made.append(SequenceRun(kind, feeds, f"{seed}.{k}"))
-    return made
+        items.append(SequenceRun(kind, feeds, f"{seed}.{k}"))
+    return items
 
 
 def _invalid_feeds(draw: ChoiceSource, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,18 +116,18 @@ class _InjectedError(Exception):
 
 def _run_with_incident(model: loopdbg.Model, run: SequenceRun, draw: ChoiceSource) -> execution_modes.Outcome:
     """Something happens at a boundary: the hook raises, or interrupts, or runs the Model itself."""
-    at, seen, found = draw.integer(0, 9), [0], []
+    index, seen, result = draw.integer(0, 9), [0], []
     by_signal = draw.chance(50)
 
     def hook(frame: Frame) -> None:
         seen[0] += 1
-        if seen[0] != at + 1:
+        if seen[0] != index + 1:
             return
         if run.kind == "raising":
             raise _InjectedError(str(execution_modes.frame_values(frame)))
         if run.kind == "inside":
-            found.append(execution_modes.run_headless(model, run.feeds))
-            found.append(execution_modes.frame_values(frame))
+            result.append(execution_modes.run_headless(model, run.feeds))
+            result.append(execution_modes.frame_values(frame))
         elif by_signal:
             signal.raise_signal(signal.SIGINT)
         else:
@@ -137,7 +137,7 @@ def _run_with_incident(model: loopdbg.Model, run: SequenceRun, draw: ChoiceSourc
         ran = execution_modes.run_headless(model, run.feeds, on_iteration=hook)
     except _InjectedError as incident:
         return "raised", str(incident)
-    return ran, seen[0], found
+    return ran, seen[0], result
 
 
 SESSION_COMMANDS = (
@@ -153,65 +153,65 @@ def run_random_session(
     seen: list[Any] = []
 
     def run() -> execution_modes.Outcome:
-        one = loopdbg.debug(model, feeds, max_iterations=40 if draw.chance(20) else None)
-        seen.append(_session_state(one))
+        first = loopdbg.debug(model, feeds, max_iterations=40 if draw.chance(20) else None)
+        seen.append(_session_state(first))
         for _ in range(draw.integer(1, 10)):
             word, number = draw.pick(SESSION_COMMANDS), draw.integer(1, 4)
             try:
-                _move_session(one, word, number)
+                _move_session(first, word, number)
             except LoopdbgError as error:
                 seen.append((word, type(error).__name__, str(error)))
-            seen.append((word, _session_state(one)))
+            seen.append((word, _session_state(first)))
         for _ in range(3 if to_end else 0):
-            if one.done or one.stop.reason is Reason.ERROR:
+            if first.done or first.stop.reason is Reason.ERROR:
                 break
-            one.continue_()
-        return _session_state(one)
+            first.continue_()
+        return _session_state(first)
 
     return execution_modes.run_outcome(run), seen
 
 
-def _move_session(one: Session, word: str, number: int) -> None:
+def _move_session(session: Session, word: str, number: int) -> None:
     moves: dict[str, Callable[[], object]] = {
-        "step": lambda: one.step(number),
-        "next": lambda: one.next_node(number),
-        "into": one.into,
-        "finish": one.finish,
-        "back": lambda: one.back(number),
-        "node": lambda: one.back_node(number),
-        "goto": lambda: one.goto(number),
-        "undo": one.undo,
-        "restart": one.restart,
-        "until": lambda: one.until(one.frame.iteration + number),
-        "reverse": one.reverse_continue,
-        "condition": lambda: one.set("cond", False),
-        "set": lambda: _set_random_value(one, number),
+        "step": lambda: session.step(number),
+        "next": lambda: session.next_node(number),
+        "into": session.into,
+        "finish": session.finish,
+        "back": lambda: session.back(number),
+        "node": lambda: session.back_node(number),
+        "goto": lambda: session.goto(number),
+        "undo": session.undo,
+        "restart": session.restart,
+        "until": lambda: session.until(session.frame.iteration + number),
+        "reverse": session.reverse_continue,
+        "condition": lambda: session.set("cond", False),
+        "set": lambda: _set_random_value(session, number),
     }
     moves[word]()
 
 
-def _set_random_value(one: Session, number: int) -> None:
-    carried = one.frame.carried
+def _set_random_value(session: Session, number: int) -> None:
+    carried = session.frame.carried
     names = sorted(carried)
     if not names:
         return
     name = names[number % len(names)]
     value = carried[name]
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        one.set(name, value if value.dtype == bool else value + np.array(1, value.dtype))
+        session.set(name, value if value.dtype == bool else value + np.array(1, value.dtype))
 
 
-def _session_state(one: Session) -> Any:
-    outputs = None if one.outputs is None else all_exact_bits(one.outputs)
-    engine = one._internals.engine
+def _session_state(session: Session) -> Any:
+    outputs = None if session.outputs is None else all_exact_bits(session.outputs)
+    engine = session._internals.engine
     frames = [execution_modes.frame_values(Frame(engine, index)) for index in engine.stack]
     return (
-        one._internals.position,
-        one.stop.reason,
-        one.stop.text,
+        session._internals.position,
+        session.stop.reason,
+        session.stop.text,
         frames,
         outputs,
-        execution_modes.loop_totals(one.totals),
+        execution_modes.loop_totals(session.totals),
     )
 
 

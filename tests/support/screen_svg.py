@@ -52,16 +52,16 @@ def background_color(app: App[Any]) -> str:
 def _row(number: int, row: Sequence[Segment], paper: str) -> str:
     """A row: what is behind its text, then the text."""
     behind, texts = list[str](), list[str]()
-    for at, text, ground in group_runs(row, lambda segment: style_attributes(segment.style)[1]):
+    for index, text, ground in group_runs(row, lambda segment: style_attributes(segment.style)[1]):
         if ground and ground != paper:
-            box = f'x="{at * CELL_WIDTH_PX}" y="{number * CELL_HEIGHT_PX}" width="{cell_len(text) * CELL_WIDTH_PX}"'
+            box = f'x="{index * CELL_WIDTH_PX}" y="{number * CELL_HEIGHT_PX}" width="{cell_len(text) * CELL_WIDTH_PX}"'
             box += f' height="{CELL_HEIGHT_PX}"'
             behind.append(f'<rect {box} fill="{ground}"/>')
-    for at, text, (ink, _, classes) in group_runs(row, lambda segment: style_attributes(segment.style)):
+    for index, text, (ink, _, classes) in group_runs(row, lambda segment: style_attributes(segment.style)):
         lined = "u" in classes or "s" in classes
         seen = text if lined else text.strip(" ")
         if seen:
-            x = (at if lined else at + len(text) - len(text.lstrip(" "))) * CELL_WIDTH_PX
+            x = (index if lined else index + len(text) - len(text.lstrip(" "))) * CELL_WIDTH_PX
             named = f' class="{classes}"' if classes else ""
             texts.append(f'<tspan x="{x}" fill="{ink}"{named}>{escape(seen, quote=False)}</tspan>')
     drawn = f'<text y="{number * CELL_HEIGHT_PX + BASELINE_PX}">{"".join(texts)}</text>' if texts else ""
@@ -70,11 +70,11 @@ def _row(number: int, row: Sequence[Segment], paper: str) -> str:
 
 def group_runs(row: Iterable[Segment], key: Callable[[Segment], Kind]) -> Iterator[tuple[int, str, Kind]]:
     """What stands beside each other and is alike: where it begins, its text, and what it is like."""
-    at = 0
+    index = 0
     for kind, run in groupby(row, key=key):
         text = "".join(segment.text for segment in run)
-        yield at, text, kind
-        at += cell_len(text)
+        yield index, text, kind
+        index += cell_len(text)
 
 
 def style_attributes(style: Style | None) -> tuple[str, str, str]:

@@ -48,13 +48,15 @@ class ParsedTestFile:
             if isinstance(node, Function):
                 module.functions.setdefault(node.name, []).append(node)
             elif isinstance(node, ast.ClassDef):
-                inits = [one for one in node.body if isinstance(one, Function) and one.name in ("__init__", "__call__")]
+                inits = [
+                    item for item in node.body if isinstance(item, Function) and item.name in ("__init__", "__call__")
+                ]
                 module.functions.setdefault(node.name, []).extend(inits)
             elif isinstance(node, ast.Import):
                 module.imported |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
-                beside = path.parents[node.level - 1].relative_to(folder) if node.level else Path()
-                where = (beside / node.module.replace(".", "/")).as_posix()
+                result = path.parents[node.level - 1].relative_to(folder) if node.level else Path()
+                where = (result / node.module.replace(".", "/")).as_posix()
                 module.imported |= {alias.asname or alias.name: (where, alias.name) for alias in node.names}
         return module
 
@@ -72,9 +74,9 @@ class AssertionIndex:
         """The tests that assert nothing: ``unit/test_x.py::test_y``."""
         for name, module in self.modules.items():
             for function in module.functions.values():
-                for one in function:
-                    if one.name.startswith("test_") and not self.asserts(one, module):
-                        yield f"{name}.py::{one.name}"
+                for item in function:
+                    if item.name.startswith("test_") and not self.asserts(item, module):
+                        yield f"{name}.py::{item.name}"
 
     def asserts(self, function: Function, module: ParsedTestFile) -> bool:
         """Whether a function asserts something."""
@@ -100,9 +102,9 @@ class AssertionIndex:
         if of and own:  # an attribute of something that is no module
             return False
         # Helpers are imported by their bare names.
-        found = self.modules.get(where) or self.modules.get(f"support/{where}")
-        home = found if where else None if of else module
-        return home is not None and any(self.asserts(one, home) for one in home.functions.get(own or name, ()))
+        result = self.modules.get(where) or self.modules.get(f"support/{where}")
+        home = result if where else None if of else module
+        return home is not None and any(self.asserts(item, home) for item in home.functions.get(own or name, ()))
 
 
 def dotted_name(node: ast.expr) -> str:
@@ -159,7 +161,7 @@ def file_writes(path: Path) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not _may_write(node, ours):
             continue
-        if not any(isinstance(one, ast.Name) and one.id in opened for one in node.args[:1]):
+        if not any(isinstance(arg, ast.Name) and arg.id in opened for arg in node.args[:1]):
             yield inside.get(id(node), "") + ast.unparse(node.func)
 
 
@@ -177,8 +179,13 @@ def _may_write(call: ast.Call, ours: Collection[str]) -> bool:
     if last in ("open", "ZipFile", "TarFile", "fdopen"):
         if name in ("os.open", "os.fdopen"):
             return any(word in ast.unparse(call) for word in ("O_WRONLY", "O_RDWR", "O_CREAT", "'w", "'a", "'x"))
-        words = [one.value for one in (*call.args, *(k.value for k in call.keywords)) if isinstance(one, ast.Constant)]
-        return any(isinstance(one, str) and set("wax+") & set(one) and set("rwxabt+") >= set(one) for one in words)
+        words = [
+            item.value for item in (*call.args, *(k.value for k in call.keywords)) if isinstance(item, ast.Constant)
+        ]
+        return any(
+            isinstance(word_value, str) and set("wax+") & set(word_value) and set("rwxabt+") >= set(word_value)
+            for word_value in words
+        )
     return False
 
 
@@ -191,8 +198,8 @@ _cython_imports = runpy.run_path(str(ROOT / ".ci" / "import_tree.py"))["imports"
 
 def source_files(*folders: str) -> list[Path]:
     """The files of source in some folders of the program."""
-    found = (path for folder in folders for path in (ROOT / folder).rglob("*.p*"))
-    return sorted(path for path in found if path.suffix in (".py", ".pyx", ".pxd"))
+    result = (path for folder in folders for path in (ROOT / folder).rglob("*.p*"))
+    return sorted(path for path in result if path.suffix in (".py", ".pyx", ".pxd"))
 
 
 @cache
@@ -224,17 +231,17 @@ def import_cycles(graph: Mapping[str, Collection[str]]) -> set[frozenset[str]]:
     """The sets of files that import each other in a circle."""
     reached = {name: _reachable(name, graph) for name in graph}
     return {
-        frozenset(other for other in found if name in reached[other])
-        for name, found in reached.items()
-        if name in found
+        frozenset(other for other in result if name in reached[other])
+        for name, result in reached.items()
+        if name in result
     }
 
 
 def _reachable(name: str, graph: Mapping[str, Collection[str]]) -> set[str]:
-    found: set[str] = set()
+    results: set[str] = set()
     left = list(graph[name])
     while left:
-        if (one := left.pop()) not in found:
-            found.add(one)
-            left += graph[one]
-    return found
+        if (first := left.pop()) not in results:
+            results.add(first)
+            left += graph[first]
+    return results

@@ -107,28 +107,30 @@ def check_statements(name: str) -> Iterator[CheckedStatement]:
 def _frame(session: Any, of: DtypeLoop, true: LoopCourse, place: int) -> Iterator[CheckedStatement]:
     frame = session.frame
     ended = true.ended_by if true.iteration_count == place else None
-    told = f"iteration {frame.iteration}, {frame.stopped_by}, trip count {frame.trip_count}"
+    message = f"iteration {frame.iteration}, {frame.stopped_by}, trip count {frame.trip_count}"
     came = frame.iteration == place and (frame.stopped_by.value if frame.stopped_by else None) == ended
-    yield CheckedStatement("frame", came and frame.trip_count == (None if of.trips is None else max(of.trips, 0)), told)
+    yield CheckedStatement(
+        "frame", came and frame.trip_count == (None if of.trips is None else max(of.trips, 0)), message
+    )
 
 
-def _why(found: Why, of: DtypeLoop, true: LoopCourse, place: int) -> Iterator[CheckedStatement]:
-    yield CheckedStatement("why: headline", _headline(found.headline, of, true, place), found.headline)
+def _why(why: Why, of: DtypeLoop, true: LoopCourse, place: int) -> Iterator[CheckedStatement]:
+    yield CheckedStatement("why: headline", _headline(why.headline, of, true, place), why.headline)
     more = None if true.condition_iteration_count is None else true.condition_iteration_count - place
-    if found.left is not None:
-        yield CheckedStatement("why: left", found.left == max(of.trips or 0, 0) - place, f"{found.left} left")
-    if found.never:
-        endless = true.condition_iteration_count is None and found.never.endswith("ends it") == (of.trips is not None)
-        yield CheckedStatement("why: never", endless, found.never)
-    if found.repeats is not None:
+    if why.left is not None:
+        yield CheckedStatement("why: left", why.left == max(of.trips or 0, 0) - place, f"{why.left} left")
+    if why.never:
+        endless = true.condition_iteration_count is None and why.never.endswith("ends it") == (of.trips is not None)
+        yield CheckedStatement("why: never", endless, why.never)
+    if why.repeats is not None:
         seen = true.boundaries
-        same = seen[place]["n"].tobytes() == seen[place - found.repeats]["n"].tobytes()
-        yield CheckedStatement("why: repeats", same, f"repeats every {found.repeats}")
-    for side in found.sides:
+        same = seen[place]["n"].tobytes() == seen[place - why.repeats]["n"].tobytes()
+        yield CheckedStatement("why: repeats", same, f"repeats every {why.repeats}")
+    for side in why.sides:
         estimate = side.estimate
         if estimate is not None:
             yield CheckedStatement("why: estimate", _estimate(estimate, of, true, place, more), estimate.text)
-    for remark in found.remarks:
+    for remark in why.remarks:
         if match := re.fullmatch(r"the trip count comes (?:first|before that): (\d+) left", remark):
             left = int(match[1])
             yield CheckedStatement(
@@ -136,61 +138,61 @@ def _why(found: Why, of: DtypeLoop, true: LoopCourse, place: int) -> Iterator[Ch
             )
 
 
-def _estimate(found: Any, of: DtypeLoop, true: LoopCourse, place: int, more: int | None) -> bool:
+def _estimate(result: Any, of: DtypeLoop, true: LoopCourse, place: int, more: int | None) -> bool:
     whole = of.limit.dtype.kind in "iu"
-    if found.iterations is not None:
+    if result.iterations is not None:
         if more is None:
-            return place + found.iterations >= MAX_ITERATIONS
-        if found.at_most:
-            return more <= found.iterations + (0 if whole else 1)
-        return more == found.iterations if whole else abs(more - found.iterations) <= max(1, found.iterations // 20)
-    if re.search("never ends|does not end it|steps over", found.text):
+            return place + result.iterations >= MAX_ITERATIONS
+        if result.at_most:
+            return more <= result.iterations + (0 if whole else 1)
+        return more == result.iterations if whole else abs(more - result.iterations) <= max(1, result.iterations // 20)
+    if re.search("never ends|does not end it|steps over", result.text):
         return more is None
-    if match := re.search(r"not moved in the last (\d+) iterations", found.text):
+    if match := re.search(r"not moved in the last (\d+) iterations", result.text):
         name = 1 if of.compares_updated else 0
         first = place - int(match[1]) + name
-        values = [one["n"].item() for one in true.boundaries[first : place + name]]
+        values = [boundary["n"].item() for boundary in true.boundaries[first : place + name]]
         return len(values) == int(match[1]) and len(set(values)) == 1
-    if "is NaN" in found.text:
+    if "is NaN" in result.text:
         return bool(np.isnan(true.boundaries[place if of.compares_updated else place - 1]["n"]) or np.isnan(of.limit))
     return True
 
 
-def _headline(told: str, of: DtypeLoop, true: LoopCourse, place: int) -> bool:
+def _headline(message: str, of: DtypeLoop, true: LoopCourse, place: int) -> bool:
     if true.iteration_count == place:
         done = f"ended after {count_text(place, 'iteration')}" if place else "runs no iteration"
     else:
         done = f"goes on to iteration {place}" if place else "begins"
     start = f"loop 'L' {done}: "
-    return told.startswith(start) and _reason(told.removeprefix(start), of, true, place)
+    return message.startswith(start) and _reason(message.removeprefix(start), of, true, place)
 
 
 _TRIPS = r"the trip count is (-?\d+)(, and a negative one runs nothing)?(?:; (.*), so it would have gone on)?"
 
 
-def _reason(told: str, of: DtypeLoop, true: LoopCourse, place: int) -> bool:
+def _reason(message: str, of: DtypeLoop, true: LoopCourse, place: int) -> bool:
     """Why it ended, or goes on."""
     ended = true.iteration_count == place
-    if match := re.fullmatch(_TRIPS, told):
+    if match := re.fullmatch(_TRIPS, message):
         rest = match[3] is None or _decided(match[3], of, true, place, True)
         right = ended and true.ended_by == "trip_count" and int(match[1]) == of.trips
         return right and bool(match[2]) == ((of.trips or 0) < 0) and rest
-    if match := re.fullmatch(r"nothing but the count ends it, and the trip count is (\d+)", told):
+    if match := re.fullmatch(r"nothing but the count ends it, and the trip count is (\d+)", message):
         return not ended and of.initial is None and int(match[1]) == of.trips
-    if told == "nothing in it can end it":
+    if message == "nothing in it can end it":
         return not ended and of.trips is None and of.initial is None
-    if match := re.fullmatch(r"the initial condition is the constant (true|false)", told):
+    if match := re.fullmatch(r"the initial condition is the constant (true|false)", message):
         return place == 0 and match[1] == str(of.initial).lower() and ended != of.initial
-    told, both, _ = told.partition(", and the trip count is reached as well")
+    message, both, _ = message.partition(", and the trip count is reached as well")
     if both and not (ended and true.ended_by == "condition" and place == of.trips):
         return False
-    return (not ended or true.ended_by == "condition") and _decided(told, of, true, place, not ended)
+    return (not ended or true.ended_by == "condition") and _decided(message, of, true, place, not ended)
 
 
-def _decided(told: str, of: DtypeLoop, true: LoopCourse, place: int, truth: bool) -> bool:
+def _decided(message: str, of: DtypeLoop, true: LoopCourse, place: int, truth: bool) -> bool:
     """``keep = n_next < 10 is true: 3 < 10``."""
     sign = re.escape(SIGNS[of.comparison])
-    match = re.fullmatch(rf"keep = \S+ {sign} \S+ is (true|false)(?:: (\S+) {sign} (\S+))?", told)
+    match = re.fullmatch(rf"keep = \S+ {sign} \S+ is (true|false)(?:: (\S+) {sign} (\S+))?", message)
     if match is None or (match[1] == "true") != truth:
         return False
     if match[2] is None:
@@ -211,36 +213,36 @@ def _values(session: Any, of: DtypeLoop, true: LoopCourse, place: int) -> Iterat
         yield from _statistics(name, shown, truth)
         yield from _texts(name, shown, truth)
         if before is not None:
-            told = delta_text(before[name], value)
-            yield CheckedStatement("delta", _delta(told, before[name], value), f"{name}: {told}")
+            message = delta_text(before[name], value)
+            yield CheckedStatement("delta", _delta(message, before[name], value), f"{name}: {message}")
         history = frame.evolution.get(name)
         if history is not None and history.bucket == 1:
-            yield from _history(name, history, [one[name] for one in true.boundaries[: place + 1]])
+            yield from _history(name, history, [boundary[name] for boundary in true.boundaries[: place + 1]])
 
 
 def _statistics(name: str, value: Any, truth: ExactStatistics) -> Iterator[CheckedStatement]:
-    found = statistics_of(value)
-    told = f"{name}: min {found.min} max {found.max} mean {found.mean} std {found.std} norm {found.norm}"
-    right = (found.nan, found.inf, found.zeros) == (truth.nan, truth.inf, truth.zeros)
-    for number, wanted in ((found.mean, truth.mean), (found.std, truth.std), (found.norm, truth.norm)):
+    result = statistics_of(value)
+    message = f"{name}: min {result.min} max {result.max} mean {result.mean} std {result.std} norm {result.norm}"
+    right = (result.nan, result.inf, result.zeros) == (truth.nan, truth.inf, truth.zeros)
+    for number, wanted in ((result.mean, truth.mean), (result.std, truth.std), (result.norm, truth.norm)):
         right = right and (number is None) == (wanted is None)
         if number is not None and wanted is not None and right:
             # A mean of numbers that cancel is known to within their size.
             size = max(abs(truth.low), abs(truth.high), truth.norm)
             overflow = not math.isfinite(number) and abs(wanted) > Fraction(np.finfo(np.float64).max)
             right = overflow or abs(Fraction(number) - wanted) <= size / 10**7 + Fraction(1, 10**322)
-    for number, at, wanted in ((found.min, found.min_at, truth.low), (found.max, found.max_at, truth.high)):
+    for number, index, wanted in ((result.min, result.min_at, truth.low), (result.max, result.max_at, truth.high)):
         right = right and (number is None) == (wanted is None)
         if number is not None and right:
-            right = exact_value(number) == wanted == exact_value(value.reshape(-1)[at])
-    yield CheckedStatement("statistics", right, told)
+            right = exact_value(number) == wanted == exact_value(value.reshape(-1)[index])
+    yield CheckedStatement("statistics", right, message)
     if value.dtype.kind != "b" and value.size:
-        bars = Histogram(found, 8)
+        bars = Histogram(result, 8)
         bars.add(value.reshape(-1))
         yield CheckedStatement(
             "histogram", int(bars.counts.sum()) == value.size - truth.nan - truth.inf, str(bars.counts)
         )
-    lines = statistics_lines(as_tensor_ref(value), found, None, None, 100)
+    lines = statistics_lines(as_tensor_ref(value), result, None, None, 100)
     text = "   ".join("".join(part for part, _ in row.spans) for row in lines)
     yield CheckedStatement("inspector", _facts(text, value, truth), text)
 
@@ -267,9 +269,9 @@ def _facts(text: str, value: Any, truth: ExactStatistics) -> bool:
         if (match is None) != (number is None):
             return False
         if match is not None:
-            at = tuple(int(k) for k in match[2].split(",") if k)
+            index = tuple(int(k) for k in match[2].split(",") if k)
             digits = None if value.dtype.kind in "iub" else 2
-            if exact_value(value[at]) != number or not decimal_matches(match[1], number, digits):
+            if exact_value(value[index]) != number or not decimal_matches(match[1], number, digits):
                 return False
     return True
 
@@ -277,100 +279,102 @@ def _facts(text: str, value: Any, truth: ExactStatistics) -> bool:
 def _texts(name: str, value: Any, truth: ExactStatistics) -> Iterator[CheckedStatement]:
     """A value in a few cells: its range, its largest magnitude, its norm, or all of it."""
     for width in (14, 24, 40):
-        for told in (short_value(value, width), norm_value(value, width), value_text(value, width)):
-            yield CheckedStatement("value in a few cells", _cells(told, value, truth), f"{name}: {told}")
+        for item in (short_value(value, width), norm_value(value, width), value_text(value, width)):
+            yield CheckedStatement("value in a few cells", _cells(item, value, truth), f"{name}: {item}")
 
 
-def _cells(told: str, value: Any, truth: ExactStatistics) -> bool:
-    if match := re.fullmatch(r"(\d+) of (\d+) true", told):
+def _cells(message: str, value: Any, truth: ExactStatistics) -> bool:
+    if match := re.fullmatch(r"(\d+) of (\d+) true", message):
         return (int(match[1]), int(match[2])) == (int(value.sum()), value.size)
-    fully = value.size <= 20 and told.count("[") == told.count("]") and ".." not in told and "norm" not in told
-    if fully and re.fullmatch(r"[\[\], \-+.\de]+|.*(nan|inf|true|false).*", told) and "min" not in told:
-        words = re.findall(r"true|false|" + NUMBER_PATTERN, told)
-        if len(words) == value.size and value.size and not re.search(r"\d (nan|inf)", told):
+    fully = (
+        value.size <= 20 and message.count("[") == message.count("]") and ".." not in message and "norm" not in message
+    )
+    if fully and re.fullmatch(r"[\[\], \-+.\de]+|.*(nan|inf|true|false).*", message) and "min" not in message:
+        words = re.findall(r"true|false|" + NUMBER_PATTERN, message)
+        if len(words) == value.size and value.size and not re.search(r"\d (nan|inf)", message):
             flat = value.reshape(-1)
             if value.dtype.kind == "b":
                 return [word == "true" for word in words] == flat.tolist()
-            cut = "…" in told or "~" in told
-            return cut or all(text_equals_number(word, one) for word, one in zip(words, flat, strict=True))
+            cut = "…" in message or "~" in message
+            return cut or all(text_equals_number(word, item) for word, item in zip(words, flat, strict=True))
     for pattern, count in ((r"(\d+) nan", truth.nan), (r"(\d+) inf", truth.inf)):
-        if (match := re.search(pattern, told)) and int(match[1]) != count:
+        if (match := re.search(pattern, message)) and int(match[1]) != count:
             return False
-    if match := re.search(rf"norm ({NUMBER_PATTERN})", told):
+    if match := re.search(rf"norm ({NUMBER_PATTERN})", message):
         wanted = math.inf if truth.inf else truth.norm
         if wanted is None or not decimal_matches(match[1], wanted, 1):
             return False
-    if match := re.search(rf"min ({NUMBER_PATTERN}) max ({NUMBER_PATTERN}) mean ({NUMBER_PATTERN})", told):
+    if match := re.search(rf"min ({NUMBER_PATTERN}) max ({NUMBER_PATTERN}) mean ({NUMBER_PATTERN})", message):
         digits = None if value.dtype.kind in "iub" else 2
         if not (decimal_matches(match[1], truth.low, digits) and decimal_matches(match[2], truth.high, digits)):
             return False
-    match = re.search(rf"(?:^|\s)({NUMBER_PATTERN}) ?\.\. ?({NUMBER_PATTERN})", told)
+    match = re.search(rf"(?:^|\s)({NUMBER_PATTERN}) ?\.\. ?({NUMBER_PATTERN})", message)
     if match and not (decimal_matches(match[1], truth.low, 1) and decimal_matches(match[2], truth.high, 1)):
         return False
-    if match := re.match(rf"±({NUMBER_PATTERN})", told):
+    if match := re.match(rf"±({NUMBER_PATTERN})", message):
         return decimal_matches(match[1], max(abs(truth.low), abs(truth.high)), 1)
     return True
 
 
-def _delta(told: str, before: Any, after: Any) -> bool:
+def _delta(message: str, before: Any, after: Any) -> bool:
     pairs = [
         (exact_value(x), exact_value(y)) for x, y in zip(np.reshape(before, -1), np.reshape(after, -1), strict=True)
     ]
     same = [x == y or (x != x and y != y) for x, y in pairs]
-    if told == "=":
+    if message == "=":
         return all(same)
     if all(same):
         return False
     if after.dtype.kind == "b":
-        return told == ("changed" if len(pairs) == 1 else f"{same.count(False)} of {len(pairs)} changed")
-    moved = [float("nan") if x != x or y != y else y - x for (x, y), one in zip(pairs, same, strict=True) if not one]
-    lost = sum(isinstance(one, float) and math.isnan(one) for one in moved)
+        return message == ("changed" if len(pairs) == 1 else f"{same.count(False)} of {len(pairs)} changed")
+    moved = [float("nan") if x != x or y != y else y - x for (x, y), item in zip(pairs, same, strict=True) if not item]
+    lost = sum(isinstance(entry, float) and math.isnan(entry) for entry in moved)
     if lost:
-        return told == ("nan" if len(pairs) == 1 else f"{lost} nan")
+        return message == ("nan" if len(pairs) == 1 else f"{lost} nan")
     if len(pairs) == 1:
-        return decimal_matches(told, moved[0], None if after.dtype.kind in "iu" else 1) and (told[0] == "-") == (
+        return decimal_matches(message, moved[0], None if after.dtype.kind in "iu" else 1) and (message[0] == "-") == (
             moved[0] < 0
         )
-    return told[0] == "±" and decimal_matches(told[1:], max(abs(one) for one in moved), 1)
+    return message[0] == "±" and decimal_matches(message[1:], max(abs(element) for element in moved), 1)
 
 
-def _history(name: str, found: Any, values: list[Any]) -> Iterator[CheckedStatement]:
+def _history(name: str, result: Any, values: list[Any]) -> Iterator[CheckedStatement]:
     truths = [ExactStatistics.from_tensor(value) for value in values]
     for k, (value, truth) in enumerate(zip(values, truths, strict=True)):
         if not value.size:
             continue
-        if found.is_tensor:
+        if result.is_tensor:
             whole = math.nan if truth.nan else math.inf if truth.inf else truth.norm
         else:
             whole = exact_value(value.reshape(-1)[0])
-        number = float(found.values[k])
+        number = float(result.values[k])
         yield CheckedStatement("history", decimal_matches(repr(number), whole), f"{name}@{k}: {number}")
-    told = draw_history(found, 30, str(values[0].dtype))
-    if "flat" in told:
-        flat = [one.tobytes() for one in values]
+    message = draw_history(result, 30, str(values[0].dtype))
+    if "flat" in message:
+        flat = [element.tobytes() for element in values]
         rounding = 1e-2 if values[0].dtype == np.float16 else 1e-5
-        if "norm" in told:
-            norms = [one.norm or Fraction(0) for one in truths]
+        if "norm" in message:
+            norms = [truth_value.norm or Fraction(0) for truth_value in truths]
             still = max(norms) - min(norms) <= rounding * max(norms)
         elif values[0].dtype.kind == "f":
-            numbers = [exact_value(one.reshape(-1)[0]) for one in values]
+            numbers = [exact_value(item.reshape(-1)[0]) for item in values]
             still = max(numbers) - min(numbers) <= rounding * max(map(abs, numbers))
         else:
             still = len(set(flat)) == 1
-        yield CheckedStatement("flat", bool(still), f"{name}: {told}")
+        yield CheckedStatement("flat", bool(still), f"{name}: {message}")
     elif len(values) <= 30 and values[0].size:
         # The norm of finite numbers can be larger than any float64.
-        largest = Fraction(np.finfo(np.float64).max) if found.is_tensor else math.inf
-        odd = [bool(one.nan or one.inf or (one.norm or 0) > largest) for one in truths]
+        largest = Fraction(np.finfo(np.float64).max) if result.is_tensor else math.inf
+        odd = [bool(truth_entry.nan or truth_entry.inf or (truth_entry.norm or 0) > largest) for truth_entry in truths]
         yield CheckedStatement(
-            "spark", [sign == "×" for sign in told] == odd or len(told) != len(odd), f"{name}: {told}"
+            "spark", [sign == "×" for sign in message] == odd or len(message) != len(odd), f"{name}: {message}"
         )
 
 
 def _stops(model: Any, inputs: Mapping[str, Any], of: DtypeLoop, true: LoopCourse) -> Iterator[CheckedStatement]:
     """Where a breakpoint on NaN and a watchpoint stop."""
-    floats = [[one for one in boundary.values() if one.dtype.kind == "f"] for boundary in true.boundaries]
-    finite = [all(np.isfinite(one).all() for one in some) for some in floats]
+    floats = [[item for item in boundary.values() if item.dtype.kind == "f"] for boundary in true.boundaries]
+    finite = [all(np.isfinite(entry).all() for entry in some) for some in floats]
     session = loopdbg.debug(model, inputs)
     session.breakpoints.add("nan")
     if not finite[0]:
@@ -388,21 +392,23 @@ def _run(model: Any, inputs: Mapping[str, Any], true: LoopCourse) -> Iterator[Ch
     if true.iteration_count is None:
         limit = min(len(true.boundaries) - 1, 20)
         run = model.execute(inputs, max_iterations=limit)
-        told = run.message or "ended"
-        if "no greater limit helps" in told:
-            yield CheckedStatement("run: limit", true.condition_iteration_count is None, told)
-        elif match := re.search(r"its trip count of (\d+) alone ends it", told):
-            yield CheckedStatement("run: limit", true.condition_iteration_count is None and int(match[1]) > limit, told)
+        message = run.message or "ended"
+        if "no greater limit helps" in message:
+            yield CheckedStatement("run: limit", true.condition_iteration_count is None, message)
+        elif match := re.search(r"its trip count of (\d+) alone ends it", message):
+            yield CheckedStatement(
+                "run: limit", true.condition_iteration_count is None and int(match[1]) > limit, message
+            )
         else:
-            yield CheckedStatement("run: limit", run.loops[0].iterations == limit, told)
+            yield CheckedStatement("run: limit", run.loops[0].iterations == limit, message)
         return
     if true.iteration_count >= len(true.boundaries):
         return
     run = model.execute(inputs)
     (total,) = run.loops
-    told = f"{total.iterations} iterations, {total.stopped_by}"
+    message = f"{total.iterations} iterations, {total.stopped_by}"
     yield CheckedStatement(
-        "run", (total.iterations, total.stopped_by.value) == (true.iteration_count, true.ended_by), told
+        "run", (total.iterations, total.stopped_by.value) == (true.iteration_count, true.ended_by), message
     )
     for name, value in true.boundaries[true.iteration_count].items():
         yield CheckedStatement("output", bits_equal(run.outputs[f"{name}_out"], value), f"{name}_out")
@@ -427,19 +433,19 @@ def _capture_cli_output(*words: Any) -> str:
 
 
 def _info(path: Path, of: DtypeLoop) -> Iterator[CheckedStatement]:
-    told = json.loads(_capture_cli_output("info", path, "--json"))
-    (one,) = told["loops"]
-    ports = {edge["name"]: (edge["dtype"], tuple(edge["shape"])) for edge in one["back_edges"]}
+    report = json.loads(_capture_cli_output("info", path, "--json"))
+    (item,) = report["loops"]
+    ports = {edge["name"]: (edge["dtype"], tuple(edge["shape"])) for edge in item["back_edges"]}
     wanted = {name: (str(value.dtype), value.shape) for name, (value, _) in of.values.items()}
     yield CheckedStatement("info: back edges", ports == wanted, str(ports))
-    trips = None if one["trip_count"] is None else one["trip_count"]["value"]
-    yield CheckedStatement("info: trip count", trips == of.trips, str(one["trip_count"]))
-    yield CheckedStatement("info: ends", _ends(one["ends"], of), f"{of.trips} {of.initial}: {one['ends']}")
-    for note in (*told["notes"], *one["notes"]):
+    trips = None if item["trip_count"] is None else item["trip_count"]["value"]
+    yield CheckedStatement("info: trip count", trips == of.trips, str(item["trip_count"]))
+    yield CheckedStatement("info: ends", _ends(item["ends"], of), f"{of.trips} {of.initial}: {item['ends']}")
+    for note in (*report["notes"], *item["notes"]):
         yield CheckedStatement("note", _note(note, of), note)
 
 
-def _ends(told: str, of: DtypeLoop) -> bool:
+def _ends(message: str, of: DtypeLoop) -> bool:
     """How the loop ends: each sentence, and what is left out."""
     nothing = of.initial is False or (of.trips is not None and of.trips <= 0)
     still = of.values["n"][1].op == "Identity"
@@ -454,19 +460,19 @@ def _ends(told: str, of: DtypeLoop) -> bool:
         "depends on nothing that changes": of.initial is not None and still,
         "Never": of.initial is None and of.trips is None,
     }
-    wrong = [claim for claim, true in claims.items() if claim in told and not true]
-    return not wrong and (not nothing or re.search("othing|never|No iteration|no iteration", told) is not None)
+    wrong = [claim for claim, true in claims.items() if claim in message and not true]
+    return not wrong and (not nothing or re.search("othing|never|No iteration|no iteration", message) is not None)
 
 
-def _note(told: str, of: DtypeLoop) -> bool:
-    if told.startswith("onnxruntime and OpenVINO would stop once the body's condition 'keep' is false"):
+def _note(message: str, of: DtypeLoop) -> bool:
+    if message.startswith("onnxruntime and OpenVINO would stop once the body's condition 'keep' is false"):
         return of.initial is None
-    if match := re.match(r"OpenVINO's CPU plugin would .* the trip count (-\d+)(?: for no limit; .*)?\.$", told):
+    if match := re.match(r"OpenVINO's CPU plugin would .* the trip count (-\d+)(?: for no limit; .*)?\.$", message):
         return int(match[1]) == of.trips
-    if told.startswith("OpenVINO would return initial values or uninitialised memory as scan outputs"):
+    if message.startswith("OpenVINO would return initial values or uninitialised memory as scan outputs"):
         # Said of the initial condition, which is a constant here.
-        return told.endswith("since the loop's cond is always false.") and of.initial is False
-    raise AssertionError(f"a note that nothing here checks: {told}")
+        return message.endswith("since the loop's cond is always false.") and of.initial is False
+    raise AssertionError(f"a note that nothing here checks: {message}")
 
 
 def _sweep(path: Path, inputs: Mapping[str, Any], of: DtypeLoop, draw: ChoiceSource) -> Iterator[CheckedStatement]:
@@ -488,11 +494,12 @@ def _sweep(path: Path, inputs: Mapping[str, Any], of: DtypeLoop, draw: ChoiceSou
     bars = re.findall(r"^ +(\d+)(?: to (\d+))?  █* ?(\d+)$", out, re.M)
     seen = sum(int(count) for _, _, count in bars)
     right = seen == len(counts) and all(
-        sum(int(low) <= one <= int(high or low) for one in counts) == int(count) for low, high, count in bars
+        sum(int(low) <= count_value <= int(high or low) for count_value in counts) == int(count)
+        for low, high, count in bars
     )
     yield CheckedStatement("sweep: iterations", right, " ".join("/".join(bar) for bar in bars))
-    ran = [one for one, count in zip(ends, counts, strict=True) if count]
-    numbers = sorted(one for one in ran if isinstance(one, Fraction))
+    ran = [end for end, count in zip(ends, counts, strict=True) if count]
+    numbers = sorted(item for item in ran if isinstance(item, Fraction))
     line = next((line for line in out.splitlines() if line.strip().startswith("n_next:")), None)
     if line is None:
         yield CheckedStatement("sweep: measure", not numbers, "no line")
@@ -503,26 +510,28 @@ def _sweep(path: Path, inputs: Mapping[str, Any], of: DtypeLoop, draw: ChoiceSou
     right = match is not None and int(lost[1] if lost else 0) == len(counts) - len(numbers) and bool(numbers)
     if right and match is not None:
         places = [0, -1, -(-len(numbers) // 2) - 1, -(-5 * len(numbers) // 100) - 1, -(-95 * len(numbers) // 100) - 1]
-        right = all(decimal_matches(text, numbers[at], 2) for text, at in zip(match.groups(), places, strict=True))
+        right = all(
+            decimal_matches(text, numbers[place], 2) for text, place in zip(match.groups(), places, strict=True)
+        )
     yield CheckedStatement("sweep: measure", right, line.strip())
 
 
 def check_case(name: str) -> list[CheckedStatement]:
     """All statements about a loop; what fails while they are made is a false one."""
-    found: list[CheckedStatement] = []
+    results: list[CheckedStatement] = []
     try:
-        found += check_statements(name)
+        results += check_statements(name)
     except Exception as error:
-        found.append(CheckedStatement("raised", False, f"{type(error).__name__}: {error}"))
-    return found
+        results.append(CheckedStatement("raised", False, f"{type(error).__name__}: {error}"))
+    return results
 
 
 def judge_case(name: str) -> str:
     """How many statements of each kind are true, or else those that are false."""
-    found = check_case(name)
-    if wrong := [f"{one.kind}: {one.text}" for one in found if not one.true]:
+    result = check_case(name)
+    if wrong := [f"{item.kind}: {item.text}" for item in result if not item.true]:
         return f"FALSE: {'; '.join(wrong)}"
-    kinds = Counter(one.kind for one in found)
+    kinds = Counter(entry.kind for entry in result)
     return f"true: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}"
 
 
@@ -533,14 +542,16 @@ def case_names(numbers: Iterable[int]) -> list[str]:
 
 def describe_case(name: str) -> str:
     """A loop, and each statement about it."""
-    rows = [f"{'true ' if one.true else 'FALSE'}  {one.kind}: {one.text}" for one in check_case(name)]
+    rows = [f"{'true ' if item.true else 'FALSE'}  {item.kind}: {item.text}" for item in check_case(name)]
     return "\n".join([str(make_case(name)[0]), *rows])
 
 
-def tally_outcomes(told: Iterable[str]) -> str:
+def tally_outcomes(messages: Iterable[str]) -> str:
     """How many statements of each kind were true, of all loops that are told as :func:`judge_case` does."""
     kinds: Counter[str] = Counter()
-    for one in told:
-        for count, kind in re.findall(r"(\d+) ([^,]+)", one.removeprefix("true: ") if one.startswith("true: ") else ""):
+    for item in messages:
+        for count, kind in re.findall(
+            r"(\d+) ([^,]+)", item.removeprefix("true: ") if item.startswith("true: ") else ""
+        ):
             kinds[kind] += int(count)
     return "\n".join(f"{kind:24}{count:>8}" for kind, count in (*kinds.most_common(), ("all, true", kinds.total())))

@@ -82,14 +82,14 @@ def write_tricky_cases(folder: Path) -> tuple[Path, Path, Path]:
 
 def comparable_rows(rows: Iterable[loopdbg.Row]) -> list[tuple[Any, ...]]:
     """Rows without the time that they took, in order."""
-    told = [
+    messages = [
         (
             *(row.id, row.loop, row.seed, row.iterations, row.stopped_by, row.status.value, row.bad_iteration),
             *(row.bad_node, row.message, row.outputs, tuple(row.measures.items()), row.versions),
         )
         for row in rows
     ]
-    return sorted(told, key=repr)
+    return sorted(messages, key=repr)
 
 
 def count_rows(path: Path) -> int:

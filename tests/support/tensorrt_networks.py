@@ -88,6 +88,6 @@ class NetworkBuilder(INetworkDefinition):
 
 def output_of(layer: Any) -> ITensor:
     """A layer's output."""
-    found = layer.get_output(0)
-    assert isinstance(found, ITensor)
-    return found
+    result = layer.get_output(0)
+    assert isinstance(result, ITensor)
+    return result

@@ -39,7 +39,7 @@ def convert_and_reload(
 
 def record_carried(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[CarriedByBoundary, dict[str, Any] | None]:
     """What each back edge carries at each boundary, and the outputs; None where the run fails."""
-    told: CarriedByBoundary = {}
+    boundary: CarriedByBoundary = {}
     try:
         session = loopdbg.debug(model, inputs, max_iterations=MAX_ITERATIONS)
         while not session.done and session.stop.reason not in (Reason.LIMIT, Reason.ERROR):
@@ -47,13 +47,13 @@ def record_carried(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Car
             if frame.loop is not None and frame.at_boundary:
                 key = (frame.path, tuple(frame.entry))
                 row = {edge.param: np.array(edge.value) for edge in frame.back_edges if edge.ready}
-                rows = told.setdefault(key, [])
+                rows = boundary.setdefault(key, [])
                 if len(rows) == frame.iteration:
                     rows.append(row)
             session.into()
     except ExecutionError:
-        return told, None
-    return told, session.outputs if session.done else None
+        return boundary, None
+    return boundary, session.outputs if session.done else None
 
 
 def equal_values(a: Any, b: Any, exact: bool) -> bool:
@@ -86,17 +86,17 @@ def first_difference(ours: CarriedByBoundary, theirs: CarriedByBoundary, exact: 
     A loop that does not depend on the one around it stands beside it in TensorRT, which tells nesting by data flow: its
     one entry there is each of ours.
     """
-    beside = {path.rsplit(" ▸ ", 1)[-1]: rows for (path, entry), rows in theirs.items() if not entry}
+    results = {path.rsplit(" ▸ ", 1)[-1]: rows for (path, entry), rows in theirs.items() if not entry}
     for (path, entry), rows in ours.items():
-        found = theirs.get((path, entry), beside.get(path.rsplit(" ▸ ", 1)[-1]))
-        if found is None:
+        result = theirs.get((path, entry), results.get(path.rsplit(" ▸ ", 1)[-1]))
+        if result is None:
             return f"{path} {entry}: not entered"
-        if len(found) != len(rows):
-            return f"{path} {entry}: {len(rows)} boundaries, and {len(found)} when converted"
-        for iteration, (row, other) in enumerate(zip(rows, found, strict=True)):
+        if len(result) != len(rows):
+            return f"{path} {entry}: {len(rows)} boundaries, and {len(result)} when converted"
+        for iteration, (row, other) in enumerate(zip(rows, result, strict=True)):
             for name, value in row.items():
                 # Beside a value of the same name around the loop a body's own gets a number.
-                there = other.get(f"{name}_2", other.get(name))
-                if there is None or not equal_values(value, there, exact):
-                    return f"{path} {entry}: {name} before iteration {iteration}: {value}, converted {there}"
+                is_present = other.get(f"{name}_2", other.get(name))
+                if is_present is None or not equal_values(value, is_present, exact):
+                    return f"{path} {entry}: {name} before iteration {iteration}: {value}, converted {is_present}"
     return ""

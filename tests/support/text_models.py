@@ -205,8 +205,11 @@ def cell_model(
     loops: list[Loop] = []
     for n in range(layers):
         loops.append(loop(n, loops[-1].scan_outputs[0].outer if loops else x, 8 if loops else 6))
-    inputs = [x, *(edge.initial for one in loops for edge in one.back_edges if isinstance(edge.initial, Value))]
-    outputs = [value for one in loops for value in one.outputs if value is not None]
+    inputs = [
+        x,
+        *(edge.initial for loop_value in loops for edge in loop_value.back_edges if isinstance(edge.initial, Value)),
+    ]
+    outputs = [value for loop_entry in loops for value in loop_entry.outputs if value is not None]
     return loopdbg.Model(Graph("main", inputs, outputs, list(loops), system=System.OPENVINO))
 
 

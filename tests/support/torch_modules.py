@@ -77,10 +77,10 @@ class MultipleOutputsModule(torch.nn.Module):
 
     def forward(self, scores):
         def body(k, s, seen):
-            best, at = torch.topk(s, 2)
+            best, index = torch.topk(s, 2)
             low, high = torch.split(s, [3, 5])
             s = torch.cat([high - best[0], low + best[1]])
-            return k + 1, s, torch.where(torch.arange(5) == k, at[0], seen)
+            return k + 1, s, torch.where(torch.arange(5) == k, index[0], seen)
 
         start = (torch.tensor(0), scores.clone(), torch.full((5,), -1))
         return while_loop(lambda k, s, seen: k < 5, body, start)[1:]
@@ -175,7 +175,7 @@ def export_onnx(program: torch.export.ExportedProgram, case: TorchCase, path: Pa
     """The ONNX model of a program, as PyTorch writes it."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), _single_version_functions():
         warnings.simplefilter("ignore")
-        made = torch.onnx.export(
+        result = torch.onnx.export(
             program,
             dynamo=True,
             input_names=list(case.inputs()),
@@ -183,7 +183,7 @@ def export_onnx(program: torch.export.ExportedProgram, case: TorchCase, path: Pa
             external_data=False,
             verbose=False,
         )
-        made.save(str(path))
+        result.save(str(path))
     return path
 
 

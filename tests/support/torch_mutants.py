@@ -95,8 +95,8 @@ def build_model(name: str) -> BuiltTorchModel:
     case, most = CASES.get(name), MAX_BLAMED_NODES
     if case is None:
         torch.manual_seed(0)
-        made = _benchmark_cases()[name].make()
-        case, most = TorchCase(lambda: made.module, lambda: made.inputs, made.outputs), MAX_CHANGES
+        result = _benchmark_cases()[name].make()
+        case, most = TorchCase(lambda: result.module, lambda: result.inputs, result.outputs), MAX_CHANGES
     module, inputs = case.module(), case.arrays()
     program = program_of(module, tuple(case.inputs().values()))
     path = CACHE_DIRECTORY / f"{name}.onnx"
@@ -154,7 +154,7 @@ def _operator(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) 
     group = next((group for group in INTERCHANGEABLE_OPERATORS if node.op_type in group), ())
     if not group:
         return None
-    before, node.op_type = node.op_type, draw.pick([one for one in group if one != node.op_type])
+    before, node.op_type = node.op_type, draw.pick([item for item in group if item != node.op_type])
     return f"{before} -> {node.op_type}"
 
 
@@ -170,7 +170,7 @@ def _inputs(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) ->
 
 def _constant(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
     """A constant of its own for this node."""
-    known = {one.name: one for graph in place.graphs for one in graph.initializer}
+    known = {item.name: item for graph in place.graphs for item in graph.initializer}
     held = [k for k, name in enumerate(place.node.input) if name in known]
     if not held:
         return None
@@ -178,13 +178,13 @@ def _constant(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) 
     array = np.array(onnx.numpy_helper.to_array(known[place.node.input[k]]))
     if not array.size or array.dtype.kind not in "fiub":
         return None
-    at = draw.integer(0, array.size - 1)
-    before = array.reshape(-1)[at]
-    array.reshape(-1)[at] = _different_number(before, array.dtype)
+    index = draw.integer(0, array.size - 1)
+    before = array.reshape(-1)[index]
+    array.reshape(-1)[index] = _different_number(before, array.dtype)
     name = f"{place.node.input[k]}_changed"
     place.graphs[-1].initializer.append(onnx.numpy_helper.from_array(array, name))
     place.node.input[k] = name
-    return f"element {at} of input {k}: {before} -> {array.reshape(-1)[at]}"
+    return f"element {index} of input {k}: {before} -> {array.reshape(-1)[index]}"
 
 
 def _different_number(before: Any, dtype: np.dtype[Any]) -> Any:
@@ -196,35 +196,37 @@ def _different_number(before: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _attribute(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
-    numbers = [one for one in place.node.attribute if one.type in (onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT)]
-    lists = [one for one in place.node.attribute if one.type == onnx.AttributeProto.INTS and len(one.ints) > 1]
+    numbers = [
+        item for item in place.node.attribute if item.type in (onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT)
+    ]
+    lists = [entry for entry in place.node.attribute if entry.type == onnx.AttributeProto.INTS and len(entry.ints) > 1]
     if not numbers and not lists:
         return None
-    one = draw.pick([*numbers, *lists])
-    if one in lists:
-        one.ints[0], one.ints[1] = one.ints[1], one.ints[0]
-        return f"{one.name}: first two exchanged"
-    if one.type == onnx.AttributeProto.FLOAT:
-        one.f = one.f * 1.5 + 0.25
-        return f"{one.name} = {one.f}"
-    one.i = 1 - one.i if one.i in (0, 1) else one.i - 1
-    return f"{one.name} = {one.i}"
+    first = draw.pick([*numbers, *lists])
+    if first in lists:
+        first.ints[0], first.ints[1] = first.ints[1], first.ints[0]
+        return f"{first.name}: first two exchanged"
+    if first.type == onnx.AttributeProto.FLOAT:
+        first.f = first.f * 1.5 + 0.25
+        return f"{first.name} = {first.f}"
+    first.i = 1 - first.i if first.i in (0, 1) else first.i - 1
+    return f"{first.name} = {first.i}"
 
 
 def _rewired(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
     """Another value of the same graph, from before the node, for an input."""
     graph, node = place.graphs[0], place.node
     before = []
-    for one in graph.node:
-        if one.output[0] == node.output[0]:
+    for item in graph.node:
+        if item.output[0] == node.output[0]:
             break
-        before += one.output
-    known = [one.name for one in graph.input] + before
+        before += item.output
+    known = [entry.name for entry in graph.input] + before
     here = [k for k, name in enumerate(node.input) if name in known]
     if not here or len(known) < 2:
         return None
     k = draw.pick(here)
-    name = draw.pick([one for one in known if one != node.input[k]])
+    name = draw.pick([element for element in known if element != node.input[k]])
     text = f"input {k}: {node.input[k]} -> {name}"
     node.input[k] = name
     return text
@@ -249,10 +251,10 @@ def make_case(name: str) -> TorchMutant | None:
     original = _load_model(str(case.path))
     for _ in range(MAX_ATTEMPTS):
         proto = copy.deepcopy(original)
-        found = mutate_node(kind, proto, draw, case.max_iterations == MAX_CHANGES)
-        if found is None:
+        result = mutate_node(kind, proto, draw, case.max_iterations == MAX_CHANGES)
+        if result is None:
             continue
-        place, text = found
+        place, text = result
         mutant = TorchMutant(case, proto, place.node.name, f"{place.node.op_type} '{place.node.name}': {text}")
         if _changes_values(mutant):
             return mutant
@@ -279,19 +281,19 @@ def _original_results(path: Path) -> list[Any]:
 
 def _results(model: loopdbg.Model, case: BuiltTorchModel) -> list[Any]:
     side = ModelSide(model, case.inputs, case.max_iterations)
-    found: list[Any] = []
+    results: list[Any] = []
     for boundary in side.boundaries():
-        found += [np.array(value) for value in boundary.carried.values()]
-    return found + list((side.outputs or {}).values())
+        results += [np.array(value) for value in boundary.carried.values()]
+    return results + list((side.outputs or {}).values())
 
 
-def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    if len(one) != len(other):
+def _differ(items: Sequence[Any], other: Sequence[Any]) -> bool:
+    if len(items) != len(other):
         return True
     with np.errstate(all="ignore"):
         return not all(
             a.shape == b.shape and np.allclose(a, b, 1e-3, 1e-3 * _largest(a), equal_nan=True)
-            for a, b in zip(one, other, strict=True)
+            for a, b in zip(items, other, strict=True)
         )
 
 
@@ -306,38 +308,38 @@ def judge_case(name: str) -> str:
     if mutant is None:
         return "unseen"
     model = load_proto(mutant.proto)
-    found = compare_with_module(model, mutant.built)
-    return judge(found, mutant, model)
+    result = compare_with_module(model, mutant.built)
+    return judge(result, mutant, model)
 
 
-def judge(found: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> str:
-    if found.verdict is not Verdict.DIFFER:
-        return f"SAME: {found.verdict.value} [{mutant.text}]"
-    named = blamed_nodes(found)
+def judge(comparison: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> str:
+    if comparison.verdict is not Verdict.DIFFER:
+        return f"SAME: {comparison.verdict.value} [{mutant.text}]"
+    named = blamed_nodes(comparison)
     if mutant.node not in named:
         return f"BLAMES: {named or 'nothing'}, not [{mutant.text}]"
-    wrong = wrong_source_line(found, mutant, model)
+    wrong = wrong_source_line(comparison, mutant, model)
     if wrong:
         return f"LINE: {wrong} [{mutant.text}]"
     return "exact" if len(named) == 1 else f"among: {len(named)} [{mutant.text}]"
 
 
-def blamed_nodes(found: Comparison) -> tuple[str, ...]:
+def blamed_nodes(comparison: Comparison) -> tuple[str, ...]:
     """The nodes one of which is said to make the first difference."""
-    first = found.first
-    cause = found.cause if first is None else first.cause
+    first = comparison.first
+    cause = comparison.cause if first is None else first.cause
     if cause is None:
         return ()
     return (cause.node.node,) if cause.node is not None else cause.candidate_nodes
 
 
-def wrong_source_line(found: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> str:
+def wrong_source_line(comparison: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> str:
     """What is wrong with the source lines that are shown; empty where nothing is, or the model does not tell."""
     node = next((node for node in walk(model.graph) if node.name == mutant.node), None)
     if node is None or not node.origin.file:
         return ""
-    first = found.outputs[0] if found.first is None else found.first.first
-    cause = found.cause if found.first is None else found.first.cause
+    first = comparison.outputs[0] if comparison.first is None else comparison.first.first
+    cause = comparison.cause if comparison.first is None else comparison.first.cause
     if cause is not None and cause.node is not None:
         first = cause.node.difference
     shown = "" if first is None else first.source

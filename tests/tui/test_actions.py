@@ -29,10 +29,10 @@ ROOT = Path(__file__).parents[2]
 
 def test_ids_are_unique_and_every_action_is_there() -> None:
     assert len(actions_by_id()) == len(ACTIONS)
-    for one in ACTIONS:
-        name = one.textual_action.removeprefix("app.").partition("(")[0]
-        for screen in SCREENS[one.section.screen]:
-            assert not name or hasattr(screen, f"action_{name}"), (one.id, screen)
+    for action in ACTIONS:
+        name = action.textual_action.removeprefix("app.").partition("(")[0]
+        for screen in SCREENS[action.section.screen]:
+            assert not name or hasattr(screen, f"action_{name}"), (action.id, screen)
 
 
 #: Whose keys are those of a place.
@@ -53,13 +53,15 @@ def test_the_page_is_what_the_table_says() -> None:
 
 
 def test_keys_are_shared_only_where_they_mean_something_now_and_then() -> None:
-    for one in ACTIONS:
-        if not one.textual_action or one.releases_key:
+    for action in ACTIONS:
+        if not action.textual_action or action.releases_key:
             continue
-        beside = actions_on(one.section.screen)
-        others = [other for other in beside if other.textual_action and not other.releases_key and other.id != one.id]
-        clash = [other.id for other in others if set(other.keys) & set(one.keys)]
-        assert not clash, (one.id, clash)
+        result = actions_on(action.section.screen)
+        others = [
+            other for other in result if other.textual_action and not other.releases_key and other.id != action.id
+        ]
+        clash = [other.id for other in others if set(other.keys) & set(action.keys)]
+        assert not clash, (action.id, clash)
 
 
 def test_remapping() -> None:
@@ -107,11 +109,15 @@ def test_keys_are_written_as_signs_or_by_name(written: str, key: str, read: str)
 
 
 def test_the_keys_of_the_table_are_called_as_textual_calls_them() -> None:
-    for one in ACTIONS:
-        for key in one.keys:
+    for action in ACTIONS:
+        for key in action.keys:
             assert parse_key(key) == key
             last = key.rpartition("+")[2]
-            assert len(last) == 1 or last in {one.value for one in Keys} or _character_to_key(key_name(last)) == last
+            assert (
+                len(last) == 1
+                or last in {key_value.value for key_value in Keys}
+                or _character_to_key(key_name(last)) == last
+            )
 
 
 @pytest.mark.parametrize("written", ["foo", "ctrl+foo", "strg+c", "ctrl+", "F5 "])
@@ -121,7 +127,7 @@ def test_keys_that_there_are_not(written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("keys = 3", "keys must be a table"),
         ("[keys]\nstep = 3", "step needs a key or a list of keys"),
@@ -131,11 +137,11 @@ def test_keys_that_there_are_not(written: str) -> None:
     ],
 )
 def test_a_wrong_config_file_is_one_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     (tmp_path / "config.toml").write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageError, match=told) as raised:
+    with pytest.raises(UsageError, match=message) as raised:
         user_state.keymap()
     assert str(tmp_path / "config.toml") in str(raised.value) and "\n" not in str(raised.value)
 
@@ -189,7 +195,7 @@ async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> N
         for word in ("node", "into", "edit"):
             assert word not in screen.keys
         await screen.press("ctrl+p")
-        offered = {one.id for one in screen.app.screen.visible_actions}  # type: ignore[attr-defined]
+        offered = {item.id for item in screen.app.screen.shown}  # type: ignore[attr-defined]
         assert "step" in offered and not offered & {"node", "into", "back-node", "edit"}
         await screen.press("escape")
         # Refused at the key, not after something was typed.
@@ -245,8 +251,8 @@ async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
         assert "In the pane Displays" not in titles
         own = rows(palette)[1 : rows(palette).index("In the pane Breakpoints")]
         assert [line.split()[:2] for line in own if "hide what" in line] == [["-", "hide"]]
-        for one in palette.visible_actions:
-            assert any(row.split() == f"{one.keys_text} {one.help}".split() for row in rows(palette)), one.id
+        for action in palette.visible_actions:
+            assert any(row.split() == f"{action.keys_text} {action.help}".split() for row in rows(palette)), action.id
         # Titles are no rows to choose.
         for _ in range(len(rows(palette))):
             palette.action_choice("down")
@@ -265,10 +271,10 @@ async def test_what_the_palette_has_of_another_pane_is_done_there() -> None:
 async def test_the_help_begins_with_the_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("question_mark")
-        found = screen.app.screen
-        assert isinstance(found, HelpScreen)
-        assert "one node of the body; an inner loop counts as one" in found.text
-        assert found.text.startswith("In the pane Source")
+        result = screen.app.screen
+        assert isinstance(result, HelpScreen)
+        assert "one node of the body; an inner loop counts as one" in result.text
+        assert result.text.startswith("In the pane Source")
         await screen.press("escape", "2", "f1")
         assert isinstance(screen.app.screen, HelpScreen)
         assert screen.app.screen.text.startswith("Steps")
@@ -276,12 +282,12 @@ async def test_the_help_begins_with_the_pane() -> None:
 
 async def test_keys_that_can_do_nothing_now_say_why() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        for key, said in (
+        for key, message in (
             ("right_square_bracket", "no frame inside this one is running"),
             ("greater_than_sign", "all panes are in sight: smaller screens have tabs"),
         ):
             await screen.press(key)
-            assert screen.message == said
+            assert screen.message == message
         await screen.press("left_square_bracket", "left_square_bracket")
         assert screen.message == "no frame around this one is running"
         await screen.press("5", "d")
@@ -377,7 +383,7 @@ async def test_find_in_a_pane() -> None:
 async def test_a_breakpoint_on_the_line_of_the_cursor() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"change =", "enter", "b")
-        assert [one.text for one in screen.session.breakpoints] == [f"line {screen.app.target.number}"]  # type: ignore
+        assert [breakpoint.text for breakpoint in screen.session.breakpoints] == [f"line {screen.app.target.number}"]  # type: ignore
         await screen.press("escape", "c")
         assert "change" in screen.marked_line
         await screen.press("b")

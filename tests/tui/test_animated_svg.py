@@ -51,9 +51,9 @@ def test_committed_picture_makes_no_requests() -> None:
     assert len(svg.encode()) < LARGEST
     assert svg.count("http") == 1 and 'xmlns="http://www.w3.org/2000/svg"' in svg
     assert not any(word in svg for word in ("url(", "@import", "@font-face", "<image", "href", "<script"))
-    said = unescape(svg)
+    output = unescape(svg)
     for wanted in ("lstm.xml", "iteration 0 / 25", "LSTMCell(", "paused: breakpoint", "What it holds", "│"):
-        assert wanted in said, wanted
+        assert wanted in output, wanted
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
@@ -62,11 +62,11 @@ async def test_in_a_browser_each_frame_is_what_the_screen_was(script: ModuleType
     paper, shown = await script.frames(story)
     seconds = [step.seconds for step in story]
     starts = accumulate([0.0, *seconds[:-1]])
-    middles = [start + one / 2 for start, one in zip(starts, seconds, strict=True)]
+    middles = [start + second / 2 for start, second in zip(starts, seconds, strict=True)]
     svg = script.moving(paper, shown, seconds)
     seen = evaluate_on_svg(svg, SEEN.replace("MIDDLES", str(middles)), tmp_path)
-    assert [sorted(one) for one in seen] == [texts(frame, script.BASELINE_PX) for frame in shown]
-    assert len({tuple(one) for one in seen}) > 3
+    assert [sorted(item) for item in seen] == [texts(frame, script.BASELINE_PX) for frame in shown]
+    assert len({tuple(entry) for entry in seen}) > 3
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")

@@ -16,7 +16,7 @@ def row_with(screen: AppDriver, text: str) -> int:
 
 
 def roles(line: StyledLine, role: Role) -> str:
-    return "".join(text for text, one in line.spans if one is role)
+    return "".join(text for text, item in line.spans if item is role)
 
 
 async def test_the_way_of_a_back_edge() -> None:

@@ -71,8 +71,8 @@ async def test_hits_are_passed_and_commands_are_run() -> None:
         assert box.ignore.has_focus and box.ignore.value == "0"
         box.ignore.value = "2"
         await screen.press("tab", *"print x", "enter", *"echo here", "ctrl+s")
-        one = screen.session.breakpoints[0]
-        assert (one.ignore, one.commands) == (2, ["print x", "echo here"])
+        first = screen.session.breakpoints[0]
+        assert (first.ignore, first.commands) == (2, ["print x", "echo here"])
         await screen.press("c")
         assert screen.session.frame.iteration == 2
         assert [line for line in screen.app.console_pane.text.splitlines() if line == "here"]
@@ -83,7 +83,7 @@ async def test_hits_are_passed_and_commands_are_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "ignore", "said"),
+    ("condition", "ignore", "message"),
     [
         ("nix > 1", "2", "'sqrt' has no value 'nix'"),
         ("x >", "2", "it ends where a value should come"),
@@ -91,14 +91,14 @@ async def test_hits_are_passed_and_commands_are_run() -> None:
         ("x > 1", "many", "a whole number from 0 on, not 'many'"),
     ],
 )
-async def test_error_is_shown_in_box_and_changes_nothing(condition: str, ignore: str, said: str) -> None:
+async def test_error_is_shown_in_box_and_changes_nothing(condition: str, ignore: str, message: str) -> None:
     async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "if err < 1e-3")
         box.ignore.value = ignore
         await replace(screen, box.condition, condition)
-        assert screen.app.screen is box and said in box.error_text
-        one = screen.session.breakpoints[0]
-        assert (one.title, one.ignore) == ("if err < 1e-3", 0)
+        assert screen.app.screen is box and message in box.error_text
+        first = screen.session.breakpoints[0]
+        assert (first.title, first.ignore) == ("if err < 1e-3", 0)
         await screen.press("escape")
         assert screen.app.screen is not box
 
@@ -115,5 +115,5 @@ async def test_leaving_changes_nothing() -> None:
         box = await fields(screen, "iter 3")
         box.condition.value, box.ignore.value = "x > 1", "4"
         await screen.press("escape")
-        one = screen.session.breakpoints[0]
-        assert (one.title, one.ignore) == ("iter 3", 0)
+        first = screen.session.breakpoints[0]
+        assert (first.title, first.ignore) == ("iter 3", 0)

@@ -47,10 +47,10 @@ def served(*options: str, model: Path = SAMPLES / "newton_sqrt.onnx", **environm
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.search(r"http://\S+?(?=;)", line)
-        assert found, line
+        match = re.search(r"http://\S+?(?=;)", line)
+        assert match, line
         SERVERS.append(process)
-        yield found[0]
+        yield match[0]
     finally:
         process.terminate()
         process.wait(60)
@@ -91,8 +91,8 @@ def test_only_who_has_the_token_is_let_in() -> None:
 
 
 async def test_server_shutdown_is_immediate_with_open_page() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as result:
+        port = result.getsockname()[1]
     with served("--no-token", "--port", str(port)) as address:
         assert await asyncio.to_thread(get, address)
         async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws") as page:
@@ -212,15 +212,15 @@ async def test_a_page_writes_files_in_the_folder_of_allow_write(tmp_path: Path) 
 
 def test_one_browser_sees_two_models() -> None:
     """Cookies are one set for all ports of a host."""
-    with served() as one, served() as other:
+    with served() as first, served() as other:
         jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-        assert get(one, jar)[0] == get(other, jar)[0] == 200
-        assert get(one.partition("?")[0], jar)[0] == 200
+        assert get(first, jar)[0] == get(other, jar)[0] == 200
+        assert get(first.partition("?")[0], jar)[0] == 200
 
 
 def test_without_a_token_where_that_is_asked_for() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as result:
+        port = result.getsockname()[1]
     with served("--no-token", "--port", str(port)) as address:
         assert address == f"http://127.0.0.1:{port}/"
         assert get(address)[0] == 200

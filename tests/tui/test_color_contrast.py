@@ -16,7 +16,7 @@ LEAST = 4.5
 def words(screen: AppDriver) -> list[tuple[str, Tone, Tone]]:
     """What is drawn in letters and numbers, with its colour and what is behind it; of a screen above only what is its
     own, since what lies below is veiled on purpose."""
-    found = []
+    results = []
     region = screen.app.screen.region
     if len(screen.app.screen_stack) > 1:
         region = screen.app.screen.children[-1].region
@@ -30,8 +30,8 @@ def words(screen: AppDriver) -> list[tuple[str, Tone, Tone]]:
             if any(sign.isalnum() for sign in segment.text) and style is not None:
                 assert style.color is not None and style.bgcolor is not None, segment
                 fore, back = _tone(style.color), _tone(style.bgcolor)
-                found.append((segment.text, back, fore) if style.reverse else (segment.text, fore, back))
-    return found
+                results.append((segment.text, back, fore) if style.reverse else (segment.text, fore, back))
+    return results
 
 
 def _tone(color: Color) -> Tone:
@@ -40,8 +40,8 @@ def _tone(color: Color) -> Tone:
 
 def weak(screen: AppDriver) -> list[tuple[str, float]]:
     """The words that are hard to read."""
-    told = [(text, round(_ratio(fore, back), 2)) for text, fore, back in words(screen)]
-    return [(text, ratio) for text, ratio in told if ratio < LEAST]
+    messages = [(text, round(_ratio(fore, back), 2)) for text, fore, back in words(screen)]
+    return [(text, ratio) for text, ratio in messages if ratio < LEAST]
 
 
 def _ratio(a: Tone, b: Tone) -> float:
@@ -86,6 +86,6 @@ async def test_without_color_no_information_is_lost(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("NO_COLOR", "1")
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "n", "b")
-        told = "\n".join(screen.visible_rows())
-        assert "▶" in told and "●" in told and "▌" in told and "▼" in told
+        message = "\n".join(screen.visible_rows())
+        assert "▶" in message and "●" in message and "▌" in message and "▼" in message
         assert all(fore.rgb[0] == fore.rgb[1] == fore.rgb[2] for _, fore, _ in words(screen))

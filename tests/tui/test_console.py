@@ -76,7 +76,7 @@ async def test_a_condition_that_is_no_truth_value_stays_in_the_line_to_be_comple
         assert prompt.display and prompt.input_line.value == "break if root"
         assert "float32 [] where true or false is needed" in prompt.text and "compare it" in prompt.text
         await screen.press(*" > 1", "enter")
-        assert [one.text for one in screen.session.breakpoints] == ["if root > 1"] and not prompt.display
+        assert [breakpoint.text for breakpoint in screen.session.breakpoints] == ["if root > 1"] and not prompt.display
 
 
 async def test_why_has_a_screen_of_its_own_its_verdict_first() -> None:
@@ -84,8 +84,8 @@ async def test_why_has_a_screen_of_its_own_its_verdict_first() -> None:
         await screen.press("s", "W")
         panel = screen.app.screen
         assert isinstance(panel, PanelScreen)
-        said = panel.text.splitlines()
-        assert "goes on" in said[0] and "err_new" in said[0] and len(said) > 2
+        lines = panel.text.splitlines()
+        assert "goes on" in lines[0] and "err_new" in lines[0] and len(lines) > 2
         assert not screen.app.console_pane.display and screen.app.console_pane.text == ""
         # A key that means something below goes there.
         await screen.press("c")
@@ -171,10 +171,10 @@ async def test_failed_node_is_an_error_while_stopped_there() -> None:
     inputs = {"n": 5, "x0": np.float32(0), "w": np.ones(2, np.float32)}
     async with open_app(model(FAILS), inputs) as screen:
         await screen.press("c")
-        said = screen.message
-        assert said.startswith("error: Gather") and screen.app.status_message.has_class("-error")
+        output = screen.message
+        assert output.startswith("error: Gather") and screen.app.status_message.has_class("-error")
         await screen.press("W", "escape")
-        assert screen.message == said and screen.app.status_message.has_class("-error")
+        assert screen.message == output and screen.app.status_message.has_class("-error")
         await screen.press("left")
         assert screen.message.startswith("before iteration 2") and not screen.app.status_message.has_class("-error")
 

@@ -70,7 +70,7 @@ async def on_cache(
 
 def cells(top: InspectorScreen) -> list[list[str]]:
     """By row its place, then its cells, the one at the cursor without its brackets."""
-    return [one.text.replace("[", " ").replace("]", " ").split() for one in top.grid.lines[1:]]
+    return [line.text.replace("[", " ").replace("]", " ").split() for line in top.grid.lines[1:]]
 
 
 async def compared(screen: AppDriver, top: InspectorScreen, *keys: str) -> None:
@@ -96,15 +96,15 @@ async def test_new_rows_are_marked_and_the_others_compared() -> None:
         assert top.note == "nothing that was there before changed since iteration 1"
         await screen.press("m")
         assert "+ new" in top.grid.text
-        new = [one.text.split()[-1] for one in top.grid.lines if one.text.startswith(("4 ", "9 "))]
+        new = [line.text.split()[-1] for line in top.grid.lines if line.text.startswith(("4 ", "9 "))]
         assert new == ["+" * 16] * 2
 
 
 async def test_what_changed_before_the_new_rows_is_found() -> None:
     async with on_cache(factor=2) as (screen, top):
-        told = " ".join(top.statistics_box.text.split())
+        message = " ".join(top.statistics_box.text.split())
         # Of 32 elements all but a zero of the input, and the row that iteration 0 added: 8 zeros.
-        assert "1 new row on axis 2, the 4 before: 23 of 32 elements changed" in told
+        assert "1 new row on axis 2, the 4 before: 23 of 32 elements changed" in message
         await screen.press("x")
         await screen.wait_until(lambda: "changed most" in top.note)
         assert top.note == "changed most: by 46 at [0,1,2,3]"
@@ -126,7 +126,7 @@ async def test_with_a_later_iteration_it_is_shorter() -> None:
             lambda: top.grid.viewport.baseline is not None and top.inspector_state.change is not None
         )
         assert "Δ to iteration 4: 2 rows fewer on axis 2" in top.grid.text
-        assert "new" not in "".join(one.text for one in top.grid.lines)
+        assert "new" not in "".join(line.text for line in top.grid.lines)
         assert "2 rows fewer on axis 2, the other 5 unchanged" in " ".join(top.statistics_box.text.split())
 
 

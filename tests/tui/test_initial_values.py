@@ -37,8 +37,8 @@ async def test_the_loop_is_in_sight(size: tuple[int, int]) -> None:
         # Later too, the line that runs next stands among others.
         await screen.press(*["n"] * 40)
         assert isinstance(body.cursor, int)
-        at, height = body.cursor - body.scroll_offset.y, body._built_size.height
-        assert 2 <= at < height - 2
+        index, height = body.cursor - body.scroll_offset.y, body._built_size.height
+        assert 2 <= index < height - 2
 
 
 async def test_folded_initial_values_are_shown_again() -> None:

@@ -53,7 +53,7 @@ class InspectorDriver:
         return str(self.top.title_label.content)
 
     def cells(self) -> list[list[str]]:
-        return [one.text.replace("[", " ").replace("]", " ").split() for one in self.top.grid.lines]
+        return [line.text.replace("[", " ").replace("]", " ").split() for line in self.top.grid.lines]
 
 
 @asynccontextmanager
@@ -65,18 +65,18 @@ async def inspector(
         screen.app.open_inspector(target, plot)
         await screen.pilot.pause()
         assert isinstance(screen.app.screen, InspectorScreen)
-        found = InspectorDriver(screen, screen.app.screen)
+        result = InspectorDriver(screen, screen.app.screen)
         # It is drawn once it has a size.
-        await screen.wait_until(lambda: found.top.grid.lines or not found.top.grid.display)
-        await found.settle()
-        yield found
+        await screen.wait_until(lambda: result.top.grid.lines or not result.top.grid.display)
+        await result.settle()
+        yield result
 
 
 C = ValueTarget("c", 1, ValueKind.CARRIED)
 
 
-def carried(found: InspectorDriver) -> Any:
-    return found.screen.session.frame.carried["c"]
+def carried(driver: InspectorDriver) -> Any:
+    return driver.screen.session.frame.carried["c"]
 
 
 async def test_enter_on_a_value_opens_it_with_its_statistics() -> None:
@@ -86,145 +86,145 @@ async def test_enter_on_a_value_opens_it_with_its_statistics() -> None:
         await screen.press("down", "enter")
         top = screen.app.screen
         assert isinstance(top, InspectorScreen)
-        found = InspectorDriver(screen, top)
-        await found.settle()
+        result = InspectorDriver(screen, top)
+        await result.settle()
         name = top.target.name
         value = screen.session.frame.carried[name]
-        assert f"{name}   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25" in found.head
+        assert f"{name}   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25" in result.head
         assert f"min {value.min():.3g} at [0,{value.argmin()}]" in top.statistics_box.text
         assert f"norm {np.linalg.norm(value):.3g}" in top.statistics_box.text
         assert "NaN 0   Inf 0   zeros 0   same as before 0" in top.statistics_box.text
         assert "▲" in top.series_box.text and "norm" in top.series_box.text
-        assert float(found.cells()[1][1]) == pytest.approx(value[0, 0], abs=1e-4)
+        assert float(result.cells()[1][1]) == pytest.approx(value[0, 0], abs=1e-4)
         assert len(top.grid.lines) > 10, "256 elements in lines of ten"
-        await found.press("escape")
+        await result.press("escape")
         assert not isinstance(screen.app.screen, InspectorScreen)
 
 
 async def test_arrows_lead_to_other_iterations_without_moving_the_session() -> None:
-    async with inspector("lstm.xml", C) as found:
-        position = found.screen.session._internals.position
-        await found.press("left")
-        assert "into iteration 2 of 25   (the stop is at 3)" in found.head
-        expected = found.screen.session.frame.history.value("c", 2)
-        assert f"min {expected.min():.3g}" in found.top.statistics_box.text
-        await found.press("left", "left", "left")
-        assert "iteration 0" in found.head and found.top.note == "iteration 0 is the first"
-        await found.press("right", "right", "right")
-        assert "(the stop" not in found.head
-        await found.press("right")
-        assert "has not run yet" in found.top.note
-        await found.type("g", "1")
-        assert "iteration 1 " in found.head
-        await found.type("g", "x")
-        assert "no iteration" in found.top.note and found.top.prompt.display
-        await found.press("escape")
-        assert found.screen.session._internals.position == position
+    async with inspector("lstm.xml", C) as result:
+        position = result.screen.session._internals.position
+        await result.press("left")
+        assert "into iteration 2 of 25   (the stop is at 3)" in result.head
+        expected = result.screen.session.frame.history.value("c", 2)
+        assert f"min {expected.min():.3g}" in result.top.statistics_box.text
+        await result.press("left", "left", "left")
+        assert "iteration 0" in result.head and result.top.note == "iteration 0 is the first"
+        await result.press("right", "right", "right")
+        assert "(the stop" not in result.head
+        await result.press("right")
+        assert "has not run yet" in result.top.note
+        await result.type("g", "1")
+        assert "iteration 1 " in result.head
+        await result.type("g", "x")
+        assert "no iteration" in result.top.note and result.top.prompt.display
+        await result.press("escape")
+        assert result.screen.session._internals.position == position
 
 
 async def test_differences_to_another_iteration() -> None:
-    async with inspector("lstm.xml", C) as found:
-        history = found.screen.session.frame.history
-        now = carried(found)
-        await found.press("t")
-        assert "Δ to iteration 2" in found.top.grid.text
-        assert float(found.cells()[1][1]) == pytest.approx(float((now - history.value("c", 2))[0, 0]), abs=1e-3)
-        await found.press("x")
+    async with inspector("lstm.xml", C) as result:
+        history = result.screen.session.frame.history
+        now = carried(result)
+        await result.press("t")
+        assert "Δ to iteration 2" in result.top.grid.text
+        assert float(result.cells()[1][1]) == pytest.approx(float((now - history.value("c", 2))[0, 0]), abs=1e-3)
+        await result.press("x")
         place = int(np.abs(now - history.value("c", 2)).argmax())
-        assert f"at [0,{place}]" in found.top.note and found.top.grid.cursor_index == (0, place)
-        await found.type("d", "0")
-        assert "Δ to iteration 0" in found.top.grid.text
-        await found.press("home")
-        assert float(found.cells()[1][1]) == pytest.approx(float((now - history.value("c", 0))[0, 0]), abs=1e-3)
-        await found.type("d", "17")
-        assert "has not run" in found.top.note
-        await found.press("escape")
-        await found.type("d", "")
-        assert "Δ to" not in found.top.grid.text
-        await found.press("t", "left")
-        assert "Δ to iteration 1" in found.top.grid.text, "it goes along"
+        assert f"at [0,{place}]" in result.top.note and result.top.grid.cursor_index == (0, place)
+        await result.type("d", "0")
+        assert "Δ to iteration 0" in result.top.grid.text
+        await result.press("home")
+        assert float(result.cells()[1][1]) == pytest.approx(float((now - history.value("c", 0))[0, 0]), abs=1e-3)
+        await result.type("d", "17")
+        assert "has not run" in result.top.note
+        await result.press("escape")
+        await result.type("d", "")
+        assert "Δ to" not in result.top.grid.text
+        await result.press("t", "left")
+        assert "Δ to iteration 1" in result.top.grid.text, "it goes along"
 
 
 async def test_the_cursor_moves_and_cells_and_slices_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with inspector("lstm.xml", C) as found:
+    async with inspector("lstm.xml", C) as result:
         copied: list[str] = []
-        monkeypatch.setattr(found.screen.app, "copy_to_clipboard", copied.append)
-        value = carried(found)
-        per = found.top.grid.page.elements_per_line
-        await found.press("l", "j", "y")
-        assert found.top.grid.cursor_index == (0, per + 1)
+        monkeypatch.setattr(result.screen.app, "copy_to_clipboard", copied.append)
+        value = carried(result)
+        per = result.top.grid.page.elements_per_line
+        await result.press("l", "j", "y")
+        assert result.top.grid.cursor_index == (0, per + 1)
         assert np.float32(copied[-1]) == value[0, per + 1]
-        await found.press("h", "k", "shift+right", "down", "up", "shift+left")
-        assert found.top.grid.cursor_index == (0, 0)
-        await found.press("end")
-        assert found.top.grid.cursor_index == (0, 255) and "256" in found.top.grid.text
-        await found.press("home", "pagedown")
-        assert found.top.grid.cursor_index[1] > per
-        await found.press("pageup")
-        assert found.top.grid.cursor_index == (0, 0)
-        await found.type("left_square_bracket", "0, 3:9:2")
-        assert "c[0, 3:9:2]" in found.top.grid.text
-        await found.press("Y")
+        await result.press("h", "k", "shift+right", "down", "up", "shift+left")
+        assert result.top.grid.cursor_index == (0, 0)
+        await result.press("end")
+        assert result.top.grid.cursor_index == (0, 255) and "256" in result.top.grid.text
+        await result.press("home", "pagedown")
+        assert result.top.grid.cursor_index[1] > per
+        await result.press("pageup")
+        assert result.top.grid.cursor_index == (0, 0)
+        await result.type("left_square_bracket", "0, 3:9:2")
+        assert "c[0, 3:9:2]" in result.top.grid.text
+        await result.press("Y")
         assert np.array_equal(eval(copied[-1], {"np": np}), value[0, 3:9:2])
-        await found.type("left_square_bracket", "7")
-        assert "out of range" in found.top.note and found.top.prompt.display
-        await found.press("escape")
-        assert not found.top.prompt.display
+        await result.type("left_square_bracket", "7")
+        assert "out of range" in result.top.note and result.top.prompt.display
+        await result.press("escape")
+        assert not result.top.prompt.display
 
 
 async def test_formats_heat_map_and_plot() -> None:
-    async with inspector("lstm.xml", C) as found:
+    async with inspector("lstm.xml", C) as result:
         seen = []
         for _ in range(5):
-            await found.press("f")
-            seen.append(found.top.grid.text.splitlines()[0])
+            await result.press("f")
+            seen.append(result.top.grid.text.splitlines()[0])
         assert [text.partition("   ")[2].split("  ")[0] for text in seen] == [
             "8 digits", "all digits", "exponents", "bits", "4 digits",
         ]  # fmt: skip
-        await found.press("m")
-        assert "heat map" in found.top.grid.text and "█" in found.top.grid.text
-        await found.press("m", "p")
-        assert found.top.has_class("-plot") and found.top.series_box.size.height > 20
-        assert not found.top.grid.display or found.top.grid.size.height == 0
-        await found.press("p")
-        assert not found.top.has_class("-plot")
+        await result.press("m")
+        assert "heat map" in result.top.grid.text and "█" in result.top.grid.text
+        await result.press("m", "p")
+        assert result.top.has_class("-plot") and result.top.series_box.size.height > 20
+        assert not result.top.grid.display or result.top.grid.size.height == 0
+        await result.press("p")
+        assert not result.top.has_class("-plot")
 
 
 async def test_values_are_found_and_saved(tmp_path: Path) -> None:
-    async with inspector("lstm.xml", C) as found:
-        value = carried(found)
+    async with inspector("lstm.xml", C) as result:
+        value = carried(result)
         text = f"{value[0, 77]:.6f}"
-        await found.type("slash", text)
-        assert found.top.grid.cursor_index == (0, 77) and "at [0,77]" in found.top.note
-        await found.press("n")
-        assert "no NaN" in found.top.note
-        await found.type("slash", "word")
-        assert "no number" in found.top.note and found.top.prompt.display
-        await found.press("escape")
+        await result.type("slash", text)
+        assert result.top.grid.cursor_index == (0, 77) and "at [0,77]" in result.top.note
+        await result.press("n")
+        assert "no NaN" in result.top.note
+        await result.type("slash", "word")
+        assert "no number" in result.top.note and result.top.prompt.display
+        await result.press("escape")
         path = tmp_path / "c.npy"
-        await found.type("s", str(path))
+        await result.type("s", str(path))
         assert np.array_equal(np.load(path), value)
-        await found.type("s", str(path))
-        assert "there already" in found.top.note
-        await found.press("escape")
+        await result.type("s", str(path))
+        assert "there already" in result.top.note
+        await result.press("escape")
 
 
 async def test_a_page_saves_no_value_outside_the_folder_of_its_server(tmp_path: Path) -> None:
-    async with inspector("newton_sqrt.onnx", ValueTarget("x", None)) as found:
+    async with inspector("newton_sqrt.onnx", ValueTarget("x", None)) as result:
         for folder, refusal in ((None, "this server may not"), (tmp_path / "folder", "is outside")):
-            found.screen.app.session_worker.console.file_access = folder_access(folder)
-            await found.type("s", str(tmp_path / "x.npy"))
-            assert refusal in found.top.note
-            await found.press("escape")
+            result.screen.app.session_worker.console.file_access = folder_access(folder)
+            await result.type("s", str(tmp_path / "x.npy"))
+            assert refusal in result.top.note
+            await result.press("escape")
     assert not list(tmp_path.iterdir())
 
 
 async def test_a_breakpoint_on_an_element_is_begun_in_the_console() -> None:
-    async with inspector("lstm.xml", C) as found:
-        await found.press("l", "b")
-        assert found.screen.app.console_pane.input_line.value == "break if c[0, 1] "
-        said = await found.screen.type("break if c[0, 1] > 0")
-        assert "breakpoint 1" in said
+    async with inspector("lstm.xml", C) as result:
+        await result.press("l", "b")
+        assert result.screen.app.console_pane.input_line.value == "break if c[0, 1] "
+        output = await result.screen.type("break if c[0, 1] > 0")
+        assert "breakpoint 1" in output
 
 
 async def test_the_next_nan_is_found() -> None:
@@ -238,23 +238,23 @@ async def test_the_next_nan_is_found() -> None:
         )
         screen.app.open_inspector(ValueTarget(name, None))
         await screen.pilot.pause()
-        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
-        await found.settle()
-        await found.press("n")
-        assert "NaN or infinity at" in found.top.note
-        assert not np.isfinite(frame.values[name][found.top.grid.cursor_index])
+        result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
+        await result.settle()
+        await result.press("n")
+        assert "NaN or infinity at" in result.top.note
+        assert not np.isfinite(frame.values[name][result.top.grid.cursor_index])
 
 
 async def test_the_course_of_a_body_value_is_asked_for() -> None:
-    async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), plot=True) as found:
-        session = found.screen.session
-        name = found.top.target.name
+    async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), plot=True) as result:
+        session = result.screen.session
+        name = result.top.target.name
         expected = [
             float(session.frame.history.value(name, k))
-            for k in range(found.top.inspector_state.inspected.last_iteration + 1)
+            for k in range(result.top.inspector_state.inspected.last_iteration + 1)
         ]
-        assert found.top.inspector_state.series is not None
-        assert found.top.inspector_state.series.band.low.tolist() == pytest.approx(expected)
+        assert result.top.inspector_state.series is not None
+        assert result.top.inspector_state.series.band.low.tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -264,14 +264,14 @@ async def test_the_course_in_the_middle_of_an_iteration(nodes: int) -> None:
         await screen.press("s", "s", "s", *["n"] * nodes)
         screen.app.open_inspector(ValueTarget("q", 1), True)
         await screen.pilot.pause()
-        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
-        await found.settle()
+        result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
+        await result.settle()
         frame = screen.session.frame
-        assert not frame.at_boundary and found.top.inspector_state.inspected.is_present == (nodes == 2)
+        assert not frame.at_boundary and result.top.inspector_state.inspected.is_present == (nodes == 2)
         expected = [float(frame.history.value("q", k)) for k in range(3)]
         expected += [float(frame.values["q"])] if nodes == 2 else []
-        course = found.top.inspector_state.series
-        assert course is not None and found.top.note == ""
+        course = result.top.inspector_state.series
+        assert course is not None and result.top.note == ""
         assert course.iterations == tuple(range(len(expected)))
         assert course.band.low.tolist() == pytest.approx(expected)
 
@@ -281,12 +281,12 @@ async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:
         await screen.press("s", "s")
         screen.app.open_inspector(C)
         await screen.pilot.pause()
-        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
-        await found.settle()
-        await found.press("left")
-        assert "iteration 1 of 25   (the stop is at 2)" in found.head
-        await found.press("t")
-        assert "Δ to iteration 0" in found.top.grid.text
+        result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
+        await result.settle()
+        await result.press("left")
+        assert "iteration 1 of 25   (the stop is at 2)" in result.head
+        await result.press("t")
+        assert "Δ to iteration 0" in result.top.grid.text
 
 
 async def test_a_scan_output_is_inspected_whole() -> None:
@@ -295,13 +295,13 @@ async def test_a_scan_output_is_inspected_whole() -> None:
         name = screen.app.screen_state.view.innermost.frame.scans[0].name  # type: ignore[union-attr]
         screen.app.open_inspector(ValueTarget(name, 1, ValueKind.SCAN))
         await screen.pilot.pause()
-        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
-        await found.settle()
-        assert "[1,3,256]" in found.head and "scan output of 'rnn'" in found.head
-        await found.press("left")
-        assert "of no iteration" in found.top.note
-        await found.press("b")
-        assert "body" in found.top.note
+        result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
+        await result.settle()
+        assert "[1,3,256]" in result.head and "scan output of 'rnn'" in result.head
+        await result.press("left")
+        assert "of no iteration" in result.top.note
+        await result.press("b")
+        assert "body" in result.top.note
 
 
 VALUES: list[tuple[Any, str]] = [
@@ -326,80 +326,80 @@ KEYS = actions_on(ScreenKind.INSPECTOR)
 ALL_KEYS = ("1,2", "[1]  float64 [2]", "no element", '"bc"')
 
 
-@pytest.mark.parametrize(("value", "shown"), VALUES, ids=lambda one: str(getattr(one, "dtype", ""))[:20] or "plain")
+@pytest.mark.parametrize(("value", "shown"), VALUES, ids=lambda item: str(getattr(item, "dtype", ""))[:20] or "plain")
 async def test_values_of_every_kind_open_and_take_every_key(value: Any, shown: str, tmp_path: Path) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         top = InspectorScreen(screen.app.session_worker, ValueTarget("x", 1), screen.app.screen_state)  # type: ignore[arg-type]
         top.inspector_state.set_value(value, True)
         await screen.app.push_screen(top)
-        found = InspectorDriver(screen, top)
-        await found.settle()
+        result = InspectorDriver(screen, top)
+        await result.settle()
         assert shown in top.text
         every = value is None or shown in ALL_KEYS
-        for one in KEYS:
-            if one.textual_action not in ("", "leave", "break_if") and (every or one.section is HelpSection.ELEMENTS):
-                await screen.pilot.press(one.keys[0])
+        for key in KEYS:
+            if key.textual_action not in ("", "leave", "break_if") and (every or key.section is HelpSection.ELEMENTS):
+                await screen.pilot.press(key.keys[0])
                 if top.prompt.display or isinstance(screen.app.screen, HelpScreen):
                     await screen.pilot.press("escape")
-        await found.press("p")
+        await result.press("p")
         if top.has_class("-plot") and top.inspector_state.item_index is None:
-            await found.press("escape")
+            await result.press("escape")
             assert not top.has_class("-plot"), "back to the value"
         if isinstance(value, list) and value:
-            await found.press("escape")
+            await result.press("escape")
             assert top.inspector_state.item_index is None, "back to the list"
-            await found.press("home", "down", "enter")
-            assert "x[1]" in found.head and "1.0" in top.grid.text
-            await found.press("escape")
-        await found.press("escape")
+            await result.press("home", "down", "enter")
+            assert "x[1]" in result.head and "1.0" in top.grid.text
+            await result.press("escape")
+        await result.press("escape")
         assert screen.app.screen is not top
 
 
 async def test_a_click_puts_the_cursor_on_a_cell() -> None:
-    async with inspector("lstm.xml", C) as found:
-        grid = found.top.grid
+    async with inspector("lstm.xml", C) as result:
+        grid = result.top.grid
         row = grid.lines[2].text
         column = row.index(row.split()[3]) + 1
-        await found.screen.pilot.click("#inspector-grid", offset=Offset(column + 1, 3))
-        await found.settle()
-        assert found.top.grid.cursor_index == (0, found.top.grid.page.elements_per_line + 2)
+        await result.screen.pilot.click("#inspector-grid", offset=Offset(column + 1, 3))
+        await result.settle()
+        assert result.top.grid.cursor_index == (0, result.top.grid.page.elements_per_line + 2)
 
 
 async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -> None:
-    async with inspector("lstm.xml", C, size=(80, 24)) as found:
-        assert all(len(line) <= 80 for line in found.screen.visible_rows())
-        assert "esc back" in found.screen.visible_rows()[-1]
+    async with inspector("lstm.xml", C, size=(80, 24)) as result:
+        assert all(len(line) <= 80 for line in result.screen.visible_rows())
+        assert "esc back" in result.screen.visible_rows()[-1]
         assert (
-            found.screen.visible_rows()[0].strip() == "c   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25"
+            result.screen.visible_rows()[0].strip() == "c   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25"
         )
-        facts = [row[1:31].strip() for row in found.screen.visible_rows()[2:8]]
-        value = carried(found)
+        facts = [row[1:31].strip() for row in result.screen.visible_rows()[2:8]]
+        value = carried(result)
         assert facts[0].startswith("min ") and facts[1].startswith("max ") and "mean" in facts[2]
         assert f"norm {np.linalg.norm(value):.3g}" in facts[3] and facts[4] == "zeros 0   same as before 0"
         assert not any("…" in fact for fact in facts)
-        await found.press("question_mark")
-        assert isinstance(found.screen.app.screen, HelpScreen)
-        assert "the value in the iteration before" in "\n".join(found.screen.visible_rows())
-        await found.press(*"jjjjjjjj", "pagedown", "end")
-        assert "copy what is in the slice as a NumPy expression" in "\n".join(found.screen.visible_rows())
-        await found.press("home", "up", "question_mark")
-        assert found.screen.app.screen is found.top
-        assert "← iteration" in found.screen.visible_rows()[-1] and "NaN" in found.screen.visible_rows()[-1]
-        await found.press("left_square_bracket")
-        assert "enter take" in found.screen.visible_rows()[-1] and "digits" not in found.screen.visible_rows()[-1]
-        await found.press("escape")
-        assert "digits" in found.screen.visible_rows()[-1]
+        await result.press("question_mark")
+        assert isinstance(result.screen.app.screen, HelpScreen)
+        assert "the value in the iteration before" in "\n".join(result.screen.visible_rows())
+        await result.press(*"jjjjjjjj", "pagedown", "end")
+        assert "copy what is in the slice as a NumPy expression" in "\n".join(result.screen.visible_rows())
+        await result.press("home", "up", "question_mark")
+        assert result.screen.app.screen is result.top
+        assert "← iteration" in result.screen.visible_rows()[-1] and "NaN" in result.screen.visible_rows()[-1]
+        await result.press("left_square_bracket")
+        assert "enter take" in result.screen.visible_rows()[-1] and "digits" not in result.screen.visible_rows()[-1]
+        await result.press("escape")
+        assert "digits" in result.screen.visible_rows()[-1]
 
 
 async def test_the_palette_offers_what_the_inspector_does() -> None:
-    async with inspector("lstm.xml", C) as found:
-        await found.press("ctrl+p", *"heat")
-        palette = found.screen.app.screen
-        assert isinstance(palette, PaletteScreen) and [one.id for one in palette.visible_actions] == [
+    async with inspector("lstm.xml", C) as result:
+        await result.press("ctrl+p", *"heat")
+        palette = result.screen.app.screen
+        assert isinstance(palette, PaletteScreen) and [action.id for action in palette.visible_actions] == [
             "inspect-heat-map"
         ]
-        await found.press("enter")
-        assert found.screen.app.screen is found.top and found.top.grid.viewport.heat_map
+        await result.press("enter")
+        assert result.screen.app.screen is result.top and result.top.grid.viewport.heat_map
 
 
 async def test_other_keys_in_the_inspector() -> None:
@@ -408,31 +408,31 @@ async def test_other_keys_in_the_inspector() -> None:
         await screen.press("s", "s")
         screen.app.open_inspector(C)
         await screen.pilot.pause()
-        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
-        await found.settle()
+        result = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
+        await result.settle()
         assert "f9 heat map" in screen.visible_rows()[-1] and "f10 back" in screen.visible_rows()[-1]
-        await found.press("m", "escape")
-        assert screen.app.screen is found.top and not found.top.grid.viewport.heat_map
-        await found.press("f9")
-        assert found.top.grid.viewport.heat_map
-        await found.press("f10")
-        assert screen.app.screen is not found.top
+        await result.press("m", "escape")
+        assert screen.app.screen is result.top and not result.top.grid.viewport.heat_map
+        await result.press("f9")
+        assert result.top.grid.viewport.heat_map
+        await result.press("f10")
+        assert screen.app.screen is not result.top
 
 
 async def test_a_click_at_the_foot_does_it() -> None:
-    async with inspector("lstm.xml", C) as found:
-        at_ = found.screen.visible_rows()[-1].index("heat map")
-        await found.screen.pilot.click("#inspector-keys", offset=Offset(at_, 0))
-        await found.settle()
-        assert found.top.grid.viewport.heat_map
+    async with inspector("lstm.xml", C) as result:
+        at_ = result.screen.visible_rows()[-1].index("heat map")
+        await result.screen.pilot.click("#inspector-keys", offset=Offset(at_, 0))
+        await result.settle()
+        assert result.top.grid.viewport.heat_map
 
 
 async def test_what_is_not_computed_yet_says_so() -> None:
-    async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), steps=0) as found:
-        assert "not computed yet" in found.top.text
-        assert "no other iteration yet" in found.top.text and "large" not in found.top.text
-        await found.press("t", "x", "n", "y", "Y", "slash", "f", "m", "j")
-        assert "not computed yet" in found.top.text
+    async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), steps=0) as result:
+        assert "not computed yet" in result.top.text
+        assert "no other iteration yet" in result.top.text and "large" not in result.top.text
+        await result.press("t", "x", "n", "y", "Y", "slash", "f", "m", "j")
+        assert "not computed yet" in result.top.text
 
 
 async def test_a_large_tensor_is_read_only_where_it_is_seen() -> None:
@@ -441,22 +441,22 @@ async def test_a_large_tensor_is_read_only_where_it_is_seen() -> None:
     array[299, 49999] = np.nan
 
     def use(do: Callable[[Any], Any]) -> Any:
-        found = do(array)
-        copies = found if isinstance(found, list) else [found]
-        read[0] = max(read[0], sum(one.nbytes for one in copies if one is not None))
-        return found
+        outcome = do(array)
+        copies = outcome if isinstance(outcome, list) else [outcome]
+        read[0] = max(read[0], sum(copy.nbytes for copy in copies if copy is not None))
+        return outcome
 
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         top = InspectorScreen(screen.app.session_worker, ValueTarget("x", 1), screen.app.screen_state)  # type: ignore[arg-type]
         top.inspector_state.set_value(TensorRef(array.dtype, array.shape, use), True)
         await screen.app.push_screen(top)
-        found = InspectorDriver(screen, top)
+        result = InspectorDriver(screen, top)
         await screen.pilot.pause()
-        assert "0" in found.cells()[1], "before the statistics are there"
-        await found.settle()
-        await found.press("n")
+        assert "0" in result.cells()[1], "before the statistics are there"
+        await result.settle()
+        await result.press("n")
         assert top.grid.cursor_index == (299, 49999)
-        await found.press("m", "m", "home", "end")
+        await result.press("m", "m", "home", "end")
         assert "NaN 1" in top.statistics_box.text
         assert read[0] <= 1 << 20
 

@@ -44,7 +44,7 @@ NEEDS = st.dictionaries(
             st.one_of(st.integers(0, 40), st.just(UNLIMITED_LINES)),
         ),
     ),
-).map(lambda found: {**ALWAYS, **found, "body": ALWAYS["body"]})
+).map(lambda result: {**ALWAYS, **result, "body": ALWAYS["body"]})
 
 
 def overlap(a: PaneBox, b: PaneBox) -> bool:
@@ -183,9 +183,13 @@ def test_small_screen_collapses_last_panes() -> None:
     around = {"inputs": SpaceRequest(1, 5), "stack": SpaceRequest(1, 4), "breakpoints": SpaceRequest(1, 2)}
     needs = {**ALWAYS, **around, "back-edges": SpaceRequest(2, 4), "timeline": SpaceRequest(1, 1)}
     heights = [{name: box.height for name, box in arrange_panes(120, height, needs).items()} for height in (40, 16, 12)]
-    assert [[found.get(name) for name in around] for found in heights] == [[7, 6, 4], [4, 1, 1], [1, 1, None]]
+    assert [[height_value.get(name) for name in around] for height_value in heights] == [
+        [7, 6, 4],
+        [4, 1, 1],
+        [1, 1, None],
+    ]
     # The program has half of its column, in whatever height.
-    assert [found["body"] for found in heights] == [20, 7, 7]
+    assert [height_entry["body"] for height_entry in heights] == [20, 7, 7]
 
 
 def test_a_pane_without_anything_to_say_is_a_line_unless_it_is_asked_for() -> None:
@@ -207,15 +211,15 @@ def test_a_pane_without_anything_to_say_is_a_line_unless_it_is_asked_for() -> No
 def test_a_short_program_has_its_graph_below_it() -> None:
     short = {**ALWAYS, "body": SpaceRequest(5, 14), "back-edges": SpaceRequest(2, 3)}
     long = {**short, "body": SpaceRequest(5, 90)}
-    below, beside = (arrange_panes(200, 56, needs) for needs in (short, long))
+    below, neighbor = (arrange_panes(200, 56, needs) for needs in (short, long))
     assert below["overview"].x == below["body"].x and below["overview"].y == below["body"].height == 16
-    assert beside["overview"].y == 0 and beside["body"].height == 56
+    assert neighbor["overview"].y == 0 and neighbor["body"].height == 56
 
 
 def test_graph_uses_the_larger_space() -> None:
     few = {**ALWAYS, "body": SpaceRequest(5, 90), "back-edges": SpaceRequest(2, 26), "scans": SpaceRequest(2, 25)}
-    beside, below = (arrange_panes(200, 56, needs) for needs in (few, {**few, "inputs": SpaceRequest(2, 40)}))
-    assert beside["overview"].x == beside["scans"].x > beside["back-edges"].x
+    neighbor, below = (arrange_panes(200, 56, needs) for needs in (few, {**few, "inputs": SpaceRequest(2, 40)}))
+    assert neighbor["overview"].x == neighbor["scans"].x > neighbor["back-edges"].x
     assert below["overview"].x == below["back-edges"].x < below["scans"].x
     # The value has what it can use, the graph all the rest.
     assert below["value"].height == 12 and below["overview"].height == 56 - below["back-edges"].height - 12

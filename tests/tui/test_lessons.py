@@ -102,12 +102,12 @@ async def open_card(screen: LessonScreen, kind: str) -> None:
         await screen.press("L")
 
 
-@pytest.mark.parametrize("one", LESSONS, ids=lambda one: str(one.number))
-async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(one: Lesson) -> None:
-    async with lesson(one.number) as screen:
+@pytest.mark.parametrize("lesson_value", LESSONS, ids=lambda item: str(item.number))
+async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson_value: Lesson) -> None:
+    async with lesson(lesson_value.number) as screen:
         await open_card(screen, "Do")
         seen = []
-        for step in one.steps:
+        for step in lesson_value.steps:
             for _ in range(step.times):
                 await screen.do(step)
             # The card is read after the last step: what was on the screen before that is gone.
@@ -116,7 +116,7 @@ async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(one: Lesso
             seen.append(screen.everything())
             while screen.app.console_pane.display or len(screen.app.screen_stack) > 1:
                 await screen.press("escape")
-        assert screen.card.count("✓") == len(one.steps), screen.card
+        assert screen.card.count("✓") == len(lesson_value.steps), screen.card
         await open_card(screen, "Look")
         promised = re.findall(r"`([^`]+)`", " ".join(screen.app.learner.card_lines()))
         for text in promised:

@@ -77,9 +77,9 @@ def test_columns_are_as_wide_as_they_were_once() -> None:
         return row.text.index("note")
 
     narrow = begins("a")
-    wide = begins("a_long_name")
-    assert wide > narrow
-    assert begins("a") == wide
+    width = begins("a_long_name")
+    assert width > narrow
+    assert begins("a") == width
     # Those of another table are its own.
     assert begins("a", "other") == narrow
 
@@ -146,9 +146,9 @@ def test_a_number_never_loses_its_exponent_unnoticed(value: object, width: int, 
 
 def test_array_text_fills_width() -> None:
     array = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
-    told = [short_value(array, width) for width in (30, 20, 12, 8, 5, 3)]
-    assert all(len(text) <= width for text, width in zip(told, (30, 20, 12, 8, 5, 3), strict=True))
-    assert told[3] == "-1 .. 1"
+    messages = [short_value(array, width) for width in (30, 20, 12, 8, 5, 3)]
+    assert all(len(text) <= width for text, width in zip(messages, (30, 20, 12, 8, 5, 3), strict=True))
+    assert messages[3] == "-1 .. 1"
     cached = np.linspace(-0.384, 0.31, 32, dtype=np.float32).reshape(1, 1, 32)
     assert [short_value(cached, width) for width in (12, 9, 6, 3)] == ["-0.38..0.31", "-0.4..0.3", "±0.38", "[1…"]
     array[0, 0] = np.nan

@@ -64,13 +64,13 @@ def test_in_few_cells_and_in_one_line_too() -> None:
     numbers = np.arange(60, dtype=np.float32)
     scan = ScanSnapshot("xs", 0, True, False, 60, (60,), "float32", (), numbers, length=80)
     for width in (8, 20, 40, 79):
-        found = draw_scan(scan, width, 1)
-        assert found is not None and len(found.lines[0]) <= width
-        assert abs(found.lines[0].count(PADDING_SIGN) - len(found.lines[0]) / 4) <= 1
-        assert found.lines[0].endswith(PADDING_SIGN) and PADDING_SIGN not in found.lines[0].rstrip(PADDING_SIGN)
+        result = draw_scan(scan, width, 1)
+        assert result is not None and len(result.lines[0]) <= width
+        assert abs(result.lines[0].count(PADDING_SIGN) - len(result.lines[0]) / 4) <= 1
+        assert result.lines[0].endswith(PADDING_SIGN) and PADDING_SIGN not in result.lines[0].rstrip(PADDING_SIGN)
     rows = ScanSnapshot("ys", 0, True, True, 60, (60, 2), "float32", (), np.ones((60, 2)), length=80)
-    found = draw_scan(rows, 30, 4)
-    assert found is not None and [PADDING_SIGN in line for line in found.lines] == [False, False, False, True]
+    result = draw_scan(rows, 30, 4)
+    assert result is not None and [PADDING_SIGN in line for line in result.lines] == [False, False, False, True]
     # What has no length has no filling.
     plain = ScanSnapshot("xs", 0, True, False, 60, (60,), "float32", (), numbers)
     assert PADDING_SIGN not in "".join((draw_scan(plain, 40, 3) or rows).lines)
@@ -84,8 +84,8 @@ GRU = """g (float[6,3,2] x, float[2,12,2] w, float[2,12,4] r, int32[3] lens) => 
 def gru_inputs(lengths: list[int]) -> dict[str, Any]:
     random = np.random.default_rng(1)
     shapes = {"x": (6, 3, 2), "w": (2, 12, 2), "r": (2, 12, 4)}
-    made = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-    return {**made, "lens": np.array(lengths, np.int32)}
+    results = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    return {**results, "lens": np.array(lengths, np.int32)}
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -98,9 +98,9 @@ async def test_behind_shorter_sequences(size: tuple[int, int]) -> None:
             facts, note, *rows = screen.lines("scans")
             assert (" ←" in facts) == reverse and "╌ filling" in note
             cells = [row[2:].ljust(48) for row in rows[:6]]
-            found = np.array([[row[16 * k : 16 * k + 16].count(PADDING_SIGN) for k in range(3)] for row in cells])
+            result = np.array([[row[16 * k : 16 * k + 16].count(PADDING_SIGN) for k in range(3)] for row in cells])
             # By time, whichever way it is read.
-            np.testing.assert_array_equal(found, 16 * wanted)
+            np.testing.assert_array_equal(result, 16 * wanted)
             if not reverse:
                 await screen.press("s", "s", "s")
                 rows = screen.lines("scans")[2:4]
@@ -139,4 +139,4 @@ def test_what_keeps_a_graph_keeps_which_parts_are_filling() -> None:
     read = graph_from_json(graph_to_json(model(GRU).graph))
     for loop in loops(read):
         (scan,) = loop.scan_outputs
-        assert scan.valid is not None and scan.valid in [one.inner for one in loop.sliced_inputs]
+        assert scan.valid is not None and scan.valid in [input_value.inner for input_value in loop.sliced_inputs]

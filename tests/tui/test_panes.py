@@ -24,20 +24,20 @@ async def click(screen: AppDriver, pane: str, x: int, line: int, times: int = 1)
 
 async def test_the_gutter_takes_breakpoints() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        at = next(k for k, line in enumerate(screen.lines("body")) if "change = x_new" in line)
+        item = next(k for k, line in enumerate(screen.lines("body")) if "change = x_new" in line)
         body = screen.app.panes["body"]
-        at -= body.scroll_offset.y
-        await click(screen, "body", 2, at)
-        assert [one.text for one in screen.session.breakpoints] == ["line 15"]
+        item -= body.scroll_offset.y
+        await click(screen, "body", 2, item)
+        assert [breakpoint.text for breakpoint in screen.session.breakpoints] == ["line 15"]
         assert screen.lines("body")[body.cursor].startswith(" ● 15")
         assert "● 1   line 15" in screen.text("breakpoints")
         await screen.press("c")
         assert screen.marked_line.startswith("▶● change")
         assert "hit 1× ⚑" in screen.text("breakpoints")
         # Right of the gutter a click only moves the cursor.
-        await click(screen, "body", 20, at)
+        await click(screen, "body", 20, item)
         assert len(screen.session.breakpoints) == 1
-        await click(screen, "body", 2, at)
+        await click(screen, "body", 2, item)
         assert not len(screen.session.breakpoints)
         assert "none; b sets one" in screen.text("breakpoints")
 
@@ -45,7 +45,7 @@ async def test_the_gutter_takes_breakpoints() -> None:
 async def test_the_head_of_a_loop_takes_a_breakpoint_too() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"while", "enter", "b", "escape")
-        assert [one.kind for one in screen.session.breakpoints] == ["boundary"]
+        assert [breakpoint.kind for breakpoint in screen.session.breakpoints] == ["boundary"]
         assert any(line.startswith(" ● 10") for line in screen.lines("body"))
         await screen.press("c")
         assert screen.session.frame.iteration == 1
@@ -106,14 +106,14 @@ async def test_breakpoints_are_switched_edited_and_forgotten() -> None:
         await screen.press(*"x > 1.45", "enter")
         assert screen.session.breakpoints[0].title == "x_new if x > 1.45"
         await screen.press("5", "end", "d")
-        assert [one.number for one in screen.session.breakpoints] == [1]
+        assert [breakpoint.number for breakpoint in screen.session.breakpoints] == [1]
         await screen.press("c")
         assert "breakpoint 1" in screen.message and "⚑" in screen.text("breakpoints")
 
 
 async def test_inner_bodies_can_be_hidden() -> None:
-    given = {"M": np.array(3), "K": np.array(2)}
-    async with open_app(model(NESTED), given) as screen:
+    inputs = {"M": np.array(3), "K": np.array(2)}
+    async with open_app(model(NESTED), inputs) as screen:
         whole = len(screen.lines("body"))
         await screen.press("slash", *"for j", "enter", "escape", "minus")
         folded = screen.lines("body")
@@ -246,9 +246,9 @@ async def test_names_of_exporters_have_their_beginning_in_the_title(width: int) 
         [helper.make_tensor_value_info("v", TensorProto.FLOAT, [])],
     )
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    made = loopdbg.Model(reader.from_proto(proto, "test"))
-    given = {"M": np.array(2), "v0": np.array(1.0, np.float32)}
-    async with open_app(made, given, size=(width, 36)) as screen:
+    result = loopdbg.Model(reader.from_proto(proto, "test"))
+    inputs = {"M": np.array(2), "v0": np.array(1.0, np.float32)}
+    async with open_app(result, inputs, size=(width, 36)) as screen:
         assert "‥ = /model/decoder/layers.0/" in screen.app.panes["body"].heading[0]
         assert any("‥x" in line for line in screen.lines("body"))
         assert not any("/model/decoder" in line for line in screen.lines("body"))
@@ -256,9 +256,9 @@ async def test_names_of_exporters_have_their_beginning_in_the_title(width: int) 
 
 async def test_loop_end_is_shown_in_full_with_space() -> None:
     async with open_app(*sample("greedy_decoder.onnx"), size=(120, 36)) as screen:
-        told = "When go_on = token_next != 0 is false, or after max_length iterations, whichever comes first."
+        message = "When go_on = token_next != 0 is false, or after max_length iterations, whichever comes first."
         for _ in range(3):
-            assert told in re.sub(r"\s+", " ", screen.text("condition"))
+            assert message in re.sub(r"\s+", " ", screen.text("condition"))
             await screen.press("s")
         assert "●" in screen.text("condition")
         # A plot takes the place of what would not fit, and the sentence says that it is cut.

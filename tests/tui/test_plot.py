@@ -41,12 +41,12 @@ def test_heat() -> None:
 
 def test_a_map_has_two_colours_where_it_has_two_signs() -> None:
     numbers = np.array([-2.0, -1.0, 0.0, 3.0, np.nan, 1.0])
-    found = sign_colored_spans("░░▒█×▓ 7", numbers)
-    assert found == [
+    result = sign_colored_spans("░░▒█×▓ 7", numbers)
+    assert result == [
         ("░░", Role.BELOW), ("▒", Role.PLOT), ("█", Role.ABOVE), ("×", Role.ERROR), ("▓", Role.ABOVE), (" 7", Role.PLOT)
     ]  # fmt: skip
     # Its signs say the same without colour, and of one sign there is one colour.
-    assert texts([found]) == ["░░▒█×▓ 7"]
+    assert texts([result]) == ["░░▒█×▓ 7"]
     assert sign_colored_spans("░▒█", np.array([1.0, 2.0, 3.0])) == [("░▒█", Role.PLOT)]
     assert sign_colored_spans("░▒█", None) == [("░▒█", Role.PLOT)]
 

@@ -31,7 +31,7 @@ from text_models import SAMPLES, sample
 FILES = [*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml"), *SAMPLES.glob("trt/*.py"), SAMPLES / "lessons/digits.onnxtxt"]
 NAMES = [*sorted(path.relative_to(SAMPLES).as_posix() for path in FILES), "a lesson", "a recording"]
 #: All keys of the table, those of the screens above included, but for what suspends.
-KEYS = sorted({key for one in ACTIONS if one.id != "suspend" for key in one.keys})
+KEYS = sorted({key for action in ACTIONS if action.id != "suspend" for key in action.keys})
 #: What most sessions are made of.
 OFTEN = ("s", "n", "c", "left", "enter", "i", "f")
 SIZES = ((80, 24), (120, 36), (70, 15), (200, 60), (20, 5), (1, 1))
@@ -150,11 +150,11 @@ async def resize(screen: AppDriver, size: tuple[int, int]) -> None:
 async def click(screen: AppDriver, chosen: random.Random) -> None:
     """Click anywhere, once or twice."""
     width, height = screen.app.size
-    at = chosen.randrange(width), chosen.randrange(height)
+    index = chosen.randrange(width), chosen.randrange(height)
     try:
-        await screen.pilot.click(offset=at, times=chosen.choice((1, 2)))
+        await screen.pilot.click(offset=index, times=chosen.choice((1, 2)))
     except OutOfBounds:
-        assert not Size(*screen.app.screen.size).contains(*at)
+        assert not Size(*screen.app.screen.size).contains(*index)
 
 
 async def wait_until_idle(screen: AppDriver) -> None:

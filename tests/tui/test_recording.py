@@ -49,8 +49,8 @@ async def test_keys_that_open_the_console(tmp_path: Path) -> None:
 async def test_commands_that_need_a_run_report_in_console(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("colon")
-        said = await screen.type("set x = 3")
-        assert said.startswith("error: changing a value is not possible: this is a recording")
+        output = await screen.type("set x = 3")
+        assert output.startswith("error: changing a value is not possible: this is a recording")
         assert "boundaries only" in await screen.type("break x_new")
         assert "iteration 0 / no limit" in screen.header
         await screen.press("escape", "N")

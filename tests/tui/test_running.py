@@ -79,13 +79,13 @@ async def test_the_app_answers_while_a_loop_runs() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
-        said = list[str]()
+        output = list[str]()
         say = screen.app.status_message.say
-        screen.app.status_message.say = lambda text, error=False: (said.append(text), say(text, error))  # type: ignore
+        screen.app.status_message.say = lambda text, error=False: (output.append(text), say(text, error))  # type: ignore
         # Steps are refused while something long runs, and it is said; help opens and closes. Keys are taken in order.
         screen.app.simulate_key("s")
         await screen.press_and_wait("question_mark", lambda: helps(screen))
-        assert said == ["still running: space interrupts"]
+        assert output == ["still running: space interrupts"]
         await screen.press_and_wait("escape", lambda: not helps(screen))
         # Nothing stopped in between: all of that was while it ran.
         assert screen.app.session_worker.busy and screen.app.session_worker.finished_count == 1
@@ -210,7 +210,7 @@ async def test_the_console_answers_what_needs_no_stop_while_a_loop_runs() -> Non
         await screen.pilot.press("enter")
         await until_running(screen)
         prompt = screen.app.console_pane
-        for line, told in (
+        for line, message in (
             ("info breakpoints", "breakpoint 1: if 1 > 2"),
             ("info loops", "iterations so far"),
             ("help step", "run to the next boundary"),
@@ -219,7 +219,7 @@ async def test_the_console_answers_what_needs_no_stop_while_a_loop_runs() -> Non
         ):
             prompt.input_line.value = line
             await screen.press_and_wait(
-                "enter", lambda line=line, told=told: told in prompt.text.rpartition(f"> {line}\n")[2]
+                "enter", lambda line=line, text=message: text in prompt.text.rpartition(f"> {line}\n")[2]
             )
         assert screen.app.session_worker.busy
         # A space is part of the line that is typed; ctrl+c stops what runs all the same.
@@ -259,8 +259,8 @@ async def test_ctrl_c_stops_with_text_selected_and_below_a_help_too() -> None:
 )
 async def test_documented_interrupt_key_works(keys: list[str], key: str) -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
-        for one in keys:
-            screen.app.simulate_key(one)
+        for key_value in keys:
+            screen.app.simulate_key(key_value)
         await screen.wait_until(lambda: f" · {key} interrupts" in screen.message)
         if isinstance(screen.app.screen, GraphScreen):
             assert f" · {key} interrupts" in "\n".join(screen.visible_rows())
@@ -271,8 +271,8 @@ async def test_documented_interrupt_key_works(keys: list[str], key: str) -> None
 
 async def test_a_space_is_typed_where_there_is_text_while_something_runs() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
-        for one in ["colon", *"continue", "enter", *"echo", "space", "a"]:
-            screen.app.post_message(events.Key(one, " " if one == "space" else None))
+        for item in ["colon", *"continue", "enter", *"echo", "space", "a"]:
+            screen.app.post_message(events.Key(item, " " if item == "space" else None))
         await screen.wait_until(lambda: screen.app.console_pane.input_line.value == "echo a")
         await until_running(screen)
         assert screen.app.console_pane.input_line.value == "echo a"

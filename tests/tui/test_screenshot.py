@@ -48,7 +48,7 @@ def test_every_picture_is_there() -> None:
 def test_every_picture_is_on_a_page() -> None:
     pages = [DOCS.parent / "README.md", *DOCS.glob("*.md")]
     seen = {
-        Path(found).name for page in pages for found in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text("utf-8"))
+        Path(item).name for page in pages for item in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text("utf-8"))
     }
     assert seen == {path.name for path in DOCS.glob("*.svg")}
 

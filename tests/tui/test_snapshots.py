@@ -91,9 +91,9 @@ def start() -> App[Path]:
 
 def inputs() -> App[bool]:
     """The inputs of a model that came with none."""
-    found = model("of_two (float[N] x, int64 count, string[2] words) => (float[N] z) { z = Mul (x, x) }")
-    given = {"x": np.zeros(1, np.float32), "count": np.array(0)}
-    return InputsApp(InputDraft(found, RunInputs(given, "", True)), "model.onnx")
+    result = model("of_two (float[N] x, int64 count, string[2] words) => (float[N] z) { z = Mul (x, x) }")
+    feeds = {"x": np.zeros(1, np.float32), "count": np.array(0)}
+    return InputsApp(InputDraft(result, RunInputs(feeds, "", True)), "model.onnx")
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,8 @@ async def wait_until_idle(pilot: Pilot[Any]) -> None:
             await asyncio.wait_for(app.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
         await pilot.pause()
         if not (
-            any(one.is_running for one in app.workers) or (isinstance(app, LoopdbgApp) and app.session_worker.busy)
+            any(worker.is_running for worker in app.workers)
+            or (isinstance(app, LoopdbgApp) and app.session_worker.busy)
         ):
             break
         await asyncio.sleep(0.01)

@@ -12,8 +12,8 @@ CODE = "       # power_iteration.py:18  for _ in range(max_iterations):"
 async def test_source_code_is_above_its_statements() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(200, 60)) as screen:
         lines = screen.lines("body")
-        at = lines.index(CODE)
-        assert lines[at + 1].split(" #")[0].strip().startswith("4  for i in range(max_iterations)")
+        index = lines.index(CODE)
+        assert lines[index + 1].split(" #")[0].strip().startswith("4  for i in range(max_iterations)")
         await screen.press("n", "n")
         assert screen.marked_line.startswith("▶ v_new = Av / length")
         assert "line 7   Div 'Div_2' (power_iteration.py:10)" in screen.app.action_context.target.text(
@@ -43,7 +43,7 @@ async def test_a_breakpoint_on_the_row_of_code_is_on_the_line_below() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(120, 36)) as screen:
         await screen.press("n", "1", "up")
         await screen.press("b")
-        assert [one.text for one in screen.session.breakpoints] == ["line 6"]
+        assert [breakpoint.text for breakpoint in screen.session.breakpoints] == ["line 6"]
 
 
 async def test_a_line_is_broken_at_in_words() -> None:

@@ -21,7 +21,7 @@ def cursor_line(screen: AppDriver) -> int:
 
 def number_of(screen: AppDriver, text: str) -> int:
     """The number of the line that begins with a text."""
-    return next(one.number for one in screen.app.source_pane.listing_lines if one.text.startswith(text))
+    return next(line.number for line in screen.app.source_pane.listing_lines if line.text.startswith(text))
 
 
 @pytest.mark.parametrize("key", ["ctrl+g", "J"])
@@ -39,18 +39,18 @@ async def test_a_line_is_gone_to_by_its_number_or_by_a_name(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ("99", "error: there is no line 99; the model has"),
         ("chnge", "error: no line makes or runs 'chnge'; did you mean 'change'?"),
     ],
 )
-async def test_what_there_is_not_leaves_the_cursor(typed: str, said: str) -> None:
+async def test_what_there_is_not_leaves_the_cursor(typed: str, message: str) -> None:
     async with open_app(*sample(NEWTON)) as screen:
         before = cursor_line(screen)
         await screen.press("ctrl+g")
         await screen.type(f"@{typed}")
-        assert screen.message.startswith(said) and cursor_line(screen) == before
+        assert screen.message.startswith(message) and cursor_line(screen) == before
 
 
 async def test_a_hidden_line_is_shown_again_and_the_loop_in_focus_comes_first() -> None:
@@ -83,7 +83,7 @@ async def test_what_stops_before_the_cursor_is_where_it_stops() -> None:
         await screen.type("@change")
         await screen.press("T")
         assert screen.marked_line.startswith("▶● half_q") and "breakpoint 1 (half_q)" in screen.message
-        assert [one.text for one in screen.session.breakpoints] == ["half_q"]
+        assert [breakpoint.text for breakpoint in screen.session.breakpoints] == ["half_q"]
 
 
 async def test_a_line_without_a_node_says_so() -> None:

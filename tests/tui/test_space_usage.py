@@ -64,13 +64,13 @@ flat (float[4, 8] x, float[8, 8] w) => (float[4, 8] y) {
 
 def decoder(nodes: int = 300) -> onnx.ModelProto:
     """A loop as exporters write them: long names, many nodes."""
-    now, ops, made = "/model/decoder/hidden", ("Tanh", "Sigmoid", "Neg", "Abs"), []
+    now, ops, result = "/model/decoder/hidden", ("Tanh", "Sigmoid", "Neg", "Abs"), []
     for k in range(nodes - 3):
         op = ops[k % 4]
         name = f"/model/decoder/layers.{k // 24}/self_attn/{op}_{k}"
-        made.append(helper.make_node(op, [now], [f"{name}_output_0"], name=name))
+        result.append(helper.make_node(op, [now], [f"{name}_output_0"], name=name))
         now = f"{name}_output_0"
-    made += [
+    result += [
         helper.make_node("Add", [now, "/model/decoder/hidden"], ["hidden_next"], name="/model/decoder/Add_residual"),
         helper.make_node("ReduceMax", [now], ["/model/decoder/ReduceMax_output_0"], keepdims=0),
         helper.make_node(
@@ -79,14 +79,14 @@ def decoder(nodes: int = 300) -> onnx.ModelProto:
     ]
     info = helper.make_tensor_value_info
     body = helper.make_graph(
-        made,
+        result,
         "body",
         [info("i", TensorProto.INT64, []), info("c", TensorProto.BOOL, []), info("/model/decoder/hidden", 1, [16])],
         [info("go", TensorProto.BOOL, []), info("hidden_next", 1, [16])],
     )
     loop = helper.make_node("Loop", ["M", "", "h0"], ["h_last"], name="/model/decoder/Loop", body=body)
-    given = [info("M", TensorProto.INT64, []), info("h0", 1, [16]), info("tol", 1, [])]
-    graph = helper.make_graph([loop], "main", given, [info("h_last", 1, [16])])
+    inputs = [info("M", TensorProto.INT64, []), info("h0", 1, [16]), info("tol", 1, [])]
+    graph = helper.make_graph([loop], "main", inputs, [info("h_last", 1, [16])])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
@@ -95,8 +95,8 @@ def of_sample(name: str) -> Callable[[], Opened]:
 
 
 def long_decoder() -> Opened:
-    given = {"M": np.array(1000), "h0": np.linspace(-1, 1, 16).astype(np.float32), "tol": np.float32(1e-6)}
-    return load_proto(decoder()), given
+    inputs = {"M": np.array(1000), "h0": np.linspace(-1, 1, 16).astype(np.float32), "tol": np.float32(1e-6)}
+    return load_proto(decoder()), inputs
 
 
 def deep() -> Opened:
@@ -171,10 +171,10 @@ def assert_no_empty_pane(screen: AppDriver) -> None:
         if not pane.display or screen.app.pane_grid.maximized_pane:
             continue
         assert need is not None
-        said = [line.text for line in pane.lines if line.text.strip()]
-        assert said and (pane.is_one_line or need.min_lines or screen.app.pane_grid.is_small), (name, said)
+        lines = [line.text for line in pane.lines if line.text.strip()]
+        assert lines and (pane.is_one_line or need.min_lines or screen.app.pane_grid.is_small), (name, lines)
         if name in ("back-edges", "inputs", "stack", "breakpoints", "outputs") and not pane.is_one_line:
-            assert pane.size.height - len(said) <= 3, (name, pane.size, said)
+            assert pane.size.height - len(lines) <= 3, (name, pane.size, lines)
 
 
 @pytest.mark.parametrize("name", ["lstm.xml", "newton_sqrt.onnx", "greedy_decoder.onnx"])
@@ -182,7 +182,7 @@ async def test_the_source_has_twelve_rows_on_a_small_screen(name: str) -> None:
     async with open_app(*sample(name), size=SIZES[0]) as screen:
         await screen.press("s", "n")
         assert screen.app.source_pane.size.height >= 12
-        assert all(screen.app.panes[one].is_one_line for one in ("back-edges", "condition"))
+        assert all(screen.app.panes[text].is_one_line for text in ("back-edges", "condition"))
         # A line says what its pane is about.
         rows = screen.visible_rows()
         assert any(row.startswith("   2 Back edges  ") and " → ·" in row for row in rows)
@@ -201,8 +201,8 @@ async def test_all_results_are_named_if_values_can_shrink(size: tuple[int, int])
 async def test_loop_progress_is_shown_once(size: tuple[int, int]) -> None:
     async with open_app(*sample("lstm.xml"), size=size) as screen:
         await screen.press(*"ssss")
-        told = "\n".join(screen.visible_rows())
-        assert len(re.findall(r"\b4 ?(?:of|/) ?25\b", told)) == 1
+        message = "\n".join(screen.visible_rows())
+        assert len(re.findall(r"\b4 ?(?:of|/) ?25\b", message)) == 1
         assert screen.header.endswith("iteration 4 / 25 ")
 
 
@@ -221,20 +221,20 @@ async def test_columns_do_not_move(name: str, size: tuple[int, int]) -> None:
 def columns(screen: AppDriver) -> list[int]:
     """Where the columns of the back edges begin, and the values beside the source."""
     head = screen.lines("back-edges")[0]
-    beside = {line.index("│ ") for line in screen.lines("body") if re.match(r".{5,}\S = .*│ ", line)}
+    results = {line.index("│ ") for line in screen.lines("body") if re.match(r".{5,}\S = .*│ ", line)}
     assert "previous" in head and "new" in head
-    return [head.find(word) for word in ("previous", "new", "Δ", "hist")] + sorted(beside)
+    return [head.find(word) for word in ("previous", "new", "Δ", "hist")] + sorted(results)
 
 
 async def test_cursor_value_is_shown_next_to_source() -> None:
     async with open_app(*sample("lstm.xml"), size=(200, 60)) as screen:
         await screen.press("s", "n", "n", "n", "slash", *"h_next, c_next", "enter")
-        told = screen.app.value_pane.text
-        assert "h_next   float32 [1,256]   256 elements, 1 KB" in told
+        message = screen.app.value_pane.text
+        assert "h_next   float32 [1,256]   256 elements, 1 KB" in message
         for word in ("min ", "max ", "mean ", "std ", "norm ", "NaN 0", "elements  ", "  [0]"):
-            assert word in told
-        assert re.search(r"made by   7  h_next, c_next = LSTMCell\(", told) and "LSTMCell 'cell'" in told
-        assert re.search(r"read by   8  y_slice = Reshape\(h_next, ", told)
+            assert word in message
+        assert re.search(r"made by   7  h_next, c_next = LSTMCell\(", message) and "LSTMCell 'cell'" in message
+        assert re.search(r"read by   8  y_slice = Reshape\(h_next, ", message)
         # It follows the cursor of whatever pane has the focus.
         await screen.press("2", "home", "down")
         assert "h   float32 [1,256]" in screen.app.value_pane.text and "history   " in screen.app.value_pane.text
@@ -250,8 +250,8 @@ async def test_graph_is_next_to_source_and_follows() -> None:
         assert re.search(r"▐change\S*▌", screen.app.graph_overview.text)
         places = screen.app.graph_overview.graph_layout
         assert places is not None
-        at = next(k for k, box in enumerate(places.picture.boxes) if box.name == "half" and box.node is not None)
-        chip = places.placed_boxes[at]
+        item = next(k for k, box in enumerate(places.picture.boxes) if box.name == "half" and box.node is not None)
+        chip = places.placed_boxes[item]
         left, top = screen.app.graph_overview.origin
         await screen.pilot.click("#overview", offset=(1 + left + chip.left + 1, 1 + top + chip.top))
         await screen.wait_until_idle()

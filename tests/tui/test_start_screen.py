@@ -32,39 +32,41 @@ agraph (float[N] x, float[N, 2] y, int64 count, string[2] words) => (float[N] z)
 
 
 def draft() -> InputDraft:
-    found = model(TEXT)
-    return InputDraft(found, made(found))
+    result = model(TEXT)
+    return InputDraft(result, made(result))
 
 
-def made(found: Model):  # type: ignore[no-untyped-def]
+def made(model_value: Model):  # type: ignore[no-untyped-def]
     parser = argparse.ArgumentParser()
     add_run_options(parser)
-    inputs = gather_inputs(found, parser.parse_args([]))
+    inputs = gather_inputs(model_value, parser.parse_args([]))
     assert inputs.generated_by_default
-    assert not gather_inputs(found, parser.parse_args(["--seed", "1"])).generated_by_default
+    assert not gather_inputs(model_value, parser.parse_args(["--seed", "1"])).generated_by_default
     return inputs
 
 
 def row(of: InputDraft, name: str) -> tuple[str, str, str, str]:
-    return next(one for one in of.rows() if one[0] == name)
+    return next(row_value for row_value in of.rows() if row_value[0] == name)
 
 
 def test_values_are_made_typed_and_computed() -> None:
-    one = draft()
-    assert row(one, "x")[3] == "random, seed 0"
-    before = row(one, "x")[2]
-    one.make(0, "random")
-    assert row(one, "x")[2] != before and row(one, "x")[3] == "random, seed 1"
+    first_value = draft()
+    assert row(first_value, "x")[3] == "random, seed 0"
+    before = row(first_value, "x")[2]
+    first_value.make(0, "random")
+    assert row(first_value, "x")[2] != before and row(first_value, "x")[3] == "random, seed 1"
     for kind, first in (("zeros", 0), ("ones", 1), ("arange", 0)):
-        one.make(1, kind)
-        assert np.asarray(one.build_inputs().values["y"]).reshape(-1)[0] == first
-    one.set_dim("N=3")
-    assert np.array_equal(np.asarray(one.build_inputs().values["y"]), np.arange(6, dtype=np.float32).reshape(3, 2))
-    one.edit(0, "[1, 2, 3]")
-    one.edit(1, "zeros_like(y) + 0.5")
-    one.edit(2, "7")
-    one.edit(3, '["a", "b"]')
-    done = one.build_inputs()
+        first_value.make(1, kind)
+        assert np.asarray(first_value.build_inputs().values["y"]).reshape(-1)[0] == first
+    first_value.set_dim("N=3")
+    assert np.array_equal(
+        np.asarray(first_value.build_inputs().values["y"]), np.arange(6, dtype=np.float32).reshape(3, 2)
+    )
+    first_value.edit(0, "[1, 2, 3]")
+    first_value.edit(1, "zeros_like(y) + 0.5")
+    first_value.edit(2, "7")
+    first_value.edit(3, '["a", "b"]')
+    done = first_value.build_inputs()
     assert np.asarray(done.values["y"]).dtype == np.float32 and np.asarray(done.values["y"])[0, 0] == 0.5
     assert done.values["count"] == 7 and "x [1, 2, 3]" in done.note
 
@@ -81,36 +83,36 @@ def test_values_are_made_typed_and_computed() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(k: int, text: str, message: str) -> None:
-    one = draft()
-    before = one.rows()
+    first = draft()
+    before = first.rows()
     with pytest.raises(InputError, match=message):
-        one.edit(k, text)
-    assert one.rows() == before
+        first.edit(k, text)
+    assert first.rows() == before
 
 
 def test_sizes_that_inputs_share_have_to_agree() -> None:
-    one = draft()
-    one.edit(0, "[1, 2, 3]")
+    first = draft()
+    first.edit(0, "[1, 2, 3]")
     with pytest.raises(InputError, match="N"):
-        one.build_inputs()
-    one.make(1, "zeros")
-    assert np.asarray(one.build_inputs().values["y"]).shape == (3, 2), "made to fit"
+        first.build_inputs()
+    first.make(1, "zeros")
+    assert np.asarray(first.build_inputs().values["y"]).shape == (3, 2), "made to fit"
     with pytest.raises((InputError, UsageError), match="dim"):
-        one.set_dim("K=2")
+        first.set_dim("K=2")
     with pytest.raises(InputError, match="strings"):
-        one.make(3, "zeros")
+        first.make(3, "zeros")
 
 
 def test_files_are_loaded(tmp_path: Path) -> None:
-    one = draft()
+    first = draft()
     np.save(tmp_path / "x.npy", np.ones(4, np.float32))
     np.savez(tmp_path / "all.npz", x=np.zeros(2, np.float32), y=np.zeros((2, 2), np.float32))
     np.savez(tmp_path / "other.npz", q=np.zeros(2))
-    assert one.load(0, tmp_path / "x.npy") == "x from x.npy"
-    assert one.load(0, tmp_path / "all.npz") == "x, y from all.npz"
-    assert one.build_inputs().values["x"].shape == (2,)  # type: ignore[union-attr]
+    assert first.load(0, tmp_path / "x.npy") == "x from x.npy"
+    assert first.load(0, tmp_path / "all.npz") == "x, y from all.npz"
+    assert first.build_inputs().values["x"].shape == (2,)  # type: ignore[union-attr]
     with pytest.raises(InputError, match="no input is called so"):
-        one.load(0, tmp_path / "other.npz")
+        first.load(0, tmp_path / "other.npz")
 
 
 async def test_the_inputs_screen_takes_every_key(tmp_path: Path) -> None:
@@ -154,7 +156,7 @@ async def test_the_start_screen_filters_and_opens(tmp_path: Path) -> None:
     typed.write_bytes(b"")
     choices = [ModelChoice(tmp_path / "gone.onnx", "Recent")]
     choices += [ModelChoice(path, group) for group, paths in sample_models().items() for path in paths]
-    assert SAMPLES.resolve() / "newton_sqrt.onnx" in [one.path for one in choices]
+    assert SAMPLES.resolve() / "newton_sqrt.onnx" in [choice.path for choice in choices]
     for keys, text, expected in (
         (("enter",), "newton", "newton_sqrt.onnx"),
         (("down", "pagedown", "pageup", "up", "enter"), "", "gone.onnx"),
@@ -184,12 +186,12 @@ async def test_recent_models_come_first_and_nothing_is_cut_off(size: tuple[int, 
         assert rows[4].split()[0] == "far.onnx" and rows[4].rstrip().endswith("folder" if size[0] > 40 else ".onnx")
         assert len(rows) == size[1]
         assert rows[-1].strip().startswith("↓ next  enter open") and rows[-1].strip().endswith("esc leave")
-        groups = list(dict.fromkeys(one.group for one in app.visible_choices))
+        groups = list(dict.fromkeys(choice.group for choice in app.visible_choices))
         assert groups[:2] == ["Recent", "Samples"] and "lessons" in groups[-1]
         # A recent one may be a sample too.
         app.path_input.value = "lstm.xml"
         await pilot.pause()
-        assert [one.path.name for one in app.visible_choices] == ["lstm.xml", "lstm.xml"]
+        assert [choice_value.path.name for choice_value in app.visible_choices] == ["lstm.xml", "lstm.xml"]
         await pilot.press("down", "enter")
     assert app.return_value is not None and app.return_value.name == "lstm.xml"
 
@@ -218,11 +220,13 @@ async def test_other_keys_before_the_debugger() -> None:
     assert before.return_value is True
 
 
-@pytest.mark.parametrize(("width", "said"), [(120, "RANDOM inputs, seeds 0, 3"), (80, "RANDOM   ")])
-async def test_the_header_does_not_let_random_inputs_be_forgotten(width: int, said: str) -> None:
+@pytest.mark.parametrize(("width", "message"), [(120, "RANDOM inputs, seeds 0, 3"), (80, "RANDOM   ")])
+async def test_the_header_does_not_let_random_inputs_be_forgotten(width: int, message: str) -> None:
     app = LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
     async with run_app(app, (width, 24)) as screen:
-        assert said in screen.header and "iteration 0 / 25" in screen.header and "TensorIterator 'rnn'" in screen.header
+        assert (
+            message in screen.header and "iteration 0 / 25" in screen.header and "TensorIterator 'rnn'" in screen.header
+        )
     async with run_app(
         LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)
     ) as screen:
@@ -234,8 +238,8 @@ async def test_a_restart_gives_inputs_that_are_random_no_more() -> None:
     async with run_app(app) as screen:
         notes = []
         await screen.press("colon")
-        for given in ("X=X*2", "C0=C0*2", "H0=H0*2"):
-            await screen.type(f"restart {given}")
+        for text in ("X=X*2", "C0=C0*2", "H0=H0*2"):
+            await screen.type(f"restart {text}")
             assert app.screen_state is not None
             notes.append((app.screen_state.inputs_note, app.screen_state.seeds, "RANDOM" in screen.header))
     assert notes == [
@@ -246,11 +250,11 @@ async def test_a_restart_gives_inputs_that_are_random_no_more() -> None:
 
 
 def test_random_inputs_say_their_seeds() -> None:
-    one = draft()
-    assert one.build_inputs().seeds == {"x": 0, "y": 0, "count": 0, "words": 0}
-    one.make(0, "random")
-    assert one.build_inputs().seeds == {"x": 1, "y": 0, "count": 0, "words": 0}
+    first = draft()
+    assert first.build_inputs().seeds == {"x": 0, "y": 0, "count": 0, "words": 0}
+    first.make(0, "random")
+    assert first.build_inputs().seeds == {"x": 1, "y": 0, "count": 0, "words": 0}
     for k, text in enumerate(("[1]", "[[1, 2]]", "7", '["a", "b"]')):
-        one.edit(k, text)
-    assert one.build_inputs().seeds == {}
-    assert set(made(one.model).seeds.values()) == {0}
+        first.edit(k, text)
+    assert first.build_inputs().seeds == {}
+    assert set(made(first.model).seeds.values()) == {0}

@@ -58,12 +58,12 @@ class CallCounter:
     @cached_property
     def seen(self) -> Counter[tuple[str, str]]:
         """How often each function of the program was called, by its file and its name."""
-        found: Counter[tuple[str, str]] = Counter()
+        counter: Counter[tuple[str, str]] = Counter()
         for code, count in self._calls.items():
             path = Path(code.co_filename).resolve()
             if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in ("debugger", "runtime", "tui"):
-                found[path.relative_to(ROOT).as_posix(), code.co_qualname] += count
-        return found
+                counter[path.relative_to(ROOT).as_posix(), code.co_qualname] += count
+        return counter
 
     @property
     def files(self) -> set[str]:
@@ -113,8 +113,8 @@ async def test_a_step_goes_through_few_files() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s")
         shown, work = await one_step(screen)
-        found = {path for path in shown.files | work.files if not path.startswith(DRAWS)}
-        assert len(found) <= 38, sorted(found)
+        results = {path for path in shown.files | work.files if not path.startswith(DRAWS)}
+        assert len(results) <= 38, sorted(results)
         called = shown.seen + work.seen
         assert not [what for what in SETTLED if called[f"debugger/describe/{what[0]}", what[1]]]
 

@@ -40,10 +40,10 @@ def _rows(seen: str) -> set[int]:
 @contextmanager
 def debugger(settings: Path) -> Iterator[PseudoTerminal]:
     """On a sample, once its first stop is on the screen."""
-    with open_loopdbg(settings, str(SAMPLES / "newton_sqrt.onnx"), rows=_ROWS) as found:
-        found.wait(lambda seen: "q quit" in strip_escapes(seen) and "before iteration 0" in strip_escapes(seen))
-        found.wait_until_quiet()
-        yield found
+    with open_loopdbg(settings, str(SAMPLES / "newton_sqrt.onnx"), rows=_ROWS) as result:
+        result.wait(lambda seen: "q quit" in strip_escapes(seen) and "before iteration 0" in strip_escapes(seen))
+        result.wait_until_quiet()
+        yield result
 
 
 def at_its_inputs(folder: Path) -> tuple[str, ...]:
@@ -53,43 +53,45 @@ def at_its_inputs(folder: Path) -> tuple[str, ...]:
     return (str(folder / "lstm.xml"),)
 
 
-def suspend_and_resume(found: PseudoTerminal, *wanted: str, rows: Set[int] = frozenset()) -> str:
+def suspend_and_resume(terminal: PseudoTerminal, *wanted: str, rows: Set[int] = frozenset()) -> str:
     """What is written after the shell, which had its own screen, once all that is wanted is, in all these rows."""
-    found.press("\x1a")
-    assert found.wait_until_stopped()
-    assert LEAVE_ALTERNATE_SCREEN in found.output, "the shell has its own screen"
-    found.resume()
-    return found.wait(
+    terminal.press("\x1a")
+    assert terminal.wait_until_stopped()
+    assert LEAVE_ALTERNATE_SCREEN in terminal.output, "the shell has its own screen"
+    terminal.resume()
+    return terminal.wait(
         lambda seen: (
-            ENTER_ALTERNATE_SCREEN in seen and all(one in strip_escapes(seen) for one in wanted) and _rows(seen) >= rows
+            ENTER_ALTERNATE_SCREEN in seen
+            and all(item in strip_escapes(seen) for item in wanted)
+            and _rows(seen) >= rows
         )
     )
 
 
 def test_suspended_and_back_with_a_whole_screen(tmp_path: Path) -> None:
-    with debugger(tmp_path) as found:
-        found.press("s")
-        found.wait(lambda seen: "before iteration 1" in strip_escapes(seen))
+    with debugger(tmp_path) as result:
+        result.press("s")
+        result.wait(lambda seen: "before iteration 1" in strip_escapes(seen))
         whole = ("newton_sqrt.onnx", "[Source]", "1 Source", "half = x * 0.5", "2 Back edges", "3 Condition", "q quit")
-        suspend_and_resume(found, *whole, rows=_ALL)
+        suspend_and_resume(result, *whole, rows=_ALL)
         # And the keys are heard.
-        found.press("s")
-        found.wait(lambda seen: "before iteration 2" in strip_escapes(seen))
-        found.press("q")
-        assert found.wait_until_exit() == 0
+        result.press("s")
+        result.wait(lambda seen: "before iteration 2" in strip_escapes(seen))
+        result.press("q")
+        assert result.wait_until_exit() == 0
 
 
 def test_the_mouse_stays_the_terminals_after_the_shell(tmp_path: Path) -> None:
-    with debugger(tmp_path) as found:
-        found.press("m")
-        seen = found.wait(lambda seen: "m takes it back" in strip_escapes(seen))
+    with debugger(tmp_path) as result:
+        result.press("m")
+        seen = result.wait(lambda seen: "m takes it back" in strip_escapes(seen))
         assert _MOUSE_OFF in seen
-        assert _MOUSE_ON not in suspend_and_resume(found, "q quit")
-        found.press("m")
-        seen = found.wait(lambda seen: "the mouse is loopdbg's" in strip_escapes(seen))
+        assert _MOUSE_ON not in suspend_and_resume(result, "q quit")
+        result.press("m")
+        seen = result.wait(lambda seen: "the mouse is loopdbg's" in strip_escapes(seen))
         assert _MOUSE_ON in seen
-        found.press("q")
-        assert found.wait_until_exit() == 0
+        result.press("q")
+        assert result.wait_until_exit() == 0
 
 
 @pytest.mark.parametrize(
@@ -97,12 +99,12 @@ def test_the_mouse_stays_the_terminals_after_the_shell(tmp_path: Path) -> None:
     [(False, "open a model", "esc leave"), (True, "needs inputs", "esc quit")],
 )
 def test_so_it_is_before_the_debugger(tmp_path: Path, model: bool, head: str, foot: str) -> None:
-    with open_loopdbg(tmp_path, *(at_its_inputs(tmp_path) if model else ())) as found:
-        found.wait(lambda seen: head in strip_escapes(seen) and foot in strip_escapes(seen))
-        found.wait_until_quiet()
-        suspend_and_resume(found, head, foot)
-        found.press("\x1b")
-        assert found.wait_until_exit() in (0, 130)
+    with open_loopdbg(tmp_path, *(at_its_inputs(tmp_path) if model else ())) as result:
+        result.wait(lambda seen: head in strip_escapes(seen) and foot in strip_escapes(seen))
+        result.wait_until_quiet()
+        suspend_and_resume(result, head, foot)
+        result.press("\x1b")
+        assert result.wait_until_exit() in (0, 130)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a signal for one thread of another process")
@@ -111,24 +113,24 @@ def test_a_signal_that_another_thread_takes_is_heard(tmp_path: Path) -> None:
     send = getattr(ctypes.CDLL(None), "tgkill", None)
     if send is None:
         pytest.skip("a C library without tgkill")
-    with open_loopdbg(tmp_path, *at_its_inputs(tmp_path)) as found:
-        found.wait(lambda seen: "needs inputs" in strip_escapes(seen) and "esc quit" in strip_escapes(seen))
-        found.wait_until_quiet()
-        others = {int(name) for name in os.listdir(f"/proc/{found.pid}/task")} - {found.pid}
-        assert send(found.pid, max(others), signal.SIGCONT) == 0
-        found.wait(lambda seen: ENTER_ALTERNATE_SCREEN in seen)
+    with open_loopdbg(tmp_path, *at_its_inputs(tmp_path)) as result:
+        result.wait(lambda seen: "needs inputs" in strip_escapes(seen) and "esc quit" in strip_escapes(seen))
+        result.wait_until_quiet()
+        others = {int(name) for name in os.listdir(f"/proc/{result.pid}/task")} - {result.pid}
+        assert send(result.pid, max(others), signal.SIGCONT) == 0
+        result.wait(lambda seen: ENTER_ALTERNATE_SCREEN in seen)
 
 
 @pytest.mark.parametrize(("asks", "number"), [(True, signal.SIGTERM), (False, signal.SIGTERM), (False, signal.SIGHUP)])
 def test_ended_from_outside_it_gives_the_terminal_back(tmp_path: Path, asks: bool, number: signal.Signals) -> None:
     arguments = at_its_inputs(tmp_path) if asks else (str(SAMPLES / "newton_sqrt.onnx"),)
-    with open_loopdbg(tmp_path, *arguments) as found:
-        found.wait(lambda seen: ("needs inputs" if asks else "before iteration 0") in strip_escapes(seen))
-        found.wait_until_quiet()
-        os.kill(found.pid, number)
-        assert found.wait_until_exit() == -number
-        assert LEAVE_ALTERNATE_SCREEN in found.output
-        assert "Traceback" not in found.output
+    with open_loopdbg(tmp_path, *arguments) as result:
+        result.wait(lambda seen: ("needs inputs" if asks else "before iteration 0") in strip_escapes(seen))
+        result.wait_until_quiet()
+        os.kill(result.pid, number)
+        assert result.wait_until_exit() == -number
+        assert LEAVE_ALTERNATE_SCREEN in result.output
+        assert "Traceback" not in result.output
 
 
 def test_a_terminal_that_is_closed_leaves_no_files(tmp_path: Path) -> None:
@@ -138,11 +140,11 @@ def test_a_terminal_that_is_closed_leaves_no_files(tmp_path: Path) -> None:
     command = f"exec {shlex.quote(sys.executable)} -m loopdbg - --input a=2 --input tol=1e-6 < newton_sqrt.onnx"
     with start_command(
         ["sh", "-c", f"cd {SAMPLES} && {command}"], settings, environment={"TMPDIR": str(scratch)}
-    ) as found:
-        found.wait(lambda seen: "before iteration 0" in strip_escapes(seen))
+    ) as result:
+        result.wait(lambda seen: "before iteration 0" in strip_escapes(seen))
         assert os.listdir(scratch) != []
-        found.hang_up()
-        assert found.wait_until_exit() in (-signal.SIGHUP, 128 + signal.SIGHUP), (
+        result.hang_up()
+        assert result.wait_until_exit() in (-signal.SIGHUP, 128 + signal.SIGHUP), (
             "the latter where Textual waits for ever"
         )
     assert os.listdir(scratch) == []

@@ -61,8 +61,8 @@ async def test_recurrences_are_sequences_on_the_screen(size: tuple[int, int]) ->
         assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, 125.0, ...>"
         await screen.press("f")
         # Of many those at both ends; and which nobody needed is not cut off.
-        told = screen.lines("back-edges")[2]
-        assert told.startswith("  <1000.0, ") and told.endswith(", 1.953125>   x_half not needed at 9")
+        message = screen.lines("back-edges")[2]
+        assert message.startswith("  <1000.0, ") and message.endswith(", 1.953125>   x_half not needed at 9")
         assert any("x_half not needed at 9" in row for row in screen.visible_rows())
 
 
@@ -73,10 +73,10 @@ async def test_sequences_are_distinguished_by_norms(size: tuple[int, int]) -> No
         frame = screen.session.frame
         lines = screen.lines("back-edges")
         for k, edge in enumerate(frame.back_edges):
-            at = next(i for i, row in enumerate(lines) if row.startswith(edge.param))
-            told = lines[at + 1].removeprefix("  norms <").removesuffix(", ...>").split(", ")
+            item = next(i for i, row in enumerate(lines) if row.startswith(edge.param))
+            message = lines[item + 1].removeprefix("  norms <").removesuffix(", ...>").split(", ")
             norms = [float(np.linalg.norm(frame.history.value(edge.param, i))) for i in range(3)]
-            np.testing.assert_allclose([float(x) for x in told], norms, rtol=5e-3, err_msg=str(k))
+            np.testing.assert_allclose([float(x) for x in message], norms, rtol=5e-3, err_msg=str(k))
         assert sum("norms <" in row for row in screen.visible_rows()) == len(frame.back_edges)
 
 

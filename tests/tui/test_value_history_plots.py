@@ -201,7 +201,7 @@ async def test_a_history_with_a_spike_stays_within_its_frame() -> None:
     """Beside names of wide signs, too."""
     spike = proto(SPIKE)
     # The text form of ONNX knows no such names.
-    body = next(one.g for node in spike.graph.node for one in node.attribute if one.name == "body")
+    body = next(item.g for node in spike.graph.node for item in node.attribute if item.name == "body")
     rename_values(body, {"wide_name": "値の名"})
     inputs = {"M": np.array(600), "x0": np.float32(1), "w0": np.float32(1)}
     async with open_app(load_proto(spike), inputs) as screen:

@@ -22,9 +22,9 @@ def squeezed(text: str) -> str:
 async def press(screen: AppDriver, span: str) -> None:
     """Press what a code span stands for."""
     name = key_for_span(span)
-    for one in [name] if name else list(span):
+    for item in [name] if name else list(span):
         await screen.pilot.press(
-            {" ": "space", "=": "equals_sign", ".": "full_stop", "<": "less_than_sign"}.get(one, one)
+            {" ": "space", "=": "equals_sign", ".": "full_stop", "<": "less_than_sign"}.get(item, item)
         )
     await screen.wait_until_idle()
 

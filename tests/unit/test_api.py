@@ -65,7 +65,7 @@ def test_the_public_names(recording: Path, tmp_path: Path) -> None:
     ):
         recorder.finish(model.execute(session.inputs, on_iteration=recorder))
         replay = loopdbg.Replay(trace)
-    there = {
+    results = {
         "loopdbg": loopdbg.__all__,
         "Session": shown(session),
         "Replay": shown(replay),
@@ -75,12 +75,12 @@ def test_the_public_names(recording: Path, tmp_path: Path) -> None:
         "SessionFrame": shown(session.frame),
         "Model": shown(model),
     }
-    assert {name: sorted(names) for name, names in there.items()} == {k: sorted(v.split()) for k, v in PUBLIC.items()}
+    assert {name: sorted(names) for name, names in results.items()} == {k: sorted(v.split()) for k, v in PUBLIC.items()}
 
 
 def test_each_name_is_in_one_page_section() -> None:
-    told = [name for names in make_api.SECTIONS.values() for name in names]
-    assert sorted(told) == sorted({*loopdbg.__all__} - {"__version__"})
+    messages = [name for names in make_api.SECTIONS.values() for name in names]
+    assert sorted(messages) == sorted({*loopdbg.__all__} - {"__version__"})
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,9 @@ def trace(recording: Path) -> Iterator[loopdbg.Trace]:
         yield opened
 
 
-@pytest.mark.parametrize(("name", "value"), make_api.documented(), ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize(
+    ("name", "value"), make_api.documented(), ids=lambda item: item if isinstance(item, str) else ""
+)
 def test_the_example_of_a_name(
     name: str, value: Any, recording: Path, trace: loopdbg.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,8 +112,8 @@ def test_the_example_of_a_name(
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, None)
     assert test.examples, f"{name} has no example"
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-    said = io.StringIO()
-    assert not doctest.DocTestRunner(optionflags=options).run(test, out=said.write).failed, said.getvalue()
+    output = io.StringIO()
+    assert not doctest.DocTestRunner(optionflags=options).run(test, out=output.write).failed, output.getvalue()
 
 
 def test_the_page_is_current() -> None:

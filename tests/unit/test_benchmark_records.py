@@ -25,8 +25,8 @@ def report(version: str, ratio: float | None = 41.5678, processor: str = "one") 
     return {"machine": machine, "parts": [{"cases": [{"name": "scalar", "times": times, "ratio": ratio}]}]}
 
 
-def line(version: str, **given: Any) -> Any:
-    return records.make_record(report(version, **given), date(2026, 1, 2))
+def line(version: str, **inputs: Any) -> Any:
+    return records.make_record(report(version, **inputs), date(2026, 1, 2))
 
 
 def test_a_line_has_version_date_machine_and_figures() -> None:
@@ -42,7 +42,7 @@ def test_a_release_has_one_line_for_each_processor(tmp_path: Path) -> None:
     path = tmp_path / "history" / "releases.jsonl"
     for version, processor in (("1.0", "one"), ("1.1", "one"), ("1.1", "two"), ("1.0", "one")):
         kept = records.add_record(line(version, processor=processor), path)
-    assert [(one["version"], one["machine"]["processor"]) for one in kept] == [
+    assert [(item["version"], item["machine"]["processor"]) for item in kept] == [
         ("1.1", "one"),
         ("1.1", "two"),
         ("1.0", "one"),
@@ -58,7 +58,7 @@ def test_what_no_peer_ran_has_no_point() -> None:
 
 def test_the_picture_is_that_of_the_lines(tmp_path: Path) -> None:
     kept = records.read_records()
-    assert kept and all(one["cases"] for one in kept)
+    assert kept and all(item["cases"] for item in kept)
     records.draw_history(kept, tmp_path / "releases.svg")
     drawn = (tmp_path / "releases.svg").read_text("utf-8")
     for name in records.ratio_series(kept):

@@ -51,13 +51,21 @@ def started(tree: ast.AST) -> Iterator[str]:
         match node:
             case ast.Import(names=names):
                 yield from (
-                    one.name for one in names if one.name in BANNED_IMPORTS or (one.name == "os" and one.asname)
+                    label.name
+                    for label in names
+                    if label.name in BANNED_IMPORTS or (label.name == "os" and label.asname)
                 )
             case ast.ImportFrom(module=module, names=names, level=0):
                 yield from [module] if module in BANNED_IMPORTS else []
-                yield from (one.name for one in names if one.name in BANNED_NAMES)
-                yield from (one.name for one in names if module in ("os", "posix") and one.name in OF_OS)
-                yield from (f"{module}.{one.name}" for one in names if f"{module}.{one.name}" in BANNED_IMPORTS)
+                yield from (item.name for item in names if item.name in BANNED_NAMES)
+                yield from (
+                    name_value.name for name_value in names if module in ("os", "posix") and name_value.name in OF_OS
+                )
+                yield from (
+                    f"{module}.{name_entry.name}"
+                    for name_entry in names
+                    if f"{module}.{name_entry.name}" in BANNED_IMPORTS
+                )
             case ast.Attribute(value=ast.Name(id="os" | "posix"), attr=name) if name in OF_OS:
                 yield name
             case ast.Attribute(attr=name) | ast.Name(id=name) if name in BANNED_NAMES:
@@ -96,12 +104,12 @@ def names_in(text: str) -> set[str]:
 
 
 def test_one_module_starts_processes() -> None:
-    found = {}
-    for path in (one for folder in ("runtime", "debugger", "tui", "src/loopdbg") for one in source_files(folder)):
+    results = {}
+    for path in (file for folder in ("runtime", "debugger", "tui", "src/loopdbg") for file in source_files(folder)):
         names = names_in(path.read_text("utf-8"))
         if names:
-            found[path.relative_to(source_checks.ROOT).as_posix()] = names
-    assert found == ALLOWED
+            results[path.relative_to(source_checks.ROOT).as_posix()] = names
+    assert results == ALLOWED
 
 
 def source_files(folder: str) -> list[Path]:
@@ -160,9 +168,9 @@ def test_ways_to_start_a_process_are_seen(text: str, name: str) -> None:
 )
 def test_only_absolute_entries_of_pythonpath_stay(path: str, left: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", path.replace(":", os.pathsep))
-    found = child_process.child_environment({"EXTRA": "1"})
-    assert found.get("PYTHONPATH") == (None if left is None else left.replace(":", os.pathsep))
-    assert found["PYTHONSAFEPATH"] == "1" and found["EXTRA"] == "1"
+    result = child_process.child_environment({"EXTRA": "1"})
+    assert result.get("PYTHONPATH") == (None if left is None else left.replace(":", os.pathsep))
+    assert result["PYTHONSAFEPATH"] == "1" and result["EXTRA"] == "1"
 
 
 def test_a_child_gets_no_entry_of_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

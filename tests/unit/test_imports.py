@@ -38,16 +38,16 @@ def imported(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
 def test_help_waits_for_no_engine(arguments: list[str]) -> None:
-    found = modules(*arguments)
-    assert "loopdbg.tui.cli" in found
-    ours = {name for name in found if name.startswith(("loopdbg.runtime", "loopdbg.debugger"))}
+    result = modules(*arguments)
+    assert "loopdbg.tui.cli" in result
+    ours = {name for name in result if name.startswith(("loopdbg.runtime", "loopdbg.debugger"))}
     assert ours <= {f"loopdbg.runtime{name}" for name in ("", ".errors", ".stable_file", ".text")}
-    assert not {name.partition(".")[0] for name in found} & {"numpy", "sqlite3", *HEAVY}
+    assert not {name.partition(".")[0] for name in result} & {"numpy", "sqlite3", *HEAVY}
 
 
 def test_a_run_would_be_noticed() -> None:
-    found = modules("run", str(SAMPLES / "lstm.xml"))
-    assert {"numpy", "loopdbg.runtime.engine.engine"} <= found and "loopdbg.tui.cli.commands.diff" not in found
+    result = modules("run", str(SAMPLES / "lstm.xml"))
+    assert {"numpy", "loopdbg.runtime.engine.engine"} <= result and "loopdbg.tui.cli.commands.diff" not in result
 
 
 def test_a_list_of_lessons_imports_nothing_heavy() -> None:
@@ -66,8 +66,8 @@ def test_an_onnx_model_needs_neither_the_onnx_package_nor_a_screen(command: str)
 
 
 def test_what_onnx_infers_of_a_model_is_left_to_another_process() -> None:
-    found = imported("info", str(SAMPLES / "newton_sqrt.onnx"))
-    assert found.isdisjoint(("onnx", "lxml", "scipy", *SCREENS))
+    result = imported("info", str(SAMPLES / "newton_sqrt.onnx"))
+    assert result.isdisjoint(("onnx", "lxml", "scipy", *SCREENS))
 
 
 DEBUGGER = """
@@ -86,15 +86,15 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
     names, as all do."""
     ran = run_python_code(DEBUGGER, command, SAMPLES / model)
     assert ran.status == 0, ran.err
-    found = set(ran.out.split())
+    results = set(ran.out.split())
     if command == "info":
-        assert {name.split(".")[2] for name in found} == {"value_text", "describe", "expression", "statistics"}
-        assert "loopdbg.debugger.expression.evaluate" not in found
+        assert {name.split(".")[2] for name in results} == {"value_text", "describe", "expression", "statistics"}
+        assert "loopdbg.debugger.expression.evaluate" not in results
     else:
         words = {"loopdbg.debugger.describe", "loopdbg.debugger.describe.termination"}
         statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".streaming_stats", ".tensor_ref")}
         arrays = {"loopdbg.debugger.reference", "loopdbg.debugger.reference.array_files"}
-        assert found <= {"loopdbg.debugger.value_text", *words, *statistics, *arrays}
+        assert results <= {"loopdbg.debugger.value_text", *words, *statistics, *arrays}
 
 
 def test_this_test_would_notice() -> None:

@@ -26,8 +26,8 @@ X = [1.5, 1.4166667, 1.4142157, 1.4142135, 1.4142135]
 
 
 def test_equal_models_pass_and_are_reported() -> None:
-    found = assert_same(NEWTON, {"x": X}, INPUTS)
-    assert found.same and found.loops[0].iterations == 5
+    result = assert_same(NEWTON, {"x": X}, INPUTS)
+    assert result.same and result.loops[0].iterations == 5
     assert assert_same(onnx.load(NEWTON), loopdbg.load(NEWTON), INPUTS).same
     assert assert_same(NEWTON.read_bytes(), {"x": X}, INPUTS).same
 
@@ -35,9 +35,9 @@ def test_equal_models_pass_and_are_reported() -> None:
 def test_first_differing_iteration_and_node_are_reported() -> None:
     with pytest.raises(AssertionError) as failed:
         assert_same(NEWTON, {"x": [1.5, 1.5, 1.5, 1.5, 1.5]}, INPUTS)
-    told = str(failed.value)
-    assert told.startswith("differ: newton_sqrt.onnx and the values given\n")
-    assert "first difference: loop 'main ▸ sqrt', iteration 1, carried value 'x'" in told
+    message = str(failed.value)
+    assert message.startswith("differ: newton_sqrt.onnx and the values given\n")
+    assert "first difference: loop 'main ▸ sqrt', iteration 1, carried value 'x'" in message
 
 
 def test_a_tolerance_may_be_given() -> None:
@@ -93,12 +93,14 @@ def test_the_fixture_in_the_suite_of_an_exporter(suite: pytest.Pytester) -> None
     )
     ran.stdout.no_fnmatch_line("*def same(*")
     (report,) = junitparser.JUnitXml.fromfile(str(suite.path / "report.xml"))
-    told = {one._elem.get("name"): one._elem.get("value") for case in report for one in properties(case)}
-    assert told["loopdbg_iteration"] == "1" and told["loopdbg_value"] == "x"
+    messages = {
+        property_._elem.get("name"): property_._elem.get("value") for case in report for property_ in properties(case)
+    }
+    assert messages["loopdbg_iteration"] == "1" and messages["loopdbg_value"] == "x"
 
 
 def properties(case: Any) -> list[Any]:
-    return [one for group in case.iterchildren(junitparser.Properties) for one in group]
+    return [item for group in case.iterchildren(junitparser.Properties) for item in group]
 
 
 def test_tolerances_of_a_project(suite: pytest.Pytester) -> None:
@@ -116,9 +118,9 @@ def test_nothing_heavy_is_imported_before_something_is_compared() -> None:
     code = "import sys, loopdbg.pytest_plugin, loopdbg.testing\nprint(*sys.modules)"
     ran = run_python_code(code)
     assert ran.status == 0, ran.err
-    found = set(ran.out.split())
-    assert {"loopdbg.testing", "pytest"} <= found and not found & {"numpy", "onnx"}
-    assert not [name for name in found if name.startswith(("loopdbg.runtime", "loopdbg.debugger"))]
+    results = set(ran.out.split())
+    assert {"loopdbg.testing", "pytest"} <= results and not results & {"numpy", "onnx"}
+    assert not [name for name in results if name.startswith(("loopdbg.runtime", "loopdbg.debugger"))]
 
 
 def test_pytest_finds_the_plugin() -> None:

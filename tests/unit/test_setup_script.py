@@ -26,8 +26,8 @@ def test_headers_are_followed_to_the_last_one(tmp_path: Path) -> None:
     for name, text in SOURCES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    found = setup["included"](str(tmp_path / "source/module.c"), [str(tmp_path / "root")])
-    names = {Path(header).relative_to(tmp_path).as_posix() for header in found}
+    result = setup["included"](str(tmp_path / "source/module.c"), [str(tmp_path / "root")])
+    names = {Path(header).relative_to(tmp_path).as_posix() for header in result}
     assert names == SOURCES.keys() - {"source/module.c", "root/theme/unused.h"}
 
 

@@ -15,12 +15,12 @@ def test_no_file_imports_one_that_imports_it() -> None:
 
 
 def test_imports_of_every_kind_are_seen() -> None:
-    found = source_checks.import_graph()
-    assert "runtime/ops/registry" in found["runtime/plan/plan"]
-    assert "runtime/frontends" in found["runtime/model"], "within a function"
-    assert "runtime/engine/engine" in found["runtime/model"], "for types"
-    assert "tui/cli/terminal" in found["tui/cli/commands/export"], "from . import"
-    assert "runtime/engine/baseline/state" in found["runtime/engine/baseline/memory"], "cimport"
+    result = source_checks.import_graph()
+    assert "runtime/ops/registry" in result["runtime/plan/plan"]
+    assert "runtime/frontends" in result["runtime/model"], "within a function"
+    assert "runtime/engine/engine" in result["runtime/model"], "for types"
+    assert "tui/cli/terminal" in result["tui/cli/commands/export"], "from . import"
+    assert "runtime/engine/baseline/state" in result["runtime/engine/baseline/memory"], "cimport"
 
 
 def test_circles_are_found() -> None:
@@ -47,8 +47,8 @@ def test_sections_that_are_cited_exist() -> None:
     assert {label for label, rule in RULES.items() if rule.effects} == rules
     cited: set[str] = set()
     for path in source_checks.source_files("runtime", "debugger", "tui", "tests"):
-        for told in re.findall(r"docs/semantics\.md (\d[\d., ]*(?:(?:and|to) [\d.]+)?)", path.read_text("utf-8")):
-            cited.update(re.findall(r"\d+(?:\.\d+)?", told))
+        for item in re.findall(r"docs/semantics\.md (\d[\d., ]*(?:(?:and|to) [\d.]+)?)", path.read_text("utf-8")):
+            cited.update(re.findall(r"\d+(?:\.\d+)?", item))
         assert set(re.findall(r"docs/diff\.md (B\d+)", path.read_text("utf-8"))) <= rules
     assert len(cited) > 10
     assert cited <= sections
@@ -95,13 +95,13 @@ OTHER_WRITERS = {
 
 def test_files_are_written_by_one_module() -> None:
     """Whatever ends the program then leaves older files whole; see ``runtime/atomic_file.py``."""
-    found = {
+    results = {
         (path.relative_to(source_checks.ROOT).as_posix(), call)
         for path in source_checks.source_files("runtime", "debugger", "tui")
         if path.suffix == ".py" and path != source_checks.ROOT / source_checks.ATOMIC_FILE_MODULE
         for call in source_checks.file_writes(path)
     }
-    assert found == set(OTHER_WRITERS)
+    assert results == set(OTHER_WRITERS)
 
 
 def test_what_writes_files_is_found(tmp_path: Path) -> None:
@@ -154,12 +154,12 @@ def test_tests_that_assert_nothing_are_found(tmp_path: Path) -> None:
         "def careful():\n    check()\ndef careless(): ...\ndef check():\n    assert 1\n"
     )
     (tmp_path / "ways.py").write_text("def careful(): ...\n")
-    found = [name.partition("::")[2] for name in source_checks.AssertionIndex(tmp_path).tests_without_assertions()]
-    assert found == ["test_none", "test_for_ever", "test_of_another_module"]
+    results = [name.partition("::")[2] for name in source_checks.AssertionIndex(tmp_path).tests_without_assertions()]
+    assert results == ["test_none", "test_for_ever", "test_of_another_module"]
 
 
 def test_command_line_options_are_only_in_tui() -> None:
     """What the layers below say of options is said by the front end that has them."""
     texts = {path: path.read_text(encoding="utf-8") for path in source_checks.source_files("runtime", "debugger")}
     words = re.compile(r"--[a-z]\w*|loopdbg (run|diff|info|explain|export|MODEL)\b")
-    assert [(path.name, found[0]) for path, text in texts.items() if (found := words.search(text))] == []
+    assert [(path.name, result[0]) for path, text in texts.items() if (result := words.search(text))] == []

@@ -59,9 +59,9 @@ print(json.dumps([told, status, trace.exists()]))
 def test_models_run_and_are_debugged_and_recorded_without_what_windows_lacks(tmp_path: Path) -> None:
     ran = run_python_code(LACKING + HEADLESS, str(SAMPLES), str(tmp_path))
     assert ran.status == 0, ran.err
-    told, status, recorded = json.loads(ran.out.splitlines()[-1])
+    message, status, recorded = json.loads(ran.out.splitlines()[-1])
     outputs = [["root", "xs"], ["C", "H", "Y"], ["x_last", "xs"]]
-    assert told == [[1, 0, names] for names in outputs]
+    assert message == [[1, 0, names] for names in outputs]
     assert (status, recorded) == (0, True)
 
 

@@ -23,8 +23,8 @@ RELEASE = runpy.run_path(str(ROOT / ".ci" / "release.py"))
 
 def jobs(path: Path) -> dict[str, Any]:
     """The jobs of a workflow by name."""
-    found: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))["jobs"]
-    return found
+    results: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))["jobs"]
+    return results
 
 
 def commands(path: Path) -> list[str]:
@@ -55,10 +55,10 @@ def test_what_a_workflow_runs_is_there(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_jobs_wait_for_jobs_that_there_are_and_end(path: Path) -> None:
-    found = jobs(path)
-    for job in found.values():
+    result = jobs(path)
+    for job in result.values():
         needs = job.get("needs", [])
-        assert set([needs] if isinstance(needs, str) else needs) <= set(found)
+        assert set([needs] if isinstance(needs, str) else needs) <= set(result)
         called = job.get("uses")
         assert (ROOT / called).is_file() if called else job["timeout-minutes"] <= 120
 
@@ -72,8 +72,8 @@ def test_a_workflow_may_write_only_where_a_job_says_so(path: Path) -> None:
 
 
 def test_every_python_that_is_promised_is_tested_and_built() -> None:
-    said = " ".join(PROJECT["project"]["classifiers"])
-    promised = set(re.findall(r"Python :: (3\.\d+)", said))
+    output = " ".join(PROJECT["project"]["classifiers"])
+    promised = set(re.findall(r"Python :: (3\.\d+)", output))
     tested = jobs(ROOT / ".github" / "workflows" / "tests.yml")["test"]["strategy"]["matrix"]["python"]
     built = {f"3.{minor}" for minor in re.findall(r"cp3(\d+)-", " ".join(PROJECT["tool"]["cibuildwheel"]["build"]))}
     assert promised == set(tested) == built
@@ -93,8 +93,8 @@ def test_extras_that_make_installs_are_declared() -> None:
 
 def test_extras_that_texts_tell_of_are_declared() -> None:
     texts = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.py")]
-    told = {name for path in texts for name in re.findall(r"\.\[([a-z]+)\]'", path.read_text("utf-8"))}
-    assert told and told <= set(PROJECT["project"]["optional-dependencies"])
+    messages = {name for path in texts for name in re.findall(r"\.\[([a-z]+)\]'", path.read_text("utf-8"))}
+    assert messages and messages <= set(PROJECT["project"]["optional-dependencies"])
 
 
 CHANGES = """# Changelog

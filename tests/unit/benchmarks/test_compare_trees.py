@@ -37,17 +37,17 @@ def test_slower_models_and_other_bits_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["nowhere"], "nowhere has no src/loopdbg; it is not a checkout of loopdbg"),
         ([str(TREE), "--case", "heatt"], "no loop 'heatt'; there are scalar, "),
     ],
 )
-def test_what_is_not_there_is_one_line(words: list[str], told: str) -> None:
+def test_what_is_not_there_is_one_line(words: list[str], message: str) -> None:
     ran = subprocess.run(
         [sys.executable, compare_trees.__file__, *words], capture_output=True, encoding="utf-8", timeout=60
     )
-    assert ran.returncode == 2 and f"error: {told}" in ran.stderr.splitlines()[-1]
+    assert ran.returncode == 2 and f"error: {message}" in ran.stderr.splitlines()[-1]
 
 
 def test_a_model_that_one_tree_cannot_run_says_why(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def rows() -> Loaded:
         u2 = Tanh (s)
       }>
     }"""
-    given = {"M": np.int64(40), "X": ones(40, 1, 64), "K": ones(256, 64), "h0": ones(1, 256)}
-    return text_with_initializers(text, W=ones(64, 256)), given
+    inputs = {"M": np.int64(40), "X": ones(40, 1, 64), "K": ones(256, 64), "h0": ones(1, 256)}
+    return text_with_initializers(text, W=ones(64, 256)), inputs
 
 
 def large() -> Loaded:
@@ -134,8 +134,8 @@ def bytes_of() -> Loaded:
       }>
     }"""
     whole = np.arange(1024).reshape(32, 32) % 11
-    given = {"M": np.int64(8), "h0": ones(2, 32), "n0": np.ones((2, 32), np.int32)}
-    return text_with_initializers(text, W=(whole - 5).astype(np.int8), N=whole.astype(np.int32)), given
+    inputs = {"M": np.int64(8), "h0": ones(2, 32), "n0": np.ones((2, 32), np.int32)}
+    return text_with_initializers(text, W=(whole - 5).astype(np.int8), N=whole.astype(np.int32)), inputs
 
 
 def sequence() -> Loaded:

@@ -24,10 +24,10 @@ def test_a_layer_reads_the_weights_of_its_state_in_each_step():
 
 
 def test_both_directions_count():
-    one, both = (recurrent_work(recurrent_sizes.model("GRU", 64, 1, 10, directions)) for directions in (1, 2))
-    assert both.bytes_read_per_step == one.bytes_read_per_step * 2
-    assert both.steps == one.steps * 2
-    assert both.flops == 2 * one.flops
+    item, both = (recurrent_work(recurrent_sizes.model("GRU", 64, 1, 10, directions)) for directions in (1, 2))
+    assert both.bytes_read_per_step == item.bytes_read_per_step * 2
+    assert both.steps == item.steps * 2
+    assert both.flops == 2 * item.flops
 
 
 def test_weights_come_from_the_least_that_holds_them():

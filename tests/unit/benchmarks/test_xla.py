@@ -24,8 +24,8 @@ def test_a_twin_gives_what_its_model_gives(name: str) -> None:
     case = getattr(vector_models, name)(30)
     run, outputs, _ = xla_twins.prepare(case, case.inputs(), None)
     expected = Model(reader.from_proto(case.build(), name)).run(case.inputs())
-    found = outputs(run())
-    assert found.keys() == expected.keys()
+    result = outputs(run())
+    assert result.keys() == expected.keys()
     for key, value in expected.items():
-        assert found[key].dtype == value.dtype
-        np.testing.assert_allclose(found[key], value, case.rtol, case.atol)
+        assert result[key].dtype == value.dtype
+        np.testing.assert_allclose(result[key], value, case.rtol, case.atol)

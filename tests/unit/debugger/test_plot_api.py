@@ -26,8 +26,8 @@ def test_a_model_a_path_and_a_session_give_the_same_curves(tmp_path: Path) -> No
     session.record(tmp_path / "run.loopdb")
     expected = [2, 1.5, 1.4166667, 1.4142157, 1.4142135, 1.4142135]
     for source in (NEWTON, str(NEWTON), loopdbg.load(NEWTON), NEWTON.read_bytes(), session, tmp_path / "run.loopdb"):
-        given = None if source in (session, tmp_path / "run.loopdb") else GIVEN
-        (curve,) = drawn(loopdbg.plot(source, "x", inputs=given))
+        inputs = None if source in (session, tmp_path / "run.loopdb") else GIVEN
+        (curve,) = drawn(loopdbg.plot(source, "x", inputs=inputs))
         assert np.allclose(curve, expected), source
     assert session.frame.stopped_by is not None
 
@@ -55,7 +55,7 @@ def test_two_sources_side_by_side() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"what": "colour"}, "one of carried, condition, scan, norms, not 'colour'"),
         ({"loop": "sqr"}, "has no loop 'sqr'"),
@@ -65,8 +65,8 @@ def test_two_sources_side_by_side() -> None:
         ({"entry": 3}, "not entered so often"),
     ],
 )
-def test_what_cannot_be_drawn(arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(loopdbg.UsageError, match=said):
+def test_what_cannot_be_drawn(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(loopdbg.UsageError, match=message):
         loopdbg.plot(NEWTON, inputs=GIVEN, **arguments)
 
 

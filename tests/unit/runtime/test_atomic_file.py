@@ -107,11 +107,11 @@ def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
     assert path.read_text() == "older"
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_the_target_of_a_link_is_replaced(tmp_path: Path, there: bool) -> None:
+@pytest.mark.parametrize("is_present", [True, False])
+def test_the_target_of_a_link_is_replaced(tmp_path: Path, is_present: bool) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    if there:
+    if is_present:
         (folder / "file").write_text("older")
     middle, link = folder / "middle", tmp_path / "link"
     middle.symlink_to("file")
@@ -123,13 +123,13 @@ def test_the_target_of_a_link_is_replaced(tmp_path: Path, there: bool) -> None:
 
 
 def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
-    path, found = tmp_path / "pipe", []
+    path, result = tmp_path / "pipe", []
     os.mkfifo(path)
-    reader = threading.Thread(target=lambda: found.append(path.read_bytes()))
+    reader = threading.Thread(target=lambda: result.append(path.read_bytes()))
     reader.start()
     write_bytes(path, b"data")
     reader.join()
-    assert found == [b"data"]
+    assert result == [b"data"]
     assert stat.S_ISFIFO(path.stat().st_mode) and os.listdir(tmp_path) == ["pipe"]
 
 
@@ -175,10 +175,10 @@ def test_errors_while_writing_name_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [interrupt, full])
-@pytest.mark.parametrize("there", [True, False])
-def test_an_exception_leaves_the_folder_that_was_there(tmp_path: Path, end: Ends, there: bool) -> None:
+@pytest.mark.parametrize("is_present", [True, False])
+def test_an_exception_leaves_the_folder_that_was_there(tmp_path: Path, end: Ends, is_present: bool) -> None:
     target = tmp_path / "some" / "folder"
-    if there:
+    if is_present:
         target.mkdir(parents=True)
         (target / "a").write_text("older")
     with pytest.raises((KeyboardInterrupt, OSError)), atomic_folder(target) as folder:
@@ -186,9 +186,9 @@ def test_an_exception_leaves_the_folder_that_was_there(tmp_path: Path, end: Ends
         (folder / "b").write_text("newer")
         end()
     assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == (
-        ["some", "some/folder", "some/folder/a"] if there else []
+        ["some", "some/folder", "some/folder/a"] if is_present else []
     )
-    assert not there or (target / "a").read_text() == "older"
+    assert not is_present or (target / "a").read_text() == "older"
 
 
 def test_a_folder_is_filled(tmp_path: Path) -> None:
@@ -204,8 +204,8 @@ def test_a_folder_is_filled(tmp_path: Path) -> None:
         for name in ("own", "data/0.pb", "link", "fresh/deep/x"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("newer")
-    found = {path.relative_to(target).as_posix(): path.read_text() for path in target.rglob("*") if path.is_file()}
-    assert found == {
+    results = {path.relative_to(target).as_posix(): path.read_text() for path in target.rglob("*") if path.is_file()}
+    assert results == {
         **dict.fromkeys(("own", "data/0.pb", "link", "fresh/deep/x"), "newer"),
         **dict.fromkeys(("data/notes", "other/0.pb"), "older"),
     }

@@ -31,12 +31,14 @@ def check_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models_of_runtime, "CYCLE_CHECK_AFTER_SECONDS", 0.0)
 
 
-@pytest.mark.parametrize(("factor", "told"), [(0.5, "is bit for bit as one iteration ago"), (-1, "every 2 iterations")])
-def test_a_state_that_repeats_ends_the_run_as_a_limit_does(factor: float, told: str) -> None:
+@pytest.mark.parametrize(
+    ("factor", "message"), [(0.5, "is bit for bit as one iteration ago"), (-1, "every 2 iterations")]
+)
+def test_a_state_that_repeats_ends_the_run_as_a_limit_does(factor: float, message: str) -> None:
     m = search("Mul", factor, "Less (h_next, limit)")
     run = m.execute({"x": np.float32(0.5)})
     assert run.stopped_by is StoppedBy.LIMIT
-    assert told in run.message and "never ends" in run.message and "nothing else enters" in run.message
+    assert message in run.message and "never ends" in run.message and "nothing else enters" in run.message
     with pytest.raises(loopdbg.LimitError, match="never ends"):
         m.run({"x": np.float32(0.5)})
 
@@ -55,8 +57,8 @@ def test_a_loop_within_that_never_ends() -> None:
     assert run.stopped_by is StoppedBy.LIMIT and "never ends" in run.message
 
 
-def same_after(m: loopdbg.Model, given: dict[str, Any], most: int) -> None:
-    run = m.execute(given, max_iterations=most)
+def same_after(m: loopdbg.Model, inputs: dict[str, Any], most: int) -> None:
+    run = m.execute(inputs, max_iterations=most)
     assert run.stopped_by is StoppedBy.LIMIT and "reached the limit" in run.message
 
 

@@ -41,13 +41,14 @@ class RemoteDeviceTensor:
         return (2, 0)
 
 
-def same_bits(given: dict[str, Any]) -> bool:
+def same_bits(inputs: dict[str, Any]) -> bool:
     model = loopdbg.load(LSTM)
-    expected, found = model.run(arrays()), model.run(given)
-    stepped = loopdbg.debug(model, given)
+    expected, result = model.run(arrays()), model.run(inputs)
+    stepped = loopdbg.debug(model, inputs)
     stepped.continue_()
     return all(
-        value.tobytes() == found[name].tobytes() == stepped.outputs[name].tobytes() and value.dtype == found[name].dtype
+        value.tobytes() == result[name].tobytes() == stepped.outputs[name].tobytes()
+        and value.dtype == result[name].dtype
         for name, value in expected.items()
         if stepped.outputs is not None
     )
@@ -69,16 +70,16 @@ def test_torch_tensors_with_a_gradient_and_without() -> None:
 
 
 def test_unreadable_tensor_gives_one_error_line() -> None:
-    given = arrays()
-    name = next(iter(given))
+    inputs = arrays()
+    name = next(iter(inputs))
     with pytest.raises(
         loopdbg.InputError, match=rf"input '{name}' .*RemoteDeviceTensor cannot be made .*another device"
     ):
-        loopdbg.load(LSTM).run({**given, name: RemoteDeviceTensor()})
+        loopdbg.load(LSTM).run({**inputs, name: RemoteDeviceTensor()})
 
 
 def test_inputs_in_other_memory_are_not_written_to() -> None:
-    given = {name: DlpackOnlyTensor(value) for name, value in arrays().items()}
-    before = {name: one._array.tobytes() for name, one in given.items()}
-    loopdbg.load(LSTM).run(given)
-    assert {name: one._array.tobytes() for name, one in given.items()} == before
+    inputs = {name: DlpackOnlyTensor(value) for name, value in arrays().items()}
+    before = {name: item._array.tobytes() for name, item in inputs.items()}
+    loopdbg.load(LSTM).run(inputs)
+    assert {name: entry._array.tobytes() for name, entry in inputs.items()} == before

@@ -36,7 +36,7 @@ def ir_model() -> Any:
 
 
 @pytest.mark.parametrize(
-    "made",
+    "function",
     [
         lambda: str(NEWTON),
         lambda: NEWTON.read_bytes(),
@@ -50,13 +50,13 @@ def ir_model() -> Any:
     ],
     ids=["path", "bytes", "memoryview", "file", "ModelProto", "onnx_ir", "session", "session of bytes", "openvino"],
 )
-def test_the_same_bits(made: Callable[[], Any]) -> None:
+def test_the_same_bits(function: Callable[[], Any]) -> None:
     expected = loopdbg.load(NEWTON).run(GIVEN)
-    model = loopdbg.load(made())
+    model = loopdbg.load(function())
     assert {name: value.tobytes() for name, value in model.run(GIVEN).items()} == {
         name: value.tobytes() for name, value in expected.items()
     }
-    assert model.name and loopdbg.debug(made(), GIVEN).step().text
+    assert model.name and loopdbg.debug(function(), GIVEN).step().text
 
 
 def test_an_open_file_is_its_path() -> None:
@@ -88,10 +88,10 @@ def test_mock_module_network() -> None:
     finally:
         script.lower_network = lower
     with np.load(path.with_suffix(".inputs.npz")) as file:
-        given = dict(file)
-    found = loopdbg.load(kept[0]).run(given)
-    for name, value in expected.run(given).items():
-        assert found[name].tobytes() == value.tobytes()
+        inputs = dict(file)
+    result = loopdbg.load(kept[0]).run(inputs)
+    for name, value in expected.run(inputs).items():
+        assert result[name].tobytes() == value.tobytes()
 
 
 def test_modules_and_programs() -> None:
@@ -115,7 +115,7 @@ def test_modules_and_programs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("inputs", "message"),
     [
         (3, r"what is given \(int\) is no model; load takes a path"),
         (b"hello", "these 5 bytes are no ONNX model"),
@@ -123,9 +123,9 @@ def test_modules_and_programs() -> None:
         (None, "NoneType"),
     ],
 )
-def test_what_is_no_model(given: Any, said: str) -> None:
-    with pytest.raises(loopdbg.LoopdbgError, match=said):
-        loopdbg.load(given)
+def test_what_is_no_model(inputs: Any, message: str) -> None:
+    with pytest.raises(loopdbg.LoopdbgError, match=message):
+        loopdbg.load(inputs)
 
 
 def test_a_compiled_model_has_no_loops() -> None:

@@ -53,8 +53,8 @@ class Prepared:
 
 
 def test_arguments_come_by_place_by_name_and_by_default() -> None:
-    one = Plain("x", [1], "noted", 5, last=7)
-    assert (one.name, one.numbers, one.note, one.count, one.last) == ("x", [1], "noted", 5, 7)
+    first = Plain("x", [1], "noted", 5, last=7)
+    assert (first.name, first.numbers, first.note, first.count, first.last) == ("x", [1], "noted", 5, 7)
     assert vars(Plain(name="x", count=2)) == {"name": "x", "numbers": [], "note": "", "count": 2, "last": 0}
     assert Plain("x").numbers is not Plain("x").numbers
     assert vars(Derived(1, c=2.0)) == {"a": 1, "b": "b", "c": 2.0}
@@ -85,12 +85,12 @@ def test_equality_and_hashes() -> None:
 
 
 def test_frozen_ones_stay_as_they_are() -> None:
-    one = Derived(1)
+    first = Derived(1)
     with pytest.raises(FrozenInstanceError, match="cannot assign to field 'a'"):
-        one.a = 2  # type: ignore[misc]
+        first.a = 2  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError, match="cannot delete field 'b'"):
-        del one.b
-    assert one == Derived(1)
+        del first.b
+    assert first == Derived(1)
 
 
 def test_how_they_are_shown() -> None:
@@ -98,21 +98,21 @@ def test_how_they_are_shown() -> None:
     class Other:
         inner: object
 
-    one = Plain("x", [1])
-    assert repr(one) == "Plain(name='x', numbers=[1], last=0, count=1)"
-    assert repr(Other(one)).endswith(f"Other(inner={one!r})")
+    first = Plain("x", [1])
+    assert repr(first) == "Plain(name='x', numbers=[1], last=0, count=1)"
+    assert repr(Other(first)).endswith(f"Other(inner={first!r})")
     assert repr(Node("n")) == "<n>"
-    one.numbers.append(one)  # type: ignore[arg-type]
-    assert repr(one) == "Plain(name='x', numbers=[1, ...], last=0, count=1)"
+    first.numbers.append(first)  # type: ignore[arg-type]
+    assert repr(first) == "Plain(name='x', numbers=[1, ...], last=0, count=1)"
 
 
 def test_what_takes_dataclasses_takes_them() -> None:
-    one = Plain("x", [1], last=3)
-    assert is_dataclass(one)
+    first = Plain("x", [1], last=3)
+    assert is_dataclass(first)
     assert [entry.name for entry in fields(Derived)] == ["a", "b", "c"]
-    assert replace(one, name="y") == Plain("y", [1], last=3)
+    assert replace(first, name="y") == Plain("y", [1], last=3)
     assert replace(Derived(1), c=1.0) == Derived(1, c=1.0)
-    assert copy.deepcopy(one) == one
+    assert copy.deepcopy(first) == first
     assert pickle.loads(pickle.dumps(Derived(1))) == Derived(1)
     match Frozen(3):
         case Frozen(a, b):

@@ -33,8 +33,8 @@ def test_openvino_gets_that_wrong_indeed() -> None:
     [(-1, "-1 for no limit"), (-7, "uninitialised memory"), (2**32 + 2, "would run 2 trips at most"), (5, None)],
 )
 def test_trip_counts_openvino_reads_differently(trips: int, text: str | None) -> None:
-    found = notes(COUNT, M=trips, v0=2**62 - 4)
-    assert [text in note for note in found if "trip" in note] == ([True] if text else [])
+    result = notes(COUNT, M=trips, v0=2**62 - 4)
+    assert [text in note for note in result if "trip" in note] == ([True] if text else [])
 
 
 def test_no_openvino_notes_for_tensorrt() -> None:

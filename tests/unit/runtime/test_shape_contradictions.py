@@ -59,10 +59,10 @@ TWICE = "Add (v, v)"
 def notes(path: Path, inputs: Mapping[str, Any], **options: Any) -> list[str]:
     """What a run says of the body's values: the same however it is run."""
     model = loopdbg.load(path)
-    found = [note for loop in model.execute(inputs, **options).loops for note in loop.notes]
+    results = [note for loop in model.execute(inputs, **options).loops for note in loop.notes]
     watched = model.execute(inputs, on_iteration=lambda frame: None, **options)
-    assert [note for loop in watched.loops for note in loop.notes] == found
-    return found
+    assert [note for loop in watched.loops for note in loop.notes] == results
+    return results
 
 
 def carried(folder: Path, kind: str, body: str = TWICE, number: str = "int64") -> Path:
@@ -71,7 +71,7 @@ def carried(folder: Path, kind: str, body: str = TWICE, number: str = "int64") -
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "message"),
     [
         ("float[3]", "'v' is declared as float32[3], and was float32[4] in the last iteration."),
         ("int64[4]", "'v' is declared as int64[4], and was float32[4] in the last iteration."),
@@ -83,14 +83,14 @@ def carried(folder: Path, kind: str, body: str = TWICE, number: str = "int64") -
     ],
 )
 @pytest.mark.parametrize("trips", [1, 2, 1000])
-def test_what_a_body_gets(tmp_path: Path, kind: str, told: str | None, trips: int) -> None:
+def test_what_a_body_gets(tmp_path: Path, kind: str, message: str | None, trips: int) -> None:
     # It is told once, whatever the number of iterations.
     body = "Neg (v)"
     inputs = {"m": trips, "x": np.ones(4, np.float32)}
-    assert notes(carried(tmp_path, kind, body), inputs) == ([] if told is None else [told])
+    assert notes(carried(tmp_path, kind, body), inputs) == ([] if message is None else [message])
     # What is handed on keeps its buffer, what is read from outside as well does not.
-    assert notes(carried(tmp_path, kind, "Identity (v)"), inputs) == ([] if told is None else [told])
-    assert notes(carried(tmp_path, kind, "Identity (x)"), inputs) == ([] if told is None else [told])
+    assert notes(carried(tmp_path, kind, "Identity (v)"), inputs) == ([] if message is None else [message])
+    assert notes(carried(tmp_path, kind, "Identity (x)"), inputs) == ([] if message is None else [message])
 
 
 def test_what_a_body_gets_without_iterations(tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_an_initial_value_that_alone_does_not_fit(tmp_path: Path) -> None:
     text = CARRIED.replace("V v", "float[2] v").replace("I i", "int64 i")
     path = save_text_model(tmp_path, text.replace("vo = BODY", "w = ReduceMax (v) vo = Concat <axis = 0> (w, w)"))
     inputs = {"x": np.ones(4, np.float32)}
-    told = "'v' is declared as float32[2], and was float32[4] in {}."
-    assert notes(path, {**inputs, "m": 3}) == [told.format("iteration 0")]
-    assert notes(path, {**inputs, "m": 1}) == [told.format("the last iteration")]
+    message = "'v' is declared as float32[2], and was float32[4] in {}."
+    assert notes(path, {**inputs, "m": 3}) == [message.format("iteration 0")]
+    assert notes(path, {**inputs, "m": 1}) == [message.format("the last iteration")]
 
 
 def test_what_grows(tmp_path: Path) -> None:
@@ -135,10 +135,12 @@ def test_an_inner_loop_gets_what_the_outer_one_carries(tmp_path: Path) -> None:
       }> (m, , x) }"""
     inputs = {"m": 2, "x": np.ones(3, np.float32)}
     # The last entry of the inner one got 6 elements; 12 are what the outer one carries by the end.
-    told = "'u' is declared as {}, and was float32[6] in the last iteration."
-    assert notes(save_text_model(tmp_path, text.replace("V u", "float[12] u")), inputs) == [told.format("float32[12]")]
+    message = "'u' is declared as {}, and was float32[6] in the last iteration."
+    assert notes(save_text_model(tmp_path, text.replace("V u", "float[12] u")), inputs) == [
+        message.format("float32[12]")
+    ]
     assert notes(save_text_model(tmp_path, text.replace("V u", "float[6] u")), inputs) == []
-    assert notes(save_text_model(tmp_path, text.replace("V u", "int32[6] u")), inputs) == [told.format("int32[6]")]
+    assert notes(save_text_model(tmp_path, text.replace("V u", "int32[6] u")), inputs) == [message.format("int32[6]")]
 
 
 def test_slices_of_a_scan(tmp_path: Path) -> None:
@@ -160,21 +162,21 @@ def declaring(folder: Path, net: IrNetBuilder, parameter: str, data: str) -> Pat
 
 
 @pytest.mark.parametrize(
-    ("parameter", "shape", "told"),
+    ("parameter", "shape", "message"),
     [
         ("part", "1,5", "'part' is declared as float32[1,5], and was float32[1,2] in the last iteration."),
         ("total", "3,2", "'total' is declared as float32[3,2], and was float32[1,2] in the last iteration."),
         ("total", "?,2", None),
     ],
 )
-def test_parameters_of_a_tensor_iterator(tmp_path: Path, parameter: str, shape: str, told: str | None) -> None:
+def test_parameters_of_a_tensor_iterator(tmp_path: Path, parameter: str, shape: str, message: str | None) -> None:
     path = declaring(tmp_path, running_sum(), parameter, f'shape="{shape}" element_type="f32"')
     inputs = {"x": np.ones((4, 2), np.float32), "start": np.zeros((1, 2), np.float32)}
-    assert notes(path, inputs) == ([] if told is None else [told])
+    assert notes(path, inputs) == ([] if message is None else [message])
 
 
 @pytest.mark.parametrize(
-    ("parameter", "data", "told"),
+    ("parameter", "data", "messages"),
     [
         ("step", 'shape="7" element_type="f32"', ["'step' is declared as float32[7], and was float32[1]"]),
         ("step", 'shape="1" element_type="i64"', ["'step' is declared as int64[1], and was float32[1]"]),
@@ -182,14 +184,14 @@ def test_parameters_of_a_tensor_iterator(tmp_path: Path, parameter: str, shape: 
         ("total", 'shape="?" element_type="f32"', []),
     ],
 )
-def test_parameters_of_a_loop_of_an_ir(tmp_path: Path, parameter: str, data: str, told: list[str]) -> None:
+def test_parameters_of_a_loop_of_an_ir(tmp_path: Path, parameter: str, data: str, messages: list[str]) -> None:
     path = declaring(tmp_path, counting_loop(), parameter, data)
     inputs = {"start": np.zeros(1, np.float32), "step": np.ones(1, np.float32)}
-    assert notes(path, inputs) == [f"{text} in the last iteration." for text in told]
+    assert notes(path, inputs) == [f"{text} in the last iteration." for text in messages]
 
 
 def test_info_shows_declaration_and_reality(capsys: pytest.CaptureFixture[str], path: Path) -> None:
-    told = json.loads(command(capsys, "info", path, "--json").out)
-    assert told["contradicted"] == [{"name": "vo", "declared": "float32[2,3]", "computed": "float32[2,6]"}]
-    assert [note.split()[0] for note in told["notes"]] == ["Relu"]
+    report = json.loads(command(capsys, "info", path, "--json").out)
+    assert report["contradicted"] == [{"name": "vo", "declared": "float32[2,3]", "computed": "float32[2,6]"}]
+    assert [note.split()[0] for note in report["notes"]] == ["Relu"]
     assert "contradicted       vo   declared float32[2,3], computed float32[2,6]" in command(capsys, "info", path).out

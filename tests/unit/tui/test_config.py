@@ -40,16 +40,22 @@ Write = Callable[[str], Path]
 
 def test_values_are_read(write: Write) -> None:
     write('theme = "light"\ncolor = "never"\nrtol = 1e-3\natol = 0\npeer = "openvino:GPU"\n[keys]\nstep = "f10"\n')
-    assert [config.setting_value(one.name) for one in config.SETTINGS] == ["light", "never", 1e-3, 0.0, "openvino:GPU"]
+    assert [config.setting_value(setting.name) for setting in config.SETTINGS] == [
+        "light",
+        "never",
+        1e-3,
+        0.0,
+        "openvino:GPU",
+    ]
     assert user_state.selected_theme() == "loopdbg-light" and user_state.keymap() == {"step": ("f10",)}
 
 
 def test_nothing_is_set_where_there_is_no_file(write: Write) -> None:
-    assert all(config.setting_value(one.name) is None for one in config.SETTINGS) and user_state.keymap() == {}
+    assert all(config.setting_value(setting.name) is None for setting in config.SETTINGS) and user_state.keymap() == {}
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('theme = "pink"', "theme = 'pink': it is 'dark' or 'light'"),
         ("color = true", "color = True: it is 'auto' or 'never'"),
@@ -63,9 +69,9 @@ def test_nothing_is_set_where_there_is_no_file(write: Write) -> None:
         ("zzzzzzz = 1", "there is no setting 'zzzzzzz'; loopdbg config lists them"),
     ],
 )
-def test_what_makes_no_sense_is_one_error(text: str, told: str, write: Write) -> None:
+def test_what_makes_no_sense_is_one_error(text: str, message: str, write: Write) -> None:
     path = write(text)
-    with pytest.raises(UsageError, match=told) as raised:
+    with pytest.raises(UsageError, match=message) as raised:
         config.read_config()
     assert str(raised.value).startswith(f"{path}: ") and "\n" not in str(raised.value)
 
@@ -81,16 +87,16 @@ def test_the_list(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch:
     path = write('rtol = 1e-4\n[keys]\nstep = ["f10", "s"]\n')
     ran = run_cli(capsys, "config")
     rows = {line.split()[0]: line for line in ran.out.splitlines()}
-    assert ran.status == 0 and rows.keys() == {*(one.name for one in config.SETTINGS), "keys", "file:"}
+    assert ran.status == 0 and rows.keys() == {*(setting.name for setting in config.SETTINGS), "keys", "file:"}
     assert re.match(rf"rtol +0\.0001 +{re.escape(str(path))} +the relative tolerance", rows["rtol"])
     assert re.match(r"theme +- +not set: the one chosen last ", rows["theme"])
     assert re.match(rf"keys +step=f10 s +{re.escape(str(path))} ", rows["keys"])
     assert rows["file:"] == f"file: {path}"
     monkeypatch.setenv("NO_COLOR", "1")
-    told = json.loads(run_cli(capsys, "config", "--json").out)
-    assert told["file"] == str(path) and told["exists"] is True
-    assert told["settings"]["rtol"] == {"value": 1e-4, "from": str(path)}
-    assert told["settings"]["color"] == {"value": "never", "from": "NO_COLOR"}
+    report = json.loads(run_cli(capsys, "config", "--json").out)
+    assert report["file"] == str(path) and report["exists"] is True
+    assert report["settings"]["rtol"] == {"value": 1e-4, "from": str(path)}
+    assert report["settings"]["color"] == {"value": "never", "from": "NO_COLOR"}
 
 
 def test_unknown_keys_are_listed(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,12 +176,12 @@ def test_what_is_nothing_special_has_none(line: str) -> None:
 
 def test_run_has_colours_on_a_terminal_alone(tmp_path: Path) -> None:
     words = ("run", str(NEWTON), "--break", "err < 1e-3", "-ex", "continue")
-    with open_loopdbg(tmp_path, *words, columns=120) as found:
-        assert found.wait_until_exit() == 3
-        assert "\x1b[1mbreakpoint 1 (" in found.output
-    with open_loopdbg(tmp_path, *words, columns=120, NO_COLOR="1") as found:
-        assert found.wait_until_exit() == 3
-        assert "breakpoint 1 (" in found.output and not _STYLE.search(found.output)
+    with open_loopdbg(tmp_path, *words, columns=120) as result:
+        assert result.wait_until_exit() == 3
+        assert "\x1b[1mbreakpoint 1 (" in result.output
+    with open_loopdbg(tmp_path, *words, columns=120, NO_COLOR="1") as result:
+        assert result.wait_until_exit() == 3
+        assert "breakpoint 1 (" in result.output and not _STYLE.search(result.output)
     assert not _STYLE.search(wait_for_exit(start_cli(*words)).out)
     assert "\x1b[1mbreakpoint 1 (" in wait_for_exit(start_cli(*words, environment={"FORCE_COLOR": "1"})).out
 

@@ -36,10 +36,10 @@ def session() -> Session:
 
 
 def hits(session: Session) -> list[tuple[Any, ...]]:
-    found = []
+    results = []
     while session.continue_().reason is not Reason.DONE:
-        found.append((session.frame.entry, session.frame.iteration))
-    return found
+        results.append((session.frame.entry, session.frame.iteration))
+    return results
 
 
 #: Back edges that carry what the iteration was given: another parameter, a capture, the iteration number.

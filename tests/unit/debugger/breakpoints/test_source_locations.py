@@ -40,8 +40,8 @@ def test_the_first_node_of_a_line_is_stopped_before(power: ConsoleRecorder) -> N
 
 
 def test_the_line_of_a_loop_is_each_of_its_boundaries(power: ConsoleRecorder) -> None:
-    told = power.last_line("break power_iteration.py:18 if estimate > 4.5")
-    assert told.startswith("breakpoint 1: power_iteration.py:18 if estimate > 4.5")
+    message = power.last_line("break power_iteration.py:18 if estimate > 4.5")
+    assert message.startswith("breakpoint 1: power_iteration.py:18 if estimate > 4.5")
     assert "before iteration 2" in power("continue")[0]
 
 
@@ -51,7 +51,7 @@ def test_a_log_takes_a_line(power: ConsoleRecorder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ("power_iteration.py:13", "from power_iteration.py:13; the nearest lines with nodes are 9, 10, 11, 12"),
         ("power_itration.py:10", "no node comes from a file power_itration.py; did you mean power_iteration.py?"),
@@ -60,8 +60,8 @@ def test_a_log_takes_a_line(power: ConsoleRecorder) -> None:
         ("power_iteration.py:0", "the nearest lines with nodes are 9, 10, 11, 12"),
     ],
 )  # fmt: skip
-def test_a_line_without_nodes(power: ConsoleRecorder, place: str, said: str) -> None:
-    assert said in power.last_line(f"break {place}")
+def test_a_line_without_nodes(power: ConsoleRecorder, place: str, message: str) -> None:
+    assert message in power.last_line(f"break {place}")
 
 
 def test_a_model_that_tells_no_lines() -> None:
@@ -90,9 +90,9 @@ def test_the_first_of_each_body_is_meant() -> None:
     for node in walk(loaded.graph):
         node.source = Origin("model.py", 7)
     places = SymbolTable(loaded.graph)
-    found = places.line_table.nodes_of_line("model.py", 7, list(places.nodes()))
+    result = places.line_table.nodes_of_line("model.py", 7, list(places.nodes()))
     bodies = [loaded.graph, *(place.loop.body for place in places.loops)]
-    assert found == {graph.nodes[0] for graph in bodies}
+    assert result == {graph.nodes[0] for graph in bodies}
     inner = list(places.nodes(1))
     assert places.line_table.nodes_of_line("model.py", 7, inner) == {inner[0]}
 

@@ -71,8 +71,8 @@ def test_models_as_planned(text: str) -> None:
 def test_what_runs_once_values_are_there(names: str, expected: list[str]) -> None:
     places = SymbolTable(model(IN_BRANCH).graph)
     after = places.nodes_after(parse(names))
-    told = [node.op_type for node in places.nodes(-1) if node in after]
-    assert [word for word in told if word != "Constant"] == [word for word in expected if word != "Constant"]
+    messages = [node.op_type for node in places.nodes(-1) if node in after]
+    assert [word for word in messages if word != "Constant"] == [word for word in expected if word != "Constant"]
 
 
 def test_a_graph_without_nodes() -> None:

@@ -27,9 +27,9 @@ GIVEN = {"M": np.int64(4), "v0": F32(1)}
 
 def arrays(**values: Any) -> Reference:
     """A reference of somebody else: float32 arrays by name, ``h__0`` for h/0."""
-    found = {name: np.asarray(value) for name, value in values.items()}
+    results = {name: np.asarray(value) for name, value in values.items()}
     return reference_from_arrays(
-        "ref", {name.replace("__", "/"): v.astype(F32) if v.dtype.kind == "f" else v for name, v in found.items()}
+        "ref", {name.replace("__", "/"): v.astype(F32) if v.dtype.kind == "f" else v for name, v in results.items()}
     )
 
 
@@ -58,11 +58,11 @@ def sum_reference(options: ComparisonOptions | None = None, **values: Any) -> Co
     ],
 )
 def test_a_track_is_found_by_name_or_numbers(values: dict[str, Any], pairs: list[tuple[str, str, str]]) -> None:
-    found = sum_reference(**values)
-    assert found.verdict in (Verdict.SAME, Verdict.PARTLY), report_text(found)
-    (loop,) = found.loops
+    result = sum_reference(**values)
+    assert result.verdict in (Verdict.SAME, Verdict.PARTLY), report_text(result)
+    (loop,) = result.loops
     assert loop.renamed_values == pairs and loop.iterations == 4
-    assert not any("only in ref" in note for note in found.notes)
+    assert not any("only in ref" in note for note in result.notes)
 
 
 def test_all_that_a_reference_has_and_every_output_is_needed_for_same() -> None:
@@ -86,9 +86,9 @@ def test_all_that_a_reference_has_and_every_output_is_needed_for_same() -> None:
     ],
 )
 def test_what_is_not_found_is_not_compared(value: Any, why: str) -> None:
-    found = sum_reference(q=value)
-    assert found.verdict is Verdict.NOT_COMPARED
-    assert f"'q' is only in ref: not compared, since {why}" in found.notes
+    result = sum_reference(q=value)
+    assert result.verdict is Verdict.NOT_COMPARED
+    assert f"'q' is only in ref: not compared, since {why}" in result.notes
 
 
 TWINS = """
@@ -108,15 +108,15 @@ twins (int64 M, float a0) => (float a, float[N] s, float[N] t) {
 
 def test_values_that_agree_as_much_are_named_and_not_chosen_between() -> None:
     """Up to iteration 5 x, lower and upper are the same."""
-    given = {"M": np.int64(9), "a0": F32(0.5)}
+    inputs = {"M": np.int64(9), "a0": F32(0.5)}
     numbers = [0.5, 1.5, 2.5, 3.5, 4.5, -1.0, -2.0, -3.0, -4.0]
-    found = compare_with_reference(model(TWINS), given, arrays(q=numbers))
-    assert found.verdict is Verdict.NOT_COMPARED and not found.loops
-    (why,) = [note for note in found.notes if "'q'" in note]
+    result = compare_with_reference(model(TWINS), inputs, arrays(q=numbers))
+    assert result.verdict is Verdict.NOT_COMPARED and not result.loops
+    (why,) = [note for note in result.notes if "'q'" in note]
     assert "several values of the model agree with it as much: " in why and "'lower'" in why and "'upper'" in why
     # All of it tells them apart, though the first iterations do not.
     for name, last in (("lower", [5.0] * 4), ("upper", [5.5, 6.5, 7.5, 8.5])):
-        whole = compare_with_reference(model(TWINS), given, arrays(q=numbers[:5] + last))
+        whole = compare_with_reference(model(TWINS), inputs, arrays(q=numbers[:5] + last))
         assert [loop.renamed_values for loop in whole.loops] == [[({"lower": "s", "upper": "t"}[name], "q", "value")]]
 
 
@@ -132,39 +132,39 @@ def test_names_that_are_given() -> None:
 
 
 def test_inputs_are_not_values_to_compare() -> None:
-    found = sum_reference(M=np.int64(4), v0=1.0, v_in=V, s=S)
-    assert found.verdict is Verdict.SAME and found.compared_values == 0
+    result = sum_reference(M=np.int64(4), v0=1.0, v_in=V, s=S)
+    assert result.verdict is Verdict.SAME and result.compared_values == 0
 
 
 # ------------------------------------------------------------------ what differs
 
 
-def first_difference(found: Comparison) -> Any:
+def first_difference(comparison: Comparison) -> Any:
     """Loop, entry and iteration of the first difference, and the node that is to blame or the remark."""
-    first = found.first
-    assert first is not None and first.first is not None, report_text(found)
+    first = comparison.first
+    assert first is not None and first.first is not None, report_text(comparison)
     cause = first.cause
-    assert cause is not None, report_text(found)
+    assert cause is not None, report_text(comparison)
     node = cause.remark if cause.node is None else cause.node.node
     return first.left.rpartition(" ")[2], first.first.entry, first.first.iteration, node
 
 
 def test_the_first_iteration_and_node() -> None:
-    found = sum_reference(v_in=V, f=[0.0, 1.0, 2.0, 3.0], e=[1.0, 4.0, 15.0, 48.0])
-    assert first_difference(found) == ("Loop_0", (), 2, "Mul_3")
-    assert found.loops[0].differing_iterations == 2 and found.loops[0].growth.first_beyond == 2
-    text = report_text(found)
+    result = sum_reference(v_in=V, f=[0.0, 1.0, 2.0, 3.0], e=[1.0, 4.0, 15.0, 48.0])
+    assert first_difference(result) == ("Loop_0", (), 2, "Mul_3")
+    assert result.loops[0].differing_iterations == 2 and result.loops[0].growth.first_beyond == 2
+    text = report_text(result)
     assert "first difference: loop 'main ▸ Loop_0', iteration 2, body result 'e'" in text
     assert "first node that differs: Mul 'Mul_3'\n        v_out = 4.0" in text
 
 
 def test_of_what_is_not_in_the_reference_the_nodes_between_are_named() -> None:
-    found = sum_reference(v_in=[1.0, 2.0, 5.0, 8.0], s=S)
+    result = sum_reference(v_in=[1.0, 2.0, 5.0, 8.0], s=S)
     told_nodes = "made by one of these nodes, in this order: Cast 'Cast_1', Add 'Add_2'; what goes into them agrees"
-    assert first_difference(found) == ("Loop_0", (), 2, told_nodes)
+    assert first_difference(result) == ("Loop_0", (), 2, told_nodes)
     # The state may have been another one before.
-    found = sum_reference(s=[1.0, 4.0, 15.0, 48.0])
-    assert first_difference(found)[3].endswith(
+    result = sum_reference(s=[1.0, 4.0, 15.0, 48.0])
+    assert first_difference(result)[3].endswith(
         "or in an iteration before, since the reference does not have what is carried as 'v_in'"
     )
 
@@ -176,55 +176,55 @@ def test_a_constant_of_a_body_is_to_blame_for_itself_alone() -> None:
 
 def test_track_source_is_reported() -> None:
     track = Track("h", {(k,): F32(k) for k in range(4)}, "rnn", "aten.add.Tensor", "add_2", "model.py:87", "result")
-    found = compare_with_reference(
+    result = compare_with_reference(
         model(SUM), GIVEN, Reference("ref", [track]), ComparisonOptions(names={"v_out": "h"})
     )
-    assert "ref has it by aten.add.Tensor 'add_2' at model.py:87" in report_text(found)
-    assert found.loops[0].right == "rnn"
+    assert "ref has it by aten.add.Tensor 'add_2' at model.py:87" in report_text(result)
+    assert result.loops[0].right == "rnn"
 
 
 def test_a_value_by_name_of_another_shape_or_kind() -> None:
-    found = sum_reference(v_in=np.ones((4, 3)))
-    assert found.first is not None and found.first.first is not None and found.first.first.delta.kind == "shape"
-    found = sum_reference(v_in=np.array([1, 2, 4, 7]))
-    assert found.first is not None and found.first.first is not None and found.first.first.delta.kind == "dtype"
+    result = sum_reference(v_in=np.ones((4, 3)))
+    assert result.first is not None and result.first.first is not None and result.first.first.delta.kind == "shape"
+    result = sum_reference(v_in=np.array([1, 2, 4, 7]))
+    assert result.first is not None and result.first.first is not None and result.first.first.delta.kind == "dtype"
     assert sum_reference(v=np.ones(2)).outputs[0].delta.kind == "shape"
 
 
 def test_nan_is_the_same_as_nan() -> None:
-    one, given = sample("vanishing_scale.onnx")
-    states = recorded_states(one, given)
+    item, inputs = sample("vanishing_scale.onnx")
+    states = recorded_states(item, inputs)
     assert np.isnan(states[-1]).all()
-    found = compare_with_reference(one, given, arrays(any=np.stack(states)))
-    assert found.loops[0].iterations == 1000 and found.loops[0].same
+    result = compare_with_reference(item, inputs, arrays(any=np.stack(states)))
+    assert result.loops[0].iterations == 1000 and result.loops[0].same
     states[500] = np.zeros_like(states[500])
-    found = compare_with_reference(one, given, arrays(any=np.stack(states)))
-    assert found.first is not None and found.first.first is not None and found.first.first.iteration == 500
+    result = compare_with_reference(item, inputs, arrays(any=np.stack(states)))
+    assert result.first is not None and result.first.first is not None and result.first.first.iteration == 500
 
 
-def recorded_states(one: loopdbg.Model, given: Any) -> list[Any]:
+def recorded_states(item: loopdbg.Model, inputs: Any) -> list[Any]:
     """The first carried value behind each iteration."""
     states: list[Any] = []
-    one.run(given, on_iteration=lambda frame: states.append(next(iter(frame.carried.values())).copy()))
+    item.run(inputs, on_iteration=lambda frame: states.append(next(iter(frame.carried.values())).copy()))
     return states[1:]
 
 
 def test_elements_of_a_reversed_scan_output_by_their_iterations() -> None:
-    one, given = sample("reverse_sum.xml")
-    sums = one.run(given)["suffix_sums"].copy()
-    assert compare_with_reference(one, given, arrays(suffix_sums=sums)).loops[0].same
+    item, inputs = sample("reverse_sum.xml")
+    sums = item.run(inputs)["suffix_sums"].copy()
+    assert compare_with_reference(item, inputs, arrays(suffix_sums=sums)).loops[0].same
     sums[2, 1] += 1
-    assert first_difference(compare_with_reference(one, given, arrays(suffix_sums=sums)))[1:] == ((), 3, "add_row")
+    assert first_difference(compare_with_reference(item, inputs, arrays(suffix_sums=sums)))[1:] == ((), 3, "add_row")
     # The same in the order of time, by a name that says nothing.
-    assert first_difference(compare_with_reference(one, given, arrays(any=sums[::-1])))[2] == 3
+    assert first_difference(compare_with_reference(item, inputs, arrays(any=sums[::-1])))[2] == 3
 
 
 def test_a_branch_that_was_not_taken() -> None:
-    one, given = model(BRANCHES), {"M": np.int64(4), "v0": F32(2)}
+    item, inputs = model(BRANCHES), {"M": np.int64(4), "v0": F32(2)}
     right = {"y": [3.0, 9.0, 10.0, 100.0], "up__0": 3.0, "up__2": 10.0}
-    assert compare_with_reference(one, given, arrays(**right)).loops[0].same
-    found = compare_with_reference(one, given, arrays(**right, up__1=9.0))
-    assert first_difference(found)[2:] == (1, "the If 'If_4' takes the other branch here, by its condition 'even'")
+    assert compare_with_reference(item, inputs, arrays(**right)).loops[0].same
+    result = compare_with_reference(item, inputs, arrays(**right, up__1=9.0))
+    assert first_difference(result)[2:] == (1, "the If 'If_4' takes the other branch here, by its condition 'even'")
 
 
 def nested(extra: bool = False, wrong: bool = False) -> Reference:
@@ -243,29 +243,29 @@ def nested(extra: bool = False, wrong: bool = False) -> Reference:
 
 
 def test_loops_in_loops() -> None:
-    one, given = model(NESTED), {"M": np.int64(4), "K": np.int64(3)}
-    found = compare_with_reference(one, given, nested())
-    assert [(loop.left, loop.right, loop.same) for loop in found.loops] == [
+    item, inputs = model(NESTED), {"M": np.int64(4), "K": np.int64(3)}
+    result = compare_with_reference(item, inputs, nested())
+    assert [(loop.left, loop.right, loop.same) for loop in result.loops] == [
         ("main ▸ Loop_1", "rows", True),
         ("main ▸ Loop_1 ▸ Loop_1", "columns", True),
     ]
-    assert [loop.compared_values for loop in found.loops] == [4, 12]
-    found = compare_with_reference(one, given, nested(wrong=True))
+    assert [loop.compared_values for loop in result.loops] == [4, 12]
+    result = compare_with_reference(item, inputs, nested(wrong=True))
     assert (
-        first_difference(found)[:3] == ("Loop_1", (3,), 1)
-        and found.first is not None
-        and found.first.right == "columns"
+        first_difference(result)[:3] == ("Loop_1", (3,), 1)
+        and result.first is not None
+        and result.first.right == "columns"
     )
-    found = compare_with_reference(one, given, nested(extra=True))
-    trips = found.loops[1].trips
+    result = compare_with_reference(item, inputs, nested(extra=True))
+    trips = result.loops[1].trips
     assert trips is not None and (trips.entry, trips.left, trips.right) == ((3,), 3, 4)
 
 
 def test_trip_counts_without_any_values() -> None:
-    found = compare_with_reference(model(SUM), GIVEN, Reference("ref", [], None, {"steps": {(): 5}}))
-    (loop,) = found.loops
+    result = compare_with_reference(model(SUM), GIVEN, Reference("ref", [], None, {"steps": {(): 5}}))
+    (loop,) = result.loops
     assert (loop.right, loop.match_method) == ("steps", "structure") and loop.trips is not None
-    assert (loop.trips.left, loop.trips.right) == (4, 5) and found.verdict is Verdict.DIFFER
+    assert (loop.trips.left, loop.trips.right) == (4, 5) and result.verdict is Verdict.DIFFER
 
 
 def test_rows_tell_how_often_a_loop_ran() -> None:
@@ -277,13 +277,13 @@ def test_rows_tell_how_often_a_loop_ran() -> None:
 
 
 def test_iterations_that_the_reference_lacks() -> None:
-    found = sum_reference(v_in__0=1.0, v_in__2=4.0, v_in__3=7.0, s=S)
-    assert found.verdict is Verdict.PARTLY and "ref has 'v_in' in 3 of 4 iterations" in found.notes
+    result = sum_reference(v_in__0=1.0, v_in__2=4.0, v_in__3=7.0, s=S)
+    assert result.verdict is Verdict.PARTLY and "ref has 'v_in' in 3 of 4 iterations" in result.notes
 
 
 def test_a_run_that_a_limit_ended() -> None:
-    found = compare_reference(ModelSide(model(SUM), GIVEN, 2), arrays(v_in=V), ComparisonOptions())
-    assert found.verdict is Verdict.LIMITED and found.loops[0].iterations == 2
+    result = compare_reference(ModelSide(model(SUM), GIVEN, 2), arrays(v_in=V), ComparisonOptions())
+    assert result.verdict is Verdict.LIMITED and result.loops[0].iterations == 2
 
 
 BEFORE = """
@@ -301,22 +301,26 @@ before (float x) => (float v) {
 
 
 def test_what_differs_before_the_loop_is_where_it_comes_from() -> None:
-    given = {"x": F32(1)}
-    found = compare_with_reference(model(BEFORE), given, arrays(doubled=2.0, begin=-3.0, h=[-6.0, -9.0, -12.0]))
-    first = found.first
+    inputs = {"x": F32(1)}
+    result = compare_with_reference(model(BEFORE), inputs, arrays(doubled=2.0, begin=-3.0, h=[-6.0, -9.0, -12.0]))
+    first = result.first
     assert first is not None and first.cause is not None and first.cause.source is not None
-    assert first.cause.source.name == "begin" and found.compared_values == 2
-    assert "it can be followed back to 'begin'" in report_text(found)
-    found = compare_with_reference(model(BEFORE), given, arrays(doubled=2.0, begin=-3.0))
-    assert found.cause is not None and found.cause.node is not None and found.cause.node.op_type == "Neg"
-    assert "main graph, value 'begin'" in report_text(found)
+    assert first.cause.source.name == "begin" and result.compared_values == 2
+    assert "it can be followed back to 'begin'" in report_text(result)
+    result = compare_with_reference(model(BEFORE), inputs, arrays(doubled=2.0, begin=-3.0))
+    assert result.cause is not None and result.cause.node is not None and result.cause.node.op_type == "Neg"
+    assert "main graph, value 'begin'" in report_text(result)
 
 
 def test_a_trace_with_its_values(tmp_path: Any) -> None:
-    one = model(SUM)
+    first = model(SUM)
     path = tmp_path / "run.loopdb"
-    with loopdbg.Recorder(path, one, GIVEN) as recorder:
-        recorder.finish(one.execute(GIVEN, on_iteration=recorder))
+    with loopdbg.Recorder(path, first, GIVEN) as recorder:
+        recorder.finish(first.execute(GIVEN, on_iteration=recorder))
     assert loopdbg.diff(path, {"v_in": F32(V), "s": F32(S)}).same
-    found = loopdbg.diff(path, {"q": F32([1, 2, 5, 7]), "s": F32(S)})
-    assert found.first is not None and (found.first.iteration, found.first.value, found.first.other) == (2, "v_in", "q")
+    result = loopdbg.diff(path, {"q": F32([1, 2, 5, 7]), "s": F32(S)})
+    assert result.first is not None and (result.first.iteration, result.first.value, result.first.other) == (
+        2,
+        "v_in",
+        "q",
+    )

@@ -58,21 +58,21 @@ def stream(trips: int, **more: Any) -> list[Boundary]:
     ]
 
 
-def with_carried(made: list[Boundary], iteration: int, **carried: Any) -> list[Boundary]:
+def with_carried(items: list[Boundary], iteration: int, **carried: Any) -> list[Boundary]:
     """The same, with other carried values at one boundary."""
-    made = list(made)
-    made[iteration] = replace(made[iteration], carried={**made[iteration].carried, **carried})
-    return made
+    items = list(items)
+    items[iteration] = replace(items[iteration], carried={**items[iteration].carried, **carried})
+    return items
 
 
 def diff(left: Sequence[Boundary], right: Sequence[Boundary], **options: Any) -> tuple[Comparison, LoopFindings]:
-    found = compare_sides(BoundaryStream(left), BoundaryStream(right), ComparisonOptions(**options))
-    return found, found.loops[0]
+    result = compare_sides(BoundaryStream(left), BoundaryStream(right), ComparisonOptions(**options))
+    return result, result.loops[0]
 
 
 def test_the_same_stream() -> None:
-    found, loop = diff(stream(5), stream(5))
-    assert found.same and not found.empty
+    result, loop = diff(stream(5), stream(5))
+    assert result.same and not result.empty
     assert (
         loop.iterations,
         loop.differing_iterations,
@@ -85,8 +85,8 @@ def test_the_same_stream() -> None:
 
 @pytest.mark.parametrize("boundary", [0, 1, 3, 5])
 def test_a_value_that_differs(boundary: int) -> None:
-    found, loop = diff(stream(5), with_carried(stream(5), boundary, x=F32(100)))
-    assert not found.same
+    result, loop = diff(stream(5), with_carried(stream(5), boundary, x=F32(100)))
+    assert not result.same
     first = loop.first
     assert first is not None
     assert (first.role, first.name, first.delta.kind) == ("carried", "x", "value")
@@ -98,8 +98,8 @@ def test_a_value_that_differs(boundary: int) -> None:
 
 
 def test_trip_counts_that_differ_by_one() -> None:
-    found, loop = diff(stream(5), stream(4))
-    assert not found.same and loop.trips is not None
+    result, loop = diff(stream(5), stream(4))
+    assert not result.same and loop.trips is not None
     assert (loop.trips.left, loop.trips.right, loop.trips.entries) == (5, 4, 1)
     # No carried value is compared with one of another iteration.
     assert loop.first is None and loop.unmatched_boundaries == 1
@@ -110,13 +110,13 @@ def test_trip_counts_that_differ_by_one() -> None:
 
 def test_the_rule_behind_a_trip_count() -> None:
     note = Note("B1", "OpenVINO would stop once the body's condition 'k' is false, although the loop's cond is absent.")
-    found = compare_sides(
+    result = compare_sides(
         BoundaryStream(stream(5), notes=[note]),
         BoundaryStream(stream(3), notes=["something else."]),
         ComparisonOptions(),
     )
-    assert found.loops[0].trips is not None
-    assert found.loops[0].trips.reasons == [DivergenceReason("B1", note)]
+    assert result.loops[0].trips is not None
+    assert result.loops[0].trips.reasons == [DivergenceReason("B1", note)]
 
 
 def test_zero_trips() -> None:
@@ -134,9 +134,9 @@ def test_shapes_dtypes_and_missing_values() -> None:
     _, loop = diff(stream(5), with_carried(stream(5), 3, n=np.int32(3)))
     assert loop.same and loop.boundary_headrooms[0].dtypes == ("int64", "int32")
     fewer = [replace(b, carried={"x": b.carried["x"]}) for b in stream(5)]
-    found, loop = diff(stream(5), fewer)
+    result, loop = diff(stream(5), fewer)
     assert loop.same and loop.only_left == ["n"] and loop.iterations == 5
-    assert found.verdict is Verdict.PARTLY and not found.same
+    assert result.verdict is Verdict.PARTLY and not result.same
 
 
 def test_nan_is_nan() -> None:
@@ -175,18 +175,18 @@ def test_a_recording_of_every_third_boundary() -> None:
 
 
 def test_a_recording_that_was_cut_off() -> None:
-    found, loop = diff(stream(10), stream(10)[:4])
-    assert found.verdict is Verdict.PARTLY and not found.same
+    result, loop = diff(stream(10), stream(10)[:4])
+    assert result.verdict is Verdict.PARTLY and not result.same
     assert loop.right_trips is None and loop.iterations == 3 and loop.truncated_at_iteration == 3
 
 
 def nested(inner_trips: Sequence[int]) -> list[Boundary]:
-    made: list[Boundary] = []
+    items: list[Boundary] = []
     for outer in stream(len(inner_trips), loop="main ▸ o"):
-        made.append(outer)
+        items.append(outer)
         if outer.ended is None:
-            made += stream(inner_trips[outer.iteration], loop="main ▸ o ▸ l", entry=(outer.iteration,))
-    return made
+            items += stream(inner_trips[outer.iteration], loop="main ▸ o ▸ l", entry=(outer.iteration,))
+    return items
 
 
 NEST = (LoopInfo("main ▸ o", "o", (LoopInfo("main ▸ o ▸ l", "l"),)),)
@@ -194,8 +194,8 @@ NEST = (LoopInfo("main ▸ o", "o", (LoopInfo("main ▸ o ▸ l", "l"),)),)
 
 def test_nested_loops_are_compared_entry_by_entry() -> None:
     left, right = BoundaryStream(nested([2, 3, 1]), loops=NEST), BoundaryStream(nested([2, 5, 2]), loops=NEST)
-    found = compare_sides(left, right, ComparisonOptions())
-    outer, inner = found.loops
+    result = compare_sides(left, right, ComparisonOptions())
+    outer, inner = result.loops
     assert outer.same and outer.iterations == 3
     assert inner.trips is not None
     assert (inner.trips.entry, inner.trips.left, inner.trips.right, inner.trips.entries) == ((1,), 3, 5, 2)
@@ -206,19 +206,19 @@ def test_nested_loops_are_compared_entry_by_entry() -> None:
 def test_a_loop_that_one_side_alone_enters() -> None:
     whole = nested([2, 2])
     without = [b for b in whole if b.entry != (0,)]
-    found = compare_sides(BoundaryStream(whole, loops=NEST), BoundaryStream(without, loops=NEST), ComparisonOptions())
-    assert found.loops[0].same and found.loops[1].unmatched_boundaries == 3 and found.loops[1].iterations == 2
+    result = compare_sides(BoundaryStream(whole, loops=NEST), BoundaryStream(without, loops=NEST), ComparisonOptions())
+    assert result.loops[0].same and result.loops[1].unmatched_boundaries == 3 and result.loops[1].iterations == 2
 
 
 def test_the_difference_that_comes_first_in_time() -> None:
     left = nested([2, 2])
     right = list(left)
     right[-1] = replace(right[-1], carried={"x": F32(50), "n": right[-1].carried["n"]})
-    at = next(k for k, b in enumerate(right) if b.entry == (1,) and b.iteration == 1)
-    right[at] = replace(right[at], carried={"x": F32(70), "n": right[at].carried["n"]})
-    found = compare_sides(BoundaryStream(left, loops=NEST), BoundaryStream(right, loops=NEST), ComparisonOptions())
-    assert [loop.first is not None for loop in found.loops] == [True, True]
-    assert found.first is found.loops[1]
+    item = next(k for k, b in enumerate(right) if b.entry == (1,) and b.iteration == 1)
+    right[item] = replace(right[item], carried={"x": F32(70), "n": right[item].carried["n"]})
+    result = compare_sides(BoundaryStream(left, loops=NEST), BoundaryStream(right, loops=NEST), ComparisonOptions())
+    assert [loop.first is not None for loop in result.loops] == [True, True]
+    assert result.first is result.loops[1]
 
 
 def test_loops_in_another_order() -> None:
@@ -226,8 +226,8 @@ def test_loops_in_another_order() -> None:
     first, second = stream(3, loop="main ▸ a"), stream(4, loop="main ▸ b")
     left = BoundaryStream([*first, *second], loops=(a, b))
     right = BoundaryStream([*second, *with_carried(first, 2, x=F32(9))], loops=(b, a))
-    found = compare_sides(left, right, ComparisonOptions())
-    assert [(loop.left, loop.iterations, loop.same) for loop in found.loops] == [
+    result = compare_sides(left, right, ComparisonOptions())
+    assert [(loop.left, loop.iterations, loop.same) for loop in result.loops] == [
         ("main ▸ a", 3, False),
         ("main ▸ b", 4, True),
     ]
@@ -254,8 +254,8 @@ def test_streams_are_read_as_they_come() -> None:
             for k in range(20_001):
                 yield Boundary("main ▸ l", (), k, None, StoppedBy.CONDITION if k == 20_000 else None, Counted(k))
 
-    found = compare_sides(Long([]), Long([]), ComparisonOptions())
-    assert found.same and found.loops[0].iterations == 20_000
+    result = compare_sides(Long([]), Long([]), ComparisonOptions())
+    assert result.same and result.loops[0].iterations == 20_000
     assert most < 10
 
 
@@ -270,10 +270,10 @@ def test_loops_are_matched_by_path_then_name_then_position() -> None:
         LoopInfo("main ▸ if (then) ▸ b", "b", (LoopInfo("main ▸ b ▸ j", "j"),)),
         LoopInfo("main ▸ c", "c"),
     )
-    found = match_loops(left, right, {})
-    told = [(p.left.name, p.right.name, p.method) for p in found.pairs]
-    assert told == [("a", "z", "position"), ("b", "b", "name"), ("i", "j", "position"), ("c", "c", "path")]
-    assert found.same_order and found.pairs[2].enclosing == (found.pairs[1].index,)
+    result = match_loops(left, right, {})
+    messages = [(p.left.name, p.right.name, p.method) for p in result.pairs]
+    assert messages == [("a", "z", "position"), ("b", "b", "name"), ("i", "j", "position"), ("c", "c", "path")]
+    assert result.same_order and result.pairs[2].enclosing == (result.pairs[1].index,)
     mapped = match_loops(left, right, {"a": "c", "main ▸ c": "z"})
     assert {(p.left.name, p.right.name) for p in mapped.pairs} == {("a", "c"), ("b", "b"), ("c", "z"), ("i", "j")}
     assert not mapped.same_order

@@ -14,7 +14,7 @@ KERNEL = np.arange(2 * 3 * 2 * 2, dtype=np.float32).reshape(2, 3, 2, 2)
 
 
 @pytest.mark.parametrize(
-    ("right", "told"),
+    ("right", "message"),
     [
         (WEIGHT.T, "the same, transposed"),
         (WEIGHT.reshape(4, 6), "the same in another shape"),
@@ -30,8 +30,8 @@ KERNEL = np.arange(2 * 3 * 2 * 2, dtype=np.float32).reshape(2, 3, 2, 2)
         (3.0, ""),
     ],
 )
-def test_matrices(right: Any, told: str) -> None:
-    assert describe_constant_relation(WEIGHT, right) == told
+def test_matrices(right: Any, message: str) -> None:
+    assert describe_constant_relation(WEIGHT, right) == message
 
 
 def test_others() -> None:

@@ -24,13 +24,13 @@ def test_two_models(tmp_path: Path) -> None:
     source, wrong = SAMPLES / "newton_sqrt.onnx", write_wrong_newton(tmp_path / "wrong.onnx")
     same = loopdbg.diff(source, loopdbg.load(source), NEWTON)
     assert same.same and same.first is None and same.outputs == [] and same.verdict is loopdbg.Verdict.SAME
-    found = loopdbg.diff(str(source), wrong, NEWTON)
-    first = found.first
-    assert found.verdict is loopdbg.Verdict.DIFFER and first is not None
+    result = loopdbg.diff(str(source), wrong, NEWTON)
+    first = result.first
+    assert result.verdict is loopdbg.Verdict.DIFFER and first is not None
     assert (first.loop, first.iteration, first.value) == ("main ▸ sqrt", 0, "x") and first.left == F32(1.5)
-    assert found.written == ["loop 'main ▸ sqrt': constant 'one_half', which the condition depends on"]
-    assert found.outputs == ["root", "xs"] and found.loops[0].differing and not found.loops[0].same
-    assert str(found).startswith("differ: newton_sqrt.onnx and wrong.onnx\n") and "written otherwise" in str(found)
+    assert result.written == ["loop 'main ▸ sqrt': constant 'one_half', which the condition depends on"]
+    assert result.outputs == ["root", "xs"] and result.loops[0].differing and not result.loops[0].same
+    assert str(result).startswith("differ: newton_sqrt.onnx and wrong.onnx\n") and "written otherwise" in str(result)
     assert loopdbg.diff(source, wrong, NEWTON, rtol=10, max_iterations=1).verdict is loopdbg.Verdict.LIMITED
     assert repr(same) == "<Diff same: newton_sqrt.onnx and newton_sqrt.onnx>"
 
@@ -71,18 +71,18 @@ def record() -> loopdbg.ReferenceRecorder:
 
 @pytest.mark.parametrize("form", ["recorder", "reference", "arrays", "file", "folder"])
 def test_a_model_and_a_reference_of_any_form(form: str, tmp_path: Path) -> None:
-    one = model(SUM)
-    made: Any = {
+    first = model(SUM)
+    outcome: Any = {
         "recorder": record,
         "reference": lambda: record().reference,
         "arrays": lambda: {"v_in": V.tolist(), "s": S, **GIVEN},
         "file": lambda: written(tmp_path / "ref.npz"),
         "folder": lambda: folder(tmp_path / "test_data_set_0"),
     }[form]()
-    for a, b in ((one, made), (made, one)):
-        found = loopdbg.diff(a, b)
-        assert found.same, str(found)
-        assert str(found).startswith("same: sum and ")
+    for a, b in ((first, outcome), (outcome, first)):
+        result = loopdbg.diff(a, b)
+        assert result.same, str(result)
+        assert str(result).startswith("same: sum and ")
 
 
 def written(path: Path) -> Path:
@@ -92,41 +92,41 @@ def written(path: Path) -> Path:
 
 def folder(path: Path) -> Path:
     path.mkdir()
-    given = {"input_0": GIVEN["M"], "input_1": GIVEN["v0"], "output_0": V[-1], "output_1": S}
-    for name, array in given.items():
+    inputs = {"input_0": GIVEN["M"], "input_1": GIVEN["v0"], "output_0": V[-1], "output_1": S}
+    for name, array in inputs.items():
         (path / f"{name}.pb").write_bytes(onnx.numpy_helper.from_array(np.asarray(array)).SerializeToString())
     return path
 
 
 def test_names_are_those_of_the_first_one() -> None:
-    one = model(SUM)
-    assert loopdbg.diff(one, {"state": V, "s": S}, GIVEN, names={"v_out": "state"}).same
-    assert loopdbg.diff({"state": V, "s": S}, one, GIVEN, names={"state": "v_out"}).same
+    first = model(SUM)
+    assert loopdbg.diff(first, {"state": V, "s": S}, GIVEN, names={"v_out": "state"}).same
+    assert loopdbg.diff({"state": V, "s": S}, first, GIVEN, names={"state": "v_out"}).same
     with pytest.raises(loopdbg.UsageError, match="v_out=nothing: the values given has no 'nothing'"):
-        loopdbg.diff(one, {"state": V}, GIVEN, names={"v_out": "nothing"})
+        loopdbg.diff(first, {"state": V}, GIVEN, names={"v_out": "nothing"})
     source = SAMPLES / "newton_sqrt.onnx"
     with pytest.raises(loopdbg.UsageError, match=r"x=nothing: newton_sqrt\.onnx has no 'nothing'"):
         loopdbg.diff(source, source, NEWTON, names={"x": "nothing"})
 
 
 def test_traces(tmp_path: Path) -> None:
-    one, path = model(COUNT), tmp_path / "run.loopdb"
-    given = {"M": np.int64(9), "cond": np.True_, "v0": np.int64(0), "bound": np.int64(4)}
-    with loopdbg.Recorder(path, one, given) as recorder:
-        recorder.finish(one.execute(given, on_iteration=recorder))
-    assert loopdbg.diff(one, path).same
+    item, path = model(COUNT), tmp_path / "run.loopdb"
+    inputs = {"M": np.int64(9), "cond": np.True_, "v0": np.int64(0), "bound": np.int64(4)}
+    with loopdbg.Recorder(path, item, inputs) as recorder:
+        recorder.finish(item.execute(inputs, on_iteration=recorder))
+    assert loopdbg.diff(item, path).same
     trace = loopdbg.Trace.open(path)
-    assert loopdbg.diff(trace, one).same and loopdbg.diff(trace, path).same
+    assert loopdbg.diff(trace, item).same and loopdbg.diff(trace, path).same
     assert trace.outputs is not None  # it is still open
-    found = loopdbg.diff(path, {"v_in": [1, 2, 3, 5], "s": [0, 1, 2, 3]})
-    assert found.first is not None and (found.first.iteration, found.first.value) == (3, "v_in")
+    result = loopdbg.diff(path, {"v_in": [1, 2, 3, 5], "s": [0, 1, 2, 3]})
+    assert result.first is not None and (result.first.iteration, result.first.value) == (3, "v_in")
     with pytest.raises(loopdbg.UsageError, match="is a trace, which has its inputs"):
-        loopdbg.diff(one, path, given)
+        loopdbg.diff(item, path, inputs)
     trace.close()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "told"),
+    ("arguments", "error", "message"),
     [
         (({"x": 1}, {"x": 1}), loopdbg.UsageError, "both are references"),
         ((SAMPLES / "newton_sqrt.onnx", 7), loopdbg.UsageError, "a builtins.int cannot be compared; give a path"),
@@ -136,8 +136,8 @@ def test_traces(tmp_path: Path) -> None:
         ((SAMPLES / "newton_sqrt.onnx", {"x": [1.5]}, {"b": 1}), loopdbg.InputError, "no input 'b'"),
     ],
 )
-def test_what_is_refused(arguments: tuple[Any, ...], error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told):
+def test_what_is_refused(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         loopdbg.diff(*arguments)
 
 
@@ -148,10 +148,10 @@ def test_a_tolerance_is_a_number_from_0_on(number: float) -> None:
 
 
 def test_a_model_of_another_system() -> None:
-    one, given = sample("reverse_sum.xml")
-    sums = one.run(given)["suffix_sums"].copy()
+    item, inputs = sample("reverse_sum.xml")
+    sums = item.run(inputs)["suffix_sums"].copy()
     sums[2] += 1
-    first = loopdbg.diff(one, {"suffix_sums": sums}, given).first
+    first = loopdbg.diff(item, {"suffix_sums": sums}, inputs).first
     assert first is not None and (first.iteration, first.node) == (3, "add_row")
 
 
@@ -173,10 +173,10 @@ def test_a_pytorch_module() -> None:
         def forward(self, x: Any) -> Any:
             return torch.relu(x * 2)
 
-    one = model(
+    first = model(
         "g (float[3] x) => (float[3] y) { two = Constant <value = float {2}> () t = Mul (x, two) y = Relu (t) }"
     )
     x = F32([-1, 0, 1])
-    assert loopdbg.diff(one, Doubled().eval(), {"x": x}).same
+    assert loopdbg.diff(first, Doubled().eval(), {"x": x}).same
     with pytest.raises(loopdbg.UsageError, match="give the inputs of the model"):
-        loopdbg.diff(one, Doubled().eval())
+        loopdbg.diff(first, Doubled().eval())

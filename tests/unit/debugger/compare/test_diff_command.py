@@ -42,13 +42,13 @@ def test_the_command_for_two_models(capsys: pytest.CaptureFixture[str], tmp_path
 def test_the_json_of_two_models(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ran = command(capsys, "diff", SAMPLES / "newton_sqrt.onnx", write_wrong_newton(tmp_path / "wrong.onnx"), "--json")
     assert ran.status == 6
-    told = json.loads(ran.out)
-    assert told["same"] is False and told["right"] == "wrong.onnx"
-    assert told["first"]["left_name"] == "x" and told["first"]["iteration"] == 0
-    (loop,) = told["comparisons"][0]["loops"]
+    report = json.loads(ran.out)
+    assert report["same"] is False and report["right"] == "wrong.onnx"
+    assert report["first"]["left_name"] == "x" and report["first"]["iteration"] == 0
+    (loop,) = report["comparisons"][0]["loops"]
     assert loop["node"] is None and (loop["source"]["role"], loop["source"]["left_name"]) == ("constant", "one_half")
     assert loop["source"]["left"] == {"shape": [], "dtype": "float32", "value": 0.5}
-    (constant,) = told["comparisons"][0]["written"]
+    (constant,) = report["comparisons"][0]["written"]
     assert constant["kind"] == "constant" and constant["left"]["value"] == 0.5
     assert loop["trip_difference"] is None and loop["trip_count"] == {"left": 5, "right": 5}
     assert loop["growth"]["first_beyond"] == 0 and loop["growth"]["points"][0][:2] == [0, 0]
@@ -56,9 +56,9 @@ def test_the_json_of_two_models(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         save_text_model(tmp_path, text_models.COUNT.replace("Less (v_out", f"{op} (v_out"), f"{op}.onnx")
         for op in ("Less", "LessOrEqual")
     ]
-    given = [word for one in ("M=9", "cond=true", "v0=0", "bound=4") for word in ("--input", one)]
-    told = json.loads(command(capsys, "diff", *two, *given, "--json").out)
-    trips = told["comparisons"][0]["loops"][0]["trip_difference"]
+    inputs = [word for text in ("M=9", "cond=true", "v0=0", "bound=4") for word in ("--input", text)]
+    report = json.loads(command(capsys, "diff", *two, *inputs, "--json").out)
+    trips = report["comparisons"][0]["loops"][0]["trip_difference"]
     assert (trips["left"], trips["right"], trips["left_ended"]) == (4, 5, "condition")
     same = json.loads(command(capsys, "diff", SAMPLES / "counter.onnx", SAMPLES / "counter.onnx", "--json").out)
     assert same["same"] is True and same["first"] is None
@@ -75,23 +75,23 @@ def test_weights_of_one_and_of_two_irs(capsys: pytest.CaptureFixture[str], tmp_p
         write_ir_with_other_bin(tmp_path, "left"),
         write_ir_with_other_bin(tmp_path, "right"),
     )
-    given = ("--inputs", SAMPLES / "lstm.inputs.npz")
+    inputs = ("--inputs", SAMPLES / "lstm.inputs.npz")
     numbers = np.fromfile(second, np.float32)
     numbers[len(numbers) // 2] += 1  # of a matrix, which takes most of the file
     numbers.tofile(second)
-    assert command(capsys, "diff", left, left, "--weights", first, "--weights", first, *given).status == 0
+    assert command(capsys, "diff", left, left, "--weights", first, "--weights", first, *inputs).status == 0
     # A's are the first.
-    ran = command(capsys, "diff", left, right, "--weights", first, "--weights", second, *given)
+    ran = command(capsys, "diff", left, right, "--weights", first, "--weights", second, *inputs)
     assert ran.status == 6 and "differ: left.xml and right.xml" in ran.out
-    ran = command(capsys, "diff", left, right, "--weights", first, *given)
+    ran = command(capsys, "diff", left, right, "--weights", first, *inputs)
     assert ran.status == 1 and "right.bin, which does not exist" in ran.err
     # Of a trace and a model they are the model's.
-    trace = recorded(capsys, tmp_path / "run.loopdb", left, "--weights", first, *given)
+    trace = recorded(capsys, tmp_path / "run.loopdb", left, "--weights", first, *inputs)
     assert command(capsys, "diff", trace, left, "--weights", first).status == 0
 
 
 @pytest.mark.parametrize(
-    ("names", "given", "told"),
+    ("names", "number", "message"),
     [
         (["newton_sqrt.onnx", "newton_sqrt.onnx"], 1, "no OpenVINO IR is read"),
         (["newton_sqrt.onnx", "lstm.xml"], 2, "no OpenVINO IR but {lstm.xml} is read"),
@@ -99,23 +99,23 @@ def test_weights_of_one_and_of_two_irs(capsys: pytest.CaptureFixture[str], tmp_p
         (["newton_sqrt.onnx", "--against=openvino"], 1, "no OpenVINO IR is read"),
     ],
 )
-def test_more_weights_than_irs(capsys: pytest.CaptureFixture[str], names: list[str], given: int, told: str) -> None:
-    words = [word for k in range(given) for word in ("--weights", f"w{k}")]
+def test_more_weights_than_irs(capsys: pytest.CaptureFixture[str], names: list[str], number: int, message: str) -> None:
+    words = [word for k in range(number) for word in ("--weights", f"w{k}")]
     ran = command(capsys, "diff", *(name if name.startswith("--") else SAMPLES / name for name in names), *words)
     assert ran.status == 2
     for name in names:
-        told = told.replace(f"{{{name}}}", str(SAMPLES / name))
-    assert f"--weights w{given - 1}: {told}" in ran.err
+        message = message.replace(f"{{{name}}}", str(SAMPLES / name))
+    assert f"--weights w{number - 1}: {message}" in ran.err
 
 
 def test_other_names_of_inputs_and_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     left = save_text_model(tmp_path, text_models.SUM, "left.onnx")
     renamed = text_models.SUM.replace("v0", "start").replace("v_in", "before").replace("v_out", "after")
     right = save_text_model(tmp_path, renamed, "right.onnx")
-    given = ("--input", "M=4", "--input", "v0=1.5")
-    ran = command(capsys, "diff", left, right, *given)
+    inputs = ("--input", "M=4", "--input", "v0=1.5")
+    ran = command(capsys, "diff", left, right, *inputs)
     assert ran.status == 0 and "matched: v_in and before (structure)" in ran.out
-    ran = command(capsys, "diff", left, right, *given, "--map", "v_in=before", "--map", "v0=start")
+    ran = command(capsys, "diff", left, right, *inputs, "--map", "v_in=before", "--map", "v0=start")
     assert ran.status == 0 and "matched: v_in and before (--map)" in ran.out
 
 
@@ -152,8 +152,8 @@ def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list
     words = [SAMPLES / word if word.endswith((".onnx", ".xml")) else word for word in arguments]
     ran = command(capsys, "diff", *words)
     assert ran.status == status
-    told = ran.err.splitlines()[-1]
-    assert why in told and "Traceback" not in ran.err and ran.out == ""
+    messages = ran.err.splitlines()[-1]
+    assert why in messages and "Traceback" not in ran.err and ran.out == ""
 
 
 def test_an_endless_loop_is_compared_as_far_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,22 +203,22 @@ def test_a_model_and_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path)
 
 def test_two_traces(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source = SAMPLES / "counter.onnx"
-    one = recorded(capsys, tmp_path / "one.loopdb", source)
+    first = recorded(capsys, tmp_path / "one.loopdb", source)
     other = recorded(capsys, tmp_path / "other.loopdb", source, "--every", "3")
     few = recorded(capsys, tmp_path / "few.loopdb", source, "--input", "max_trips=4")
-    assert command(capsys, "diff", one, one).status == 0
-    ran = command(capsys, "diff", one, other)
+    assert command(capsys, "diff", first, first).status == 0
+    ran = command(capsys, "diff", first, other)
     assert ran.status == 0 and "on one side alone" in ran.out
-    ran = command(capsys, "diff", one, few)
+    ran = command(capsys, "diff", first, few)
     assert (
         ran.status == 6
         and "one.loopdb 7 (ended by the condition)" in ran.out
         and "few.loopdb 4 (ended by the trip count)" in ran.out
     )
     for words, why in (
-        ((one, other, "--input", "start=1"), "is a trace, which has its inputs"),
-        ((one, other, "--max-iterations", "3"), "nothing is run"),
-        ((one, "--against", "onnxruntime"), "a peer can run a model only"),
+        ((first, other, "--input", "start=1"), "is a trace, which has its inputs"),
+        ((first, other, "--max-iterations", "3"), "nothing is run"),
+        ((first, "--against", "onnxruntime"), "a peer can run a model only"),
     ):
         ran = command(capsys, "diff", *words)
         assert ran.status == 2 and why in ran.error_line

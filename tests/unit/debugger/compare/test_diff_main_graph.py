@@ -39,19 +39,19 @@ BRANCH = """g (float[4] x, bool p) => (float[4] y) {
 def compared(text: str, old: str, new: str, **more: Any) -> Comparison:
     """A model and what it is with a part of its text changed."""
     assert old in text
-    sides = [ModelSide(model(one), {"x": X, **more}) for one in (text, text.replace(old, new))]
+    sides = [ModelSide(model(item), {"x": X, **more}) for item in (text, text.replace(old, new))]
     return compare_sides(*sides, ComparisonOptions())
 
 
-def blamed(found: Comparison) -> str:
-    assert found.first is None and found.cause is not None and found.cause.node is not None
-    return found.cause.node.node
+def blamed(comparison: Comparison) -> str:
+    assert comparison.first is None and comparison.cause is not None and comparison.cause.node is not None
+    return comparison.cause.node.node
 
 
 def test_without_loops_the_node_is_named() -> None:
-    found = compared(PLAIN, "Tanh (a)", "Sigmoid (a)")
-    assert blamed(found) == "squash"
-    node = found.cause.node
+    result = compared(PLAIN, "Tanh (a)", "Sigmoid (a)")
+    assert blamed(result) == "squash"
+    node = result.cause.node
     assert (node.op_type, node.other_op_type) == ("Tanh", "Sigmoid")
     assert [name for name, _ in node.inputs] == ["a"]
     assert np.array_equal(node.inputs[0][1], X * X)
@@ -59,28 +59,28 @@ def test_without_loops_the_node_is_named() -> None:
 
 
 def test_what_it_reads_instead() -> None:
-    found = compared(PLAIN, "Add (b, x)", "Add (b, a)")
-    assert blamed(found) == "add"
-    assert found.cause.remark == "it reads 'x' here, 'a' there"
+    result = compared(PLAIN, "Add (b, x)", "Add (b, a)")
+    assert blamed(result) == "add"
+    assert result.cause.remark == "it reads 'x' here, 'a' there"
 
 
 def test_of_two_faults_the_one_that_runs_first() -> None:
     # The first output has only the second fault.
-    found = compared(
+    result = compared(
         "g (float[4] x) => (float[4] y, float[4] z) { [first] a = Neg (x) z = Tanh (a) [second] y = Sin (x) }",
         "[first] a = Neg (x) z = Tanh (a) [second] y = Sin (x)",
         "[first] a = Abs (x) z = Tanh (a) [second] y = Cos (x)",
     )
-    assert [one.name for one in found.outputs] == ["y", "z"]
-    assert blamed(found) == "first"
-    assert found.first_output is found.outputs[1]
-    first = Diff(found).first
+    assert [output.name for output in result.outputs] == ["y", "z"]
+    assert blamed(result) == "first"
+    assert result.first_output is result.outputs[1]
+    first = Diff(result).first
     assert first is not None and (first.value, first.node) == ("z", "first")
 
 
 def test_the_same_models_have_no_cause() -> None:
-    found = compared(PLAIN, "Sin", "Sin")
-    assert found.same and found.cause is None
+    result = compared(PLAIN, "Sin", "Sin")
+    assert result.same and result.cause is None
 
 
 @pytest.mark.parametrize(
@@ -92,22 +92,22 @@ def test_the_same_models_have_no_cause() -> None:
     ],
 )
 def test_with_equal_loops(old: str, new: str, node: str) -> None:
-    found = compared(LOOP, old, new, n=np.int64(3))
-    assert found.loops[0].same
-    assert blamed(found) == node
+    result = compared(LOOP, old, new, n=np.int64(3))
+    assert result.loops[0].same
+    assert blamed(result) == node
 
 
 def test_where_a_loop_differs_that_tells_it() -> None:
-    found = compared(LOOP, "p = Sin (x)", "p = Neg (x)", n=np.int64(3))
-    assert found.cause is None
-    assert found.first is not None and found.first.node is not None and found.first.node.node == "begin"
+    result = compared(LOOP, "p = Sin (x)", "p = Neg (x)", n=np.int64(3))
+    assert result.cause is None
+    assert result.first is not None and result.first.node is not None and result.first.node.node == "begin"
 
 
 def test_where_a_loop_runs_longer_no_node_is_to_blame() -> None:
     text = LOOP.replace("(n, , p)", "(m, , p)").replace("[begin]", "m = Abs (n) [begin]")
-    found = compared(text, "m = Abs (n)", "m = Add (n, n)", n=np.int64(3))
-    assert found.loops[0].trips is not None
-    assert found.outputs and found.cause is None
+    result = compared(text, "m = Abs (n)", "m = Add (n, n)", n=np.int64(3))
+    assert result.loops[0].trips is not None
+    assert result.outputs and result.cause is None
 
 
 def test_what_a_model_that_fails_was_given_before() -> None:
@@ -115,17 +115,17 @@ def test_what_a_model_that_fails_was_given_before() -> None:
       start = ConstantOfShape (size)
       y = Loop (n, , start) <body = b (int64 i, bool c, float[a] h) => (bool c2, float[a] k) {
         c2 = Identity (c) k = Add (h, x) }> }"""
-    found = compared(text, "{4}", "{3}", n=np.int64(2))
-    assert found.error is not None and "Add" in str(found.error)
-    assert found.first is not None and found.first.first is not None and found.first.first.delta.kind == "shape"
-    source = None if found.first.cause is None else found.first.cause.source
+    result = compared(text, "{4}", "{3}", n=np.int64(2))
+    assert result.error is not None and "Add" in str(result.error)
+    assert result.first is not None and result.first.first is not None and result.first.first.delta.kind == "shape"
+    source = None if result.first.cause is None else result.first.cause.source
     assert source is not None and (source.role, source.name) == ("constant", "size")
 
 
 @pytest.mark.parametrize(("taken", "node"), [(True, "inner"), (False, None)])
 def test_in_the_branch_that_was_taken(taken: bool, node: str | None) -> None:
-    found = compared(BRANCH, "Exp (x)", "Sin (x)", p=np.bool_(taken))
-    assert found.same if node is None else blamed(found) == node
+    result = compared(BRANCH, "Exp (x)", "Sin (x)", p=np.bool_(taken))
+    assert result.same if node is None else blamed(result) == node
 
 
 def test_two_systems(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_two_systems(tmp_path: Path) -> None:
     onnx.save(proto(PLAIN), tmp_path / "m.onnx")
     onnx.save(proto(PLAIN.replace("Tanh (a)", "Sigmoid (a)")), tmp_path / "n.onnx")
     openvino.save_model(openvino.convert_model(tmp_path / "n.onnx"), tmp_path / "n.xml", compress_to_fp16=False)
-    found = loopdbg.diff(tmp_path / "m.onnx", tmp_path / "n.xml", {"x": X})
-    assert found.first is not None and (found.first.node, found.first.op_type) == ("squash", "Tanh")
+    result = loopdbg.diff(tmp_path / "m.onnx", tmp_path / "n.xml", {"x": X})
+    assert result.first is not None and (result.first.node, result.first.op_type) == ("squash", "Tanh")
 
 
 def test_a_recording_has_the_ends_of_the_main_graph(tmp_path: Path) -> None:
@@ -153,21 +153,23 @@ LINE = "model.py:12  x = torch.tanh(x)"
 
 
 def test_the_report_begins_with_the_node_and_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    one = proto(PLAIN)
+    first = proto(PLAIN)
     trace = 'File "model.py", line 12, in forward\n    x = torch.tanh(x)\n'
-    one.graph.node[1].metadata_props.append(onnx.StringStringEntryProto(key="pkg.torch.onnx.stack_trace", value=trace))
-    onnx.save(one, tmp_path / "a.onnx")
-    one.graph.node[1].op_type = "Sigmoid"
-    onnx.save(one, tmp_path / "b.onnx")
+    first.graph.node[1].metadata_props.append(
+        onnx.StringStringEntryProto(key="pkg.torch.onnx.stack_trace", value=trace)
+    )
+    onnx.save(first, tmp_path / "a.onnx")
+    first.graph.node[1].op_type = "Sigmoid"
+    onnx.save(first, tmp_path / "b.onnx")
     ran = command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx")
     lines = [line.strip() for line in ran.out.splitlines()]
     begin = lines.index("first difference: main graph, output 'y'")
     assert lines[begin + 1].startswith("first node that differs: Tanh 'squash', in its place in b.onnx Sigmoid")
     assert lines[begin + 2] == LINE
     assert begin < next(k for k, line in enumerate(lines) if line.startswith("output 'y'"))
-    told = json.loads(command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx", "--json").out)
-    assert (told["first"]["role"], told["first"]["left_name"]) == ("output", "y")
-    assert told["comparisons"][0]["outputs"]["node"]["code"]["text"] == LINE
+    report = json.loads(command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx", "--json").out)
+    assert (report["first"]["role"], report["first"]["left_name"]) == ("output", "y")
+    assert report["comparisons"][0]["outputs"]["node"]["code"]["text"] == LINE
 
 
 NETWORK = """
@@ -190,7 +192,7 @@ def test_tensorrt_network_against_runtime(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "network.py").write_text(NETWORK)
     network = loopdbg.load(tmp_path / "network.py")
     with Peer("onnxruntime", 300, module="faulty_peer") as peer:
-        found = compare_with_peer(network, {"x": X}, peer, ComparisonOptions(), lockstep=False).comparisons[0]
-    assert blamed(found) == "first"
-    assert np.allclose(found.cause.node.difference.right, 2 * np.tanh(X))
-    assert found.cause.node.origin.line == 6
+        result = compare_with_peer(network, {"x": X}, peer, ComparisonOptions(), lockstep=False).comparisons[0]
+    assert blamed(result) == "first"
+    assert np.allclose(result.cause.node.difference.right, 2 * np.tanh(X))
+    assert result.cause.node.origin.line == 6

@@ -23,31 +23,31 @@ def side(model: loopdbg.Model, **inputs: Any) -> ModelSide:
 
 def test_a_model_and_itself() -> None:
     model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
-    found = compare_sides(side(model, **NEWTON), side(model, **NEWTON), ComparisonOptions())
-    assert found.same and found.compared_outputs == 2 and found.loops[0].iterations == 5
+    result = compare_sides(side(model, **NEWTON), side(model, **NEWTON), ComparisonOptions())
+    assert result.same and result.compared_outputs == 2 and result.loops[0].iterations == 5
 
 
 def test_a_changed_constant_is_named(tmp_path: Path) -> None:
     right = loopdbg.load(write_wrong_newton(tmp_path / "newton_sqrt.onnx"))
     left = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
-    found = compare_sides(side(left, **NEWTON), side(right, **NEWTON), ComparisonOptions())
-    (loop,) = found.loops
+    result = compare_sides(side(left, **NEWTON), side(right, **NEWTON), ComparisonOptions())
+    (loop,) = result.loops
     assert loop.first is not None and loop.first.iteration == 0
     assert loop.node is None and loop.cause is not None and loop.cause.source is not None
     source = loop.cause.source
     assert (source.role, source.name) == ("constant", "one_half")
     assert source.left == 0.5 and source.right == pytest.approx(0.49)
-    (constant,) = found.static_differences
+    (constant,) = result.static_differences
     assert (constant.kind, constant.name, constant.loop_path) == ("constant", "one_half", "main ▸ sqrt")
-    assert found.outputs
+    assert result.outputs
 
 
 def test_a_difference_in_an_inner_loop() -> None:
     left = text_models.model(text_models.NESTED)
     right = text_models.model(text_models.NESTED.replace("product = Mul (i, j)", "product = Add (i, j)"))
-    given = {"M": np.int64(3), "K": np.int64(2)}
-    found = compare_sides(side(left, **given), side(right, **given), ComparisonOptions())
-    first = found.first
+    inputs = {"M": np.int64(3), "K": np.int64(2)}
+    result = compare_sides(side(left, **inputs), side(right, **inputs), ComparisonOptions())
+    first = result.first
     assert first is not None and first.first is not None and first.node is not None
     assert first.left.count("▸") == 2
     # 0 * 0 and 0 + 0 are the same; 0 * 1 and 0 + 1 are not.
@@ -61,9 +61,9 @@ def test_an_ir_against_its_onnx_source(tmp_path: Path) -> None:
         source = SAMPLES / f"{name}.onnx"
         openvino.save_model(openvino.Core().read_model(source), tmp_path / f"{name}.xml", compress_to_fp16=False)
         with np.load(source.with_suffix(".inputs.npz")) as archive:
-            given = dict(archive)
+            inputs = dict(archive)
         left, right = loopdbg.load(source), loopdbg.load(tmp_path / f"{name}.xml")
-        found = compare_sides(ModelSide(left, given), ModelSide(right, given), ComparisonOptions())
-        assert found.same, (name, found)
-        assert found.compared_outputs and all(loop.iterations for loop in found.loops)
-        assert not [loop.only_left for loop in found.loops if loop.only_left], name
+        result = compare_sides(ModelSide(left, inputs), ModelSide(right, inputs), ComparisonOptions())
+        assert result.same, (name, result)
+        assert result.compared_outputs and all(loop.iterations for loop in result.loops)
+        assert not [loop.only_left for loop in result.loops if loop.only_left], name

@@ -29,13 +29,13 @@ def report_every_tick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def progress_of(left: ComparisonSide, right: ComparisonSide) -> Told:
-    told: Told = []
+    message: Told = []
 
     def tick(run: Run, again: bool) -> None:
-        told.extend((again, loop.iterations, loop.trip_count) for loop in run.loops if loop.entries)
+        message.extend((again, loop.iterations, loop.trip_count) for loop in run.loops if loop.entries)
 
     compare_sides(left, right, ComparisonOptions(on_tick=tick))
-    return told
+    return message
 
 
 def side(path: Path) -> ModelSide:
@@ -43,30 +43,30 @@ def side(path: Path) -> ModelSide:
 
 
 def test_one_of_two_models_tells(tmp_path: Path) -> None:
-    told = progress_of(side(SAMPLES / "newton_sqrt.onnx"), side(write_wrong_newton(tmp_path / "wrong.onnx")))
-    compared = [iterations for again, iterations, _ in told if not again]
+    message = progress_of(side(SAMPLES / "newton_sqrt.onnx"), side(write_wrong_newton(tmp_path / "wrong.onnx")))
+    compared = [iterations for again, iterations, _ in message if not again]
     assert compared == sorted(compared) and set(compared) == {0, 1, 2, 3, 4, 5}
     # For where the difference comes from both are run again, up to the end of iteration 0.
-    assert [iterations for again, iterations, _ in told if again] == [0, 0]
+    assert [iterations for again, iterations, _ in message if again] == [0, 0]
 
 
 def test_a_recording_has_its_iterations_for_a_trip_count(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model, trace = SAMPLES / "newton_sqrt.onnx", tmp_path / "run.loopdb"
-    given = ["--input", "a=2", "--input", "tol=1e-6"]
-    assert command(capsys, "run", model, *given, "--record", trace, "--every", "2").status == 0
+    inputs = ["--input", "a=2", "--input", "tol=1e-6"]
+    assert command(capsys, "run", model, *inputs, "--record", trace, "--every", "2").status == 0
     recorded = open_side(trace)
     assert not isinstance(recorded, loopdbg.Model)
-    told = progress_of(recorded, side(model))
+    message = progress_of(recorded, side(model))
     recorded.trace.close()
-    assert told == [(False, 0, 5), (False, 2, 5), (False, 4, 5), (False, 5, 5)]
+    assert message == [(False, 0, 5), (False, 2, 5), (False, 4, 5), (False, 5, 5)]
 
 
 def test_a_terminal_shows_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    given = ["--input", "a=2", "--input", "tol=1e-6"]
-    ran = command(capsys, "diff", SAMPLES / "newton_sqrt.onnx", write_wrong_newton(tmp_path / "wrong.onnx"), *given)
+    inputs = ["--input", "a=2", "--input", "tol=1e-6"]
+    ran = command(capsys, "diff", SAMPLES / "newton_sqrt.onnx", write_wrong_newton(tmp_path / "wrong.onnx"), *inputs)
     assert ran.status == 6
     assert "\rcomparing: 3 iterations of 'sqrt'" in ran.err
     assert "\rlooking for the cause: 0 iterations of 'sqrt'" in ran.err

@@ -95,9 +95,9 @@ def test_a_folder_of_test_data(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 
 def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ran = command(capsys, "diff", NEWTON, newton(tmp_path / "ref.npz", wrong=2), "--json")
-    told: Any = json.loads(ran.out)
-    assert ran.status == 6 and told["verdict"] == "differ" and told["right"] == "ref.npz"
-    first, (comparison,) = told["first"], told["comparisons"]
+    message: Any = json.loads(ran.out)
+    assert ran.status == 6 and message["verdict"] == "differ" and message["right"] == "ref.npz"
+    first, (comparison,) = message["first"], message["comparisons"]
     assert (first["iteration"], first["left_name"]) == (2, "x") and first["made_at"].startswith(f"{__file__}:")
     assert comparison["mode"] == "reference" and comparison["loops"][0]["right"] == "loop"
 
@@ -111,7 +111,7 @@ def test_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "arguments", "status", "told"),
+    ("make", "arguments", "status", "message"),
     [
         (lambda p: p.write_bytes(b"PK\3\4 broken"), (), 1, "ref.npz: not a readable .npy or .npz file"),
         (lambda p: np.savez(p, x=np.array([{}], object)), (), 1, "ref.npz: 'x' cannot be read: not plain arrays"),
@@ -126,12 +126,12 @@ def test_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ],
 )
 def test_errors(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, make: Any, arguments: Any, status: int, told: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, make: Any, arguments: Any, status: int, message: str
 ) -> None:
     path = tmp_path / "ref.npz"
     make(path)
     ran = command(capsys, "diff", NEWTON, path, *arguments)
-    assert ran.status == status and told in ran.err and "Traceback" not in ran.err, ran.err
+    assert ran.status == status and message in ran.err and "Traceback" not in ran.err, ran.err
 
 
 def test_two_references(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

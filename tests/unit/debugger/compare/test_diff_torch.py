@@ -59,9 +59,9 @@ def case(request) -> torch_mutants.BuiltTorchModel:
 
 
 def test_a_model_is_the_same_as_its_module(case):
-    found = torch_mutants.compare_with_module(loopdbg.load(case.path), case)
-    assert found.same
-    assert sum(loop.compared_values for loop in found.loops) > 20
+    result = torch_mutants.compare_with_module(loopdbg.load(case.path), case)
+    assert result.same
+    assert sum(loop.compared_values for loop in result.loops) > 20
 
 
 def test_every_node_of_a_body_that_has_a_line_is_compared_with_a_track_of_that_line(case):
@@ -74,9 +74,9 @@ def test_every_node_of_a_body_that_has_a_line_is_compared_with_a_track_of_that_l
 
 @pytest.mark.parametrize("kind", ["operator", "inputs", "constant"])
 def test_a_changed_node_is_named_with_its_line(case, kind):
-    said = {torch_mutants.judge_case(f"{case.path.stem} {kind} {number}").partition(":")[0] for number in range(3)}
-    assert said <= {"exact", "among", "unseen"}
-    assert said != {"unseen"}
+    lines = {torch_mutants.judge_case(f"{case.path.stem} {kind} {number}").partition(":")[0] for number in range(3)}
+    assert lines <= {"exact", "among", "unseen"}
+    assert lines != {"unseen"}
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +94,9 @@ def test_a_model_and_a_program_in_a_file(capsys, files):
     model, program, inputs = files
     ran = cli_runner.run_cli(capsys, "diff", model, "--against", f"torch:{program}", "--inputs", inputs, "--json")
     assert ran.status == 0
-    told = json.loads(ran.out)
-    assert (told["same"], told["right"]) == (True, "nested.pt2")
-    assert told["comparisons"][0]["loops"][0]["matched_by"] == "metadata"
+    report = json.loads(ran.out)
+    assert (report["same"], report["right"]) == (True, "nested.pt2")
+    assert report["comparisons"][0]["loops"][0]["matched_by"] == "metadata"
 
 
 def test_a_program_and_a_limit_of_iterations(capsys, files):
@@ -114,5 +114,5 @@ def test_options_of_live_runtimes_are_refused(capsys, files):
 
 def test_a_module_is_compared_from_python():
     case = CASES["nested"]
-    found = loopdbg.diff(torch_mutants.build_model("nested").path, case.module(), case.arrays())
-    assert found.same
+    result = loopdbg.diff(torch_mutants.build_model("nested").path, case.module(), case.arrays())
+    assert result.same

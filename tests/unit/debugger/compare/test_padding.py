@@ -71,8 +71,8 @@ CASES = [
 
 def padded_script(folder: Path, name: str, result: str, axis: int, length: int, kind: str = "CONCATENATE") -> Path:
     path = folder / f"{name}.py"
-    told = result.replace("{length}", str(length))
-    filled = NETWORK.replace("{result}", told).replace("{axis}", str(axis)).replace("{kind}", kind)
+    message = result.replace("{length}", str(length))
+    filled = NETWORK.replace("{result}", message).replace("{axis}", str(axis)).replace("{kind}", kind)
     path.write_text(filled.replace("{length}", str(length)))
     return path
 
@@ -80,12 +80,12 @@ def padded_script(folder: Path, name: str, result: str, axis: int, length: int, 
 @pytest.mark.parametrize("kind", ["CONCATENATE", "REVERSE"])
 @pytest.mark.parametrize(("result", "axis", "where"), CASES)
 def test_padding_position(result: str, axis: int, where: int | None, kind: str, tmp_path: Path) -> None:
-    found = [loopdbg.load(padded_script(tmp_path, f"n{n}", result, axis, n, kind)) for n in (3, 7)]
-    assert padded_axes(found[1].graph) == ({} if where is None else {"result": where})
+    results = [loopdbg.load(padded_script(tmp_path, f"n{n}", result, axis, n, kind)) for n in (3, 7)]
+    assert padded_axes(results[1].graph) == ({} if where is None else {"result": where})
     if where is None:
         return
     start = np.arange(6, dtype=np.float32).reshape(2, 3)
-    exact, padded = (np.asarray(model.run({"start": start})["result"]) for model in found)
+    exact, padded = (np.asarray(model.run({"start": start})["result"]) for model in results)
     assert padded.shape[where] > exact.shape[where]
     np.testing.assert_array_equal(padded.take(range(exact.shape[where]), where), exact)
 

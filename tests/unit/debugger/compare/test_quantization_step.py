@@ -41,24 +41,24 @@ def quantised(path: Path, bias: str, more: str = "") -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], a: Path, b: Path) -> tuple[int, str]:
-    given = ["--input", "m=3", "--input", "c=true", "--input", "v=[0.25, 1.0, -3.0]", "--input", "start=[0, 0, 0]"]
-    ran = command(capsys, "diff", a, b, *given)
+    inputs = ["--input", "m=3", "--input", "c=true", "--input", "v=[0.25, 1.0, -3.0]", "--input", "start=[0, 0, 0]"]
+    ran = command(capsys, "diff", a, b, *inputs)
     return ran.status, ran.out
 
 
 def test_one_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = quantised(tmp_path / "a.onnx", "0.0"), quantised(tmp_path / "b.onnx", "0.01")
-    status, told = run(capsys, a, b)
-    assert status == 9 and told.startswith("same within one quantisation step: ")
-    assert "difference 1" in told and "a step of 1" in told  # of the carried int8; 0.5 of the rows
-    assert "difference 0.5, relative" in told and "a step of 0.5" in told
+    status, message = run(capsys, a, b)
+    assert status == 9 and message.startswith("same within one quantisation step: ")
+    assert "difference 1" in message and "a step of 1" in message  # of the carried int8; 0.5 of the rows
+    assert "difference 0.5, relative" in message and "a step of 0.5" in message
     assert run(capsys, a, a) == (0, run(capsys, a, a)[1])
 
 
 def test_two_steps_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = quantised(tmp_path / "a.onnx", "0.0"), quantised(tmp_path / "b.onnx", "1.0")
-    status, told = run(capsys, a, b)
-    assert status == 6 and told.startswith("differ: ") and "a step of" not in told
+    status, message = run(capsys, a, b)
+    assert status == 6 and message.startswith("differ: ") and "a step of" not in message
 
 
 def test_integers_that_have_steps() -> None:

@@ -36,9 +36,9 @@ def test_the_report_names_the_line(capsys: pytest.CaptureFixture[str], mutated: 
 
 
 def test_json_has_its_parts(capsys: pytest.CaptureFixture[str], mutated: Path) -> None:
-    told = json.loads(run_cli(capsys, "diff", POWER, mutated, "--json").out)["comparisons"][0]
-    assert told["written"][0]["code"] == LINE
-    assert told["loops"][0]["node"]["code"] == {
+    report = json.loads(run_cli(capsys, "diff", POWER, mutated, "--json").out)["comparisons"][0]
+    assert report["written"][0]["code"] == LINE
+    assert report["loops"][0]["node"]["code"] == {
         "text": LINE,
         "file": "power_iteration.py",
         "line": 10,
@@ -70,10 +70,10 @@ def halving(path: Path, half: str) -> Path:
 
 
 def test_who_reads_a_constant_that_differs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    one, other = halving(tmp_path / "one.onnx", "0.5"), halving(tmp_path / "other.onnx", "0.25")
-    given = ("--input", "x0=3", "--input", "m=4")
-    lines = [line.strip() for line in run_cli(capsys, "diff", one, other, *given).out.splitlines()]
-    at = lines.index("it comes from the constant 'half'")
-    assert lines[at + 1] == "read by model.py:7  return a * self.half"
-    told = json.loads(run_cli(capsys, "diff", one, other, *given, "--json").out)["comparisons"][0]
-    assert told["loops"][0]["source"]["code"] == "model.py:7  return a * self.half"
+    item, other = halving(tmp_path / "one.onnx", "0.5"), halving(tmp_path / "other.onnx", "0.25")
+    inputs = ("--input", "x0=3", "--input", "m=4")
+    lines = [line.strip() for line in run_cli(capsys, "diff", item, other, *inputs).out.splitlines()]
+    index = lines.index("it comes from the constant 'half'")
+    assert lines[index + 1] == "read by model.py:7  return a * self.half"
+    report = json.loads(run_cli(capsys, "diff", item, other, *inputs, "--json").out)["comparisons"][0]
+    assert report["loops"][0]["source"]["code"] == "model.py:7  return a * self.half"

@@ -95,17 +95,17 @@ def exported(module: torch.nn.Module, inputs, folder: Path) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("is_program", [False, True])
 def test_a_map_that_cannot_be_exported_says_what_where_and_what_to_write(is_program):
-    given, inputs = Mapped().eval(), tensors(INPUTS)
+    feeds, inputs = Mapped().eval(), tensors(INPUTS)
     if is_program:
-        given, inputs = torch.export.export(given, inputs), None
+        feeds, inputs = torch.export.export(feeds, inputs), None
     with suppress_output(), pytest.raises(loopdbg.ModelError) as raised:
-        loopdbg.load(given, inputs=inputs)
+        loopdbg.load(feeds, inputs=inputs)
     line = 1 + next(
         k for k, text in enumerate(Path(__file__).read_text().splitlines()) if "torch.sin(row) + y, x" in text
     )
-    told = str(raised.value)
-    assert f"has no function for map_impl, 'map_impl' ({__file__}:{line}): write map(f, x) as a scan" in told
-    assert "\n" not in told
+    message = str(raised.value)
+    assert f"has no function for map_impl, 'map_impl' ({__file__}:{line}): write map(f, x) as a scan" in message
+    assert "\n" not in message
 
 
 def test_the_scan_that_is_advised_is_the_map():
@@ -135,23 +135,23 @@ def test_a_map_of_no_rows_is_what_pytorch_says_of_it():
 
 
 def test_exported_scan_matches_map(tmp_path):
-    found = loopdbg.diff(load_proto(exported(Scanned(), INPUTS, tmp_path)), Mapped(), INPUTS)
-    assert found.same
-    assert [(loop.other, loop.iterations, loop.trips) for loop in found.loops] == [("map_impl", 4, (4, 4))]
-    assert str(found).count("(metadata)") == 2
+    result = loopdbg.diff(load_proto(exported(Scanned(), INPUTS, tmp_path)), Mapped(), INPUTS)
+    assert result.same
+    assert [(loop.other, loop.iterations, loop.trips) for loop in result.loops] == [("map_impl", 4, (4, 4))]
+    assert str(result).count("(metadata)") == 2
 
 
 def test_handwritten_scan_matches_map():
-    found = loopdbg.diff(load_proto(proto(SCAN)), Mapped(), INPUTS)
-    assert found.same
-    assert [(loop.other, loop.iterations) for loop in found.loops] == [("map_impl", 4)]
+    result = loopdbg.diff(load_proto(proto(SCAN)), Mapped(), INPUTS)
+    assert result.same
+    assert [(loop.other, loop.iterations) for loop in result.loops] == [("map_impl", 4)]
 
 
 def test_a_wrong_node_of_such_a_scan_is_named_with_its_iteration_and_line():
-    found = loopdbg.diff(load_proto(proto(SCAN.replace("Add (turned", "Sub (turned"))), Mapped(), INPUTS)
-    assert not found.same
-    assert (found.first.iteration, found.first.op_type) == (0, "Sub")
-    assert found.first.source.startswith(__file__)
+    result = loopdbg.diff(load_proto(proto(SCAN.replace("Add (turned", "Sub (turned"))), Mapped(), INPUTS)
+    assert not result.same
+    assert (result.first.iteration, result.first.op_type) == (0, "Sub")
+    assert result.first.source.startswith(__file__)
 
 
 @pytest.fixture(scope="module")
@@ -164,23 +164,23 @@ def computing(model: onnx.ModelProto) -> list[onnx.NodeProto]:
 
 
 def test_an_associative_scan_is_compared_as_a_model_without_a_loop(summed):
-    found = loopdbg.diff(load_proto(summed), Summed(), SUMMED)
-    assert found.same and not found.loops
-    told = {track.node for track in run_torch_reference(Summed(), SUMMED).tracks}
+    result = loopdbg.diff(load_proto(summed), Summed(), SUMMED)
+    assert result.same and not result.loops
+    messages = {track.node for track in run_torch_reference(Summed(), SUMMED).tracks}
     names = {node.name.removeprefix("node_") for node in computing(summed)}
     assert len(names) == 6
-    assert names <= told
+    assert names <= messages
 
 
-@pytest.mark.parametrize("at", range(6))
-def test_each_node_of_an_associative_scan_is_named_where_it_is_wrong(summed, at):
+@pytest.mark.parametrize("index", range(6))
+def test_each_node_of_an_associative_scan_is_named_where_it_is_wrong(summed, index):
     model = copy.deepcopy(summed)
-    node = computing(model)[at]
+    node = computing(model)[index]
     node.op_type = "Sub"
-    found = loopdbg.diff(load_proto(model), Summed(), SUMMED)
-    assert not found.same
+    result = loopdbg.diff(load_proto(model), Summed(), SUMMED)
+    assert not result.same
     # What PyTorch calls flatten is a view in the model, which is not told apart from what reads it.
-    assert node.name in found.first.nodes and set(found.first.nodes) <= {node.name, "node_view"}
+    assert node.name in result.first.nodes and set(result.first.nodes) <= {node.name, "node_view"}
 
 
 def test_a_program_that_fails_in_vmap_is_not_left_there():

@@ -204,11 +204,11 @@ def lstm_model(folder: Path, change: float = 0.0) -> Path:
     """The operator with the weights of the cells, whose gates PyTorch has in another order."""
     cell = make_case(Cells).cell
     i, f, g, o = (slice(4 * k, 4 * k + 4) for k in range(4))
-    found = []
-    for one in (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh):
-        array = one.detach().numpy()
-        found.append(np.concatenate([array[part] for part in (i, o, f, g)])[None])
-    w, r, *biases = found
+    results = []
+    for item in (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh):
+        array = item.detach().numpy()
+        results.append(np.concatenate([array[part] for part in (i, o, f, g)])[None])
+    w, r, *biases = results
     r[0, 3, 2] += change
     return saved(LSTM, folder, w=w, r=r, b=np.concatenate(biases, 1))
 
@@ -288,26 +288,26 @@ def test_loops_in_loops_are_folded_by_the_iterations_of_both():
 
 
 def test_an_lstm_operator_and_cells_in_python(tmp_path):
-    found = loopdbg.diff(lstm_model(tmp_path), make_case(Cells), ROWS)
-    assert found.same
-    assert [(loop.other, loop.iterations, loop.trips) for loop in found.loops] == [("cell", 6, (6, 6))]
+    result = loopdbg.diff(lstm_model(tmp_path), make_case(Cells), ROWS)
+    assert result.same
+    assert [(loop.other, loop.iterations, loop.trips) for loop in result.loops] == [("cell", 6, (6, 6))]
 
 
 def test_wrong_weight_has_iteration_and_line(tmp_path):
-    found = loopdbg.diff(lstm_model(tmp_path, 0.5), make_case(Cells), ROWS)
-    assert not found.same
+    result = loopdbg.diff(lstm_model(tmp_path, 0.5), make_case(Cells), ROWS)
+    assert not result.same
     # In the first iteration the state is zero.
-    assert (found.first.iteration, found.first.op_type) == (1, "LSTM")
-    assert found.first.source == line_of("h, c = self.cell(row")
+    assert (result.first.iteration, result.first.op_type) == (1, "LSTM")
+    assert result.first.source == line_of("h, c = self.cell(row")
 
 
 def test_a_scan_and_a_cell_written_by_hand(tmp_path):
-    found = loopdbg.diff(
+    result = loopdbg.diff(
         scan_model(tmp_path), make_case(HandWrittenCell), {"x": ROWS["x"], "h0": STATE["h"], "c0": STATE["c"]}
     )
-    assert found.same
+    assert result.same
     # All that its nodes compute, and what it carries.
-    assert str(found).count("(value)") == 11
+    assert str(result).count("(value)") == 11
 
 
 @pytest.mark.parametrize(
@@ -320,11 +320,11 @@ def test_a_scan_and_a_cell_written_by_hand(tmp_path):
 )
 def test_a_wrong_node_is_among_those_named(tmp_path, old, new, source):
     inputs = {"x": ROWS["x"], "h0": STATE["h"], "c0": STATE["c"]}
-    found = loopdbg.diff(scan_model(tmp_path, (old, new)), make_case(HandWrittenCell), inputs)
-    assert found.first.iteration == 0
-    assert found.first.source == line_of(source)
-    assert len(found.first.nodes) <= 3
-    assert any(new.split()[-1] in node for node in found.first.nodes)
+    result = loopdbg.diff(scan_model(tmp_path, (old, new)), make_case(HandWrittenCell), inputs)
+    assert result.first.iteration == 0
+    assert result.first.source == line_of(source)
+    assert len(result.first.nodes) <= 3
+    assert any(new.split()[-1] in node for node in result.first.nodes)
 
 
 def test_a_trip_count_that_is_not_the_python_loops(tmp_path):
@@ -348,9 +348,9 @@ g (float[2] x, int64 n) => (float[2] y) {
 
     onnx.save(proto(text), model)
     inputs = {"x": drawn(2), "n": np.int64(4)}
-    found = loopdbg.diff(model, make_case(Turning), inputs)
-    assert not found.same
-    assert found.loops[0].trips == (4, 5)
+    result = loopdbg.diff(model, make_case(Turning), inputs)
+    assert not result.same
+    assert result.loops[0].trips == (4, 5)
     assert loopdbg.diff(model, make_case(Turning), inputs | {"n": np.int64(5)}).same
 
 
@@ -360,9 +360,9 @@ def test_a_tensor_iterator_and_a_program_in_a_file(tmp_path):
     program = export_module(make_case(Sums), [torch.from_numpy(array) for array in inputs.values()])
     torch.export.save(program, tmp_path / "sums.pt2")
     again = torch.export.load(tmp_path / "sums.pt2")
-    found = loopdbg.diff(path, again, inputs)
-    assert found.same
-    assert [(loop.iterations, loop.trips) for loop in found.loops] == [(4, (4, 4))]
+    result = loopdbg.diff(path, again, inputs)
+    assert result.same
+    assert [(loop.iterations, loop.trips) for loop in result.loops] == [(4, (4, 4))]
 
 
 def test_a_loop_that_the_program_does_not_have_is_not_held_against_its_copies(tmp_path):
@@ -390,9 +390,9 @@ g (float[2] x) => (float[2] y) <int64 n = {3}> {
     from torch._higher_order_ops import while_loop
 
     onnx.save(proto(text), tmp_path / "model.onnx")
-    found = loopdbg.diff(tmp_path / "model.onnx", make_case(Copies), {"x": drawn(2)})
-    assert found.same
-    assert not [loop for loop in found.loops if loop.other.startswith("test_unrolled_loop_matching.py")]
+    result = loopdbg.diff(tmp_path / "model.onnx", make_case(Copies), {"x": drawn(2)})
+    assert result.same
+    assert not [loop for loop in result.loops if loop.other.startswith("test_unrolled_loop_matching.py")]
 
 
 NESTED = """
@@ -409,16 +409,16 @@ g (float[3] x) => (float[3] y) <int64 n = {3}, int64 m = {4}, float k = {1.5}> {
 }"""
 
 
-def report_text(found: loopdbg.Diff) -> list[tuple[str, int, tuple[int | None, int | None]]]:
-    return [(loop.other.rpartition("/")[2].partition(":")[0], loop.iterations, loop.trips) for loop in found.loops]
+def report_text(result: loopdbg.Diff) -> list[tuple[str, int, tuple[int | None, int | None]]]:
+    return [(loop.other.rpartition("/")[2].partition(":")[0], loop.iterations, loop.trips) for loop in result.loops]
 
 
 @pytest.mark.parametrize("kind", [Twice, WhileInLoop])
 def test_a_loop_in_a_loop_and_loops_in_a_loop_of_python(kind):
-    found = loopdbg.diff(load_proto(proto(NESTED)), make_case(kind), {"x": drawn(3)})
-    assert found.same
+    result = loopdbg.diff(load_proto(proto(NESTED)), make_case(kind), {"x": drawn(3)})
+    assert result.same
     inner = "test_unrolled_loop_matching.py" if kind is Twice else "while_loop"
-    assert report_text(found) == [("test_unrolled_loop_matching.py", 3, (3, 3)), (inner, 12, (4, 4))]
+    assert report_text(result) == [("test_unrolled_loop_matching.py", 3, (3, 3)), (inner, 12, (4, 4))]
 
 
 @pytest.mark.parametrize("kind", [Twice, WhileInLoop])
@@ -426,22 +426,22 @@ def test_a_loop_in_a_loop_and_loops_in_a_loop_of_python(kind):
     ("node", "old", "new"), [("turned", "Sin (u)", "Tanh (u)"), ("grown", "Mul (t, k)", "Add (t, k)")]
 )
 def test_a_wrong_node_of_the_inner_loop_is_named_with_both_iterations(kind, node, old, new):
-    found = loopdbg.diff(load_proto(proto(NESTED.replace(old, new))), make_case(kind), {"x": drawn(3)})
-    assert (found.first.entry, found.first.iteration) == ((0,), 0)
-    assert node in found.first.nodes and set(found.first.nodes) <= {"turned", "grown"}
+    result = loopdbg.diff(load_proto(proto(NESTED.replace(old, new))), make_case(kind), {"x": drawn(3)})
+    assert (result.first.entry, result.first.iteration) == ((0,), 0)
+    assert node in result.first.nodes and set(result.first.nodes) <= {"turned", "grown"}
 
 
 def test_a_wrong_node_of_the_outer_loop_is_named():
-    found = loopdbg.diff(
+    result = loopdbg.diff(
         load_proto(proto(NESTED.replace("Add (h, z)", "Sub (h, z)"))), make_case(Twice), {"x": drawn(3)}
     )
-    assert (found.first.entry, found.first.iteration, found.first.nodes) == ((), 0, ("added",))
+    assert (result.first.entry, result.first.iteration, result.first.nodes) == ((), 0, ("added",))
 
 
 def test_another_trip_count_of_the_inner_loop():
-    found = loopdbg.diff(load_proto(proto(NESTED.replace("m = {4}", "m = {3}"))), make_case(Twice), {"x": drawn(3)})
-    assert not found.same
-    assert [loop.trips for loop in found.loops if loop.loop.endswith("I")] == [(3, 4)]
+    result = loopdbg.diff(load_proto(proto(NESTED.replace("m = {4}", "m = {3}"))), make_case(Twice), {"x": drawn(3)})
+    assert not result.same
+    assert [loop.trips for loop in result.loops if loop.loop.endswith("I")] == [(3, 4)]
 
 
 GRID = """
@@ -462,8 +462,8 @@ def grid_model(folder: Path, change: float = 0.0) -> Path:
     """The cell's gates are reset, update and new, the operator's update, reset and new."""
     cell = make_case(Grid).cell
     w, r, b_w, b_r = (
-        np.concatenate([one.detach().numpy()[4 * k : 4 * k + 4] for k in (1, 0, 2)])[None]
-        for one in (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+        np.concatenate([item.detach().numpy()[4 * k : 4 * k + 4] for k in (1, 0, 2)])[None]
+        for item in (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
     )
     r[0, 3, 2] += change
     return saved(GRID, folder, w=w, r=r, b=np.concatenate([b_w, b_r], 1), first=np.array([0], np.int64))
@@ -473,15 +473,15 @@ CELLS = {"x": drawn(3, 4, 2, 3), "h": drawn(2, 4)}
 
 
 def test_nested_python_loops_match_nested_scan(tmp_path):
-    found = loopdbg.diff(grid_model(tmp_path), make_case(Grid), CELLS)
-    assert found.same
-    assert report_text(found)[:2] == [("test_unrolled_loop_matching.py", 3, (3, 3)), ("cell", 12, (4, 4))]
+    result = loopdbg.diff(grid_model(tmp_path), make_case(Grid), CELLS)
+    assert result.same
+    assert report_text(result)[:2] == [("test_unrolled_loop_matching.py", 3, (3, 3)), ("cell", 12, (4, 4))]
 
 
 def test_wrong_cell_weight_has_both_iterations(tmp_path):
-    found = loopdbg.diff(grid_model(tmp_path, 0.5), make_case(Grid), CELLS)
-    assert (found.first.entry, found.first.iteration) == ((0,), 0)
-    assert found.first.source == line_of("h = self.cell(part, h)")
+    result = loopdbg.diff(grid_model(tmp_path, 0.5), make_case(Grid), CELLS)
+    assert (result.first.entry, result.first.iteration) == ((0,), 0)
+    assert result.first.source == line_of("h = self.cell(part, h)")
 
 
 STATES = {"x": drawn(5, 2, 3), "h": drawn(1, 2, 4), "c": drawn(1, 2, 4)}
@@ -501,8 +501,8 @@ g (float[5,2,3] x, float[1,2,4] h, float[1,2,4] c) => (float[5,1,2,4] y, float[1
 def layer_model(folder: Path, change: float = 0.0) -> Path:
     layer = make_case(Layered).lstm
     w, r, b_w, b_r = (
-        np.concatenate([one.detach().numpy()[4 * k : 4 * k + 4] for k in (0, 3, 1, 2)])[None]
-        for one in (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
+        np.concatenate([item.detach().numpy()[4 * k : 4 * k + 4] for k in (0, 3, 1, 2)])[None]
+        for item in (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
     )
     r[0, 3, 2] += change
     text = LAYERED.replace(", float[5,1,2,4] none>", ">")
@@ -514,15 +514,15 @@ def test_an_lstm_in_a_loop_of_python_steps_in_each_iteration(tmp_path):
     outer, inner = reference.folds
     assert inner == f"{outer}/lstm/l0"
     assert reference.folds == {outer: {(): 3}, inner: {(0,): 5, (1,): 5, (2,): 5}}
-    found = loopdbg.diff(layer_model(tmp_path), make_case(Layered), STATES)
-    assert report_text(found)[:2] == [(outer.partition(":")[0], 3, (3, 3)), ("l0", 15, (5, 5))]
-    assert found.first is None
+    result = loopdbg.diff(layer_model(tmp_path), make_case(Layered), STATES)
+    assert report_text(result)[:2] == [(outer.partition(":")[0], 3, (3, 3)), ("l0", 15, (5, 5))]
+    assert result.first is None
 
 
 def test_wrong_lstm_weight_has_both_iterations(tmp_path):
-    found = loopdbg.diff(layer_model(tmp_path, 0.5), make_case(Layered), STATES)
-    assert (found.first.entry, found.first.iteration, found.first.op_type) == ((0,), 0, "LSTM")
-    assert found.first.source == line_of("y, (h, c) = self.lstm(x, (h, c))")
+    result = loopdbg.diff(layer_model(tmp_path, 0.5), make_case(Layered), STATES)
+    assert (result.first.entry, result.first.iteration, result.first.op_type) == ((0,), 0, "LSTM")
+    assert result.first.source == line_of("y, (h, c) = self.lstm(x, (h, c))")
 
 
 @pytest.mark.parametrize(
@@ -543,18 +543,18 @@ def test_bare_cells_in_nested_python_loops_match_nested_scan(tmp_path, change, i
     model = onnx.load(path)
     rows = next(node for node in model.graph.node if node.op_type == "Scan")
     next(node for node in rows.attribute if node.name == "body").g.node[-1].op_type = "Identity"
-    found = loopdbg.diff(load_proto(model), make_case(Parts), CELLS)
-    assert report_text(found)[:2] == [
+    result = loopdbg.diff(load_proto(model), make_case(Parts), CELLS)
+    assert report_text(result)[:2] == [
         ("test_unrolled_loop_matching.py", 3, (3, 3)),
         ("test_unrolled_loop_matching.py", 12, (4, 4)),
     ]
-    assert (found.first and (found.first.entry, found.first.iteration)) == (None if iteration is None else ((0,), 0))
+    assert (result.first and (result.first.entry, result.first.iteration)) == (None if iteration is None else ((0,), 0))
 
 
 def test_loops_that_are_taken_for_others_are_held_against_none():
     text = NESTED.replace("n = {3}, int64 m = {4}", "n = {4}, int64 one = {1}")
     text = text.replace("go = Identity (keep)\n", "go = Identity (keep)\n    m = Add (i, one)\n")
     assert "Add (i, one)" in text
-    found = loopdbg.diff(load_proto(proto(text)), make_case(Growing), {"x": drawn(3)})
-    assert found.first is None
-    assert not found.outputs
+    result = loopdbg.diff(load_proto(proto(text)), make_case(Growing), {"x": drawn(3)})
+    assert result.first is None
+    assert not result.outputs

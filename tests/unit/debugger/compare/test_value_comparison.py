@@ -64,16 +64,16 @@ def test_same_values(left: Any, right: Any) -> None:
     ],
 )
 def test_values_that_differ(left: Any, right: Any, kind: str, absolute: float) -> None:
-    found = compare(left, right, Tolerance())
-    assert found.kind == kind
-    assert found.absolute == pytest.approx(absolute, rel=1e-3)
+    result = compare(left, right, Tolerance())
+    assert result.kind == kind
+    assert result.absolute == pytest.approx(absolute, rel=1e-3)
 
 
 def test_worst_element_is_reported() -> None:
-    found = compare(F32([[1, 2], [3, 4]]), F32([[1, 2.5], [3, 9]]), Tolerance())
-    assert (found.worst_index, found.count, found.size) == ((1, 1), 2, 4)
-    assert (found.left, found.right) == (4, 9)
-    assert found.relative == pytest.approx(5 / 9)
+    result = compare(F32([[1, 2], [3, 4]]), F32([[1, 2.5], [3, 9]]), Tolerance())
+    assert (result.worst_index, result.count, result.size) == ((1, 1), 2, 4)
+    assert (result.left, result.right) == (4, 9)
+    assert result.relative == pytest.approx(5 / 9)
 
 
 @pytest.mark.parametrize(
@@ -88,15 +88,15 @@ def test_worst_element_is_reported() -> None:
 def test_differences_are_those_of_the_element_that_is_shown(
     left: Any, right: Any, index: tuple[int, ...], absolute: float, relative: float
 ) -> None:
-    found = compare(left, right, Tolerance())
-    assert found.worst_index == index and found.worst_difference == pytest.approx((absolute, relative))
-    text = delta_text(Difference("carried", "x", "x", found))
+    result = compare(left, right, Tolerance())
+    assert result.worst_index == index and result.worst_difference == pytest.approx((absolute, relative))
+    text = delta_text(Difference("carried", "x", "x", result))
     assert f"difference {number_text(absolute)}, relative {number_text(relative)}" in text
 
 
 def test_worst_element_of_sequence_is_reported() -> None:
-    found = compare([F32(1), F32([1, 2]), F32(3)], [F32(1), F32([1, 7]), F32(4)], Tolerance())
-    assert found.worst_index == (1, 1) and found.absolute == 5 and "element 1" in found.text
+    result = compare([F32(1), F32([1, 2]), F32(3)], [F32(1), F32([1, 7]), F32(4)], Tolerance())
+    assert result.worst_index == (1, 1) and result.absolute == 5 and "element 1" in result.text
 
 
 def test_tolerances_can_be_given() -> None:
@@ -128,13 +128,13 @@ def test_growth_keeps_few_points_of_many_iterations() -> None:
 
 
 def test_the_worst_of_a_few_elements_that_differ_is_found_where_it_is():
-    one = np.zeros((4, 5, 6), np.float32)
-    one[3] = np.nan
-    other = one.copy()
+    first = np.zeros((4, 5, 6), np.float32)
+    first[3] = np.nan
+    other = first.copy()
     other[1, 2, 3], other[2, 0, 1] = 1e-7, -0.5
-    found = compare(one, other, Tolerance())
-    assert (found.kind, found.count, found.size, found.worst_index) == ("value", 1, 120, (2, 0, 1))
-    assert (found.absolute, found.relative, found.left, found.right) == (0.5, 1.0, 0.0, -0.5)
+    result = compare(first, other, Tolerance())
+    assert (result.kind, result.count, result.size, result.worst_index) == ("value", 1, 120, (2, 0, 1))
+    assert (result.absolute, result.relative, result.left, result.right) == (0.5, 1.0, 0.0, -0.5)
 
 
 def test_nothing_in_two_dtypes_is_the_same():

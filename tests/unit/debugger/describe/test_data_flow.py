@@ -17,12 +17,12 @@ from text_models import sample
 
 def named(name: str) -> dict[str, tuple[list[str], list[str]]]:
     """By line, the lines that make what it reads, and those that read what it makes."""
-    found = build_pseudo_code(sample(name)[0].graph)
-    flow = line_dataflow(found)
-    text = [line.text for line in found.lines]
+    result = build_pseudo_code(sample(name)[0].graph)
+    flow = line_dataflow(result)
+    text = [line.text for line in result.lines]
     return {
-        line: ([text[k] for k in flow.producers[at]], [text[k] for k in flow.readers[at]])
-        for at, line in enumerate(text)
+        line: ([text[k] for k in flow.producers[index]], [text[k] for k in flow.readers[index]])
+        for index, line in enumerate(text)
     }
 
 
@@ -41,12 +41,12 @@ def test_of_random_loops(features: Collection[str]) -> None:
     edges = 0
     for n in range(10):
         main = load_program(program_generator.draw_program(SeededChoices(f"flow {n}"), features)).graph
-        found = build_pseudo_code(main)
-        flow = line_dataflow(found)
+        result = build_pseudo_code(main)
+        flow = line_dataflow(result)
         seen: dict[Loop, int] = {}
         for k, head in flow.loop_heads.items():
-            line = found.lines[k]
-            assert line.kind is LineKind.BACK_EDGE and found.lines[head].node is line.loop and head < k
+            line = result.lines[k]
+            assert line.kind is LineKind.BACK_EDGE and result.lines[head].node is line.loop and head < k
             assert line.loop is not None
             seen[line.loop] = seen.get(line.loop, 0) + len(line.ports)
         for loop in loops(main):
@@ -54,18 +54,18 @@ def test_of_random_loops(features: Collection[str]) -> None:
             # Who computes a condition is read, by the line that tests it or by the head of the loop.
             tests = [
                 k
-                for k, line in enumerate(found.lines)
+                for k, line in enumerate(result.lines)
                 for maker in flow.producers[k]
                 if line.loop is loop or line.node is loop
-                if loop.condition in found.lines[maker].values
+                if loop.condition in result.lines[maker].values
             ]
-            made = any(loop.condition in line.values for line in found.lines if line.node is not None)
-            assert tests or not made
-        for k, line in enumerate(found.lines):
-            made = {value for maker in flow.producers[k] for value in found.lines[maker].values}
+            outcome = any(loop.condition in line.values for line in result.lines if line.node is not None)
+            assert tests or not outcome
+        for k, line in enumerate(result.lines):
+            outcome = {value for maker in flow.producers[k] for value in result.lines[maker].values}
             inputs = set(line.node.inputs) if line.kind is LineKind.NODE and line.node else set()
-            known = {value for other in found.lines if other.kind is not LineKind.RETURN for value in other.values}
-            assert inputs & known <= made
+            known = {value for other in result.lines if other.kind is not LineKind.RETURN for value in other.values}
+            assert inputs & known <= outcome
             assert all(k in flow.readers[maker] for maker in flow.producers[k])
         edges += sum(seen.values())
     assert edges > 5

@@ -28,9 +28,9 @@ def ends(text: str, opset: int = 21) -> str:
     return " ".join(explain(model(text, opset))[0].ends)
 
 
-def rows(found: Explanation, title: str) -> list[tuple[str, str]]:
+def rows(explanation: Explanation, title: str) -> list[tuple[str, str]]:
     """The rows of a section."""
-    return [row for section in found.terms.sections if section.title == title for row in section.rows]
+    return [row for section in explanation.terms.sections if section.title == title for row in section.rows]
 
 
 @pytest.mark.parametrize("system", ["", *System])
@@ -40,17 +40,17 @@ def test_every_sample_model_in_every_vocabulary(capsys: pytest.CaptureFixture[st
     ran = run_cli(capsys, "explain", SAMPLES / name, *asked)
     assert (ran.status, ran.err) == (0, "")
     loaded = package.load(SAMPLES / name)
-    found = explain(loaded, System(system) if system else None)
+    result = explain(loaded, System(system) if system else None)
     whole = build_pseudo_code(loaded.graph)
-    for one in found:
-        assert one.title in ran.out.splitlines()
-        for line in whole.lines_of_loop(one.loop).text():
+    for item in result:
+        assert item.title in ran.out.splitlines()
+        for line in whole.lines_of_loop(item.loop).text():
             assert f"  {line}" in ran.out.splitlines()
-        assert one.ends and all(text.endswith(".") for text in one.ends)
-    told = json.loads(run_cli(capsys, "explain", SAMPLES / name, "--json", *asked).out)
-    assert [one["path"] for one in told["loops"]] == [one.path for one in found]
-    assert told["as"] == (system or told["system"])
-    assert [line["text"] for line in told["source"]] == [line.text for line in whole.lines]
+        assert item.ends and all(text.endswith(".") for text in item.ends)
+    report = json.loads(run_cli(capsys, "explain", SAMPLES / name, "--json", *asked).out)
+    assert [entry["path"] for entry in report["loops"]] == [element.path for element in result]
+    assert report["as"] == (system or report["system"])
+    assert [line["text"] for line in report["source"]] == [line.text for line in whole.lines]
 
 
 NEWTON = """\
@@ -93,29 +93,29 @@ def test_a_while_loop_in_its_own_words(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_while_loop_as_openvino() -> None:
-    found = sample("newton_sqrt.onnx", System.OPENVINO)
-    assert found.title == "Loop 'sqrt' (ONNX Loop, opset 16) at main, as OpenVINO Loop-5"
-    assert rows(found, "inputs") == [
+    result = sample("newton_sqrt.onnx", System.OPENVINO)
+    assert result.title == "Loop 'sqrt' (ONNX Loop, opset 16) at main, as OpenVINO Loop-5"
+    assert rows(result, "inputs") == [
         ("trip_count = -1 (no limit)", "input 0"),
         ("execution_condition = keep0", "input 1"),
     ]
-    assert ("input 2 x0 → x", "merged") in rows(found, "port_map")
-    assert ("output -1 ← keep", 'purpose="execution_condition"') in rows(found, "port_map")
-    assert ("output 2 xs ← x_new", "axis=0") in rows(found, "port_map")
-    assert rows(found, "back_edges") == [("x_new → x", "float32[]"), ("err_new → err", "float32[]")]
-    assert any("Unsqueeze x_new at axis 0" in text for text in found.terms.requirements)
-    assert found.terms.unsupported == []
+    assert ("input 2 x0 → x", "merged") in rows(result, "port_map")
+    assert ("output -1 ← keep", 'purpose="execution_condition"') in rows(result, "port_map")
+    assert ("output 2 xs ← x_new", "axis=0") in rows(result, "port_map")
+    assert rows(result, "back_edges") == [("x_new → x", "float32[]"), ("err_new → err", "float32[]")]
+    assert any("Unsqueeze x_new at axis 0" in text for text in result.terms.requirements)
+    assert result.terms.unsupported == []
 
 
 def test_a_while_loop_as_tensorrt() -> None:
-    found = sample("newton_sqrt.onnx", System.TENSORRT)
-    assert rows(found, "limits") == [
+    result = sample("newton_sqrt.onnx", System.TENSORRT)
+    assert rows(result, "limits") == [
         ("ITripLimit kWHILE = the recurrence of keep", "TripLimit.WHILE in Python; tested before each iteration")
     ]
-    assert ("IRecurrence keep_in", "keep0, then keep") in rows(found, "recurrences")
-    assert ("ILoopOutput kLAST_VALUE root", "of x") in rows(found, "outputs")
-    assert ("ILoopOutput kCONCATENATE xs", "of x_new, axis 0, length an upper bound") in rows(found, "outputs")
-    assert any(text.startswith("kWHILE decides before an iteration") for text in found.terms.requirements)
+    assert ("IRecurrence keep_in", "keep0, then keep") in rows(result, "recurrences")
+    assert ("ILoopOutput kLAST_VALUE root", "of x") in rows(result, "outputs")
+    assert ("ILoopOutput kCONCATENATE xs", "of x_new, axis 0, length an upper bound") in rows(result, "outputs")
+    assert any(text.startswith("kWHILE decides before an iteration") for text in result.terms.requirements)
 
 
 def test_a_tensor_iterator_in_three_vocabularies() -> None:
@@ -133,11 +133,11 @@ def test_a_tensor_iterator_in_three_vocabularies() -> None:
 
 
 def test_loop_5_as_onnx() -> None:
-    found = sample("loop_for.xml", System.ONNX)
-    assert rows(found, "inputs") == [("M = 10", "input 0"), ('cond = "" (absent: always true)', "input 1")]
-    assert rows(found, "captures") == [("rate : float32[1]", "from main")]
-    found = sample("loop_for_condition.xml", System.ONNX)
-    assert any(text.startswith("a trip count of -1 is no limit in OpenVINO") for text in found.terms.requirements)
+    result = sample("loop_for.xml", System.ONNX)
+    assert rows(result, "inputs") == [("M = 10", "input 0"), ('cond = "" (absent: always true)', "input 1")]
+    assert rows(result, "captures") == [("rate : float32[1]", "from main")]
+    result = sample("loop_for_condition.xml", System.ONNX)
+    assert any(text.startswith("a trip count of -1 is no limit in OpenVINO") for text in result.terms.requirements)
     sliced = sample("loop_slice_concat.xml", System.ONNX)
     assert rows(sliced, "sliced") == [("row : float32[1,3]", "= x[i:i+1, :], in the body")]
 
@@ -151,20 +151,20 @@ def test_what_tensorrt_cannot_say() -> None:
         r = SequenceInsert (q, x)
       }> (n, , s0)
     }"""
-    found = explain(model(sequence), System.TENSORRT)[0]
-    assert any("TensorRT has no sequences" in text for text in found.terms.unsupported)
-    found = explain(model(sequence), System.OPENVINO)[0]
-    assert any("no sequences and optionals" in text for text in found.terms.unsupported)
+    result = explain(model(sequence), System.TENSORRT)[0]
+    assert any("TensorRT has no sequences" in text for text in result.terms.unsupported)
+    result = explain(model(sequence), System.OPENVINO)[0]
+    assert any("no sequences and optionals" in text for text in result.terms.unsupported)
     growing = """
     g (int64 n, double[1] x) => (double[M] y) {
       y = Loop <body = b (int64 i, bool c, double[1] v) => (bool c, double[2] w) {
         w = Concat <axis = 0> (v, v)
       }> (n, , x)
     }"""
-    found = explain(model(growing), System.TENSORRT)[0]
-    assert any(text.startswith("the shape of v changes") for text in found.terms.requirements)
+    result = explain(model(growing), System.TENSORRT)[0]
+    assert any(text.startswith("the shape of v changes") for text in result.terms.requirements)
     assert any(
-        text.startswith("v is float64, which loops of TensorRT do not take") for text in found.terms.requirements
+        text.startswith("v is float64, which loops of TensorRT do not take") for text in result.terms.requirements
     )
 
 
@@ -181,10 +181,12 @@ def test_what_tensorrt_needs() -> None:
         row = Identity (w)
       }}> ({m}, , x)
     }}"""
-    found = needs(counted.format(count="int64", m="M"))
-    assert "kCOUNT takes int32: M is int64, which TensorRT's header allows from 10.0 on and its guide does not" in found
-    assert "how long rows gets is known only when the loop is entered" in found
-    assert "float" not in found.replace("float32 and float16", "")
+    result = needs(counted.format(count="int64", m="M"))
+    assert (
+        "kCOUNT takes int32: M is int64, which TensorRT's header allows from 10.0 on and its guide does not" in result
+    )
+    assert "how long rows gets is known only when the loop is entered" in result
+    assert "float" not in result.replace("float32 and float16", "")
     static = """
     g (float[2] x) => (float[2] y, float[3, 2] rows) <int64 M = {3}> {
       y, rows = Loop <body = b (int64 i, bool c, float[2] v) => (bool c, float[2] w, float[2] row) {
@@ -192,9 +194,9 @@ def test_what_tensorrt_needs() -> None:
         row = Identity (w)
       }> (M, , x)
     }"""
-    found = needs(static)
-    assert "kCOUNT takes" not in found
-    assert "how long" not in found
+    result = needs(static)
+    assert "kCOUNT takes" not in result
+    assert "how long" not in result
     whole = needs(static.replace("float[2]", "int64[2]").replace("float[3, 2]", "int64[3, 2]"))
     assert "v, x" not in whole
     assert "v, row are int64: NVIDIA's guide names float32 and float16 alone for loops" in whole
@@ -249,7 +251,7 @@ def test_where_runtimes_differ_is_noted(capsys: pytest.CaptureFixture[str], tmp_
 def test_one_loop_of_several(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = save_text_model(tmp_path, NESTED)
     both = explain(package.load(path))
-    assert [one.title.rpartition(" at ")[2] for one in both] == ["main", f"main ▸ {both[0].name}"]
+    assert [item.title.rpartition(" at ")[2] for item in both] == ["main", f"main ▸ {both[0].name}"]
     for name in (both[1].name, both[1].path):
         if both[0].name != name:
             out = run_cli(capsys, "explain", path, "--loop", both[1].path).out
@@ -263,8 +265,8 @@ def test_a_model_without_a_loop(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     ran = run_cli(capsys, "explain", path)
     assert ran.status == 0
     assert ran.out == "model.onnx has no loop; its main graph:\n\n  x = inputs\n  y = x + x\n  return y\n"
-    told: dict[str, Any] = json.loads(run_cli(capsys, "explain", path, "--json").out)
-    assert told["loops"] == [] and len(told["source"]) == 3
+    results: dict[str, Any] = json.loads(run_cli(capsys, "explain", path, "--json").out)
+    assert results["loops"] == [] and len(results["source"]) == 3
 
 
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -281,9 +283,9 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 
 
 def test_kwhile_is_not_described_in_onnx_terms() -> None:
-    told = sample("counter.onnx", System.TENSORRT).ends
-    assert not any("still counts" in text for text in told)
-    assert any("asked before each iteration" in text for text in told)
+    message = sample("counter.onnx", System.TENSORRT).ends
+    assert not any("still counts" in text for text in message)
+    assert any("asked before each iteration" in text for text in message)
     assert "The iteration that yields false still counts." in sample("counter.onnx").ends
 
 
@@ -292,12 +294,12 @@ def test_a_recurrence_that_kwhile_asks_is_the_condition_of_the_other_systems(
 ) -> None:
     script = tmp_path / "newton.py"
     assert run_cli(capsys, "convert", SAMPLES / "newton_sqrt.onnx", script, "--longest", 20).status == 0
-    told = " ".join(run_cli(capsys, "explain", script).out.split())
-    assert "Nothing runs where keep0 is false." in told
+    message = " ".join(run_cli(capsys, "explain", script).out.split())
+    assert "Nothing runs where keep0 is false." in message
     for system, begins in (("onnx", "cond = keep0"), ("openvino", "execution_condition = keep0")):
-        told = run_cli(capsys, "explain", script, "--as", system).out
-        assert begins in told
-        assert "has to be computed before the loop" not in told
+        message = run_cli(capsys, "explain", script, "--as", system).out
+        assert begins in message
+        assert "has to be computed before the loop" not in message
     rows = _port_rows(capsys, script, "onnx")
     assert ["condition : bool[]", "body input 1, the condition"] in rows["body"]
     assert ["keep", "body output 0, the condition"] in rows["body"]
@@ -310,8 +312,8 @@ def test_a_recurrence_that_kwhile_asks_is_the_condition_of_the_other_systems(
 
 
 def _port_rows(capsys: pytest.CaptureFixture[str], path: Path, system: str) -> dict[str, list[list[str]]]:
-    told = json.loads(run_cli(capsys, "explain", path, "--as", system, "--json").out)
-    return {section["title"]: section["rows"] for section in told["loops"][0]["ports"]}
+    report = json.loads(run_cli(capsys, "explain", path, "--as", system, "--json").out)
+    return {section["title"]: section["rows"] for section in report["loops"][0]["ports"]}
 
 
 def test_a_condition_of_the_iteration_itself_is_asked_first_of_iteration_0(
@@ -323,8 +325,8 @@ def test_a_condition_of_the_iteration_itself_is_asked_first_of_iteration_0(
 
 
 def test_tensorrt_stacking_is_described_in_onnx_terms(capsys: pytest.CaptureFixture[str]) -> None:
-    told = json.loads(run_cli(capsys, "explain", SAMPLES / "trt" / "rows_columns.py", "--as", "onnx", "--json").out)
-    columns = next(loop for loop in told["loops"] if loop["name"] == "columns")
+    report = json.loads(run_cli(capsys, "explain", SAMPLES / "trt" / "rows_columns.py", "--as", "onnx", "--json").out)
+    columns = next(loop for loop in report["loops"] if loop["name"] == "columns")
     needs = " ".join(columns["needs"])
     assert "a Transpose after the loop brings that of columns_in_order to 1" in needs
     assert "columns_reversed has to be reversed after the loop" in needs
@@ -333,10 +335,10 @@ def test_tensorrt_stacking_is_described_in_onnx_terms(capsys: pytest.CaptureFixt
 
 
 def test_padding_is_described_if_length_is_trip_count(capsys: pytest.CaptureFixture[str]) -> None:
-    told = run_cli(capsys, "explain", SAMPLES / "trt" / "greedy.py", "--as", "onnx").out
-    assert "tokens has the length 24, whatever runs" in told
-    told = run_cli(capsys, "explain", SAMPLES / "trt" / "char_rnn.py", "--as", "onnx").out
-    assert "whatever runs" not in told
+    message = run_cli(capsys, "explain", SAMPLES / "trt" / "greedy.py", "--as", "onnx").out
+    assert "tokens has the length 24, whatever runs" in message
+    message = run_cli(capsys, "explain", SAMPLES / "trt" / "char_rnn.py", "--as", "onnx").out
+    assert "whatever runs" not in message
 
 
 def test_trip_counts_are_translated_with_their_types_and_negative_ones(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,9 +78,9 @@ def test_lines_find_nodes_and_nodes_find_lines() -> None:
 def test_positions_are_those_of_the_frame() -> None:
     loaded = model(BRANCHES)
     session = debug(loaded, {"M": 3, "v0": np.float32(2)})
-    found = node_positions(loaded.plan)
+    result = node_positions(loaded.plan)
     assert {node.node: node.position for node in session.frame.nodes} == {
-        node: found[node] for node in found if node not in loops_of(loaded)
+        node: result[node] for node in result if node not in loops_of(loaded)
     }
 
 
@@ -278,8 +278,8 @@ def test_operators(text: str, expected: str) -> None:
 def test_an_if_has_a_line_and_its_outputs_are_assigned_in_both_branches() -> None:
     main = model(BRANCHES).graph
     lines = build_pseudo_code(main)
-    found = next(node for node in walk(main) if isinstance(node, If))
-    line = lines.line_of(found)
+    match = next(node for node in walk(main) if isinstance(node, If))
+    line = lines.line_of(match)
     assert line is not None and line.text == "if even:"
     results = [line for line in lines.lines if line.kind is LineKind.RESULT]
     assert [line.text for line in results] == ["y = up", "y = x2"]

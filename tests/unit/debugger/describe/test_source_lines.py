@@ -57,11 +57,11 @@ def test_what_an_exporter_made_of_a_line() -> None:
 def test_what_is_no_python_file_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret\n")
-    wide = tmp_path / "wide.py"
-    wide.write_bytes(b"x = 1\n" * (1 << 20))
+    width = tmp_path / "wide.py"
+    width.write_bytes(b"x = 1\n" * (1 << 20))
     binary = tmp_path / "binary.py"
     binary.write_bytes(b"\xff\xfe\0\n")
-    for path in (secret, wide, binary, tmp_path, f"{secret}\0.py"):
+    for path in (secret, width, binary, tmp_path, f"{secret}\0.py"):
         assert "  " not in told_lines(Origin(str(path), 1)), path
 
 

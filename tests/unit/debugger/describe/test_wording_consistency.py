@@ -58,9 +58,9 @@ Opened = tuple[loopdbg.Model, dict[str, Any]]
 
 def counting(new: dict[str, str]) -> onnx.ModelProto:
     """COUNT with other names."""
-    made = proto(COUNT)
-    rename_values(made.graph, new)
-    return made
+    result = proto(COUNT)
+    rename_values(result.graph, new)
+    return result
 
 
 def load_case(which: str, folder: Path) -> Opened:
@@ -94,9 +94,9 @@ CASES = [*MODELS, "no loop", "INT64_MAX trips", "quoted names", "long names", "z
 
 def listed(session: Any) -> list[str]:
     """What ``list all`` says, as rows of sign, number, text, value."""
-    said: list[str] = []
-    Console(session, said.append).execute("list all")
-    return [without_padding(line) for line in said if not line.startswith(("values of iteration", "no iteration"))]
+    messages: list[str] = []
+    Console(session, messages.append).execute("list all")
+    return [without_padding(line) for line in messages if not line.startswith(("values of iteration", "no iteration"))]
 
 
 def on_screen(screen: AppDriver) -> list[str]:
@@ -122,9 +122,9 @@ def without_padding(line: str) -> str:
 
 
 def explained(model: loopdbg.Model) -> Iterator[tuple[Loop, list[str], str]]:
-    for one in explain(model):
-        text = [f"{line.number} {text}" for line, text in zip(one.source.lines, one.source.text(), strict=True)]
-        yield one.loop, [re.sub(r"\s+", " ", line) for line in text], " ".join(one.ends)
+    for item in explain(model):
+        text = [f"{line.number} {text}" for line, text in zip(item.source.lines, item.source.text(), strict=True)]
+        yield item.loop, [re.sub(r"\s+", " ", line) for line in text], " ".join(item.ends)
 
 
 @pytest.mark.parametrize("which", CASES)
@@ -159,7 +159,7 @@ async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: P
                 # The sentence that the stop, `frame` and the condition's pane say as well.
                 why = below[0].partition(": ")[2].removesuffix(" before the first")
                 assert screen.session.done or why in screen.session.stop.text
-                await screen.wait_until(lambda said=below[0]: said in screen.text("condition"))  # type: ignore[misc]
+                await screen.wait_until(lambda message=below[0]: message in screen.text("condition"))  # type: ignore[misc]
             assert below[1:] == [f"note: {note}" for note in frame.loop.notes]
 
 
@@ -187,8 +187,8 @@ def test_unreachable_trip_count_is_shown_as_none(tmp_path: Path) -> None:
     assert not any(str(2**63 - 1) in line for line in text)
     assert "there is no trip count" in ends
     session = Session(model, {"go": np.bool_(True), "x0": np.float32(1)}, max_iterations=100)
-    said: list[str] = []
-    console = Console(session, said.append)
+    messages: list[str] = []
+    console = Console(session, messages.append)
     for line in (
         "frame",
         "why",
@@ -201,9 +201,9 @@ def test_unreachable_trip_count_is_shown_as_none(tmp_path: Path) -> None:
     assert session.frame.trip_count == 2**62 + 3
     for line in (f"set trip_count = {2**63 - 1}", "frame", "why", "print trip_count", "print iter < trip_count"):
         console.execute(line)
-    assert not any(str(2**63 - 1) in line or "left" in line for line in said if not line.startswith("branch"))
-    assert said[-2:] == ["inf", "true"]
-    assert sum("(its trip count is no limit)" in line for line in said) == 2
+    assert not any(str(2**63 - 1) in line or "left" in line for line in messages if not line.startswith("branch"))
+    assert messages[-2:] == ["inf", "true"]
+    assert sum("(its trip count is no limit)" in line for line in messages) == 2
     assert "no limit" in session.frame._repr_html_()
 
 
@@ -217,7 +217,7 @@ def test_a_recording_has_no_trip_count_either(tmp_path: Path) -> None:
     model, inputs = load_case("INT64_MAX trips", tmp_path)
     trace, _, run = record_run(tmp_path / "run.loopdb", model, inputs)
     assert run.loops[0].trip_count is None
-    assert [entry.trip_count for entry in trace.entries()] == [one.trip_count for one in trace.totals] == [None]
+    assert [entry.trip_count for entry in trace.entries()] == [total.trip_count for total in trace.totals] == [None]
     trace.close()
     # As traces were written that had the number.
     with sqlite3.connect(tmp_path / "run.loopdb") as written:
@@ -225,7 +225,11 @@ def test_a_recording_has_no_trip_count_either(tmp_path: Path) -> None:
             written.execute(f"UPDATE {table} SET trip_count = {2**63 - 1}")
     written.close()
     with Trace.open(tmp_path / "run.loopdb") as trace:
-        assert [entry.trip_count for entry in trace.entries()] == [one.trip_count for one in trace.totals] == [None]
+        assert (
+            [entry.trip_count for entry in trace.entries()]
+            == [total_value.trip_count for total_value in trace.totals]
+            == [None]
+        )
 
 
 def test_names_that_need_quotes_are_quoted(tmp_path: Path) -> None:
@@ -241,19 +245,19 @@ async def test_long_names_are_short_everywhere(tmp_path: Path) -> None:
     assert "Less = attn_Add < bound" in ends
     async with open_app(model, inputs, WIDE) as screen:
         await screen.press("s")
-        said: list[str] = []
-        console = Console(screen.session, said.append)
+        messages: list[str] = []
+        console = Console(screen.session, messages.append)
         for line in ("list all", "frame", "info values", "why", "print attn_Add", "break attn_Add if hidden_1 > 6"):
             console.execute(line)
         panes = "\n".join(screen.text(pane) for pane in ("body", "back-edges", "condition", "inputs"))
         for name in LONG.values():
-            assert name not in panes and name not in "\n".join(said)
+            assert name not in panes and name not in "\n".join(messages)
         assert "hidden_1" in panes and "Condition  Less = attn_Add < bound" in panes
-        said.clear()
+        messages.clear()
         console.execute("continue")
         console.execute("info names")
-        assert said[0].startswith("breakpoint 1 (attn_Add if hidden_1 > 6): before Add")
-        assert any(line.split() == ["attn_Add", "…layers.0/attn/Add_output_0"] for line in said)
+        assert messages[0].startswith("breakpoint 1 (attn_Add if hidden_1 > 6): before Add")
+        assert any(line.split() == ["attn_Add", "…layers.0/attn/Add_output_0"] for line in messages)
 
 
 @pytest.mark.parametrize("which", ["newton_sqrt.onnx", "loop_while.xml"])

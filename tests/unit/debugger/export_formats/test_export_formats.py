@@ -47,10 +47,10 @@ def test_safetensors(tmp_path: Path) -> None:
     header = json.loads(path.read_bytes()[8 : 8 + size])
     assert size % 8 == 0 and header["half"] == {"dtype": "BF16", "shape": [2], "data_offsets": [32, 36]}
     assert len(remarks) == 3 and "'words' is text, for which safetensors has no type" in remarks[2]
-    found = pytest.importorskip("safetensors.numpy").load_file(path)
-    assert found.keys() == {"x", "n", "half", "flags", "empty", "many.0", "many.1"}
+    result = pytest.importorskip("safetensors.numpy").load_file(path)
+    assert result.keys() == {"x", "n", "half", "flags", "empty", "many.0", "many.1"}
     for name in ("x", "n", "flags", "empty", "half"):
-        assert found[name].tobytes() == VALUES[name].tobytes() and found[name].shape == VALUES[name].shape
+        assert result[name].tobytes() == VALUES[name].tobytes() and result[name].shape == VALUES[name].shape
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -70,10 +70,10 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_onnx_test_data_are_what_a_run_is_compared_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_text_model(tmp_path, SUM)
-    given = ("--input", "M=3", "--input", "v0=1")
-    assert run_cli(capsys, "run", path, *given, "--output", f"{tmp_path / 'out'}/").status == 0
+    inputs = ("--input", "M=3", "--input", "v0=1")
+    assert run_cli(capsys, "run", path, *inputs, "--output", f"{tmp_path / 'out'}/").status == 0
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["output_0.pb", "output_1.pb"]
-    assert "all 2 outputs are as in" in run_cli(capsys, "run", path, *given, "--expect", tmp_path / "out").err
+    assert "all 2 outputs are as in" in run_cli(capsys, "run", path, *inputs, "--expect", tmp_path / "out").err
     assert run_cli(capsys, "run", path, "--input", "M=3", "--input", "v0=2", "--expect", tmp_path / "out").status == 5
 
 
@@ -103,9 +103,11 @@ def test_a_trace_as_lines(trace: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert ran.status == 0 and "exported 9 boundaries" in ran.out
     lines = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
     boundaries = [line for line in lines if "name" not in line]
-    assert [(one["entry"], one["iteration"]) for one in boundaries] == [([k], n) for k in range(3) for n in range(3)]
+    assert [(boundary["entry"], boundary["iteration"]) for boundary in boundaries] == [
+        ([k], n) for k in range(3) for n in range(3)
+    ]
     carried = [line for line in lines if line.get("name") == "u"]
-    assert [one["value"] for one in carried] == [0, 0, 0, 0, 0, 1, 1, 1, 3]
+    assert [item["value"] for item in carried] == [0, 0, 0, 0, 0, 1, 1, 1, 3]
     assert carried[5] == {**carried[0], "entry": [1], "iteration": 2, "value": 1}
 
 
@@ -146,8 +148,8 @@ def test_tensors_in_parquet_and_safetensors(tmp_path: Path, capsys: pytest.Captu
         assert run_cli(capsys, "export", tmp_path / "t.loopdb", tmp_path / name).status == 0
     column = parquet.read_table(tmp_path / "t.parquet")["x"].to_pylist()
     assert column == [np.tile(v0, k).tolist() for k in (1, 2, 3)]
-    found = tensors.load_file(tmp_path / "t.safetensors")
-    assert (found["x@2"] == np.tile(v0, 3)).all() and found["@iteration"].tolist() == [0, 1, 2]
+    result = tensors.load_file(tmp_path / "t.safetensors")
+    assert (result["x@2"] == np.tile(v0, 3)).all() and result["@iteration"].tolist() == [0, 1, 2]
 
 
 def test_the_inputs_and_outputs_of_a_trace(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:

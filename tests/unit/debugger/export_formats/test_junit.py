@@ -31,7 +31,7 @@ def test_what_passed_failed_and_could_not_run_is_read_back(tmp_path: Path) -> No
     passed, failed, broken = suite
     assert passed.is_passed and not failed.is_passed
     assert (passed.name, passed.classname, passed.time) == ("set/1", "model.onnx", 0.25)
-    assert {one.name: one.value for one in passed.iterchildren(junitparser.Properties).__next__()} == {
+    assert {item.name: item.value for item in passed.iterchildren(junitparser.Properties).__next__()} == {
         "iterations": "7",
         "stopped_by": "condition",
     }

@@ -42,8 +42,8 @@ def test_the_page_has_examples() -> None:
 
 @pytest.mark.parametrize(("model", "iteration", "text", "expected"), EXAMPLES)
 def test_example(model: str, iteration: int, text: str, expected: str) -> None:
-    at = session(model, iteration)
-    scope = FrameScope(at.frame, at.frame.history)
+    index = session(model, iteration)
+    scope = FrameScope(index.frame, index.frame.history)
     try:
         shown = format_value(parse(text).evaluate(scope))
     except ExpressionError as error:

@@ -93,12 +93,12 @@ from .sample_scope import error
     ],
 )
 def test_errors_point_at_the_character(text: str, position: int, problem: str, hint: str | None) -> None:
-    found = error(text)
-    assert (found.position, found.problem, found.text) == (position, problem, text)
+    result = error(text)
+    assert (result.position, result.problem, result.text) == (position, problem, text)
     if hint is not None:
-        assert found.hint == hint
-        assert found.message == f"{problem} at column {position + 1} of '{text}'" + (f"; {hint}" if hint else "")
-    assert str(found) == found.message
+        assert result.hint == hint
+        assert result.message == f"{problem} at column {position + 1} of '{text}'" + (f"; {hint}" if hint else "")
+    assert str(result) == result.message
 
 
 def test_the_text_is_empty() -> None:
@@ -116,11 +116,11 @@ def test_the_caret() -> None:
 
 
 def test_a_long_text_is_shown_around_the_place() -> None:
-    found = error("n + " * 40 + "hh" + " + n" * 40)
-    assert found.position == 160
+    result = error("n + " * 40 + "hh" + " + n" * 40)
+    assert result.position == 160
     assert re.fullmatch(
-        r"unknown name 'hh' at column 161 of '…( \+ n|n \+ |[n +]){5,}hh.*…'; did you mean 'h'\?", found.message
+        r"unknown name 'hh' at column 161 of '…( \+ n|n \+ |[n +]){5,}hh.*…'; did you mean 'h'\?", result.message
     )
-    shown, caret = found.caret_text().split("\n")
+    shown, caret = result.caret_text().split("\n")
     assert shown[caret.index("^") :].startswith("hh + n")
     assert len(shown) < 80

@@ -35,7 +35,7 @@ NAMES = ["h", "h_new", "hidden", "/rnn/LSTM_output_0", "max", "x:0"]
 
 
 @pytest.mark.parametrize(
-    ("typed", "start", "found"),
+    ("typed", "start", "results"),
     [
         ("h", 0, ["h", "h_new", "hidden", "history("]),
         ("abs(h_", 4, ["h_new"]),
@@ -54,15 +54,15 @@ NAMES = ["h", "h_new", "hidden", "/rnn/LSTM_output_0", "max", "x:0"]
         ("zz", 0, []),
     ],
 )
-def test_completions(typed: str, start: int, found: list[str]) -> None:
+def test_completions(typed: str, start: int, results: list[str]) -> None:
     assert completion_start(typed, len(typed)) == start
-    assert completions(typed, len(typed), NAMES) == found
+    assert completions(typed, len(typed), NAMES) == results
 
 
 def test_completions_of_nothing_offer_everything() -> None:
-    found = completions("", 0, NAMES)
-    assert found[:6] == ["`/rnn/LSTM_output_0`", "h", "h_new", "hidden", "`max`", "`x:0`"]
-    assert {"iter", "delta(", "norm(", "not"} <= set(found)
+    result = completions("", 0, NAMES)
+    assert result[:6] == ["`/rnn/LSTM_output_0`", "h", "h_new", "hidden", "`max`", "`x:0`"]
+    assert {"iter", "delta(", "norm(", "not"} <= set(result)
     assert completions("abs(", 4, ["h"])[0] == "h"
     # In the middle of a line only what stands before the cursor counts.
     assert completions("hi + 3", 2, NAMES) == ["hidden", "history("]

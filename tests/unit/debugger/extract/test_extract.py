@@ -94,22 +94,22 @@ def cut(
 def test_every_loop_of_the_sample_models(name: str, tmp_path: Path) -> None:
     loaded, inputs = sample(name)
     kinds = set()
-    for found in extract_every_part(loaded, inputs, tmp_path):
-        kinds.add(found.iteration is None)
-        onnx.checker.check_model(found.model)
-        check_onnxruntime_agrees(found)
+    for item in extract_every_part(loaded, inputs, tmp_path):
+        kinds.add(item.iteration is None)
+        onnx.checker.check_model(item.model)
+        check_onnxruntime_agrees(item)
     assert kinds == {True, False}
 
 
 def test_what_is_constant_comes_along(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, CAPTURES)
-    found = cut(path, {"x": random_floats(2), "M": 3}, tmp_path, 1)
-    graph = onnx.load(found.model).graph
-    assert found.inputs == ("i", "c", "h", "z") and found.outputs == ("keep", "h_next")
+    result = cut(path, {"x": random_floats(2), "M": 3}, tmp_path, 1)
+    graph = onnx.load(result.model).graph
+    assert result.inputs == ("i", "c", "h", "z") and result.outputs == ("keep", "h_next")
     assert [tensor.name for tensor in graph.initializer] == ["w"]
     assert [node.op_type for node in graph.node] == ["Constant", "Identity", "Mul", "Add", "Div"]
-    check_onnxruntime_agrees(found)
-    assert load_sidecar_data(found)[0]["i"] == 1
+    check_onnxruntime_agrees(result)
+    assert load_sidecar_data(result)[0]["i"] == 1
 
 
 def test_the_file_is_kept_as_it_is(tmp_path: Path) -> None:
@@ -121,11 +121,11 @@ def test_the_file_is_kept_as_it_is(tmp_path: Path) -> None:
     body.node[1].doc_string = "the gate"
     onnx.save(source, tmp_path / "m.onnx")
     for number in (None, 0):
-        found = cut(tmp_path / "m.onnx", {"x": random_floats(2), "M": 3}, tmp_path, number, force=True)
-        made = onnx.load(found.model)
-        assert (made.producer_name, made.producer_version, made.ir_version) == ("exporter", "7", 10)
-        assert made.metadata_props == source.metadata_props and made.opset_import == source.opset_import
-        nodes = made.graph.node if number == 0 else made.graph.node[-1].attribute[0].g.node
+        result = cut(tmp_path / "m.onnx", {"x": random_floats(2), "M": 3}, tmp_path, number, force=True)
+        outcome = onnx.load(result.model)
+        assert (outcome.producer_name, outcome.producer_version, outcome.ir_version) == ("exporter", "7", 10)
+        assert outcome.metadata_props == source.metadata_props and outcome.opset_import == source.opset_import
+        nodes = outcome.graph.node if number == 0 else outcome.graph.node[-1].attribute[0].g.node
         assert body.node[1] in nodes
 
 
@@ -153,21 +153,21 @@ def test_functions_come_along_and_loops_come_out_of_them(tmp_path: Path) -> None
     loaded = loopdbg.load(tmp_path / "m.onnx")
     for plan, factor in zip(loaded.plan.loops, (3, 5), strict=True):
         for number in (None, 1):
-            found = cut(tmp_path / "m.onnx", {"M": 2, "x": 2.0}, tmp_path, number, plan.path, force=True)
-            made = onnx.load(found.model)
-            onnx.checker.check_model(made)
-            assert [one.name for one in made.functions] == ["Scaled"]
-            assert {one.domain: one.version for one in made.opset_import} == {"": 20, "own": 1}
-            (fixed,) = (node for node in made.graph.node if node.op_type == "Constant")
+            result = cut(tmp_path / "m.onnx", {"M": 2, "x": 2.0}, tmp_path, number, plan.path, force=True)
+            outcome = onnx.load(result.model)
+            onnx.checker.check_model(outcome)
+            assert [function.name for function in outcome.functions] == ["Scaled"]
+            assert {item.domain: item.version for item in outcome.opset_import} == {"": 20, "own": 1}
+            (fixed,) = (node for node in outcome.graph.node if node.op_type == "Constant")
             assert fixed.attribute[0].f == factor and not fixed.attribute[0].ref_attr_name
-            check_onnxruntime_agrees(found)
+            check_onnxruntime_agrees(result)
 
 
 def test_random_numbers_are_inputs_of_an_iteration(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, RANDOM)
-    found = cut(path, {"M": 3, "x": random_floats(3)}, tmp_path, 2)
-    assert found.inputs == ("i", "c", "h", "noise")
-    check_onnxruntime_agrees(found)
+    result = cut(path, {"M": 3, "x": random_floats(3)}, tmp_path, 2)
+    assert result.inputs == ("i", "c", "h", "noise")
+    check_onnxruntime_agrees(result)
     with pytest.raises(UnsupportedError, match=r"draws random numbers \(RandomNormalLike.*iteration=K"):
         cut(path, {"M": 3, "x": random_floats(3)}, tmp_path / "all")
 
@@ -175,18 +175,18 @@ def test_random_numbers_are_inputs_of_an_iteration(tmp_path: Path) -> None:
 def test_sequences(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, SEQUENCES)
     for number in (None, 0, 2):
-        found = cut(path, {"M": 3, "x": random_floats(2)}, tmp_path, number, force=True)
+        result = cut(path, {"M": 3, "x": random_floats(2)}, tmp_path, number, force=True)
         if number != 0:  # an empty sequence of test data has no type
-            check_onnxruntime_agrees(found)
-        assert len(load_sidecar_data(found)[1]["all" if number is None else "s_next"]) == (
+            check_onnxruntime_agrees(result)
+        assert len(load_sidecar_data(result)[1]["all" if number is None else "s_next"]) == (
             3 if number is None else number + 1
         )
 
 
 def test_names_that_shadow(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, SHADOWS)
-    found = cut(path, {"M": 3, "h": 1.0}, tmp_path, 1)
-    assert found.inputs == ("i", "c", "h") and load_sidecar_data(found)[1]["h_next"] == 9
+    result = cut(path, {"M": 3, "h": 1.0}, tmp_path, 1)
+    assert result.inputs == ("i", "c", "h") and load_sidecar_data(result)[1]["h_next"] == 9
 
 
 def test_external_data(tmp_path: Path) -> None:
@@ -194,9 +194,9 @@ def test_external_data(tmp_path: Path) -> None:
     source.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array([2, 3], np.float32), "w"))
     onnx.save_model(source, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
     assert (tmp_path / "w.data").exists()
-    found = cut(tmp_path / "m.onnx", {"x": random_floats(2), "M": 3}, tmp_path)
-    assert sorted(path.name for path in found.model.parent.iterdir()) == ["README.md", "model.onnx", "test_data_set_0"]
-    check_onnxruntime_agrees(found)
+    result = cut(tmp_path / "m.onnx", {"x": random_floats(2), "M": 3}, tmp_path)
+    assert sorted(path.name for path in result.model.parent.iterdir()) == ["README.md", "model.onnx", "test_data_set_0"]
+    check_onnxruntime_agrees(result)
 
 
 def test_large_constants_are_external(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,9 +204,9 @@ def test_large_constants_are_external(tmp_path: Path, monkeypatch: pytest.Monkey
     source = proto(CAPTURES.replace("[2]", "[2000]").replace("<float[2000] w = {2, 3}>", ""))
     source.graph.initializer.append(numpy_helper.from_array(random_floats(2000), "w"))
     onnx.save(source, tmp_path / "m.onnx")
-    found = cut(tmp_path / "m.onnx", {"x": random_floats(2000), "M": 3}, tmp_path)
-    assert (found.model.parent / "model.onnx.data").stat().st_size >= 8000
-    check_onnxruntime_agrees(found)
+    result = cut(tmp_path / "m.onnx", {"x": random_floats(2000), "M": 3}, tmp_path)
+    assert (result.model.parent / "model.onnx.data").stat().st_size >= 8000
+    check_onnxruntime_agrees(result)
 
 
 def test_initializers_among_the_inputs(tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ def test_initializers_among_the_inputs(tmp_path: Path) -> None:
     source.graph.input.append(onnx.helper.make_tensor_value_info("w", 1, [2]))
     onnx.save(source, tmp_path / "m.onnx")
     # An input with a default may have been given: it is an input of the part.
-    found = cut(tmp_path / "m.onnx", {"x": random_floats(2), "M": 3, "w": np.array([5, 6], np.float32)}, tmp_path)
-    assert found.inputs == ("M", "x", "w", "z")
-    check_onnxruntime_agrees(found)
+    result = cut(tmp_path / "m.onnx", {"x": random_floats(2), "M": 3, "w": np.array([5, 6], np.float32)}, tmp_path)
+    assert result.inputs == ("M", "x", "w", "z")
+    check_onnxruntime_agrees(result)
 
 
 def test_recurrent_operators(tmp_path: Path) -> None:
@@ -231,10 +231,10 @@ def test_recurrent_operators(tmp_path: Path) -> None:
     )
     onnx.save(source, tmp_path / "m.onnx")
     loaded = loopdbg.load(tmp_path / "m.onnx")
-    kinds = [found.iteration for found in extract_every_part(loaded, {"x": random_floats(4, 1, 2)}, tmp_path)]
+    kinds = [item.iteration for item in extract_every_part(loaded, {"x": random_floats(4, 1, 2)}, tmp_path)]
     assert kinds == [None, 0, 1, 3] * 2
-    found = cut(tmp_path / "m.onnx", {"x": random_floats(4, 1, 2)}, tmp_path / "..", None, loaded.plan.loops[0].path)
-    assert [node.op_type for node in onnx.load(found.model).graph.node] == ["GRU"]
+    result = cut(tmp_path / "m.onnx", {"x": random_floats(4, 1, 2)}, tmp_path / "..", None, loaded.plan.loops[0].path)
+    assert [node.op_type for node in onnx.load(result.model).graph.node] == ["GRU"]
 
 
 def test_a_network_of_tensorrt(tmp_path: Path) -> None:
@@ -242,11 +242,11 @@ def test_a_network_of_tensorrt(tmp_path: Path) -> None:
     x = net.input_tensor("x", shape=(3, 2))
     loop = net.counted_loop(3)
     row = output_of(loop.add_iterator(x, 0))
-    carried, made = net.add_carried(loop, net.const([0, 0]), lambda h: net.elementwise(h, row))
+    carried, result = net.add_carried(loop, net.const([0, 0]), lambda h: net.elementwise(h, row))
     net.last(loop, carried, "h")
-    net.stack(loop, made, "all", length=3)
-    for found in extract_every_part(net.model(), {"x": random_floats(3, 2)}, tmp_path):
-        check_onnxruntime_agrees(found)
+    net.stack(loop, result, "all", length=3)
+    for item in extract_every_part(net.model(), {"x": random_floats(3, 2)}, tmp_path):
+        check_onnxruntime_agrees(item)
 
 
 MAPPED = """
@@ -305,8 +305,8 @@ def test_loops_of_other_forms(
 def test_an_empty_optional(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, OPTIONAL)
     parts = [
-        load_sidecar_data(found)[0]["o"]
-        for found in extract_every_part(loopdbg.load(path), {"M": 2, "o": None}, tmp_path)
+        load_sidecar_data(item)[0]["o"]
+        for item in extract_every_part(loopdbg.load(path), {"M": 2, "o": None}, tmp_path)
     ]
     assert parts == [None, None, None]
 
@@ -324,9 +324,9 @@ def test_entries_of_a_nested_loop(tmp_path: Path) -> None:
     runs = CaptureRuns(loaded, {"M": 3, "K": 2})
     inner = loaded.plan.loops[1]
     assert runs.first_entry(inner).entry == (0,)
-    found = extract(runs, LoopEntryRef(inner, (2,)), 1, tmp_path / "part")
-    fed, given = load_sidecar_data(found)
-    assert (fed["i"], fed["j"], fed["u"], given["u_out"]) == (2, 1, 1, 3)
+    result = extract(runs, LoopEntryRef(inner, (2,)), 1, tmp_path / "part")
+    fed, inputs = load_sidecar_data(result)
+    assert (fed["i"], fed["j"], fed["u"], inputs["u_out"]) == (2, 1, 1, 3)
     with pytest.raises(UsageError, match="has no iteration 0 of entry 5"):
         extract(runs, LoopEntryRef(inner, (5,)), 0, tmp_path / "part2")
     with pytest.raises(UsageError, match=r"no iteration 2: it ended after 2"):
@@ -340,8 +340,8 @@ def test_entries_of_a_nested_loop(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     part = tmp_path / "part"
     ran = command(capsys, "extract", SAMPLES / "newton_sqrt.onnx", "--iteration", "last", "-o", part, "--json")
-    told = json.loads(ran.out)
-    assert ran.status == 0 and (told["loop"], told["iteration"], told["expected_by"]) == ("sqrt", 4, "loopdbg")
+    report = json.loads(ran.out)
+    assert ran.status == 0 and (report["loop"], report["iteration"], report["expected_by"]) == ("sqrt", 4, "loopdbg")
     assert "all 4 outputs are as in" in command(capsys, "run", part / "model.onnx").err
     assert "newton_sqrt.onnx by loopdbg" in (part / "README.md").read_text()
     again = command(capsys, "extract", SAMPLES / "newton_sqrt.onnx", "-o", part)
@@ -386,8 +386,8 @@ def test_the_iteration_in_which_openvino_differs(tmp_path: Path, capsys: pytest.
     arguments = (path, "--input", "M=5", "--input", "x=3", "--iteration", "diff", "--against", "openvino")
     ran = command(capsys, "extract", *arguments, "-o", tmp_path / "part", "--json")
     assert ran.status == 0 and json.loads(ran.out)["iteration"] == 1, ran
-    fed, given = load_sidecar_data(ExtractionResult(tmp_path / "part" / "model.onnx", "", (), 1, (), ()))
-    assert fed["h"] == pytest.approx(0.41421354) and np.isnan(given["h_next"])
+    fed, inputs = load_sidecar_data(ExtractionResult(tmp_path / "part" / "model.onnx", "", (), 1, (), ()))
+    assert fed["h"] == pytest.approx(0.41421354) and np.isnan(inputs["h_next"])
 
 
 FAILING = """
@@ -412,7 +412,7 @@ def test_an_iteration_that_fails_is_written_with_what_was_computed_before(tmp_pa
     assert "expected outputs: 'keep" in ran.out and "h_next" not in ran.out
     page = (tmp_path / "part" / "README.md").read_text(encoding="utf-8")
     assert "In that run this iteration failed:" in page and "Gather" in page
-    files = sorted(one.name for one in (tmp_path / "part" / "test_data_set_0").glob("output_*"))
+    files = sorted(item.name for item in (tmp_path / "part" / "test_data_set_0").glob("output_*"))
     assert files == ["output_0.pb"]
     ran = command(capsys, "run", tmp_path / "part" / "model.onnx")
     assert ran.status == 1 and "Gather" in ran.err
@@ -425,10 +425,10 @@ def test_the_last_iteration_may_be_one_that_fails(tmp_path: Path, capsys: Any) -
     path = save_text_model(tmp_path, FAILING)
     np.savez(tmp_path / "in.npz", M=np.int64(9), x=np.ones((4, 2), np.float32), h=np.zeros(2, np.float32))
     words = ("--inputs", tmp_path / "in.npz", "-o", tmp_path / "part", "--json")
-    told = json.loads(command(capsys, "extract", path, "--iteration", "last", *words).out)
-    assert told["iteration"] == 4
-    assert (len(told["outputs"]), len(told["expected"])) == (2, 1)
-    assert "Gather" in told["failure"]
+    report = json.loads(command(capsys, "extract", path, "--iteration", "last", *words).out)
+    assert report["iteration"] == 4
+    assert (len(report["outputs"]), len(report["expected"])) == (2, 1)
+    assert "Gather" in report["failure"]
 
 
 def test_extract_at_failed_node_takes_that_iteration(tmp_path: Path, capsys: Any) -> None:

@@ -29,9 +29,9 @@ NAMES = sorted(path.name for path in SAMPLES.glob("*.xml") if path.stem != "loop
 def test_every_loop_of_the_sample_models(name: str, tmp_path: Path) -> None:
     loaded, inputs = sample(name)
     kinds = set()
-    for found in extract_every_part(loaded, inputs, tmp_path):
-        kinds.add(found.iteration is None)
-        check_openvino_agrees(found)
+    for item in extract_every_part(loaded, inputs, tmp_path):
+        kinds.add(item.iteration is None)
+        check_openvino_agrees(item)
     assert kinds == {True, False}
 
 
@@ -40,24 +40,24 @@ def test_layers_are_kept_as_they_are(tmp_path: Path) -> None:
     runs = CaptureRuns(loaded, inputs)
     place = runs.first_entry(find_loop(loaded, None))
     source = etree.parse(SAMPLES / "lstm.xml").getroot()
-    found = extract(runs, place, None, tmp_path / "all")
-    made = etree.parse(found.model).getroot()
-    assert made.get("version") == source.get("version")
-    (mine,), (theirs,) = (root.findall("layers/layer[@type='TensorIterator']") for root in (made, source))
+    result = extract(runs, place, None, tmp_path / "all")
+    outcome = etree.parse(result.model).getroot()
+    assert outcome.get("version") == source.get("version")
+    (mine,), (theirs,) = (root.findall("layers/layer[@type='TensorIterator']") for root in (outcome, source))
     for tag in ("port_map", "back_edges", "input", "output"):
         assert etree.tostring(mine.find(tag)).split() == etree.tostring(theirs.find(tag)).split()
-    one = etree.parse(extract(runs, place, 3, tmp_path / "one").model).getroot()
-    kept = [(layer.get("id"), layer.get("name"), layer.get("type")) for layer in one.find("layers")]
+    first = etree.parse(extract(runs, place, 3, tmp_path / "one").model).getroot()
+    kept = [(layer.get("id"), layer.get("name"), layer.get("type")) for layer in first.find("layers")]
     assert kept == [(layer.get("id"), layer.get("name"), layer.get("type")) for layer in theirs.find("body/layers")]
 
 
 def test_only_the_constants_that_are_needed_come_along(tmp_path: Path) -> None:
     loaded, inputs = sample("lstm.xml")
     runs = CaptureRuns(loaded, inputs)
-    found = extract(runs, runs.first_entry(find_loop(loaded, None)), 0, tmp_path / "part")
-    root = etree.parse(found.model).getroot()
+    result = extract(runs, runs.first_entry(find_loop(loaded, None)), 0, tmp_path / "part")
+    root = etree.parse(result.model).getroot()
     blobs = [layer.find("data") for layer in root.iter("layer") if layer.get("type") == "Const"]
-    size = found.model.with_suffix(".bin").stat().st_size
+    size = result.model.with_suffix(".bin").stat().st_size
     assert 0 < size < (SAMPLES / "lstm.bin").stat().st_size + 64 * len(blobs)
     assert blobs and all(int(blob.get("offset")) + int(blob.get("size")) <= size for blob in blobs)
 
@@ -79,15 +79,15 @@ def stepping(path: Path, step: Callable[[Any], Any], sinks: Callable[[Any], list
 
 def test_random_numbers_are_inputs_of_an_iteration(tmp_path: Path) -> None:
     def noisy(h: Any) -> Any:
-        shape, low, high = (op.constant(np.array(one)) for one in ([2], np.float32(0), np.float32(1)))
+        shape, low, high = (op.constant(np.array(item)) for item in ([2], np.float32(0), np.float32(1)))
         return op.add(h, op.random_uniform(shape, low, high, "f32", 1, 2))
 
     loaded = loopdbg.load(stepping(tmp_path / "m.xml", noisy))
     runs = CaptureRuns(loaded, {"x": random_floats(3, 2)})
     place = runs.first_entry(find_loop(loaded, None))
-    found = extract(runs, place, 2, tmp_path / "part")
-    assert len(found.inputs) == 3
-    check_openvino_agrees(found)
+    result = extract(runs, place, 2, tmp_path / "part")
+    assert len(result.inputs) == 3
+    check_openvino_agrees(result)
     with pytest.raises(UnsupportedError, match="draws random numbers"):
         extract(runs, place, None, tmp_path / "all")
 
@@ -117,8 +117,7 @@ def test_decompressed_weights_come_along(tmp_path: Path) -> None:
     openvino.save_model(openvino.Model([ends], [x], "m"), tmp_path / "m.xml", compress_to_fp16=False)
     loaded = loopdbg.load(tmp_path / "m.xml")
     kinds = [
-        (found.iteration, len(found.inputs))
-        for found in extract_every_part(loaded, {"x": random_floats(3, 2)}, tmp_path)
+        (item.iteration, len(item.inputs)) for item in extract_every_part(loaded, {"x": random_floats(3, 2)}, tmp_path)
     ]
     assert kinds == [(None, 1), (0, 3), (1, 3), (2, 3)]
     whole = next(extract_every_part(loaded, {"x": random_floats(3, 2)}, tmp_path))
@@ -142,14 +141,14 @@ def test_an_iteration_that_fails_is_written_with_what_was_computed_before(
     body = net.body_builder()
     number, h = body.parameter("1", "i64", name="number"), body.parameter("6", name="h")
     keep = body.constant(np.array([True]), name="keep")
-    one, rest = (body.constant(np.array([k])) for k in (1, -1))
-    rows = body.layer("Add", [number, one], name="rows")
+    item, rest = (body.constant(np.array([k])) for k in (1, -1))
+    rows = body.layer("Add", [number, item], name="rows")
     shape = body.layer("Concat", [rows, rest], data='axis="0"', name="shape")
     # Six elements have no four rows.
     cut = body.layer("Reshape", [h, shape], data='special_zero="false"', shape="?,?", name="cut")
     flat = body.layer("Reshape", [cut, rest], data='special_zero="false"', shape="6", name="flat")
     new = body.layer("Sin", [flat], shape="6", name="new")
-    results = [body.result(one) for one in (keep, rows, new)]
+    results = [body.result(entry) for entry in (keep, rows, new)]
     entries = [
         input_map_entry(2, h),
         input_map_entry(-1, number, 'purpose="current_iteration"'),
@@ -160,11 +159,11 @@ def test_an_iteration_that_fails_is_written_with_what_was_computed_before(
     fed = [net.constant(np.int64(9), name="trips"), net.constant(TRUE, name="true"), start]
     loop = net.layer("Loop", fed, 1, name="counting", version="opset5", shape="6", extra=parts)
     net.result((loop, 3), name="y")
-    given = ("--input", "start=[1, 2, 3, 4, 5, 6]", "--iteration", "last", "-o", tmp_path / "part")
-    ran = command(capsys, "extract", net.save(tmp_path), *given)
+    inputs = ("--input", "start=[1, 2, 3, 4, 5, 6]", "--iteration", "last", "-o", tmp_path / "part")
+    ran = command(capsys, "extract", net.save(tmp_path), *inputs)
     assert ran.status == 0, ran.err
     assert ran.out.startswith("wrote iteration 3 of loop 'counting'") and "it fails by itself as in the run" in ran.out
-    made = loopdbg.load(tmp_path / "part" / "model.xml")
+    result = loopdbg.load(tmp_path / "part" / "model.xml")
     with np.load(tmp_path / "part" / "model.outputs.npz") as known:
-        assert {port.name for port in made.outputs} - set(known) == {"new"}
+        assert {port.name for port in result.outputs} - set(known) == {"new"}
         np.testing.assert_array_equal(known["rows"], [4])

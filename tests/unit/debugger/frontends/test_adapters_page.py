@@ -19,8 +19,8 @@ AGAIN = "python tests/support/adapters_page.py docs/adapters.md writes it anew"
 
 
 def page_text(name: str) -> str:
-    (found,) = [text for part, text in adapters_page.render_parts(TEXT) if part == name]
-    return found
+    (result,) = [text for part, text in adapters_page.render_parts(TEXT) if part == name]
+    return result
 
 
 def test_the_page_has_every_part() -> None:
@@ -33,13 +33,13 @@ def test_the_table_of_capabilities() -> None:
 
 def test_what_debugpy_says() -> None:
     try:
-        there = f"debugpy {version('debugpy')}"
+        is_present = f"debugpy {version('debugpy')}"
     except PackageNotFoundError:
         pytest.skip("debugpy is not installed")
     others = json.loads(DEBUGPY_CAPABILITIES_PATH.read_text(encoding="utf-8"))
-    if there not in others:
-        pytest.skip(f"the page is about another version than {there}")
-    assert others[there] == adapters_page.query_debugpy_capabilities()
+    if is_present not in others:
+        pytest.skip(f"the page is about another version than {is_present}")
+    assert others[is_present] == adapters_page.query_debugpy_capabilities()
 
 
 def test_the_session() -> None:
@@ -69,5 +69,5 @@ def test_what_agents_can_do(name: str, agents: None) -> None:
 
 
 def test_the_tokens_of_the_page_were_counted() -> None:
-    counted = [int(one.split()[0]) for name in ("tools", "hunts") for one in TOKEN_COUNT.findall(page_text(name))]
+    counted = [int(item.split()[0]) for name in ("tools", "hunts") for item in TOKEN_COUNT.findall(page_text(name))]
     assert len(counted) >= 25 and min(counted) > 20

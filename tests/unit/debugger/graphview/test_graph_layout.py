@@ -77,19 +77,19 @@ def assert_places(picture: GraphView) -> LayeredLayout:
     """Each box stands below those that it reads, and beside the others of its layer; what runs beside the layers is
     left of them, and shares its lane with nothing that passes by the same layer."""
     widths = [8.0 + len(box.name) for box in picture.boxes]
-    found = compute_layout(picture, widths, 3, 2)
-    within = {k for layer in found.layers for k in layer}
-    assert sorted([*(k for layer in found.layers for k in layer), *found.lanes]) == list(range(len(found.centers)))
-    left = min((found.centers[k] - (widths[k] / 2 if k < len(widths) else 0) for k in within), default=0)
-    assert all(found.centers[k] < left for k in found.lanes)
-    passing = [(found.centers[item], rank) for bends in found.bends for rank, item in bends.items()]
+    result = compute_layout(picture, widths, 3, 2)
+    within = {k for layer in result.layers for k in layer}
+    assert sorted([*(k for layer in result.layers for k in layer), *result.lanes]) == list(range(len(result.centers)))
+    left = min((result.centers[k] - (widths[k] / 2 if k < len(widths) else 0) for k in within), default=0)
+    assert all(result.centers[k] < left for k in result.lanes)
+    passing = [(result.centers[item], rank) for bends in result.bends for rank, item in bends.items()]
     assert len(passing) == len(set(passing))
     for wire in picture.wires:
-        assert all(found.ranks[wire.source] < found.ranks[reader] for reader in wire.readers)
-    for layer in found.layers:
-        ends = [(found.centers[k], widths[k] / 2 if k < len(widths) else 0) for k in layer]
+        assert all(result.ranks[wire.source] < result.ranks[reader] for reader in wire.readers)
+    for layer in result.layers:
+        ends = [(result.centers[k], widths[k] / 2 if k < len(widths) else 0) for k in layer]
         assert all(a + w + 2 <= b - v + 1e-6 for (a, w), (b, v) in pairwise(ends))
-    return found
+    return result
 
 
 @pytest.mark.parametrize("features", FEATURES, ids="-".join)
@@ -124,8 +124,8 @@ def deep(parts: int, nodes: int) -> Graph:
             x = f"t{part}_{node}"
         lines.append(f"y{part} = Exp ({x})")
     each = range(parts)
-    carried, given = (", ".join(f"float[4] {name}{k}" for k in each) for name in "xy")
-    text = DEEP.replace("CARRIED", carried).replace("GIVEN", given).replace("NODES", "\n".join(lines))
+    carried, inputs = (", ".join(f"float[4] {name}{k}" for k in each) for name in "xy")
+    text = DEEP.replace("CARRIED", carried).replace("GIVEN", inputs).replace("NODES", "\n".join(lines))
     text = text.replace("NAMES", ", ".join(f"x{k}" for k in each))
     types = ", ".join(f"float[4] z{k}" for k in each)
     return model(text.replace("(LAST)", f"({types})").replace("LAST", ", ".join(f"z{k}" for k in each))).graph
@@ -137,11 +137,11 @@ def test_long_edges_run_next_to_layers() -> None:
     picture = build_graph_view(loop.body, loop, NodeFormatter(ProducerMap.for_graph(main)))
     assert_back_edges(picture)
     assert_reads(picture)
-    found = assert_places(picture)
+    result = assert_places(picture)
     # Not an item in each of the layers: with those it would be 1 500.
-    assert len(found.layers) > 90 and 10 < len(found.lanes) < 24 and len(found.centers) < 400
+    assert len(result.layers) > 90 and 10 < len(result.lanes) < 24 and len(result.centers) < 400
     # What is given back early shares a lane with what is read late.
-    assert len(set(found.lanes.values())) < len(found.lanes)
+    assert len(set(result.lanes.values())) < len(result.lanes)
 
 
 def test_what_the_condition_depends_on_has_a_sign() -> None:
@@ -163,7 +163,7 @@ def test_a_loop_that_is_open_holds_its_own_picture() -> None:
     (inner,) = loops(outer.body)
     picture = build_graph_view(outer.body, outer, NodeFormatter(ProducerMap.for_graph(main)), {inner})
     (box,) = (box for box in picture.boxes if box.node is inner)
-    assert [one.loop for one in box.subgraphs] == [inner] and len(box.subgraphs[0].arcs) == 3
+    assert [subgraph.loop for subgraph in box.subgraphs] == [inner] and len(box.subgraphs[0].arcs) == 3
 
 
 IF = """
@@ -178,9 +178,9 @@ def test_an_if_reads_what_its_branches_take_from_around() -> None:
     main = model(IF).graph
     (node,) = (node for node in main.nodes if isinstance(node, If))
     picture = build_graph_view(main, None, NodeFormatter(ProducerMap.for_graph(main)), {node})
-    (at,) = (k for k, box in enumerate(picture.boxes) if box.kind is BoxKind.IF)
-    assert {wire.value.name for wire in picture.wires if at in wire.readers} == {"a", "c"}
-    assert [part.title for part in picture.boxes[at].subgraphs] == [word for word, _ in bodies(node)]
+    (index,) = (k for k, box in enumerate(picture.boxes) if box.kind is BoxKind.IF)
+    assert {wire.value.name for wire in picture.wires if index in wire.readers} == {"a", "c"}
+    assert [part.title for part in picture.boxes[index].subgraphs] == [word for word, _ in bodies(node)]
 
 
 def marked(session: loopdbg.Session, loop: Loop | None = None) -> tuple[GraphView, set[str], dict[str, object]]:
@@ -194,7 +194,7 @@ def marked(session: loopdbg.Session, loop: Loop | None = None) -> tuple[GraphVie
     if marks.next_box is not None:
         values["next"] = boxes[marks.next_box].name
     values |= {f"count {boxes[k].name}": count for k, (count, _) in marks.scan_counts.items()}
-    values |= {f"running {boxes[k].name}": told for k, told in marks.loop_progress.items()}
+    values |= {f"running {boxes[k].name}": message for k, message in marks.loop_progress.items()}
     return picture, {boxes[k].name for k in marks.non_finite}, values
 
 

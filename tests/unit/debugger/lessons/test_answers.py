@@ -73,14 +73,14 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
     if scene.path.suffix == ".py":
         # TensorRT's own runtime is none that a test has: the same as a model of ONNX.
         scene = three_systems.LATE_CONDITION_SCENE.with_inputs(**scene.inputs)
-    given = scene.input_arrays(scene.load())
+    inputs = scene.input_arrays(scene.load())
     if scene.model.endswith(".xml"):
-        return openvino_peer.run_by_name(scene.path, given)
+        return openvino_peer.run_by_name(scene.path, inputs)
     import onnx.parser
 
     if scene.path.suffix == ".onnxtxt":
-        return onnxruntime_peer.run(onnx.parser.parse_model(scene.path.read_text(encoding="utf-8")), given)
-    return onnxruntime_peer.run(scene.path, given)
+        return onnxruntime_peer.run(onnx.parser.parse_model(scene.path.read_text(encoding="utf-8")), inputs)
+    return onnxruntime_peer.run(scene.path, inputs)
 
 
 #: Where a lesson says that a runtime does otherwise, and modes of which no peer has the table's meaning.
@@ -189,8 +189,8 @@ def test_wrong_answers_are_met_where_they_come_from(number: int, typed: str, say
     assert isinstance(lesson, Lesson) and isinstance(lesson.question, ValueQuestion)
     klass = LessonDriver(number, ask=lesson.question)
     klass.open_card("Ask")
-    said = klass(f"answer {typed}")
-    assert "✗" in said and says in said, said
+    output = klass(f"answer {typed}")
+    assert "✗" in output and says in output, output
 
 
 #: Questions with other numbers, and what is right.
@@ -275,10 +275,10 @@ STATES = [
 def test_states_are_judged_where_they_are_reached(number: int, which: int, lines: list[str], says: str) -> None:
     klass = LessonDriver(number, ask=ASKED[number, which])
     klass.open_card("Ask")
-    said = klass(*lines)
-    assert "error" not in said
+    output = klass(*lines)
+    assert "error" not in output
     if says:
-        assert says in said.replace("  ", " "), said
+        assert says in output.replace("  ", " "), output
         assert klass.learner.solved == says.startswith("✓")
     else:
         assert not klass.learner.solved
@@ -291,7 +291,7 @@ def counted(scene: Scene, **inputs: Any) -> int:
 
 def test_what_lesson_5_counts_as_reached_is_so_in_onnxruntime() -> None:
     five = [{"limit": 13}, {"limit": 15}, {"step": 4}, {"start": 5}, {"start": 7}, {"max_trips": 5}]
-    assert [counted(two_limits.SCENE, **one) for one in five] == [5] * len(five)
+    assert [counted(two_limits.SCENE, **item) for item in five] == [5] * len(five)
     assert [counted(two_limits.SCENE, limit=limit) for limit in (12, 16, 24, 25, 27, 28)] == [4, 6, 8, 9, 9, 10]
     assert counted(two_limits.SCENE, max_trips=9) == 7
 
@@ -306,7 +306,7 @@ def test_openvino_trades_one_after_another_where_lesson_7_says_so(tmp_path: Any)
     from loopdbg.tui.cli import main
 
     scene = simultaneous_back_edges.SCENE
-    note = next(one for one in LESSONS if one.number == 7).write_note
+    note = next(lesson_value for lesson_value in LESSONS if lesson_value.number == 7).write_note
     assert note is not None and "(2, 2)" in note(scene, lambda scene, peer: "")
     # 6: there is a difference.
     assert main(["diff", str(scene.path), "--against", "openvino"]) == 6

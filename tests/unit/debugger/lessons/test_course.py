@@ -34,12 +34,12 @@ from loopdbg.runtime.graph import System
 #: Lines of a card of the practice at most.
 TALL = 11
 ROOT = Path(__file__).parents[4]
-EVERY = pytest.mark.parametrize("lesson", LESSONS, ids=lambda one: str(one.number))
+EVERY = pytest.mark.parametrize("lesson", LESSONS, ids=lambda item: str(item.number))
 
 
 def test_there_are_twelve_for_an_hour() -> None:
-    assert [one.number for one in LESSONS] == list(range(1, 13))
-    assert 50 <= sum(one.minutes for one in LESSONS) <= 65
+    assert [lesson.number for lesson in LESSONS] == list(range(1, 13))
+    assert 50 <= sum(lesson_value.minutes for lesson_value in LESSONS) <= 65
 
 
 def test_what_comes_after_them_is_numbered_on() -> None:
@@ -105,13 +105,17 @@ def test_a_mode_does_what_its_row_says(row: LoopMode) -> None:
 def test_a_mode_is_shown_as_its_file_has_it_and_the_listing_is_covered() -> None:
     klass = LessonDriver(14, seed=2)
     klass("card 4")
-    told = " ".join(klass.learner.card_lines())
-    assert "M: " in told and "cond: " in told and "the body yields as its condition: more = x_next < limit" in told
-    assert klass.learner.hides_listing and "which row" in told.lower()
-    said = klass.answer_correctly()
+    message = " ".join(klass.learner.card_lines())
     assert (
-        "✓ Right. In row (" in squeezed(said)
-        and "With these inputs it " in squeezed(said)
+        "M: " in message
+        and "cond: " in message
+        and "the body yields as its condition: more = x_next < limit" in message
+    )
+    assert klass.learner.hides_listing and "which row" in message.lower()
+    output = klass.answer_correctly()
+    assert (
+        "✓ Right. In row (" in squeezed(output)
+        and "With these inputs it " in squeezed(output)
         and not klass.learner.hides_listing
     )
 
@@ -138,7 +142,7 @@ def test_a_lesson_brings_at_most_four_words_which_help_explains(lesson: Lesson) 
 
 @EVERY
 def test_no_word_is_used_before_the_lesson_that_brings_it(lesson: Lesson) -> None:
-    later = {word for one in LESSONS if one.number > lesson.number for word in one.terms}
+    later = {word for lesson_value in LESSONS if lesson_value.number > lesson.number for word in lesson_value.terms}
     # What a lesson says of the world outside may name what comes later.
     cards = [card for card in lesson.cards if card.kind not in (CardKind.REMEMBER, CardKind.RECALL)]
     texts = [
@@ -159,10 +163,10 @@ def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson: Lesson) 
     for step in klass.learner.card.steps:
         for _ in range(step.times):
             line = step.keys if " " in step.keys else step.command
-            said = klass(line)
-            assert not said.startswith("error"), (line, said)
+            output = klass(line)
+            assert not output.startswith("error"), (line, output)
             # The card is read after the last step: what was on the screen before that is gone.
-            seen = [said, klass("list all"), klass("frame"), klass("info values"), klass("why")]
+            seen = [output, klass("list all"), klass("frame"), klass("info values"), klass("why")]
             if len(klass.console.session.frames) > 1:
                 seen.append(klass("backtrace"))
     assert all(line.startswith("✓") for line in klass.learner.card_lines() if line[:1] in "✓·"), (
@@ -183,8 +187,8 @@ def squeezed(text: str) -> str:
 
 ASKING = [
     (number, k)
-    for number, one in LESSONS_BY_NUMBER.items()
-    for k, card in enumerate(one.cards)
+    for number, item in LESSONS_BY_NUMBER.items()
+    for k, card in enumerate(item.cards)
     if card.kind is CardKind.ASK
 ]
 
@@ -205,8 +209,8 @@ def test_hints_go_from_where_to_look_to_the_answer(number: int, card: int) -> No
 
 PRACTICE = [
     number
-    for number, one in LESSONS_BY_NUMBER.items()
-    if isinstance(one, ExerciseSet) and any(card.steps for card in one.cards)
+    for number, item in LESSONS_BY_NUMBER.items()
+    if isinstance(item, ExerciseSet) and any(card.steps for card in item.cards)
 ]
 
 
@@ -216,8 +220,8 @@ def test_do_of_the_practice_is_done_by_its_keys(number: int) -> None:
     klass.open_card("Do")
     for step in klass.learner.card.steps:
         for _ in range(step.times):
-            said = klass(step.keys if " " in step.keys else step.command)
-            assert not said.startswith("error"), (step, said)
+            output = klass(step.keys if " " in step.keys else step.command)
+            assert not output.startswith("error"), (step, output)
     assert all(line.startswith("✓") for line in klass.learner.card_lines() if line[:1] in "✓·"), (
         klass.learner.card_lines()
     )
@@ -229,13 +233,13 @@ def test_key_wording_per_front_end() -> None:
 
 def test_the_package_takes_every_model_along() -> None:
     """What the wheel and the sdist are told to hold covers what lies there."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
-    patterns = (*told["loopdbg.lesson_models"], "*.py")
+    message = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
+    patterns = (*message["loopdbg.lesson_models"], "*.py")
     files = [path.name for path in MODELS_FOLDER.iterdir() if path.is_file()]
     assert len(files) > 30
     assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
     manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
-    assert set(told["loopdbg.lesson_models"]) <= set(manifest)
+    assert set(message["loopdbg.lesson_models"]) <= set(manifest)
 
 
 def test_every_model_of_a_scene_is_there() -> None:

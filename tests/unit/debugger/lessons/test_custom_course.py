@@ -37,11 +37,11 @@ def changed(course: Path, old: str, new: str) -> None:
 
 
 def test_the_course_of_the_documentation_is_gone_through(course: Path) -> None:
-    found = read_course(course)
-    assert found.title == "Loops in our decoder" and [one.title for one in found.lessons.values()] == [
+    result = read_course(course)
+    assert result.title == "Loops in our decoder" and [lesson.title for lesson in result.lessons.values()] == [
         "A body that runs again"
     ]
-    klass = LessonDriver(1, course=found)
+    klass = LessonDriver(1, course=result)
     assert klass.learner.title == "Lesson 1 of 1: A body that runs again (4 min)"
     assert klass.card == "The body adds 3. Here it runs 5 times, from 0."
     klass("card", "step 2", "finish")
@@ -71,7 +71,7 @@ def test_numbers_are_drawn_as_the_file_says(course: Path) -> None:
     changed(course, "draw = { n = [3, 9], x0 = { of = [0, 10, 20] } }", "draw = { n = [4, 4], x0 = [7, 8] }")
     card = read_course(course).lessons[1].cards[2]
     asked = [card.draw_question(Random(k)) for k in range(20)]
-    assert {(one.scene.inputs["n"], one.scene.inputs["x0"]) for one in asked if one is not None} == {(4, 7), (4, 8)}
+    assert {(item.scene.inputs["n"], item.scene.inputs["x0"]) for item in asked if item is not None} == {(4, 7), (4, 8)}
 
 
 def test_lists_are_drawn_without_one_number_twice(course: Path) -> None:
@@ -140,14 +140,14 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"), FAULTS, ids=[f"{k} {new[:20]}" for k, (_, new, _) in enumerate(FAULTS)]
+    ("old", "new", "message"), FAULTS, ids=[f"{k} {new[:20]}" for k, (_, new, _) in enumerate(FAULTS)]
 )
-def test_what_is_wrong_in_a_file_is_one_clear_error(course: Path, old: str, new: str, told: str) -> None:
+def test_what_is_wrong_in_a_file_is_one_clear_error(course: Path, old: str, new: str, message: str) -> None:
     changed(course, old, new)
-    if not told:
+    if not message:
         assert read_course(course).title
         return
-    with pytest.raises(loopdbg.UsageError, match=told) as error:
+    with pytest.raises(loopdbg.UsageError, match=message) as error:
         read_course(course)
     assert str(error.value).startswith(str(course)) and len(str(error.value).splitlines()) <= 3
 

@@ -63,8 +63,8 @@ def test_pages_are_well_formed_and_need_no_network(pages: Mapping[str, str]) -> 
         nesting.feed(page)
         assert not nesting.open, name
         assert all(link in pages for link in nesting.links), nesting.links
-        found = set(re.findall(r"https?://[^\s\"'<]+", page))
-        assert found <= {"http://www.w3.org/2000/svg"}, found
+        results = set(re.findall(r"https?://[^\s\"'<]+", page))
+        assert results <= {"http://www.w3.org/2000/svg"}, results
         assert "<script" not in page and "@import" not in page
 
 
@@ -106,7 +106,7 @@ def test_a_browser_shows_a_page_whole(name: str, pages: Mapping[str, str], tmp_p
          f"--user-data-dir={tmp_path / 'user'}", path.as_uri()],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    (found,) = re.findall(r'<pre id="answer">(.*?)</pre>', done.stdout, re.S)
-    answer = json.loads(unescape(found))
+    (result,) = re.findall(r'<pre id="answer">(.*?)</pre>', done.stdout, re.S)
+    answer = json.loads(unescape(result))
     assert answer["wide"] <= 0 and answer["small"] == 0 and answer["text"] > 800
     assert answer["count"] == pages[name].count("<svg")

@@ -237,8 +237,8 @@ def test_after_the_hour(tmp_path: Path) -> None:
 def test_whoever_answered_nothing_is_not_praised(tmp_path: Path) -> None:
     klass = LessonDriver(13, tmp_path / "lessons.json")
     klass("card", "answer 77", "card", "card", "card")
-    told = squeezed(" ".join(klass.learner.card_lines()))
-    assert "Without a right answer so far: card 1, 2, 3" in told and "came right" not in told
+    message = squeezed(" ".join(klass.learner.card_lines()))
+    assert "Without a right answer so far: card 1, 2, 3" in message and "came right" not in message
     assert 13 not in klass.learner.progress.done_lessons
     klass("card 1", "break nan", "continue", "answer here", "card 2")
     klass.answer_correctly()
@@ -286,11 +286,11 @@ def test_a_quiz_that_is_not_gone_through_is_not_done() -> None:
 def test_numbers_are_those_of_the_seed(number: int) -> None:
     def cards(seed: int) -> list[list[str]]:
         klass = LessonDriver(number, seed=seed)
-        told = []
+        messages = []
         for k in range(len(klass.learner.cards)):
             klass.learner.open_card(k)
-            told.append(klass.learner.card_lines())
-        return told
+            messages.append(klass.learner.card_lines())
+        return messages
 
     assert cards(1) == cards(1)
     assert any(cards(1) != cards(seed) for seed in (2, 3, 4))

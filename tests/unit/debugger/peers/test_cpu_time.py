@@ -18,10 +18,10 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="on
 
 @pytest.fixture
 def busy_process() -> Iterator[subprocess.Popen[bytes]]:
-    made = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    yield made
-    made.kill()
-    made.wait()
+    result = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    yield result
+    result.kill()
+    result.wait()
 
 
 def test_a_process_that_runs(busy_process: subprocess.Popen[bytes]) -> None:
@@ -31,14 +31,14 @@ def test_a_process_that_runs(busy_process: subprocess.Popen[bytes]) -> None:
 
 
 def test_a_process_that_is_gone() -> None:
-    made = subprocess.Popen([sys.executable, "-c", ""])
-    made.wait()
-    assert cpu_usage(made.pid) == CpuUsage()
+    result = subprocess.Popen([sys.executable, "-c", ""])
+    result.wait()
+    assert cpu_usage(result.pid) == CpuUsage()
 
 
 def _query_cpu_time(monkeypatch: pytest.MonkeyPatch, process_: subprocess.Popen[bytes], *uses: CpuUsage) -> bool:
-    found = iter(uses)
-    monkeypatch.setattr(process, "cpu_usage", lambda pid: next(found))
+    result = iter(uses)
+    monkeypatch.setattr(process, "cpu_usage", lambda pid: next(result))
     peer = Peer.__new__(Peer)
     peer.timeout, peer._process, peer._cpu_before_request = 3.0, process_, process.cpu_usage(0)
     return peer._is_starved()

@@ -37,14 +37,16 @@ def write_repro(fault: ReproFault, folder: Path, peer: Peer) -> Repro:
     return make_repro(finding, FindingSource([path.name], peer.name, peer.version, peer.configuration), folder / "pack")
 
 
-@pytest.mark.parametrize("fault", [one for one in FAULTS if one.name in FAULT_NAMES], ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "fault", [fault for fault in FAULTS if fault.name in FAULT_NAMES], ids=lambda fault: fault.name
+)
 def test_a_fault_is_left_alone(tmp_path: Path, peers: dict[str, Peer], fault: ReproFault) -> None:
-    found = write_repro(fault, tmp_path, peers[fault.runtime])
-    assert found.confirmed and found.reduced.end_reason == "smallest"
-    assert found.reduced.candidate.node_count <= fault.max_remaining_nodes < found.finding.original_node_count
+    result = write_repro(fault, tmp_path, peers[fault.runtime])
+    assert result.confirmed and result.reduced.end_reason == "smallest"
+    assert result.reduced.candidate.node_count <= fault.max_remaining_nodes < result.finding.original_node_count
     # Without its data the model is about 1 KB.
-    assert found.output.nbytes < 1024
-    (script,) = (one for one in found.output.script_runs if one.script == f"run_{fault.runtime}.py")
+    assert result.output.nbytes < 1024
+    (script,) = (run for run in result.output.script_runs if run.script == f"run_{fault.runtime}.py")
     assert script.shows_finding, script
     page = (tmp_path / "pack" / "README.md").read_text(encoding="utf-8")
     assert f"{fault.runtime} {peers[fault.runtime].version}" in page.splitlines()[0]
@@ -71,12 +73,14 @@ g (float[2,3] a, float zero) => (float[2,3] y) <int64 n = {4}> {
   }>
 }"""
     onnx.save(proto(text), tmp_path / "m.onnx")
-    given = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "zero": np.float32(0)}
+    inputs = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "zero": np.float32(0)}
     finding = initial_candidate.find_peer_disagreement(
-        loopdbg.load(tmp_path / "m.onnx"), given, peers["onnxruntime"], Tolerance()
+        loopdbg.load(tmp_path / "m.onnx"), inputs, peers["onnxruntime"], Tolerance()
     )
-    found = make_repro(finding, FindingSource(["m.onnx"], "onnxruntime"), tmp_path / "pack")
-    assert [step.op_type for step in found.reduced.candidate.documents[0].nodes()] == ["ReduceMax"] and found.confirmed
+    result = make_repro(finding, FindingSource(["m.onnx"], "onnxruntime"), tmp_path / "pack")
+    assert [step.op_type for step in result.reduced.candidate.documents[0].nodes()] == [
+        "ReduceMax"
+    ] and result.confirmed
 
 
 def test_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +90,7 @@ def test_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Peer("onnxruntime", PEER_TIMEOUT_SECONDS, module="faulty_peer") as bad:
         finding = initial_candidate.find_peer_disagreement(*sample("newton_sqrt.onnx"), bad, Tolerance())
         assert (finding.observation.kind, finding.observation.text) == ("crashed", "SIGSEGV")
-        found = make_repro(finding, FindingSource(["newton_sqrt.onnx"], "onnxruntime", "0"), tmp_path / "pack", most=2)
-    assert found.confirmed and found.reduced.tests == 2
-    assert found.title == "onnxruntime 0 crashes"
+        result = make_repro(finding, FindingSource(["newton_sqrt.onnx"], "onnxruntime", "0"), tmp_path / "pack", most=2)
+    assert result.confirmed and result.reduced.tests == 2
+    assert result.title == "onnxruntime 0 crashes"
     assert SAMPLES.name not in (tmp_path / "pack" / "README.md").read_text(encoding="utf-8")

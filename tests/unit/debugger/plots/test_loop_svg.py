@@ -40,8 +40,8 @@ MEASURE = """root => {
 def paths(svg: str, style: str) -> set[tuple[str, str]]:
     """What the lines of a style join."""
     root = etree.fromstring(svg.encode())
-    found = root.iterfind(f".//{{*}}path[@class='lg-{style}']")
-    return {(one.get("data-from", ""), one.get("data-to", "")) for one in found} - {("", "")}
+    result = root.iterfind(f".//{{*}}path[@class='lg-{style}']")
+    return {(item.get("data-from", ""), item.get("data-to", "")) for item in result} - {("", "")}
 
 
 def picture(name: str, steps: int) -> str:
@@ -54,14 +54,14 @@ def test_back_edges_and_what_they_carry() -> None:
     svg = picture("greedy_decoder.onnx", 3)
     session = loopdbg.Session(*sample("greedy_decoder.onnx"))
     names = {edge.param.name for edge in session.frame.loop.back_edges}  # type: ignore[union-attr]
-    found = paths(svg, "arc") | paths(svg, "decides")
-    assert {(name, name) for name in names} <= found
+    result = paths(svg, "arc") | paths(svg, "decides")
+    assert {(name, name) for name in names} <= result
     assert "token ← " in svg or "h ← " in svg
 
 
 def test_the_way_of_nan_is_red() -> None:
-    found = paths(picture("vanishing_scale.onnx", 138), "odd")
-    assert {("q", "magnitude"), ("q", "h_new"), ("h", "h")} <= found and ("s", "q") not in found
+    result = paths(picture("vanishing_scale.onnx", 138), "odd")
+    assert {("q", "magnitude"), ("q", "h_new"), ("h", "h")} <= result and ("s", "q") not in result
 
 
 def test_a_scan_output_is_a_stack_that_grows() -> None:
@@ -90,9 +90,9 @@ def test_names_out_of_a_file_are_text() -> None:
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 @pytest.mark.parametrize(("name", "steps"), [("newton_sqrt.onnx", 3), ("lstm.xml", 2)])
 def test_in_a_browser(name: str, steps: int, tmp_path: Path) -> None:
-    told = evaluate_on_svg(picture(name, steps), MEASURE, tmp_path)
-    assert told["joined"] and told["inside"] and not told["overlap"] and not told["loose"]
-    for source, target, begins, ends in told["joined"]:
+    message = evaluate_on_svg(picture(name, steps), MEASURE, tmp_path)
+    assert message["joined"] and message["inside"] and not message["overlap"] and not message["loose"]
+    for source, target, begins, ends in message["joined"]:
         assert (begins, ends) == (source, target)
 
 
@@ -100,8 +100,8 @@ def test_in_a_browser(name: str, steps: int, tmp_path: Path) -> None:
 def test_a_large_body_in_a_browser(tmp_path: Path) -> None:
     lines = "\n".join(f"v{k} = Add(v{k - 1}, v{max(0, k - 7)})" for k in range(1, 300))
     main = model(f"test (float[1] v0) => (float[1] v299) {{ {lines} }}").graph
-    told = evaluate_on_svg(loop_svg(main, None), MEASURE, tmp_path)
-    assert len(told["joined"]) > 500 and told["inside"] and not told["overlap"]
+    message = evaluate_on_svg(loop_svg(main, None), MEASURE, tmp_path)
+    assert len(message["joined"]) > 500 and message["inside"] and not message["overlap"]
 
 
 Capture = pytest.CaptureFixture[str]
@@ -135,16 +135,16 @@ def test_the_command_draws_the_whole_model_with_its_loops_open(tmp_path: Path, c
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--iteration", "300", "--what", "graph"), "has no iteration 300"),
         (("--what", "graph", "--name", "hlf"), "nothing is called 'hlf'"),
         (("--what", "norms", "--iteration", "1"), "--iteration is for --what graph"),
     ],
 )
-def test_what_the_command_cannot_draw(options: tuple[str, ...], said: str, tmp_path: Path, capsys: Capture) -> None:
+def test_what_the_command_cannot_draw(options: tuple[str, ...], message: str, tmp_path: Path, capsys: Capture) -> None:
     done = command(capsys, "plot", str(SAMPLES / "newton_sqrt.onnx"), *options, "-o", str(tmp_path / "g.svg"))
-    assert done.status == 2 and said in done.err and "Traceback" not in done.err
+    assert done.status == 2 and message in done.err and "Traceback" not in done.err
 
 
 def test_of_a_large_body_what_is_near_a_value() -> None:

@@ -31,20 +31,20 @@ from text_models import SAMPLES, sample
 
 
 def session(name: str, steps: int = 0) -> loopdbg.Session:
-    found = loopdbg.Session(*sample(name))
+    result = loopdbg.Session(*sample(name))
     if steps:
-        found.step(steps)
+        result.step(steps)
     else:
-        found.finish()
-    return found
+        result.finish()
+    return result
 
 
 def drawn(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
     """What each line of a figure goes through, by its label."""
     return {
-        str(one.get_label()): (list(map(float, one.get_xdata())), list(map(float, one.get_ydata())))  # type: ignore[arg-type]
+        str(line.get_label()): (list(map(float, line.get_xdata())), list(map(float, line.get_ydata())))  # type: ignore[arg-type]
         for axis in figure.axes
-        for one in axis.lines
+        for line in axis.lines
     }
 
 
@@ -57,9 +57,9 @@ def history(name: str, values: list[float], first: int = 0, bucket: int = 1) -> 
 
 def test_a_carried_value_over_iterations() -> None:
     run = session("newton_sqrt.onnx", 4)
-    told = drawn(run.plot("x"))
+    message = drawn(run.plot("x"))
     expected = [float(run.frame.history.value("x", k)) for k in range(5)]
-    assert told["x"] == ([0, 1, 2, 3, 4], pytest.approx(expected))
+    assert message["x"] == ([0, 1, 2, 3, 4], pytest.approx(expected))
     assert set(drawn(run.frame.plot())) == {"x", "err"}
     assert run.plot("err").axes[0].get_yscale() in ("log", "symlog")
     assert run.plot("x").axes[0].get_yscale() == "linear"
@@ -68,9 +68,9 @@ def test_a_carried_value_over_iterations() -> None:
 def test_a_tensor_is_drawn_by_its_norm() -> None:
     run = session("lstm.xml", 3)
     name = run.frame.back_edges[0].param
-    told = drawn(run.plot(name))
+    message = drawn(run.plot(name))
     expected = [float(np.linalg.norm(run.frame.history.value(name, k))) for k in range(4)]
-    assert told[f"norm of {name}"][1] == pytest.approx(expected, rel=1e-5)
+    assert message[f"norm of {name}"][1] == pytest.approx(expected, rel=1e-5)
     both = frame_figures.plot_norms(run.frame)
     assert len(both.axes) == 1 and len(drawn(both)) == 2 and both.axes[0].get_yscale() == "log"
 
@@ -78,9 +78,9 @@ def test_a_tensor_is_drawn_by_its_norm() -> None:
 def test_the_condition_has_two_sides() -> None:
     run = session("newton_sqrt.onnx")
     figure = frame_figures.plot_condition(run.frame)
-    told = drawn(figure)
-    assert told["tol"][1] == pytest.approx([1e-6] * len(told["tol"][0]))
-    assert len(told["err_new"][0]) == run.frame.iteration
+    message = drawn(figure)
+    assert message["tol"][1] == pytest.approx([1e-6] * len(message["tol"][0]))
+    assert len(message["err_new"][0]) == run.frame.iteration
     assert figure.axes[0].get_ylabel() == "err_new > tol"
     # The threshold has its number.
     assert [text.get_text() for text in figure.axes[0].texts] == ["1e-06"]
@@ -89,7 +89,7 @@ def test_the_condition_has_two_sides() -> None:
 def test_scan_outputs_and_tensors_are_pictures_of_their_elements() -> None:
     run = session("lstm.xml")
     figure = run.plot("Y")
-    image = next(one for one in figure.axes[0].get_children() if isinstance(one, AxesImage))
+    image = next(child for child in figure.axes[0].get_children() if isinstance(child, AxesImage))
     whole = run.frame.scan_outputs["Y"]
     assert np.array_equal(np.asarray(image.get_array()), whole[0])
     rows = run.frame.plot("Y") if "Y" in run.frame.values else run.frame.plot("h")
@@ -100,11 +100,11 @@ def test_scan_outputs_and_tensors_are_pictures_of_their_elements() -> None:
 
 
 def test_what_is_not_finite_is_marked_and_buckets_show_their_range() -> None:
-    one = history("h", [1.0, np.nan, 3.0, np.inf])
-    told = drawn(plot_curves([Curve("h", one)], "title"))
-    assert told["h: NaN or infinite"][0] == [1.0, 3.0]
-    wide = history("h", list(range(100)), bucket=4)
-    figure = plot_curves([Curve("h", wide)], "title")
+    first = history("h", [1.0, np.nan, 3.0, np.inf])
+    message = drawn(plot_curves([Curve("h", first)], "title"))
+    assert message["h: NaN or infinite"][0] == [1.0, 3.0]
+    width = history("h", list(range(100)), bucket=4)
+    figure = plot_curves([Curve("h", width)], "title")
     assert figure.axes[0].collections, "a band"
     assert figure.axes[0].get_title("right") == "4 iterations a point"
     grid = np.array([[1.0, np.nan], [3.0, 4.0]])
@@ -116,14 +116,14 @@ def test_what_is_not_finite_is_marked_and_buckets_show_their_range() -> None:
 @pytest.mark.parametrize("name", ["a name of a hundred characters" * 4, "$x^{ and $y", "_hidden", "状态"])
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_every_name_can_be_drawn(name: str) -> None:
-    one, other = Curve(name, history(name, [1.0, 2.0])), Curve(f"{name} in other.onnx", history(name, [1.0, 2.5]))
+    item, other = Curve(name, history(name, [1.0, 2.0])), Curve(f"{name} in other.onnx", history(name, [1.0, 2.5]))
     pictures = [
-        plot_curves([one], name),
-        plot_curves([one, other], name),
-        plot_overlaid([one, other], name),
-        plot_overlaid([one, other] * 3, name),
-        plot_comparison_sides(one, "<", other, name),
-        plot_difference([(one, other)] * 2, name),
+        plot_curves([item], name),
+        plot_curves([item, other], name),
+        plot_overlaid([item, other], name),
+        plot_overlaid([item, other] * 3, name),
+        plot_comparison_sides(item, "<", other, name),
+        plot_difference([(item, other)] * 2, name),
         plot_heatmap(np.eye(3), name, "row", "column"),
     ]
     for picture in pictures:
@@ -140,11 +140,11 @@ def test_every_name_can_be_drawn(name: str) -> None:
 
 
 def test_two_runs_are_apart_where_both_know_an_iteration() -> None:
-    one, other = history("h", [1.0, 2.0, 3.0]), history("h", [2.0, 5.0, 7.0], first=1)
-    assert [list(part) for part in differences(one, other)] == [[1, 2], [0.0, 2.0]]
-    told = drawn(plot_difference([(Curve("a", one), Curve("b", other))], "t"))
-    assert told["difference"] == ([1.0, 2.0], [0.0, 2.0])
-    same = plot_difference([(Curve("a", one), Curve("b", one))], "t")
+    item, other = history("h", [1.0, 2.0, 3.0]), history("h", [2.0, 5.0, 7.0], first=1)
+    assert [list(part) for part in differences(item, other)] == [[1, 2], [0.0, 2.0]]
+    message = drawn(plot_difference([(Curve("a", item), Curve("b", other))], "t"))
+    assert message["difference"] == ([1.0, 2.0], [0.0, 2.0])
+    same = plot_difference([(Curve("a", item), Curve("b", item))], "t")
     assert same.axes[1].texts[0].get_text() == "no difference"
 
 
@@ -199,27 +199,27 @@ def test_a_trace_is_drawn_as_its_model_is(tmp_path: Path, plot: Plot, capsys: py
     assert command(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--record", trace).status == 0
     assert plot(trace, "-o", picture).status == 0
     assert plot(trace, "--against", SAMPLES / "newton_sqrt.onnx", "-o", tmp_path / "b.png").status == 0
-    told = plot(trace, "--seed", "1", "-o", picture)
-    assert told.status == 2 and "is a recording" in told.err
+    message = plot(trace, "--seed", "1", "-o", picture)
+    assert message.status == 2 and "is a recording" in message.err
 
 
 def test_weights_of_one_and_of_two_irs(tmp_path: Path, plot: Plot) -> None:
-    one, other = (Path(shutil.copy(SAMPLES / "lstm.xml", tmp_path / name)) for name in ("one.xml", "other.xml"))
+    item, other = (Path(shutil.copy(SAMPLES / "lstm.xml", tmp_path / name)) for name in ("one.xml", "other.xml"))
     weights = ("--weights", SAMPLES / "lstm.bin")
-    given = ("--inputs", SAMPLES / "lstm.inputs.npz", "-o", tmp_path / "x.png")
-    assert plot(one, *weights, *given).status == 0
-    assert plot(one, "--against", other, *weights, *weights, *given).status == 0
-    assert plot(one, "--against", one, *weights, *weights, *given).status == 0
-    told = plot(one, "--against", other, *weights, *given)
-    assert told.status == 1 and "other.bin, which does not exist" in told.err
-    told = plot(one, "--against", SAMPLES / "newton_sqrt.onnx", *weights, *weights, *given)
-    assert told.status == 2 and f"no OpenVINO IR but {one} is read" in told.err
+    inputs = ("--inputs", SAMPLES / "lstm.inputs.npz", "-o", tmp_path / "x.png")
+    assert plot(item, *weights, *inputs).status == 0
+    assert plot(item, "--against", other, *weights, *weights, *inputs).status == 0
+    assert plot(item, "--against", item, *weights, *weights, *inputs).status == 0
+    message = plot(item, "--against", other, *weights, *inputs)
+    assert message.status == 1 and "other.bin, which does not exist" in message.err
+    message = plot(item, "--against", SAMPLES / "newton_sqrt.onnx", *weights, *weights, *inputs)
+    assert message.status == 2 and f"no OpenVINO IR but {item} is read" in message.err
 
 
 def test_interrupted_run_is_drawn_and_labelled(tmp_path: Path, plot: Plot) -> None:
-    given, picture = (SAMPLES / "newton_sqrt.onnx", "--max-iterations", "3", "-o"), tmp_path / "x.png"
+    inputs, picture = (SAMPLES / "newton_sqrt.onnx", "--max-iterations", "3", "-o"), tmp_path / "x.png"
     for words in ((), ("--against", SAMPLES / "newton_sqrt.onnx")):
-        ran = plot(*given, picture, *words)
+        ran = plot(*inputs, picture, *words)
         assert ran.status == 4 and ran.out == f"drawn into {picture}, as far as it came\n"
         assert "reached the limit of 3 iterations" in ran.err and picture.is_file()
 
@@ -243,7 +243,7 @@ def test_one_clear_error(
     monkeypatch.chdir(tmp_path)
     ran = plot(SAMPLES / "newton_sqrt.onnx", *words)
     assert ran.status in (1, 2) and message in ran.err
-    assert len([one for one in ran.err.splitlines() if not one.startswith("inputs:")]) == 1
+    assert len([splitline for splitline in ran.err.splitlines() if not splitline.startswith("inputs:")]) == 1
     assert not list(tmp_path.glob("x.*"))
 
 
@@ -284,23 +284,23 @@ HOLLOW = """g (int64[4] x) => (int64[4] lasts) {
 def test_where_the_outer_loop_carries_nothing_an_inner_one_is_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, loop: str, carried: set[str]
 ) -> None:
-    path, given = SAMPLES / name, []
+    path, feeds = SAMPLES / name, []
     if name == "hollow":
         path = tmp_path / "hollow.onnxtxt"
         path.write_text('<ir_version: 10, opset_import: ["" : 21]>\n' + HOLLOW, encoding="utf-8")
-        given = ["--input", "x=[1,2,3,4]"]
+        feeds = ["--input", "x=[1,2,3,4]"]
     for what in ("carried", "condition"):
         out = tmp_path / f"{what}.png"
-        ran = command(capsys, "plot", path, *given, "--what", what, "-o", out)
+        ran = command(capsys, "plot", path, *feeds, "--what", what, "-o", out)
         assert ran.status == 0 and out.stat().st_size > 1000
         assert f"note: this is loop '{loop}', entry 0; " in ran.err
     # Of a loop that is asked for it is said what there is; nothing is drawn in its place.
     outer = "numbers" if loop == "collatz" else "outer"
-    ran = command(capsys, "plot", path, *given, "--loop", outer, "-o", tmp_path / "no.png")
+    ran = command(capsys, "plot", path, *feeds, "--loop", outer, "-o", tmp_path / "no.png")
     assert ran.status == 2 and ran.err.splitlines()[-1].endswith(
         f"loop '{outer}' carries nothing that could be drawn; loop '{loop}' inside of it does"
     )
-    inputs = {"x": np.arange(1, 5)} if given else dict(np.load(path.with_suffix(".inputs.npz")))
+    inputs = {"x": np.arange(1, 5)} if feeds else dict(np.load(path.with_suffix(".inputs.npz")))
     run = loopdbg.Session(loopdbg.load(path), inputs)
     run.continue_()
     assert set(drawn(run.plot())) == carried

@@ -35,13 +35,13 @@ def reduction_session(name: str) -> ReductionSession:
     """The inputs in the order of the model."""
     model, inputs = sample(name)
     document = document_from_model(model)
-    given = {port.name: inputs[port.name] for port in model.inputs}
-    return ReductionSession(AlwaysInteresting(), ReductionCandidate((document,), given), Observation("value"))
+    feeds = {port.name: inputs[port.name] for port in model.inputs}
+    return ReductionSession(AlwaysInteresting(), ReductionCandidate((document,), feeds), Observation("value"))
 
 
 def same(a: Any, b: Any) -> bool:
-    one, other = np.asarray(a), np.asarray(b)
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    item, other = np.asarray(a), np.asarray(b)
+    return item.dtype == other.dtype and item.shape == other.shape and item.tobytes() == other.tobytes()
 
 
 def run(document: Document, candidate: ReductionCandidate) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def run(document: Document, candidate: ReductionCandidate) -> dict[str, Any]:
 def test_a_document_is_the_model(name: str) -> None:
     model, inputs = sample(name)
     lab = reduction_session(name)
-    found = run(lab.main_document, lab.best)
-    assert all(same(a, b) for a, b in zip(model.run(inputs).values(), found.values(), strict=True))
+    result = run(lab.main_document, lab.best)
+    assert all(same(a, b) for a, b in zip(model.run(inputs).values(), result.values(), strict=True))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -67,9 +67,9 @@ def test_what_is_frozen_changes_no_result(name: str) -> None:
         new.documents[0].replace_by_inputs(frozen)
         cut = ReductionCandidate(new.documents, {**new.inputs, **frozen}).remove_dead()
         left = {k: v for k, v in want.items() if k in cut.documents[0].outputs}
-        found = run(cut.documents[0], cut)
-        assert set(found) == set(left) and all(same(found[k], left[k]) for k in left)
-        assert step.key not in [one.key for one in cut.documents[0].nodes()]
+        result = run(cut.documents[0], cut)
+        assert set(result) == set(left) and all(same(result[k], left[k]) for k in left)
+        assert step.key not in [node.key for node in cut.documents[0].nodes()]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -78,12 +78,12 @@ def test_an_iteration_by_itself_gives_what_is_carried_on(name: str) -> None:
     values = lab.values()
     peeled_any = 0
     for step in lab.main_document.loops():
-        for at in range(min(lab.trip_count(step), 3)):
-            cut = single_iteration(lab, step.key, at, values)
-            after = lab.carried_state(step.key, at + 1, values)
+        for index in range(min(lab.trip_count(step), 3)):
+            cut = single_iteration(lab, step.key, index, values)
+            after = lab.carried_state(step.key, index + 1, values)
             assert cut is not None and after is not None
-            given = [*run(cut.documents[0], cut).values(), *cut.inputs.values()]
-            assert all(any(same(one, other) for other in given) for one in after), (step, at)
+            inputs = [*run(cut.documents[0], cut).values(), *cut.inputs.values()]
+            assert all(any(same(item, other) for other in inputs) for item in after), (step, index)
             peeled_any += 1
     assert peeled_any or name in ("two_layer_lstm.onnx",)
 
@@ -101,8 +101,8 @@ def test_a_loop_that_begins_late_ends_the_same(name: str) -> None:
     begun = begun.remove_dead()
     late = ReductionSession(AlwaysInteresting(), begun, Observation("value"))
     assert late.trip_count(step) == trips - 2
-    found = late.carried_state(step.key, trips - 2, late.values())
-    assert found is not None and all(map(same, found, want))
+    result = late.carried_state(step.key, trips - 2, late.values())
+    assert result is not None and all(map(same, result, want))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -127,5 +127,5 @@ def test_a_loop_that_is_limited_runs_no_longer(name: str) -> None:
 def test_values_are_those_of_the_main_graph() -> None:
     model, inputs = sample("vanishing_scale.onnx")
     document = document_from_model(model)
-    found = document_values(document, inputs, None)
-    assert same(found["sizes"], model.run(inputs)["sizes"]) and same(found["h0"], inputs["h0"])
+    result = document_values(document, inputs, None)
+    assert same(result["sizes"], model.run(inputs)["sizes"]) and same(result["h0"], inputs["h0"])

@@ -62,8 +62,8 @@ def reduced(finding: Finding, **more: Any) -> ReductionResult:
     return reduce(ReductionSession(finding.test, finding.candidate, finding.observation, limit=finding.limit, **more))
 
 
-def nodes(found: ReductionResult, which: int = 0) -> list[str]:
-    document = found.candidate.documents[which]
+def nodes(result: ReductionResult, which: int = 0) -> list[str]:
+    document = result.candidate.documents[which]
     return [step.op_type for step in (*document.nodes(), *document.inner_nodes())]
 
 
@@ -88,15 +88,15 @@ def compare_predicate(right: loopdbg.Model) -> Finding:
 
 
 def test_the_node_that_makes_an_infinity() -> None:
-    found = reduced(initial_candidate.find_breakpoint_hit(*sample("vanishing_scale.onnx"), "nan"))
-    assert nodes(found) == ["Div"] and (found.observation.kind, found.end_reason) == ("inf", "smallest")
-    assert {name: value.tolist() for name, value in found.candidate.inputs.items()} == {"h": [1.0], "s": 0.0}
+    result = reduced(initial_candidate.find_breakpoint_hit(*sample("vanishing_scale.onnx"), "nan"))
+    assert nodes(result) == ["Div"] and (result.observation.kind, result.end_reason) == ("inf", "smallest")
+    assert {name: value.tolist() for name, value in result.candidate.inputs.items()} == {"h": [1.0], "s": 0.0}
 
 
 def test_the_node_inside_of_two_loops() -> None:
-    found = reduced(initial_candidate.find_breakpoint_hit(*nested(), "nan"))
-    assert nodes(found) == ["Sqrt"] and found.observation.kind == "nan"
-    assert [value.tolist() for value in found.candidate.inputs.values()] == [-4.0]
+    result = reduced(initial_candidate.find_breakpoint_hit(*nested(), "nan"))
+    assert nodes(result) == ["Sqrt"] and result.observation.kind == "nan"
+    assert [value.tolist() for value in result.candidate.inputs.values()] == [-4.0]
 
 
 def test_a_mask_of_infinities_is_no_finding() -> None:
@@ -107,9 +107,9 @@ g (float[2] a, float[2] mask) => (float[2] y) {
   d = Sub (mask, mask)
   y = Mul (c, d)
 }"""
-    given = {"a": np.ones(2, np.float32), "mask": np.array([0, -np.inf], np.float32)}
-    found = reduced(initial_candidate.find_breakpoint_hit(model(text), given, "nan"))
-    assert nodes(found) == ["Sub"] and found.observation.kind == "nan"
+    inputs = {"a": np.ones(2, np.float32), "mask": np.array([0, -np.inf], np.float32)}
+    result = reduced(initial_candidate.find_breakpoint_hit(model(text), inputs, "nan"))
+    assert nodes(result) == ["Sub"] and result.observation.kind == "nan"
 
 
 def test_nothing_becomes_nan() -> None:
@@ -122,15 +122,15 @@ def test_nothing_becomes_nan() -> None:
 
 
 def test_a_breakpoint_keeps_what_is_computed() -> None:
-    found = reduced(initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "err < 1e-3"))
-    assert "breakpoint 1 (if err < 1e-3)" in found.observation.text
-    assert nodes(found)[0] == "Loop" and {"Sub", "Abs", "Div"} <= set(nodes(found))
+    result = reduced(initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "err < 1e-3"))
+    assert "breakpoint 1 (if err < 1e-3)" in result.observation.text
+    assert nodes(result)[0] == "Loop" and {"Sub", "Abs", "Div"} <= set(nodes(result))
     # One iteration is left, and it starts where the second last one ended.
     session = loopdbg.debug(*sample("newton_sqrt.onnx"))
     session.breakpoints.add("if err < 1e-3")
     session.continue_()
     assert session.back().text
-    assert session.frame["x"] in found.candidate.inputs.values()
+    assert session.frame["x"] in result.candidate.inputs.values()
 
 
 def test_a_breakpoint_that_is_never_hit() -> None:
@@ -154,24 +154,24 @@ def test_a_breakpoint_that_is_never_hit() -> None:
     ],
 )
 def test_the_change_alone_is_left(old: str, new: str, left: list[str]) -> None:
-    found = reduced(compare_predicate(changed(PAIR, old, new)))
-    assert nodes(found) == left and len(nodes(found, 1)) == 1
+    result = reduced(compare_predicate(changed(PAIR, old, new)))
+    assert nodes(result) == left and len(nodes(result, 1)) == 1
 
 
 def test_names_may_be_others() -> None:
     other = PAIR.replace("h_new = Sin (moved)", "h_new = Tanh (moved)")
     for name in ("squared", "start", "moved", "h_new", "number"):
         other = other.replace(name, f"v_{len(name)}_{name[0]}")
-    found = reduced(compare_predicate(load_proto(proto(other))))
-    assert (nodes(found), nodes(found, 1)) == (["Sin"], ["Tanh"])
-    assert found.candidate.documents[0].inputs == found.candidate.documents[1].inputs == ["moved"]
+    result = reduced(compare_predicate(load_proto(proto(other))))
+    assert (nodes(result), nodes(result, 1)) == (["Sin"], ["Tanh"])
+    assert result.candidate.documents[0].inputs == result.candidate.documents[1].inputs == ["moved"]
 
 
 def test_a_trip_count_that_differs() -> None:
     source = proto(PAIR.replace("Loop (n, ,", "Loop (five, ,"))
     source.graph.initializer.append(onnx.numpy_helper.from_array(np.array(5), "five"))
-    found = reduced(compare_predicate(load_proto(source)))
-    assert found.observation.kind in ("value", "shape") and nodes(found)[0] == "Loop" and len(nodes(found)) <= 3
+    result = reduced(compare_predicate(load_proto(source)))
+    assert result.observation.kind in ("value", "shape") and nodes(result)[0] == "Loop" and len(nodes(result)) <= 3
 
 
 def test_two_models_that_are_the_same() -> None:
@@ -202,7 +202,7 @@ class RecordingPredicate:
 
     def __call__(self, candidate: Any) -> Observation | None:
         arrays = {name: np.asarray(value) for name, value in candidate.inputs.items()}
-        values = sorted((name, one.shape, one.tobytes()) for name, one in arrays.items())
+        values = sorted((name, item.shape, item.tobytes()) for name, item in arrays.items())
         self.asked.append((candidate.documents[0].content_key(), str(values)))
         return self.predicate(candidate)
 
@@ -210,42 +210,44 @@ class RecordingPredicate:
 def test_nothing_is_tested_twice() -> None:
     finding = initial_candidate.find_breakpoint_hit(*nested(), "nan")
     seen = RecordingPredicate(finding.test)
-    found = reduced(replace(finding, test=seen))
-    assert found.tests == len(seen.asked) == len(set(seen.asked)) > 5
+    result = reduced(replace(finding, test=seen))
+    assert result.tests == len(seen.asked) == len(set(seen.asked)) > 5
 
 
 def test_a_limit_leaves_the_best_so_far() -> None:
     finding = initial_candidate.find_breakpoint_hit(*nested(), "nan")
-    found = reduced(finding, most=3)
-    assert (found.end_reason, found.tests) == ("spent", 3)
-    assert finding.test(found.candidate) is not None
+    result = reduced(finding, most=3)
+    assert (result.end_reason, result.tests) == ("spent", 3)
+    assert finding.test(result.candidate) is not None
     assert reduced(finding, seconds=0).tests == 0
 
 
 def test_ctrl_c_leaves_the_best_so_far() -> None:
     finding = initial_candidate.find_breakpoint_hit(*nested(), "nan")
-    told: list[str] = []
+    messages: list[str] = []
 
     def say(text: str) -> None:
-        told.append(text)
-        if len(told) == 4:
+        messages.append(text)
+        if len(messages) == 4:
             raise KeyboardInterrupt
 
-    found = reduced(finding, say=say)
-    assert found.end_reason == "interrupted" and finding.test(found.candidate) is not None
-    assert told[0] == "outputs: 5 nodes, test 1"
+    result = reduced(finding, say=say)
+    assert result.end_reason == "interrupted" and finding.test(result.candidate) is not None
+    assert messages[0] == "outputs: 5 nodes, test 1"
 
 
 # ------------------------------------------------------------------ what is alike
 
 
 def test_errors_are_alike_by_their_words() -> None:
-    one = "Fail: Node 'a_1' (Add) of type 7 is not supported: 'x' at /tmp/a.onnx:12"
+    first = "Fail: Node 'a_1' (Add) of type 7 is not supported: 'x' at /tmp/a.onnx:12"
     other = "Fail: Node 'zz' (Mul) of type 9 is not supported: 'y' at /tmp/b.onnx:3"
-    assert normalized_error(one) == normalized_error(other) == "fail node of type is not supported at"
-    assert is_same_finding(Observation("refused", text=one), Observation("refused", text=other))
-    assert not is_same_finding(Observation("refused", text=one), Observation("refused", text="Fail: no such operator"))
-    assert not is_same_finding(Observation("refused", text=one), Observation("crashed", text=other))
+    assert normalized_error(first) == normalized_error(other) == "fail node of type is not supported at"
+    assert is_same_finding(Observation("refused", text=first), Observation("refused", text=other))
+    assert not is_same_finding(
+        Observation("refused", text=first), Observation("refused", text="Fail: no such operator")
+    )
+    assert not is_same_finding(Observation("refused", text=first), Observation("crashed", text=other))
 
 
 def test_a_difference_stays_of_its_kind() -> None:
@@ -261,15 +263,15 @@ def test_a_difference_stays_of_its_kind() -> None:
 
 
 def test_a_pack_shows_it_again(tmp_path: Path) -> None:
-    found, inputs = nested()
-    made = make_repro(
-        initial_candidate.find_breakpoint_hit(found, inputs, "nan"), FindingSource([found.name]), tmp_path / "pack"
+    result, inputs = nested()
+    outcome = make_repro(
+        initial_candidate.find_breakpoint_hit(result, inputs, "nan"), FindingSource([result.name]), tmp_path / "pack"
     )
-    assert made.confirmed and made.output.recheck is not None and made.output.recheck.kind == "nan"
+    assert outcome.confirmed and outcome.output.recheck is not None and outcome.output.recheck.kind == "nan"
     again = loopdbg.load(tmp_path / "pack" / "model.onnx")
     onnx.checker.check_model(tmp_path / "pack" / "model.onnx")
     assert np.isnan(again.run({"one": np.float32(-4)})["root"])
-    assert made.output.nbytes < 200
+    assert outcome.output.nbytes < 200
     page = (tmp_path / "pack" / "README.md").read_text(encoding="utf-8")
     assert page.startswith("# Sqrt makes a NaN: 'root'\n") and "root = Sqrt (one)" in page
     assert str(tmp_path) not in page

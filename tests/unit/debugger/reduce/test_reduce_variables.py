@@ -38,8 +38,8 @@ def requests(tmp_path: Path) -> Path:
 def test_variables_begin_with_a_state_and_are_read_back(tmp_path: Path) -> None:
     document = IrDocument.read(sqrt_variable_model().save(tmp_path))
     document.set_initial_state({"h": np.array([4, 9], np.float32)})
-    given = document.build_model().run({"x": np.zeros(2, np.float32)})
-    np.testing.assert_array_equal(given["y"], [2, 3])
+    inputs = document.build_model().run({"x": np.zeros(2, np.float32)})
+    np.testing.assert_array_equal(inputs["y"], [2, 3])
 
 
 def test_what_is_not_read_is_not_assigned(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_what_is_not_read_is_not_assigned(tmp_path: Path) -> None:
     document.replace_by_inputs(values)
     document.remove_dead()
     assert not {step.op_type for step in document.nodes()} & {"ReadValue", "Assign"}
-    given = document.build_model().run({"x": np.zeros(2, np.float32), **values})
-    np.testing.assert_array_equal(given["y"], [1, 1])
+    inputs = document.build_model().run({"x": np.zeros(2, np.float32), **values})
+    np.testing.assert_array_equal(inputs["y"], [1, 1])
 
 
 def test_an_assign_stays_as_long_as_its_variable_is_read(tmp_path: Path) -> None:

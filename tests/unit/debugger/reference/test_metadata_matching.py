@@ -10,7 +10,7 @@ from loopdbg.debugger.reference.sequence_alignment import align_sequences, simil
 
 
 def paired(model, *tracks: ProgramTrack) -> dict[str, str]:
-    return {one.track.name: one.value.name for one in match_by_metadata(model.graph, Reference("there", []), tracks)}
+    return {item.track.name: item.value.name for item in match_by_metadata(model.graph, Reference("there", []), tracks)}
 
 
 def test_numbers_of_names_may_be_others():
@@ -18,14 +18,14 @@ def test_numbers_of_names_may_be_others():
         "g (float[3] x) => (float[3] y) { a = Mul(x, x) b = Add(a, x) c = Mul(b, x) y = Tanh(c) }",
         ["mul_1", "add", "mul_2", "tanh"],
     )
-    found = paired(
+    result = paired(
         model,
         program_track("mul", "%x"),
         program_track("add", "%mul"),
         program_track("mul_1", "%add"),
         program_track("tanh", "%mul_1"),
     )
-    assert found == {"mul": "a", "add": "b", "mul_1": "c", "tanh": "y"}
+    assert result == {"mul": "a", "add": "b", "mul_1": "c", "tanh": "y"}
 
 
 def test_of_alike_nodes_that_is_one_which_reads_the_same():
@@ -34,7 +34,7 @@ def test_of_alike_nodes_that_is_one_which_reads_the_same():
         "g (float[3] x) => (float[3] y) { a = Sin(x) b = Cos(x) c = Identity(a) d = Identity(b) y = Add(c, d) }",
         ["sin", "cos", "view_1", "view_2", "add"],
     )
-    found = paired(
+    result = paired(
         model,
         program_track("sin", "%x"),
         program_track("sin_1", "%x"),
@@ -44,8 +44,8 @@ def test_of_alike_nodes_that_is_one_which_reads_the_same():
         program_track("view_2", "%cos"),
         program_track("add", "%view", "%view_2"),
     )
-    assert (found["view"], found["view_2"]) == ("c", "d")
-    assert "view_1" not in found
+    assert (result["view"], result["view_2"]) == ("c", "d")
+    assert "view_1" not in result
 
 
 VIEWS = ["sin", "cos", "exp", "sin_1", "cos_1", "exp_1"]
@@ -59,7 +59,7 @@ def rows(*names: str) -> list[str]:
 def program_of_views() -> list[ProgramTrack]:
     viewed = [program_track("view" if not k else f"view_{k}", f"%{name}") for k, name in enumerate(VIEWS)]
     computed = [program_track(name, "%x") for name in VIEWS]
-    return [*computed, *viewed, program_track("add", *(f"%{one.name}" for one in viewed))]
+    return [*computed, *viewed, program_track("add", *(f"%{item.name}" for item in viewed))]
 
 
 def views(*reads: str) -> str:
@@ -73,9 +73,9 @@ def views(*reads: str) -> str:
 def test_a_number_that_cannot_be_is_no_pair_though_it_reads_the_same():
     # The model lacks the view of sin_1, and that of exp reads sin_1: it is the view of exp by its number.
     model = model_with_metadata(views("u", "v", "p", "q", "r"), rows("view_1", "view_2", "view_3", "view_5", "view_6"))
-    found = paired(model, *program_of_views())
-    assert found["view_2"] == "c"
-    assert "view_3" not in found
+    result = paired(model, *program_of_views())
+    assert result["view_2"] == "c"
+    assert "view_3" not in result
 
 
 def test_a_node_that_was_added_has_a_number_of_its_own():
@@ -84,16 +84,16 @@ def test_a_node_that_was_added_has_a_number_of_its_own():
     names = rows("view", "view_1", "view_3", "view_5", "view_6")
     text = views("u", "v", "w", "q", "r").replace("d = ", "k = Concat <axis = 0> (u, u) d = ")
     model = model_with_metadata(text.replace(" {", " <float[6] k> {", 1), [*names[:9], "view_4", *names[9:]])
-    found = paired(model, *program_of_views())
-    assert found["view_3"] == "c"
-    assert "view_2" not in found
+    result = paired(model, *program_of_views())
+    assert result["view_3"] == "c"
+    assert "view_2" not in result
 
 
 def test_numbers_that_an_exporter_gave_in_another_order_rule_nothing_out():
     model = model_with_metadata(views("u", "v", "p", "q", "r"), rows("view_6", "view_1", "view_3", "view_2", "view_5"))
-    found = paired(model, *program_of_views())
-    assert found["view_3"] == "c"
-    assert "view_2" not in found
+    result = paired(model, *program_of_views())
+    assert result["view_3"] == "c"
+    assert "view_2" not in result
 
 
 def test_of_several_nodes_made_for_one_the_result_is_what_others_read():
@@ -141,14 +141,14 @@ g (float[3] x, int64 n) => (float[3] y) {
 def test_bodies_are_paired_by_themselves_and_carried_values_by_position():
     model = model_with_metadata(LOOP, ["while_loop_3", "mul_4", "mul_5"])
     body = {"loop": "while_loop", "graph": ("while_loop", "body")}
-    found = paired(
+    result = paired(
         model,
         program_track("mul", "%x"),
         program_track("arg", role="carried", position=0, **body),
         program_track("mul", "%arg", **body),
         program_track("mul_1", "%mul", "%arg", **body),
     )
-    assert found == {"while_loop/body/arg": "h", "while_loop/body/mul": "m", "while_loop/body/mul_1": "k"}
+    assert result == {"while_loop/body/arg": "h", "while_loop/body/mul": "m", "while_loop/body/mul_1": "k"}
 
 
 def test_outputs_are_paired_by_position_without_metadata():
@@ -159,6 +159,6 @@ def test_outputs_are_paired_by_position_without_metadata():
 
 
 def test_an_alignment_keeps_the_order_and_is_the_likest():
-    alike = similarity_matrix("abcab", "bxab", lambda one, other: 2 if one == other == "b" else int(one == other))
+    alike = similarity_matrix("abcab", "bxab", lambda item, other: 2 if item == other == "b" else int(item == other))
     assert align_sequences(alike) == [(1, 0), (3, 2), (4, 3)]
     assert align_sequences(similarity_matrix("", "abc", lambda *_: 1)) == []

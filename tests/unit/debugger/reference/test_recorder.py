@@ -14,7 +14,7 @@ from loopdbg.debugger.reference.reference_files import read_reference_file
 
 
 def tracks(reference: loopdbg.Reference) -> dict[tuple[str, str, str], dict[tuple[int, ...], Any]]:
-    return {(one.loop, one.role, one.name): dict(one.values) for one in reference.tracks}
+    return {(track.loop, track.role, track.name): dict(track.values) for track in reference.tracks}
 
 
 def test_one_loop_without_a_name() -> None:
@@ -25,13 +25,13 @@ def test_one_loop_without_a_name() -> None:
             ref.value(q=k * 10)
             ref.iteration(x=k + 1)
         ref.output(y=[[1, 2], [3, 4]])
-    told = ref.reference
-    assert told.inputs == {"a": np.float32(2)} and told.trips == {"loop": {(): 3}}
-    found = tracks(told)
-    assert found["loop", "carried", "x"] == {(0,): 0, (1,): 1, (2,): 2}
-    assert found["loop", "result", "x"] == {(0,): 1, (1,): 2, (2,): 3}
-    assert found["loop", "result", "q"] == {(0,): 0, (1,): 10, (2,): 20}
-    assert found["", "output", "y"][()].tolist() == [[1, 2], [3, 4]]
+    message = ref.reference
+    assert message.inputs == {"a": np.float32(2)} and message.trips == {"loop": {(): 3}}
+    result = tracks(message)
+    assert result["loop", "carried", "x"] == {(0,): 0, (1,): 1, (2,): 2}
+    assert result["loop", "result", "x"] == {(0,): 1, (1,): 2, (2,): 3}
+    assert result["loop", "result", "q"] == {(0,): 0, (1,): 10, (2,): 20}
+    assert result["", "output", "y"][()].tolist() == [[1, 2], [3, 4]]
 
 
 def test_the_line_is_that_of_the_caller() -> None:
@@ -61,9 +61,9 @@ def test_nested_loops_and_loops_one_after_the_other() -> None:
         "after": {(): 1},
         "never": {(): 0},
     }
-    found = tracks(ref.reference)
-    assert found["inner", "result", "u"] == {(0, 0): 0, (1, 0): 10, (1, 1): 11}
-    assert found["outer", "result", "t"] == {(0,): 0, (1,): 1} and found["after", "result", "z"] == {(0,): 7}
+    result = tracks(ref.reference)
+    assert result["inner", "result", "u"] == {(0, 0): 0, (1, 0): 10, (1, 1): 11}
+    assert result["outer", "result", "t"] == {(0,): 0, (1,): 1} and result["after", "result", "z"] == {(0,): 7}
 
 
 def test_what_is_recorded_is_a_copy_and_can_be_asked_for_meanwhile() -> None:
@@ -114,10 +114,10 @@ def test_tensors_of_other_frameworks() -> None:
         ref.iteration(
             grad=FakeTorchTensor(rows), packed=OnlyDlpack(rows), none=None, text="end", several=[rows, rows[:1]]
         )
-    found = {track.name: track.values[0,] for track in ref.reference.tracks}
-    assert found["grad"].tolist() == found["packed"].tolist() == [0, 1, 2] and found["packed"].flags.writeable
-    assert found["none"] is None and found["text"].tolist() == "end" and found["text"].dtype == object
-    assert [one.tolist() for one in found["several"]] == [[0, 1, 2], [0]]
+    results = {track.name: track.values[0,] for track in ref.reference.tracks}
+    assert results["grad"].tolist() == results["packed"].tolist() == [0, 1, 2] and results["packed"].flags.writeable
+    assert results["none"] is None and results["text"].tolist() == "end" and results["text"].dtype == object
+    assert [item.tolist() for item in results["several"]] == [[0, 1, 2], [0]]
 
 
 def test_tensors_of_pytorch() -> None:
@@ -125,13 +125,13 @@ def test_tensors_of_pytorch() -> None:
     with loopdbg.record_reference() as ref:
         x = torch.arange(3.0, requires_grad=True)
         ref.iteration(x=x * 2, half=x.to(torch.bfloat16), turned=torch.eye(2).T, flag=torch.tensor(True))
-    found = {track.name: track.values[0,] for track in ref.reference.tracks}
-    assert found["x"].tolist() == [0, 2, 4] and found["flag"].dtype == bool
-    assert found["half"].dtype == ml_dtypes.bfloat16 and found["half"].astype(float).tolist() == [0, 1, 2]
+    results = {track.name: track.values[0,] for track in ref.reference.tracks}
+    assert results["x"].tolist() == [0, 2, 4] and results["flag"].dtype == bool
+    assert results["half"].dtype == ml_dtypes.bfloat16 and results["half"].astype(float).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
-    ("do", "error", "told"),
+    ("do", "error", "message"),
     [
         (lambda ref: ref.iteration(x=object()), loopdbg.InputError, "'x': this object cannot be made an array"),
         (lambda ref: ref.iteration(x=[object()]), loopdbg.InputError, "'x': this object cannot be made an array"),
@@ -142,8 +142,8 @@ def test_tensors_of_pytorch() -> None:
         (lambda ref: (enter(ref, "a"), ref.iteration(x=1)), loopdbg.UsageError, "this iteration is in no loop"),
     ],
 )
-def test_what_is_refused(do: Any, error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told.replace("(", r"\(").replace(")", r"\)")):
+def test_what_is_refused(do: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message.replace("(", r"\(").replace(")", r"\)")):
         do(loopdbg.record_reference())
 
 

@@ -34,10 +34,10 @@ def test_all_of_a_track_is_written_and_read(tmp_path: Path) -> None:
         "h", {(k,): np.full(2, k, np.float32) for k in range(3)}, "l", "aten.mul", "mul_2", "m.py:87", "result", True
     )
     read = write_and_read(tmp_path / "ref.npz", Reference("x", [track], {"a": np.float32(2)}, {"l": {(): 3}}))
-    (found,) = read.tracks
+    (result,) = read.tracks
     fields = ("name", "loop", "maker", "node", "source", "role", "optional")
-    assert [getattr(found, field) for field in fields] == [getattr(track, field) for field in fields]
-    assert {key: data.tolist() for key, data in found.values.items()} == {(0,): [0, 0], (1,): [1, 1], (2,): [2, 2]}
+    assert [getattr(result, field) for field in fields] == [getattr(track, field) for field in fields]
+    assert {key: data.tolist() for key, data in result.values.items()} == {(0,): [0, 0], (1,): [1, 1], (2,): [2, 2]}
     assert read.inputs == {"a": np.float32(2)} and read.trips == {"l": {(): 3}} and read.label == "ref.npz"
     # NumPy alone can look at it, too.
     with np.load(tmp_path / "ref.npz") as file:
@@ -61,22 +61,22 @@ def test_all_of_a_track_is_written_and_read(tmp_path: Path) -> None:
     ],
 )
 def test_values_of_any_kind_are_read_as_they_were(values: dict[tuple[int, ...], Any], tmp_path: Path) -> None:
-    (found,) = write_and_read(tmp_path / "ref.npz", Reference("x", [Track("v", values)])).tracks
-    assert found.values.keys() == values.keys()
+    (result,) = write_and_read(tmp_path / "ref.npz", Reference("x", [Track("v", values)])).tracks
+    assert result.values.keys() == values.keys()
     for key, data in values.items():
-        assert_equal_tracks(found.values[key], data)
+        assert_equal_tracks(result.values[key], data)
 
 
-def assert_equal_tracks(one: Any, other: Any) -> None:
+def assert_equal_tracks(item: Any, other: Any) -> None:
     if isinstance(other, list):
-        assert isinstance(one, list) and len(one) == len(other)
-        for a, b in zip(one, other, strict=True):
+        assert isinstance(item, list) and len(item) == len(other)
+        for a, b in zip(item, other, strict=True):
             assert_equal_tracks(a, b)
     elif other is None:
-        assert one is None
+        assert item is None
     else:
-        assert one.dtype == other.dtype and one.shape == np.shape(other)
-        assert one.tobytes() == other.tobytes() if one.dtype != object else one.tolist() == other.tolist()
+        assert item.dtype == other.dtype and item.shape == np.shape(other)
+        assert item.tobytes() == other.tobytes() if item.dtype != object else item.tolist() == other.tolist()
 
 
 def test_names_that_are_alike_or_unfit_for_an_archive(tmp_path: Path) -> None:
@@ -89,21 +89,21 @@ def test_names_that_are_alike_or_unfit_for_an_archive(tmp_path: Path) -> None:
 def test_foreign_file(tmp_path: Path) -> None:
     path = tmp_path / "plain.npz"
     np.savez(path, **{"h": np.zeros((3, 2)), "c/0": np.zeros(1), "c/1": np.ones(2), "n/0/1": np.array(5), "/m/y": [1]})
-    found = {track.name: track.values for track in read_reference_file(path).tracks}
-    assert found.keys() == {"h", "c", "n", "/m/y"} and found["h"].keys() == {()}
-    assert found["c"].keys() == {(0,), (1,)} and found["n"].keys() == {(0, 1)}
+    results = {track.name: track.values for track in read_reference_file(path).tracks}
+    assert results.keys() == {"h", "c", "n", "/m/y"} and results["h"].keys() == {()}
+    assert results["c"].keys() == {(0,), (1,)} and results["n"].keys() == {(0, 1)}
 
 
 def test_a_folder_of_test_data(tmp_path: Path) -> None:
-    one = model(SUM)
+    first = model(SUM)
     for name, array in (("output_0", np.float32(3)), ("output_1", np.zeros(3, np.float32)), ("input_0", np.int64(3))):
         (tmp_path / f"{name}.pb").write_bytes(onnx.numpy_helper.from_array(np.asarray(array)).SerializeToString())
     assert is_reference(tmp_path) and not is_reference(tmp_path.parent)
-    found = read_reference(tmp_path, one.inputs, one.outputs)
-    assert [(track.name, track.role) for track in found.tracks] == [("v", "output"), ("s", "output")]
-    assert found.inputs == {"M": np.int64(3)}
+    result = read_reference(tmp_path, first.inputs, first.outputs)
+    assert [(track.name, track.role) for track in result.tracks] == [("v", "output"), ("s", "output")]
+    assert result.inputs == {"M": np.int64(3)}
     with pytest.raises(loopdbg.InputError, match="has only 1 output"):
-        read_reference(tmp_path, one.inputs, one.outputs[:1])
+        read_reference(tmp_path, first.inputs, first.outputs[:1])
 
 
 def test_reference_is_detected_by_content(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_reference_is_detected_by_content(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (lambda h: h.update(version=9), "version 9, and known is 1"),
         (lambda h: h.pop("tracks"), "it lacks 'tracks'"),
@@ -132,7 +132,7 @@ def test_reference_is_detected_by_content(tmp_path: Path) -> None:
         (lambda h: h.update(tracks=7), "is broken"),
     ],
 )
-def test_broken_header_is_reported(spoil: Any, told: str, tmp_path: Path) -> None:
+def test_broken_header_is_reported(spoil: Any, message: str, tmp_path: Path) -> None:
     path = tmp_path / "ref.npz"
     write_reference_file(Reference("x", [Track("h", {(k,): np.zeros(1, np.float32) for k in range(3)})]), path)
     with np.load(path) as file:
@@ -140,7 +140,7 @@ def test_broken_header_is_reported(spoil: Any, told: str, tmp_path: Path) -> Non
     header = json.loads(str(arrays[HEADER]))
     spoil(header)
     np.savez(path, **(arrays | {HEADER: np.array(json.dumps(header))}))
-    with pytest.raises(loopdbg.InputError, match=told):
+    with pytest.raises(loopdbg.InputError, match=message):
         read_reference_file(path)
 
 

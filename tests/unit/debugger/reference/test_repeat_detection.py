@@ -8,7 +8,7 @@ from loopdbg.debugger.reference.repeat_detection import find_repeats
 
 
 def repeat_texts(text: str) -> list[list[str]]:
-    return [["".join(text[at] for at in places) for places in rounds] for rounds in find_repeats(text)]
+    return [["".join(text[place] for place in places) for places in rounds] for rounds in find_repeats(text)]
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,5 @@ def test_repetition_is_detected(text, rounds):
 
 
 def test_positions_are_unique_and_ordered():
-    places = [at for rounds in find_repeats("zabcxabcabcyabcabczz") for each in rounds for at in each]
+    places = [item for rounds in find_repeats("zabcxabcabcyabcabczz") for each in rounds for item in each]
     assert places == sorted(set(places))

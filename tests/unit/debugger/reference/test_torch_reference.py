@@ -68,10 +68,14 @@ def test_what_an_iteration_receives_is_what_the_one_before_computed(run_module):
     _, _, reference = run_module
     received = [track for track in reference.tracks if track.role == "carried"]
     for track in received:
-        computed = [one.values for one in reference.tracks if one.loop == track.loop and one.role == "result"]
+        computed = [
+            track_value.values
+            for track_value in reference.tracks
+            if track_value.loop == track.loop and track_value.role == "result"
+        ]
         for key, value in track.values.items():
             before = (*key[:-1], key[-1] - 1)
-            assert not key[-1] or any(before in one and np.array_equal(one[before], value) for one in computed)
+            assert not key[-1] or any(before in item and np.array_equal(item[before], value) for item in computed)
 
 
 def test_every_node_tells_the_line_that_made_it(run_module):
@@ -155,20 +159,20 @@ def test_a_run_leaves_the_program_as_it_was():
             return x * self.count
 
     program = export_module(Counting(), [torch.ones(2)])
-    given = {"x": np.ones(2, np.float32)}
-    found = [module_reference(run_torch_reference(program, given), "output 0").values[()] for _ in range(2)]
-    assert [value.tolist() for value in found] == [[1, 1], [1, 1]]
+    inputs = {"x": np.ones(2, np.float32)}
+    results = [module_reference(run_torch_reference(program, inputs), "output 0").values[()] for _ in range(2)]
+    assert [value.tolist() for value in results] == [[1, 1], [1, 1]]
 
 
 def test_inputs_are_found_by_name_and_then_by_position():
-    given = {"other": np.full(4, 2, np.float32), "limit": np.float32(3)}
-    reference = run_torch_reference(export_module(BranchInLoopModule(), [torch.ones(4), torch.tensor(1.0)]), given)
+    inputs = {"other": np.full(4, 2, np.float32), "limit": np.float32(3)}
+    reference = run_torch_reference(export_module(BranchInLoopModule(), [torch.ones(4), torch.tensor(1.0)]), inputs)
     assert reference.inputs["x"].tolist() == [2, 2, 2, 2]
     assert reference.inputs["limit"] == 3
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("inputs", "text"),
     [
         ({"x": np.ones(4, np.float32)}, "needs an input 'limit'"),
         ({"x": np.ones(5, np.float32), "limit": np.float32(1)}, r"'x' as float32\[4\], .* is float32\[5\]"),
@@ -176,10 +180,10 @@ def test_inputs_are_found_by_name_and_then_by_position():
         ({"x": np.ones(4, np.float32), "limit": np.float32(1), "z": np.ones(2)}, "'z' is none of them"),
     ],
 )
-def test_inputs_that_do_not_fit_the_program(given, text):
+def test_inputs_that_do_not_fit_the_program(inputs, text):
     program = export_module(BranchInLoopModule(), [torch.ones(4), torch.tensor(1.0)])
     with pytest.raises(loopdbg.InputError, match=text):
-        run_torch_reference(program, given)
+        run_torch_reference(program, inputs)
 
 
 def test_failing_node_has_line_and_iteration():

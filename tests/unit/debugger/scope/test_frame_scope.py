@@ -27,16 +27,16 @@ sums (float[N] x, float a0) => (float a, float[N] y) {
 
 def at_each_boundary(text: str, look: Callable[[FrameScope], Any], **inputs: Any) -> list[Any]:
     """What ``look`` gives at every boundary, errors as their text."""
-    found: list[Any] = []
+    results: list[Any] = []
 
     def hook(frame: Frame) -> None:
         try:
-            found.append(look(FrameScope(frame)))
+            results.append(look(FrameScope(frame)))
         except UsageError as error:
-            found.append(str(error).split(" at column")[0])
+            results.append(str(error).split(" at column")[0])
 
     model(text).run(inputs, on_iteration=hook)
-    return found
+    return results
 
 
 def each_value(text: str, expression: str, **inputs: Any) -> list[Any]:
@@ -118,18 +118,18 @@ def test_a_history_has_the_rest() -> None:
                 raise UsageError("iteration 10 has not run yet")
             return np.array(100 + iteration)
 
-    found = []
+    results = []
 
     def hook(frame: Frame) -> None:
         if frame.iteration == 3:
             scope = FrameScope(frame, History())
             for text in ("v_in@3", "v_in@2", "v_in@1", "init(v_in)", "prev(keep)", "s_out@9"):
-                found.append(parse(text).evaluate(scope))
+                results.append(parse(text).evaluate(scope))
             with pytest.raises(NoValueError, match="iteration 10 has not run yet at column 1 of 'v_in@10'"):
                 parse("v_in@10").evaluate(scope)
 
     model(COUNT).run({"M": 3, "cond": True, "v0": 5, "bound": 99}, on_iteration=hook)
-    assert found == [8, 7, 101, 100, 101, 109]
+    assert results == [8, 7, 101, 100, 101, 109]
     assert asked == [("v_in", 1), ("v_in", 0), ("keep", 1), ("s_out", 9), ("v_in", 10)]
 
 
@@ -158,16 +158,16 @@ def test_within_an_iteration() -> None:
 
 
 def test_nested_loops_see_the_values_around_them() -> None:
-    found = []
+    results = []
 
     def hook(frame: Frame) -> None:
         if not frame.entry:
             return
         scope = FrameScope(frame)
-        found.append(tuple(parse(text).evaluate(scope) for text in ("i", "iter", "j", "u", "t", "init(i)")))
+        results.append(tuple(parse(text).evaluate(scope) for text in ("i", "iter", "j", "u", "t", "init(i)")))
 
     model(NESTED).run({"M": 2, "K": 2}, on_iteration=hook)
-    assert found == [
+    assert results == [
         (0, 0, 0, 0, 0, 0),
         (0, 1, 1, 0, 0, 0),
         (0, 2, 2, 0, 0, 0),
@@ -213,6 +213,6 @@ def test_unknown_names_are_no_missing_values() -> None:
 @pytest.mark.parametrize(("M", "last"), [(4, 9), (0, 5)])
 def test_at_its_end_a_loop_shows_what_it_gives(M: int, last: int) -> None:
     """By the names outside, before the graph around it has them."""
-    found = at_each_boundary(COUNT, lambda scope: scope.value("v").item(), M=M, cond=True, v0=5, bound=99)
-    assert found[-1] == last
-    assert all("'v' is not computed yet" in text for text in found[:-1])
+    result = at_each_boundary(COUNT, lambda scope: scope.value("v").item(), M=M, cond=True, v0=5, bound=99)
+    assert result[-1] == last
+    assert all("'v' is not computed yet" in text for text in result[:-1])

@@ -47,9 +47,9 @@ class CollectedHistory:
             return
         for edge in frame.back_edges:
             self.carried.setdefault((frame.path, frame.entry, edge.param), []).append(number(edge.value))
-        found = deciding_comparison(loop)
-        if found is not None and frame.iteration:
-            both = [frame.values.get(v.name) if v.constant is None else v.constant for v in (found.left, found.right)]
+        result = deciding_comparison(loop)
+        if result is not None and frame.iteration:
+            both = [frame.values.get(v.name) if v.constant is None else v.constant for v in (result.left, result.right)]
             self.sides.setdefault((frame.path, frame.entry), []).append(tuple(map(number, both)))
 
 
@@ -65,9 +65,9 @@ def check(evolution: Evolution, path: str, entry: tuple[int, ...], seen: Collect
             looked += 1
     if (path, entry) in seen.sides:
         assert evolution.sides is not None
-        for side, one in zip(evolution.sides, np.array(seen.sides[path, entry]).T, strict=True):
-            np.testing.assert_allclose(side.values, one, rtol=1e-6)
-            assert list(side.iterations) == list(range(len(one)))
+        for side, item in zip(evolution.sides, np.array(seen.sides[path, entry]).T, strict=True):
+            np.testing.assert_allclose(side.values, item, rtol=1e-6)
+            assert list(side.iterations) == list(range(len(item)))
     return looked
 
 
@@ -200,15 +200,15 @@ def test_a_recording_tells_the_same(name: str, tmp_path: Path) -> None:
     trace, _, _ = record_run(tmp_path / "run", m, inputs, nodes=True)
     with trace:
         replay, session = Replay(trace), open_session(name)
-        for move in (lambda one: one.goto(3), lambda one: one.finish()):
-            for one in (replay, session):
-                move(one)
-            there, here = replay.frame.evolution, session.frame.evolution
-            assert set(there) == set(here)
+        for move in (lambda entry: entry.goto(3), lambda element: element.finish()):
+            for item in (replay, session):
+                move(item)
+            is_present, here = replay.frame.evolution, session.frame.evolution
+            assert set(is_present) == set(here)
             for key, history in here.items():
-                np.testing.assert_allclose(there[key].values, history.values, rtol=1e-6)
-                assert list(there[key].iterations) == list(history.iterations)
-                assert there[key].is_tensor == history.is_tensor
+                np.testing.assert_allclose(is_present[key].values, history.values, rtol=1e-6)
+                assert list(is_present[key].iterations) == list(history.iterations)
+                assert is_present[key].is_tensor == history.is_tensor
 
 
 def test_it_can_be_asked_while_the_loop_runs() -> None:
@@ -217,16 +217,16 @@ def test_it_can_be_asked_while_the_loop_runs() -> None:
     session._internals.engine.set_limits(None)
     thread = threading.Thread(target=session.finish)
     thread.start()
-    found: list[int] = []
+    results: list[int] = []
     deadline = time.monotonic() + 200
-    while len(set(found)) < 4 and time.monotonic() < deadline:
+    while len(set(results)) < 4 and time.monotonic() < deadline:
         evolution = session.lately.get("main ▸ leibniz")
         if evolution:
             history = evolution["estimate"]
-            found.append(int(history.iterations[-1]))
+            results.append(int(history.iterations[-1]))
             assert abs(history.value.last[-1] - np.pi / 4) < 0.1 or abs(history.value.last[-1] - np.pi) < 0.1
         time.sleep(0.02)
     session.interrupt()
     thread.join(200)
-    assert len(set(found)) >= 4
-    assert found == sorted(found)
+    assert len(set(results)) >= 4
+    assert results == sorted(results)

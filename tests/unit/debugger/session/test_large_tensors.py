@@ -51,8 +51,8 @@ def inputs() -> dict[str, object]:
 
 
 def test_what_is_large_is_a_reference_with_the_same_elements(model: Model) -> None:
-    given = inputs()
-    session = Session(model, given)
+    feeds = inputs()
+    session = Session(model, feeds)
     session.step()
     session.next_node()
     for _ in range(4):
@@ -73,13 +73,13 @@ def test_what_is_large_is_a_reference_with_the_same_elements(model: Model) -> No
 
 
 def test_a_boundary_shows_what_the_iteration_before_got(model: Model) -> None:
-    given = inputs()
-    session = Session(model, given)
+    feeds = inputs()
+    session = Session(model, feeds)
     session.step(2)
     frame = take_snapshot(session).frame
     assert frame.at_boundary and frame.iteration == 2
-    assert np.array_equal(np.asarray(frame.values["x"]), np.asarray(given["x0"]) * np.float32(0.5))
-    assert np.array_equal(np.asarray(frame.values["y"]), np.asarray(given["x0"]) * np.float32(0.25))
+    assert np.array_equal(np.asarray(frame.values["x"]), np.asarray(feeds["x0"]) * np.float32(0.5))
+    assert np.array_equal(np.asarray(frame.values["y"]), np.asarray(feeds["x0"]) * np.float32(0.25))
 
 
 def test_a_reference_is_over_when_the_session_goes_on(model: Model) -> None:
@@ -104,15 +104,15 @@ def test_no_reads_while_session_moves(model: Model) -> None:
     session = Session(model, inputs())
     session.step()
     value = take_snapshot(session).frame.back_edges[0].value
-    found: list[object] = []
+    results: list[object] = []
     reading, moved = threading.Event(), threading.Event()
 
     def look(whole: np.ndarray) -> float:  # type: ignore[type-arg]
         reading.set()
-        found.append(moved.wait(0.2))
+        results.append(moved.wait(0.2))
         return float(whole[0])
 
-    reader = threading.Thread(target=lambda: found.append(value.with_array(look)))
+    reader = threading.Thread(target=lambda: results.append(value.with_array(look)))
     reader.start()
     assert reading.wait(5)
     first = float(session.frame.values["x"][0])
@@ -120,7 +120,7 @@ def test_no_reads_while_session_moves(model: Model) -> None:
     moved.set()
     reader.join()
     # The step waited for the reader, who saw what was there before it.
-    assert found == [False, first]
+    assert results == [False, first]
 
 
 def test_a_snapshot_copies_nothing_large(model: Model) -> None:

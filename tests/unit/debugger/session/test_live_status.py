@@ -24,19 +24,19 @@ def test_it_is_what_a_stop_shows(name: str) -> None:
     for _ in range(40):
         if run.done or run.stop.reason == "limit":
             break
-        told = LiveStatusSampler(run._internals.engine, run._internals.timeline.histories)._sample()
-        assert list(told) == [frame.path for frame in run.frames[1:]]
+        message = LiveStatusSampler(run._internals.engine, run._internals.timeline.histories)._sample()
+        assert list(message) == [frame.path for frame in run.frames[1:]]
         for frame in run.frames[1:]:
-            now = told[frame.path]
+            now = message[frame.path]
             assert (now.entry, now.iteration, now.trip_count) == (frame.entry, frame.iteration, frame.trip_count)
-            for one, (port, edge) in zip(
+            for item, (port, edge) in zip(
                 now.carried, zip(frame.loop.back_edges, frame.back_edges, strict=True), strict=True
             ):
                 shown = edge.value if frame.at_boundary else edge.previous
-                assert one is not None and one.value is not None, port.param.name
-                np.testing.assert_array_equal(one.value, shown)
+                assert item is not None and item.value is not None, port.param.name
+                np.testing.assert_array_equal(item.value, shown)
                 if frame.at_boundary and frame.iteration:
-                    np.testing.assert_array_equal(one.previous, edge.previous)
+                    np.testing.assert_array_equal(item.previous, edge.previous)
             for scan, port in zip(now.scans, frame.loop.scan_outputs, strict=True):
                 whole = frame.scan_outputs[port.outer.name]
                 if not scan.count:
@@ -72,25 +72,25 @@ def watched(inputs: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> t
     run = loopdbg.Session(model(LONG), inputs)
     assert run.underway == {}
     done = threading.Event()
-    told: list[LiveStatus] = []
+    messages: list[LiveStatus] = []
 
     def ask_all_the_time() -> None:
         while not done.wait(0.02):
-            assert all(one.iteration for one in run.underway.values())
+            assert all(item.iteration for item in run.underway.values())
 
     tick = run._internals.timeline._on_tick
     with ThreadPoolExecutor(2) as threads:
 
         def ticked() -> None:
             tick()
-            told.extend(threads.submit(lambda: list(run.underway.values())).result())
+            messages.extend(threads.submit(lambda: list(run.underway.values())).result())
 
         monkeypatch.setattr(run._internals.timeline, "_on_tick", ticked)
         asking = threads.submit(ask_all_the_time)
         run.continue_()
         done.set()
         asking.result()
-    return run, told
+    return run, messages
 
 
 def test_status_during_run_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,19 +98,19 @@ def test_status_during_run_changes_no_result(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(live_status, "_SAMPLE_INTERVAL_SECONDS", 0)
     monkeypatch.setattr(live_status, "_MAX_TIME_SHARE", 1)
     inputs = {"M": np.array(6_000_000), "v0": np.float32(0)}
-    run, told = watched(inputs, monkeypatch)
-    counts = [one.scans[0].count for one in told]
+    run, message = watched(inputs, monkeypatch)
+    counts = [entry.scans[0].count for entry in message]
     assert counts == sorted(counts) and len(set(counts)) >= 3
-    for one in told:
-        scan = one.scans[0]
-        assert one.iteration == scan.count == len(one.history["x"].iterations) or one.history["x"].bucket > 1
+    for item in message:
+        scan = item.scans[0]
+        assert item.iteration == scan.count == len(item.history["x"].iterations) or item.history["x"].bucket > 1
         # All of them in order, or the first and the last one of each of many parts: of what counts its ends.
         assert scan.sample is not None
         rows, places = scan.sample.rows[:, 0], scan.sample.element_indices
         parted = places[:-1] == places[1:]
         assert (np.diff(rows) > 0).all() and (rows[:-1][parted] == places[:-1][parted]).all()
         assert (rows == places).all() or rows[-1] == scan.count - 1
-        assert one.carried[0].value == one.iteration
+        assert item.carried[0].value == item.iteration
     alone = model(LONG).run(inputs)
     for name, value in run.outputs.items():
         np.testing.assert_array_equal(value, alone[name])

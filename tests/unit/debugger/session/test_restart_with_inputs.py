@@ -27,9 +27,9 @@ def test_what_follows_is_what_a_new_session_gives() -> None:
     assert (stop.reason, session.frame.iteration, session.frame.carried["v_in"]) == ("entry", 0, 7)
     assert len(session.branches) == 1, "what was set belongs to the run before"
     fresh = start(M=4, v0=7)
-    for one in (session, fresh):
-        one.finish()
-        one.continue_()
+    for item in (session, fresh):
+        item.finish()
+        item.continue_()
     assert session.outputs is not None and fresh.outputs is not None
     for name, value in fresh.outputs.items():
         assert np.array_equal(session.outputs[name], value)
@@ -70,8 +70,8 @@ def test_arrays_of_the_caller_are_copied() -> None:
 
 
 def counter(**inputs: Any) -> ConsoleRecorder:
-    given = dict(np.load(SAMPLES / "counter.inputs.npz"))
-    return ConsoleRecorder(loopdbg.debug(SAMPLES / "counter.onnx", given | inputs))
+    feeds = dict(np.load(SAMPLES / "counter.inputs.npz"))
+    return ConsoleRecorder(loopdbg.debug(SAMPLES / "counter.onnx", feeds | inputs))
 
 
 def test_the_command_takes_expressions() -> None:
@@ -99,8 +99,8 @@ def test_the_command_takes_expressions() -> None:
 def test_what_makes_no_sense_is_refused(typed: str, says: str) -> None:
     talk = counter()
     talk("step 2")
-    said = talk.last_line(typed)
-    assert said.startswith("error: ") and says in said and "inputs=" not in said
+    output = talk.last_line(typed)
+    assert output.startswith("error: ") and says in output and "inputs=" not in output
     assert talk.session.frame.iteration == 2
 
 

@@ -80,11 +80,11 @@ def test_all_else_is_as_it_was(tmp_path: Path) -> None:
     onnx.save(source, tmp_path / "m.onnx")
     session = session_of(tmp_path / "m.onnx")
     session.assign("w = 2 * w")
-    made = onnx.load(session.save(tmp_path / "fixed.onnx")[0])
-    (changed,) = (one for one in made.graph.initializer if one.name == "w")
+    result = onnx.load(session.save(tmp_path / "fixed.onnx")[0])
+    (changed,) = (item for item in result.graph.initializer if item.name == "w")
     assert numpy_helper.to_array(changed).tolist() == [4, 6]
     changed.CopyFrom(source.graph.initializer[0])
-    assert made == source
+    assert result == source
 
 
 def test_conditions(tmp_path: Path) -> None:
@@ -144,16 +144,16 @@ def test_external_data_is_copied(tmp_path: Path) -> None:
     onnx.save_model(source, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
     session = session_of(tmp_path / "m.onnx")
     session.assign("w[0] = 5")
-    there = tmp_path / "there"
-    there.mkdir()
-    files = session.save(there / "fixed.onnx")
-    assert files == [there / "fixed.onnx", there / "w.data"]
+    is_present = tmp_path / "there"
+    is_present.mkdir()
+    files = session.save(is_present / "fixed.onnx")
+    assert files == [is_present / "fixed.onnx", is_present / "w.data"]
     gives_the_same(session, files[0])
     # Beside the model itself they are the same files.
     assert session.save(tmp_path / "fixed.onnx") == [tmp_path / "fixed.onnx"]
-    (there / "w.data").write_bytes(b"another")
+    (is_present / "w.data").write_bytes(b"another")
     with pytest.raises(ModelError, match="is there already, and the model keeps its data under that name"):
-        session.save(there / "again.onnx")
+        session.save(is_present / "again.onnx")
 
 
 def test_functions(tmp_path: Path) -> None:
@@ -251,16 +251,16 @@ def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
 def test_the_console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     loaded, inputs = sample("newton_sqrt.onnx")
-    session, told = loopdbg.Session(loaded, inputs), []
-    console = Console(session, told.append)
+    session, message = loopdbg.Session(loaded, inputs), []
+    console = Console(session, message.append)
     console.run_lines(["set x = 3.0", "save fixed.onnx", "step 2", "extract part", "extract all all"])
-    assert told[1] == "wrote fixed.onnx"
-    assert "wrote iteration 2 of loop 'sqrt' as part/model.onnx: the same bits by itself" in told
-    assert "wrote all iterations of loop 'sqrt' as all/model.onnx: the same bits by itself" in told
+    assert message[1] == "wrote fixed.onnx"
+    assert "wrote iteration 2 of loop 'sqrt' as part/model.onnx: the same bits by itself" in message
+    assert "wrote all iterations of loop 'sqrt' as all/model.onnx: the same bits by itself" in message
     # What was set on the branch is in what is cut out of it.
-    found = Path("all/test_data_set_0/input_1.pb").read_bytes()
+    result = Path("all/test_data_set_0/input_1.pb").read_bytes()
     assert loopdbg.load("all/model.onnx").inputs[1].name == "x0"
-    assert numpy_helper.to_array(onnx.TensorProto.FromString(found)) == 3
+    assert numpy_helper.to_array(onnx.TensorProto.FromString(result)) == 3
     for line, why in (("save", "save needs a file"), ("extract", "extract needs a folder"), ("extract a b", "but all")):
         with pytest.raises(UsageError, match=why):
             console.execute(line)

@@ -209,10 +209,15 @@ def test_a_snapshot_has_breakpoints_branches_and_the_time() -> None:
     session.set("v_in", 5)
     session.continue_()
     after = snapshot.take_snapshot(session)
-    assert [(one.title, one.hits) for one in before.breakpoints] == [("iter 2", 0)]
-    assert [(one.title, one.hits) for one in after.breakpoints] == [("iter 2", 1)]
-    assert [(one.number, one.parent, one.current) for one in before.branches] == [(1, None, True)]
-    assert [(one.number, one.parent, one.current) for one in after.branches] == [(1, None, False), (2, 1, True)]
+    assert [(breakpoint.title, breakpoint.hits) for breakpoint in before.breakpoints] == [("iter 2", 0)]
+    assert [(breakpoint_value.title, breakpoint_value.hits) for breakpoint_value in after.breakpoints] == [
+        ("iter 2", 1)
+    ]
+    assert [(branch.number, branch.parent, branch.current) for branch in before.branches] == [(1, None, True)]
+    assert [(branch_value.number, branch_value.parent, branch_value.current) for branch_value in after.branches] == [
+        (1, None, False),
+        (2, 1, True),
+    ]
     assert after.branches[1].fork == before.position < after.position
     assert before.frame.values["v_in"] == 1 and after.frame.values["v_in"] == 5
     assert before.frame is before.frames[-1] and before.frame.index == 0 and before.frame.entry == ()

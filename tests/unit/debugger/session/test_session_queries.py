@@ -74,17 +74,17 @@ def test_every_command_of_the_console_can_be_had_from_python() -> None:
     assert COMMANDS.keys() - {"settings"} <= IN_PYTHON.keys()
     stepped = session()
     for path in filter(None, IN_PYTHON.values()):
-        found: object = stepped
+        result: object = stepped
         for name in path.split("."):
-            found = getattr(found, name)
+            result = getattr(result, name)
 
 
 def test_the_page_has_a_row_for_every_command() -> None:
     page = (SAMPLES.parent / "docs" / "notebook.md").read_text(encoding="utf-8")
     table = page.partition("| console | Python |")[2].partition("\n\n")[0]
     commands = [row.split("|")[1] for row in table.splitlines() if row.startswith("|")]
-    told = {word for cell in commands for word in re.findall(r"`([\w-]+)`", cell)}
-    assert told == IN_PYTHON.keys()
+    messages = {word for cell in commands for word in re.findall(r"`([\w-]+)`", cell)}
+    assert messages == IN_PYTHON.keys()
 
 
 @pytest.mark.parametrize("line", ["why", "list", "list all", "list 11", "list all code"])
@@ -92,16 +92,16 @@ def test_it_says_what_the_console_says(line: str) -> None:
     talk = ConsoleRecorder(session())
     talk("step 3")
     word, _, rest = line.partition(" ")
-    found = talk.session.why() if word == "why" else talk.session.listing(rest)
-    assert str(found).splitlines() == talk(line)
+    result = talk.session.why() if word == "why" else talk.session.listing(rest)
+    assert str(result).splitlines() == talk(line)
 
 
 def test_why_has_what_it_says() -> None:
     stepped = session()
     stepped.step(3)
-    found = stepped.why()
-    assert found.condition is True and found.ended is None and found.iteration == 3
-    assert [side.text for side in found.sides] == ["err_new > tol"] and found.sides[0].holds is True
+    result = stepped.why()
+    assert result.condition is True and result.ended is None and result.iteration == 3
+    assert [side.text for side in result.sides] == ["err_new > tol"] and result.sides[0].holds is True
     stepped.finish()
     assert stepped.why().ended is loopdbg.StoppedBy.CONDITION
 
@@ -123,9 +123,9 @@ def test_branches_compared() -> None:
     stepped.step(2)
     stepped.set("x", 3.0)
     stepped.continue_()
-    found = stepped.compare()
-    assert not found.same and (found.first, found.second, found.iteration, found.name) == (1, 2, 2, "x")
-    assert found.right == np.float32(3) and str(found).splitlines() == ConsoleRecorder(stepped)("compare 1")
+    result = stepped.compare()
+    assert not result.same and (result.first, result.second, result.iteration, result.name) == (1, 2, 2, "x")
+    assert result.right == np.float32(3) and str(result).splitlines() == ConsoleRecorder(stepped)("compare 1")
 
 
 def test_the_run_is_recorded_and_the_session_stays(tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_limit_of_the_session_holds_for_its_recording(tmp_path: Path) -> None:
 def test_an_iteration_and_a_whole_loop_as_models(tmp_path: Path) -> None:
     stepped = session()
     stepped.step(2)
-    one = stepped.extract(tmp_path / "one")
-    assert (one.iteration, one.loop) == (2, "sqrt") and loopdbg.load(one.model).inputs
+    first = stepped.extract(tmp_path / "one")
+    assert (first.iteration, first.loop) == (2, "sqrt") and loopdbg.load(first.model).inputs
     assert stepped.extract(tmp_path / "all", whole=True).iteration is None
     with pytest.raises(loopdbg.UsageError, match="one"):
         stepped.extract(tmp_path / "one")
@@ -184,8 +184,8 @@ def test_with_a_session() -> None:
 
 def test_loops_explained() -> None:
     model = loopdbg.load(NEWTON)
-    (one,) = model.explain()
-    assert one.name == "sqrt" and str(model.explain()) == str(one) and len(model.explain("sqrt")) == 1
+    (item,) = model.explain()
+    assert item.name == "sqrt" and str(model.explain()) == str(item) and len(model.explain("sqrt")) == 1
     assert "TensorRT" in str(model.explain(system="tensorrt"))
     with pytest.raises(loopdbg.UsageError, match="has no loop 'sqr'; did you mean"):
         model.explain("sqr")

@@ -165,12 +165,12 @@ def test_a_recording_shows_what_the_session_shows(tmp_path: Path) -> None:
     with Trace.open(tmp_path / "run.loopdb") as trace:
         replay = Replay(trace)
         for _ in range(4):
-            here, there = session.frame, replay.frame
+            here, is_present = session.frame, replay.frame
             for word in ("iteration", "condition", "stopped_by"):
-                assert getattr(here, word) == getattr(there, word)
-            assert [node.state for node in here.nodes] == [node.state for node in there.nodes]
+                assert getattr(here, word) == getattr(is_present, word)
+            assert [node.state for node in here.nodes] == [node.state for node in is_present.nodes]
             for name in ("r", "below", "row", *(["doubled"] if here.iteration else [])):
-                assert np.array_equal(here.values[name], there.values[name]), (here.iteration, name)
+                assert np.array_equal(here.values[name], is_present.values[name]), (here.iteration, name)
             assert explain_termination(session).headline == explain_termination(replay.frame).headline
             session.step()
             replay.step()
@@ -241,13 +241,15 @@ def test_the_same_loop_in_onnx_carries_the_same() -> None:
         }
         """
     )
-    here, there = (ModelSide(one, feeds) for one, feeds in ((doubling(), FEEDS), (other, {"x": FEEDS["x"], "n": 4})))
-    found = compare_sides(here, there, ComparisonOptions())
-    [loop] = found.loops
+    here, is_present = (
+        ModelSide(item, feeds) for item, feeds in ((doubling(), FEEDS), (other, {"x": FEEDS["x"], "n": 4}))
+    )
+    result = compare_sides(here, is_present, ComparisonOptions())
+    [loop] = result.loops
     assert (loop.iterations, loop.differing_iterations, loop.trips, loop.same) == (3, 0, None, True)
-    assert not found.static_differences
-    assert not found.outputs
-    assert "the output 'xs' of test is padded to 6, and other has 3: the first 3 are compared" in found.notes
+    assert not result.static_differences
+    assert not result.outputs
+    assert "the output 'xs' of test is padded to 6, and other has 3: the first 3 are compared" in result.notes
 
 
 def test_the_graph_as_json_is_the_same_loop() -> None:

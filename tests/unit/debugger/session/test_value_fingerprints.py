@@ -71,8 +71,17 @@ def large(frame: FrameSnapshot) -> Iterator[TensorRef]:
     yield from (value for value in values if isinstance(value, TensorRef))
 
 
-def told_facts(found: TensorStatistics) -> tuple[Any, ...]:
-    return found.size, found.min, found.max, found.min_at, found.max_at, found.mean, found.norm, found.zeros
+def told_facts(statistics: TensorStatistics) -> tuple[Any, ...]:
+    return (
+        statistics.size,
+        statistics.min,
+        statistics.max,
+        statistics.min_at,
+        statistics.max_at,
+        statistics.mean,
+        statistics.norm,
+        statistics.zeros,
+    )
 
 
 def check(session: Session) -> int:
@@ -85,9 +94,9 @@ def check(session: Session) -> int:
         for edge in frame.back_edges:
             before, after = edge.previous, edge.value
             if isinstance(before, TensorRef) and isinstance(after, TensorRef):
-                found, fresh = compute_change(before, after), TensorChange()
+                result, fresh = compute_change(before, after), TensorChange()
                 fresh.add(np.asarray(before), np.asarray(after))
-                assert (found.size, found.same, found.largest) == (fresh.size, fresh.same, fresh.largest)
+                assert (result.size, result.same, result.largest) == (fresh.size, fresh.same, fresh.largest)
     return looked
 
 

@@ -11,7 +11,7 @@ from loopdbg.debugger.statistics.tensor_ref import TensorRef
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "message"),
     [
         ((1, 4, 6, 8), (1, 4, 7, 8), "1 new row on axis 2"),
         ((1, 4, 0, 8), (1, 4, 2, 8), "2 new rows on axis 2"),
@@ -23,9 +23,9 @@ from loopdbg.debugger.statistics.tensor_ref import TensorRef
         ((), (1,), None),
     ],
 )
-def test_shapes(before: tuple[int, ...], after: tuple[int, ...], told: str | None) -> None:
-    found = AxisGrowth.from_shapes(before, after)
-    assert (None if found is None else found.label) == told
+def test_shapes(before: tuple[int, ...], after: tuple[int, ...], message: str | None) -> None:
+    result = AxisGrowth.from_shapes(before, after)
+    assert (None if result is None else result.label) == message
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -40,8 +40,8 @@ def test_what_both_have_is_compared_in_place(axis: int, shrinks: bool) -> None:
     before, after = (long, short) if shrinks else (short, long)
     growth = AxisGrowth.from_shapes(before.shape, after.shape)
     assert growth is not None and (growth.common_rows, growth.added_rows > 0) == (3, not shrinks)
-    shared = [growth.common_part(TensorRef.from_array(one)) for one in (before, after)]
-    assert [one.shape for one in shared] == [short.shape] * 2
-    found = compute_change(*shared)
-    assert (found.size, found.size - found.same) == (short.size, 1)
-    assert np.unravel_index(growth.flat_position(found.at, after.shape), after.shape) == tuple(place)
+    shared = [growth.common_part(TensorRef.from_array(item)) for item in (before, after)]
+    assert [entry.shape for entry in shared] == [short.shape] * 2
+    result = compute_change(*shared)
+    assert (result.size, result.size - result.same) == (short.size, 1)
+    assert np.unravel_index(growth.flat_position(result.flat_index, after.shape), after.shape) == tuple(place)

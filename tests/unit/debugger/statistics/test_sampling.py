@@ -17,14 +17,14 @@ from loopdbg.debugger.statistics.sampling import (
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 1000, 1024, 1025, 1039, 5000, 10**6 + 1])
 def test_single_numbers_are_taken_in_runs(count: int) -> None:
-    found = sample_scalars(np.arange(count, dtype=np.float32), 1024)
-    assert len(found.element_indices) <= 1024 and (np.diff(found.element_indices) > 0).all()
-    assert (found.element_indices[0], found.element_indices[-1]) == (0, count - 1)
-    assert found.rows[:, 0].tolist() == found.element_indices.tolist()
-    assert found.is_exhaustive == (count <= 1024)
-    if not found.is_exhaustive:
+    result = sample_scalars(np.arange(count, dtype=np.float32), 1024)
+    assert len(result.element_indices) <= 1024 and (np.diff(result.element_indices) > 0).all()
+    assert (result.element_indices[0], result.element_indices[-1]) == (0, count - 1)
+    assert result.rows[:, 0].tolist() == result.element_indices.tolist()
+    assert result.is_exhaustive == (count <= 1024)
+    if not result.is_exhaustive:
         # What alternates is seen to: both kinds are in each run.
-        runs = found.element_indices.reshape(-1, 16)
+        runs = result.element_indices.reshape(-1, 16)
         assert (np.diff(runs, axis=1) == 1).all()
 
 
@@ -54,12 +54,12 @@ def test_an_element_is_in_the_order_of_the_axis_it_grows_on() -> None:
 def test_each_number_is_looked_at(dtype: str, count: int, size: int, numbers: int) -> None:
     rng = np.random.default_rng(count + size)
     elements = rng.integers(0 if dtype in ("uint8", "bool") else -100, 100, (count, size)).astype(dtype)
-    found = fold_elements(elements, size, numbers)
-    assert found.is_exhaustive and found.rows.shape == (count, min(size, numbers))
-    ends = [*found.part_starts[1:], size]
-    for k, (a, b) in enumerate(zip(found.part_starts, ends, strict=True)):
+    result = fold_elements(elements, size, numbers)
+    assert result.is_exhaustive and result.rows.shape == (count, min(size, numbers))
+    ends = [*result.part_starts[1:], size]
+    for k, (a, b) in enumerate(zip(result.part_starts, ends, strict=True)):
         largest = np.abs(elements[:, a:b].astype(complex)).max(axis=1)
-        assert np.allclose(np.abs(found.rows[:, k].astype(complex)), largest, rtol=1e-3)
+        assert np.allclose(np.abs(result.rows[:, k].astype(complex)), largest, rtol=1e-3)
 
 
 def test_what_is_not_finite_comes_before_the_largest() -> None:
@@ -74,8 +74,8 @@ def test_what_is_not_finite_comes_before_the_largest() -> None:
 def test_of_single_numbers_the_ends_of_each_part() -> None:
     numbers = np.zeros(100_000, np.float32)
     numbers[777], numbers[50_001] = -3, np.nan
-    found = fold_scalars(numbers, 1024)
-    assert found.is_exhaustive and len(found.rows) == 1024
-    assert (np.nanmin(found.rows), np.nanmax(found.rows)) == (-3, 0)
-    assert np.isnan(found.rows).any() and (np.diff(found.element_indices) >= 0).all()
+    result = fold_scalars(numbers, 1024)
+    assert result.is_exhaustive and len(result.rows) == 1024
+    assert (np.nanmin(result.rows), np.nanmax(result.rows)) == (-3, 0)
+    assert np.isnan(result.rows).any() and (np.diff(result.element_indices) >= 0).all()
     assert fold_scalars(numbers[:9], 1024).rows.tolist() == sample_scalars(numbers[:9], 1024).rows.tolist()

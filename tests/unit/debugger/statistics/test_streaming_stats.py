@@ -23,67 +23,67 @@ FLOATS = (np.float16, np.float32, np.float64)
 
 def parts(array: np.ndarray[Any, Any], size: int) -> TensorStatistics:
     """The statistics, from parts of so many elements."""
-    found = TensorStatistics()
+    result = TensorStatistics()
     for _, part in TensorRef.from_array(array).chunks(size=size):
-        found.add(part)
-    return found
+        result.add(part)
+    return result
 
 
 @example_settings(150)
 @given(st.data(), st.sampled_from(FLOATS), st.integers(1, 40))
 def test_floats(data: st.DataObject, dtype: type, size: int) -> None:
     array = data.draw(hnp.arrays(dtype, hnp.array_shapes(max_dims=3, max_side=12)))
-    found = parts(array, size)
-    wide = array.astype(np.float64).reshape(-1)
-    good = wide[np.isfinite(wide)]
-    assert found.size == array.size
-    assert found.nan == np.isnan(wide).sum()
-    assert found.inf == np.isinf(wide).sum()
-    assert found.zeros == (wide == 0).sum()
+    result = parts(array, size)
+    width = array.astype(np.float64).reshape(-1)
+    good = width[np.isfinite(width)]
+    assert result.size == array.size
+    assert result.nan == np.isnan(width).sum()
+    assert result.inf == np.isinf(width).sum()
+    assert result.zeros == (width == 0).sum()
     if not good.size:
-        assert (found.min, found.max, found.mean, found.std, found.norm) == (None,) * 5
+        assert (result.min, result.max, result.mean, result.std, result.norm) == (None,) * 5
         return
-    assert found.min == good.min() and found.max == good.max()
-    assert wide[found.min_at] == good.min() and wide[found.max_at] == good.max()
+    assert result.min == good.min() and result.max == good.max()
+    assert width[result.min_at] == good.min() and width[result.max_at] == good.max()
     # Halved, so that sums of the largest numbers do not overflow in what is compared with.
     most = float(np.abs(good).max()) or 1.0
     scaled = good / most
     if most < 1e-300:
         return  # multiples of the smallest number are no fractions of it
-    assert found.mean is not None and found.std is not None and found.norm is not None
-    assert found.mean / most == pytest.approx(scaled.mean(), abs=1e-9)
-    assert found.std / most == pytest.approx(scaled.std(), abs=1e-7)
+    assert result.mean is not None and result.std is not None and result.norm is not None
+    assert result.mean / most == pytest.approx(scaled.mean(), abs=1e-9)
+    assert result.std / most == pytest.approx(scaled.std(), abs=1e-7)
     norm = float(np.sqrt((scaled * scaled).sum()))
-    assert found.norm / most == pytest.approx(norm, rel=1e-9) or norm * most == math.inf
+    assert result.norm / most == pytest.approx(norm, rel=1e-9) or norm * most == math.inf
 
 
 @example_settings(60)
 @given(st.data(), st.sampled_from((np.int8, np.int64, np.uint64, np.bool_)), st.integers(1, 20))
 def test_whole_numbers_are_exact(data: st.DataObject, dtype: type, size: int) -> None:
     array = data.draw(hnp.arrays(dtype, st.integers(1, 60)))
-    found = parts(array, size)
-    assert found.min == int(array.min()) and found.max == int(array.max())
-    assert isinstance(found.min, int) and not isinstance(found.min, bool)
-    assert found.min_at == int(np.argmin(array)) and found.max_at == int(np.argmax(array))
+    result = parts(array, size)
+    assert result.min == int(array.min()) and result.max == int(array.max())
+    assert isinstance(result.min, int) and not isinstance(result.min, bool)
+    assert result.min_at == int(np.argmin(array)) and result.max_at == int(np.argmax(array))
     most = max(float(np.abs(array.astype(np.float64)).max()), 1.0)
-    assert found.mean is not None and found.mean / most == pytest.approx(float(array.mean()) / most, abs=1e-9)
+    assert result.mean is not None and result.mean / most == pytest.approx(float(array.mean()) / most, abs=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4, np.complex64])
 def test_other_numbers(dtype: type) -> None:
     array = np.array([1, -2, 3, 0, 4], dtype)
-    found = TensorStatistics(array)
-    assert found.max == 4 and found.zeros == 1 and found.nan == 0
-    assert found.min == (0 if dtype is np.complex64 else -2)
-    assert found.norm == pytest.approx(math.sqrt(30))
+    result = TensorStatistics(array)
+    assert result.max == 4 and result.zeros == 1 and result.nan == 0
+    assert result.min == (0 if dtype is np.complex64 else -2)
+    assert result.norm == pytest.approx(math.sqrt(30))
 
 
 @pytest.mark.parametrize("scale", [1e300, 1e-300, 5e-324, 1.7e308])
 def test_the_largest_and_the_smallest_numbers_keep_mean_and_norm(scale: float) -> None:
     array = np.full(1000, scale)
-    found = parts(array, 100)
-    assert found.mean == pytest.approx(scale) and found.std == pytest.approx(0, abs=scale * 1e-9)
-    assert found.norm == pytest.approx(scale * math.sqrt(1000)) or math.isinf(scale * math.sqrt(1000))
+    result = parts(array, 100)
+    assert result.mean == pytest.approx(scale) and result.std == pytest.approx(0, abs=scale * 1e-9)
+    assert result.norm == pytest.approx(scale * math.sqrt(1000)) or math.isinf(scale * math.sqrt(1000))
     mixed = parts(np.concatenate([np.zeros(100), array, np.ones(100)]), 100)
     assert (
         mixed.norm == pytest.approx(max(scale, 1.0) * math.sqrt(1000 if scale > 1 else 100), rel=1e-6) or scale > 1e307
@@ -91,8 +91,8 @@ def test_the_largest_and_the_smallest_numbers_keep_mean_and_norm(scale: float) -
 
 
 def test_zeros_before_the_smallest_numbers_do_not_hide_their_spread() -> None:
-    found = parts(np.array([0.0, 0.0, 4e-184, 0.0, -4e-184, 0.0]), 2)
-    assert found.std == pytest.approx(4e-184 / math.sqrt(3)) and found.norm == pytest.approx(4e-184 * math.sqrt(2))
+    result = parts(np.array([0.0, 0.0, 4e-184, 0.0, -4e-184, 0.0]), 2)
+    assert result.std == pytest.approx(4e-184 / math.sqrt(3)) and result.norm == pytest.approx(4e-184 * math.sqrt(2))
 
 
 def test_a_long_tensor_far_from_zero_keeps_its_spread() -> None:
@@ -112,21 +112,21 @@ def test_changes(data: st.DataObject, dtype: type) -> None:
     before, after = (data.draw(hnp.arrays(dtype, shape)) for _ in range(2))
     if data.draw(st.booleans()):
         after[: shape // 2] = before[: shape // 2]
-    found = compute_change(as_tensor_ref(before), as_tensor_ref(after))
+    result = compute_change(as_tensor_ref(before), as_tensor_ref(after))
     with np.errstate(all="ignore"):
-        wide = np.complex128 if dtype is np.complex64 else np.float64
-        x, y = before.astype(wide), after.astype(wide)
+        widened = np.complex128 if dtype is np.complex64 else np.float64
+        x, y = before.astype(widened), after.astype(widened)
         same = (before == after) | (np.isnan(x) & np.isnan(y))
         apart = np.abs(y - x)
-    assert found.same == same.sum()
+    assert result.same == same.sum()
     lost = np.isnan(apart) & ~same
-    assert found.lost == lost.sum()
+    assert result.lost == lost.sum()
     left = apart[~same & ~lost]
     if not left.size:
-        assert found.at == -1
+        assert result.flat_index == -1
     else:
-        assert found.largest == left.max() or found.largest == pytest.approx(left.max(), rel=1e-6)
-        assert apart[found.at] == pytest.approx(found.largest)
+        assert result.largest == left.max() or result.largest == pytest.approx(left.max(), rel=1e-6)
+        assert apart[result.flat_index] == pytest.approx(result.largest)
 
 
 def test_changes_come_part_by_part() -> None:
@@ -141,15 +141,15 @@ def test_changes_come_part_by_part() -> None:
 @example_settings(100)
 @given(hnp.arrays(np.float64, st.integers(1, 50)), st.integers(1, 12))
 def test_a_histogram_counts_every_finite_element_once(array: np.ndarray[Any, Any], bins: int) -> None:
-    found = Histogram(TensorStatistics(array), bins)
-    for at in range(0, array.size, 7):
-        found.add(array[at : at + 7])
-    assert found.counts.sum() == np.isfinite(array).sum()
+    result = Histogram(TensorStatistics(array), bins)
+    for index in range(0, array.size, 7):
+        result.add(array[index : index + 7])
+    assert result.counts.sum() == np.isfinite(array).sum()
 
 
 def test_a_histogram_is_numpys() -> None:
     array = np.random.default_rng(0).standard_normal(5000).astype(np.float32)
-    found = Histogram(TensorStatistics(array), 16)
-    found.add(array)
+    result = Histogram(TensorStatistics(array), 16)
+    result.add(array)
     expected, _ = np.histogram(array.astype(np.float64), 16)
-    assert np.abs(found.counts - expected).sum() <= 2
+    assert np.abs(result.counts - expected).sum() <= 2

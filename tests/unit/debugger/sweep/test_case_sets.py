@@ -37,8 +37,10 @@ def test_files_are_cases_by_name_in_the_order_of_their_numbers(tmp_path: Path) -
 
 def test_test_data_has_inputs_and_outputs(tmp_path: Path) -> None:
     for k in range(2):
-        given = [(port.name, port.type, value) for port, value in zip(ADDED.inputs, ([1.0, k], k), strict=True)]
-        write_test_data(tmp_path / f"test_data_set_{k}", "input", [(n, t, np.asarray(v, t.dtype)) for n, t, v in given])
+        inputs = [(port.name, port.type, value) for port, value in zip(ADDED.inputs, ([1.0, k], k), strict=True)]
+        write_test_data(
+            tmp_path / f"test_data_set_{k}", "input", [(n, t, np.asarray(v, t.dtype)) for n, t, v in inputs]
+        )
         out = ADDED.outputs[0]
         write_test_data(tmp_path / f"test_data_set_{k}", "output", [(out.name, out.type, np.float32([1 + k, 2 * k]))])
     rows = list(loopdbg.sweep(ADDED, tmp_path))

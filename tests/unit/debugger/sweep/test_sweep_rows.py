@@ -141,10 +141,10 @@ def test_a_worker_of_a_cluster_outlives_its_cases(tmp_path: Path) -> None:
     wanted = SweepSpec(("h >= 0",), ("nan",), (), 1000, 1.0, "", (str(operators),))
     (job,), _ = prepare_jobs([str(model)], open_case_set(cases), wanted)
     try:
-        _, found = dask_cluster.run_task("another sweep", job, 0, len(job.cases), None)
+        _, result = dask_cluster.run_task("another sweep", job, 0, len(job.cases), None)
     finally:
         dask_cluster._close_pools("another sweep")
-    assert {cells[2]: cells[6] for _, rows in found for cells in rows} == EXPECTED_STATUSES
+    assert {cells[2]: cells[6] for _, rows in result for cells in rows} == EXPECTED_STATUSES
 
 
 def test_what_ends_each_worker_of_a_cluster_is_found() -> None:
@@ -163,8 +163,8 @@ def test_what_ends_each_worker_of_a_cluster_is_found() -> None:
         return 0.1, [(stop - start, [(k, 0, str(k), None, 1, None, "ok") for k in range(start, stop)])]
 
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as there,
-        DaskCluster(there.scheduler_address, [job], run=run) as client,  # type: ignore[arg-type]
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as is_present,
+        DaskCluster(is_present.scheduler_address, [job], run=run) as client,  # type: ignore[arg-type]
     ):
         rows = [cells for batch in client.run(SweepSchedule([[(0, 20)]], 1)) for cells in batch.rows]
     assert {cells[0]: cells[6] for cells in rows} == {k: "killed" if k == 7 else "ok" for k in range(20)}
@@ -188,10 +188,10 @@ def test_what_a_worker_has_no_files_of_comes_with_its_tasks(tmp_path: Path) -> N
     for file in tmp_path.iterdir():
         file.unlink()
     try:
-        _, found = dask_cluster.run_task("a sweep", carried, 1, 3, part)
+        _, result = dask_cluster.run_task("a sweep", carried, 1, 3, part)
     finally:
         dask_cluster._close_pools("a sweep")
-    rows = [cells for _, batch in found for cells in batch]
+    rows = [cells for _, batch in result for cells in batch]
     assert [(cells[2], cells[4], cells[6], cells[10]) for cells in rows] == [
         (case.rsplit("/", 1)[-1], iterations, status, outputs)
         for case, _, _, iterations, _, status, _, _, _, outputs, _, _ in here[1:3]
@@ -267,13 +267,13 @@ def test_parquet_csv_and_sqlite_hold_the_same(tmp_path: Path) -> None:
     words = {"random": 5, "max_iterations": MAX_ITERATIONS, "measures": ["err"]}
     rows = list(loopdbg.sweep(NEWTON, output=tmp_path / "a.parquet", **words))  # type: ignore[arg-type]
     table = parquet.read_table(tmp_path / "a.parquet").to_pylist()
-    assert [(one["id"], one["iterations"], one["err"]) for one in table] == [
+    assert [(item["id"], item["iterations"], item["err"]) for item in table] == [
         (row.id, row.iterations, row.measures["err"]) for row in rows
     ]
     assert len(list(loopdbg.sweep(NEWTON, output=tmp_path / "b.csv", **words))) == 5  # type: ignore[arg-type]
     with (tmp_path / "b.csv").open(newline="") as file:
         read = list(csv.DictReader(file))
-    assert [one["id"] for one in read] == [row.id for row in rows]
+    assert [entry["id"] for entry in read] == [row.id for row in rows]
     database = sqlite3.connect(tmp_path / "a.sweepdb")
     assert database.execute("SELECT count(*), sum(status = 'ok') FROM rows").fetchone() == (
         5,

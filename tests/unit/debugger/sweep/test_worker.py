@@ -18,10 +18,10 @@ from loopdbg.debugger.sweep.worker_main import MARKER_BYTES, NO_CASE, CaseMarker
 @pytest.fixture
 def worker() -> Iterator[WorkerProcess]:
     """One whose process is not started: what it would write is written here."""
-    made = WorkerProcess({})
-    made.task = SweepTask(0, 0, 9)
-    yield made
-    made.close()
+    result = WorkerProcess({})
+    result.task = SweepTask(0, 0, 9)
+    yield result
+    result.close()
 
 
 def write(worker: WorkerProcess, number: int, began: float) -> None:
@@ -47,8 +47,8 @@ def test_a_case_hangs_when_it_is_the_same_at_two_looks_and_too_old(worker: Worke
 def test_a_case_that_gets_no_processor_is_waited_for(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch, before: CpuUsage, now: CpuUsage, age: float, hangs: bool
 ) -> None:
-    told = iter((before, now))
-    monkeypatch.setattr(worker, "_current_cpu_use", lambda: next(told))
+    message = iter((before, now))
+    monkeypatch.setattr(worker, "_current_cpu_use", lambda: next(message))
     write(worker, 3, time.monotonic() - age)
     assert [worker.is_hanging(10.0), worker.is_hanging(10.0)] == [False, hangs]
 

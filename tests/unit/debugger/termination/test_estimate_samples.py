@@ -27,11 +27,11 @@ OPEN = {">": lambda a, b: a > b, "<": lambda a, b: a < b, ">=": lambda a, b: a >
     ],
 )
 def test_they_meet_when_the_estimate_says(trend: Trend, left: list[float], sign: str, right: list[float]) -> None:
-    found = estimate_turning(left, right, sign)
-    assert found is not None and found.trend is trend and found.iterations is not None
-    ahead = extrapolate(found, left, right, found.iterations + 2)
+    result = estimate_turning(left, right, sign)
+    assert result is not None and result.trend is trend and result.iterations is not None
+    ahead = extrapolate(result, left, right, result.iterations + 2)
     holds = [OPEN[sign](a, b) for a, b in ahead]
-    assert holds.index(False) + 1 == found.iterations
+    assert holds.index(False) + 1 == result.iterations
     # It goes on from where it stands: the first step is no larger than the last one was, or by no larger a factor.
     assert OPEN[sign](left[-1], right[-1])
 
@@ -45,5 +45,5 @@ def test_without_estimate_nothing_is_drawn() -> None:
 
 def test_a_small_side_far_from_a_large_one_moves() -> None:
     # Their difference is the same number all the time.
-    found = estimate_turning([2.0, 4.0, 8.0, 16.0], [1e30] * 4, "<")
-    assert found is not None and found.trend is Trend.GEOMETRIC and found.iterations == 96
+    result = estimate_turning([2.0, 4.0, 8.0, 16.0], [1e30] * 4, "<")
+    assert result is not None and result.trend is Trend.GEOMETRIC and result.iterations == 96

@@ -44,12 +44,12 @@ def test_integers_that_are_added_to_or_multiplied(data: st.DataObject) -> None:
     factor = np.array(by).astype(dtype)[()]
     values, more = compute_comparison(dtype, start, lambda x: op(x, factor), bound, sign)
     assume(len(values) == SEEN and len(set(values)) > 1)
-    found = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(dtype))
-    assert found is not None
-    if found.iterations is not None:
-        assert found.iterations == more
+    result = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(dtype))
+    assert result is not None
+    if result.iterations is not None:
+        assert result.iterations == more
     else:
-        assert more is None or not any(claim in found.text for claim in ("never", "does not end", "steps over"))
+        assert more is None or not any(claim in result.text for claim in ("never", "does not end", "steps over"))
 
 
 @example_settings(200)
@@ -57,19 +57,19 @@ def test_integers_that_are_added_to_or_multiplied(data: st.DataObject) -> None:
 def test_integers_that_are_divided(start: int, divisor: int, sign: str, bound: int) -> None:
     values, more = compute_comparison(np.int64, start, lambda x: x // divisor, bound, sign)
     assume(len(values) == SEEN and len(set(values)) > 1)
-    found = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.int64))
-    assert found is not None
+    result = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.int64))
+    assert result is not None
     # Several divisors may give what was seen: then it is not said when it ends.
-    assert found.iterations == more or found.trend is Trend.IRREGULAR
+    assert result.iterations == more or result.trend is Trend.IRREGULAR
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("factor", [0.5, 0.25, 0.1])
 def test_vanishing_floats_end_by_estimated_bound(dtype: type, factor: float) -> None:
     values, more = compute_comparison(dtype, 1, lambda x: x * dtype(factor), 0, ">")
-    found = estimate_turning(values, [0] * SEEN, ">", dtype=np.dtype(dtype))
-    assert found is not None and found.at_most and more is not None and found.iterations is not None
-    assert more <= found.iterations <= more + 1
+    result = estimate_turning(values, [0] * SEEN, ">", dtype=np.dtype(dtype))
+    assert result is not None and result.at_most and more is not None and result.iterations is not None
+    assert more <= result.iterations <= more + 1
 
 
 @pytest.mark.parametrize(
@@ -84,25 +84,25 @@ def test_vanishing_floats_end_by_estimated_bound(dtype: type, factor: float) -> 
 )
 def test_no_estimate_if_rounding_decides(step: Step, bound: float, sign: str) -> None:
     values, more = compute_comparison(np.float32, 0 if sign in ("<", "!=") else 1, step, bound, sign)
-    found = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.float32))
-    assert more is None and found is not None and found.iterations is None
-    assert "does not end it" not in found.text
+    result = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.float32))
+    assert more is None and result is not None and result.iterations is None
+    assert "does not end it" not in result.text
 
 
 @pytest.mark.parametrize("values", [[30, 20, 10], [65535, 65529, 65487, 65193], [9, 4, 7, 1]])
 def test_an_unsigned_number_is_never_below_zero(values: list[int]) -> None:
-    found = estimate_turning(values, [0] * len(values), ">=", dtype=np.dtype(np.uint16))
-    assert found is not None and found.iterations is None and "never ends" in found.text
+    result = estimate_turning(values, [0] * len(values), ">=", dtype=np.dtype(np.uint16))
+    assert result is not None and result.iterations is None and "never ends" in result.text
 
 
 def test_a_product_that_has_wrapped_around_is_continued() -> None:
     # 65535 * 7 and so on, in 16 bits.
     values, more = compute_comparison(np.uint16, 65535, lambda x: x * np.uint16(7), 40000, ">")
-    found = estimate_turning(values, [40000] * SEEN, ">", dtype=np.dtype(np.uint16))
-    assert found is not None and found.iterations == more
+    result = estimate_turning(values, [40000] * SEEN, ">", dtype=np.dtype(np.uint16))
+    assert result is not None and result.iterations == more
 
 
 def test_what_wraps_around_says_so() -> None:
-    found = estimate_turning([100, 110, 120], [0, 0, 0], ">", ("n", "limit"), np.dtype(np.int8))
-    assert found is not None and found.trend is Trend.WRAPS and found.iterations == 1
-    assert "n grows by 10 each, and wraps around at the end of int8" in found.text
+    result = estimate_turning([100, 110, 120], [0, 0, 0], ">", ("n", "limit"), np.dtype(np.int8))
+    assert result is not None and result.trend is Trend.WRAPS and result.iterations == 1
+    assert "n grows by 10 each, and wraps around at the end of int8" in result.text

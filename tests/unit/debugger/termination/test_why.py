@@ -48,13 +48,13 @@ def while_loop(body: str, carried: str = "float x", results: str = "y", inputs: 
     """A while loop whose body yields ``keep``; its initial condition is true."""
     initial = ", ".join(word.split()[-1] for word in inputs.split(", ") if word.endswith("0"))
     outer = ", ".join(f"{word.split()[0]} out{k}" for k, word in enumerate(carried.split(", ")))
-    given = ", ".join(f"out{k}" for k in range(len(carried.split(", "))))
+    feeds = ", ".join(f"out{k}" for k in range(len(carried.split(", "))))
     typed = ", ".join(
         f"{word.split()[0]} {name}" for word, name in zip(carried.split(", "), results.split(", "), strict=True)
     )
     return f"""
     g ({inputs}) => ({outer}) <bool yes = {{1}}> {{
-      {given} = Loop <body = b (int64 i, bool c, {carried}) => (bool keep, {typed}) {{
+      {feeds} = Loop <body = b (int64 i, bool c, {carried}) => (bool keep, {typed}) {{
         {body}
       }}> ("", yes, {initial})
     }}"""
@@ -74,23 +74,23 @@ COUNTING = while_loop("y = Sub (x, step)\n keep = Greater (y, tol)", inputs="flo
 def test_a_loop_that_ended_by_its_condition() -> None:
     session = sample("newton_sqrt.onnx")
     recent = walked(session, 99)
-    found = explain_termination(session, recent)
-    assert found.ended is StoppedBy.CONDITION
-    assert found.headline == "loop 'sqrt' ended after 5 iterations: keep = err_new > tol is false: 0.0 > 1e-06"
-    assert found.steps[-1].text == "keep = err_new > tol"
-    assert found.steps[0].text == "half = x * 0.5"
-    assert found.steps[-1].known and not found.steps[-1].value
-    assert found.about is None and not found.never and found.sides[0].estimate is None
-    text = "\n".join(found.lines())
+    result = explain_termination(session, recent)
+    assert result.ended is StoppedBy.CONDITION
+    assert result.headline == "loop 'sqrt' ended after 5 iterations: keep = err_new > tol is false: 0.0 > 1e-06"
+    assert result.steps[-1].text == "keep = err_new > tol"
+    assert result.steps[0].text == "half = x * 0.5"
+    assert result.steps[-1].known and not result.steps[-1].value
+    assert result.about is None and not result.never and result.sides[0].estimate is None
+    text = "\n".join(result.lines())
     assert "carried     x = 2.0 → 1.5 → " in text
     assert "unchanged   a = 2.0" in text
 
 
 def test_a_loop_that_ended_by_its_trip_count() -> None:
-    found = why_at_boundary(COUNT, 99, M=3, cond=True, v0=0, bound=100)
-    assert found.ended is StoppedBy.TRIP_COUNT
-    assert "ended after 3 iterations: the trip count is 3" in found.headline
-    assert found.headline.endswith("keep = v_out < bound is true: 3 < 100, so it would have gone on")
+    result = why_at_boundary(COUNT, 99, M=3, cond=True, v0=0, bound=100)
+    assert result.ended is StoppedBy.TRIP_COUNT
+    assert "ended after 3 iterations: the trip count is 3" in result.headline
+    assert result.headline.endswith("keep = v_out < bound is true: 3 < 100, so it would have gone on")
     both = why_at_boundary(COUNT, 99, M=3, cond=True, v0=0, bound=3)
     assert both.ended is StoppedBy.CONDITION
     assert both.headline.endswith("keep = v_out < bound is false: 3 < 3, and the trip count is reached as well")
@@ -99,9 +99,9 @@ def test_a_loop_that_ended_by_its_trip_count() -> None:
 def test_a_loop_that_ended_by_its_sliced_inputs() -> None:
     session = sample("reverse_sum.xml")
     session.finish()
-    found = explain_termination(session)
-    assert found.ended is StoppedBy.INPUT_EXHAUSTED
-    assert found.headline == "loop 'sum_backwards' ended after 6 iterations: x has no more part"
+    result = explain_termination(session)
+    assert result.ended is StoppedBy.INPUT_EXHAUSTED
+    assert result.headline == "loop 'sum_backwards' ended after 6 iterations: x has no more part"
 
 
 def test_loops_that_run_nothing() -> None:
@@ -109,23 +109,23 @@ def test_loops_that_run_nothing() -> None:
     assert count.headline.endswith("runs no iteration: the trip count is 0")
     path = SAMPLES / "newton_sqrt.onnx"
     session = debug(path, {"a": f32(1), "tol": f32(1e-6)})
-    found = explain_termination(session)
-    assert found.headline == "loop 'sqrt' runs no iteration: keep0 = err0 > tol is false: 0.0 > 1e-06"
-    assert found.steps == ()
+    result = explain_termination(session)
+    assert result.headline == "loop 'sqrt' runs no iteration: keep0 = err0 > tol is false: 0.0 > 1e-06"
+    assert result.steps == ()
 
 
 def test_before_the_first_iteration() -> None:
-    found = explain_termination(sample("newton_sqrt.onnx"))
-    assert found.headline == "loop 'sqrt' begins: keep0 = err0 > tol is true: 2.0 > 1e-06"
-    assert found.about is None and not found.never
+    result = explain_termination(sample("newton_sqrt.onnx"))
+    assert result.headline == "loop 'sqrt' begins: keep0 = err0 > tol is true: 2.0 > 1e-06"
+    assert result.about is None and not result.never
 
 
 def test_a_model_that_ran_to_its_end() -> None:
     session = sample("counter.onnx")
     session.continue_()
-    found = explain_termination(session)
-    assert found.ended is StoppedBy.CONDITION
-    assert found.headline.endswith("ended after 7 iterations: below = count_next < limit is false: 21 < 20")
+    result = explain_termination(session)
+    assert result.ended is StoppedBy.CONDITION
+    assert result.headline.endswith("ended after 7 iterations: below = count_next < limit is false: 21 < 20")
 
 
 def test_outside_of_loops() -> None:
@@ -135,11 +135,11 @@ def test_outside_of_loops() -> None:
 
 def test_a_geometric_fall_is_extrapolated() -> None:
     inputs = {"x0": f32(1), "tol": f32(1e-3)}
-    found = why_at_boundary(HALVING, 4, **inputs)
+    result = why_at_boundary(HALVING, 4, **inputs)
     session = debug(model(HALVING), inputs)
     ran = len(walked(session, 99)) - 1
-    assert found.about == ran - 4
-    (side,) = found.sides
+    assert result.about == ran - 4
+    (side,) = result.sides
     assert side.estimate is not None and side.estimate.trend is Trend.GEOMETRIC
     assert f"about {ran - 4} more iterations (y falls by a factor of 0.5 each)" in side.estimate.text
     assert side.estimate.text.startswith("if it goes on like this")
@@ -147,41 +147,41 @@ def test_a_geometric_fall_is_extrapolated() -> None:
 
 def test_a_linear_fall_is_extrapolated() -> None:
     inputs = {"x0": f32(100), "step": f32(7), "tol": f32(1)}
-    found = why_at_boundary(COUNTING, 4, **inputs)
+    result = why_at_boundary(COUNTING, 4, **inputs)
     ran = len(walked(debug(model(COUNTING), inputs), 99)) - 1
-    assert found.about == ran - 4
-    (side,) = found.sides
+    assert result.about == ran - 4
+    (side,) = result.sides
     assert side.estimate is not None and side.estimate.trend is Trend.LINEAR
 
 
 def test_carried_values_alone_show_a_trend() -> None:
-    found = why_at_boundary(HALVING, 4, computed=False, x0=f32(1), tol=f32(1e-3))
-    assert found.about == 6
+    result = why_at_boundary(HALVING, 4, computed=False, x0=f32(1), tol=f32(1e-3))
+    assert result.about == 6
 
 
 def test_a_gap_that_grows() -> None:
-    found = why_at_boundary(COUNTING, 4, x0=f32(100), step=f32(-7), tol=f32(1))
-    (side,) = found.sides
+    result = why_at_boundary(COUNTING, 4, x0=f32(100), step=f32(-7), tol=f32(1))
+    (side,) = result.sides
     assert side.estimate is not None and side.estimate.trend is Trend.DIVERGING
-    assert "never ends" in side.estimate.text and found.about is None
-    assert not found.never  # an extrapolation is no certainty
+    assert "never ends" in side.estimate.text and result.about is None
+    assert not result.never  # an extrapolation is no certainty
 
 
 def test_the_trip_count_may_come_first() -> None:
-    found = why_at_boundary(COUNT, 4, M=6, cond=True, v0=0, bound=100)
-    assert (found.trip_count, found.left, found.about) == (6, 2, 96)
-    assert "the trip count comes first: 2 left" in found.remarks
-    assert any("6, 2 left" in line for line in found.lines())
+    result = why_at_boundary(COUNT, 4, M=6, cond=True, v0=0, bound=100)
+    assert (result.trip_count, result.left, result.about) == (6, 2, 96)
+    assert "the trip count comes first: 2 left" in result.remarks
+    assert any("6, 2 left" in line for line in result.lines())
 
 
 def test_a_fixed_point_never_ends() -> None:
     body = "half = Constant <value = float {0.5}> ()\n y = Mul (x, half)\n keep = GreaterOrEqual (y, tol)"
     text = while_loop(body, inputs="float x0, float tol")
-    found = why_at_boundary(text, 3, x0=f32(0), tol=f32(0))
-    assert found.repeats == 1
-    assert found.never == "x is bit for bit as one iteration ago, and keep depends on nothing else that changes"
-    assert any(line.startswith("  never ends  ") for line in found.lines())
-    assert found.about is None
+    result = why_at_boundary(text, 3, x0=f32(0), tol=f32(0))
+    assert result.repeats == 1
+    assert result.never == "x is bit for bit as one iteration ago, and keep depends on nothing else that changes"
+    assert any(line.startswith("  never ends  ") for line in result.lines())
+    assert result.about is None
     # The frame alone remembers the last two boundaries.
     session = debug(model(text), {"x0": f32(0), "tol": f32(0)})
     session.step()
@@ -193,9 +193,9 @@ def test_a_fixed_point_never_ends() -> None:
 def test_a_fixed_point_needs_the_same_bits() -> None:
     # x turns 0.0 into -0.0 and back: equal numbers, but a cycle of two.
     text = while_loop("y = Neg (x)\n keep = LessOrEqual (y, tol)", inputs="float x0, float tol")
-    found = why_at_boundary(text, 4, x0=f32(0), tol=f32(0))
-    assert found.repeats == 2
-    assert found.never == "x repeats bit for bit every 2 iterations, and keep depends on nothing else that changes"
+    result = why_at_boundary(text, 4, x0=f32(0), tol=f32(0))
+    assert result.repeats == 2
+    assert result.never == "x repeats bit for bit every 2 iterations, and keep depends on nothing else that changes"
     assert why_at_boundary(text, 1, x0=f32(0), tol=f32(0)).repeats is None
 
 
@@ -220,10 +220,10 @@ def test_what_the_condition_does_not_need_may_change() -> None:
         y2 = Add (y, zero)
         keep = Less (y2, tol)"""
     text = while_loop(body, carried="float x, float n", results="y, n_next", inputs="float x0, float n0, float tol")
-    found = why_at_boundary(text, 3, x0=f32(0), n0=f32(0), tol=f32(1))
+    result = why_at_boundary(text, 3, x0=f32(0), n0=f32(0), tol=f32(1))
     # x is handed on unchanged, so nothing that reaches the condition changes at all.
-    assert found.repeats is None
-    assert found.never == "keep depends only on tol, which stays the same in every iteration, so it stays true"
+    assert result.repeats is None
+    assert result.never == "keep depends only on tol, which stays the same in every iteration, so it stays true"
     added = why_at_boundary(
         text.replace("y = Identity (x)", "z = Constant <value = float {0}> ()\n y = Add (x, z)"),
         3,
@@ -236,9 +236,9 @@ def test_what_the_condition_does_not_need_may_change() -> None:
 
 def test_the_iteration_number_forbids_conclusions() -> None:
     body = "n = Cast <to = 1> (i)\n y = Identity (x)\n keep = Less (n, tol)"
-    found = why_at_boundary(while_loop(body, inputs="float x0, float tol"), 4, x0=f32(0), tol=f32(10))
-    assert not found.never and found.repeats is None
-    assert found.about == 7  # n was 3, and ends at 10
+    result = why_at_boundary(while_loop(body, inputs="float x0, float tol"), 4, x0=f32(0), tol=f32(10))
+    assert not result.never and result.repeats is None
+    assert result.about == 7  # n was 3, and ends at 10
 
 
 def test_a_random_operator_forbids_conclusions() -> None:
@@ -247,17 +247,17 @@ def test_a_random_operator_forbids_conclusions() -> None:
         " keep = GreaterOrEqual (s, x)"
     )
     text = while_loop(body, inputs="float x0")
-    found = why_at_boundary(text, 3, x0=f32(0))
-    assert not found.never
-    assert any("draws random numbers" in remark for remark in found.remarks)
+    result = why_at_boundary(text, 3, x0=f32(0))
+    assert not result.never
+    assert any("draws random numbers" in remark for remark in result.remarks)
 
 
 def test_a_condition_that_depends_on_captures_alone() -> None:
     text = while_loop("y = Add (x, x)\n keep = Less (tol, other)", inputs="float x0, float tol, float other")
     inputs = {"x0": f32(1), "tol": f32(1), "other": f32(2)}
     assert why_at_boundary(text, 0, **inputs).never == ""
-    found = why_at_boundary(text, 1, **inputs)
-    assert found.never == "keep depends only on tol, other, which stay the same in every iteration, so it stays true"
+    result = why_at_boundary(text, 1, **inputs)
+    assert result.never == "keep depends only on tol, other, which stay the same in every iteration, so it stays true"
 
 
 def test_nothing_ends_it() -> None:
@@ -274,13 +274,13 @@ def test_and_or_not() -> None:
         keep = And (above, below)"""
     text = while_loop(body, inputs="float x0, float step, float tol, float high")
     inputs = {"x0": f32(20), "step": f32(2), "tol": f32(3), "high": f32(50)}
-    found = why_at_boundary(text, 4, **inputs)
-    assert "keep = y > tol and y < high is true" in found.headline
-    assert [(side.text, side.values) for side in found.sides] == [
+    result = why_at_boundary(text, 4, **inputs)
+    assert "keep = y > tol and y < high is true" in result.headline
+    assert [(side.text, side.values) for side in result.sides] == [
         ("y > tol", "12.0 > 3.0 is true"),
         ("y < high", "12.0 < 50.0 is true"),
     ]
-    assert found.about == 5  # the first that turns ends it
+    assert result.about == 5  # the first that turns ends it
     either = why_at_boundary(text.replace("And (above", "Or (above"), 4, **inputs)
     assert either.about is None  # the other one never turns
     inverted = text.replace("keep = And (above, below)", "low = Not (above)\n keep = Not (low)")
@@ -311,8 +311,8 @@ def decoder(*changes: str) -> Why:
     return why_at_boundary(while_loop(body, **carried), 5, n0=0, x0=f32(1), most=20, tol=f32(1e-4))
 
 
-def estimates(found: Why) -> list[str]:
-    return [side.estimate.text for side in found.sides if side.estimate is not None]
+def estimates(why: Why) -> list[str]:
+    return [side.estimate.text for side in why.sides if side.estimate is not None]
 
 
 @pytest.mark.parametrize(
@@ -324,49 +324,49 @@ def estimates(found: Why) -> list[str]:
     ],
 )
 def test_where_another_part_may_end_it_first_an_estimate_is_a_bound(changes: tuple[str, ...]) -> None:
-    found = decoder(*changes)
-    assert estimates(found)[0] == COUNTER.format("at most")
-    assert (found.about, found.at_most) == (15, True)
+    result = decoder(*changes)
+    assert estimates(result)[0] == COUNTER.format("at most")
+    assert (result.about, result.at_most) == (15, True)
 
 
 @pytest.mark.parametrize("line", ["open = Less (tol, high)", "open = Identity (c)", "open = Greater (f, tol)"])
 def test_what_nothing_comes_before_is_no_bound(line: str) -> None:
-    found = decoder(line)
-    assert estimates(found)[0] == COUNTER.format("about")
-    assert (found.about, found.at_most) == (15, False)
+    result = decoder(line)
+    assert estimates(result)[0] == COUNTER.format("about")
+    assert (result.about, result.at_most) == (15, False)
 
 
 def test_the_later_of_two_estimates_is_a_bound() -> None:
-    found = decoder("open = Less (f, high)")
-    first, second = estimates(found)
+    result = decoder("open = Less (f, high)")
+    first, second = estimates(result)
     assert first == COUNTER.format("about") and "at most 25 more" in second
-    assert (found.about, found.at_most) == (15, False)
+    assert (result.about, result.at_most) == (15, False)
 
 
 def test_where_one_of_two_is_enough_to_go_on_there_is_no_bound() -> None:
-    found = decoder("keep = Or (room, open)")
-    assert estimates(found)[0] == COUNTER.format("about")
-    assert (found.about, found.at_most) == (None, False)
+    result = decoder("keep = Or (room, open)")
+    assert estimates(result)[0] == COUNTER.format("about")
+    assert (result.about, result.at_most) == (None, False)
 
 
 def test_a_bound_of_numbers_with_fractions_is_about_that() -> None:
-    found = decoder("part = Div (f, high)\n room = Less (part, high)")
-    assert "at most about 895 more iterations" in estimates(found)[0]
+    result = decoder("part = Div (f, high)\n room = Less (part, high)")
+    assert "at most about 895 more iterations" in estimates(result)[0]
 
 
 def test_the_trip_count_comes_before_a_bound() -> None:
     body = DECODER.replace("\n", "\n ")
     text = while_loop(body, "int64 n, float x", "m, y", "int64 n0, float x0, int64 most, float tol")
     text = text.replace('("", yes', "(M, yes").replace("g (", "g (int64 M, ")
-    found = why_at_boundary(text, 5, M=9, n0=0, x0=f32(1), most=20, tol=f32(1e-4))
-    assert "the trip count comes before that: 4 left" in found.remarks
+    result = why_at_boundary(text, 5, M=9, n0=0, x0=f32(1), most=20, tol=f32(1e-4))
+    assert "the trip count comes before that: 4 left" in result.remarks
 
 
 def test_a_condition_of_shared_parts_stays_short() -> None:
     chain = "\n".join(f"c{k + 1} = And (c{k}, c{k})" for k in range(40))
     body = f"y = Sub (x, tol)\n c0 = Greater (y, tol)\n {chain}\n keep = Identity (c40)"
-    found = why_at_boundary(while_loop(body, inputs="float x0, float tol"), 3, x0=f32(20), tol=f32(1))
-    assert len(found.headline) < 2000 and len(found.sides) <= 32
+    result = why_at_boundary(while_loop(body, inputs="float x0, float tol"), 3, x0=f32(20), tol=f32(1))
+    assert len(result.headline) < 2000 and len(result.sides) <= 32
 
 
 def test_not_equal_that_is_stepped_over() -> None:
@@ -382,8 +382,8 @@ def test_not_equal_that_is_stepped_over() -> None:
 
 def test_nan_is_named() -> None:
     text = while_loop("y = Div (x, x)\n keep = Greater (y, tol)", inputs="float x0, float tol")
-    found = why_at_boundary(text, 9, x0=f32(0), tol=f32(0))
-    assert found.ended is StoppedBy.CONDITION and found.headline.endswith("is false: nan > 0.0")
+    result = why_at_boundary(text, 9, x0=f32(0), tol=f32(0))
+    assert result.ended is StoppedBy.CONDITION and result.headline.endswith("is false: nan > 0.0")
     stays = why_at_boundary(
         text.replace("keep = Greater (y, tol)", "low = LessOrEqual (y, tol)\n keep = Not (low)"),
         4,
@@ -398,8 +398,8 @@ def test_nan_is_named() -> None:
 def test_an_if_in_the_slice() -> None:
     session = sample("collatz.onnx")
     walked(session, 3)
-    found = explain_termination(session)
-    texts = [step.text for step in found.steps]
+    result = explain_termination(session)
+    texts = [step.text for step in result.steps]
     assert texts == [
         "remainder = n % 2",
         "is_even = remainder == 0",
@@ -409,7 +409,7 @@ def test_an_if_in_the_slice() -> None:
         "at_one = n_next == 1",
         "go_on = not at_one",
     ]
-    assert [int(step.value) for step in found.steps][:5] == [1, 0, 33, 34, 34]
+    assert [int(step.value) for step in result.steps][:5] == [1, 0, 33, 34, 34]
 
 
 def test_an_if_that_gives_the_condition() -> None:
@@ -420,21 +420,21 @@ def test_an_if_that_gives_the_condition() -> None:
           then_branch = a () => (bool p) { p = Greater (y, step) },
           else_branch = b2 () => (bool q) { q = Less (y, tol) }>"""
     text = while_loop(body, inputs="float x0, float step, float tol")
-    found = why_at_boundary(text, 3, x0=f32(20), step=f32(2), tol=f32(5))
-    assert "(y > step) if even else (y < tol)" in found.headline
-    assert [side.text for side in found.sides] == ["y > step"]
-    assert [step.text for step in found.steps if step.node.op_type == "Less"] == []
+    result = why_at_boundary(text, 3, x0=f32(20), step=f32(2), tol=f32(5))
+    assert "(y > step) if even else (y < tol)" in result.headline
+    assert [side.text for side in result.sides] == ["y > step"]
+    assert [step.text for step in result.steps if step.node.op_type == "Less"] == []
 
 
 def test_nested_loops() -> None:
     session = sample("mandelbrot.onnx")
     while len(session.frames) < 3:
         session.into()
-    found = explain_termination(session)
-    assert found.path.endswith("pixels ▸ escape")
+    result = explain_termination(session)
+    assert result.path.endswith("pixels ▸ escape")
     session.step()
-    found = explain_termination(session)
-    assert found.headline.startswith("loop 'escape' ended after 1 iteration: inside = distance_2 <= 4.0 is false: ")
+    result = explain_termination(session)
+    assert result.headline.startswith("loop 'escape' ended after 1 iteration: inside = distance_2 <= 4.0 is false: ")
     outer = explain_termination(session.frames[1], graph=session.model.graph)
     assert outer.path.endswith("▸ pixels") and "the trip count is 288" in outer.headline
 
@@ -447,9 +447,9 @@ def test_the_value_of_an_inner_loop_decides() -> None:
         keep = Less (y, bound)
       }> (M, yes, zero)
     }"""
-    found = why_at_boundary(text, 3, M=9, K=3, bound=100)
-    assert found.steps[0].text.split("(")[0] == "y = Loop 'Loop_0'"
-    assert found.about == 31 and found.left == 6  # 3 more each, from 9 to 100
+    result = why_at_boundary(text, 3, M=9, K=3, bound=100)
+    assert result.steps[0].text.split("(")[0] == "y = Loop 'Loop_0'"
+    assert result.about == 31 and result.left == 6  # 3 more each, from 9 to 100
 
 
 def test_inside_iteration_shows_last_decision() -> None:
@@ -460,20 +460,20 @@ def test_inside_iteration_shows_last_decision() -> None:
         session.next_node()
         if session.frame.at_boundary:
             break
-        found = explain_termination(session, recent)
-        assert found.headline.startswith("loop 'sqrt' runs iteration 3: keep = err_new > tol is true: ")
-        assert found.headline.endswith("(decided by iteration 2)")
-        assert [step.text for step in found.steps] == [step.text for step in at_boundary.steps]
-        assert [step.value for step in found.steps] == [step.value for step in at_boundary.steps]
+        result = explain_termination(session, recent)
+        assert result.headline.startswith("loop 'sqrt' runs iteration 3: keep = err_new > tol is true: ")
+        assert result.headline.endswith("(decided by iteration 2)")
+        assert [step.text for step in result.steps] == [step.text for step in at_boundary.steps]
+        assert [step.value for step in result.steps] == [step.value for step in at_boundary.steps]
         assert explain_termination(session).headline.startswith("loop 'sqrt' runs iteration 3: ")
 
 
 def test_a_parameter_that_is_compared_has_the_value_that_decided() -> None:
     text = while_loop("y = Sub (x, step)\n keep = Greater (x, tol)", inputs="float x0, float step, float tol")
-    found = why_at_boundary(text, 3, x0=f32(10), step=f32(2), tol=f32(1))
+    result = why_at_boundary(text, 3, x0=f32(10), step=f32(2), tol=f32(1))
     # Iteration 2 got 6; 4 is what iteration 3 would get.
-    assert found.headline.endswith("keep = x > tol is true: 6.0 > 1.0")
-    assert found.about == 3
+    assert result.headline.endswith("keep = x > tol is true: 6.0 > 1.0")
+    assert result.about == 3
 
 
 def test_the_slice_of_a_condition() -> None:
@@ -500,10 +500,10 @@ def test_dependence_through_back_edges() -> None:
         inputs="float x0, float n0, float tol",
     )
     (loop,) = loops(model(text).graph)
-    found = condition_slice(loop)
-    assert [edge.param.name for edge in found.carried] == ["x"]
-    assert [edge.param.name for edge in found.all_carried] == ["x", "n"]
-    assert found.depends_on_iteration and not found.reads_iteration and not found.depends_on_carried_only
+    result = condition_slice(loop)
+    assert [edge.param.name for edge in result.carried] == ["x"]
+    assert [edge.param.name for edge in result.all_carried] == ["x", "n"]
+    assert result.depends_on_iteration and not result.reads_iteration and not result.depends_on_carried_only
 
 
 def only_loop(name: str) -> Loop:
@@ -514,9 +514,9 @@ def only_loop(name: str) -> Loop:
 
 def test_a_loop_without_a_condition() -> None:
     session = debug(model(NESTED), {"M": 2, "K": 2})
-    found = explain_termination(session)
-    assert "nothing but the count ends it, and the trip count is 2" in found.headline
-    assert not found.never and found.sides == ()
+    result = explain_termination(session)
+    assert "nothing but the count ends it, and the trip count is 2" in result.headline
+    assert not result.never and result.sides == ()
 
 
 @pytest.mark.parametrize(
@@ -549,10 +549,10 @@ def test_a_loop_without_a_condition() -> None:
     ],
 )
 def test_trends(left: list[float], right: list[float], sign: str, trend: Trend, more: int | None) -> None:
-    found = estimate_turning(left, right, sign, dtype=np.dtype(np.float64))
-    assert found is not None
-    assert (found.trend, found.iterations) == (trend, more), found.text
-    assert found.text
+    result = estimate_turning(left, right, sign, dtype=np.dtype(np.float64))
+    assert result is not None
+    assert (result.trend, result.iterations) == (trend, more), result.text
+    assert result.text
 
 
 def test_two_values_are_no_trend() -> None:
@@ -576,9 +576,9 @@ def test_identical_means_the_same_bits() -> None:
 def test_the_code_that_the_condition_comes_from() -> None:
     session = sample("power_iteration.onnx")
     session.step(2)
-    told = list(explain_termination(session).lines())
-    first = next(k for k, line in enumerate(told) if line.startswith("  comes from"))
-    assert told[first : first + 4] == [
+    messages = list(explain_termination(session).lines())
+    first = next(k for k, line in enumerate(messages) if line.startswith("  comes from"))
+    assert messages[first : first + 4] == [
         "  comes from  power_iteration.py:9  product = matrix @ v",
         "              power_iteration.py:11  new_estimate = v @ product",
         "              power_iteration.py:12  change = abs(new_estimate - estimate)",

@@ -36,8 +36,12 @@ class RecordedConsole(ConsoleRecorder):
     """What a console says, in the words for a run; what makes one slow is no matter where nothing runs."""
 
     def __call__(self, *lines: str) -> list[str]:
-        said = [text.replace(", slow: tested in Python at every boundary", "") for text in super().__call__(*lines)]
-        return [f"error: {SAME.get(text[7:], text[7:])}" if text.startswith("error: ") else text for text in said]
+        lines_value = [
+            text.replace(", slow: tested in Python at every boundary", "") for text in super().__call__(*lines)
+        ]
+        return [
+            f"error: {SAME.get(text[7:], text[7:])}" if text.startswith("error: ") else text for text in lines_value
+        ]
 
 
 @contextmanager
@@ -60,7 +64,7 @@ def replaying(path: Path, loaded: loopdbg.Model, inputs: dict[str, Any], **optio
 def assert_same(typed: tuple[RecordedConsole, RecordedConsole], lines: Iterable[str]) -> None:
     """Each line gives the same on both, and neither finds that it makes no sense on a recording."""
     for number, line in enumerate(lines):
-        run, recording = (one(line) for one in typed)
+        run, recording = (item(line) for item in typed)
         assert run == recording, f"line {number}: {line}"
         assert not any("recording" in text for text in recording), line
 
@@ -267,11 +271,11 @@ def test_without_body_values_the_carried_ones_answer(tmp_path: Path) -> None:
             "break iter 1 if q > 1",
             "break nan q",
         ):
-            (said,) = typed[1](line)
-            assert "the recording holds no value '" in said and "a recording with nodes" in said
+            (message,) = typed[1](line)
+            assert "the recording holds no value '" in message and "a recording with nodes" in message
         assert typed[1]("info breakpoints") == typed[0]("info breakpoints")
         # What the condition came from is known as far as it was recorded.
-        run, recording = (one("why") for one in typed)
+        run, recording = (item("why") for item in typed)
         assert run[0] == recording[0] and any("·" in line for line in recording)
 
 
@@ -297,8 +301,8 @@ def test_nan_and_where_it_came_from(tmp_path: Path) -> None:
         assert "Div 'Div_1' gave NaN or Inf in iteration 137" in recording("continue")[0]
     with replaying(tmp_path, loaded, inputs, force=True) as recording:
         recording("break nan")
-        (said,) = recording("continue")
-        assert said.startswith("breakpoint 1 (nan): before iteration 138 of loop")
+        (message,) = recording("continue")
+        assert message.startswith("breakpoint 1 (nan): before iteration 138 of loop")
 
 
 def test_nested_loops_and_ifs(tmp_path: Path) -> None:
@@ -387,8 +391,8 @@ REFUSED = {
 def test_what_makes_no_sense_on_a_recording_is_refused(tmp_path: Path, line: str) -> None:
     with replaying(tmp_path, model(COUNT), {"M": 10, "cond": True, "v0": 0, "bound": 99}, nodes=True) as recording:
         before = recording.session.stop
-        (said,) = recording(line)
-        assert said.startswith("error: ") and REFUSED[line] in said
+        (message,) = recording(line)
+        assert message.startswith("error: ") and REFUSED[line] in message
         assert recording.session.stop is before and not len(recording.session.breakpoints)
 
 
@@ -396,8 +400,8 @@ def test_thin_recordings_compare_the_boundaries_that_they_have(tmp_path: Path) -
     inputs = {"M": 12, "cond": True, "v0": 0, "bound": 99}
     with replaying(tmp_path, model(COUNT), inputs, every=4) as recording:
         recording("watch v_in crosses 6")
-        (said,) = recording("continue")
-        assert said == "watchpoint 1 (v_in crosses 6); v_in: 4 → 8: before iteration 8 of loop 'Loop_0'"
+        (message,) = recording("continue")
+        assert message == "watchpoint 1 (v_in crosses 6); v_in: 4 → 8: before iteration 8 of loop 'Loop_0'"
         assert recording("reverse-continue")[0].startswith("no breakpoint would have stopped before")
         recording("delete")
         recording("watch v_in settles 5")
@@ -466,7 +470,7 @@ def test_frames_as_in_python(tmp_path: Path) -> None:
         assert replay.frame["x - prev(x)"] == pytest.approx(-0.00245106, rel=1e-4)
         assert replay.watch("x settles 1e-3").number == 1
         assert replay.continue_().breakpoints == (1,)
-        assert [one.path for one in replay.frames] == ["main", "main ▸ sqrt"]
+        assert [frame.path for frame in replay.frames] == ["main", "main ▸ sqrt"]
 
 
 # -- the command line
@@ -506,9 +510,9 @@ def test_a_recording_in_place_of_a_model_on_the_command_line(
 def _plain(out: str) -> Any:
     """What is printed, without times."""
     if out.startswith("{"):
-        told = json.loads(out)
-        told.pop("seconds", None)
-        return told
+        report = json.loads(out)
+        report.pop("seconds", None)
+        return report
     return [re.sub(r" in [\d.]+ \w+( \([\d.]+ \w+ each\))?,", ",", line) for line in out.splitlines()]
 
 

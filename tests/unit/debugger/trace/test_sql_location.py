@@ -17,5 +17,5 @@ PLACES = {
 
 def test_sql_is_in_one_module() -> None:
     files = [path for folder in ("debugger", "tui") for path in (ROOT / folder).rglob("*.py")]
-    found = {str(path.relative_to(ROOT)) for path in files if SQL.search(path.read_text("utf-8"))}
-    assert found == PLACES
+    results = {str(path.relative_to(ROOT)) for path in files if SQL.search(path.read_text("utf-8"))}
+    assert results == PLACES

@@ -41,15 +41,15 @@ def every_value() -> list[Any]:
     odd += ["float4_e2m1fn", "int4", "uint4", "int2", "uint2"]
     dtypes = [np.dtype(word) for word in words]
     dtypes += [np.dtype(getattr(ml_dtypes, word)) for word in odd if hasattr(ml_dtypes, word)]
-    found: list[Any] = [small.astype(dtype) for dtype in dtypes]
-    found += [np.zeros((), dtype) for dtype in dtypes] + [np.zeros((0, 3), dtype) for dtype in dtypes]
+    results: list[Any] = [small.astype(dtype) for dtype in dtypes]
+    results += [np.zeros((), dtype) for dtype in dtypes] + [np.zeros((0, 3), dtype) for dtype in dtypes]
     strings = np.array(["", "é\x00", "a\nb", "ſ"], object)
-    found += [strings, strings.reshape(2, 2), np.array("one", object), np.empty((0,), object)]
-    found += [np.array([b"\xff\x00", "text"], object)]
+    results += [strings, strings.reshape(2, 2), np.array("one", object), np.empty((0,), object)]
+    results += [np.array([b"\xff\x00", "text"], object)]
     specials = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 5e-324], np.float64)
-    found += [specials, specials.view(np.uint64).view(np.float64), np.float32(-0.0), np.array([1 << 63], np.uint64)]
-    found += [None, [], [small, None, strings, [small[0], []]], np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1)]
-    return found
+    results += [specials, specials.view(np.uint64).view(np.float64), np.float32(-0.0), np.array([1 << 63], np.uint64)]
+    results += [None, [], [small, None, strings, [small[0], []]], np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1)]
+    return results
 
 
 @pytest.mark.parametrize("value", every_value(), ids=lambda v: f"{type(v).__name__}-{getattr(v, 'dtype', '')}")
@@ -190,11 +190,11 @@ def test_scan_outputs_of_parameters(tmp_path: Path) -> None:
     """What a scan output takes straight from a parameter is what the iteration got, not what the next one gets."""
     trace, seen, run = record_run(tmp_path / "t.loopdb", model(SCANS), {"M": 4, "v0": 1.5})
     with trace:
-        found = list(trace.boundaries())
-        for a, b in zip(found, seen, strict=True):
+        results = list(trace.boundaries())
+        for a, b in zip(results, seen, strict=True):
             assert_same_boundary(a, b)
-    assert [int(b.scanned["numbers"]) for b in found[1:]] == run.outputs["numbers"].tolist() == [0, 1, 2, 3]
-    assert [float(b.scanned["passed"]) for b in found[1:]] == run.outputs["passed"].tolist() == [1.5, 3, 4.5, 6]
+    assert [int(b.scanned["numbers"]) for b in results[1:]] == run.outputs["numbers"].tolist() == [0, 1, 2, 3]
+    assert [float(b.scanned["passed"]) for b in results[1:]] == run.outputs["passed"].tolist() == [1.5, 3, 4.5, 6]
 
 
 def test_what_a_branch_did_not_compute_is_not_there(tmp_path: Path) -> None:
@@ -212,9 +212,9 @@ def test_entries_and_lookups(tmp_path: Path) -> None:
         assert [e.around for e in trace.entries(inner.path)] == [(0,), (1,), (2,)]
         assert [e.trip_count for e in trace.entries()] == [3, 2, 2, 2]
         assert [b.iteration for b in trace.boundaries(inner.path, (1,))] == [0, 1, 2]
-        one = trace.boundary(inner.path, [2], 1)
-        assert_same_boundary(one, next(b for b in seen if b.entry == (2,) and b.iteration == 1))
-        assert one.ended is None and trace.boundary(1, (2,), 2).ended is StoppedBy.TRIP_COUNT
+        first = trace.boundary(inner.path, [2], 1)
+        assert_same_boundary(first, next(b for b in seen if b.entry == (2,) and b.iteration == 1))
+        assert first.ended is None and trace.boundary(1, (2,), 2).ended is StoppedBy.TRIP_COUNT
         with pytest.raises(UsageError, match="before iteration 9 of entry 2 of '1' is not recorded"):
             trace.boundary(1, (2,), 9)
         with pytest.raises(UsageError, match="no loop called 'x'; there are 'main ▸"):
@@ -227,13 +227,13 @@ def test_every_and_only(tmp_path: Path) -> None:
     inputs = {"M": 10, "cond": True, "v0": 0, "bound": 99}
     trace, _, _ = record_run(tmp_path / "t.loopdb", model(COUNT), inputs, every=4, only=["v_in", "keep"])
     with trace:
-        found = list(trace.boundaries())
+        results = list(trace.boundaries())
         assert trace.every == 4
-    assert [b.iteration for b in found] == [0, 4, 8, 10]
-    assert [int(b.carried["v_in"]) for b in found] == [0, 4, 8, 10]
-    assert [dict(b.scanned) for b in found] == [{}] * 4
+    assert [b.iteration for b in results] == [0, 4, 8, 10]
+    assert [int(b.carried["v_in"]) for b in results] == [0, 4, 8, 10]
+    assert [dict(b.scanned) for b in results] == [{}] * 4
     # A body value that is asked for by name needs no --record-nodes.
-    assert [b.computed.keys() for b in found] == [set(), {"keep"}, {"keep"}, {"keep"}]
+    assert [b.computed.keys() for b in results] == [set(), {"keep"}, {"keep"}, {"keep"}]
     with pytest.raises(UsageError, match=r"no loop of the model has a value 'v_inn' .*; did you mean 'v_in'"):
         record_run(tmp_path / "u.loopdb", model(COUNT), inputs, only=["v_inn"])
     assert not (tmp_path / "u.loopdb").exists()
@@ -285,16 +285,16 @@ def test_statistics_are_of_finite_elements(tmp_path: Path) -> None:
     ]
     batch = BoundaryBatch(0, range(1, 12), [1] * 11, range(11), [None] * 11, {}, [0.0] * 11, {1: values})
     ((*rows,),) = encoder.value_rows(batch)
-    told = [row[4:10] for row in rows]
-    assert told[0] == (None, -3.0, 2.0, 0.0, pytest.approx(np.sqrt(14)), 1)
-    assert told[1] == (None, None, None, None, None, 2)
-    assert told[2] == (None, 0.0, 5.0, 2.5, 5.0, None)
-    assert told[3] == (None, 0.0, 1.0, 0.75, pytest.approx(np.sqrt(3)), None)
-    assert told[4] == (2.5, None, None, None, None, None)
-    assert told[5] == (None, None, None, None, None, 1)
-    assert told[6][0] == float((1 << 64) - 1)
-    assert [row[0] for row in told[7:9]] == [-3, 1] and all(type(row[0]) is int for row in told[7:9])
-    assert told[9] == told[10] == (None,) * 6
+    messages = [row[4:10] for row in rows]
+    assert messages[0] == (None, -3.0, 2.0, 0.0, pytest.approx(np.sqrt(14)), 1)
+    assert messages[1] == (None, None, None, None, None, 2)
+    assert messages[2] == (None, 0.0, 5.0, 2.5, 5.0, None)
+    assert messages[3] == (None, 0.0, 1.0, 0.75, pytest.approx(np.sqrt(3)), None)
+    assert messages[4] == (2.5, None, None, None, None, None)
+    assert messages[5] == (None, None, None, None, None, 1)
+    assert messages[6][0] == float((1 << 64) - 1)
+    assert [row[0] for row in messages[7:9]] == [-3, 1] and all(type(row[0]) is int for row in messages[7:9])
+    assert messages[9] == messages[10] == (None,) * 6
 
 
 # -- files
@@ -439,7 +439,7 @@ def test_the_run_waits_for_a_writer_that_cannot_keep_up(tmp_path: Path, monkeypa
 def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = model(SUM), {"M": 3000, "v0": 1.0}
-    told: list[str] = []
+    messages: list[str] = []
     write = writers.TraceFileWriter.write
 
     def small(self: TraceFileWriter, portion: WriteTransaction) -> None:
@@ -448,7 +448,7 @@ def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch:
         write(self, portion)
 
     monkeypatch.setattr(writers.TraceFileWriter, "write", small)
-    recorder = Recorder(path, loaded, inputs, on_error=lambda error: told.append(str(error)))
+    recorder = Recorder(path, loaded, inputs, on_error=lambda error: messages.append(str(error)))
 
     def hook(frame: loopdbg.Frame) -> None:
         recorder(frame)
@@ -460,7 +460,7 @@ def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch:
     with pytest.raises(TraceError, match="recording stopped: database or disk is full; the first") as raised:
         recorder.close()
     assert exact_bits(run.outputs["v"]) == exact_bits(loaded.run(inputs)["v"])
-    assert len(told) == 1 and "disk is full" in told[0]
+    assert len(messages) == 1 and "disk is full" in messages[0]
     with TraceStore.open(path) as trace:
         assert 0 < len(trace) < 3000
         assert f"the first {len(trace)} boundaries are in the file" in str(raised.value)
@@ -496,8 +496,8 @@ def test_examples_of_the_documentation(tmp_path: Path) -> None:
     with sqlite3.connect(path) as db:
         for query, expected in examples:
             rows = db.execute(query).fetchall()
-            told = ["|".join("" if cell is None else str(cell) for cell in row) for row in rows]
-            assert told == expected.strip().splitlines(), query
+            messages = ["|".join("" if cell is None else str(cell) for cell in row) for row in rows]
+            assert messages == expected.strip().splitlines(), query
     db.close()
     # Every table and view is described, and every column of theirs.
     with sqlite3.connect(path) as db:

@@ -60,8 +60,8 @@ def test_tensors_have_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[s
     rows = exported(capsys, path, "t.csv", "--only", name)
     for row, b in zip(rows, seen, strict=True):
         value = b.carried[name].astype(np.float64)
-        told = [float(row[f"{name}.{word}"]) for word in ("min", "max", "mean", "norm")]
-        assert told == pytest.approx([value.min(), value.max(), value.mean(), np.linalg.norm(value)])
+        messages = [float(row[f"{name}.{word}"]) for word in ("min", "max", "mean", "norm")]
+        assert messages == pytest.approx([value.min(), value.max(), value.mean(), np.linalg.norm(value)])
 
 
 def test_nested_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,8 +142,8 @@ def test_what_npy_does_not_know_and_what_is_not_finite(tmp_path: Path, capsys: p
 
     path = tmp_path / "t.loopdb"
     record_run(path, model(BFLOAT), {"M": 2, "v0": np.array([1.5, -2], ml_dtypes.bfloat16)})[0].close()
-    found = exported(capsys, path, "t.npz")["x"]
-    assert found.dtype == np.float32 and found.tolist() == [[1.5, -2], [3, -4], [6, -8]]
+    result = exported(capsys, path, "t.npz")["x"]
+    assert result.dtype == np.float32 and result.tolist() == [[1.5, -2], [3, -4], [6, -8]]
     other = tmp_path / "u.loopdb"
     record_run(other, model(SUM), {"M": 1, "v0": float("nan")})[0].close()
     assert [row["v_in"] for row in exported(capsys, other, "u.csv")] == ["nan", "nan"]
@@ -162,7 +162,7 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.loopdb"
     record_run(path, model(COUNT), {"M": 2, "cond": True, "v0": 0, "bound": 99})[0].close()
     out = tmp_path / "o.csv"
-    for arguments, status, said in (
+    for arguments, status, message in (
         ((path, tmp_path / "o.txt"), 2, "a trace is saved in the form that the ending names"),
         ((path, tmp_path), 2, "is a folder; give a file"),
         ((path, tmp_path / "none" / "o.csv"), 2, "there is no folder"),
@@ -172,7 +172,7 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ((__file__, out), 1, "is no trace"),
     ):
         ran = run_cli(capsys, "export", *arguments)
-        assert ran.status == status and said in ran.error_line
+        assert ran.status == status and message in ran.error_line
     (tmp_path / "d.csv").mkdir()
     assert "is a folder" in run_cli(capsys, "export", path, tmp_path / "d.csv").error_line
     if os.path.exists("/dev/full"):

@@ -87,10 +87,10 @@ CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_path: Path, name: str) -> None:
-    text, given, every, pause = CASES[name]
+    text, feeds, every, pause = CASES[name]
     model_path = save_text_model(tmp_path, text)
     loaded = loopdbg.load(model_path)
-    inputs = {port.name: np.asarray(given[port.name], port.dtype) for port in loaded.inputs}
+    inputs = {port.name: np.asarray(feeds[port.name], port.dtype) for port in loaded.inputs}
     np.savez(tmp_path / "inputs.npz", **inputs)
     unbroken = loaded.run(inputs)
     moments = random.Random(f"{SEED} {name}")
@@ -101,33 +101,33 @@ def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_pa
         path = tmp_path / f"run{kill}.loopdb"
         # Some while the file is made, the others at any time of the run.
         after = moments.uniform(0, 0.06) if moments.random() < 0.15 else moments.uniform(0, 2.4)
-        at = f"LOOPDBG_KILL_SEED={SEED}, kill {kill} after {after:.3f} s"
+        index = f"LOOPDBG_KILL_SEED={SEED}, kill {kill} after {after:.3f} s"
         lengths = run_until_killed(tmp_path, model_path, path, every, pause, after)
         if not path.exists():
-            assert lengths[-1][1] == 0, at
+            assert lengths[-1][1] == 0, index
             continue
         with TraceStore.open(path) as trace:
             if trace.ended == "end":
                 finished += 1
-                assert trace.outputs is not None and all_exact_bits(trace.outputs) == all_exact_bits(unbroken), at
+                assert trace.outputs is not None and all_exact_bits(trace.outputs) == all_exact_bits(unbroken), index
                 continue
             cut += 1
             # What is there is without gaps, and each of it can be read.
             have = len(trace)
             ids = [mark.id for mark in trace.boundary_refs()]
-            assert ids == list(range(1, have + 1)), at
+            assert ids == list(range(1, have + 1)), index
             for boundary in list(trace.boundaries())[-50:]:
-                assert boundary.carried, at
+                assert boundary.carried, index
             if every == 1:
                 lost = next((lengths[-1][0] - when for when, count in lengths if count > have), 0.0)
                 worst = max(worst, lost)
-                assert lost <= LOST, at
+                assert lost <= LOST, index
             position = find_resume_point(trace, loaded)
 
             def begin(engine: Any) -> None:
                 restore_engine(engine, position, trace)  # noqa: B023 - called before the next round
 
-            assert all_exact_bits(loaded.execute(trace.inputs, begin=begin).outputs) == all_exact_bits(unbroken), at
+            assert all_exact_bits(loaded.execute(trace.inputs, begin=begin).outputs) == all_exact_bits(unbroken), index
         path.unlink()
     print(f"{name}: {kills} kills, {cut} while it ran, {finished} after; at most {worst:.2f} s lost")
 

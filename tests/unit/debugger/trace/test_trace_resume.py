@@ -268,7 +268,7 @@ def test_other_weights_make_another_model(tmp_path: Path) -> None:
     weights = Path(shutil.copy(SAMPLES / "lstm.bin", tmp_path / "a.weights"))
     other = tmp_path / "b.weights"
     other.write_bytes(weights.read_bytes() + b"\x00")
-    hashes = [model_hash(loopdbg.load(path, one)) for one in (weights, other)]
+    hashes = [model_hash(loopdbg.load(path, item)) for item in (weights, other)]
     assert hashes[0] == model_hash(loopdbg.load(SAMPLES / "lstm.xml")) != hashes[1]
 
 
@@ -294,11 +294,11 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert more.status == 4 and '"boundaries": 30' in more.out
     with TraceStore.open(path) as trace:
         assert len(trace) == 51
-    for options, said in (
+    for options, message in (
         (("--input", "x=1"), "--input: --resume goes on with the inputs of the recorded run"),
         (("--every", "2"), "--every: --resume goes on as the run was recorded"),
         (("--record", tmp_path / "u"), "with --resume the run is recorded on in"),
     ):
         ran = command(capsys, "run", model_path, "--resume", path, *options)
-        assert ran.status == 2 and said in ran.error_line
+        assert ran.status == 2 and message in ran.error_line
     assert "no such file" in command(capsys, "run", model_path, "--resume", tmp_path / "none").error_line

@@ -13,13 +13,13 @@ Inputs = dict[str, Any]
 F = np.float32
 
 
-def loop(body: str, carried: str, outs: str, given: str, types: str, header: str = "") -> str:
+def loop(body: str, carried: str, outs: str, text_value: str, types: str, header: str = "") -> str:
     """A model of one Loop. ``carried`` and ``outs``: typed parameters and results of the body."""
-    params = [part.split()[-1] for part in given.split("; ")]
+    params = [part.split()[-1] for part in text_value.split("; ")]
     results = ", ".join(f"o{k}" for k in range(len(outs.split("; "))))
-    given, types, carried, outs = (text.replace(";", ",") for text in (given, types, carried, outs))
+    text_value, types, carried, outs = (text.replace(";", ",") for text in (text_value, types, carried, outs))
     return f"""
-    g (int64 M, {given}) => ({types}) {header} {{
+    g (int64 M, {text_value}) => ({types}) {header} {{
       {results} = Loop <body = b (int64 i, bool c, {carried}) => (bool keep, {outs}) {{
         keep = Identity (c)
         {body}

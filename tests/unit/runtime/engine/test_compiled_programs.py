@@ -113,9 +113,9 @@ def test_another_thread_interrupts_code() -> None:
 
 def test_programs_that_are_alike_share_code() -> None:
     m = model(NESTED)
-    one, two = (started(m, {**INPUTS, "M": 300}, 0) for _ in range(2))
+    item, two = (started(m, {**INPUTS, "M": 300}, 0) for _ in range(2))
     kept = set(llvm_jit._cache)
-    assert bits(m, one) == bits(m, two)
+    assert bits(m, item) == bits(m, two)
     assert len(set(llvm_jit._cache) - kept) <= 1
 
 
@@ -190,9 +190,9 @@ def test_branches_hand_on_values_of_any_size(dtype: str) -> None:
                 else_branch = other () => ({dtype} z) {{ z = Where (up, a, x0) }}> (even)
       }}> (M, , x0)
     }}""")
-    given = {"M": 5000, "x0": np.array(1, m.inputs[1].type.dtype), "up": True}
-    expected = bits(m, started(m, given, -1))
-    engine = started(m, given, 0)
+    inputs = {"M": 5000, "x0": np.array(1, m.inputs[1].type.dtype), "up": True}
+    expected = bits(m, started(m, inputs, -1))
+    engine = started(m, inputs, 0)
     assert bits(m, engine) == expected and optimizer_of(engine).compiled
 
 
@@ -222,9 +222,9 @@ def test_the_sign_of_nan_is_the_operators(body: str, op: str, dtype: str) -> Non
     }}""")
     port = m.inputs[1].type
     for x, y in NANS:
-        given = {"M": 300, **{k: np.full(port.shape, v, port.dtype) for k, v in (("x0", x), ("y0", y), ("z", 0))}}
-        expected = bits(m, started(m, given, -1))
-        engine = started(m, given, 0)
+        inputs = {"M": 300, **{k: np.full(port.shape, v, port.dtype) for k, v in (("x0", x), ("y0", y), ("z", 0))}}
+        expected = bits(m, started(m, inputs, -1))
+        engine = started(m, inputs, 0)
         assert bits(m, engine) == expected and optimizer_of(engine).compiled
 
 
@@ -250,9 +250,9 @@ def test_vectors_of_any_length(shape: tuple[int, ...], dtype: str) -> None:
       }}> (M, , x0, b0)
     }}""")
     x0 = np.arange(np.prod(shape)).reshape(shape).astype(m.inputs[1].type.dtype) * 7 % 11
-    given = {"M": 300, "x0": x0, "one": np.ones((), x0.dtype)}
-    expected = bits(m, started(m, given, -1))
-    engine = started(m, given, 0)
+    inputs = {"M": 300, "x0": x0, "one": np.ones((), x0.dtype)}
+    expected = bits(m, started(m, inputs, -1))
+    engine = started(m, inputs, 0)
     assert bits(m, engine) == expected and optimizer_of(engine).compiled
 
 
@@ -283,9 +283,9 @@ def test_places_of_extremes_among_what_is_odd(operator: str, last: int, axis: in
     odd = [0, 1, -1, 3] if kind.kind == "i" else [np.nan, -np.nan, 0.0, -0.0, 1, np.inf, -np.inf]
     for seed in range(3):
         x0 = np.random.default_rng(seed).choice(np.array(odd, kind), shape)
-        given = {"M": 300, "x0": x0}
-        expected = bits(m, started(m, given, -1))
-        engine = started(m, given, 0)
+        inputs = {"M": 300, "x0": x0}
+        expected = bits(m, started(m, inputs, -1))
+        engine = started(m, inputs, 0)
         assert bits(m, engine) == expected and optimizer_of(engine).compiled
 
 
@@ -297,12 +297,12 @@ def test_reductions_of_any_length(shape: tuple[int, int], axes: list[int], dtype
     kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
     names = ("Sum", "Max", "Min", "Prod")
     results = ", ".join(f"{dtype}[n, {kept[0]}, {kept[1]}] r{name}" for name in names)
-    given = ", ".join(f"{dtype}{kept} s{name}" for name in names)
+    feeds = ", ".join(f"{dtype}{kept} s{name}" for name in names)
     nodes = "\n".join(f"s{name} = Reduce{name} <keepdims = 1> (u, axes)" for name in names)
     m = model(f"""g (int64 M, {dtype}{list(shape)} x0, {dtype}[64, {shape[0]}, {shape[1]}] odd)
         => ({dtype}{list(shape)} x, {results}) {{
       x, {", ".join(f"r{name}" for name in names)} = Loop <body = body (int64 i, bool c, {dtype}{list(shape)} u)
-          => (bool c, {dtype}{list(shape)} w, {given}) {{
+          => (bool c, {dtype}{list(shape)} w, {feeds}) {{
         axes = Constant <value_ints = {axes}> ()
         {nodes}
         many = Constant <value = int64 {{64}}> ()

@@ -48,10 +48,10 @@ def inputs(trips: int = 6, shape: tuple[int, int] = (16, 32)) -> dict[str, Any]:
     return {"M": np.int64(trips), "x0": x, "w": w, "which": np.array(True)}
 
 
-def started(load_case: loopdbg.Model, given: dict[str, Any], fuse: bool = True) -> Engine:
+def started(load_case: loopdbg.Model, feeds: dict[str, Any], fuse: bool = True) -> Engine:
     engine = Engine(load_case.plan)
     set_optimizer_options(engine, fuse=fuse)
-    engine.start(load_case.check(given))
+    engine.start(load_case.check(feeds))
     return engine
 
 
@@ -82,12 +82,12 @@ def test_matrices_are_turned_by_a_copy(apart: str, shape: tuple[int, int]) -> No
     text = TEXT.replace("[8, 2, 32]", apart).replace("[16, 32]", str([rows, columns]))
     text = text.replace("[16,32]", f"[{rows},{columns}]").replace("[16]", f"[{rows}]").replace("[N,16]", f"[N,{rows}]")
     m = model(text)
-    given = inputs(shape=shape)
-    engine = started(m, given)
+    feeds = inputs(shape=shape)
+    engine = started(m, feeds)
     engine.resume()
     assert names(engine) == ["apart", "again"]
-    bits_equal(m._internals.results(engine), run_node_by_node(m, given))
-    bits_equal(m._internals.results(engine), run_node_by_node(m, given, native=False))
+    bits_equal(m._internals.results(engine), run_node_by_node(m, feeds))
+    bits_equal(m._internals.results(engine), run_node_by_node(m, feeds, native=False))
 
 
 def test_a_second_execution_passes_them_from_its_first_iteration_on(load_case: loopdbg.Model) -> None:
@@ -125,13 +125,13 @@ def test_sums_start_with_rows_that_lie_apart(rows: int) -> None:
     weights = ", ".join(str(round(float(number), 3)) for number in np.random.default_rng(1).standard_normal(4096) / 8)
     m = model(STARTS.replace("[R,", f"[{rows},").replace("<float[64,64] w>", f"<float[64,64] w = {{{weights}}}>"))
     rng = np.random.default_rng(2)
-    given = {"M": np.int64(7), "h0": rng.standard_normal((rows, 64)), "x": rng.standard_normal((rows, 96))}
-    given = {name: value if name == "M" else value.astype(np.float32) for name, value in given.items()}
-    engine = started(m, given)
+    feeds = {"M": np.int64(7), "h0": rng.standard_normal((rows, 64)), "x": rng.standard_normal((rows, 96))}
+    feeds = {name: value if name == "M" else value.astype(np.float32) for name, value in feeds.items()}
+    engine = started(m, feeds)
     engine.resume()
     assert names(engine) == ["part"]
-    bits_equal(m._internals.results(engine), run_node_by_node(m, given))
-    bits_equal(m._internals.results(engine), run_node_by_node(m, given, native=False))
+    bits_equal(m._internals.results(engine), run_node_by_node(m, feeds))
+    bits_equal(m._internals.results(engine), run_node_by_node(m, feeds, native=False))
 
 
 OUTSIDE = """
@@ -180,10 +180,10 @@ def test_within_an_iteration_values_that_come_later_are_those_of_before_or_none(
     step(engine)
     assert engine.plan.code[engine.pc].node.op_type == "Reshape"
     assert engine.has_value(slot(load_case, "made"))
-    made, apart = engine.value(slot(load_case, "made")), slot(load_case, "apart")
-    assert not engine.has_value(apart) or not (engine.value(apart).reshape(16, 32) == made).all()
+    result, apart = engine.value(slot(load_case, "made")), slot(load_case, "apart")
+    assert not engine.has_value(apart) or not (engine.value(apart).reshape(16, 32) == result).all()
     step(engine)
-    assert engine.has_value(apart) and (engine.value(apart).reshape(16, 32) == made).all()
+    assert engine.has_value(apart) and (engine.value(apart).reshape(16, 32) == result).all()
 
 
 def test_a_predicate_and_a_record_read_what_is_passed_over(load_case: loopdbg.Model) -> None:
@@ -257,10 +257,10 @@ def test_nodes_of_the_main_graph_are_none_of_a_body() -> None:
       y = MatMul (curved, w)
     }""")
     rng = np.random.default_rng(4)
-    given = {"M": np.int64(3), "x": rng.standard_normal((32, 64), np.float32), "w": np.ones((32, 48), np.float32)}
+    feeds = {"M": np.int64(3), "x": rng.standard_normal((32, 64), np.float32), "w": np.ones((32, 48), np.float32)}
     engine = Engine(m.plan)
     for _ in range(3):
-        engine.start(m.check(given), True)
+        engine.start(m.check(feeds), True)
         assert engine.resume()[0] == "end"
         assert optimizer_of(engine).copy_elision.elided_positions == []
 
@@ -302,8 +302,8 @@ ALL_ALIASED = ["apart", "flat", "rows", "shown", "square_one", "start", "turned"
 
 def numbers(trips: int, seed: int = 3) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    x, given = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 32), (4, 1, 128)))
-    return {"M": np.int64(trips), "x": x, "given": given}
+    x, feeds = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 32), (4, 1, 128)))
+    return {"M": np.int64(trips), "x": x, "given": feeds}
 
 
 def aliased(engine: Engine) -> list[str]:
@@ -312,8 +312,8 @@ def aliased(engine: Engine) -> list[str]:
     )
 
 
-def run_unobserved(load_case: loopdbg.Model, engine: Engine, given: dict[str, Any]) -> dict[str, Any]:
-    engine.start(load_case.check(given), unseen=True)
+def run_unobserved(load_case: loopdbg.Model, engine: Engine, feeds: dict[str, Any]) -> dict[str, Any]:
+    engine.start(load_case.check(feeds), outputs_only=True)
     assert engine.resume()[0] == "end"
     return load_case._internals.results(engine)
 
@@ -323,31 +323,31 @@ def test_nodes_of_the_main_graph_lend_memory() -> None:
     m = model(ALIASES)
     engine = Engine(m.plan)
     for trips, seed, looked in ((5, 1, 0), (5, 2, 0), (5, 3, 0), (3, 4, 0), (3, 5, 0), (5, 6, 1), (5, 7, 0), (5, 8, 0)):
-        given = numbers(trips, seed)
+        feeds = numbers(trips, seed)
         if looked:
-            engine.start(m.check(given))
+            engine.start(m.check(feeds))
             assert engine.resume()[0] == "end"
             assert aliased(engine) == []
-            bits_equal(m._internals.results(engine), run_node_by_node(m, given))
-        bits_equal(run_unobserved(m, engine, given), run_node_by_node(m, given))
+            bits_equal(m._internals.results(engine), run_node_by_node(m, feeds))
+        bits_equal(run_unobserved(m, engine, feeds), run_node_by_node(m, feeds))
     assert aliased(engine) == ALL_ALIASED
     set_optimizer_options(engine, fuse=False)
-    bits_equal(run_unobserved(m, engine, given), run_node_by_node(m, given))
+    bits_equal(run_unobserved(m, engine, feeds), run_node_by_node(m, feeds))
     assert aliased(engine) == []
 
 
 def test_outputs_share_no_memory() -> None:
     m = model(ALIASES)
-    given = numbers(4)
-    expected = run_node_by_node(m, given)
-    results = [m.run(given) for _ in range(4)]
-    arrays = [array for result in results for array in result.values()] + list(given.values())
+    feeds = numbers(4)
+    expected = run_node_by_node(m, feeds)
+    results = [m.run(feeds) for _ in range(4)]
+    arrays = [array for result in results for array in result.values()] + list(feeds.values())
     assert not any(np.shares_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k])
     for result in results:
         bits_equal(result, expected)
         for array in result.values():
             array[...] = -1
-    bits_equal(m.run(given), expected)
+    bits_equal(m.run(feeds), expected)
 
 
 def test_values_after_unobserved_runs_are_correct() -> None:
@@ -359,15 +359,15 @@ def test_values_after_unobserved_runs_are_correct() -> None:
     assert aliased(used) == ALL_ALIASED
     for engine in (used, fresh):
         engine.start(m.check(numbers(4, 9)))
-    made: set[int] = set()
+    items: set[int] = set()
     ended = False
     while not ended:
         if not fresh.stack and fresh.pc:
-            made.update(k for k in m.plan.code[fresh.pc - 1].outputs if k >= 0)
-        for k in made:
+            items.update(k for k in m.plan.code[fresh.pc - 1].outputs if k >= 0)
+        for k in items:
             assert np.array_equal(used.value(k), fresh.value(k))
         ended = [step(engine)[0] for engine in (used, fresh)] == ["end", "end"]
-    assert len(made) > 8
+    assert len(items) > 8
     for engine in (used, fresh):
         engine.clear_stops()
         engine.resume()

@@ -31,8 +31,8 @@ def stopped_engine(
 
 
 def slot(m: loopdbg.Model, name: str) -> int:
-    (found,) = [k for k, value in enumerate(m.plan.slots) if value.name == name]
-    return found
+    (result,) = [k for k, value in enumerate(m.plan.slots) if value.name == name]
+    return result
 
 
 def outputs(engine: Engine, m: loopdbg.Model) -> dict[str, Any]:

@@ -355,8 +355,8 @@ def test_a_hook_sees_every_boundary_of_every_loop() -> None:
     m = model(NESTED)
     m.run({"M": 2, "K": 2}, on_iteration=lambda f: seen.append((f.name, f.iteration, f.stopped_by)))
     outer, inner = m.loops[0].name, m.loops[0].children[0].name
-    one = [(inner, 0, None), (inner, 1, None), (inner, 2, "trip_count")]
-    assert seen == [(outer, 0, None), *one, (outer, 1, None), *one, (outer, 2, "trip_count")]
+    results = [(inner, 0, None), (inner, 1, None), (inner, 2, "trip_count")]
+    assert seen == [(outer, 0, None), *results, (outer, 1, None), *results, (outer, 2, "trip_count")]
 
 
 def test_a_hook_sees_what_back_edges_carry() -> None:
@@ -633,8 +633,8 @@ def test_what_the_engine_writes_begins_with_a_cache_line() -> None:
     m.run({"M": 40, "x0": np.ones((16, 17), np.float32)})
     engine = m._engine
     assert engine is not None
-    made = [slot for i in m.plan.code for slot in i.outputs if slot >= 0]
-    large = [value for value in map(engine.memory.peek, made) if value is not None and value.nbytes >= 1024]
+    results = [slot for i in m.plan.code for slot in i.outputs if slot >= 0]
+    large = [value for value in map(engine.memory.peek, results) if value is not None and value.nbytes >= 1024]
     assert len(large) > 3
     assert [value.__array_interface__["data"][0] % 64 for value in large] == [0] * len(large)
 
@@ -695,25 +695,25 @@ def test_unreferenced_large_output_is_reused() -> None:
     first = address(run_outputs(m, 1.0))
     others = [np.empty(400 * 1000, np.float32) for _ in range(8)]
     for k in (2.0, 3.0, 4.0):
-        given = run_outputs(m, k)
-        assert address(given) == first, others
-        assert given[1, 0] == 2 * k
-        del given
+        inputs = run_outputs(m, k)
+        assert address(inputs) == first, others
+        assert inputs[1, 0] == 2 * k
+        del inputs
 
 
 @pytest.mark.parametrize("held", ["itself", "a part", "its bytes", "read only"])
 def test_referenced_output_is_unchanged(held: str) -> None:
     m = model(COLLECTS)
-    given = run_outputs(m, 1.0)
-    as_it_was, first = given.copy(), address(given)
-    kept: Any = given
+    inputs = run_outputs(m, 1.0)
+    as_it_was, first = inputs.copy(), address(inputs)
+    kept: Any = inputs
     if held == "a part":
-        kept = given[:, ::3]
+        kept = inputs[:, ::3]
     elif held == "its bytes":
-        kept = memoryview(given)
+        kept = memoryview(inputs)
     elif held == "read only":
-        given.flags.writeable, kept = False, None
-    del given
+        inputs.flags.writeable, kept = False, None
+    del inputs
     others = [run_outputs(m, k) for k in (2.0, 3.0)]
     assert first not in map(address, others) or kept is None
     assert [other[0, 0] for other in others] == [2.0, 3.0]

@@ -558,8 +558,8 @@ def test_values_that_rest_on_the_condition_input_are_those_of_their_iteration() 
         engine.set_hook(look)
         engine.resume()
         seen.append(kept)
-    for one, other in zip(*seen, strict=True):
-        bits_equal(one, other)
+    for item, other in zip(*seen, strict=True):
+        bits_equal(item, other)
 
 
 def test_a_session_runs_node_by_node() -> None:
@@ -624,9 +624,9 @@ def test_what_is_planned_for_shapes_that_come_back_is_kept(monkeypatch: pytest.M
     planned: list[int] = []
     plan = planner.plan_groups
 
-    def counted(*given: Any) -> list[planner.GroupPlan]:
+    def counted(*feeds: Any) -> list[planner.GroupPlan]:
         planned.append(1)
-        return plan(*given)
+        return plan(*feeds)
 
     monkeypatch.setattr(planner, "plan_groups", counted)
     m = loop("a = Sub (w, x)\nb = Exp (a)\nd = Abs (b)\ny = ReduceMin (d)", "float[r,n] x", outer="float[101,97] w")

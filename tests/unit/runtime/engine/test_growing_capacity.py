@@ -36,16 +36,16 @@ COPIED = loop(
 def capacities(m: loopdbg.Model) -> dict[str, tuple[int, int]]:
     """Names of the values that have capacity, and how much."""
     assert m._engine is not None
-    found = {value.name: m._engine.memory.capacity(k) for k, value in enumerate(m.plan.slots)}
-    return {name: capacity for name, capacity in found.items() if capacity is not None}
+    results = {value.name: m._engine.memory.capacity(k) for k, value in enumerate(m.plan.slots)}
+    return {name: capacity for name, capacity in results.items() if capacity is not None}
 
 
 @requires_optimizer
 def test_rows_stay_where_they_are() -> None:
     m = model(CACHE)
     for trips in (20, 80, 20, 300):
-        given = inputs_of("cache", trips)
-        bits_equal(m.run(given), run_node_by_node(m, given))
+        inputs = inputs_of("cache", trips)
+        bits_equal(m.run(inputs), run_node_by_node(m, inputs))
         assert set(capacities(m)) == {"k", "v", "keys", "values"}
         assert all(axis == 2 and extent > trips + 1 for axis, extent in capacities(m).values())
 
@@ -59,27 +59,27 @@ def test_an_append_writes_its_rows_alone() -> None:
         inputs[0].capacity = capacity
         return bind_with_capacity(concat, inputs, (0, (2, 64)))
 
-    there, elsewhere = bound((2, 64)), bound((2, 32))
-    assert there.in_place and [call.buffers[0].index for call in there.calls] == [1]
+    is_present, elsewhere = bound((2, 64)), bound((2, 32))
+    assert is_present.in_place and [call.buffers[0].index for call in is_present.calls] == [1]
     assert not elsewhere.in_place and [call.buffers[0].index for call in elsewhere.calls] == [0, 1]
 
 
 @requires_optimizer
 def test_whoever_looks_sees_values_without_gaps() -> None:
     m = model(CACHE)
-    given = inputs_of("cache", 30)
-    expected = m.run(given)
+    inputs = inputs_of("cache", 30)
+    expected = m.run(inputs)
     assert capacities(m)
     seen = []
     for _ in range(2):
-        bits_equal(m.run(given, on_iteration=lambda frame: seen.append(frame.carried["k"].copy())), expected)
+        bits_equal(m.run(inputs, on_iteration=lambda frame: seen.append(frame.carried["k"].copy())), expected)
         assert not capacities(m)
-        bits_equal(m.run(given), expected)
+        bits_equal(m.run(inputs), expected)
         assert capacities(m)
     first = model(CACHE)
-    first.run(given, on_iteration=lambda frame: None)
+    first.run(inputs, on_iteration=lambda frame: None)
     assert not capacities(first)
-    bits_equal(first.run(given), expected)
+    bits_equal(first.run(inputs), expected)
     assert capacities(first)
     assert [k.shape[2] for k in seen[:31]] == list(range(1, 32))
     assert all(np.array_equal(k, expected["o0"][:, :, : k.shape[2]]) for k in seen)
@@ -90,9 +90,9 @@ def test_full_buffer_gets_more_capacity(monkeypatch: pytest.MonkeyPatch, length:
     monkeypatch.setattr(range_bindings, "min_growing_extent", 4)
     m = model(CACHE)
     for trips in (12, 50, 0, 1, 7, 50):
-        given = inputs_of("cache", trips) | {v: numbers(1, 2, length, 4) for v in ("v0", "v1")}
-        bits_equal(m.run(given), run_node_by_node(m, given))
-        bits_equal(m.run(given), run_node_by_node(m, given, native=False))
+        inputs = inputs_of("cache", trips) | {v: numbers(1, 2, length, 4) for v in ("v0", "v1")}
+        bits_equal(m.run(inputs), run_node_by_node(m, inputs))
+        bits_equal(m.run(inputs), run_node_by_node(m, inputs, native=False))
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_full_buffer_gets_more_capacity(monkeypatch: pytest.MonkeyPatch, length:
 )
 def test_others_lie_as_ever(text: str, shape: tuple[int, ...]) -> None:
     m = model(text)
-    given: dict[str, Any] = {"M": np.array(40)} | {name: numbers(*shape) for name in ("v0", "v1", "v2")}
-    bits_equal(m.run(given), run_node_by_node(m, given))
+    inputs: dict[str, Any] = {"M": np.array(40)} | {name: numbers(*shape) for name in ("v0", "v1", "v2")}
+    bits_equal(m.run(inputs), run_node_by_node(m, inputs))
     assert "keys" not in capacities(m)
 
 
@@ -114,8 +114,8 @@ def test_others_lie_as_ever(text: str, shape: tuple[int, ...]) -> None:
 def test_readers_that_take_no_strides_get_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(range_bindings, "min_growing_extent", 8)
     m = model(COPIED)
-    given: dict[str, Any] = {"v0": numbers(2, 1), "e": numbers(2, 3)}
+    inputs: dict[str, Any] = {"v0": numbers(2, 1), "e": numbers(2, 3)}
     for trips in (30, 4, 30):
-        expected = run_node_by_node(m, given | {"M": np.array(trips)})
-        bits_equal(m.run(given | {"M": np.array(trips)}), expected)
+        expected = run_node_by_node(m, inputs | {"M": np.array(trips)})
+        bits_equal(m.run(inputs | {"M": np.array(trips)}), expected)
         assert "y" in capacities(m)

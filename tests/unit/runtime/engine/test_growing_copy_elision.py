@@ -51,16 +51,16 @@ def names(m: Any) -> list[str]:
 def test_a_loop_has_to_run_often_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one run or several; and then nothing is bound any more, though each run begins with nothing."""
     m = model(STACKED)
-    given = inputs(90)
-    expected = run_node_by_node(m, given)
+    feeds = inputs(90)
+    expected = run_node_by_node(m, feeds)
     for _ in range(2):
-        bits_equal(m.run(given), expected)
+        bits_equal(m.run(feeds), expected)
         assert names(m) == []
     for _ in range(4):
-        bits_equal(m.run(given), expected)
+        bits_equal(m.run(feeds), expected)
     assert names(m) == PASSED
     monkeypatch.setattr(view_readers, "bind_with_views", None)
-    bits_equal(m.run(given), expected)
+    bits_equal(m.run(feeds), expected)
     assert names(m) == PASSED
 
 
@@ -70,11 +70,11 @@ def test_restart_with_any_length(monkeypatch: pytest.MonkeyPatch, length: int) -
     m = model(STACKED)
     # Where nodes are bound for one length alone, it is looked at again later and later.
     for trips in (20, 3, 20, 1, 200):
-        given = inputs(trips, length)
-        bits_equal(m.run(given), run_node_by_node(m, given))
+        feeds = inputs(trips, length)
+        bits_equal(m.run(feeds), run_node_by_node(m, feeds))
     assert names(m) == PASSED
-    given = inputs(12, 40)
-    bits_equal(m.run(given), run_node_by_node(m, given))
+    feeds = inputs(12, 40)
+    bits_equal(m.run(feeds), run_node_by_node(m, feeds))
 
 
 def test_a_value_by_hand_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,10 +63,10 @@ def once(m: loopdbg.Model) -> dict[str, int]:
 
 
 def test_how_far_out() -> None:
-    found = once(model(NESTED))
-    assert found["of_main"] == 0  # once in the run of the outer loop
-    assert found["of_outer"] == 1  # once an entry of the inner one
-    assert {found[name] for name in ("of_inner", "v2", "noise", "zero", "row")} == {-1}
+    result = once(model(NESTED))
+    assert result["of_main"] == 0  # once in the run of the outer loop
+    assert result["of_outer"] == 1  # once an entry of the inner one
+    assert {result[name] for name in ("of_inner", "v2", "noise", "zero", "row")} == {-1}
 
 
 @requires_unchecked_build

@@ -54,12 +54,12 @@ def test_what_a_group_kept_to_itself_is_there_for_who_looks() -> None:
     for _ in range(2):
         m.run(points())
     assert group_members(m)
-    given = points(seed=8)
+    inputs = points(seed=8)
     seen: list[np.ndarray] = []
-    m.run(given, on_iteration=lambda frame: seen.append(engine_value(m, "apart")))
+    m.run(inputs, on_iteration=lambda frame: seen.append(engine_value(m, "apart")))
     assert len(seen) == 8  # before each of seven iterations, and at the end
     for apart in seen:
-        np.testing.assert_array_equal(apart, given["a"] - given["b"])
+        np.testing.assert_array_equal(apart, inputs["a"] - inputs["b"])
 
 
 def engine_value(m: loopdbg.Model, name: str) -> np.ndarray:
@@ -94,7 +94,7 @@ def test_small_values_are_left_alone() -> None:
         d = Identity (c)
       }> (M, , start)
     }""")
-    given = {"M": np.int64(2), "a": np.ones((9, 1), np.float32), "b": np.ones((1, 9), np.float32)}
+    inputs = {"M": np.int64(2), "a": np.ones((9, 1), np.float32), "b": np.ones((1, 9), np.float32)}
     for _ in range(3):
-        m.run(given)
+        m.run(inputs)
     assert not group_members(m)

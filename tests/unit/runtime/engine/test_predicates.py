@@ -280,7 +280,7 @@ def test_what_cannot_be_bound_is_asked_in_python() -> None:
         asked.append(engine.loop_state(index)[0])
         return len(engine.value(slot(m, "s"))) == 4
 
-    key = engine.monitor.add_predicate(0, above_threshold(1), [slot(m, "s")], otherwise=otherwise)
+    key = engine.monitor.add_predicate(0, above_threshold(1), [slot(m, "s")], fallback=otherwise)
     length = question(lambda p, s: np.array(len(s) == 5))
     by_numpy = engine.monitor.add_predicate(0, length, [slot(m, "s")])
     assert [(i, hits) for _, (i,), hits in stops(engine)] == [(4, (key,)), (5, (by_numpy,))]

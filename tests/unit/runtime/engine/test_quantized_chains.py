@@ -28,7 +28,7 @@ WHOLE = ["q", "sums", "real", "factor", "product", "y"]
 def loop(body: str, rows: int = 3, columns: int = 70) -> loopdbg.Model:
     """A loop with one carried tensor, s, of which the body makes y; and what it multiplies with."""
     rng = np.random.default_rng(4)
-    given = {
+    feeds = {
         "w": rng.integers(-128, 128, (columns, columns)).astype(np.int8),
         "w_zero": rng.integers(-3, 4, columns).astype(np.int8),
         "w_scale": rng.uniform(1e-4, 1e-3, columns).astype(np.float32),
@@ -37,7 +37,7 @@ def loop(body: str, rows: int = 3, columns: int = 70) -> loopdbg.Model:
         "half": np.float32(0.5),
     }
     kind = f"float[{rows},{columns}]"
-    used = {name: array for name, array in given.items() if name in re.findall(r"\w+", body)}
+    used = {name: array for name, array in feeds.items() if name in re.findall(r"\w+", body)}
     return text_with_initializers(
         f"""
         g (int64 M, {kind} x) => ({kind} last) {{
@@ -131,20 +131,20 @@ def test_main_graph_chains_run_unobserved() -> None:
         w_scale=np.float32(1e-3),
         bias=rng.standard_normal((1, 70)).astype(np.float32),
     )
-    given = {"M": np.int64(2), "s": inputs(rows=9)["x"]}
-    assert check_fused_run(m, given) == [WHOLE]
-    expected = m.run(given)
+    feeds = {"M": np.int64(2), "s": inputs(rows=9)["x"]}
+    assert check_fused_run(m, feeds) == [WHOLE]
+    expected = m.run(feeds)
     seen: list[Any] = []
     bits_equal(
-        m.run(given, on_iteration=lambda frame: seen.append({n: np.array(frame.values[n]) for n in WHOLE})), expected
+        m.run(feeds, on_iteration=lambda frame: seen.append({n: np.array(frame.values[n]) for n in WHOLE})), expected
     )
     product = (seen[0]["sums"].astype(np.float32)) * seen[0]["factor"]
     np.testing.assert_array_equal(seen[0]["product"], product)
-    changed = {**given, "s": given["s"][::-1].copy()}
+    changed = {**feeds, "s": feeds["s"][::-1].copy()}
     expected = run_node_by_node(m, changed)
     bits_equal(m.run(changed), expected)
     m.run(changed, on_iteration=lambda frame: seen.append({n: np.array(frame.values[n]) for n in WHOLE}))
     assert not np.array_equal(seen[-1]["sums"], seen[0]["sums"])
     np.testing.assert_array_equal(seen[-1]["product"], seen[-1]["sums"].astype(np.float32) * seen[-1]["factor"])
-    spoilt = {**given, "s": np.full((9, 70), np.nan, np.float32)}
+    spoilt = {**feeds, "s": np.full((9, 70), np.nan, np.float32)}
     bits_equal(m.run(spoilt), run_node_by_node(m, spoilt))

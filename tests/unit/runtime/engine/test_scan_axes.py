@@ -33,9 +33,9 @@ def expected(offsets: np.ndarray, x: np.ndarray, axis: int, back: int, out: int,
     for offset in offsets:
         parts = np.moveaxis(x + offset, axis, 0)
         parts = parts[::-1] if back else parts
-        given = parts[::-1] if reverse else parts
-        rows.append(np.moveaxis(given + given, 0, out))
-        sums.append(np.stack([part.sum(axis=1, dtype=np.float32) for part in given], axis=1))
+        inputs = parts[::-1] if reverse else parts
+        rows.append(np.moveaxis(inputs + inputs, 0, out))
+        sums.append(np.stack([part.sum(axis=1, dtype=np.float32) for part in inputs], axis=1))
     return [np.stack(rows), np.stack(sums)]
 
 
@@ -50,9 +50,9 @@ def test_parts_and_elements_on_any_axis(axis: int, out: int, back: int, reverse:
         offsets = random.integers(-9, 9, 4).astype(np.float32)
         if shape[axis] == 0:
             continue
-        given = m.run({"offsets": offsets[:2], "x": x})
-        for found, wanted in zip(given.values(), expected(offsets[:2], x, axis, back, out, reverse), strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        inputs = m.run({"offsets": offsets[:2], "x": x})
+        for item, wanted in zip(inputs.values(), expected(offsets[:2], x, axis, back, out, reverse), strict=True):
+            np.testing.assert_array_equal(item, wanted)
 
 
 def test_a_checkpoint_keeps_the_parts_of_its_entry() -> None:

@@ -46,10 +46,10 @@ def inputs() -> dict[str, Any]:
     return {"M": ROWS, "q0": np.array([1, -0.5, 0.25, -0.125], np.float32), "turns": turns}
 
 
-def started(m: loopdbg.Model, given: dict[str, Any], way: tuple[int, float]) -> Engine:
+def started(m: loopdbg.Model, feeds: dict[str, Any], way: tuple[int, float]) -> Engine:
     engine = Engine(m.plan)
     engine.optimizer.hot_after, engine.optimizer.compile_after = way
-    engine.start(m.check(given))
+    engine.start(m.check(feeds))
     return engine
 
 
@@ -67,15 +67,15 @@ def outputs(m: loopdbg.Model, engine: Engine) -> dict[str, bytes]:
     return {name: value.tobytes() for name, value in m._internals.results(engine).items()}
 
 
-def same(text: str, given: dict[str, Any]) -> loopdbg.Model:
+def same(text: str, feeds: dict[str, Any]) -> loopdbg.Model:
     """A model that gives the same in all ways, and runs as a program."""
     m = model(text)
-    found = []
+    results = []
     for way in WAYS:
-        engine = started(m, given, way)
-        found.append(outputs(m, engine))
+        engine = started(m, feeds, way)
+        results.append(outputs(m, engine))
         assert (optimizer_of(engine).program_runs > 0) == (way[0] > 0)
-    assert all(other == found[0] for other in found)
+    assert all(other == results[0] for other in results)
     return m
 
 
@@ -138,9 +138,9 @@ def test_weights_that_are_no_register_are_read_where_they_are() -> None:
       }> (M, , h0)
     }"""
     generator = np.random.default_rng(3)
-    given = {name: generator.normal(0, 0.3, shape).astype(np.float32) for name, shape in
+    feeds = {name: generator.normal(0, 0.3, shape).astype(np.float32) for name, shape in
              (("h0", (1, 8)), ("up", (8, 64)), ("down", (64, 8)))}  # fmt: skip
-    same(text, {"M": 300, **given})
+    same(text, {"M": 300, **feeds})
 
 
 PRODUCTS = """g (int64 M, float[3,4] a0, float[4,3] b0) => (float[3,4] a, float[S,3,3] c, float[S,4,4] d)

@@ -62,12 +62,12 @@ def test_types_and_attributes() -> None:
     )  # fmt: skip
     (node,) = graph.nodes
     assert isinstance(node, Operation)
-    found = dict(node.attributes)
-    assert np.isnan(found.pop("nan"))
-    got = found.pop("array")
+    results = dict(node.attributes)
+    assert np.isnan(results.pop("nan"))
+    got = results.pop("array")
     assert got.dtype == array.dtype and (got == array).all()
-    assert found.pop("strings").tolist() == ["a", b"\xfe"]
-    assert found == {
+    assert results.pop("strings").tolist() == ["a", b"\xfe"]
+    assert results == {
         "i": 3, "f": 0.1, "inf": float("-inf"), "s": "é", "b": b"\xff\x00", "none": None, "flag": True,
         "list": [1, 2.5, "x"], "type": TensorType(None, (1,)), "scalar": 0.5, "map": {"a": [1]},
     }  # fmt: skip
@@ -117,9 +117,9 @@ def test_where_nodes_were_written() -> None:
 
 
 def test_older_traces_have_the_line_of_a_script_alone() -> None:
-    told = json.loads(graph_to_json(operation()))
-    told["graph"]["nodes"][0]["origin"] = "model.py:12"
-    node = graph_from_json(json.dumps(told)).nodes[0]
+    report = json.loads(graph_to_json(operation()))
+    report["graph"]["nodes"][0]["origin"] = "model.py:12"
+    node = graph_from_json(json.dumps(report)).nodes[0]
     assert (str(node.origin), node.describe()) == ("model.py:12", "Made 'n' (model.py:12)")
 
 
@@ -127,7 +127,7 @@ def test_older_traces_have_the_line_of_a_script_alone() -> None:
     "source", [{"line": "3"}, {"file": 3}, {"scopes": [1]}, {"script": 1}, {"callers": [1]}, ["model.py"]]
 )
 def test_a_damaged_origin(source: object) -> None:
-    told = json.loads(graph_to_json(operation()))
-    told["graph"]["nodes"][0]["source"] = source
+    report = json.loads(graph_to_json(operation()))
+    report["graph"]["nodes"][0]["source"] = source
     with pytest.raises(ModelError, match="damaged"):
-        graph_from_json(json.dumps(told))
+        graph_from_json(json.dumps(report))

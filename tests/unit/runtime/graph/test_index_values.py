@@ -12,8 +12,8 @@ from text_models import model
 def picked(carried: str, body: str, results: str, collected: str = "int64 s") -> set[str]:
     """The names of what picks, in a loop of such a body; it may read ``table``, ``i`` and what it carries."""
     each = carried.split(", ")
-    lasts = ", ".join(f"last_{one.split()[-1]}" for one in each)
-    initial = ", ".join("zeros" if "[" in one else "zero" for one in each)
+    lasts = ", ".join(f"last_{item.split()[-1]}" for item in each)
+    initial = ", ".join("zeros" if "[" in entry else "zero" for entry in each)
     yields = f"bool go, {results}, {collected}"
     loop = model(f"""g (float[9] table, float[9] w) => (int64[m] all) {{
       n = Constant <value_int = 3> ()
@@ -25,8 +25,8 @@ def picked(carried: str, body: str, results: str, collected: str = "int64 s") ->
         {body}
       }}>
     }}""")
-    (found,) = loops(loop.graph)
-    return {value.name for value in index_values(found)}
+    (result,) = loops(loop.graph)
+    return {value.name for value in index_values(result)}
 
 
 def test_a_token_and_a_counter() -> None:

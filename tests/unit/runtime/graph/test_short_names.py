@@ -33,8 +33,8 @@ def test_what_is_short_or_a_bare_word_stays() -> None:
 
 def test_no_name_of_the_model_is_taken() -> None:
     assert short("/model/layers.0/MatMul_output_0", "MatMul") == ["MatMul_output_0", ""]
-    found = short("/model/x/MatMul_output_0", "MatMul", "MatMul_output_0")
-    assert found[0] == "x_MatMul"
+    result = short("/model/x/MatMul_output_0", "MatMul", "MatMul_output_0")
+    assert result[0] == "x_MatMul"
 
 
 def test_common_prefix_is_dropped() -> None:

@@ -9,7 +9,7 @@ PACKAGES = "/venv/lib/python3.11/site-packages"
 
 
 def test_loop_body_rewritten_by_torch() -> None:
-    told = origin_from_stack_trace(
+    message = origin_from_stack_trace(
         'File "/home/me/model.py", line 168, in forward\n'
         "    return scan(combine, (zeros, zeros.clone()), x, dim=0)[1]\n"
         '  File "<eval_with_key>.119", line 17, in forward\n'
@@ -17,22 +17,22 @@ def test_loop_body_rewritten_by_torch() -> None:
         '  File "<eval_with_key>.120", line 9, in forward\n'
         "    gates = layer_norm + layer_norm_1;  layer_norm = layer_norm_1 = None"
     )
-    assert told == Origin(
+    assert message == Origin(
         "/home/me/model.py",
         168,
         "return scan(combine, (zeros, zeros.clone()), x, dim=0)[1]",
         "forward",
         traced="gates = layer_norm + layer_norm_1",
     )
-    assert str(told) == "model.py:168"
+    assert str(message) == "model.py:168"
 
 
 def test_a_line_of_torchscript_is_the_first_that_is_marked() -> None:
-    told = origin_from_stack_trace(
+    message = origin_from_stack_trace(
         '  File "model.py", line 9\n    def forward(self, h):\n        a = self.lin(h)\n'
         "        return torch.tanh(\n               ~~~~~~~~~~~\n            a) * 0.5\n            ~~~~~~~~ <--- HERE\n"
     )
-    assert told == Origin("model.py", 9, "return torch.tanh(")
+    assert message == Origin("model.py", 9, "return torch.tanh(")
 
 
 def test_other_packages_hold_models_and_frameworks_do_not() -> None:
@@ -44,8 +44,8 @@ def test_other_packages_hold_models_and_frameworks_do_not() -> None:
 
 
 def test_a_path_of_another_system() -> None:
-    told = origin_from_stack_trace('File "C:\\me\\nets\\model.py", line 3, in f\n    y = x + 1\n')
-    assert (told.file, told.file_name, told.code) == ("C:\\me\\nets\\model.py", "model.py", "y = x + 1")
+    message = origin_from_stack_trace('File "C:\\me\\nets\\model.py", line 3, in f\n    y = x + 1\n')
+    assert (message.file, message.file_name, message.code) == ("C:\\me\\nets\\model.py", "model.py", "y = x + 1")
 
 
 def test_text_that_is_no_stack() -> None:

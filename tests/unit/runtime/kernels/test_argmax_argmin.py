@@ -32,20 +32,20 @@ def test_as_numpy(shape: tuple[int, int, int], kind: str) -> None:
     dtype = np.dtype(kind)
     if dtype.kind in "iu":
         top = np.iinfo(dtype)
-        wide = rng.integers(top.min, top.max, shape, dtype, endpoint=True)
+        width = rng.integers(top.min, top.max, shape, dtype, endpoint=True)
     else:
-        wide = (rng.standard_normal(shape) * 100).astype(dtype)
+        width = (rng.standard_normal(shape) * 100).astype(dtype)
     few = rng.integers(0, 3, shape).astype(dtype)
-    cases = [wide, few, np.zeros(shape, dtype)]
+    cases = [width, few, np.zeros(shape, dtype)]
     if dtype.kind == "f":
         signed = few * np.where(rng.random(shape) < 0.5, -1, 1).astype(dtype)  # zeros of both signs are equal
-        some, all_odd = wide.copy(), np.full(shape, np.nan, dtype)
+        some, all_odd = width.copy(), np.full(shape, np.nan, dtype)
         some[rng.random(shape) < 0.05] = np.nan
-        first = wide.copy()
+        first = width.copy()
         first[:, 0] = np.nan
         cases += [signed, some, all_odd, first, np.full(shape, np.inf, dtype), np.full(shape, -np.inf, dtype)]
     for x in cases:
         for which in ("max", "min"):
             for last in (False, True):
-                found = EagerPrimitives().arg(which, x, 1, last)
-                np.testing.assert_array_equal(found, expected(which, x, last), err_msg=f"{which} {last}")
+                result = EagerPrimitives().arg(which, x, 1, last)
+                np.testing.assert_array_equal(result, expected(which, x, last), err_msg=f"{which} {last}")

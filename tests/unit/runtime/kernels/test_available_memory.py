@@ -121,7 +121,7 @@ def test_what_was_given_and_not_written_to_is_not_there(figures: Figures) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "told"),
+    ("text", "inputs", "message"),
     [
         (DOUBLED, GIVEN, "Concat .*in loop 'Loop_0', iteration 2[0-9]: "),
         (CARRIED, GIVEN, "Concat .*in loop 'Loop_0', iteration 2[0-9]: "),
@@ -134,14 +134,14 @@ def test_what_was_given_and_not_written_to_is_not_there(figures: Figures) -> Non
     ids=["doubled", "carried", "scan"],
 )
 def test_what_grows_too_large_is_named_and_the_session_stays(
-    figures: Figures, text: str, given: dict[str, object], told: str
+    figures: Figures, text: str, inputs: dict[str, object], message: str
 ) -> None:
     figures(meminfo(200))
-    made = model(text)
-    told += r".*; only 188 MB are available"
-    with pytest.raises(loopdbg.ExecutionError, match=told):
-        made.run(given)
-    session = loopdbg.debug(made, given)
+    result = model(text)
+    message += r".*; only 188 MB are available"
+    with pytest.raises(loopdbg.ExecutionError, match=message):
+        result.run(inputs)
+    session = loopdbg.debug(result, inputs)
     stop = session.continue_()
     assert stop.reason.name == "ERROR" and session.frame.iteration > 10
     session.goto(3)
@@ -170,12 +170,12 @@ def test_a_node_is_named_and_others_allocate_as_before(
 ) -> None:
     figures(meminfo(200))
     text = f"g (int64 n, float[256] x, float[1,1] k) => (y) {{ e, y = Loop (n, , k) {LOOP.format(nodes)} }}"
-    given = {"n": 2, "x": np.ones(256, np.float32), "k": np.ones((1, 1), np.float32)}
+    inputs = {"n": 2, "x": np.ones(256, np.float32), "k": np.ones((1, 1), np.float32)}
 
     def run() -> None:
         match = rf"{request.node.callspec.id} .*, iteration 0: .*; only 188 MB"
         with pytest.raises(loopdbg.ExecutionError, match=match):
-            model(text).run(given)
+            model(text).run(inputs)
         assert get_handler_name() == "default_allocator"
         assert np.zeros(100 * MB, np.float32).nbytes == 400 * MB
 

@@ -81,7 +81,7 @@ def test_one_number_after_the_other(dtype: Any, op_type: str, odd: bool) -> None
 @pytest.mark.parametrize("function", FUNCTIONS.values())
 def test_any_strides_and_beginnings(dtype: Any, function: np.ufunc) -> None:
     for shape, axis in (((70, 3), 1), ((70, 6), 1), ((40, 70), 0), ((37, 20, 3), 1), ((37, 20, 16), 1)):
-        wide = numbers((*(2 * n + 3 for n in shape[:-1]), 2 * shape[-1] + 1), dtype, True)
+        width = numbers((*(2 * n + 3 for n in shape[:-1]), 2 * shape[-1] + 1), dtype, True)
         begin = numbers(tuple(1 if d == axis else 2 * n for d, n in enumerate(shape)), dtype, False, 1)
         for cut in (
             np.s_[..., : shape[-1]],
@@ -90,7 +90,7 @@ def test_any_strides_and_beginnings(dtype: Any, function: np.ufunc) -> None:
             np.s_[::-1, ..., : shape[-1]],
             np.s_[..., shape[-1] - 1 :: -1],
         ):
-            x = wide[cut][tuple([slice(n) for n in shape])] if shape else wide
+            x = width[cut][tuple([slice(n) for n in shape])] if shape else width
             kept = tuple([1 if d == axis else n for d, n in enumerate(shape)])
             for spaced in (1, 2):
                 out = begin.copy()[tuple([slice(None, n * spaced if n > 1 else 1, spaced) for n in kept])]
@@ -128,10 +128,10 @@ def test_extremes_of_rows(dtype: Any, op_type: str) -> None:
             x = x.astype(dtype)
             for part in (x[:, :n], x[:, 3:], x[:, : n - n % 2 : 2], np.asfortranarray(x)[:, :n]):
                 if part.shape[1]:
-                    found = EagerPrimitives().reduce(function, part, (1,), True).astype(np.float64)
-                    wide = reduce_sequentially(function, part.astype(np.float64), 1)
-                    np.testing.assert_array_equal(found, wide)
-                    assert (np.signbit(found) == np.signbit(wide))[~np.isnan(wide)].all()
+                    result = EagerPrimitives().reduce(function, part, (1,), True).astype(np.float64)
+                    width = reduce_sequentially(function, part.astype(np.float64), 1)
+                    np.testing.assert_array_equal(result, width)
+                    assert (np.signbit(result) == np.signbit(width))[~np.isnan(width)].all()
 
 
 #: Where halves of halves come out unlike, or rest on numbers beyond whole vectors.

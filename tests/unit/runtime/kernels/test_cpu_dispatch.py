@@ -22,15 +22,15 @@ def headers_of(module: Path) -> set[Path]:
     """What the C of a module includes, as far as it is ours."""
     named = " ".join(SOURCES.findall(module.read_text(encoding="utf-8"))).split()
     sources = [RUNTIME / name.removeprefix("src/loopdbg/runtime/") for name in named]
-    unread, found = [module, *sources], set()
+    unread, result = [module, *sources], set()
     while unread:
         file = unread.pop()
         for name in INCLUDED.findall(file.read_text(encoding="utf-8")):
             header = next((place.resolve() for place in (file.parent / name, RUNTIME / name) if place.is_file()), None)
-            if header and header not in found:
-                found.add(header)
+            if header and header not in result:
+                result.add(header)
                 unread.append(header)
-    return found
+    return result
 
 
 def test_modules_with_functions_for_several_processors_are_given_the_one_that_is_here() -> None:

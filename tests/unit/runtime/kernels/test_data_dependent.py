@@ -25,16 +25,16 @@ class GuardedBuffers(EagerPrimitives):
 
     def call(self, routine: RoutineCall, inputs: Any) -> Any:
         around = [np.full(int(np.prod(shape)) + 16, 7, dtype) for shape, dtype in routine.outputs]
-        room, count = np.full(routine.scratch_bytes + 64, 77, np.uint8), np.empty((), np.int64)
+        width, count = np.full(routine.scratch_bytes + 64, 77, np.uint8), np.empty((), np.int64)
         results = [x[:-16].reshape(shape) for x, (shape, _) in zip(around, routine.outputs, strict=True)]
-        arrays = (*map(np.ascontiguousarray, inputs), *results, count, room[: routine.scratch_bytes])
+        arrays = (*map(np.ascontiguousarray, inputs), *results, count, width[: routine.scratch_bytes])
         assert loop_nest.run_kernel(kernels.routine_kernel(routine.name), arrays, extra=tuple(routine.params))
-        assert all((x[-16:] == x.dtype.type(7)).all() for x in around) and (room[routine.scratch_bytes :] == 77).all()
-        made = []
+        assert all((x[-16:] == x.dtype.type(7)).all() for x in around) and (width[routine.scratch_bytes :] == 77).all()
+        outcomes = []
         for x, axis in zip(results, routine.growing_axes, strict=True):
             shape = x.shape if axis < 0 else (*x.shape[:axis], int(count), *x.shape[axis + 1 :])
-            made.append(x.reshape(-1)[: int(np.prod(shape))].reshape(shape))
-        return tuple(made)
+            outcomes.append(x.reshape(-1)[: int(np.prod(shape))].reshape(shape))
+        return tuple(outcomes)
 
 
 def run(op_type: str, *inputs: Array, p: Any = None, **attributes: Any) -> Any:
@@ -48,11 +48,11 @@ def sparse(rng: np.random.Generator, n: int, dtype: Any, share: float) -> Array:
     x = np.where(rng.random(n) < share, rng.integers(-3, 9, n), 0)
     if np.dtype(dtype).kind in "bu":
         return np.abs(x).astype(dtype)
-    found = x.astype(dtype)
+    result = x.astype(dtype)
     if np.dtype(dtype).kind != "i":
-        found[rng.random(n) < 0.2] *= np.array(-1).astype(dtype)
-        found[rng.random(n) < share / 4] = np.array(np.nan).astype(dtype)
-    return found
+        result[rng.random(n) < 0.2] *= np.array(-1).astype(dtype)
+        result[rng.random(n) < share / 4] = np.array(np.nan).astype(dtype)
+    return result
 
 
 @pytest.mark.parametrize("dtype", [*WHOLE, *FLOATS, ml_dtypes.bfloat16], ids=lambda dtype: np.dtype(dtype).name)
@@ -121,9 +121,9 @@ def test_what_a_condition_keeps(dtype: str) -> None:
 
 
 def test_a_condition_for_what_is_not_there() -> None:
-    kept, count, room = np.empty((3, 2), np.float32), np.empty((), np.int64), np.empty(80, np.uint8)
+    kept, count, width = np.empty((3, 2), np.float32), np.empty((), np.int64), np.empty(80, np.uint8)
     x, condition = np.ones((3, 2), np.float32), np.zeros(70, bool)
-    arrays, numbers = (x, condition, kept, count, room), (1, 3, 8, 70, 1, 0)
+    arrays, numbers = (x, condition, kept, count, width), (1, 3, 8, 70, 1, 0)
     assert loop_nest.run_kernel(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)
     condition[66] = True
     assert not loop_nest.run_kernel(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)

@@ -120,23 +120,23 @@ def test_same_bits_at_every_position(name: str, width: int) -> None:
 
 @names
 def test_one_result_on_all_processors_that_fuse_products_and_sums(name: str) -> None:
-    x, found = numbers(), set()
+    x, result = numbers(), set()
     for width in available_levels(AVX2, AVX512):
         with limit_to(width):
-            found.add(computed(FUNCTIONS[name][0], x).tobytes())
-    assert len(found) <= 1
+            result.add(computed(FUNCTIONS[name][0], x).tobytes())
+    assert len(result) <= 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("exponent", [2, 3, 0.5, -1, 1.7, 0])
 def test_powers(dtype: Any, exponent: float) -> None:
     x = np.concatenate([np.random.default_rng(4).uniform(-5, 5, 1000), SPECIAL]).astype(dtype)
-    one, many = np.array(exponent, dtype), np.full(x.size, exponent, dtype)
-    actual = computed(np.power, x, one)
+    item, many = np.array(exponent, dtype), np.full(x.size, exponent, dtype)
+    actual = computed(np.power, x, item)
     assert actual.tobytes() == computed(np.power, x, many).tobytes()
-    assert actual[::3].tobytes() == computed(np.power, x[::3], one).tobytes()
-    assert b"".join(computed(np.power, v, one).tobytes() for v in x) == actual.tobytes()
-    wanted = np.power(x, one)
+    assert actual[::3].tobytes() == computed(np.power, x[::3], item).tobytes()
+    assert b"".join(computed(np.power, v, item).tobytes() for v in x) == actual.tobytes()
+    wanted = np.power(x, item)
     if exponent == 0.5:  # NumPy takes roots of these two; powers are what C says
         wanted[x == 0], wanted[x == -math.inf] = 0, math.inf
     np.testing.assert_allclose(actual, wanted, rtol=1e-6 if dtype == np.float32 else 1e-14)
@@ -181,16 +181,16 @@ def test_powers_have_same_bits_at_every_position(width: int) -> None:
         assert computed(np.power, x[::step].copy(), y[::step]).tobytes() == wanted[::step].tobytes()
     for first in range(1, 20):
         assert computed(np.power, x[first:], y[first:]).tobytes() == wanted[first:].tobytes()
-    for one in (1.7, -1, 0, 2, math.nan, math.inf):
-        same = np.full(x.size, one, np.float32)
+    for item in (1.7, -1, 0, 2, math.nan, math.inf):
+        same = np.full(x.size, item, np.float32)
         assert computed(np.power, x, same[0]).tobytes() == computed(np.power, x, same).tobytes()
         assert computed(np.power, same[0], y).tobytes() == computed(np.power, same, y).tobytes()
 
 
 def test_powers_are_the_same_on_all_processors_that_fuse_products_and_sums() -> None:
     x, y = power_cases()
-    found = set()
+    results = set()
     for width in available_levels(AVX2, AVX512):
         with limit_to(width):
-            found.add(computed(np.power, x, y).tobytes())
-    assert len(found) <= 1
+            results.add(computed(np.power, x, y).tobytes())
+    assert len(results) <= 1

@@ -40,10 +40,10 @@ def bits(x: Any) -> Array:
 
 def numbers(x: Any) -> Array:
     """The bits of all but NaNs, which are one."""
-    found = bits(x).copy()
+    result = bits(x).copy()
     if np.asarray(x).dtype != np.bool_:
-        found[np.isnan(np.asarray(x).astype(np.float64))] = 1
-    return found
+        result[np.isnan(np.asarray(x).astype(np.float64))] = 1
+    return result
 
 
 def computed(function: np.ufunc, *inputs: Array) -> Array:
@@ -91,9 +91,9 @@ def test_functions_that_round(function: np.ufunc, dtype: Any) -> None:
 @pytest.mark.parametrize("loop", [SIGMOID, SOFTPLUS, GELU, ERF], ids=lambda f: f.name)
 def test_own_loops(loop: Any, dtype: Any) -> None:
     x = ALL.view(dtype)
-    wide = EagerPrimitives().map(loop, x.astype(np.float32))
-    np.testing.assert_array_equal(numbers(EagerPrimitives().map(loop, x)), numbers(wide.astype(dtype)))
-    np.testing.assert_array_equal(numbers(EagerPrimitives().map(loop, x[::-3])), numbers(wide.astype(dtype)[::-3]))
+    width = EagerPrimitives().map(loop, x.astype(np.float32))
+    np.testing.assert_array_equal(numbers(EagerPrimitives().map(loop, x)), numbers(width.astype(dtype)))
+    np.testing.assert_array_equal(numbers(EagerPrimitives().map(loop, x[::-3])), numbers(width.astype(dtype)[::-3]))
 
 
 #: Of two inputs; what they give has the last axis inside.
@@ -127,8 +127,10 @@ def test_rows_that_share_memory(function: np.ufunc, ahead: int, n: int, dtype: A
     wanted = memory.copy()
     for r in range(20):
         for i in range(n):
-            at = r * n + i
-            wanted[ahead + at] = np.asarray(function(np.float32(wanted[at]), np.float32(other[r, 0]))).astype(dtype)
+            index = r * n + i
+            wanted[ahead + index] = np.asarray(function(np.float32(wanted[index]), np.float32(other[r, 0]))).astype(
+                dtype
+            )
     a, out = memory[: 20 * n].reshape(20, n), memory[ahead : ahead + 20 * n].reshape(20, n)
     kernel = kernel_lookup.elementwise_kernel(function, (a.dtype, a.dtype))
     assert kernel is not None and kernel.short_row_itemsize == 2
@@ -152,10 +154,10 @@ def test_functions_of_two(function: np.ufunc, dtype: Any) -> None:
 @types
 def test_conversions_of_every_number(dtype: Any) -> None:
     x = ALL.view(dtype)
-    wide = EagerPrimitives().cast(x, np.dtype(np.float32))
-    np.testing.assert_array_equal(bits(wide), bits(x.astype(np.float32)))  # NaNs as they are
-    np.testing.assert_array_equal(bits(EagerPrimitives().cast(wide, dtype)), bits(wide.astype(dtype)))
-    np.testing.assert_array_equal(bits(EagerPrimitives().cast(x[::-2], np.dtype(np.float32))), bits(wide[::-2]))
+    width = EagerPrimitives().cast(x, np.dtype(np.float32))
+    np.testing.assert_array_equal(bits(width), bits(x.astype(np.float32)))  # NaNs as they are
+    np.testing.assert_array_equal(bits(EagerPrimitives().cast(width, dtype)), bits(width.astype(dtype)))
+    np.testing.assert_array_equal(bits(EagerPrimitives().cast(x[::-2], np.dtype(np.float32))), bits(width[::-2]))
     for target in ("float64", "int8", "uint8", "int32", "int64", "bool"):
         small = np.array([0, -0.0, 1, 1.5, 100, 63.5], np.float32).astype(dtype)
         same = EagerPrimitives().cast(small, np.dtype(target))
@@ -219,8 +221,8 @@ def test_reductions(function: np.ufunc, dtype: Any) -> None:
     for axis in (0, 1):
         result = EagerPrimitives().reduce(function, x, (axis,), False)
         assert result.dtype == dtype
-        wide = function.reduce(x.astype(np.float64), axis)
-        np.testing.assert_allclose(result.astype(np.float64), wide, rtol=0.03)
+        width = function.reduce(x.astype(np.float64), axis)
+        np.testing.assert_allclose(result.astype(np.float64), width, rtol=0.03)
     if dtype == HALF:
         np.testing.assert_array_equal(EagerPrimitives().reduce(function, x, (1,), False), function.reduce(x, 1))
 
@@ -300,17 +302,17 @@ def test_softmax_rounds_each_step(n: int, logarithm: bool, dtype: Any) -> None:
         for k in range(1, n):
             total = step(total + powers[:, k : k + 1])
     wanted = (shifted - step(np.log(total)) if logarithm else powers / total).astype(dtype)
-    found = []
+    results = []
     for kind in available_levels(*FLOAT_LEVELS):
         with limit_to(kind):
-            found.append(softmax_over(EagerPrimitives(), x, (1,), logarithm))
+            results.append(softmax_over(EagerPrimitives(), x, (1,), logarithm))
             for r in range(len(x)):
                 np.testing.assert_array_equal(
-                    bits(softmax_over(EagerPrimitives(), x[r], (0,), logarithm)), bits(found[-1][r])
+                    bits(softmax_over(EagerPrimitives(), x[r], (0,), logarithm)), bits(results[-1][r])
                 )
-    for other in found[1:]:
-        np.testing.assert_array_equal(numbers(other), numbers(found[0]))
-    np.testing.assert_array_equal(np.isnan(found[0]), np.isnan(wanted))
+    for other in results[1:]:
+        np.testing.assert_array_equal(numbers(other), numbers(results[0]))
+    np.testing.assert_array_equal(np.isnan(results[0]), np.isnan(wanted))
     unit = 2.0 ** (-10 if dtype == HALF else -7)
     finite = np.isfinite(wanted.astype(np.float32))
-    np.testing.assert_allclose(found[0][finite].astype(float), wanted[finite].astype(float), rtol=2 * unit, atol=1e-6)
+    np.testing.assert_allclose(results[0][finite].astype(float), wanted[finite].astype(float), rtol=2 * unit, atol=1e-6)

@@ -100,7 +100,7 @@ def test_stretches_go_with_the_last_array_in_them() -> None:
 
 @pytest.mark.parametrize("missing", ["advice", "pages", "room"])
 def test_without_large_pages(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    def refuse(*given: Any, **named: Any) -> None:
+    def refuse(*inputs: Any, **named: Any) -> None:
         raise OSError(22 if missing == "pages" else 12, missing)
 
     if missing == "advice":

@@ -20,15 +20,15 @@ from .prepacked_primitives import PrepackedEager
 BYTES = (np.int8, np.uint8)
 
 
-def plain(x: Array, w: Array, groups: int, found: WindowGeometry) -> Array:
+def plain(x: Array, w: Array, groups: int, geometry: WindowGeometry) -> Array:
     """Numbers less their zero points, one tap after the other."""
     x, w = x.astype(np.int64), w.astype(np.int64)
     icg, ocg = w.shape[1], w.shape[0] // groups
-    behind = [after + stride for after, stride in zip(found.pads_after, found.strides, strict=True)]
-    x = np.pad(x, [(0, 0), (0, 0), *zip(found.pads_before, behind, strict=True)])
-    out = np.zeros((len(x), len(w), *found.output_shape), np.int64)
-    for tap in np.ndindex(*found.kernel):
-        places = zip(tap, found.dilations, found.strides, found.output_shape, strict=True)
+    behind = [after + stride for after, stride in zip(geometry.pads_after, geometry.strides, strict=True)]
+    x = np.pad(x, [(0, 0), (0, 0), *zip(geometry.pads_before, behind, strict=True)])
+    out = np.zeros((len(x), len(w), *geometry.output_shape), np.int64)
+    for tap in np.ndindex(*geometry.kernel):
+        places = zip(tap, geometry.dilations, geometry.strides, geometry.output_shape, strict=True)
         part = x[:, :, *(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, s, n in places)]
         for g in range(groups):
             own = slice(g * ocg, (g + 1) * ocg)
@@ -49,13 +49,13 @@ def cases(count: int, seed: int) -> Iterator[tuple[WindowGeometry, int, int, int
         size = tuple(map(int, rng.integers(1, (90, 30, 9)[rank - 1], rank)))
         pads = tuple(map(int, rng.integers(0, 3, 2 * rank)))
         try:
-            found = window_geometry(size, kernel, strides, pads, dilations)
+            result = window_geometry(size, kernel, strides, pads, dilations)
         except ModelError:
             continue
-        if 0 not in found.output_shape:
+        if 0 not in result.output_shape:
             count -= 1
             yield (
-                found,
+                result,
                 int(rng.integers(1, 3)),
                 int(rng.integers(1, 3)),
                 int(rng.integers(1, 9)),
@@ -72,24 +72,24 @@ def between(rng: Any, low: int, high: int, shape: Any, dtype: Any) -> Array:
 @pytest.mark.usefixtures("way")
 def test_bytes() -> None:
     rng = np.random.default_rng(5)
-    for found, n, groups, icg, ocg in cases(40, 1):
+    for result, n, groups, icg, ocg in cases(40, 1):
         for x_type, w_type in product(BYTES, repeat=2):
             ends = [(int(np.iinfo(t).min), int(np.iinfo(t).max)) for t in (x_type, w_type)]
-            x = between(rng, *ends[0], (n, groups * icg, *found.size), x_type)
-            w = between(rng, *ends[1], (groups * ocg, icg, *found.kernel), w_type)
+            x = between(rng, *ends[0], (n, groups * icg, *result.size), x_type)
+            w = between(rng, *ends[1], (groups * ocg, icg, *result.kernel), w_type)
             x_zero, w_zero = between(rng, *ends[0], (), x_type), between(rng, *ends[1], groups * ocg, w_type)
             np.testing.assert_array_equal(
-                int8_window_sums(EagerPrimitives(), x, w, None, None, groups, found), plain(x, w, groups, found)
+                int8_window_sums(EagerPrimitives(), x, w, None, None, groups, result), plain(x, w, groups, result)
             )
             for zeros in (w_zero, w_zero[:1]):
                 expected = plain(
                     x.astype(np.int32) - x_zero.astype(np.int32),
                     w.astype(np.int32) - spread(zeros, w.ndim),
                     groups,
-                    found,
+                    result,
                 )
                 np.testing.assert_array_equal(
-                    int8_window_sums(EagerPrimitives(), x, w, x_zero, zeros, groups, found), expected
+                    int8_window_sums(EagerPrimitives(), x, w, x_zero, zeros, groups, result), expected
                 )
 
 
@@ -98,24 +98,24 @@ def test_bytes() -> None:
 @pytest.mark.parametrize("of_weights", [(-128, 127), (-255, 0), (0, 255), (-130, 125)])
 def test_wide_integers_that_are_bytes(ends: tuple[int, int], of_weights: tuple[int, int]) -> None:
     rng = np.random.default_rng(6)
-    for found, n, groups, icg, ocg in cases(6, 2):
-        x = between(rng, *ends, (n, groups * icg, *found.size), np.int32)
-        w = between(rng, *of_weights, (groups * ocg, icg, *found.kernel), np.int32)
+    for result, n, groups, icg, ocg in cases(6, 2):
+        x = between(rng, *ends, (n, groups * icg, *result.size), np.int32)
+        w = between(rng, *of_weights, (groups * ocg, icg, *result.kernel), np.int32)
         np.testing.assert_array_equal(
-            int32_window_sums(PrepackedEager(), x, w, groups, found), plain(x, w, groups, found)
+            int32_window_sums(PrepackedEager(), x, w, groups, result), plain(x, w, groups, result)
         )
 
 
 def test_what_is_done_in_another_way() -> None:
-    found = window_geometry((9, 9), (3, 3))
+    result = window_geometry((9, 9), (3, 3))
     x, w = np.ones((1, 2, 9, 9), np.int32), np.ones((4, 2, 3, 3), np.int32)
-    assert int32_window_sums(EagerPrimitives(), x, w, 1, found) is None
-    assert int32_window_sums(PrepackedEager(), x, w * 256, 1, found) is None
-    assert int32_window_sums(PrepackedEager(), x.astype(np.int64), w.astype(np.int64), 1, found) is None
-    assert int8_window_sums(EagerPrimitives(), x, w, None, None, 1, found) is None
+    assert int32_window_sums(EagerPrimitives(), x, w, 1, result) is None
+    assert int32_window_sums(PrepackedEager(), x, w * 256, 1, result) is None
+    assert int32_window_sums(PrepackedEager(), x.astype(np.int64), w.astype(np.int64), 1, result) is None
+    assert int8_window_sums(EagerPrimitives(), x, w, None, None, 1, result) is None
     few = np.ones((2, 1, 3, 3), np.int8)
-    assert int8_window_sums(EagerPrimitives(), x.astype(np.int8), few, None, None, 2, found) is None
+    assert int8_window_sums(EagerPrimitives(), x.astype(np.int8), few, None, None, 2, result) is None
     with pytest.raises(ModelError):
         int32_window_sums(
-            PrepackedEager(), x * 256, w, 1, found
+            PrepackedEager(), x * 256, w, 1, result
         )  # the routine fails, and a plan then runs the node in Python

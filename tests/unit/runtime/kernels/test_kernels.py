@@ -169,11 +169,11 @@ def test_padding_fills_all_around(dtype: Any, pads: tuple[int, ...]) -> None:
 )
 def test_padding_by_slices(mode: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> None:
     x = np.arange(np.prod(shape)).reshape(shape).astype(np.float32)
-    given = np.array(pads)
-    check("Pad", x, given, mode=mode)
+    inputs = np.array(pads)
+    check("Pad", x, inputs, mode=mode)
     half = len(shape)
-    if given.min() >= 0:
-        (result,) = Model(_pad(x, given, mode)).run({"x": x, "pads": given}).values()
+    if inputs.min() >= 0:
+        (result,) = Model(_pad(x, inputs, mode)).run({"x": x, "pads": inputs}).values()
         np.testing.assert_array_equal(result, np.pad(x, list(zip(pads[:half], pads[half:], strict=True)), mode))  # type: ignore[call-overload]
 
 

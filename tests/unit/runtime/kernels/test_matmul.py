@@ -40,15 +40,15 @@ def with_strides(x: Any, way: str) -> Any:
     if way == "turned":
         return np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2)
     if way == "apart":
-        wide = np.full((*x.shape[:-2], x.shape[-2] * 2, x.shape[-1] * 3), np.nan, np.float32)
-        wide[..., ::2, ::3] = x
-        return wide[..., ::2, ::3]
+        widened = np.full((*x.shape[:-2], x.shape[-2] * 2, x.shape[-1] * 3), np.nan, np.float32)
+        widened[..., ::2, ::3] = x
+        return widened[..., ::2, ::3]
     if way == "backwards":
         return np.ascontiguousarray(x[..., ::-1, ::-1])[..., ::-1, ::-1]
     if way == "rows apart":
-        wide = np.full((*x.shape[:-1], x.shape[-1] + 5), np.nan, np.float32)
-        wide[..., : x.shape[-1]] = x
-        return wide[..., : x.shape[-1]]
+        widened = np.full((*x.shape[:-1], x.shape[-1] + 5), np.nan, np.float32)
+        widened[..., : x.shape[-1]] = x
+        return widened[..., : x.shape[-1]]
     return x
 
 
@@ -71,14 +71,14 @@ def test_every_element_is_summed_in_order_wherever_it_lies(width: int, way_a: st
 def test_extents_that_vary_are_judged_as_numbers_are(width: int) -> None:
     kernel = kernel_lookup.product_kernel(np.dtype(np.float32), np.dtype(np.float32))
     sizes = (1, 2, 7, 63, 64, 65, 128, 129, 400, 3000, 40_000)
-    found = set()
+    results = set()
     for m, k, n in product((1, 2, 4, 5, 16, 17, 100), sizes, sizes):
         small = loop_nest.is_small_tile_product(kernel, m, k, n)
-        found.add(small)
+        results.add(small)
         assert loop_nest.is_small_tile_product(kernel, m, SymbolicExtent(ExtentVariable(k)), n) == small, (m, k, n)
         assert loop_nest.is_small_tile_product(kernel, m, k, SymbolicExtent(ExtentVariable(n))) == small, (m, k, n)
         assert loop_nest.is_small_tile_product(kernel, SymbolicExtent(ExtentVariable(m)), k, n) == small, (m, k, n)
-    assert found == {False, True}
+    assert results == {False, True}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -144,8 +144,8 @@ def test_what_is_not_finite_stays_in_its_row_and_column(width: int, way: str, od
 
 def test_fma_has_the_same_bits_in_vectors_of_either_width() -> None:
     a, b = numbers(5, 11, 300), numbers(5, 300, 23)
-    found = []
+    results = []
     for kind in available_levels(AVX2, AVX512):
         with limit_to(kind):
-            found.append(EagerPrimitives().matmul(a, b).tobytes())
-    assert len(set(found)) <= 1
+            results.append(EagerPrimitives().matmul(a, b).tobytes())
+    assert len(set(results)) <= 1

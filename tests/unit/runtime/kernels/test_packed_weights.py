@@ -45,12 +45,12 @@ def test_rows_have_the_bits_that_they_have_alone(width: int, m: int, n: int) -> 
 
 def test_fma_has_the_same_bits_in_vectors_of_either_width() -> None:
     x, weights = (RNG.standard_normal(shape).astype(np.float32) for shape in ((11, 300), (300, 100)))
-    found = []
+    results = []
     for kind in available_levels(AVX2, AVX512):
         with limit_to(kind):
-            found.append(packed_product(x, weights))
-    for other in found[1:]:
-        np.testing.assert_array_equal(found[0], other)
+            results.append(packed_product(x, weights))
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0], other)
 
 
 @pytest.mark.parametrize("m", [*range(1, 16), 23])
@@ -95,9 +95,9 @@ def test_scaled_bytes_give_the_bits_of_the_floats_that_they_are(width: int, m: i
 @pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-255, 0), (-1, 1), (7, 7)])
 def test_any_255_numbers_in_a_row_are_bytes(low: int, high: int) -> None:
     weights = quantized(300, 220, low, high, True)
-    found = factor_int8(weights)
-    assert found is not None
-    numbers, scales, zeros = found
+    result = factor_int8(weights)
+    assert result is not None
+    numbers, scales, zeros = result
     assert numbers.dtype == np.uint8
     np.testing.assert_array_equal(((numbers + zeros) * scales).view(np.uint32), weights.view(np.uint32))
 

@@ -36,14 +36,14 @@ def test_rows_of_every_short_length(
         # What lies behind is greater than all that counts: who reads it gives something else.
         x = np.concatenate([rng.standard_normal(size), np.full(BEHIND, 3e4)]).astype(dtype)
         out = np.full(size + BEHIND, 7, dtype)
-        given = (x[:size].reshape(ROWS, length), out[:size].reshape(ROWS, length))
-        assert loop_nest.run_kernel(kernels.routine_kernel(routine), given, extra=(ROWS, length, logarithm, *extra))
+        inputs = (x[:size].reshape(ROWS, length), out[:size].reshape(ROWS, length))
+        assert loop_nest.run_kernel(kernels.routine_kernel(routine), inputs, extra=(ROWS, length, logarithm, *extra))
         assert (out[size:] == 7).all(), f"it wrote behind rows of {length}"
-        wide = given[0].astype(np.float64)
-        powers = np.exp(wide - wide.max(1, keepdims=True))
+        width_value = inputs[0].astype(np.float64)
+        powers = np.exp(width_value - width_value.max(1, keepdims=True))
         wanted = powers / powers.sum(1, keepdims=True)
         wanted = np.log(wanted) if logarithm else wanted
-        np.testing.assert_allclose(given[1].astype(np.float64), wanted, **near)
+        np.testing.assert_allclose(inputs[1].astype(np.float64), wanted, **near)
 
 
 @pytest.mark.parametrize("inner", [1, 3, 16, 21, 64, 150])
@@ -62,9 +62,9 @@ def test_log_sum_exp(inner: int) -> None:
                 )
             assert (behind[ROWS * inner :] == 7).all()
             results.append((n, kind >= AVX2, out.tobytes()))
-            wide = x.astype(np.float64)
+            width = x.astype(np.float64)
             with np.errstate(all="ignore"):
-                wanted = np.logaddexp.reduce(wide, 1)
+                wanted = np.logaddexp.reduce(width, 1)
             np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
     # AVX2 and AVX-512 round alike, others have no FMA.
     assert len(set(results)) == len({(n, fused) for n, fused, _ in results})

@@ -94,8 +94,8 @@ def bytes_product(m: int, k: int, n: int, *stack: int) -> Job:
 def bytes_conv(channels: int, size: int, out: int) -> Job:
     x = small_bytes(2, channels, size, size).astype(np.int32) - 100
     w = small_bytes(out, channels, 3, 3, seed=1).astype(np.int32) - 128
-    found = window_geometry((size, size), (3, 3), None, [1] * 4)
-    return lambda: np.asarray(int32_window_sums(PrepackedEager(), x, w, 1, found))
+    result = window_geometry((size, size), (3, 3), None, [1] * 4)
+    return lambda: np.asarray(int32_window_sums(PrepackedEager(), x, w, 1, result))
 
 
 #: Whole and broken panels, tiles, vectors and lines; more pieces than threads, and as few as two.
@@ -185,8 +185,8 @@ def test_infinite_in_a_piece() -> None:
 def test_memory_for_fewer_threads() -> None:
     """A convolution that was bound for fewer threads than there are does not use more memory than it has."""
     x, w = numbers(1, 24, 21, 21), numbers(36, 24, 3, 3, seed=1)
-    found = window_geometry((21, 21), (3, 3), [2, 2], [1] * 4)
-    table, scratch = convolution._geometry_table(False, 1, 1, 24, 36, found, 4, 1)
+    result = window_geometry((21, 21), (3, 3), [2, 2], [1] * 4)
+    table, scratch = convolution._geometry_table(False, 1, 1, 24, 36, result, 4, 1)
     thread_pool.configure(1)
     wanted = np.asarray(convolution.conv(EagerPrimitives(), x, w, pads=[1] * 4, strides=[2, 2]))
     thread_pool.configure(4, 0)

@@ -23,11 +23,11 @@ def test_annotations_are_right() -> None:
                 continue
             if not defs.has(entry.op_type, version, domain):
                 continue
-            told = attribute_kinds(domain, entry.op_type, version)
-            assert told is not None
+            message = attribute_kinds(domain, entry.op_type, version)
+            assert message is not None
             for name, attribute in defs.get_schema(entry.op_type, version, domain).attributes.items():
                 if name not in OPEN:
-                    assert told.get(name) == attribute.type.name, (entry.op_type, version, name)
+                    assert message.get(name) == attribute.type.name, (entry.op_type, version, name)
                     checked += 1
     assert checked > 500
 

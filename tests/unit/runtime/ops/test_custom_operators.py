@@ -54,15 +54,15 @@ def test_all_before_an_unknown_operator_can_be_stepped(path: Path) -> None:
 
 
 def test_a_function_is_used(path: Path) -> None:
-    given: list[Any] = []
+    inputs: list[Any] = []
 
     @loopdbg.operator("my.domain", "Clamp")
     def clamp(x: Any, *, low: float) -> Any:
-        given.append(x)
+        inputs.append(x)
         return np.maximum(x, np.float32(low))
 
     assert loopdbg.load(path).run(INPUTS)["y"].tolist() == [16, 1]
-    (x,) = given
+    (x,) = inputs
     assert x.dtype == np.float32
     with pytest.raises(ValueError, match="read-only"):
         x += 1

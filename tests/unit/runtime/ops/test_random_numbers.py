@@ -72,11 +72,11 @@ def test_multinomial() -> None:
 
 
 def test_openvino() -> None:
-    given: dict[str, Any] = {"system": System.OPENVINO, "version": 8}
-    x = draw("RandomUniform", np.array([N]), np.float32(2), np.float32(3), output_type="f32", **given)
+    inputs: dict[str, Any] = {"system": System.OPENVINO, "version": 8}
+    x = draw("RandomUniform", np.array([N]), np.float32(2), np.float32(3), output_type="f32", **inputs)
     assert x.dtype == np.float32
     assert 2 <= x.min() < 2.001 < 2.999 < x.max() < 3
-    whole = draw("RandomUniform", np.array([2, N]), np.int64(-2), np.int64(2), output_type="i64", op_seed="5", **given)
+    whole = draw("RandomUniform", np.array([2, N]), np.int64(-2), np.int64(2), output_type="i64", op_seed="5", **inputs)
     assert whole.dtype == np.int64
     assert np.bincount(whole.ravel() + 2).tolist() == pytest.approx([N / 2] * 4, rel=0.03)
     settings: dict[str, Any] = {"system": System.OPENVINO, "version": 13, "convert_type": "i32", "log_probs": "false"}

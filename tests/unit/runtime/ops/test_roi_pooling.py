@@ -16,14 +16,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def _formula(
-    values: Array, boxes: Array, images: Array, pooled: tuple[int, int], ratio: int, how: int, one: bool
+    values: Array, boxes: Array, images: Array, pooled: tuple[int, int], ratio: int, how: int, flag: bool
 ) -> Array:
     out = np.empty((len(boxes), values.shape[1], *pooled), values.dtype)
     parts = how == routines.REDUCE_MAX_WEIGHTED
     for k, image in enumerate(images):
         x1, y1, x2, y2 = boxes[k]
         extent = y2 - y1, x2 - x1
-        if one:
+        if flag:
             extent = max(extent[0], values.dtype.type(1)), max(extent[1], values.dtype.type(1))
         reduce = np.maximum.reduce if parts else subject.bin_means
         samples = subject.roi_align_samples(values[image], (y1, x1), extent, pooled, ratio, reduce)
@@ -43,8 +43,8 @@ def _regions(rng: np.random.Generator, n: int, kind: Any) -> Array:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("how", [routines.REDUCE_MEAN, routines.REDUCE_MAX_WEIGHTED, routines.REDUCE_MAX_POINTS])
-@pytest.mark.parametrize("one", [False, True])
-def test_it_gives_what_the_formula_gives(kind: Any, how: int, one: bool) -> None:
+@pytest.mark.parametrize("flag", [False, True])
+def test_it_gives_what_the_formula_gives(kind: Any, how: int, flag: bool) -> None:
     rng = np.random.default_rng(21)
     for shape, pooled in (
         ((2, 3, 9, 8), (3, 2)),
@@ -56,8 +56,8 @@ def test_it_gives_what_the_formula_gives(kind: Any, how: int, one: bool) -> None
             values, boxes = rng.standard_normal(shape).astype(kind), _regions(rng, 30, kind)
             values[rng.random(shape) < 0.01] = np.nan
             images = rng.integers(0, shape[0], 30)
-            actual = subject._roi_align(values, boxes, images, pooled, ratio, how, one)
-            wanted = _formula(values, boxes, images, pooled, ratio, how, one)
+            actual = subject._roi_align(values, boxes, images, pooled, ratio, how, flag)
+            wanted = _formula(values, boxes, images, pooled, ratio, how, flag)
             assert actual.dtype == kind
             if how == routines.REDUCE_MEAN:
                 np.testing.assert_allclose(actual, wanted, rtol=0, atol=3e-6 if kind == np.float32 else 1e-14)

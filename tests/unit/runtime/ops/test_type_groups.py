@@ -23,5 +23,5 @@ def test_the_groups_are_the_type_variables(schema: OpSchema) -> None:
     for k, port in enumerate(schema.outputs):
         if port.type_str in wanted:
             wanted[port.type_str][1].append(k)
-    told = [group for group in wanted.values() if len(group[0]) > 1 or group[0][0].endswith("+") or group[1]]
-    assert type_groups_of(schema.name, schema.since_version) == told
+    messages = [group for group in wanted.values() if len(group[0]) > 1 or group[0][0].endswith("+") or group[1]]
+    assert type_groups_of(schema.name, schema.since_version) == messages

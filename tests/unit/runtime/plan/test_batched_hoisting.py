@@ -306,11 +306,11 @@ def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None
     other = Engine(m.plan)
     other.start(m.check(inputs))
     for mark in (after, before, after, before):
-        for one in (engine, other):
-            one.checkpoints.restore(mark)
-            one.clear_stops()
-            assert one.resume()[0] == "end"
-            same(m._internals.results(one), wanted[mark])
+        for item in (engine, other):
+            item.checkpoints.restore(mark)
+            item.clear_stops()
+            assert item.resume()[0] == "end"
+            same(m._internals.results(item), wanted[mark])
 
 
 def value_at(engine: Engine, index: int, iteration: int) -> None:

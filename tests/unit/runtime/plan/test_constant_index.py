@@ -48,15 +48,15 @@ def test_one_index_is_one_copy(system: System, axis: int, shape: tuple[int, ...]
     index = np.full(shape, first if -length <= first < length else 0, np.int64)
     more = (index,) if system is System.ONNX else (index, np.array(axis))
     op = operator(system, 1 + len(more), **({"axis": axis} if system is System.ONNX else {}))
-    found = bound(op, x, *more)
+    outcome = bound(op, x, *more)
     (expected,) = op.apply(EagerPrimitives(), (x, *more))
-    assert found.outputs[0].shape == expected.shape
-    np.testing.assert_array_equal(result(found, np.ascontiguousarray(x)), expected)
+    assert outcome.outputs[0].shape == expected.shape
+    np.testing.assert_array_equal(result(outcome, np.ascontiguousarray(x)), expected)
 
 
 def test_along_the_first_axis_it_is_one_stretch_of_memory() -> None:
-    found = bound(operator(System.ONNX, 2, axis=0), X, np.array(1))
-    assert found.calls[0].outer == () and found.calls[0].dims == (60,)
+    outcome = bound(operator(System.ONNX, 2, axis=0), X, np.array(1))
+    assert outcome.calls[0].outer == () and outcome.calls[0].dims == (60,)
 
 
 def test_some_constant_indices_need_no_mask() -> None:
@@ -68,5 +68,5 @@ def test_some_constant_indices_need_no_mask() -> None:
 def test_an_index_outside_is_left_to_python() -> None:
     with pytest.raises(NoNativeKernel):
         bound(operator(System.ONNX, 2, axis=0), X, np.array(2))
-    found = bound(operator(System.OPENVINO, 3), X, np.array(2), np.array(0))
-    assert len(found.calls) > 1
+    outcome = bound(operator(System.OPENVINO, 3), X, np.array(2), np.array(0))
+    assert len(outcome.calls) > 1

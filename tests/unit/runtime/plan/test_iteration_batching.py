@@ -82,14 +82,14 @@ def test_rows_are_what_each_iteration_gives(op_type: str, attributes: dict[str, 
     )
     for i in range(COUNT):
         alone = function(EagerPrimitives(), *(np.asarray(x[0][i]) if isinstance(x, list) else x for x in inputs))
-        for rows, one in zip(together, alone, strict=True):
+        for rows, item in zip(together, alone, strict=True):
             assert isinstance(rows, BatchedRows)
-            assert rows.shape == one.shape
-            assert rows.dtype == one.dtype
+            assert rows.shape == item.shape
+            assert rows.dtype == item.dtype
             if op_type in ("MatMul", "Gemm"):
-                np.testing.assert_allclose(rows.batch[i], one, rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(rows.batch[i], item, rtol=1e-5, atol=1e-6)
             else:
-                np.testing.assert_array_equal(rows.batch[i], one)
+                np.testing.assert_array_equal(rows.batch[i], item)
 
 
 def test_what_is_the_same_in_every_iteration_stays_so() -> None:

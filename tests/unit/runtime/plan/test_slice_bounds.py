@@ -18,16 +18,16 @@ X = np.arange(20, dtype=np.float32).reshape(4, 5)
 def both(function: Any) -> list[Any]:
     """What an operator gives as a kernel, a shape, and in Python, or what it is told."""
     op = ResolvedOperator(function, {})
-    found: list[Any] = []
+    results: list[Any] = []
     for run in (
         lambda: bind(op, [InputDescriptor(0, X.dtype, X.shape, None, lambda: X)]).outputs[0].shape,
         lambda: op.apply(EagerPrimitives(), [X])[0].shape,
     ):
         try:
-            found.append(run())
+            results.append(run())
         except (IndexError, ValueError) as error:
-            found.append(type(error).__name__)
-    return found
+            results.append(type(error).__name__)
+    return results
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_slices(starts: Any, steps: Any, extents: Any, expected: Any) -> None:
     assert both(lambda p, x: p.slice(x, starts, steps, extents)) == [expected, expected]
 
 
-@pytest.mark.parametrize("at", [(1, 0), (0, 1), (-1, 0), (9, 9)])
-def test_pieces(at: tuple[int, int]) -> None:
-    kinds = both(lambda p, x: p.assemble((4, 5), np.dtype(np.float32), [(x, at)], 0))
+@pytest.mark.parametrize("items", [(1, 0), (0, 1), (-1, 0), (9, 9)])
+def test_pieces(items: tuple[int, int]) -> None:
+    kinds = both(lambda p, x: p.assemble((4, 5), np.dtype(np.float32), [(x, items)], 0))
     assert all(kind in ("IndexError", "ValueError") for kind in kinds)
     assert both(lambda p, x: p.assemble((5, 6), np.dtype(np.float32), [(x, (1, 1))], 0)) == [(5, 6), (5, 6)]

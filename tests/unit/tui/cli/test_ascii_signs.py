@@ -19,12 +19,12 @@ _OF_TEXT = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def texts(path: Path) -> Iterator[str]:
     """The strings of a file that are no docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    told = set()
+    message = set()
     for node in ast.walk(tree):
         body = node.body if isinstance(node, _OF_TEXT) else []
-        told |= {id(line.value) for line in body if isinstance(line, ast.Expr)}
+        message |= {id(line.value) for line in body if isinstance(line, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in message:
             yield node.value
 
 

@@ -38,21 +38,21 @@ def test_a_run_without_a_fault(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     done = run(NEWTON, "--assert", "x > 0", "--break", "isnan(x)", "--junit", report, "--github")
     assert done.status == 0 and "::error" not in done.err
-    found = cases(report)
-    assert found.keys() == {"--assert x > 0", "--break isnan(x)", "run"}
-    assert all(case.is_passed and case.classname == "newton_sqrt.onnx" for case in found.values())
-    told = {one.name: one.value for group in found["run"].iterchildren(junitparser.Properties) for one in group}
-    assert told == {"main ▸ sqrt: iterations": "5", "main ▸ sqrt: stopped by": "condition"}
-    assert found["run"].time > 0
+    result = cases(report)
+    assert result.keys() == {"--assert x > 0", "--break isnan(x)", "run"}
+    assert all(case.is_passed and case.classname == "newton_sqrt.onnx" for case in result.values())
+    messages = {item.name: item.value for group in result["run"].iterchildren(junitparser.Properties) for item in group}
+    assert messages == {"main ▸ sqrt: iterations": "5", "main ▸ sqrt: stopped by": "condition"}
+    assert result["run"].time > 0
 
 
 def test_an_assertion_that_does_not_hold(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     done = run(NEWTON, "--assert", "x > 1", "--assert", "x > 1.41425", "--junit", report, "--github")
     assert done.status == 7
-    found = cases(report)
-    assert found["--assert x > 1"].is_passed
-    (failure,) = found["--assert x > 1.41425"].result
+    result = cases(report)
+    assert result["--assert x > 1"].is_passed
+    (failure,) = result["--assert x > 1.41425"].result
     assert isinstance(failure, junitparser.Failure) and failure.type == "assert"
     assert failure.message == "x > 1.41425 is false at main ▸ sqrt, iteration 3"
     line = "::error title=newton_sqrt.onnx%3A --assert x > 1.41425::x > 1.41425 is false at main ▸ sqrt, iteration 3"
@@ -69,12 +69,12 @@ def test_annotation_is_at_node_line(run: Run, tmp_path: Path, monkeypatch: pytes
     done = run(tmp_path / "net" / POWER.name, "--assert", "estimate < 0 or iter < 3", "--github", "--junit", report)
     assert done.status == 7
     (line,) = [line for line in done.err.splitlines() if line.startswith("::error")]
-    found = re.match(r"::error file=net/power_iteration\.py,line=(\d+),title=", line)
-    assert found is not None
-    text = POWER.with_suffix(".py").read_text().splitlines()[int(found[1]) - 1]
+    match = re.match(r"::error file=net/power_iteration\.py,line=(\d+),title=", line)
+    assert match is not None
+    text = POWER.with_suffix(".py").read_text().splitlines()[int(match[1]) - 1]
     assert text.strip() == "new_estimate = v @ product"
     (case,) = [case for name, case in cases(report).items() if name.startswith("--assert")]
-    assert (case._elem.get("file"), case._elem.get("line")) == ("net/power_iteration.py", found[1])
+    assert (case._elem.get("file"), case._elem.get("line")) == ("net/power_iteration.py", match[1])
 
 
 def test_a_breakpoint_that_is_hit_fails(run: Run, tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_outputs_are_cases(run: Run, tmp_path: Path) -> None:
     np.savez(want, **right)  # type: ignore[arg-type]
     done = run(NEWTON, "--expect", want, "--junit", report, "--github")
     assert done.status == 5
-    found = cases(report)
-    assert found["output root"].is_passed and found["run"].is_passed
-    (failure,) = found["output xs"].result
+    result = cases(report)
+    assert result["output root"].is_passed and result["run"].is_passed
+    (failure,) = result["output xs"].result
     assert failure.type == "differs" and "output 'xs' differs from" in failure.message
     assert "::error title=newton_sqrt.onnx%3A output xs::output 'xs' differs" in done.err
 

@@ -44,10 +44,10 @@ def test_ctrl_c(tmp_path: Path, as_json: bool) -> None:
     assert ran.status == 130
     assert ran.err.startswith("loopdbg: interrupted in loop ") and ran.err.count("\n") == 1
     if as_json:
-        found = json.loads(ran.out)
-        assert found["outputs"] == {}
-        assert [loop["stopped_by"] for loop in found["loops"]] == ["interrupt"]
-        assert found["loops"][0]["iterations"] > 0
+        result = json.loads(ran.out)
+        assert result["outputs"] == {}
+        assert [loop["stopped_by"] for loop in result["loops"]] == ["interrupt"]
+        assert result["loops"][0]["iterations"] > 0
     else:
         assert "stopped by an interrupt" in ran.out
 

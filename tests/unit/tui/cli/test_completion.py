@@ -60,8 +60,8 @@ printf '%s\\n' "${COMPREPLY[@]}"
 def test_bash(line: str, among: set[str], absent: set[str], script: Path) -> None:
     command = [has("bash"), "--norc", "-c", CALL, "bash", script, *line.split(" ")]
     ran = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=120, check=False)
-    found = set(ran.stdout.split())
-    assert among <= found and not absent & found, ran
+    results = set(ran.stdout.split())
+    assert among <= results and not absent & results, ran
 
 
 @pytest.mark.parametrize("script", ["fish"], indirect=True)
@@ -69,8 +69,8 @@ def test_bash(line: str, among: set[str], absent: set[str], script: Path) -> Non
 def test_fish(line: str, among: set[str], absent: set[str], script: Path) -> None:
     command = [has("fish"), "--no-config", "-c", f"source {script}; complete -C '{line}'"]
     ran = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=120, check=False)
-    found = {one.partition("\t")[0] for one in ran.stdout.splitlines()}
-    assert among <= found and not absent & found, ran
+    results = {splitline.partition("\t")[0] for splitline in ran.stdout.splitlines()}
+    assert among <= results and not absent & results, ran
 
 
 PROMPT = "ready> "
@@ -105,8 +105,8 @@ def test_a_person_presses_tab(script: Path, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_command_is_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = run_cli(capsys, "completion", shell).out
-    assert [name for name in COMMANDS if name not in told] == []
+    message = run_cli(capsys, "completion", shell).out
+    assert [name for name in COMMANDS if name not in message] == []
 
 
 def test_another_shell(capsys: pytest.CaptureFixture[str]) -> None:

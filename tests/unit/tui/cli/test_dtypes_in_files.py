@@ -42,8 +42,8 @@ def some(name: str) -> Array:
     return np.random.default_rng(0).standard_normal((3, 4)).astype(dtype)
 
 
-def same(one: Any, other: Array) -> bool:
-    array = np.asarray(one)
+def same(item: Any, other: Array) -> bool:
+    array = np.asarray(item)
     if other.dtype.hasobject:
         return array.shape == other.shape and array.tolist() == other.tolist()
     return array.dtype == other.dtype and array.shape == other.shape and array.tobytes() == other.tobytes()
@@ -55,8 +55,8 @@ def test_what_is_saved_is_read_again(name: str, tmp_path: Path) -> None:
     port = Port("x", TensorType(value.dtype, None))
     scalar = value.reshape(-1)[-1:].reshape(())
     save(tmp_path / "x.npz", {"x": value, "y": scalar})
-    found = read_npz(tmp_path / "x.npz", [port, Port("y", port.type)])
-    assert same(found["x"], value) and same(found["y"], scalar)
+    result = read_npz(tmp_path / "x.npz", [port, Port("y", port.type)])
+    assert same(result["x"], value) and same(result["y"], scalar)
     # What NumPy alone makes of it has all its bytes.
     with np.load(tmp_path / "x.npz") as archive:
         assert archive["x"].shape == value.shape
@@ -83,17 +83,17 @@ def test_outputs_are_inputs_of_the_next_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     value = some(name)
-    declared = [helper.make_tensor_value_info(one, CODES[name], list(value.shape)) for one in "xy"]
+    declared = [helper.make_tensor_value_info(item, CODES[name], list(value.shape)) for item in "xy"]
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", declared[:1], declared[1:])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=12), "m.onnx")
     save(Path("in.npz"), {"x": value})
     ran = run_cli(capsys, "run", "m.onnx", "--inputs", "in.npz", "--output", "out.npz")
     assert ran.status == 0, ran.err
-    found = read_npz(Path("out.npz"), [Port("y", TensorType(value.dtype, None))])["y"]
-    assert same(found, value)
+    result = read_npz(Path("out.npz"), [Port("y", TensorType(value.dtype, None))])["y"]
+    assert same(result, value)
     ran = run_cli(capsys, "run", "m.onnx", "--inputs", "out.npz")
     assert "lacks the input 'x'" in ran.err, "it is called otherwise there"
-    save(Path("again.npz"), {"x": found})
+    save(Path("again.npz"), {"x": result})
     assert run_cli(capsys, "run", "m.onnx", "--inputs", "again.npz").status == 0
 
 
@@ -117,11 +117,11 @@ def test_recordings_keep_and_export_them(
     monkeypatch.chdir(tmp_path)
     value = some(name).reshape(-1)[-2:]
     # The text form has no words for all of them.
-    made = onnx.parser.parse_model(f'<ir_version: 12, opset_import: ["" : 25]>\n{LOOP}')
-    body = made.graph.node[1].attribute[0].g
-    for one in (*made.graph.input, *made.graph.output, *body.input[2:], *body.output[1:]):
-        one.type.tensor_type.elem_type = CODES[name]
-    onnx.save(made, "m.onnx")
+    result = onnx.parser.parse_model(f'<ir_version: 12, opset_import: ["" : 25]>\n{LOOP}')
+    body = result.graph.node[1].attribute[0].g
+    for item in (*result.graph.input, *result.graph.output, *body.input[2:], *body.output[1:]):
+        item.type.tensor_type.elem_type = CODES[name]
+    onnx.save(result, "m.onnx")
     save(Path("in.npz"), {"x0": value})
     ran = run_cli(capsys, "run", "m.onnx", "--inputs", "in.npz", "--record", "t.loopdb")
     assert ran.status == 0, ran.err
@@ -132,5 +132,5 @@ def test_recordings_keep_and_export_them(
     assert run_cli(capsys, "export", "t.loopdb", "out.npz").status == 0
     with np.load("out.npz") as archive:
         exported = archive["x_in"]
-    wide = value.astype(np.int8 if "int" in name else np.float32)
-    assert exported.shape == (4, 2) and exported[1].tobytes() == wide.tobytes()
+    width = value.astype(np.int8 if "int" in name else np.float32)
+    assert exported.shape == (4, 2) and exported[1].tobytes() == width.tobytes()

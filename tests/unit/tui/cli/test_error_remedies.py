@@ -34,8 +34,8 @@ def test_a_loop_without_an_end(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     inputs = {"M": 1, "cond": True, "v0": 0, "bound": 9}
     with pytest.raises(loopdbg.LimitError, match="would never end; give max_iterations=N to run it"):
         model(endless).run(inputs)
-    given = [word for name, value in inputs.items() for word in ("--input", f"{name}={str(value).lower()}")]
-    ran = command(capsys, "run", save_text_model(tmp_path, endless), *given)
+    feeds = [word for name, value in inputs.items() for word in ("--input", f"{name}={str(value).lower()}")]
+    ran = command(capsys, "run", save_text_model(tmp_path, endless), *feeds)
     assert ran.status == 4 and ran.error_line.endswith("would never end; give --max-iterations N to run it")
 
 

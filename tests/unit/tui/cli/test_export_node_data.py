@@ -19,12 +19,12 @@ Capture = pytest.CaptureFixture[str]
 
 def with_names(name: str, folder: Path) -> Path:
     """A sample whose nodes have names, as exporters give them; its inputs beside it."""
-    made = onnx.load(SAMPLES / name)
-    inner = [one for outer in made.graph.node for a in outer.attribute for one in a.g.node]
-    for node in (*made.graph.node, *inner):
+    result = onnx.load(SAMPLES / name)
+    inner = [item for outer in result.graph.node for a in outer.attribute for item in a.g.node]
+    for node in (*result.graph.node, *inner):
         node.name = f"/model/{node.output[0]}"
     path = folder / name
-    onnx.save(made, path)
+    onnx.save(result, path)
     inputs = SAMPLES / Path(name).with_suffix(".inputs.npz")
     (folder / inputs.name).write_bytes(inputs.read_bytes())
     return path
@@ -45,13 +45,13 @@ def test_values_and_changes_of_an_iteration(tmp_path: Path, capsys: Capture) -> 
     session.finish()
     history = session.frame.history
     # The graph is called as the adapter calls it: the node of the loop, and the attribute that holds its body.
-    ((graph, found),) = values.items()
-    assert graph.endswith("/body") and set(found["results"]) >= {"/model/half", "/model/x_new", "/model/keep"}
+    ((graph, result),) = values.items()
+    assert graph.endswith("/body") and set(result["results"]) >= {"/model/half", "/model/x_new", "/model/keep"}
     for name in ("half", "x_new", "err_new"):
         now, before = (float(history.value(name, k)) for k in (2, 1))
-        assert found["results"][f"/model/{name}"]["value"] == now
+        assert result["results"][f"/model/{name}"]["value"] == now
         assert changes[graph]["results"][f"/model/{name}"]["value"] == pytest.approx(abs(now - before))
-    assert [stop["stop"] for stop in found["gradient"]] == [0, 1]
+    assert [stop["stop"] for stop in result["gradient"]] == [0, 1]
 
 
 def test_of_a_tensor_the_norm_and_of_an_ir_the_open_graph(tmp_path: Path, capsys: Capture) -> None:
@@ -59,7 +59,7 @@ def test_of_a_tensor_the_norm_and_of_an_ir_the_open_graph(tmp_path: Path, capsys
     session = loopdbg.Session(*sample("lstm.xml"))
     session.finish()
     last = session.frame.iteration - 1
-    node = next(one for one in session.frame.loop.body.nodes if one.op_type == "LSTMCell")  # type: ignore[union-attr]
+    node = next(entry for entry in session.frame.loop.body.nodes if entry.op_type == "LSTMCell")  # type: ignore[union-attr]
     h = session.frame.history.value(node.outputs[0].name, last)  # type: ignore[union-attr]
     assert values["results"][node.name]["value"] == pytest.approx(float(np.linalg.norm(h)), rel=1e-6)
     assert changes["results"][node.name]["value"] > 0
@@ -68,12 +68,12 @@ def test_of_a_tensor_the_norm_and_of_an_ir_the_open_graph(tmp_path: Path, capsys
 def test_nan_is_a_word(tmp_path: Path, capsys: Capture) -> None:
     path = with_names("vanishing_scale.onnx", tmp_path)
     values, _ = exported(capsys, path, "--iteration", "137", tmp_path / "v.json")
-    (found,) = values.values()
-    assert found["results"]["/model/h_new"]["value"] == "nan" and "bgColor" in found["results"]["/model/h_new"]
+    (result,) = values.values()
+    assert result["results"]["/model/h_new"]["value"] == "nan" and "bgColor" in result["results"]["/model/h_new"]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("newton_sqrt.onnx", "-o", "v.json"), "gives no node of loop 'sqrt' a name"),
         (("lstm.xml", "-o", "v.npz"), "name it .json"),
@@ -82,11 +82,11 @@ def test_nan_is_a_word(tmp_path: Path, capsys: Capture) -> None:
     ],
 )
 def test_what_cannot_be_exported(
-    options: tuple[str, ...], said: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    options: tuple[str, ...], message: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = command(capsys, "export", SAMPLES / options[0], "--what", "model-explorer", *options[1:])
-    assert done.status == 2 and said in done.err and "Traceback" not in done.err
+    assert done.status == 2 and message in done.err and "Traceback" not in done.err
 
 
 def test_an_iteration_of_a_whole_trace_is_refused(tmp_path: Path, capsys: Capture) -> None:

@@ -18,8 +18,8 @@ def info(capsys: pytest.CaptureFixture[str], model: Path) -> dict[str, Any]:
     """The object of ``loopdbg info --json``."""
     ran = run_cli(capsys, "info", model, "--json")
     assert (ran.status, ran.err) == (0, "")
-    found: dict[str, Any] = json.loads(ran.out)
-    return found
+    results: dict[str, Any] = json.loads(ran.out)
+    return results
 
 
 def row(text: str, title: str) -> list[str]:
@@ -35,11 +35,11 @@ def row(text: str, title: str) -> list[str]:
 def test_every_sample_model(capsys: pytest.CaptureFixture[str], name: str) -> None:
     ran = run_cli(capsys, "info", SAMPLES / name)
     assert (ran.status, ran.err) == (0, "")
-    found = info(capsys, SAMPLES / name)
-    assert found["model"] == name
-    assert found["loops"]
-    assert found["unsupported"] == []
-    for port in (*found["inputs"], *found["outputs"]):
+    result = info(capsys, SAMPLES / name)
+    assert result["model"] == name
+    assert result["loops"]
+    assert result["unsupported"] == []
+    for port in (*result["inputs"], *result["outputs"]):
         assert f" {port['name']} " in ran.out
 
 
@@ -104,7 +104,7 @@ UNDECLARED = """g (int64 n, TYPE0 w0) => (float total) {
 
 
 @pytest.mark.parametrize(
-    ("types", "told"),
+    ("types", "messages"),
     [
         (("float[3]", "float[3]", "float[3]"), ["float32[3]", "float32[?,3]", "float32[3]", "type not declared"]),
         (("float[3]", "float[k]", "float[2]"), ["float32[?]", "float32[?,2]", "float32[?]", "type not declared"]),
@@ -120,7 +120,7 @@ UNDECLARED = """g (int64 n, TYPE0 w0) => (float total) {
     ],
 )
 def test_types_that_follow_in_part(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, types: tuple[str, str, str], told: list[str]
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, types: tuple[str, str, str], messages: list[str]
 ) -> None:
     text = UNDECLARED
     for k, kind in enumerate(types):
@@ -128,8 +128,10 @@ def test_types_that_follow_in_part(
     ran = run_cli(capsys, "info", save_text_model(tmp_path, text))
     assert ran.status == 0
     ends = [line.partition(" = ")[2].split(",  ")[0] for line in ran.out.splitlines() if " = " in line]
-    found = [end.split("   ")[-1].removesuffix(", stacked on a new axis 0") for end in ends if end[:2] in ("v2", "u2")]
-    assert found == told
+    results = [
+        end.split("   ")[-1].removesuffix(", stacked on a new axis 0") for end in ends if end[:2] in ("v2", "u2")
+    ]
+    assert results == messages
 
 
 def test_a_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,7 +191,7 @@ def test_what_cannot_be_run_is_listed(capsys: pytest.CaptureFixture[str], tmp_pa
     text = run_cli(capsys, "info", model).out
     (line,) = row(text, "unsupported")
     assert line.startswith("Frobnicate '") and " at main ▸ " in line
-    assert [one["node"].split()[0] for one in info(capsys, model)["unsupported"]] == ["Frobnicate"]
+    assert [item["node"].split()[0] for item in info(capsys, model)["unsupported"]] == ["Frobnicate"]
     assert run_cli(capsys, "run", model).status == 1
 
 
@@ -207,6 +209,6 @@ def test_names_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str], tmp_pa
     proto.graph.node[0].name = "a\x1b[2Jb"
     onnx.save(proto, model)
     assert "\x1b" not in run_cli(capsys, "info", model).out
-    ran = run_cli(capsys, "run", model, *(f"--input={one}" for one in ("M=3", "cond=true", "v0=1", "bound=9")))
+    ran = run_cli(capsys, "run", model, *(f"--input={text}" for text in ("M=3", "cond=true", "v0=1", "bound=9")))
     assert ran.status == 0
     assert "\x1b" not in ran.out

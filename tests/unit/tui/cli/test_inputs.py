@@ -27,7 +27,7 @@ PAIR = "g (float[2] x, int64 k) => (float[2] y, int64 l) { y = Identity (x) \n l
 def outputs(ran: CliResult) -> dict[str, Any]:
     """The outputs of a --json run, by name: (smallest, largest)."""
     assert ran.status == 0, ran.err
-    return {name: (one["min"], one["max"]) for name, one in json.loads(ran.out)["outputs"].items()}
+    return {name: (item["min"], item["max"]) for name, item in json.loads(ran.out)["outputs"].items()}
 
 
 def tensor(dtype: Any, *shape: int | str | None) -> TensorType:
@@ -69,15 +69,15 @@ def tensor(dtype: Any, *shape: int | str | None) -> TensorType:
     ],
 )
 def test_values_keep_every_bit(declared: TensorType, text: str, value: Any) -> None:
-    found = parse_value("x", declared, text)
-    assert found.dtype == declared.dtype
-    assert found.shape == np.shape(value)
-    np.testing.assert_array_equal(found, value)
+    result = parse_value("x", declared, text)
+    assert result.dtype == declared.dtype
+    assert result.shape == np.shape(value)
+    np.testing.assert_array_equal(result, value)
 
 
 def test_sequences_and_optionals() -> None:
-    found = parse_value("x", SequenceType(tensor(np.int64, None)), "[[1, 2], [3]]")
-    assert [one.tolist() for one in found] == [[1, 2], [3]]
+    result = parse_value("x", SequenceType(tensor(np.int64, None)), "[[1, 2], [3]]")
+    assert [item.tolist() for item in result] == [[1, 2], [3]]
     assert parse_value("x", OptionalType(tensor(np.int64)), "none") is None
     assert parse_value("x", OptionalType(tensor(np.int64)), "3").item() == 3
 

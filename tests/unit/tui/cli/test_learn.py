@@ -45,7 +45,7 @@ def test_a_lesson_as_text_with_answers_from_a_pipe(learn: Learn, tmp_path: Path)
     typed = f"answer 18\n\nstep 6\nn\nn\nwhy\n\n\nanswer 9\nagain\nanswer {question.answer}\n\nquit\n"
     ran = learn(tmp_path, "3", "--seed", "0", typed=typed)
     assert (ran.status, ran.err) == (0, "")
-    told = ran.out
+    message = ran.out
     for text in (
         "for i in range(max_trips) while below:",
         "Lesson 3 of 23: The condition speaks of the next iteration (5 min)   card 1 of 5: Say first",
@@ -56,7 +56,7 @@ def test_a_lesson_as_text_with_answers_from_a_pipe(learn: Learn, tmp_path: Path)
         "✓ Right. Iteration",
         "card 5 of 5: Remember",
     ):
-        assert text in told, text
+        assert text in message, text
     listed = learn(tmp_path, "--list").out.splitlines()
     assert listed[2].startswith("✓  3") and listed[3].startswith("   4") and len(listed) == 23
 
@@ -75,7 +75,7 @@ def test_the_first_lesson_that_is_not_done_is_opened(learn: Learn, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["0"], "from 1 to 23, not '0'"),
         (["24"], "from 1 to 23, not '24'"),
@@ -86,9 +86,9 @@ def test_the_first_lesson_that_is_not_done_is_opened(learn: Learn, tmp_path: Pat
         (["--seed", "x"], "--seed"),
     ],
 )
-def test_what_makes_no_sense_is_one_clear_error(learn: Learn, tmp_path: Path, words: list[str], told: str) -> None:
+def test_what_makes_no_sense_is_one_clear_error(learn: Learn, tmp_path: Path, words: list[str], message: str) -> None:
     ran = learn(tmp_path, *words)
-    assert ran.status == 2 and told in ran.error_line and "Traceback" not in ran.error_line
+    assert ran.status == 2 and message in ran.error_line and "Traceback" not in ran.error_line
 
 
 def test_endless_scene_does_not_hang(learn: Learn, tmp_path: Path) -> None:
@@ -112,10 +112,10 @@ def test_the_whole_course_as_text_with_all_answers_right(learn: Learn, tmp_path:
     typed, cards = whole_course(seed=7)
     ran = learn(tmp_path, "--text", "--seed", "7", typed="\n".join(typed))
     assert (ran.status, ran.err) == (0, "")
-    told = ran.out.splitlines()
+    messages = ran.out.splitlines()
     for line in cards:
-        assert line in told, line
-    assert not any(line.startswith("error: ") for line in told) and "20 of 20 answers are right." in ran.out
+        assert line in messages, line
+    assert not any(line.startswith("error: ") for line in messages) and "20 of 20 answers are right." in ran.out
     listed = learn(tmp_path, "--list").out.splitlines()
     assert len(listed) == 23 and all(line.startswith("✓") for line in listed), listed
 
@@ -126,8 +126,11 @@ def whole_course(seed: int) -> tuple[list[str], list[str]]:
     typed, cards = [], []
     while True:
         learner = klass.learner
-        told = [KEY_WORDING(one) if isinstance(one, str) else one for one in learner.card.paragraphs(learner.question)]
-        cards += [f"  {line}" for line in wrap_paragraphs(told, 76)]
+        messages = [
+            KEY_WORDING(paragraph) if isinstance(paragraph, str) else paragraph
+            for paragraph in learner.card.paragraphs(learner.question)
+        ]
+        cards += [f"  {line}" for line in wrap_paragraphs(messages, 76)]
         lines = [
             step.keys if " " in step.keys else step.command for step in learner.card.steps for _ in range(step.times)
         ]

@@ -18,46 +18,46 @@ def on_a_terminal(folder: Path, until: str, *arguments: str, **environment: str)
     all that was written."""
     encoding = environment.get("PYTHONIOENCODING", "utf-8")
     asked = arguments or (str(SAMPLES / "newton_sqrt.onnx"),)
-    with open_loopdbg(folder, *filter(None, asked), rows=36, columns=120, encoding=encoding, **environment) as found:
-        told = ""
+    with open_loopdbg(folder, *filter(None, asked), rows=36, columns=120, encoding=encoding, **environment) as result:
+        message = ""
         if until:
-            told = found.wait(lambda seen: until in seen)
-            found.press("q")
-        return found.wait_until_exit(), told + found.output
+            message = result.wait(lambda seen: until in seen)
+            result.press("q")
+        return result.wait_until_exit(), message + result.output
 
 
 @pytest.mark.parametrize("arguments", [(str(SAMPLES / "newton_sqrt.onnx"),), ("learn",), ("learn", "3"), ("",)])
 def test_dumb_terminal_message_has_no_escapes(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    status, told = on_a_terminal(tmp_path, "", *arguments, TERM="dumb")
-    assert status == 1 and "\x1b" not in told
-    assert told.strip().count("\n") == 0 and told.startswith("loopdbg: the debugger draws on the whole screen")
+    status, message = on_a_terminal(tmp_path, "", *arguments, TERM="dumb")
+    assert status == 1 and "\x1b" not in message
+    assert message.strip().count("\n") == 0 and message.startswith("loopdbg: the debugger draws on the whole screen")
 
 
 def test_latin_1_gets_signs_that_it_has(tmp_path: Path) -> None:
-    status, told = on_a_terminal(tmp_path, "Source", PYTHONIOENCODING="latin-1")
-    assert status == 0 and "+- 1 Source" in strip_escapes(told)
+    status, message = on_a_terminal(tmp_path, "Source", PYTHONIOENCODING="latin-1")
+    assert status == 0 and "+- 1 Source" in strip_escapes(message)
     # What was opened is remembered.
     assert "newton_sqrt.onnx" in (tmp_path / "state.json").read_text(encoding="utf-8")
 
 
 def test_lessons_on_latin_1_too(tmp_path: Path) -> None:
-    status, told = on_a_terminal(tmp_path, "Back edges", "learn", "1", PYTHONIOENCODING="latin-1")
-    assert status == 0 and "+- Lesson 1 of 23" in strip_escapes(told)
+    status, message = on_a_terminal(tmp_path, "Back edges", "learn", "1", PYTHONIOENCODING="latin-1")
+    assert status == 0 and "+- Lesson 1 of 23" in strip_escapes(message)
 
 
 def test_eight_colours_and_none(tmp_path: Path) -> None:
-    status, told = on_a_terminal(tmp_path, "Source", TERM="xterm", COLORTERM="")
-    assert status == 0 and "38;2;" not in told and "Source" in told
-    status, told = on_a_terminal(tmp_path, "Source", NO_COLOR="1", COLORTERM="truecolor")
-    colours = set(re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", told))
+    status, message = on_a_terminal(tmp_path, "Source", TERM="xterm", COLORTERM="")
+    assert status == 0 and "38;2;" not in message and "Source" in message
+    status, message = on_a_terminal(tmp_path, "Source", NO_COLOR="1", COLORTERM="truecolor")
+    colours = set(re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", message))
     assert status == 0 and all(red == green == blue for red, green, blue in colours)
 
 
 def test_a_wrong_config_file_is_one_line_before_anything_is_drawn(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('[keys]\nstepp = "x"\n', encoding="utf-8")
-    status, told = on_a_terminal(tmp_path, "")
-    assert status == 2 and "\x1b" not in told
-    assert told.startswith(f"loopdbg: {tmp_path / 'config.toml'}: there is no action 'stepp'; did you mean 'step'")
+    status, message = on_a_terminal(tmp_path, "")
+    assert status == 2 and "\x1b" not in message
+    assert message.startswith(f"loopdbg: {tmp_path / 'config.toml'}: there is no action 'stepp'; did you mean 'step'")
 
 
 def test_every_plain_sign_has_one_cell() -> None:

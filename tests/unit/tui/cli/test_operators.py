@@ -39,8 +39,8 @@ CLASS = """
 
 
 def written(folder: Path, text: str) -> Path:
-    beside = "import numpy as np\n\ndef at_least(x, low):\n    return np.maximum(x, np.float32(low))\n"
-    (folder / "beside.py").write_text(beside)
+    result = "import numpy as np\n\ndef at_least(x, low):\n    return np.maximum(x, np.float32(low))\n"
+    (folder / "beside.py").write_text(result)
     path = folder / "operators.py"
     path.write_text(textwrap.dedent(text))
     return path
@@ -54,11 +54,11 @@ def model(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize(("name", "text"), [("Floor", FUNCTION), ("AtLeast", CLASS)], ids=["function", "class"])
 def test_operators_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str) -> None:
-    given = ["--input", "x=[0, 1, 2]"]
+    inputs = ["--input", "x=[0, 1, 2]"]
     path, file = model(tmp_path, name), written(tmp_path, text)
-    ran = command(capsys, "run", path, *given)
+    ran = command(capsys, "run", path, *inputs)
     assert ran.status == 1 and "--operators FILE.py takes a Python function for it" in ran.error_line
-    ran = command(capsys, "run", path, *given, "--operators", file)
+    ran = command(capsys, "run", path, *inputs, "--operators", file)
     assert ran.status == 0 and "[0.5, 1.0, 2.0]" in ran.out and "registering" not in ran.out
 
 
@@ -88,7 +88,7 @@ def test_each_file_has_its_own_modules(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("x = 1\n", "operators.py has no operator: register functions with @loopdbg.operator"),
         ("x = (\n", "operators.py:1: is no Python"),
@@ -97,9 +97,9 @@ def test_each_file_has_its_own_modules(tmp_path: Path, capsys: pytest.CaptureFix
         ('import loopdbg\nloopdbg.operator("a", "B")(3)\n', "operators.py:2: the operator 'B' is registered as int"),
     ],
 )
-def test_files_that_have_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str) -> None:
+def test_files_that_have_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str) -> None:
     ran = command(capsys, "run", model(tmp_path, "Floor"), "--operators", written(tmp_path, text))
-    assert ran.status in (1, 2) and said in ran.error_line
+    assert ran.status in (1, 2) and message in ran.error_line
 
 
 def test_they_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

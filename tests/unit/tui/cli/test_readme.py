@@ -89,10 +89,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with np.load("newton_sqrt.inputs.npz") as file:
-        given = dict(file)
+        inputs = dict(file)
     from loopdbg.runtime.model import load
 
-    outputs = load("newton_sqrt.onnx").run(given)
+    outputs = load("newton_sqrt.onnx").run(inputs)
     np.savez("reference.npz", x=outputs["xs"])
     write_variable_model(tmp_path)
     return tmp_path

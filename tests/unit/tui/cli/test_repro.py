@@ -68,8 +68,8 @@ def test_few_tests_give_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixt
 class FakeTerminal:
     """Keeps what is written."""
 
-    def __init__(self, there: bool) -> None:
-        self.there = there
+    def __init__(self, is_present: bool) -> None:
+        self.there = is_present
         self.text = ""
 
     def isatty(self) -> bool:
@@ -82,13 +82,13 @@ class FakeTerminal:
         """Nothing waits."""
 
 
-@pytest.mark.parametrize(("there", "told"), [(True, "\rsecond\x1b[K\r\x1b[K"), (False, "")])
-def test_a_line_that_moves(there: bool, told: str) -> None:
+@pytest.mark.parametrize(("is_present", "message"), [(True, "\rsecond\x1b[K\r\x1b[K"), (False, "")])
+def test_a_line_that_moves(is_present: bool, message: str) -> None:
     now = [0.0]
-    stream = FakeTerminal(there)
+    stream = FakeTerminal(is_present)
     with StatusLine(stream, lambda: now[0]) as line:  # type: ignore[arg-type]
         line.say("first")
         now[0] = 1.5
         line.say("second")
         line.say("third")
-    assert stream.text == told
+    assert stream.text == message

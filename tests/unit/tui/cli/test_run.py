@@ -21,8 +21,8 @@ def json_result(text: str) -> dict[str, Any]:
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is no JSON")
 
-    found: dict[str, Any] = json.loads(text, parse_constant=refuse)
-    return found
+    results: dict[str, Any] = json.loads(text, parse_constant=refuse)
+    return results
 
 
 def test_outputs_iterations_and_times(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,31 +70,31 @@ def test_a_model_without_a_loop_says_so(capsys: pytest.CaptureFixture[str], tmp_
 @pytest.mark.parametrize("name", MODELS)
 def test_sample_models_as_json(capsys: pytest.CaptureFixture[str], name: str) -> None:
     ran = run_cli(capsys, "run", SAMPLES / name, "--json", "--max-iterations", 1000)
-    found = json_result(ran.out)
+    result = json_result(ran.out)
     assert ran.status == (4 if name == "loop_infinite.xml" else 0)
     assert ran.out.count("\n") == 1
-    assert set(found) == {"outputs", "loops", "seconds", "notes"}
-    assert bool(found["outputs"]) == (ran.status == 0)
-    for output in found["outputs"].values():
+    assert set(result) == {"outputs", "loops", "seconds", "notes"}
+    assert bool(result["outputs"]) == (ran.status == 0)
+    for output in result["outputs"].values():
         assert set(output) - {"nan"} == {"shape", "dtype", "min", "max", "mean"}
         assert ("nan" in output) == (name == "vanishing_scale.onnx")
-    for loop in found["loops"]:
+    for loop in result["loops"]:
         assert {"name", "path", "iterations", "stopped_by"} <= set(loop)
         assert loop["stopped_by"] in ("trip_count", "condition", "input_exhausted", "limit")
 
 
 def test_json_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json_result(run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--json").out)
+    result = json_result(run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--json").out)
     root = np.float32(1.4142135)
-    assert found["outputs"]["root"] == {"shape": [], "dtype": "float32", "min": root, "max": root, "mean": root}
-    assert found["loops"] == [{"name": "sqrt", "path": "main ▸ sqrt", "iterations": 5, "stopped_by": "condition"}]
-    assert 0 < found["seconds"] < 60
+    assert result["outputs"]["root"] == {"shape": [], "dtype": "float32", "min": root, "max": root, "mean": root}
+    assert result["loops"] == [{"name": "sqrt", "path": "main ▸ sqrt", "iterations": 5, "stopped_by": "condition"}]
+    assert 0 < result["seconds"] < 60
 
 
 def test_json_of_a_nested_loop_counts_its_entries(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, NESTED)
-    found = json_result(run_cli(capsys, "run", model, "--json", "--input", "M=3", "--input", "K=4").out)
-    outer, inner = found["loops"]
+    result = json_result(run_cli(capsys, "run", model, "--json", "--input", "M=3", "--input", "K=4").out)
+    outer, inner = result["loops"]
     assert (outer["iterations"], outer["stopped_by"]) == (3, "trip_count")
     assert "entries" not in outer
     assert (inner["iterations"], inner["entries"], inner["reasons"]) == (12, 3, {"trip_count": 3})
@@ -119,8 +119,8 @@ def test_json_stays_strict(
 
 def test_large_integers_are_exact(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, "g (int64[2] x) => (int64[2] y) { y = Identity (x) }")
-    found = json_result(run_cli(capsys, "run", model, "--json", "--input", f"x=[{2**62 + 1}, {-(2**63)}]").out)
-    assert (found["outputs"]["y"]["min"], found["outputs"]["y"]["max"]) == (-(2**63), 2**62 + 1)
+    result = json_result(run_cli(capsys, "run", model, "--json", "--input", f"x=[{2**62 + 1}, {-(2**63)}]").out)
+    assert (result["outputs"]["y"]["min"], result["outputs"]["y"]["max"]) == (-(2**63), 2**62 + 1)
 
 
 SEQUENCE = """g (float[2] x) => (seq(float[2]) s, string[1] t) {
@@ -141,9 +141,9 @@ def test_sequences_and_strings(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         assert sorted(saved.files) == ["s.0", "s.1", "t"]
         assert saved["s.1"].tolist() == [1, 2]
         assert saved["t"].tolist() == ["héllo"]
-    found = json_result(run_cli(capsys, "run", model, "--input", "x=[1, 2]", "--json").out)["outputs"]
-    assert [element["max"] for element in found["s"]["sequence"]] == [2, 2]
-    assert found["t"] == {"shape": [1], "dtype": "string", "min": None, "max": None, "mean": None}
+    result = json_result(run_cli(capsys, "run", model, "--input", "x=[1, 2]", "--json").out)["outputs"]
+    assert [element["max"] for element in result["s"]["sequence"]] == [2, 2]
+    assert result["t"] == {"shape": [1], "dtype": "string", "min": None, "max": None, "mean": None}
 
 
 def test_outputs_are_saved_under_their_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_what_was_saved_can_be_given(capsys: pytest.CaptureFixture[str], tmp_pat
         s_ = Identity (s)
     }"""
     model, first, second = save_text_model(tmp_path, text), tmp_path / "first.npz", tmp_path / "second.npz"
-    given = ["--input", "x=[1, 0.1]", "--input", "s=[[1, 2], [3, 4]]"]
-    before = run_cli(capsys, "run", model, *given, "--output", first)
+    inputs = ["--input", "x=[1, 0.1]", "--input", "s=[[1, 2], [3, 4]]"]
+    before = run_cli(capsys, "run", model, *inputs, "--output", first)
     with np.load(first) as saved:
         assert sorted(saved.files) == ["s_.0", "s_.1", "x_"]
         np.savez(second, **{name.replace("_", ""): saved[name] for name in saved.files})
@@ -189,10 +189,10 @@ def test_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_limit_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--max-iterations", 3, "--json")
-    found = json_result(ran.out)
+    result = json_result(ran.out)
     assert ran.status == 4
-    assert found["outputs"] == {}
-    assert [(loop["iterations"], loop["stopped_by"]) for loop in found["loops"]] == [(3, "limit")]
+    assert result["outputs"] == {}
+    assert [(loop["iterations"], loop["stopped_by"]) for loop in result["loops"]] == [(3, "limit")]
 
 
 def test_a_loop_that_nothing_can_end_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,7 +205,7 @@ def test_a_loop_that_nothing_can_end_is_refused(capsys: pytest.CaptureFixture[st
 
 def test_notes_about_real_runtimes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, COUNT)
-    inputs = [f"--input={one}" for one in ("M=-7", "cond=true", "v0=1", "bound=3")]
+    inputs = [f"--input={text}" for text in ("M=-7", "cond=true", "v0=1", "bound=3")]
     ran = run_cli(capsys, "run", model, *inputs)
     assert ran.err.startswith("note: loop ") and "uninitialised" in ran.err
     ran = run_cli(capsys, "run", model, *inputs, "--json")

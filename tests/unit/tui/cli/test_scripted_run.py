@@ -55,10 +55,10 @@ def test_break_as_json(run: ScriptedRun) -> None:
 def test_a_breakpoint_that_does_not_hit_gives_the_outputs(run: ScriptedRun) -> None:
     done = run(NEWTON, "--break", "err < -1", "--json")
     assert done.status == 0
-    told = json.loads(done.out)
-    assert "stopped" not in told and told["outputs"]["root"]["shape"] == []
+    report = json.loads(done.out)
+    assert "stopped" not in report and report["outputs"]["root"]["shape"] == []
     plain = json.loads(run(NEWTON, "--json").out)
-    assert told["outputs"] == plain["outputs"] and told["loops"] == plain["loops"]
+    assert report["outputs"] == plain["outputs"] and report["loops"] == plain["loops"]
 
 
 def test_assertions(run: ScriptedRun) -> None:
@@ -227,8 +227,8 @@ def test_json_of_every_way_to_stop(
 ) -> None:
     done = run(NEWTON, *arguments, "--json")
     assert done.status == status
-    (told,) = [json.loads(line) for line in done.out.splitlines()]
-    stopped = told["stopped"]
+    (message,) = [json.loads(line) for line in done.out.splitlines()]
+    stopped = message["stopped"]
     assert {"reason", "text", "loop", "iteration", "breakpoint", "carried"} <= set(stopped)
     assert {key: stopped[key] for key in expected} == expected
     assert stopped["loop"] == "main ▸ sqrt" and set(stopped["carried"]) == {"x", "err"}

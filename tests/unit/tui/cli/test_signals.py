@@ -150,5 +150,5 @@ with terminate_on_signals():
         raise
 """
     ran = run_python_code(code)
-    told = "interrupted\n" if number is signal.SIGINT else "terminated\n"
-    assert (ran.status, ran.out, ran.err) == (0 if number is signal.SIGINT else -number, told, "")
+    message = "interrupted\n" if number is signal.SIGINT else "terminated\n"
+    assert (ran.status, ran.out, ran.err) == (0 if number is signal.SIGINT else -number, message, "")

@@ -40,7 +40,7 @@ def test_the_bits_are_those_of_the_file(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "told"),
+    ("name", "words", "message"),
     [
         ("lstm.xml", ["run", "-", "--weights", SAMPLES / "lstm.bin"], "stdin.xml: 25 iterations of 'rnn'"),
         ("newton_sqrt.onnx", ["explain", "-"], "Loop 'sqrt' (ONNX Loop, opset 16)"),
@@ -49,10 +49,10 @@ def test_the_bits_are_those_of_the_file(capsys: pytest.CaptureFixture[str]) -> N
     ],
     ids=["openvino", "explain", "diff", "session"],
 )
-def test_every_command_takes_it(name: str, words: Sequence[object], told: str) -> None:
+def test_every_command_takes_it(name: str, words: Sequence[object], message: str) -> None:
     ran = run_piped(SAMPLES / name, *words)
     assert ran.status == 0, ran.err
-    assert told in ran.out
+    assert message in ran.out
 
 
 def test_trace_is_detected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +63,7 @@ def test_trace_is_detected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
-    ("data", "words", "told"),
+    ("data", "words", "message"),
     [
         (b"", ["run", "-"], "standard input is empty: loopdbg run - < model.onnx"),
         (b"no model", ["run", "-"], "standard input: not an ONNX model"),
@@ -73,10 +73,10 @@ def test_trace_is_detected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     ],
     ids=["empty", "rubbish", "html", "two", "screen"],
 )
-def test_what_is_no_model_is_one_line(data: bytes, words: list[str], told: str) -> None:
+def test_what_is_no_model_is_one_line(data: bytes, words: list[str], message: str) -> None:
     ran = run_piped(data, *words)
     assert ran.status in (1, 2)
-    assert told in ran.error_line
+    assert message in ran.error_line
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
@@ -92,24 +92,24 @@ def run_in_shell(model: Path, *words: str) -> list[str]:
 
 
 def test_the_screen_has_its_keys_from_the_terminal(tmp_path: Path) -> None:
-    with start_command(run_in_shell(NEWTON, "-", *INPUTS), tmp_path, rows=36, columns=120) as found:
-        found.wait(lambda seen: "q quit" in strip_escapes(seen) and "before iteration 0" in strip_escapes(seen))
-        found.press("s")
-        found.wait(lambda seen: "before iteration 1" in strip_escapes(seen) or "iteration 1" in strip_escapes(seen))
-        found.press("q")
-        assert found.wait_until_exit() == 0
+    with start_command(run_in_shell(NEWTON, "-", *INPUTS), tmp_path, rows=36, columns=120) as result:
+        result.wait(lambda seen: "q quit" in strip_escapes(seen) and "before iteration 0" in strip_escapes(seen))
+        result.press("s")
+        result.wait(lambda seen: "before iteration 1" in strip_escapes(seen) or "iteration 1" in strip_escapes(seen))
+        result.press("q")
+        assert result.wait_until_exit() == 0
 
 
 def test_the_console_asks_at_the_terminal(tmp_path: Path) -> None:
-    with start_command(run_in_shell(NEWTON, "run", "-", "-i", *INPUTS), tmp_path) as found:
-        found.wait(lambda seen: "(loopdbg) " in strip_escapes(seen))
-        found.press("step 2\n")
-        found.wait(lambda seen: "before iteration 2" in strip_escapes(seen))
-        found.press("quit\n")
-        assert found.wait_until_exit() == 0
+    with start_command(run_in_shell(NEWTON, "run", "-", "-i", *INPUTS), tmp_path) as result:
+        result.wait(lambda seen: "(loopdbg) " in strip_escapes(seen))
+        result.press("step 2\n")
+        result.wait(lambda seen: "before iteration 2" in strip_escapes(seen))
+        result.press("quit\n")
+        assert result.wait_until_exit() == 0
 
 
 def test_a_model_that_would_be_typed(tmp_path: Path) -> None:
-    with start_command([sys.executable, "-P", "-m", "loopdbg", "run", "-"], tmp_path, columns=200) as found:
-        assert found.wait_until_exit() == 2
-        assert "- is a model from standard input, which is the terminal" in strip_escapes(found.output)
+    with start_command([sys.executable, "-P", "-m", "loopdbg", "run", "-"], tmp_path, columns=200) as result:
+        assert result.wait_until_exit() == 2
+        assert "- is a model from standard input, which is the terminal" in strip_escapes(result.output)

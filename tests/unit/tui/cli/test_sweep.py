@@ -60,8 +60,8 @@ def test_reported_command_opens_failing_case(capsys: pytest.CaptureFixture[str],
     words = ("--inputs", cases, "--operators", operators, "--assert", "h >= 0", "--break", "nan")
     ran = run_cli(capsys, "sweep", model, *words, "--max-iterations", 50, "-j", 1, "--json")
     assert ran.status == 7
-    worst = {one["id"].rsplit("/", 1)[-1]: one for one in json.loads(ran.out)["worst"]}
-    assert [one["status"] for one in worst.values()][:4] == ["error", "assert", "break", "limit"]
+    worst = {load["id"].rsplit("/", 1)[-1]: load for load in json.loads(ran.out)["worst"]}
+    assert [item["status"] for item in worst.values()][:4] == ["error", "assert", "break", "limit"]
     nan = opened(capsys, worst["f_overflows"]["command"], "print iter")
     assert nan.status == 3 and "gave NaN or Inf in iteration 1" in nan.out
     failed = opened(capsys, worst["h_negative"]["command"])
@@ -86,12 +86,12 @@ def test_one_of_many_cases_is_run(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("at", "told"),
+    ("text", "message"),
     [("first", "gave NaN or Inf in iteration 137"), ("5", "iteration 5"), ("normalise:7", "iteration 7")],
 )
-def test_session_starts_at_given_position(capsys: pytest.CaptureFixture[str], at: str, told: str) -> None:
+def test_session_starts_at_given_position(capsys: pytest.CaptureFixture[str], text: str, message: str) -> None:
     model = Path(NEWTON).with_name("vanishing_scale.onnx")
-    assert told in run_cli(capsys, "run", model, "--at", at, "--batch").out
+    assert message in run_cli(capsys, "run", model, "--at", text, "--batch").out
 
 
 def test_a_report_for_ci_is_read_as_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_report_for_ci_is_read_as_one(capsys: pytest.CaptureFixture[str], tmp_
 def test_only_rows_of_a_sweep_are_overwritten(capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str) -> None:
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
-    rows, other, beside = tmp_path / f"out.{suffix}", tmp_path / "notes.txt", tmp_path / "out.sweepdb"
+    rows, other, neighbor = tmp_path / f"out.{suffix}", tmp_path / "notes.txt", tmp_path / "out.sweepdb"
     other.write_text("mine")
     rows.write_text("id,mine\n1,2\n")
     for words in ((), ("--force",)):
@@ -118,14 +118,14 @@ def test_only_rows_of_a_sweep_are_overwritten(capsys: pytest.CaptureFixture[str]
     rows.unlink()
     assert run_cli(capsys, *RANDOM, "-o", rows).status == 4
     if suffix != "sweepdb":
-        beside.unlink()
+        neighbor.unlink()
         assert run_cli(capsys, *RANDOM, "-o", rows).error_line.endswith(
             "--force overwrites the rows of an earlier sweep"
         )
     before = rows.read_bytes()
     assert run_cli(capsys, *RANDOM, "--seed", 5, "-o", rows, "--force").status == 4
     assert rows.read_bytes() != before
-    assert {path.name for path in tmp_path.iterdir()} == {rows.name, other.name, beside.name}
+    assert {path.name for path in tmp_path.iterdir()} == {rows.name, other.name, neighbor.name}
     assert other.read_text() == "mine"
 
 
@@ -193,12 +193,12 @@ def test_exit_statuses(statuses: str, status: int) -> None:
 
 def test_lines_tell_how_far_it_is_where_there_is_no_terminal() -> None:
     clock = SimpleNamespace(now=0.0)
-    told: list[str] = []
-    count = SweepCounter(1000, SweepProgressLog(lambda: clock.now, told.append).log)
+    messages: list[str] = []
+    count = SweepCounter(1000, SweepProgressLog(lambda: clock.now, messages.append).log)
     for now in (5.0, 10.0, 12.0, 20.0):
         clock.now = now
         count.add(RowBatch(0, 100, [(0, 0, "0", None, 1, None, "limit")]))
-    assert told == [
+    assert messages == [
         "loopdbg: 200 of 1000 cases, 20/s, 40 s left; limit 2",
         "loopdbg: 400 of 1000 cases, 20/s, 30 s left; limit 4",
     ]
@@ -211,7 +211,7 @@ def test_bars_hold_all_counts() -> None:
         [(2**k, 1) for k in range(20)],
         [(0, 9), *((k, 1) for k in range(5, 900))],
     ):
-        found = histogram_bars(counts)
-        assert len(found) <= 12
-        assert sum(bar.count for bar in found) == sum(count for _, count in counts)
-        assert found[0].low <= counts[0][0] and found[-1].high >= counts[-1][0]
+        result = histogram_bars(counts)
+        assert len(result) <= 12
+        assert sum(bar.count for bar in result) == sum(count for _, count in counts)
+        assert result[0].low <= counts[0][0] and result[-1].high >= counts[-1][0]

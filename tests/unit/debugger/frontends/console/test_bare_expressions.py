@@ -24,7 +24,7 @@ def named() -> object:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("v_in", "5"),
         ("v_in + 1", "6"),
@@ -40,9 +40,9 @@ def named() -> object:
         ("iter", "0"),
     ],
 )
-def test_an_expression_prints(line: str, said: str) -> None:
+def test_an_expression_prints(line: str, message: str) -> None:
     talk = start_count()
-    assert talk(line) == talk(f"print {line}") == [said]
+    assert talk(line) == talk(f"print {line}") == [message]
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_completion_offers_values_after_the_commands() -> None:
     talk = start_count()
     assert talk.console.completions("v_i") == (0, ["v_in"])
     assert talk.console.completions("max(v_i") == (4, ["v_in"])
-    found = talk.console.complete("s")
-    assert found[:2] == ["save", "set"] and found.index("step") < found.index("s_out")
+    result = talk.console.complete("s")
+    assert result[:2] == ["save", "set"] and result.index("step") < result.index("s_out")

@@ -49,7 +49,7 @@ def test_help() -> None:
     talk = start_count()
     lines = talk("help")
     assert len(lines) == len(COMMANDS) + 1
-    assert all(line.startswith(one.usage) for line, one in zip(lines, COMMANDS.values(), strict=False))
+    assert all(line.startswith(command.usage) for line, command in zip(lines, COMMANDS.values(), strict=False))
     assert lines[-1].startswith("any other line is an expression")
     assert talk("help c") == [f"continue [N]   {COMMANDS['continue'].summary}   (also: c)"]
     assert talk.last_line("help foo").startswith("error: there is no command 'foo'")
@@ -58,9 +58,9 @@ def test_help() -> None:
 def test_help_explains_the_words_of_the_field() -> None:
     talk = start_newton()
     for word in GLOSSARY:
-        said = talk(f"help {word}")
-        told = " ".join(line.strip() for line in said)
-        assert f"{word}: {GLOSSARY[word]}" in told
+        output = talk(f"help {word}")
+        message = " ".join(line.strip() for line in output)
+        assert f"{word}: {GLOSSARY[word]}" in message
     listed = " ".join(talk("help words"))
     assert all(word in listed for word in GLOSSARY)
     for asked, word in (("back edges", "back edge"), ("Trip-Count", "trip count"), ("cond", "execution condition")):
@@ -113,8 +113,8 @@ def test_steps() -> None:
 
 def test_nested_loops() -> None:
     talk = start(NESTED, M=3, K=4)
-    said = talk("next", "into", "backtrace")
-    assert said[-4:] == [
+    output = talk("next", "into", "backtrace")
+    assert output[-4:] == [
         "before iteration 0 of loop 'Loop_1'",
         "▸ #0 Loop 'Loop_1', iteration 0",
         "  #1 Loop 'Loop_1', iteration 0",
@@ -211,7 +211,7 @@ def test_nested_loops() -> None:
 def test_what_makes_no_sense_gets_one_line_and_changes_nothing(line: str, error: str) -> None:
     talk = start_count()
     before = talk.session._internals.position
-    (said,) = talk(line)
-    assert said.startswith(f"error: {error}")
+    (message,) = talk(line)
+    assert message.startswith(f"error: {error}")
     assert talk.session._internals.position == before
     assert len(talk.session.breakpoints) == 0 and len(talk.session.branches) == 1

@@ -20,13 +20,13 @@ from .console_sessions import start_count
 def odd(tmp_path: Path) -> ConsoleRecorder:
     """A model whose names hold all that could be taken for words of the commands."""
     names = {"v_in": "/h:0", "v_out": "h new=3 if `a`", "v": "y: out"}
-    made = proto(COUNT)
+    result = proto(COUNT)
 
-    rename_values(made.graph, names)
-    inner = [node for loop in made.graph.node for attribute in loop.attribute for node in attribute.g.node]
-    for node in (*made.graph.node, *inner):
+    rename_values(result.graph, names)
+    inner = [node for loop in result.graph.node for attribute in loop.attribute for node in attribute.g.node]
+    for node in (*result.graph.node, *inner):
         node.name = f"/a loop/{node.op_type} in it"
-    onnx.save(made, tmp_path / "odd.onnx")
+    onnx.save(result, tmp_path / "odd.onnx")
     inputs = {"M": np.int64(6), "cond": np.bool_(True), "v0": np.int64(5), "bound": np.int64(99)}
     return ConsoleRecorder(loopdbg.debug(tmp_path / "odd.onnx", inputs))
 
@@ -62,7 +62,7 @@ def test_odd_names_are_completed(odd: ConsoleRecorder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "start", "found"),
+    ("line", "start", "results"),
     [
         ("st", 0, ["step"]),
         ("reverse", 0, ["reverse-continue", "reverse-next", "reverse-step"]),
@@ -99,13 +99,13 @@ def test_odd_names_are_completed(odd: ConsoleRecorder) -> None:
         ("co x", 4, []),
     ],
 )
-def test_completion(line: str, start: int, found: list[str]) -> None:
+def test_completion(line: str, start: int, results: list[str]) -> None:
     talk = start_count()
     talk("break v_out", "break s_out", "display v_in")
-    assert talk.console.completions(line) == (start, found)
-    assert talk.console.complete(line) == found
+    assert talk.console.completions(line) == (start, results)
+    assert talk.console.complete(line) == results
     # What stands after the cursor does not matter.
-    assert talk.console.completions(f"{line} + 3", len(line)) == (start, found)
+    assert talk.console.completions(f"{line} + 3", len(line)) == (start, results)
 
 
 def test_completion_of_nothing_offers_the_commands() -> None:
@@ -114,7 +114,7 @@ def test_completion_of_nothing_offers_the_commands() -> None:
 
 def test_what_completes_can_be_run() -> None:
     talk = start_count()
-    for name, one in COMMANDS.items():
-        assert one.usage.split()[0] == name and one.summary
+    for name, item in COMMANDS.items():
+        assert item.usage.split()[0] == name and item.summary
         talk.console.complete(f"{name} ")
         talk.console.complete(f"{name} `")

@@ -82,16 +82,16 @@ def test_deleting_several_is_all_or_nothing() -> None:
 
 def test_commands_of_a_breakpoint() -> None:
     talk = start_count()
-    said = talk("break v_out if v_in > 20", "commands", "print v_in", "# nothing", "display iter", "end", "c")
-    assert said[-2:] == ["21", "1: iter = 16"]
+    output = talk("break v_out if v_in > 20", "commands", "print v_in", "# nothing", "display iter", "end", "c")
+    assert output[-2:] == ["21", "1: iter = 16"]
     assert talk("info breakpoints")[1:] == ["    print v_in", "    display iter"]
 
 
 def test_commands_that_move_on_end_there_however_often() -> None:
     talk = start_count(M=5000, bound=9999)
-    said = talk("break v_out", "commands 1", "continue", "echo never", "end", "c")
-    assert said[-1] == "the model ran to its end" and "never" not in said
-    assert sum(line.startswith("breakpoint 1 (v_out)") for line in said) == 5000
+    output = talk("break v_out", "commands 1", "continue", "echo never", "end", "c")
+    assert output[-1] == "the model ran to its end" and "never" not in output
+    assert sum(line.startswith("breakpoint 1 (v_out)") for line in output) == 5000
 
 
 def test_commands_inside_commands() -> None:
@@ -107,8 +107,8 @@ def test_commands_inside_commands() -> None:
 
 def test_a_failing_command_of_a_breakpoint_ends_the_others() -> None:
     talk = start_count()
-    said = talk("break iter 3", "commands", "print nothing", "print v_in", "end", "c")
-    assert said[-1].startswith("error: unknown name 'nothing'")
+    output = talk("break iter 3", "commands", "print nothing", "print v_in", "end", "c")
+    assert output[-1].startswith("error: unknown name 'nothing'")
     assert talk("print v_in") == ["8"]
 
 
@@ -185,7 +185,7 @@ branches (float x) => (float y) {
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("break if(v_in > 3)", "breakpoint 1: if(v_in > 3)"),
         ("break v_out if(v_in > 3)", "breakpoint 1: v_out if (v_in > 3), line 6"),
@@ -197,8 +197,8 @@ branches (float x) => (float y) {
         ("watch 3 crosses 2", "error: nothing changes in '3', which reads no value of the model"),
     ],
 )
-def test_words_of_break_and_watch(line: str, said: str) -> None:
-    assert start_count().last_line(line) == said
+def test_words_of_break_and_watch(line: str, message: str) -> None:
+    assert start_count().last_line(line) == message
 
 
 def test_a_condition_may_have_the_word_if_before_it() -> None:
@@ -233,11 +233,11 @@ def test_a_way_of_changing_that_a_value_does_not_have_stops_and_says_so() -> Non
 def test_a_condition_that_cannot_be_tested_stops_and_says_so(place: str) -> None:
     talk = start_count()
     talk(place)
-    said = talk("c")
-    assert said[0].startswith("error: breakpoint 1 cannot be tested: ") or said[0].startswith(
+    output = talk("c")
+    assert output[0].startswith("error: breakpoint 1 cannot be tested: ") or output[0].startswith(
         "error: watchpoint 1 cannot be tested: "
     )
-    assert "iteration" in said[0].rpartition(";")[2]
+    assert "iteration" in output[0].rpartition(";")[2]
     stop = talk.session.stop
     assert (stop.reason, stop.breakpoints) == ("error", (1,))
     # It can be gone on from, and looked at.
@@ -272,15 +272,15 @@ def test_first_nan_of_nested_loops_is_reported_once_per_loop() -> None:
     talk = start(NESTED_NAN, M=7, K=5)
     talk("break nan")
     ahead = []
-    while (said := talk("c")[0]) != "the model ran to its end":
-        ahead.append(said)
+    while (output := talk("c")[0]) != "the model ran to its end":
+        ahead.append(output)
     assert ahead == [
         "breakpoint 1 (nan): Div 'Div_7' gave NaN or Inf in iteration 2 of loop 'Loop_1'",
         "breakpoint 1 (nan): Loop 'Loop_1' gave NaN or Inf in iteration 3 of loop 'Loop_1'",
     ]
     assert [talk("rc")[0] for _ in ahead] == ahead[::-1]
-    said = talk("print s", "print iter", "up", "print iter")
-    assert (said[0], said[1], said[-1]) == ("0.0", "2", "3")
+    output = talk("print s", "print iter", "up", "print iter")
+    assert (output[0], output[1], output[-1]) == ("0.0", "2", "3")
     assert "no breakpoint would have stopped before" in talk.last_line("rc")
 
 

@@ -43,8 +43,8 @@ def test_a_loop_that_runs_no_iteration() -> None:
 def test_frames_of_nested_loops() -> None:
     talk = start(NESTED, M=9, K=9)
     talk("break iter 3,7", "c")
-    said = talk("print iter", "up", "print iter")
-    assert said[:2] == ["7", "main ▸ Loop_1, in iteration 3 (trip count 9)"] and said[-1] == "3"
+    output = talk("print iter", "up", "print iter")
+    assert output[:2] == ["7", "main ▸ Loop_1, in iteration 3 (trip count 9)"] and output[-1] == "3"
     assert talk("frame 0", "frame 1", "print iter")[-1] == "3"
     assert any(line.startswith("▶") for line in talk("list"))
     assert talk("up", "up")[-1] == "error: this is the outermost frame"
@@ -59,8 +59,8 @@ def test_frames_of_nested_loops() -> None:
 def test_a_value_of_an_outer_frame_is_set_there() -> None:
     talk = start(NESTED, M=4, K=3)
     talk("break iter 1,2", "c", "up")
-    said = talk("set t = 1000", "print t")
-    assert said == ["branch 2: t = 1000", "1000"]
+    output = talk("set t = 1000", "print t")
+    assert output == ["branch 2: t = 1000", "1000"]
     assert talk.last_line("up", "print iter").startswith("error: 'iter' has no meaning in 'main'")
 
 

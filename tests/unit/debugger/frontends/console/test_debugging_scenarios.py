@@ -32,16 +32,16 @@ wrong (int64 M, float[4] h0) => (float[4] h, float[N] trace) {
 
 def test_where_the_first_nan_came_from() -> None:
     session = loopdbg.debug(model(WRONG), {"M": 1000, "h0": np.ones(4, np.float32)})
-    said = ConsoleRecorder(session)(
+    output = ConsoleRecorder(session)(
         "continue", "print any(isnan(h))", "break nan", "reverse-continue", "print s", "print h_in"
     )
-    assert said[0] == "the model ran to its end"
-    assert said[1] == "true"
-    assert "Div" in said[3] and "gave NaN or Inf in iteration 137" in said[3]
+    assert output[0] == "the model ran to its end"
+    assert output[1] == "true"
+    assert "Div" in output[3] and "gave NaN or Inf in iteration 137" in output[3]
     assert session.frame.iteration == 137
-    assert said[4].startswith("▶") and said[4].endswith("grown = h_in + q")
-    assert said[5] == "0.0"
-    assert said[6:] == ["float32 [4]", "[2. 2. 2. 2.]"]
+    assert output[4].startswith("▶") and output[4].endswith("grown = h_in + q")
+    assert output[5] == "0.0"
+    assert output[6:] == ["float32 [4]", "[2. 2. 2. 2.]"]
     # Nothing was wrong before.
     assert "no breakpoint would have stopped before" in ConsoleRecorder(session)("reverse-continue")[0]
 
@@ -64,9 +64,9 @@ endless (float x0, float target) => (float x) {
 
 def test_an_endless_loop_explained() -> None:
     session = loopdbg.debug(model(ENDLESS), {"x0": 0.0, "target": 8.0}, max_iterations=500)
-    said = ConsoleRecorder(session)("continue", "why")
-    assert "reached the limit of 500 iterations" in said[0]
-    text = "\n".join(said[1:])
+    output = ConsoleRecorder(session)("continue", "why")
+    assert "reached the limit of 500 iterations" in output[0]
+    text = "\n".join(output[1:])
     assert "never ends" in text and "distance > -1" in text
     assert "x_in = 8" in text
 
@@ -87,29 +87,29 @@ diverges (int64 M, float x0, float rate0) => (float x, float last_rate) {
 
 def test_a_diverging_iteration_mended_as_a_branch() -> None:
     session = loopdbg.debug(model(DIVERGES), {"M": 60, "x0": 1.0, "rate0": 1.5})
-    said = ConsoleRecorder(session)(
+    output = ConsoleRecorder(session)(
         "break if abs(x_in) > 100", "continue", "delete", "back 3", "set rate = 0.25", "continue"
     )
-    assert "breakpoint 1 (if abs(x_in) > 100)" in said[1]
-    assert "branch 2: rate = 0.25" in said
+    assert "breakpoint 1 (if abs(x_in) > 100)" in output[1]
+    assert "branch 2: rate = 0.25" in output
     mended = session.outputs
     assert mended is not None and abs(mended["x"]) < 1e-6 and mended["last_rate"] == np.float32(0.25)
-    said = ConsoleRecorder(session)("branch", "compare 1", "branch 1", "continue", "print x_in")
-    assert any("rate = 0.25" in line for line in said)
-    assert any("branches 1 and 2 first differ" in line for line in said)
+    output = ConsoleRecorder(session)("branch", "compare 1", "branch 1", "continue", "print x_in")
+    assert any("rate = 0.25" in line for line in output)
+    assert any("branches 1 and 2 first differ" in line for line in output)
     assert session.branch.number == 1
     assert session.outputs is not None and abs(session.outputs["x"]) > 1e15
 
 
 def test_a_nested_loop_stopped_in_at_3_7() -> None:
     session = loopdbg.debug(model(NESTED), {"M": 9, "K": 9})
-    said = ConsoleRecorder(session)(
+    output = ConsoleRecorder(session)(
         "break iter 3,7", "continue", "backtrace", "print i", "print iter", "up", "print iter"
     )
-    assert "before iteration 7" in said[1]
-    assert said[2:5] == ["▸ #0 Loop 'Loop_1', iteration 7", "  #1 Loop 'Loop_1', iteration 3", "  #2 main"]
-    assert said[5:7] == ["3", "7"]
-    assert said[-1] == "3"
+    assert "before iteration 7" in output[1]
+    assert output[2:5] == ["▸ #0 Loop 'Loop_1', iteration 7", "  #1 Loop 'Loop_1', iteration 3", "  #2 main"]
+    assert output[5:7] == ["3", "7"]
+    assert output[-1] == "3"
 
 
 def outputs(session: loopdbg.Session) -> dict[str, Any]:

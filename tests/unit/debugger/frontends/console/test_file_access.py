@@ -28,9 +28,9 @@ def console(tmp_path: Path) -> Console:
     session = loopdbg.debug(SAMPLES / "newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6})
     session.step(2)
     session.set("x", 1.25)
-    made = Console(session, lambda line: None)
-    made.file_access = NO_ACCESS
-    return made
+    result = Console(session, lambda line: None)
+    result.file_access = NO_ACCESS
+    return result
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -26,7 +26,7 @@ def test_every_command_is_in_text_and_table() -> None:
     missing = [name for name in COMMANDS if not re.search(rf"(`|\(loopdbg\) ){name}\b", text)]
     assert missing == []
     assert command_table() in table
-    assert all(f"| `{one.usage}` |" in table for one in COMMANDS.values())
+    assert all(f"| `{command.usage}` |" in table for command in COMMANDS.values())
 
 
 def test_no_example_goes_wrong_unnoticed() -> None:

@@ -68,7 +68,7 @@ def test_editor_and_program_share_position() -> None:
     assert float(client.scope("Carried")["x"]) == pytest.approx(2**0.5, abs=1e-5)
     attached.leave()
     assert session.frame.iteration == 3
-    assert [one.number for one in session.breakpoints] == [1], "those of the editor went with it"
+    assert [breakpoint.number for breakpoint in session.breakpoints] == [1], "those of the editor went with it"
     assert "before iteration 4" in session.continue_().text
 
 
@@ -98,12 +98,12 @@ def test_inline_values() -> None:
     client.move("next")
     text = client.get("source", sourceReference=1)["content"].splitlines()
     values = client.get("loopdbg/inline")["values"]
-    found = [(f"  {one['line']:>3}  {text[one['line'] - 1]}".rstrip(), one["text"]) for one in values]
-    assert len(found) == 2
+    results = [(f"  {element['line']:>3}  {text[element['line'] - 1]}".rstrip(), element["text"]) for element in values]
+    assert len(results) == 2
     assert "there is no frame 9" in client.ask("loopdbg/inline", frameId=9)["message"]
     attached.leave()
     listed = [line.partition(" │ ") for line in session.listing("all").lines()]
-    assert [(line.rstrip(), value) for line, _, value in listed if value.strip("· ")] == found
+    assert [(line.rstrip(), value) for line, _, value in listed if value.strip("· ")] == results
 
 
 #: The extension on an editor of which only that is there which the extension asks for.

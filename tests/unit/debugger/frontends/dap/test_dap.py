@@ -32,7 +32,7 @@ def test_a_whole_session(client: DapProcess) -> None:
     """A conditional breakpoint, hit; back; a value changed; on to the end."""
     assert client.launch_and_stop(NEWTON, inputs=GIVEN) == "before iteration 0 of loop 'sqrt'"
     text = client.get("source", source={"sourceReference": 1}, sourceReference=1)["content"].splitlines()
-    line = next(k for k, one in enumerate(text, 1) if "err_new = " in one)
+    line = next(k for k, item in enumerate(text, 1) if "err_new = " in item)
     (point,) = client.get(
         "setBreakpoints", source={"sourceReference": 1}, breakpoints=[{"line": line, "condition": "x < 1.42"}]
     )["breakpoints"]
@@ -46,7 +46,7 @@ def test_a_whole_session(client: DapProcess) -> None:
     assert "before iteration 1" in client.move("goto", targetId=1)
     carried = client.get("scopes", frameId=1)["scopes"][0]["variablesReference"]
     assert client.get("setVariable", variablesReference=carried, name="x", value="100.0")["value"] == "100.0"
-    assert any("branch 2: x = 100.0" in one for one in client.console_output)
+    assert any("branch 2: x = 100.0" in entry for entry in client.console_output)
     client.get("setBreakpoints", source={"sourceReference": 1}, breakpoints=[])
     assert client.move("continue") == "the model ran to its end"
     assert float(client.scope("Outputs")["root"]) == pytest.approx(2**0.5)
@@ -59,9 +59,9 @@ def test_a_whole_session(client: DapProcess) -> None:
 def test_a_condition_that_is_no_truth_value_is_not_verified(client: DapProcess) -> None:
     client.launch_and_stop(NEWTON, inputs=GIVEN)
     wanted = [{"line": 12, "condition": text} for text in ("x", "x > 1", "if x > 1")]
-    told = client.get("setBreakpoints", source={"sourceReference": 1}, breakpoints=wanted)["breakpoints"]
-    assert [one["verified"] for one in told] == [False, True, True]
-    assert told[0]["message"].startswith("float32 [] where true or false is needed at column 1 of 'x'")
+    message = client.get("setBreakpoints", source={"sourceReference": 1}, breakpoints=wanted)["breakpoints"]
+    assert [item["verified"] for item in message] == [False, True, True]
+    assert message[0]["message"].startswith("float32 [] where true or false is needed at column 1 of 'x'")
 
 
 def test_steps_and_the_stack_of_nested_loops(client: DapProcess) -> None:
@@ -81,14 +81,14 @@ def test_steps_and_the_stack_of_nested_loops(client: DapProcess) -> None:
 def test_tensors_are_paged(client: DapProcess) -> None:
     client.launch_and_stop(str(SAMPLES / "two_layer_lstm.onnx"))
     client.move("stepOut")
-    weight = next(one for one in client.children("Captures") if one["name"] == "R1")
+    weight = next(child for child in client.children("Captures") if child["name"] == "R1")
     assert weight["type"] == "float32[16, 64]" and weight["indexedVariables"] == 16
     assert weight["presentationHint"] == {"attributes": ["readOnly"]}
     rows = client.get("variables", variablesReference=weight["variablesReference"])["variables"]
     assert len(rows) == 16 and rows[0]["name"] == "[0]"
     reference = rows[0]["variablesReference"]
     some = client.get("variables", variablesReference=reference, start=3, count=2, filter="indexed")["variables"]
-    assert [one["name"] for one in some] == ["[3]", "[4]"]
+    assert [item["name"] for item in some] == ["[3]", "[4]"]
     state = client.children("Carried")[0]
     part = client.get("variables", variablesReference=state["variablesReference"], start=3, count=1)["variables"][0]
     assert part["evaluateName"] == "h[3]"
@@ -100,15 +100,15 @@ def test_tensors_are_paged(client: DapProcess) -> None:
 
 def test_breakpoints_of_every_kind(client: DapProcess) -> None:
     client.launch_and_stop(NEWTON, inputs=GIVEN)
-    found = client.get("setFunctionBreakpoints", breakpoints=[{"name": "Div"}, {"name": "sqrt"}, {"name": "nothing"}])
-    assert [one["verified"] for one in found["breakpoints"]] == [True, True, False]
-    assert "nothing" in found["breakpoints"][2]["message"]
+    result = client.get("setFunctionBreakpoints", breakpoints=[{"name": "Div"}, {"name": "sqrt"}, {"name": "nothing"}])
+    assert [item["verified"] for item in result["breakpoints"]] == [True, True, False]
+    assert "nothing" in result["breakpoints"][2]["message"]
     stop = client.get("continue", threadId=1) and client.event("stopped")
     assert stop["reason"] == "function breakpoint" and stop["hitBreakpointIds"]
     client.get("setFunctionBreakpoints", breakpoints=[])
     carried = client.get("scopes", frameId=1)["scopes"][0]["variablesReference"]
-    told = client.get("dataBreakpointInfo", variablesReference=carried, name="x")
-    (watch,) = client.get("setDataBreakpoints", breakpoints=[{"dataId": told["dataId"], "accessType": "write"}])[
+    message = client.get("dataBreakpointInfo", variablesReference=carried, name="x")
+    (watch,) = client.get("setDataBreakpoints", breakpoints=[{"dataId": message["dataId"], "accessType": "write"}])[
         "breakpoints"
     ]
     assert watch["verified"]
@@ -125,17 +125,17 @@ def test_breakpoints_of_every_kind(client: DapProcess) -> None:
 def test_hit_counts_and_log_messages(client: DapProcess) -> None:
     client.launch_and_stop(NEWTON, inputs=GIVEN)
     text = client.get("source", sourceReference=1)["content"].splitlines()
-    line = next(k for k, one in enumerate(text, 1) if "err_new = " in one)
+    line = next(k for k, item in enumerate(text, 1) if "err_new = " in item)
     points = [
         {"line": line, "hitCondition": "3"},
         {"line": line - 1, "logMessage": "x is {x}"},
         {"line": line, "hitCondition": "x"},
     ]
-    told = client.get("setBreakpoints", source={"sourceReference": 1}, breakpoints=points)["breakpoints"]
-    assert [one["verified"] for one in told] == [True, True, False] and "hit count" in told[2]["message"]
+    message = client.get("setBreakpoints", source={"sourceReference": 1}, breakpoints=points)["breakpoints"]
+    assert [entry["verified"] for entry in message] == [True, True, False] and "hit count" in message[2]["message"]
     client.move("continue")
     assert client.scope("Condition")["iteration"] == "2"
-    assert [one for one in client.console_output if one.startswith("x is")] == [
+    assert [element for element in client.console_output if element.startswith("x is")] == [
         "x is 2.0\n",
         "x is 1.5\n",
         "x is 1.4166667\n",
@@ -150,11 +150,11 @@ def test_the_console_of_the_editor(client: DapProcess) -> None:
     assert client.event("stopped")["description"] == "before iteration 2 of loop 'sqrt'"
     assert client.get("evaluate", expression="x - 1", context="repl")["result"].startswith("0.41666")
     client.get("evaluate", expression="info loop", context="repl")
-    assert any("sqrt" in one for one in client.console_output)
+    assert any("sqrt" in item for item in client.console_output)
     refused = client.ask("evaluate", expression="nothing + 1", context="watch")
     assert not refused["success"] and "nothing" in refused["message"]
     targets = client.get("completions", text="break o", column=8)["targets"]
-    assert any(one["label"].startswith("op") for one in targets)
+    assert any(target["label"].startswith("op") for target in targets)
     assert client.get("setExpression", expression="x", value="x + 1")["value"].startswith("2.41666")
     assert "before iteration 0" in client.move("restart")
 
@@ -163,8 +163,8 @@ def test_a_loop_that_runs_is_paused_and_takes_breakpoints(client: DapProcess) ->
     client.launch_and_stop(str(SAMPLES / "loop_infinite.xml"))
     client.get("continue", threadId=1)
     assert not client.ask("stackTrace", threadId=1)["success"]
-    told = client.get("setFunctionBreakpoints", breakpoints=[{"name": "iter 1000000000"}])["breakpoints"]
-    assert told[0]["verified"]
+    message = client.get("setFunctionBreakpoints", breakpoints=[{"name": "iter 1000000000"}])["breakpoints"]
+    assert message[0]["verified"]
     client.get("pause", threadId=1)
     event = client.events.get(timeout=60)
     while event["event"].startswith("progress"):
@@ -187,7 +187,7 @@ def test_a_trace(client: DapProcess, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({}, "launch needs 'program'"),
         ({"program": "nowhere.onnx"}, "nowhere.onnx: no such file"),
@@ -207,10 +207,10 @@ def test_a_trace(client: DapProcess, tmp_path: Path, capsys: pytest.CaptureFixtu
         ({"program": str(SAMPLES / "trt" / "halving.py"), "trustScript": True}, "--trust-script"),
     ],
 )
-def test_what_cannot_be_opened(client: DapProcess, arguments: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_opened(client: DapProcess, arguments: dict[str, Any], message: str) -> None:
     client.get("initialize")
     answer = client.ask("launch", **arguments)
-    assert not answer["success"] and said in answer["message"]
+    assert not answer["success"] and message in answer["message"]
 
 
 def test_a_port(tmp_path: Path) -> None:
@@ -220,13 +220,13 @@ def test_a_port(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.search(r':(\d+) with "token": "([\w-]{32})"', line)
-        assert found, line
+        match = re.search(r':(\d+) with "token": "([\w-]{32})"', line)
+        assert match, line
         for _ in range(2):  # one after the other
-            with socket.create_connection(("127.0.0.1", int(found[1]))) as connection:
+            with socket.create_connection(("127.0.0.1", int(match[1]))) as connection:
                 stream = connection.makefile("rwb")
                 client = DapClient(stream, stream)
-                client.launch_and_stop(NEWTON, inputs=GIVEN, token=found[2])
+                client.launch_and_stop(NEWTON, inputs=GIVEN, token=match[2])
                 client.get("disconnect")
     finally:
         process.kill()

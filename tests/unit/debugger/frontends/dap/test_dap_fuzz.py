@@ -50,12 +50,12 @@ def frame(message: Any) -> bytes:
 
 
 def answers(data: bytes) -> list[dict[str, Any]]:
-    stream, found = io.BytesIO(data), []
+    stream, result = io.BytesIO(data), []
     while line := stream.readline():
         stream.readline()
-        found.append(json.loads(stream.read(int(line.split(b":")[1]))))
+        result.append(json.loads(stream.read(int(line.split(b":")[1]))))
     assert "internal error" not in data.decode()
-    return [one for one in found if one["type"] == "response"]
+    return [item for item in result if item["type"] == "response"]
 
 
 def exchange(data: bytes) -> list[dict[str, Any]]:
@@ -89,9 +89,9 @@ def test_odd_arguments(seed: int) -> None:
             else random_json_value(draw)
         )
         requests.append({"seq": seq, "type": "request", "command": draw.choice(names), "arguments": arguments})
-    told = exchange(b"".join(map(frame, requests)))
-    assert [one["request_seq"] for one in told] == list(range(1000))
-    assert any(one["success"] for one in told[1:]) and any(not one["success"] for one in told)
+    message = exchange(b"".join(map(frame, requests)))
+    assert [item["request_seq"] for item in message] == list(range(1000))
+    assert any(entry["success"] for entry in message[1:]) and any(not element["success"] for element in message)
 
 
 GOOD = frame({"seq": 7, "type": "request", "command": "threads", "arguments": None})
@@ -111,9 +111,9 @@ GOOD = frame({"seq": 7, "type": "request", "command": "threads", "arguments": No
     ],
 )
 def test_a_body_that_is_no_request_is_ignored(junk: bytes) -> None:
-    told = exchange(junk + GOOD)
-    assert [one["request_seq"] for one in told] == [7]
-    assert "nothing was opened" in told[0]["message"]
+    message = exchange(junk + GOOD)
+    assert [item["request_seq"] for item in message] == [7]
+    assert "nothing was opened" in message[0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_body_that_is_no_request_is_ignored(junk: bytes) -> None:
 )
 def test_a_header_that_is_not_part_of_the_protocol_ends_the_connection(junk: bytes) -> None:
     """What a browser sends, and what is too large; nothing after it is read."""
-    told = exchange(GOOD + junk + GOOD)
-    assert [one["request_seq"] for one in told] == [7]
+    message = exchange(GOOD + junk + GOOD)
+    assert [item["request_seq"] for item in message] == [7]
     incoming = io.BytesIO(junk + GOOD)
     with pytest.raises(ProtocolError):
         list(DapMessageStream(incoming, io.BytesIO()))

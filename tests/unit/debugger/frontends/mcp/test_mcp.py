@@ -50,8 +50,8 @@ async def test_tools(server: Any) -> None:
         } <= names
         assert all(tool.description for tool in tools)
         assert "nothing is open" in await ask(client, "why")
-        told = await ask(client, "open", path=NEWTON, inputs=GIVEN)
-        assert "before iteration 0 of loop 'sqrt'" in told and "input a: float32[]" in told and "next:" in told
+        message = await ask(client, "open", path=NEWTON, inputs=GIVEN)
+        assert "before iteration 0 of loop 'sqrt'" in message and "input a: float32[]" in message and "next:" in message
         assert "while" in await ask(client, "explain")
         assert "before iteration 2" in await ask(client, "step", count=2)
         assert "1.4166667" in await ask(client, "print_value", expression="x")
@@ -156,7 +156,7 @@ async def test_no_text_of_an_agent_is_an_option(server: Any, word: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    "hunt", AGENT_FAULT_SCENARIOS, ids=[one.scenario.fault.partition(":")[0] for one in AGENT_FAULT_SCENARIOS]
+    "hunt", AGENT_FAULT_SCENARIOS, ids=[scenario.scenario.fault.partition(":")[0] for scenario in AGENT_FAULT_SCENARIOS]
 )
 async def test_hunts(server: Any, hunt: AgentFaultScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that has the tools alone finds what is wrong."""
@@ -165,7 +165,7 @@ async def test_hunts(server: Any, hunt: AgentFaultScenario, tmp_path: Path, monk
     async with mcp.Client(server) as client:
         answers = await hunt.run(functools.partial(ask, client))
     assert all(part in answers[-1] for part in hunt.expected_answer)
-    assert not [one for one in answers if one.startswith("error:")]
+    assert not [answer for answer in answers if answer.startswith("error:")]
 
 
 async def test_over_stdio() -> None:

@@ -33,12 +33,14 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def outputs(book: Any, source: str) -> dict[str, str]:
     """What the cell that has a text in it gave, by type; what it printed under ``text/plain`` before."""
-    cell = next(one for one in book.cells if one.cell_type == "code" and source in one.source)
-    found: dict[str, str] = {}
-    for one in cell.outputs:
-        for kind, text in ({"printed": one.text} if one.output_type == "stream" else one.data).items():
-            found[kind] = str(text)
-    return found
+    cell = next(
+        cell_value for cell_value in book.cells if cell_value.cell_type == "code" and source in cell_value.source
+    )
+    results: dict[str, str] = {}
+    for output in cell.outputs:
+        for kind, text in ({"printed": output.text} if output.output_type == "stream" else output.data).items():
+            results[kind] = str(text)
+    return results
 
 
 def test_its_cells_say_what_they_should(ran: Any) -> None:
@@ -61,7 +63,7 @@ def test_the_widget_is_one_and_its_page_comes_along(ran: Any) -> None:
     shown = outputs(ran, "session.widget()")
     assert "application/vnd.jupyter.widget-view+json" in shown
     states = ran.metadata["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
-    (state,) = [one["state"] for one in states.values() if "view" in one["state"]]
+    (state,) = [state_value["state"] for state_value in states.values() if "view" in state_value["state"]]
     assert "before iteration 2" in state["view"]["stop"] and "loopdbg-stepper" in state["_esm"]
     assert "://" not in state["_esm"].replace("http://www.w3.org/2000/svg", ""), "nothing is loaded"
 

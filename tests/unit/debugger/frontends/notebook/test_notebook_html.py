@@ -55,7 +55,7 @@ def ended() -> loopdbg.Session:
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("function", "messages"),
     [
         (lambda: loopdbg.load(NEWTON), ["newton_sqrt.onnx", "tol", "float32", "main ▸ sqrt"]),
         (lambda: loopdbg.load(NEWTON).execute(GIVEN), ["root", "1.4142135", "main ▸ sqrt", "the condition"]),
@@ -77,10 +77,10 @@ def ended() -> loopdbg.Session:
         (lambda: stepped().frame.show("xs"), ["xs", "float32 [2] [1.5, 1.4166667]"]),
     ],
 )
-def test_what_is_shown(made: Callable[[], Any], said: list[str]) -> None:
-    thing = made()
-    found = HtmlChecker(thing._repr_html_()).text
-    assert [word for word in said if word not in found] == []
+def test_what_is_shown(function: Callable[[], Any], messages: list[str]) -> None:
+    thing = function()
+    result = HtmlChecker(thing._repr_html_()).text
+    assert [word for word in messages if word not in result] == []
 
 
 def test_a_recording_and_a_frame_of_a_hook(tmp_path: Path) -> None:
@@ -128,5 +128,5 @@ def test_large_tensors_are_short() -> None:
 
 def test_no_colour_of_a_page_is_assumed() -> None:
     """Text and lines take the colour of what is around them, so that dark pages can be read as well as light ones."""
-    found = stepped()._repr_html_()
-    assert "currentColor" in found and "color:#" not in found and "background:#" not in found
+    result = stepped()._repr_html_()
+    assert "currentColor" in result and "color:#" not in result and "background:#" not in result

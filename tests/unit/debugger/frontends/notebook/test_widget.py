@@ -56,7 +56,7 @@ def test_buttons_are_commands_of_the_console() -> None:
     for line in ("step", "step", "next", "back-node", "back", "goto 4", "break if err > 0.1", "reverse-continue"):
         ask(widget, line=line)
     assert widget.view["stop"] == stepped.stop.text == "breakpoint 1 (if err > 0.1): before iteration 1 of loop 'sqrt'"
-    assert [one["title"] for one in widget.view["breakpoints"]] == ["if err > 0.1"]
+    assert [item["title"] for item in widget.view["breakpoints"]] == ["if err > 0.1"]
     ask(widget, line="print x", typed=True)
     assert widget.state["said"] == ["breakpoint 1: if err > 0.1", "(loopdbg) print x", "1.5"]
 
@@ -84,7 +84,7 @@ def test_branches_are_on_the_timeline() -> None:
     last = widget.view["timeline"]["now"]
     widget.do("branch 1")
     branches = widget.view["timeline"]["branches"]
-    assert [(one["number"], one["current"], one["edits"], one["last"]) for one in branches] == [
+    assert [(branch["number"], branch["current"], branch["edits"], branch["last"]) for branch in branches] == [
         (1, True, [], 2),
         (2, False, ["x = 3"], last),
     ]
@@ -108,13 +108,13 @@ def test_long_bodies_and_large_tensors_are_sent_in_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [("jump", "no command 'jump'"), ("print nothing", "unknown name"), ("quit", "session.close()"), ("goto x", "x")],
 )
-def test_mistakes_are_one_line(line: str, said: str) -> None:
+def test_mistakes_are_one_line(line: str, message: str) -> None:
     widget = loopdbg.widget(session())
     widget.do(line)
-    assert said in widget.state["error"] and not widget.state["running"]
+    assert message in widget.state["error"] and not widget.state["running"]
     widget.do("step")
     assert widget.state["error"] == "" and "iteration 1" in widget.view["stop"]
 
@@ -232,14 +232,14 @@ async def test_keys_a_typed_line_and_the_bar_of_time() -> None:
         await shown.navigate(address)
         await shown.wait("!!document.querySelector('.loopdbg-stepper')")
         await shown.value("document.querySelector('.loopdbg-stepper').focus()")
-        for key, said in (
+        for key, message in (
             ("s", "before iteration 1"),
             ("n", "before Div"),
             ("N", "before iteration 1"),
             ("c", "to its end"),
         ):
             await shown.press(key, key)
-            await shown.wait(f"{STOP}.includes('{said}')")
+            await shown.wait(f"{STOP}.includes('{message}')")
         assert stepped.done
         await shown.wait("document.querySelector('[data-command=step]').disabled")
         await shown.press("ArrowLeft")
@@ -269,7 +269,7 @@ async def test_pointing_at_a_line_and_breaking_on_it() -> None:
         assert await shown.value("document.querySelector('.tip').textContent") == "half: float32\n1.0"
         await shown.click("[data-line='16'] .number")
         await shown.wait("document.querySelector('[data-line=\"16\"] .sign').textContent === '●'")
-        assert [one.title for one in stepped.breakpoints] == ["line 16"]
+        assert [breakpoint.title for breakpoint in stepped.breakpoints] == ["line 16"]
         await shown.click("[data-line='16'] .number")
         await shown.wait("document.querySelector('[data-line=\"16\"] .sign').textContent === ''")
         assert list(stepped.breakpoints) == []
@@ -302,8 +302,8 @@ async def test_text_is_readable_on_light_and_on_dark(scheme: str) -> None:
         await shown.set_color_scheme(scheme)
         await shown.navigate(address)
         await shown.wait("!!document.querySelector('.error')")
-        found = await shown.value(CONTRASTS)
-        assert len(found) > 20 and [one for one in found if one[1] < 3] == []
+        result = await shown.value(CONTRASTS)
+        assert len(result) > 20 and [item for item in result if item[1] < 3] == []
 
 
 CONTRASTS = """(() => {

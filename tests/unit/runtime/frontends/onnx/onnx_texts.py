@@ -45,9 +45,9 @@ def node(graph: Graph, output: str) -> Node:
 
 
 def operation(graph: Graph, output: str) -> Operation:
-    found = node(graph, output)
-    assert isinstance(found, Operation)
-    return found
+    result = node(graph, output)
+    assert isinstance(result, Operation)
+    return result
 
 
 def value_names(values: Sequence[Value | SlicedInput | None]) -> list[str | None]:

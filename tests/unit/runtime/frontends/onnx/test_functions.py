@@ -198,7 +198,7 @@ def test_functions_of_the_types_of_their_inputs() -> None:
 def test_a_word_that_the_operator_does_not_know_is_an_error(word: str) -> None:
     """ONNX makes a function of any; a function of the model may give it too."""
     loss = f'SoftmaxCrossEntropyLoss <reduction = "{word}">'
-    told = f"cut' (opset 13): attribute reduction='{word}' is not one of none, sum, mean"
+    message = f"cut' (opset 13): attribute reduction='{word}' is not one of none, sum, mean"
     for text in (
         f"g (float[2,3] x, int64[2] t) => (float y) {{ [cut] y = {loss} (x, t) }}",
         f"""g (float[2,3] x, int64[2] t) => (float y) {{ y = f.loss <word = "{word}"> (x, t) }}
@@ -208,7 +208,7 @@ def test_a_word_that_the_operator_does_not_know_is_an_error(word: str) -> None:
         if word in ("none", "sum"):
             read_text(text, 13, IMPORTS)
         else:
-            assert_refused(text, *told.split(":"), imports=IMPORTS, opset=13)
+            assert_refused(text, *message.split(":"), imports=IMPORTS, opset=13)
 
 
 def test_an_inference_that_ends_its_process_is_not_ours() -> None:

@@ -179,7 +179,7 @@ def test_reading_is_linear_in_the_number_of_nodes() -> None:
     chain = " ".join(f"x{k + 1} = Neg (x{k})" for k in range(5000))
     graph = read_text(f"g (float x0) => (float x5000) {{ {chain} }}")
     value: Value | None = graph.outputs[0]
-    for made in reversed(graph.nodes):
-        assert made.outputs == [value]
-        value = made.inputs[0]
+    for entry in reversed(graph.nodes):
+        assert entry.outputs == [value]
+        value = entry.inputs[0]
     assert value_names([value]) == ["x0"]

@@ -27,6 +27,6 @@ def test_all_node_tests_are_read() -> None:
 
 @pytest.mark.parametrize("name", sorted(name for name in models() if name.startswith(PREFIXES)))
 def test_loops_are_found(name: str) -> None:
-    found = list(loops(from_proto(models()[name], name)))
-    assert len(found) == (0 if name.startswith("test_if") or ("range" in name and "expanded" not in name) else 1)
-    assert [loop.notes for loop in found] == [[]] * len(found)
+    results = list(loops(from_proto(models()[name], name)))
+    assert len(results) == (0 if name.startswith("test_if") or ("range" in name and "expanded" not in name) else 1)
+    assert [loop.notes for loop in results] == [[]] * len(results)

@@ -45,5 +45,5 @@ def test_inference_is_such_a_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     model = proto("g (float[2] x) => (float[3] y) { z = Neg (x) y = Abs (z) }")
     assert function_bodies.InferredTypes(model).type_of((), "z") == model.graph.input[0].type.SerializeToString()
     onnx.save(model, tmp_path / "m.onnx")
-    found = type_checks.contradictory_shapes(tmp_path / "m.onnx")
-    assert found == [("y", TensorType("float32", (3,)), TensorType("float32", (2,)))]
+    result = type_checks.contradictory_shapes(tmp_path / "m.onnx")
+    assert result == [("y", TensorType("float32", (3,)), TensorType("float32", (2,)))]

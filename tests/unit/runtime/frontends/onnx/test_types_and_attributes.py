@@ -21,9 +21,9 @@ from .onnx_texts import assert_refused, operation, proto, read_text, value_names
 
 def attributes_of(**attributes: Any) -> Any:
     """The attributes of a node as the front end gives them."""
-    made = helper.make_node("Custom", [], ["y"], domain="own", **attributes)
+    result = helper.make_node("Custom", [], ["y"], domain="own", **attributes)
     model = proto("g () => (float y) {}", imports=', "own" : 3')
-    model.graph.node.append(made)
+    model.graph.node.append(result)
     return operation(frontend.from_proto(model, "m"), "y").attributes
 
 

@@ -53,14 +53,14 @@ def everything() -> onnx.ModelProto:
     return helper.make_model(graph, functions=[function], producer_name="test")
 
 
-def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
+def differences(ours: Any, theirs: Any, text: str = "") -> Iterator[str]:
     """Where a message of ours is not what protobuf's is, in the fields that ours have."""
     if isinstance(theirs, onnx.TypeProto.Map | onnx.TypeProto.SparseTensor | onnx.TypeProto.Opaque):
         return
     for field in theirs.DESCRIPTOR.fields:
         if not hasattr(ours, field.name):
             continue
-        have, wanted, place = getattr(ours, field.name), getattr(theirs, field.name), f"{at}.{field.name}"
+        have, wanted, place = getattr(ours, field.name), getattr(theirs, field.name), f"{text}.{field.name}"
         if field.is_repeated:
             if field.message_type is None:
                 if repr(list(have)) != repr(list(wanted)):
@@ -68,8 +68,8 @@ def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
             elif len(have) != len(wanted):
                 yield f"{place}: {len(have)}, not {len(wanted)}"
             else:
-                for k, (one, other) in enumerate(zip(have, wanted, strict=True)):
-                    yield from differences(one, other, f"{place}[{k}]")
+                for k, (item, other) in enumerate(zip(have, wanted, strict=True)):
+                    yield from differences(item, other, f"{place}[{k}]")
             continue
         if ours.HasField(field.name) != theirs.HasField(field.name):
             yield f"{place}: there {ours.HasField(field.name)}"
@@ -80,7 +80,7 @@ def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
         elif theirs.HasField(field.name):
             yield from differences(have, wanted, place)
     if theirs.DESCRIPTOR.oneofs and ours.WhichOneof("value") != theirs.WhichOneof("value"):
-        yield f"{at}: {ours.WhichOneof('value')}"
+        yield f"{text}: {ours.WhichOneof('value')}"
 
 
 def same(data: bytes) -> bool:
@@ -143,19 +143,19 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     """A few bytes are others, missing, twice there, or moved."""
     out = bytearray(data)
     for _ in range(rng.randint(1, 4)):
-        at = rng.randrange(len(out))
+        index = rng.randrange(len(out))
         size = rng.randint(1, 6)
         match rng.randrange(5):
             case 0:
-                out[at] = rng.randrange(256)
+                out[index] = rng.randrange(256)
             case 1:
-                del out[at : at + size]
+                del out[index : index + size]
             case 2:
-                out[at:at] = out[at : at + size]
+                out[index:index] = out[index : index + size]
             case 3:
-                out[at] ^= 1 << rng.randrange(8)
+                out[index] ^= 1 << rng.randrange(8)
             case 4:
-                out[at:at] = rng.randbytes(size)
+                out[index:index] = rng.randbytes(size)
     return bytes(out)
 
 

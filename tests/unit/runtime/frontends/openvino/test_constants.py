@@ -125,9 +125,9 @@ def layers(save: SaveNet, places: list[tuple[int, int]], blob: bytes) -> Path:
 
 
 def test_equal_constants_are_in_memory_once(save: SaveNet) -> None:
-    one, other, within = (v.constant for v in read(layers(save, [(0, 4), (0, 4), (1, 2)], b"abcd")).constants)
-    assert one is not None and other is not None and within is not None
-    assert np.shares_memory(one, other)
+    item, other, within = (v.constant for v in read(layers(save, [(0, 4), (0, 4), (1, 2)], b"abcd")).constants)
+    assert item is not None and other is not None and within is not None
+    assert np.shares_memory(item, other)
     assert within.tobytes() == b"bc"
 
 

@@ -40,8 +40,8 @@ def against(
     openvino: Peer, save: SaveNet, net: IrNetBuilder, *inputs: Any, version: int = 11
 ) -> tuple[Comparison, Comparison]:
     model = loopdbg.load(save(net, version))
-    given = dict(zip((port.name for port in model.inputs), inputs, strict=True))
-    lockstep, free = compare_with_peer(model, given, openvino, ComparisonOptions()).comparisons
+    feeds = dict(zip((port.name for port in model.inputs), inputs, strict=True))
+    lockstep, free = compare_with_peer(model, feeds, openvino, ComparisonOptions()).comparisons
     return lockstep, free
 
 
@@ -165,8 +165,8 @@ def test_the_first_node_that_differs(openvino: Peer, save: SaveNet) -> None:
     parts = loop_sections(body, [input_map_entry(0, p, 'axis="0"'), output_map_entry(1, body.result(last), 'axis="0"')])
     net.result(net.layer("TensorIterator", [x], name="ti", extra=parts, shape="3"))
     lockstep, free = against(openvino, save, net, np.float32([4, -1, 9]))
-    (found,) = lockstep.loops
-    assert found.first is not None and found.first.role == "scan" and found.first.iteration == 1
-    assert found.node is not None and (found.node.op_type, found.node.node) == ("HSigmoid", "soft")
-    assert np.isnan(dict(found.node.inputs)["root"]).all()
+    (result,) = lockstep.loops
+    assert result.first is not None and result.first.role == "scan" and result.first.iteration == 1
+    assert result.node is not None and (result.node.op_type, result.node.node) == ("HSigmoid", "soft")
+    assert np.isnan(dict(result.node.inputs)["root"]).all()
     assert free.outputs

@@ -66,9 +66,9 @@ def test_weights_by_another_name(tmp_path: Path) -> None:
 def test_weights_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = added().save(tmp_path)
     other = path.with_suffix(".bin").rename(tmp_path / "other.weights")
-    told = command(capsys, "run", path, "--weights", other, "--input", "x=[1,1]")
-    assert told.status == 0
-    assert "[2.0, 3.0]" in told.out
+    completed = command(capsys, "run", path, "--weights", other, "--input", "x=[1,1]")
+    assert completed.status == 0
+    assert "[2.0, 3.0]" in completed.out
     assert command(capsys, "info", path, "--weights", other).status == 0
     missing = command(capsys, "info", path, "--weights", tmp_path / "none")
     assert missing.status == 1

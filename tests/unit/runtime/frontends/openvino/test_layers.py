@@ -116,8 +116,8 @@ def test_an_input_goes_by_all_names_of_its_tensor_and_by_its_layer_s(
     for name in ("zeta", "with, comma", "x layer"):
         assert np.array_equal(model.run({name: x, "y layer": y})["total"], wanted)
     np.savez(tmp_path / "x.npz", **{"zeta": x, "y layer": y})
-    for given in (["--inputs", tmp_path / "x.npz"], ["--input", "zeta=[1,2]", "--input", "y layer=[3,4]"]):
-        ran = run_cli(capsys, "run", model.path, *given)
+    for item in (["--inputs", tmp_path / "x.npz"], ["--input", "zeta=[1,2]", "--input", "y layer=[3,4]"]):
+        ran = run_cli(capsys, "run", model.path, *item)
         assert ran.status == 0 and "[4.0, 6.0]" in ran.out
     with pytest.raises(InputError, match="no input 'zeta'"):
         model.run({"alpha": x, "zeta": x, "y layer": y})
@@ -217,10 +217,10 @@ def test_argmax_output_is_computed_only_if_read(save: SaveNet, read_places: bool
     path = save(net)
     (node,) = read(path).nodes
     assert [value.name for value in node.outputs if value] == [f"MaxPool_1.{k}" for k in range(1 + read_places)]
-    found = list(load(path).run({"Parameter_0": np.array([[[3, 5, 8, 1]]], np.float32)}).values())
-    np.testing.assert_array_equal(found[0], [[[5, 8]]])
+    results = list(load(path).run({"Parameter_0": np.array([[[3, 5, 8, 1]]], np.float32)}).values())
+    np.testing.assert_array_equal(results[0], [[[5, 8]]])
     if read_places:
-        np.testing.assert_array_equal(found[1], [[[1, 2]]])
+        np.testing.assert_array_equal(results[1], [[[1, 2]]])
 
 
 def test_ten_thousand_layers(save: SaveNet) -> None:

@@ -126,13 +126,13 @@ def test_if_written_by_openvino(ov: Any, tmp_path: Path) -> None:
     graph = saved(ov, ov.Model([ops.result(output) for output in outputs], [c, x, y], "m"), tmp_path)
     [branching_node] = graph.nodes
     assert isinstance(branching_node, If)
-    made = {value.name: value for value in graph.inputs}
-    assert branching_node.inputs == [made["c"]]
+    results = {value.name: value for value in graph.inputs}
+    assert branching_node.inputs == [results["c"]]
     assert sorted(n.op_type for n in branching_node.then_branch.nodes) == ["Negative", "ReLU"]
     by_type = {n.op_type: n.outputs[0] for n in branching_node.then_branch.nodes}
     assert branching_node.then_branch.outputs == [by_type["ReLU"], by_type["Negative"]]
-    assert all(n.inputs == [made["x"]] for n in branching_node.then_branch.nodes)
-    assert branching_node.else_branch.outputs[1] is made["y"]
+    assert all(n.inputs == [results["x"]] for n in branching_node.then_branch.nodes)
+    assert branching_node.else_branch.outputs[1] is results["y"]
     assert graph.outputs == branching_node.outputs
 
 

@@ -48,12 +48,12 @@ def test_a_run_goes_on_where_the_last_one_ended_as_in_openvino(tmp_path: Path, i
     request = openvino.Core().compile_model(path, "CPU").create_infer_request()
     model = loopdbg.load(path)
     for x in (1, 2, 5):
-        given = np.full(2, x, np.float32)
-        np.testing.assert_array_equal(model.run({"x": given})["y"], request.infer([given])[0])
+        inputs = np.full(2, x, np.float32)
+        np.testing.assert_array_equal(model.run({"x": inputs})["y"], request.infer([inputs])[0])
     request.reset_state()
     model.reset()
-    given = np.full(2, 7, np.float32)
-    np.testing.assert_array_equal(model.run({"x": given})["y"], request.infer([given])[0])
+    inputs = np.full(2, 7, np.float32)
+    np.testing.assert_array_equal(model.run({"x": inputs})["y"], request.infer([inputs])[0])
 
 
 def test_state_can_be_read_and_given(tmp_path: Path) -> None:
@@ -130,16 +130,16 @@ def in_a_body(initial: Callable[[Any], Any]) -> Any:
 
 def in_a_branch() -> Any:
     """An If whose then branch counts, and whose else branch does nothing to the variable."""
-    given, x = op.parameter([], np.bool_, name="c"), op.parameter([2], np.float32, name="x")
+    inputs, x = op.parameter([], np.bool_, name="c"), op.parameter([2], np.float32, name="x")
     taken, other = op.parameter([2], np.float32), op.parameter([2], np.float32)
     first = op.constant(FIRST[0])
     total = op.add(opset6.read_value(first, "acc", openvino.Type.f32, openvino.PartialShape([2])), taken)
     results = op.result(total), op.result(op.negative(other))
-    node = op.if_op(given)
+    node = op.if_op(inputs)
     node.set_then_body(openvino.Model([results[0]], [opset6.assign(total, "acc")], [taken], "then"))
     node.set_else_body(openvino.Model([results[1]], [other], "else"))
     node.set_input(x.output(0), taken, other)
-    return openvino.Model([op.result(node.set_output(*results), name="y")], [given, x], "branch")
+    return openvino.Model([op.result(node.set_output(*results), name="y")], [inputs, x], "branch")
 
 
 def saved(model: Any, folder: Path) -> Path:
@@ -161,23 +161,25 @@ def test_a_variable_in_a_body_goes_from_iteration_to_iteration_and_run_to_run(tm
     request = openvino.Core().compile_model(model, "CPU").create_infer_request()
     ours = loopdbg.load(saved(model, tmp_path))
     for k in range(4):
-        given = {p.name: np.array(k != 1) if p.name == "c" else random_floats(*p.shape) for p in ours.inputs}
-        np.testing.assert_array_equal(ours.run(given)["y"], request.infer(given)[0])
+        inputs = {p.name: np.array(k != 1) if p.name == "c" else random_floats(*p.shape) for p in ours.inputs}
+        np.testing.assert_array_equal(ours.run(inputs)["y"], request.infer(inputs)[0])
     np.testing.assert_array_equal(next(iter(ours.state.values())), request.query_state()[0].state.data)
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_requests_are_a_loop_with_the_same_bits(tmp_path: Path, name: str) -> None:
     path = saved(BODIES[name](), tmp_path)
-    one, several = loopdbg.load(path), loopdbg.load(path).over_requests()
-    given = {p.name: np.array([1, 0, 1, 1], bool) if p.name == "c" else random_floats(4, *p.shape) for p in one.inputs}
-    want = [one.run({name: value[k] for name, value in given.items()})["y"] for k in range(4)]
-    np.testing.assert_array_equal(several.run(given)["y"], np.stack(want))
-    assert {name: value.tolist() for name, value in one.state.items()} == {
+    item, several = loopdbg.load(path), loopdbg.load(path).over_requests()
+    inputs = {
+        p.name: np.array([1, 0, 1, 1], bool) if p.name == "c" else random_floats(4, *p.shape) for p in item.inputs
+    }
+    want = [item.run({name: value[k] for name, value in inputs.items()})["y"] for k in range(4)]
+    np.testing.assert_array_equal(several.run(inputs)["y"], np.stack(want))
+    assert {name: value.tolist() for name, value in item.state.items()} == {
         name: value.tolist() for name, value in several.state.items()
     }
     several.reset()
-    session = loopdbg.debug(several, given)
+    session = loopdbg.debug(several, inputs)
     session.goto(3)
     session.back(2)
     session.continue_()
@@ -187,8 +189,8 @@ def test_requests_are_a_loop_with_the_same_bits(tmp_path: Path, name: str) -> No
 
 def test_a_variable_is_printed_and_set_by_its_name(tmp_path: Path) -> None:
     model = loopdbg.load(saved(in_a_body(lambda part: op.constant(FIRST)), tmp_path))
-    given = {"x": np.ones((3, 2), np.float32)}
-    session = loopdbg.debug(model, given)
+    inputs = {"x": np.ones((3, 2), np.float32)}
+    session = loopdbg.debug(model, inputs)
     assert session.frame.carried["held"].tolist() == FIRST.tolist()
     session.step()
     session.set("held", np.zeros((1, 2), np.float32))
@@ -217,9 +219,9 @@ def test_a_variable_that_the_model_does_not_have_is_an_error(tmp_path: Path) -> 
 
 def test_requests_are_pickled_as_requests(tmp_path: Path) -> None:
     model = loopdbg.load(summing().save(tmp_path)).over_requests()
-    given = {"x": random_floats(3, 2)}
+    inputs = {"x": random_floats(3, 2)}
     again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.run(given)["y"], model.run(given)["y"])
+    np.testing.assert_array_equal(again.run(inputs)["y"], model.run(inputs)["y"])
 
 
 def test_requests_need_variables_and_inputs(tmp_path: Path) -> None:
@@ -234,8 +236,8 @@ def test_a_variable_that_is_given_out_directly_is_what_it_was(tmp_path: Path) ->
     x = op.parameter([2], np.float32, name="x")
     read = opset6.read_value(op.constant(FIRST[0]), "v", openvino.Type.f32, openvino.PartialShape([2]))
     model = openvino.Model([op.result(read, name="y")], [opset6.assign(x, "v")], [x])
-    ours, given = loopdbg.load(saved(model, tmp_path)), np.float32([[1, 2], [3, 4], [5, 6]])
-    assert [ours.run({"x": row})["y"].tolist() for row in given] == [[10, 20], [1, 2], [3, 4]]
+    ours, inputs = loopdbg.load(saved(model, tmp_path)), np.float32([[1, 2], [3, 4], [5, 6]])
+    assert [ours.run({"x": row})["y"].tolist() for row in inputs] == [[10, 20], [1, 2], [3, 4]]
     request = openvino.Core().compile_model(model, "CPU").create_infer_request()
-    theirs = [request.infer([row])[0].tolist() for row in given]
+    theirs = [request.infer([row])[0].tolist() for row in inputs]
     assert theirs == [[10, 20], [3, 4], [5, 6]], "OpenVINO has changed: look at docs/peers.md"

@@ -26,14 +26,14 @@ def build_network(
     ``dynamic``: no size is known but for those of the axes ``known``.
     """
     net = NetworkBuilder()
-    given = []
+    feeds = []
     for name, array in inputs.items():
         kind = data_type(array.dtype)
         assert kind is not None
         shape = [-1 if dynamic and axis not in known else size for axis, size in enumerate(array.shape)]
-        given.append(net.add_input(name, kind, shape))
-    made = build(net, *given)
-    tensors = made if isinstance(made, list) else [made.get_output(k) for k in range(made.num_outputs)]
+        feeds.append(net.add_input(name, kind, shape))
+    result = build(net, *feeds)
+    tensors = result if isinstance(result, list) else [result.get_output(k) for k in range(result.num_outputs)]
     for k, tensor in enumerate(tensors):
         tensor.name = f"out{k}"
         net.mark_output(tensor)
@@ -82,6 +82,6 @@ def build_error(build: Build, inputs: Sequence[Any], file: str) -> str:
     with pytest.raises(ModelError) as caught:
         net, _ = build_network(build, {f"x{k}": np.asarray(array) for k, array in enumerate(inputs)})
         net.graph()
-    told = str(caught.value)
-    assert f"{file}:" in told and "\n" not in told
-    return told
+    message = str(caught.value)
+    assert f"{file}:" in message and "\n" not in message
+    return message

@@ -94,13 +94,13 @@ def output(
     def add(net: NetworkBuilder, loop: ILoop, x: ITensor) -> object:
         loop.add_trip_limit(net.int32_const(2), TripLimit.COUNT)
         layer = loop.add_loop_output(tensor(net, x), kind, axis)
-        given = {
+        inputs = {
             "vector": lambda: net.int32_const([2]),
             "float": lambda: net.const(2.0),
             "inside": lambda: inner_count(net, loop),
         }
         if isinstance(length, str):
-            layer.set_input(1, given[length]())
+            layer.set_input(1, inputs[length]())
         return layer
 
     return add
@@ -139,7 +139,7 @@ def own_output(net: NetworkBuilder, loop: ILoop, x: ITensor) -> object:
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
         (second_count, "TripLimit '.*' of ILoop 'doubling': the loop has a trip limit of kind COUNT already"),
         (second_while, "has a trip limit of kind WHILE already"),
@@ -179,14 +179,14 @@ def own_output(net: NetworkBuilder, loop: ILoop, x: ITensor) -> object:
         (own_output, "computed from its own output; only a recurrence leads back"),
     ],
 )
-def test_a_network_that_does_not_build(broken: Break, said: str) -> None:
+def test_a_network_that_does_not_build(broken: Break, message: str) -> None:
     net = NetworkBuilder()
     loop, x = doubling(net)
     with pytest.raises(ModelError) as caught:
         broken(net, loop, x)
         net.graph()
     text = str(caught.value)
-    assert re.search(said, text), text
+    assert re.search(message, text), text
     assert re.match(
         rf"{re.escape(str(Path(__file__).parent))}|.*tensorrt_networks\.py:\d+ \(called from "
         rf"test_build_errors\.py:\d+[^)]*\): ",
@@ -218,7 +218,7 @@ def test_an_input_is_no_output() -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
         (lambda net, c: None, "it has no condition; set_condition"),
         (lambda net, c: [c.set_condition(net.const(True, np.bool_)) for _ in range(2)], "it has 2 conditions"),
@@ -229,12 +229,12 @@ def test_an_input_is_no_output() -> None:
         (lambda net, c: c.set_condition(net.const(1.0)), r"is float32\[\]; it must be a 0-D bool tensor"),
     ],
 )
-def test_a_conditional_that_does_not_build(broken: Callable[[NetworkBuilder, object], object], said: str) -> None:
+def test_a_conditional_that_does_not_build(broken: Callable[[NetworkBuilder, object], object], message: str) -> None:
     net = NetworkBuilder()
     conditional = net.add_if_conditional()
     net.mark(output_of(conditional.add_output(net.const(1.0), net.const(2.0))), "y")
     broken(net, conditional)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         net.graph()
 
 
@@ -265,7 +265,7 @@ def test_what_is_noted() -> None:
     x, _ = net.add_carried(loop, net.input_tensor("x", shape=(-1, -1)), lambda x: net.elementwise(x, x))
     net.stack(loop, x, "y", net.input_tensor("length", "int32"))
     loop.add_loop_output(x, LoopOutput.LAST_VALUE).set_input(1, net.int32_const(4))
-    first, second = (one.loop.notes for one in net.model().loops)
+    first, second = (loop_value.loop.notes for loop_value in net.model().loops)
     assert any("TensorRT drops ILoop 'loop_0': it has no output" in note for note in first)
     assert any("lists float32 and float16 for tensors in loops" in note and "int32 as well" in note for note in first)
     assert any("The length of 'y', 'length', is no constant" in note for note in second)

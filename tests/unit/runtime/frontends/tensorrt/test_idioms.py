@@ -148,10 +148,10 @@ def test_characters(length: int, tmp_path: Path) -> None:
     rows, finals = x, []
     for layer in range(2):
         w, r = (weights.standard_normal((4, 4)).astype(np.float32) for _ in range(2))
-        h, found = states[layer], np.zeros((6, 4), np.float32)
+        h, result = states[layer], np.zeros((6, 4), np.float32)
         for t in range(length):
-            found[t] = h = np.tanh(w @ rows[t] + r @ h)
-        rows = found
+            result[t] = h = np.tanh(w @ rows[t] + r @ h)
+        rows = result
         finals.append(h)
     np.testing.assert_allclose(got["states"], np.stack(finals), rtol=1e-5, atol=1e-6)
     p = weights.standard_normal((5, 4)).astype(np.float32)

@@ -237,7 +237,7 @@ def test_nesting_follows_from_what_is_computed_from_what() -> None:
     alone = net.counted_loop(2)
     net.last(alone, net.add_carried(alone, net.const(1.0), lambda s: net.elementwise(s, s))[0], "four")
     model = net.model()
-    assert [(one.path, [child.path for child in one.children]) for one in model.loops] == [
+    assert [(loop.path, [child.path for child in loop.children]) for loop in model.loops] == [
         ("main ▸ loop_0", ["main ▸ loop_0 ▸ loop_1"]),
         ("main ▸ loop_2", []),
     ]

@@ -145,9 +145,9 @@ def test_loggers(trt: Any, capsys: pytest.CaptureFixture[str]) -> None:
     logger = trt.Logger(trt.Logger.WARNING)
     logger.log(trt.Logger.INFO, "nobody reads it")
     logger.log(trt.Logger.ERROR, "read")
-    told = capsys.readouterr()
-    assert "read" in told.err
-    assert "nobody" not in told.err + told.out
+    message = capsys.readouterr()
+    assert "read" in message.err
+    assert "nobody" not in message.err + message.out
     assert trt.init_libnvinfer_plugins(logger, "")
 
 
@@ -180,17 +180,17 @@ def test_networks(trt: Any) -> None:
 def test_a_layer_out_of_a_network_is_a_view_whose_class_can_be_assigned(trt: Any) -> None:
     net = network(trt)
     x = net.add_input("x", trt.float32, (2, 3))
-    made = net.add_activation(x, trt.ActivationType.RELU)
-    shuffle = net.add_shuffle(made.get_output(0))
+    result = net.add_activation(x, trt.ActivationType.RELU)
+    shuffle = net.add_shuffle(result.get_output(0))
     view = net[0]
     assert type(view) is trt.ILayer
     assert view.type == trt.LayerType.ACTIVATION
-    assert view == made == net.get_layer(0)
-    assert {view: 1}[made] == 1
+    assert view == result == net.get_layer(0)
+    assert {view: 1}[result] == 1
     view.__class__ = trt.IActivationLayer
     assert view.type == trt.ActivationType.RELU
     view.type = trt.ActivationType.TANH
-    assert made.type == trt.ActivationType.TANH
+    assert result.type == trt.ActivationType.TANH
     with pytest.raises(TypeError, match="is a IActivationLayer, not a IShuffleLayer"):
         net[0].__class__ = trt.IShuffleLayer
     last = net[-1]
@@ -245,8 +245,8 @@ with trt.Builder(logger) as builder, builder.create_network() as network, trt.On
 @pytest.mark.parametrize("how", ["parser.parse_from_file({0!r})", "parser.parse(open({0!r}, 'rb').read())"])
 def test_the_parser_reads_onnx(name: str, how: str, tmp_path: Path) -> None:
     file = SAMPLES / f"{name}.onnx"
-    with np.load(SAMPLES / f"{name}.inputs.npz") as found:
-        inputs = dict(found)
+    with np.load(SAMPLES / f"{name}.inputs.npz") as result:
+        inputs = dict(result)
     model = load_script(tmp_path, HEAD + PARSE.format("done = " + how.format(str(file))))
     want = load(file).run(inputs)
     got = model.run(inputs)

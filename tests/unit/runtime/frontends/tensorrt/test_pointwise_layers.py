@@ -149,11 +149,11 @@ def test_elementwise(name: str, dtype: Any) -> None:
     b = J.astype(dtype) if not logical else J > 2
     if name == "POW":
         a, b = np.abs(a), np.abs(b) % 3
-    for one, other in ((a, b), (a, b[:1]), (a[:, :1], b)):
+    for item, other in ((a, b), (a, b[:1]), (a[:, :1], b)):
         check_layer(
             lambda net, x, y: net.add_elementwise(x, y, ElementWiseOperation[name]),
-            {"a": one, "b": other},
-            ELEMENTWISE[name](one, other),
+            {"a": item, "b": other},
+            ELEMENTWISE[name](item, other),
         )
 
 
@@ -181,7 +181,7 @@ def test_cast(to: str, x: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "inputs", "told"),
+    ("build", "inputs", "message"),
     [
         (lambda net, x: net.add_unary(x, UnaryOperation.EXP), [WHOLE], "takes a floating-point type"),
         (lambda net, x: net.add_unary(x, UnaryOperation.NOT), [X], "takes bool"),
@@ -200,5 +200,5 @@ def test_cast(to: str, x: Any) -> None:
         (lambda net, x: net.add_unary(net.add_identity(x), UnaryOperation.EXP), [X], "layer.get_output"),
     ],
 )
-def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], told: str) -> None:
-    assert told in build_error(build, inputs, __file__)
+def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], message: str) -> None:
+    assert message in build_error(build, inputs, __file__)

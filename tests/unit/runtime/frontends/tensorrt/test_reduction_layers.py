@@ -138,8 +138,8 @@ def test_scale() -> None:
     check_layer(
         lambda net, x: net.add_scale(x, ScaleMode.CHANNEL, shift, scale, power), {"x": positive}, want, rtol=1e-5
     )
-    one = np.array([3], np.float32)
-    check_layer(lambda net, x: net.add_scale(x, ScaleMode.UNIFORM, scale=one), {"x": IMAGE}, IMAGE * 3)
+    first = np.array([3], np.float32)
+    check_layer(lambda net, x: net.add_scale(x, ScaleMode.UNIFORM, scale=first), {"x": IMAGE}, IMAGE * 3)
     check_layer(lambda net, x: net.add_scale(x, ScaleMode.UNIFORM), {"x": IMAGE}, IMAGE)
     all_of = random.standard_normal((4, 3, 5)).astype(np.float32)
     check_layer(
@@ -334,7 +334,7 @@ def test_non_zero(x: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "inputs", "told"),
+    ("build", "inputs", "message"),
     [
         (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 8, False), [X], "bit k stands for axis k"),
         (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 0, False), [X], "bit k stands for axis k"),
@@ -386,5 +386,5 @@ def test_non_zero(x: Any) -> None:
         ),
     ],
 )
-def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], told: str) -> None:
-    assert told in build_error(build, inputs, __file__)
+def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], message: str) -> None:
+    assert message in build_error(build, inputs, __file__)

@@ -123,9 +123,9 @@ def test_an_installed_one_is_left_alone(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_a_script_prints_goes_to_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_script(tmp_path, "print('loud')\n" + PARTS["the script itself"])
     assert main(["run", str(path), "--input", "x=[1, 2]", "--json"]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)["outputs"]["y"]["shape"] == [2]
-    assert "loud" in told.err
+    message = capsys.readouterr()
+    assert json.loads(message.out)["outputs"]["y"]["shape"] == [2]
+    assert "loud" in message.err
 
 
 def test_dataclasses_in_a_script(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ WRONG = [
     ("pass", "the script builds no network; write build(network)"),
     ("def make(network): pass", "create_network() and add layers; or name one of its functions, as in"),
     ("def build(network): pass", "'build' builds no network; it has to add layers"),
-    ("def build(network, weights): pass", "build(network, weights) needs 'weights', which nobody here can give"),
+    ("def build(network, weights): pass", "build(network, weights) needs 'weights', which loopdbg does not have"),
     (
         "import numpyy",
         "model.py:3: the script needs the module 'numpyy', which is not installed; install it where loopdbg",
@@ -199,11 +199,11 @@ def test_what_goes_wrong_is_one_line_with_that_of_the_script(
 ) -> None:
     path = write_script(tmp_path, HEAD + line + "\n")
     assert main(["run", str(path)]) == 1
-    told = capsys.readouterr().err.strip()
-    assert wanted in told
-    assert told.startswith(f"loopdbg: {path}")
-    assert "\n" not in told
-    assert "runtime/frontends" not in told
+    message = capsys.readouterr().err.strip()
+    assert wanted in message
+    assert message.startswith(f"loopdbg: {path}")
+    assert "\n" not in message
+    assert "runtime/frontends" not in message
 
 
 def test_several_networks_are_listed(tmp_path: Path) -> None:
@@ -212,9 +212,9 @@ def test_several_networks_are_listed(tmp_path: Path) -> None:
     )
     with pytest.raises(ModelError) as caught:
         load_script(tmp_path, text)
-    told = str(caught.value)
-    assert "builds 2 networks: 'Unnamed Network 0' of line 11, 2 layers; 'second' of line 12, 2 layers" in told
-    assert "model.py:FUNCTION" in told
+    message = str(caught.value)
+    assert "builds 2 networks: 'Unnamed Network 0' of line 11, 2 layers; 'second' of line 12, 2 layers" in message
+    assert "model.py:FUNCTION" in message
 
 
 def test_a_function_that_is_not_there(tmp_path: Path) -> None:
@@ -306,10 +306,10 @@ def test_a_script_that_never_ends_is_interrupted(loop: str, tmp_path: Path) -> N
         assert process.stderr is not None
         assert process.stderr.readline() == "on\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=100)
+        _, message = process.communicate(timeout=100)
     assert process.returncode == 1
     # It may come a little before the loop.
-    assert re.fullmatch(rf"loopdbg: {path}:[23]: interrupted while the script ran", told.strip())
+    assert re.fullmatch(rf"loopdbg: {path}:[23]: interrupted while the script ran", message.strip())
 
 
 def test_an_engine_that_is_used_ends_the_script_where_the_network_is_built(tmp_path: Path) -> None:
@@ -365,9 +365,9 @@ def test_made_inputs_are_as_usual(tmp_path: Path, capsys: pytest.CaptureFixture[
     text += "profile.set_shape('x', (1,), (3,), (9,))\nprofile.set_shape_input('n', [1], [4], [9])\n"
     path = write_script(tmp_path, text)
     assert main(["run", str(path)]) == 0
-    told = capsys.readouterr()
-    assert "n int32[] = 4, as is usual, x float32[?] as [3]" in told.err
-    assert "y   float32 [3]" in told.out
+    message = capsys.readouterr()
+    assert "n int32[] = 4, as is usual, x float32[?] as [3]" in message.err
+    assert "y   float32 [3]" in message.out
     assert main(["run", str(path), "--dim", "x:0=2"]) == 0
     assert "y   float32 [2]" in capsys.readouterr().out
 

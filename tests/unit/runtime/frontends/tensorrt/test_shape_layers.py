@@ -186,8 +186,8 @@ def test_slice(name: str, by: str) -> None:
 
     def build(net: Any, x: Any, *parts: Any) -> Any:
         layer = net.add_slice(x, Dims(), Dims(), Dims())
-        given = parts or [net.const(part, np.int32) for part in (start, shape, stride)]
-        for index, tensor in enumerate(given, 1):
+        inputs = parts or [net.const(part, np.int32) for part in (start, shape, stride)]
+        for index, tensor in enumerate(inputs, 1):
             layer.set_input(index, tensor)
         return layer
 
@@ -334,7 +334,7 @@ def test_an_assertion_in_a_loop_names_the_iteration() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "inputs", "told"),
+    ("build", "inputs", "message"),
     [
         (shuffled({"reshape_dims": (5, 5)}), [X], "reshape would change volume: [2,3,4]"),
         (shuffled({"reshape_dims": (5, -1)}), [X], "reshape would change volume"),
@@ -365,10 +365,10 @@ def test_an_assertion_in_a_loop_names_the_iteration() -> None:
         (lambda net, x: net.add_constant((2, 2), np.zeros(4)), [X], "float64"),
     ],
 )
-def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], told: str) -> None:
+def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], message: str) -> None:
     with pytest.raises((ModelError, AttributeError)) as caught:
         net, _ = build_network(build, {f"x{k}": array for k, array in enumerate(inputs)})
         net.graph()
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert f"{__file__}:" in str(caught.value)
     assert "\n" not in str(caught.value)
