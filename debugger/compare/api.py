@@ -1,4 +1,4 @@
-"""``loopdbg.diff``: two things compared from Python, whatever of a model, a trace and a reference they are."""
+"""``loopdbg.diff``: compares two of a model, a trace and a reference from Python."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from .running.value_comparison import Tolerance
 class FirstDifference:
     """The first value that differs.
 
-    ``loop``: the path of its loop, empty in the main graph; ``entry``: the iterations of the loops around that;
-    ``iteration``: which one computed it, None before iteration 0 and outside of loops. ``value``, ``other``: what it is
-    called on both sides. ``node``: the model's node that is to blame, ``op_type`` its operator; empty where several may
-    be, which are then in ``nodes``. ``source``: file:line in the reference. ``left``, ``right``: both values.
+    ``loop``: the path of its loop, empty in the main graph; ``entry``: the iterations of the enclosing loops;
+    ``iteration``: that computed it, None before iteration 0 and outside of loops. ``value``, ``other``: its names on
+    both sides. ``node``: the model's node that causes the difference, ``op_type`` its operator; empty for several
+    candidates, which are in ``nodes``. ``source``: file:line in the reference. ``left``, ``right``: both values.
 
     >>> wrong = loopdbg.diff(model, {"x": [1.5, 1.5]}, inputs).first
     >>> wrong.iteration, wrong.value, wrong.loop
@@ -59,9 +59,9 @@ class FirstDifference:
 
 @dataclass(frozen=True, eq=False)
 class LoopDifference:
-    """What was found of one loop. ``loop``, ``other``: its paths. ``iterations``: how many were compared;
-    ``differing``: how many of them differ. ``trips``: how often its last entry ran on either side, None where that is
-    not known.
+    """The result of one pair of loops. ``loop``, ``other``: the paths. ``iterations``: the number of compared
+    iterations; ``differing``: how many of them differ. ``trips``: the trip counts of the last entry on both sides, None
+    if unknown.
 
     >>> (loop,) = loopdbg.diff(model, model, inputs).loops
     >>> loop.loop, loop.same, loop.iterations, loop.trips
@@ -78,7 +78,7 @@ class LoopDifference:
 
 
 class Diff:
-    """What a comparison found; ``str()`` is the report of the command line.
+    """The result of a comparison; ``str()`` is the report of the command line.
 
     >>> found = loopdbg.diff(model, model, inputs)
     >>> found.verdict, found.same, found.first, found.written
@@ -99,8 +99,8 @@ class Diff:
         return escape_lines(text_report.report_lines(self._comparison))
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("diff", self)
-        return drawn
+        html: str = load_plugin("html")("diff", self)
+        return html
 
     @property
     def verdict(self) -> Verdict:
@@ -113,7 +113,7 @@ class Diff:
 
     @property
     def same(self) -> bool:
-        """Everything was compared to the end, and nothing differs.
+        """Whether everything was compared to the end and nothing differs.
 
         >>> loopdbg.diff(model, model, inputs).same
         True
@@ -122,42 +122,42 @@ class Diff:
 
     @property
     def first(self) -> FirstDifference | None:
-        """The first difference in the order of execution; of the outputs where no loop differs.
+        """The first difference in execution order; that of the outputs if no loop differs.
 
         >>> loopdbg.diff(model, {"x": [1.5, 1.5]}, inputs).first.iteration
         1
         """
-        begins = self._comparison.first_difference
-        return None if begins is None else _first_difference(begins, self._comparison.first or self._comparison)
+        difference = self._comparison.first_difference
+        return None if difference is None else _first_difference(difference, self._comparison.first or self._comparison)
 
     @property
     def loops(self) -> list[LoopDifference]:
-        """What was found of each loop.
+        """The result of each pair of loops.
 
         >>> [loop.iterations for loop in loopdbg.diff(model, model, inputs).loops]
         [5]
         """
         return [
             LoopDifference(
-                one.left,
-                one.right,
-                one.same,
-                one.iterations,
-                one.differing_iterations,
-                (one.left_trips, one.right_trips),
-                None if one.first is None else _first_difference(one.first, one),
+                findings.left,
+                findings.right,
+                findings.same,
+                findings.iterations,
+                findings.differing_iterations,
+                (findings.left_trips, findings.right_trips),
+                None if findings.first is None else _first_difference(findings.first, findings),
             )
-            for one in self._comparison.loops
+            for findings in self._comparison.loops
         ]
 
     @property
     def written(self) -> list[str]:
-        """What two models have written otherwise, a line each.
+        """Static differences of two models, one line each.
 
         >>> loopdbg.diff(model, model, inputs).written
         []
         """
-        return [text_report.static_difference_text(one) for one in self._comparison.static_differences]
+        return [text_report.static_difference_text(difference) for difference in self._comparison.static_differences]
 
     @property
     def outputs(self) -> list[str]:
@@ -166,11 +166,11 @@ class Diff:
         >>> loopdbg.diff(model, model, inputs).outputs
         []
         """
-        return [one.name for one in self._comparison.outputs if one.role == "output"]
+        return [difference.name for difference in self._comparison.outputs if difference.role == "output"]
 
     @property
     def notes(self) -> list[str]:
-        """What was not compared, and why; what else there is to say.
+        """What was not compared and why, and other remarks.
 
         >>> loopdbg.diff(model, {"x": [1.5], "q": [7.0, 8.0]}, inputs).notes[-1]
         "the output 'xs' is only in newton_sqrt.onnx: not compared"
@@ -178,8 +178,8 @@ class Diff:
         return list(self._comparison.notes)
 
 
-def _first_difference(difference: Difference, found: LoopFindings | Comparison) -> FirstDifference:
-    node = None if found.cause is None else found.cause.node
+def _first_difference(difference: Difference, findings: LoopFindings | Comparison) -> FirstDifference:
+    node = None if findings.cause is None else findings.cause.node
     return FirstDifference(
         difference.loop,
         difference.entry,
@@ -188,7 +188,7 @@ def _first_difference(difference: Difference, found: LoopFindings | Comparison) 
         difference.other,
         "" if node is None else node.node,
         "" if node is None else node.op_type,
-        () if found.cause is None else found.cause.candidate_nodes if node is None else (node.node,),
+        () if findings.cause is None else findings.cause.candidate_nodes if node is None else (node.node,),
         difference.source if node is None else node.difference.source,
         difference.left,
         difference.right,
@@ -207,24 +207,27 @@ def diff(
     names: Mapping[str, str] | None = None,
     max_iterations: int | None = None,
 ) -> Diff:
-    """Compare two runs: where they differ first, and which node makes the difference.
+    """Compare two runs: where they first differ, and which node causes the difference.
 
     Args:
         a, b: a model (a path, or what :func:`load` gives), a trace (a path, or a :class:`Trace`), or a reference: the
             path of an ``.npz`` file or of a folder of ONNX test data, a :class:`Reference`, what
             :func:`record_reference` recorded, arrays by name, a PyTorch module or exported program. Two references are
             not compared.
-        inputs: name -> array, of the first model; the other one gets the same. None: those of the trace or the
+        inputs: name -> array, for the first model; the other one gets the same. None: those of the trace or the
             reference.
         rtol, atol: the tolerance of floats; None: by dtype.
         loops: only these, by name or path.
-        names: what a loop or value of ``a`` is called in ``b``.
-        max_iterations: compare at most so many iterations of any loop.
+        names: names of loops or values of ``a`` with their names in ``b``.
+        max_iterations: the most iterations of any loop to compare.
+
+    Returns:
+        The differences, and the values of the first one.
 
     Raises:
         ModelError, TraceError: a file cannot be read.
         InputError: a reference cannot be read, or an input is missing or does not fit.
-        UsageError: what is given cannot be compared, or a name or loop is none.
+        UsageError: the sources cannot be compared, or a name or loop is unknown.
         ExecutionError, LimitError: a model does not run.
 
     >>> with loopdbg.record_reference() as ref:
@@ -240,9 +243,9 @@ def diff(
     try:
         return Diff(_compare_sources(sources, inputs, options, max_iterations))
     finally:
-        for given, made in zip((a, b), sources, strict=True):
-            if isinstance(made, TraceSide) and not isinstance(given, Trace):
-                made.trace.close()
+        for argument, source in zip((a, b), sources, strict=True):
+            if isinstance(source, TraceSide) and not isinstance(argument, Trace):
+                source.trace.close()
 
 
 def _tolerance(rtol: float | None, atol: float | None) -> Tolerance:
@@ -254,14 +257,14 @@ def _tolerance(rtol: float | None, atol: float | None) -> Tolerance:
 
 @dataclass(frozen=True)
 class _ReferenceFile:
-    """A reference in a file or folder, which a model is needed to read."""
+    """A reference in a file or folder; reading it needs the model."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class _TorchProgram:
-    """A module or an exported program of PyTorch, which is run on the inputs of the model."""
+    """A PyTorch module or exported program, which is run on the model's inputs."""
 
     program: Any
 
@@ -269,26 +272,26 @@ class _TorchProgram:
 ComparedSource = Model | TraceSide | Reference | _ReferenceFile | _TorchProgram
 
 
-def _open_source(given: Any) -> ComparedSource:
-    """What is compared, of what is given."""
-    if isinstance(given, str | os.PathLike):
-        path = os.fspath(given)
+def _open_source(argument: Any) -> ComparedSource:
+    """Open a source to compare."""
+    if isinstance(argument, str | os.PathLike):
+        path = os.fspath(argument)
         return _ReferenceFile(path) if is_reference(path) else open_side(path)
-    if isinstance(given, Model | Reference):
-        return given
-    if isinstance(given, ReferenceRecorder):
-        return given.reference
-    if isinstance(given, Trace):
-        return TraceSide(given)
-    if isinstance(given, Mapping):
+    if isinstance(argument, Model | Reference):
+        return argument
+    if isinstance(argument, ReferenceRecorder):
+        return argument.reference
+    if isinstance(argument, Trace):
+        return TraceSide(argument)
+    if isinstance(argument, Mapping):
         return reference_from_arrays(
-            "the values given", {str(name): copy_value(str(name), value) for name, value in given.items()}
+            "the values given", {str(name): copy_value(str(name), value) for name, value in argument.items()}
         )
     from ..reference.torch_api import is_torch
 
-    if is_torch(given):
-        return _TorchProgram(given)
-    kind = type(given)
+    if is_torch(argument):
+        return _TorchProgram(argument)
+    kind = type(argument)
     raise UsageError(
         f"a {kind.__module__}.{kind.__qualname__} cannot be compared; give a path, a model, a trace, a reference, or "
         "arrays by name"
@@ -298,15 +301,15 @@ def _open_source(given: Any) -> ComparedSource:
 def _compare_sources(
     sources: list[ComparedSource], inputs: Mapping[str, Data] | None, options: ComparisonOptions, limit: int | None
 ) -> Comparison:
-    runs = [isinstance(source, Model | TraceSide) for source in sources]
-    if not any(runs):
+    is_run = [isinstance(source, Model | TraceSide) for source in sources]
+    if not any(is_run):
         raise UsageError("both are references; one of the two has to be a model or a trace")
-    if all(runs):
+    if all(is_run):
         return _compare_two_runs(sources, inputs, options, limit)
-    if not runs[0]:
+    if not is_run[0]:
         sources = sources[::-1]
         options = ComparisonOptions(
-            options.tolerance, {there: here for here, there in options.names.items()}, options.loops
+            options.tolerance, {right_name: left_name for left_name, right_name in options.names.items()}, options.loops
         )
     source, other = sources
     assert isinstance(source, Model | TraceSide)
@@ -326,10 +329,10 @@ def _reference(
     if isinstance(other, _TorchProgram):
         from ..reference.torch_api import run_torch_reference
 
-        given = inputs if isinstance(run, Model) else run.trace.inputs
-        if given is None:
+        model_inputs = inputs if isinstance(run, Model) else run.trace.inputs
+        if model_inputs is None:
             raise UsageError("a PyTorch program is run, too: give the inputs of the model")
-        return run_torch_reference(other.program, given, max_iterations=limit)
+        return run_torch_reference(other.program, model_inputs, max_iterations=limit)
     assert isinstance(other, Reference)
     return other
 
@@ -337,20 +340,20 @@ def _reference(
 def _model_side(
     model: Model, reference: Reference, inputs: Mapping[str, Data] | None, options: ComparisonOptions, limit: int | None
 ) -> ComparisonSide:
-    """The model with what it is given, else with what the reference was run on."""
+    """The model with the given inputs, or else with those of the reference."""
     return ModelSide(model, inputs_for(model, reference, options.names) if inputs is None else inputs, limit)
 
 
 def inputs_for(model: Model, reference: Reference, names: Mapping[str, str]) -> dict[str, Data]:
-    """What a reference was run on, as far as it tells, as the model takes it.
+    """The recorded inputs of a reference in the form that the model takes.
 
     Raises:
         InputError: a number does not fit the dtype that the model declares.
     """
-    there = input_tracks(reference, [port.name for port in model.inputs], names)
+    tracks = input_tracks(reference, [port.name for port in model.inputs], names)
     try:
-        given = map_inputs(reference.inputs or {}, model, {other: name for name, other in names.items()})
-        return given | map_inputs({name: track.values[()] for name, track in there.items()}, model, {})
+        mapped = map_inputs(reference.inputs or {}, model, {other: name for name, other in names.items()})
+        return mapped | map_inputs({name: track.values[()] for name, track in tracks.items()}, model, {})
     except InputError as error:
         raise InputError(f"{model.name} is given the inputs of {reference.label}: {error}") from None
 
@@ -361,22 +364,22 @@ def _compare_two_runs(
     left, right = sources
     traces = [source for source in sources if isinstance(source, TraceSide)]
     if isinstance(left, Model) and isinstance(right, Model):
-        back = {there: here for here, there in options.names.items()}
-        left, right = requests_as_loop(left, right, back) or left, requests_as_loop(right, left, options.names) or right
-    given = inputs
+        inv = {right_name: left_name for left_name, right_name in options.names.items()}
+        left, right = requests_as_loop(left, right, inv) or left, requests_as_loop(right, left, options.names) or right
+    run_inputs = inputs
     if traces:
         if inputs is not None:
             raise UsageError(f"{traces[0].label} is a trace, which has its inputs: leave out 'inputs'")
-        given = traces[0].trace.inputs
+        run_inputs = traces[0].trace.inputs
     sides: list[ComparisonSide] = []
     for k, source in enumerate((left, right)):
         if isinstance(source, TraceSide):
             sides.append(source)
         elif isinstance(source, Model):
-            values = given or {}
+            values = run_inputs or {}
             sides.append(ModelSide(source, map_inputs(values, source, options.names) if k else values, limit))
     unknown = find_unknown_name(sides[0], sides[1], options.names)
     if unknown is not None:
-        name, why = unknown
-        raise UsageError(f"{name}={options.names[name]}: {why}")
+        name, reason = unknown
+        raise UsageError(f"{name}={options.names[name]}: {reason}")
     return compare_sides(sides[0], sides[1], options)

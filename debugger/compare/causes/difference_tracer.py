@@ -1,12 +1,12 @@
-"""Where a difference comes from: from a value that differs back to the first thing that does.
+"""Traces a difference from a value back to its cause.
 
-A node is to blame only where all that it is fed is the same. Where what comes in differs, that is followed: through
-nodes that correspond, captures and initial values, up to a constant, a sliced input, an input of the model, or the
-iteration in which a carried value began to differ. It ends where two nodes do not correspond, where one reads another
-value than the other, and where a value is not known.
+A node is the cause only if all its operands are equal. A differing operand is followed through corresponding nodes,
+captures and initial values, up to a constant, a sliced input, a model input, or the iteration in which a carried value
+first differs. The search also ends where nodes do not correspond, where one reads another value than the other, and
+where a value is unknown.
 
-Between two runs of ours bits tell: what is the same to the bit has no share in a difference. A peer rounds otherwise,
-and so does another float type: there the tolerance tells.
+Two runs of loopdbg are compared bit for bit: bit-identical values do not contribute to a difference. Peers and other
+float types round differently: there the tolerance decides.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from ..running.value_comparison import NO_DIFFERENCE, Delta, Tolerance, compare
 from ..running.value_readers import ValueReader
 from .name_divergence import find_name_divergence
 
-#: A pair of values, as their readers take them.
+#: A pair of values as operands of their readers.
 _OperandPair = tuple[Operand, Operand]
-#: Both sides at another iteration of a carried value (its parameters): the first of those in which it differs without
-#: a gap up to the given one; None: it is what the loop began with.
+#: Readers of both sides at the first iteration from which on a carried value (its parameters) differs without a gap up
+#: to the given iteration; None as iteration: its initial value differs.
 FindEarlier = Callable[[Value, Value, int], tuple[int | None, ValueReader, ValueReader] | None]
 
 
 @dataclass
 class DifferenceTracer:
-    """Follows one difference. ``symptom`` says where it was found: its place is that of all that is found.
+    """Traces one difference. ``symptom``: the observed difference, whose location is reported.
 
-    ``exact``: bits tell, not the tolerance. ``earlier`` finds where a carried value began to differ.
+    ``bit_exact``: compare bits, without tolerance. ``find_earlier``: finds where a carried value started to differ.
     """
 
     alignment: Correspondence
@@ -50,7 +50,7 @@ class DifferenceTracer:
     find_earlier: FindEarlier | None = None
 
     def find_cause(self, left: Value, right: Value) -> Cause | None:
-        """What makes these two differ; None where they do not, or nothing is known of them."""
+        """The cause of the difference of two values; None if they do not differ or are unknown."""
         pair = Operand(left), Operand(right)
         delta = self._delta(pair)
         if delta is None or not delta.kind:
@@ -59,48 +59,48 @@ class DifferenceTracer:
         reader: tuple[Node, Node] | None = None
         while (pair, self.symptom.iteration) not in seen and len(seen) < 10_000:
             seen.add((pair, self.symptom.iteration))
-            found = self._trace_step(pair, reader)
-            if isinstance(found, Cause):
-                found = self._refine_by_name(found)
-                if reader is None or found.source is None:
-                    return found
-                return replace(found, reader_source_line=self.alignment.left.code.describe_node(reader[0]))
-            pair, reader = found
+            step = self._trace_step(pair, reader)
+            if isinstance(step, Cause):
+                step = self._refine_by_name(step)
+                if reader is None or step.source is None:
+                    return step
+                return replace(step, reader_source_line=self.alignment.left.code.describe_node(reader[0]))
+            pair, reader = step
         return None
 
-    def find_operator_cause(self, one: Node, other: Node, left: Value, right: Value) -> Cause | None:
-        """What makes these two differ, which two operators compute that were opened as loops, each in its own way: an
-        LSTM, and the same in 8 bits, say."""
-        fed = [
+    def find_operator_cause(self, left_node: Node, right_node: Node, left: Value, right: Value) -> Cause | None:
+        """The cause of a difference between results of two operators that were expanded to different loops, such as an
+        LSTM and a quantised LSTM."""
+        inputs = [
             (Operand(a), Operand(b))
-            for a, b in zip(one.inputs, other.inputs, strict=False)
+            for a, b in zip(left_node.inputs, right_node.inputs, strict=False)
             if a is not None and b is not None and self._is_different((Operand(a), Operand(b)))
         ]
-        floats = [(a, b) for a, b in fed if not (self._is_constant(a, 0) or self._is_constant(b, 1))]
+        floats = [(a, b) for a, b in inputs if not (self._is_constant(a, 0) or self._is_constant(b, 1))]
         if floats:
             return self.find_cause(floats[0][0].value, floats[0][1].value)
         return self._node_cause(
-            one, other, left, right, [Operand(value) for value in one.inputs[:1] if value is not None]
+            left_node, right_node, left, right, [Operand(value) for value in left_node.inputs[:1] if value is not None]
         )
 
-    def _refine_by_name(self, found: Cause) -> Cause:
-        """Where structure says no more which is which, of two systems: what the names that a converter kept say."""
-        if found.unmatched_pair is None or self.alignment.same_system:
-            return found
-        halves = self.alignment.left, self.alignment.right
-        at = find_name_divergence(halves, *found.unmatched_pair, self._values_agree)
-        if at is None:
-            return found
-        one, other = (half.producer(half.origin(v)) for half, v in zip(halves, (at.left, at.right), strict=True))
-        if one is None or other is None:
-            return found
-        told = "the two have one name, and what they are computed from is the same"
-        if any(at.one_sided_sources):
-            here, there = (
-                " and ".join(f"'{name}'" for name in names) or "nothing else" for names in at.one_sided_sources
+    def _refine_by_name(self, cause: Cause) -> Cause:
+        """Continue at unmatched nodes of two systems with the names that a converter kept."""
+        if cause.unmatched_pair is None or self.alignment.same_system:
+            return cause
+        sides = self.alignment.left, self.alignment.right
+        d = find_name_divergence(sides, *cause.unmatched_pair, self._values_agree)
+        if d is None:
+            return cause
+        node, twin = (side.producer(side.origin(v)) for side, v in zip(sides, (d.left, d.right), strict=True))
+        if node is None or twin is None:
+            return cause
+        remark = "the two have one name, and what they are computed from is the same"
+        if any(d.one_sided_sources):
+            left_sources, right_sources = (
+                " and ".join(f"'{name}'" for name in names) or "nothing else" for names in d.one_sided_sources
             )
-            told = f"it is computed from {here} here, from {there} there"
-        return self._node_cause(one, other, at.left, at.right, [Operand(value) for value in at.sources], told)
+            remark = f"it is computed from {left_sources} here, from {right_sources} there"
+        return self._node_cause(node, twin, d.left, d.right, [Operand(value) for value in d.sources], remark)
 
     def _values_agree(self, left: Value, right: Value) -> bool | None:
         delta = self._delta((Operand(left), Operand(right)))
@@ -109,12 +109,12 @@ class DifferenceTracer:
     def _is_constant(self, operand: Operand, side: int) -> bool:
         return (self.alignment.left, self.alignment.right)[side].is_constant(operand.value)
 
-    # -- one value back
+    # -- one step back
 
     def _trace_step(
         self, pair: _OperandPair, reader: tuple[Node, Node] | None
     ) -> Cause | tuple[_OperandPair, tuple[Node, Node] | None]:
-        """The pair of values that makes these two differ, with who reads it, or the end of the search."""
+        """The pair of operands that causes the difference, with its readers, or the end of the search."""
         left, right = pair[0].value, pair[1].value
         a, b = self.alignment.left.origin(left), self.alignment.right.origin(right)
         if (a, b) != (left, right):
@@ -128,178 +128,178 @@ class DifferenceTracer:
                     return converted
         if self.alignment.rewired(a, b):
             return self._rewired_cause(pair, reader)
-        one, other = self.alignment.producers(a, b)
-        if one is None or other is None:
-            return self._trace_source(pair) if one is other else self._uncorresponding_cause(left, right)
-        if not self.alignment.nodes_match(one, other) or one.outputs.index(a) != other.outputs.index(b):
+        node, twin = self.alignment.producers(a, b)
+        if node is None or twin is None:
+            return self._trace_source(pair) if node is twin else self._uncorresponding_cause(left, right)
+        if not self.alignment.nodes_match(node, twin) or node.outputs.index(a) != twin.outputs.index(b):
             return self._uncorresponding_cause(left, right)
-        if not self.alignment.same_operator(one, other):
-            return self._different_operator_cause(one, other, a, b)
-        if isinstance(one, If) and isinstance(other, If):
-            inside = self._taken_branch_results(one, other, a, b)
-            if inside is not None:
-                return inside, None
-        return self._trace_node(one, other, a, b)
+        if not self.alignment.same_operator(node, twin):
+            return self._different_operator_cause(node, twin, a, b)
+        if isinstance(node, If) and isinstance(twin, If):
+            results = self._taken_branch_results(node, twin, a, b)
+            if results is not None:
+                return results, None
+        return self._trace_node(node, twin, a, b)
 
     def _trace_node(
-        self, one: Node, other: Node, left: Value, right: Value
+        self, node: Node, twin: Node, left: Value, right: Value
     ) -> Cause | tuple[_OperandPair, tuple[Node, Node]]:
-        unknown: Value | None = None
+        unknown_value: Value | None = None
         differing: list[tuple[tuple[bool, float], _OperandPair]] = []
-        pairs = list(self.alignment.input_pairs(one, other))
+        pairs = list(self.alignment.input_pairs(node, twin))
         for pair in pairs:
             delta = self._delta(pair)
             if delta is None:
-                unknown = unknown or pair[0].value
+                unknown_value = unknown_value or pair[0].value
             elif self._is_significant(delta):
-                # First what differs beyond the tolerance, then what differs most.
+                # Differences beyond the tolerance first, then the largest.
                 differing.append(((not delta.kind, -min(delta.relative, 1e300)), pair))
-        # Another value that is equal makes no difference.
+        # A different operand with an equal value is harmless.
         rewired = [
             pair for pair in pairs if self.alignment.rewired(pair[0].value, pair[1].value) and not self._is_equal(pair)
         ]
         if rewired:
-            return self._rewired_cause(rewired[0], (one, other))
+            return self._rewired_cause(rewired[0], (node, twin))
         if differing:
-            return min(differing, key=lambda found: found[0])[1], (one, other)
-        if isinstance(one, Loop):
-            # What happens inside is compared by itself; not all that two loops are fed can be paired.
-            return Cause(self._make_difference("result", left, right), remark=f"the loop '{one.name}' computes it")
-        alone = self._unpaired_input_text(one, other)
-        if alone:
-            return self._node_cause(one, other, left, right, [pair[0] for pair in pairs], alone)
-        if len(values_read(one)) != len(values_read(other)) and len(pairs) != len(
-            self.alignment.left.normal_form(one).operands
+            return min(differing, key=lambda entry: entry[0])[1], (node, twin)
+        if isinstance(node, Loop):
+            # Nested loops are compared separately; not all of their operands can be paired.
+            return Cause(self._make_difference("result", left, right), remark=f"the loop '{node.name}' computes it")
+        unpaired = self._unpaired_input_text(node, twin)
+        if unpaired:
+            return self._node_cause(node, twin, left, right, [pair[0] for pair in pairs], unpaired)
+        if len(values_read(node)) != len(values_read(twin)) and len(pairs) != len(
+            self.alignment.left.normal_form(node).operands
         ):
             return self._uncorresponding_cause(left, right)
-        told = f"{one.op_type} '{one.name}'"
-        if unknown is not None:
+        name = f"{node.op_type} '{node.name}'"
+        if unknown_value is not None:
             return Cause(
                 self._make_difference("result", left, right),
-                remark=f"{told} computes it; '{unknown.name}', which it is fed, is not known on both sides",
+                remark=f"{name} computes it; '{unknown_value.name}', which it is fed, is not known on both sides",
             )
-        return self._node_cause(one, other, left, right, [pair[0] for pair in pairs])
+        return self._node_cause(node, twin, left, right, [pair[0] for pair in pairs])
 
-    def _unpaired_input_text(self, one: Node, other: Node) -> str:
-        """What one of two operators is fed, and the other is not."""
+    def _unpaired_input_text(self, node: Node, twin: Node) -> str:
+        """Operands that only one of two operators has, in words."""
         if not self.alignment.same_system:
             return ""
-        ours, theirs = self.alignment.unpaired_inputs(one, other)
-        told = [f"'{value.name}' here, nothing there" for value in ours]
-        told += [f"nothing here, '{value.name}' there" for value in theirs]
-        return f"it is fed {', '.join(told)}" if told else ""
+        ours, theirs = self.alignment.unpaired_inputs(node, twin)
+        texts = [f"'{value.name}' here, nothing there" for value in ours]
+        texts += [f"nothing here, '{value.name}' there" for value in theirs]
+        return f"it is fed {', '.join(texts)}" if texts else ""
 
     def _node_cause(
-        self, one: Node, other: Node, left: Value, right: Value, fed: list[Operand], remark: str = ""
+        self, node: Node, twin: Node, left: Value, right: Value, operands: list[Operand], remark: str = ""
     ) -> Cause:
-        inputs = [(operand.value.name, self._read(0, operand)[1]) for operand in fed]
-        one, other = self.alignment.left.working_node(one), self.alignment.right.working_node(other)
+        inputs = [(operand.value.name, self._read(0, operand)[1]) for operand in operands]
+        node, twin = self.alignment.left.working_node(node), self.alignment.right.working_node(twin)
         difference = self._make_difference("node", left, right)
-        codes = self.alignment.left.code.describe_node(one), self.alignment.right.code.describe_node(other)
-        there = (other.name, other.op_type, *codes, one.origin)
-        return Cause(None, NodeDifference(one.name, left.name, one.op_type, inputs, difference, *there), remark)
+        codes = self.alignment.left.code.describe_node(node), self.alignment.right.code.describe_node(twin)
+        details = (twin.name, twin.op_type, *codes, node.origin)
+        return Cause(None, NodeDifference(node.name, left.name, node.op_type, inputs, difference, *details), remark)
 
     def _conversion_cause(self, left: Value, right: Value) -> Cause | None:
-        """The conversion to blame where two values differ, and what they were converted from does not."""
-        halves = (self.alignment.left, left), (self.alignment.right, right)
-        for side, (half, value) in enumerate(halves):
-            for node in half.conversions(value):
-                made, fed = (next(one for one in ports if one is not None) for ports in (node.outputs, node.inputs))
-                source = half.origin(fed)
-                (here, a), (known, b) = self._read(side, Operand(source)), self._read(side, Operand(made))
-                if not (here and known and self._is_significant(compare(a, b, self.tolerance))):
+        """The conversion that causes the difference if the values before it are equal."""
+        graphs = (self.alignment.left, left), (self.alignment.right, right)
+        for side, (graph, value) in enumerate(graphs):
+            for node in graph.conversions(value):
+                output, operand = (next(v for v in ports if v is not None) for ports in (node.outputs, node.inputs))
+                source = graph.origin(operand)
+                (has_a, a), (has_b, b) = self._read(side, Operand(source)), self._read(side, Operand(output))
+                if not (has_a and has_b and self._is_significant(compare(a, b, self.tolerance))):
                     continue
-                told = half.working_node(node)
-                inputs = [(one.name, self._read(side, Operand(one))[1]) for one in told.inputs if one is not None]
+                work = graph.working_node(node)
+                inputs = [(v.name, self._read(side, Operand(v))[1]) for v in work.inputs if v is not None]
                 difference = self._make_difference("node", left, right)
-                there = (told.name, told.op_type, half.code.describe_node(told), "", told.origin)
-                blamed = NodeDifference(told.name, made.name, told.op_type, inputs, difference, *there)
-                return Cause(None, blamed, f"the {('left', 'right')[side]} side alone has it")
+                details = (work.name, work.op_type, graph.code.describe_node(work), "", work.origin)
+                blame = NodeDifference(work.name, output.name, work.op_type, inputs, difference, *details)
+                return Cause(None, blame, f"the {('left', 'right')[side]} side alone has it")
         return None
 
-    def _different_operator_cause(self, one: Node, other: Node, left: Value, right: Value) -> Cause:
-        """Two operators in one place: to blame where both are fed the same; else nothing before them corresponds."""
-        fed = [
+    def _different_operator_cause(self, node: Node, twin: Node, left: Value, right: Value) -> Cause:
+        """Different operators: the cause if their operands are equal; else nothing before them corresponds."""
+        operands = [
             node_form.operands
-            for node_form in (self.alignment.left.normal_form(one), self.alignment.right.normal_form(other))
+            for node_form in (self.alignment.left.normal_form(node), self.alignment.right.normal_form(twin))
         ]
-        pairs = [(a, b) for a, b in zip(*fed, strict=False) if a is not None and b is not None]
-        if len(fed[0]) == len(fed[1]) and all(
+        pairs = [(a, b) for a, b in zip(*operands, strict=False) if a is not None and b is not None]
+        if len(operands[0]) == len(operands[1]) and all(
             self.alignment.same_value(a, b) or not self._is_different((a, b)) for a, b in pairs
         ):
-            return self._node_cause(one, other, left, right, [a for a, _ in pairs])
+            return self._node_cause(node, twin, left, right, [a for a, _ in pairs])
         return Cause(
             self._make_difference("result", left, right),
-            remark=f"{one.op_type} '{one.name}' here, {other.op_type} '{other.name}' there: what they are fed does not "
+            remark=f"{node.op_type} '{node.name}' here, {twin.op_type} '{twin.name}' there: what they are fed does not "
             "correspond",
             unmatched_pair=(left, right),
         )
 
     def _rewired_cause(self, pair: _OperandPair, reader: tuple[Node, Node] | None) -> Cause:
-        """A reader takes another value on one side than on the other."""
+        """The readers use different values."""
         names = (
             f"'{pair[0].value.name}' here, '{pair[1].value.name}' there{self.alignment.counterpart_text(pair[1].value)}"
         )
         if reader is None:
             return Cause(self._make_difference("result", pair[0].value, pair[1].value), remark=f"it is {names}")
-        one, other = reader
+        node, twin = reader
         results = [next(value for value in node.outputs if value is not None) for node in reader]
-        return self._node_cause(one, other, results[0], results[1], [pair[0]], f"it reads {names}")
+        return self._node_cause(node, twin, results[0], results[1], [pair[0]], f"it reads {names}")
 
-    def _taken_branch_results(self, one: If, other: If, left: Value, right: Value) -> _OperandPair | None:
-        """The results of the branch that both took."""
-        taken = []
-        for side, node in enumerate((one, other)):
+    def _taken_branch_results(self, left_if: If, right_if: If, left: Value, right: Value) -> _OperandPair | None:
+        """The results of the branch that both sides took."""
+        conditions = []
+        for side, node in enumerate((left_if, right_if)):
             value = node.inputs[0]
-            there, data = (False, None) if value is None else self._read(side, Operand(value))
-            if not there:
+            is_known, data = (False, None) if value is None else self._read(side, Operand(value))
+            if not is_known:
                 return None
-            taken.append(bool(np.asarray(data).reshape(-1)[:1].all()))
-        if taken[0] is not taken[1]:
+            conditions.append(bool(np.asarray(data).reshape(-1)[:1].all()))
+        if conditions[0] is not conditions[1]:
             return None
-        k = 0 if taken[0] else 1
+        k = 0 if conditions[0] else 1
         pair = (
-            Operand(bodies(one)[k][1].outputs[one.outputs.index(left)]),
-            Operand(bodies(other)[k][1].outputs[other.outputs.index(right)]),
+            Operand(bodies(left_if)[k][1].outputs[left_if.outputs.index(left)]),
+            Operand(bodies(right_if)[k][1].outputs[right_if.outputs.index(right)]),
         )
         return pair if self._is_different(pair) else None
 
     # -- ends of the search
 
     def _trace_source(self, pair: _OperandPair) -> Cause | tuple[_OperandPair, None]:
-        """What no node computes: it comes in so, or an iteration before computed it."""
+        """Trace a value that no node computes: an input, or the result of an earlier iteration."""
         left, right = pair[0].value, pair[1].value
-        roles = [self._role(half, v) for half, v in ((self.alignment.left, left), (self.alignment.right, right))]
+        roles = [self._role(graph, v) for graph, v in ((self.alignment.left, left), (self.alignment.right, right))]
         if roles[0] != roles[1]:
             return self._uncorresponding_cause(left, right)
-        before = {"carried": self._previous_iteration_pair, "sliced input": self._slice_source_pair}.get(roles[0])
+        find_source = {"carried": self._previous_iteration_pair, "sliced input": self._slice_source_pair}.get(roles[0])
         origins = self.alignment.left.origin(left), self.alignment.right.origin(right)
-        back = None if before is None else before(*origins)
-        if back is not None:
-            return back
+        step = None if find_source is None else find_source(*origins)
+        if step is not None:
+            return step
         return Cause(self._make_difference(roles[0], *pair))
 
     def _previous_iteration_pair(self, left: Value, right: Value) -> tuple[_OperandPair, None] | None:
-        """What a carried value came from: a result of an iteration before, or what the loop began with."""
-        at = self.symptom
-        (loop, _), (other, _) = self.alignment.left.params[left], self.alignment.right.params[right]
-        edges = [next(edge for edge in one.back_edges if edge.param is v) for one, v in ((loop, left), (other, right))]
-        found = None
-        if at.iteration is not None and at.iteration > 0 and self.find_earlier is not None:
-            found = self.find_earlier(left, right, at.iteration)
-        if found is not None:
-            iteration, self.left, self.right = found
-            self.symptom = replace(at, iteration=iteration)
+        """The source of a carried value: the result of an earlier iteration, or the initial value."""
+        symptom = self.symptom
+        (loop, _), (twin, _) = self.alignment.left.params[left], self.alignment.right.params[right]
+        edges = [next(edge for edge in x.back_edges if edge.param is v) for x, v in ((loop, left), (twin, right))]
+        earlier = None
+        if symptom.iteration is not None and symptom.iteration > 0 and self.find_earlier is not None:
+            earlier = self.find_earlier(left, right, symptom.iteration)
+        if earlier is not None:
+            iteration, self.left, self.right = earlier
+            self.symptom = replace(symptom, iteration=iteration)
             if iteration is not None:
                 return (Operand(edges[0].result), Operand(edges[1].result)), None
-        elif at.iteration:
+        elif symptom.iteration:
             return None
         pair = Operand(initial_outer_value(edges[0].initial)), Operand(initial_outer_value(edges[1].initial))
         return (pair, None) if self._is_different(pair) else None
 
     def _slice_source_pair(self, left: Value, right: Value) -> tuple[_OperandPair, None] | None:
-        """What a part was cut from, or the trip count that it is counted back from; None where both are the same, or
-        where it is cut otherwise."""
+        """The source of a sliced input, or the trip count that it is counted back from; None if both are equal or the
+        slices differ."""
         loops = self.alignment.left.params[left][0], self.alignment.right.params[right][0]
         a, b = (next((p for p in loop.sliced_inputs if p.inner in (left, right)), None) for loop in loops)
         if a is None or b is None or not same_slicing(a, b):
@@ -310,24 +310,24 @@ class DifferenceTracer:
             pairs.append((Operand(counts[0]), Operand(counts[1])))
         return next(((pair, None) for pair in pairs if self._is_different(pair)), None)
 
-    def _role(self, half: NumberedGraph, value: Value) -> str:
-        if half.is_constant(value):
+    def _role(self, graph: NumberedGraph, value: Value) -> str:
+        if graph.is_constant(value):
             return "constant"
-        loop, role = half.params.get(half.origin(value), (None, "input"))
+        loop, role = graph.params.get(graph.origin(value), (None, "input"))
         return {"sliced": "sliced input", "iteration": "iteration number"}.get(role, role) if loop else role
 
     def _uncorresponding_cause(self, left: Value, right: Value) -> Cause:
-        told = []
-        for half, value in ((self.alignment.left, left), (self.alignment.right, right)):
-            node = half.producer(half.origin(value))
+        texts = []
+        for graph, value in ((self.alignment.left, left), (self.alignment.right, right)):
+            node = graph.producer(graph.origin(value))
             if node is not None:
-                where = f" ({node.origin})" if node.origin.file else ""
-                told.append(f"'{value.name}' is computed by {node.op_type} '{node.name}'{where}")
+                location = f" ({node.origin})" if node.origin.file else ""
+                texts.append(f"'{value.name}' is computed by {node.op_type} '{node.name}'{location}")
             else:
-                told.append(f"'{value.name}' is a {self._role(half, half.origin(value))}")
+                texts.append(f"'{value.name}' is a {self._role(graph, graph.origin(value))}")
         return Cause(
             self._make_difference("result", left, right),
-            remark=f"the two are computed in other ways from here on: {told[0]}, {told[1]}",
+            remark=f"the two are computed in other ways from here on: {texts[0]}, {texts[1]}",
             unmatched_pair=(left, right),
         )
 
@@ -342,47 +342,47 @@ class DifferenceTracer:
         return delta is not None and not self._is_significant(delta)
 
     def _is_significant(self, delta: Delta) -> bool:
-        """Whether a difference is one that can be the cause of another."""
+        """Whether a difference can cause another one."""
         return bool(delta.kind) or (self.bit_exact and delta.absolute > 0)
 
     def _delta(self, pair: _OperandPair) -> Delta | None:
-        """How two values differ; None where one is not known."""
-        (here, a), (there, b) = self._read(0, pair[0]), self._read(1, pair[1])
-        if not (here and there):
+        """The difference of two values; None if one is unknown."""
+        (left_known, a), (right_known, b) = self._read(0, pair[0]), self._read(1, pair[1])
+        if not (left_known and right_known):
             return None
         if self.alignment.is_weight_pair(*pair):
             return NO_DIFFERENCE
         return compare(a, b, self.tolerance, loose_shape=not self.alignment.same_system)
 
     def _read(self, side: int, operand: Operand) -> tuple[bool, Any]:
-        half = (self.alignment.left, self.alignment.right)[side]
-        data = half.constant(operand.value)
-        there, data = (
-            (True, data) if data is not None else self._read_from_run(side, half.resolve_invariant(operand.value))
+        graph = (self.alignment.left, self.alignment.right)[side]
+        data = graph.constant(operand.value)
+        is_known, data = (
+            (True, data) if data is not None else self._read_from_run(side, graph.resolve_invariant(operand.value))
         )
-        return there, operand.apply_transpose(data)
+        return is_known, operand.apply_transpose(data)
 
     def _read_from_run(self, side: int, value: Value) -> tuple[bool, Any]:
         return (self.left, self.right)[side].read(value)
 
     def _make_difference(self, role: str, left: Operand | Value, right: Operand | Value) -> Difference:
-        one, other = (operand if isinstance(operand, Operand) else Operand(operand) for operand in (left, right))
-        a, b = self._read(0, one)[1], self._read(1, other)[1]
-        delta = self._delta((one, other)) or Delta()
-        at = self.symptom
-        return Difference(role, one.value.name, other.value.name, delta, at.loop, at.entry, at.iteration, a, b)
+        x, y = (operand if isinstance(operand, Operand) else Operand(operand) for operand in (left, right))
+        a, b = self._read(0, x)[1], self._read(1, y)[1]
+        delta = self._delta((x, y)) or Delta()
+        site = self.symptom
+        return Difference(role, x.value.name, y.value.name, delta, site.loop, site.entry, site.iteration, a, b)
 
 
 def differing_values(ports: LoopAlignment, first: Difference) -> tuple[Value, Value] | None:
-    """The values in both loop graphs that came to differ: of a back edge its result, or what it begins with."""
+    """The values in both loop graphs that differ: for a back edge its result, or its initial value."""
     if first.role == "carried":
         edge = next(((a, b) for a, b, _ in ports.edges if a.param.name == first.name), None)
         if edge is None:
             return None
         if first.iteration is not None:
             return edge[0].result, edge[1].result
-        begin = [one.initial.outer if isinstance(one.initial, SlicedInput) else one.initial for one in edge]
-        return begin[0], begin[1]
+        initial = [e.initial.outer if isinstance(e.initial, SlicedInput) else e.initial for e in edge]
+        return initial[0], initial[1]
     if first.role == "scan":
         return next(((a.result, b.result) for a, b, _ in ports.scans if a.outer.name == first.name), None)
     if first.iteration is None:

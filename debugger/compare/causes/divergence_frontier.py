@@ -1,4 +1,4 @@
-"""What makes a value leave a reference: the nodes between what agrees with it and what no longer does."""
+"""Finds the smallest set of nodes between the last matching and the first diverging value."""
 
 from __future__ import annotations
 
@@ -11,122 +11,122 @@ from ..reference_match.value_locations import LocationIndex, ValueLocation
 from ..report.findings import Cause, Difference, NodeDifference
 from ..running.value_readers import ValueReader
 
-#: Nodes that are named.
+#: The most nodes named in a message.
 _MAX_NAMED_NODES = 8
 
 
 @dataclass
 class DivergenceSearch:
-    """One search back from a value in one iteration.
+    """A backward search from a value in one iteration.
 
-    ``known``: whether the reference has a value in an iteration; ``differs``: how that differs, where it does.
+    ``is_recorded``: whether the reference has a value in an iteration; ``difference_at``: how it differs, if it does.
     """
 
     layout: LocationIndex
     is_recorded: Callable[[Value, Key], bool]
     difference_at: Callable[[Value, Key], Difference | None]
     nodes: dict[Node, Key] = field(default_factory=dict)
-    #: Carried values of which nothing is known.
+    #: Carried values that the reference lacks.
     unrecorded_carried: list[str] = field(default_factory=list)
     source: Difference | None = None
 
-    def search(self, spot: ValueLocation, key: Key) -> None:
-        """Go back from a value that differs to values that do not."""
-        # Of iterations before, each value once.
+    def search(self, location: ValueLocation, key: Key) -> None:
+        """Search backward from a differing value to matching values."""
+        # In earlier iterations, each value is visited once.
         seen: set[tuple[Value, bool]] = set()
-        waiting = [(spot, key)]
-        while waiting and self.source is None:
-            here, at = waiting.pop(0)
-            for value, before in self._source_values(here, at):
-                mark = value, before == key[: len(before)]
-                if mark in seen or value.constant is not None:
+        queue = [(location, key)]
+        while queue and self.source is None:
+            current, current_key = queue.pop(0)
+            for value, source_key in self._source_values(current, current_key):
+                visit = value, source_key == key[: len(source_key)]
+                if visit in seen or value.constant is not None:
                     continue
-                seen.add(mark)
-                found = self._continue_at(here, value, before)
-                if found is not None:
-                    waiting.append(found)
+                seen.add(visit)
+                next_step = self._continue_at(current, value, source_key)
+                if next_step is not None:
+                    queue.append(next_step)
 
-    def _source_values(self, spot: ValueLocation, key: Key) -> list[tuple[Value, Key]]:
-        """The values that one is made of."""
-        came = self.layout.parameter_source(spot, key)
-        if came is not None:
-            return [came]
-        if spot.node is None:
+    def _source_values(self, location: ValueLocation, key: Key) -> list[tuple[Value, Key]]:
+        """The values that a value is computed from."""
+        source = self.layout.parameter_source(location, key)
+        if source is not None:
+            return [source]
+        if location.node is None:
             return []
-        if spot.node.op_type == "Constant" and self.nodes:
+        if location.node.op_type == "Constant" and self.nodes:
             return []
-        self.nodes.setdefault(spot.node, key)
-        fed = [value for value in spot.node.inputs if value is not None]
-        fed += [value for _, inner in bodies(spot.node) for value in captured_values(inner)]
-        # What a recurrent operator makes of its weights is computed ahead.
-        operator = self.layout.operators.get(spot.node)
-        fed += [] if operator is None else [value for value in operator.inputs if value is not None]
-        return [(value, key) for value in fed]
+        self.nodes.setdefault(location.node, key)
+        operands = [value for value in location.node.inputs if value is not None]
+        operands += [value for _, inner in bodies(location.node) for value in captured_values(inner)]
+        # Weights of a recurrent operator are preprocessed.
+        operator = self.layout.operators.get(location.node)
+        operands += [] if operator is None else [value for value in operator.inputs if value is not None]
+        return [(value, key) for value in operands]
 
-    def _continue_at(self, here: ValueLocation, value: Value, key: Key) -> tuple[ValueLocation, Key] | None:
-        """Where the search goes on, None where it ends."""
-        spot = self.layout.locations.get(value)
-        if spot is None:
+    def _continue_at(self, reader: ValueLocation, value: Value, key: Key) -> tuple[ValueLocation, Key] | None:
+        """The next location of the search; None where it ends."""
+        location = self.layout.locations.get(value)
+        if location is None:
             return None
-        key = key[: spot.depth]
+        key = key[: location.depth]
         if self.is_recorded(value, key):
             self.source = self.source or self.difference_at(value, key)
             return None
-        if isinstance(spot.node, Loop) and self._has_recorded_iterations(spot.node, value, key):
+        if isinstance(location.node, Loop) and self._has_recorded_iterations(location.node, value, key):
             return None
-        if spot.role == "carried" and key[-1] and here.node is not None:
-            # An iteration before computed it: if nothing is known of that, it may have left the reference there.
-            came = self.layout.parameter_source(spot, key)
-            if came is not None and self.is_recorded(*came):
+        if location.role == "carried" and key[-1] and reader.node is not None:
+            # Computed by an earlier iteration: unless the reference has it, the divergence may be there.
+            source = self.layout.parameter_source(location, key)
+            if source is not None and self.is_recorded(*source):
                 return None
-            self.unrecorded_carried.append(spot.name)
-        return spot, key
+            self.unrecorded_carried.append(location.name)
+        return location, key
 
     def _has_recorded_iterations(self, loop: Loop, value: Value, key: Key) -> bool:
-        """Whether the reference has what the iterations of a loop gave for one of its results."""
-        made = [last.result for last in loop.last_values if last.outer is value]
-        made += [scan.result for scan in loop.scan_outputs if scan.outer is value]
-        return any(self.is_recorded(result, (*key, 0)) for result in made)
+        """Whether the reference has the per-iteration values behind a result of a loop."""
+        results = [last.result for last in loop.last_values if last.outer is value]
+        results += [scan.result for scan in loop.scan_outputs if scan.outer is value]
+        return any(self.is_recorded(result, (*key, 0)) for result in results)
 
 
 def cause_from_search(
-    found: DivergenceSearch, first: Difference, moment: ValueReader | None, others: Mapping[Value, str]
+    search: DivergenceSearch, first: Difference, reader: ValueReader | None, others: Mapping[Value, str]
 ) -> Cause | None:
-    """What a search found. ``moment``: the values in the iteration in question; ``others``: names in the reference."""
-    if found.source is not None:
-        return Cause(found.source)
-    ordered = sorted(found.nodes, key=lambda node: found.layout.node_order(node))
-    nodes = list(dict.fromkeys(found.layout.operators.get(node, node) for node in ordered))
+    """The result of a search. ``reader``: values of the iteration; ``others``: names in the reference."""
+    if search.source is not None:
+        return Cause(search.source)
+    ordered = sorted(search.nodes, key=lambda node: search.layout.node_order(node))
+    nodes = list(dict.fromkeys(search.layout.operators.get(node, node) for node in ordered))
     if not nodes:
         return None
-    if len(nodes) > 1 or found.unrecorded_carried:
+    if len(nodes) > 1 or search.unrecorded_carried:
         return Cause(
-            remark=_remark(nodes, found.unrecorded_carried), candidate_nodes=tuple(node.name for node in nodes)
+            remark=_remark(nodes, search.unrecorded_carried), candidate_nodes=tuple(node.name for node in nodes)
         )
     node = nodes[0]
     if isinstance(node, Loop):
         return Cause(remark=f"the loop '{node.name}' computes it", candidate_nodes=(node.name,))
-    fed = [value for value in node.inputs if value is not None]
-    read = [(value, moment.read(value)) for value in fed] if moment is not None else []
-    inputs = [(value.name, data) for value, (there, data) in read if there]
-    made = next((value for value in node.outputs if value is not None and value in others), None)
-    other = "" if made is None else others[made]
+    operands = [value for value in node.inputs if value is not None]
+    values = [(value, reader.read(value)) for value in operands] if reader is not None else []
+    inputs = [(value.name, data) for value, (is_known, data) in values if is_known]
+    output = next((value for value in node.outputs if value is not None and value in others), None)
+    other = "" if output is None else others[output]
     return Cause(None, NodeDifference(node.name, first.name, node.op_type, inputs, first, other, node.op_type))
 
 
 def _remark(nodes: list[Node], unknown: list[str]) -> str:
-    named = ", ".join(_node_text(node) for node in nodes[:_MAX_NAMED_NODES])
-    rest = nodes[_MAX_NAMED_NODES:]
-    lines = ", ".join(dict.fromkeys(place for node in rest if (place := str(node.origin))))
-    more = f" and {len(rest)} more{f' ({lines})' if lines else ''}" if rest else ""
-    told = f"made by {named}{more}" if len(nodes) == 1 else f"made by one of these nodes, in this order: {named}{more}"
+    head = ", ".join(_node_text(node) for node in nodes[:_MAX_NAMED_NODES])
+    others = nodes[_MAX_NAMED_NODES:]
+    lines = ", ".join(dict.fromkeys(line for node in others if (line := str(node.origin))))
+    tail = f" and {len(others)} more{f' ({lines})' if lines else ''}" if others else ""
+    text = f"made by {head}{tail}" if len(nodes) == 1 else f"made by one of these nodes, in this order: {head}{tail}"
     if not unknown:
-        return f"{told}; what goes into them agrees"
+        return f"{text}; what goes into them agrees"
     names = ", ".join(f"'{name}'" for name in dict.fromkeys(unknown))
-    return f"{told}; there or in an iteration before, since the reference does not have what is carried as {names}"
+    return f"{text}; there or in an iteration before, since the reference does not have what is carried as {names}"
 
 
 def _node_text(node: Node) -> str:
-    """A node with the line that it was written in, where its model tells."""
-    place = str(node.origin)
-    return f"{node.op_type} '{node.name}'{f' ({place})' if place else ''}"
+    """A node with its source line if known."""
+    location = str(node.origin)
+    return f"{node.op_type} '{node.name}'{f' ({location})' if location else ''}"

@@ -1,8 +1,8 @@
-"""How far what a body computes in a narrow type reaches into it: node by node, while two runs are compared.
+"""Monitors the dynamic range of a body's results in a narrow type, node by node, while two runs are compared.
 
-What loops carry does not tell all: an infinity between two nodes is gone behind a Tanh, and a value that comes near to
-the largest of its type may never be carried. So on the side of the narrower floats the results of all nodes are looked
-at in every iteration, in the order in which they were computed.
+Carried values do not suffice: an infinity between two nodes vanishes in a Tanh, and a value close to the maximum of its
+type may never be carried. So all node results on the side with the narrower floats are checked in every iteration, in
+execution order.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..running.value_comparison import dtype_kind
 from ..running.value_readers import ValueReader
 from .narrow_types import dtype_by_name, largest_finite, one_sided_nonfinite
 
-#: Results that are tested: reading one takes some microseconds.
+#: Limit of tested results; reading one takes some microseconds.
 _MAX_TESTED_RESULTS = 2_000_000
 
 
 @dataclass(frozen=True)
 class _MonitoredResult:
-    """A node's result on the narrow side, and what it is on the other one."""
+    """A node result on the narrow side, with its counterpart on the other side."""
 
     node: Node
     value: Value
@@ -35,34 +35,34 @@ class _MonitoredResult:
 
 
 class RangeMonitor:
-    """The results of one loop's body that are of the type ``dtype``, on the side that has it."""
+    """Monitors one loop's results of type ``dtype`` on the side with that type."""
 
     def __init__(self, alignment: Correspondence, ports: LoopAlignment, side: int, dtype: str) -> None:
         loop = (ports.left, ports.right)[side]
-        # What a condition that is asked before an iteration needs is the next one's by then.
+        # Nodes of a condition evaluated before an iteration already hold the next iteration's values.
         early = set(loop.body.nodes[: loop.condition_node_count or 0])
-        self._results = [one for one in _results(alignment, loop.body, side) if one.node not in early]
-        main = (alignment.left, alignment.right)[side].graph
-        #: What an infinity can come in with; only what runs before the loop has a value by then.
-        self._main_graph_results = list(_results(alignment, main, side)) if loop in main.nodes else []
+        self._results = [result for result in _results(alignment, loop.body, side) if result.node not in early]
+        main_graph = (alignment.left, alignment.right)[side].graph
+        #: Possible sources of infinities; only values computed before the loop are available.
+        self._main_graph_results = list(_results(alignment, main_graph, side)) if loop in main_graph.nodes else []
         self._read_count = 0
         self._dtype = dtype_by_name(dtype)
         self.headroom = BodyHeadroom(side, dtype, largest_finite(dtype))
 
     def test_iteration(self, entry: tuple[int, ...], iteration: int, left: ValueReader, right: ValueReader) -> None:
-        """Test what both sides computed in an iteration."""
-        reach = self.headroom
+        """Test the results of an iteration."""
+        headroom = self.headroom
         if self._read_count >= _MAX_TESTED_RESULTS:
-            reach.untested_from_iteration = (
-                iteration if reach.untested_from_iteration is None else reach.untested_from_iteration
+            headroom.untested_from_iteration = (
+                iteration if headroom.untested_from_iteration is None else headroom.untested_from_iteration
             )
             return
-        narrow, wide = (left, right) if reach.side == 0 else (right, left)
+        narrow, broad = (left, right) if headroom.side == 0 else (right, left)
         for result in self._main_graph_results:
-            self._test_result(result, entry, None, narrow, wide)
+            self._test_result(result, entry, None, narrow, broad)
         self._main_graph_results = []
         for result in self._results:
-            self._test_result(result, entry, iteration, narrow, wide)
+            self._test_result(result, entry, iteration, narrow, broad)
 
     def _test_result(
         self,
@@ -70,27 +70,27 @@ class RangeMonitor:
         entry: tuple[int, ...],
         iteration: int | None,
         narrow: ValueReader,
-        wide: ValueReader,
+        broad: ValueReader,
     ) -> None:
-        there, data = narrow.read(result.value)
-        if not there or not isinstance(data, np.ndarray) or data.dtype != self._dtype or not data.size:
+        is_known, data = narrow.read(result.value)
+        if not is_known or not isinstance(data, np.ndarray) or data.dtype != self._dtype or not data.size:
             return
         self._read_count += 1
         if not self._measure(iteration, result.node, data) and self.headroom.first_nonfinite is None:
-            self.headroom.first_nonfinite = _one_sided_nonfinite(entry, iteration, result, data, narrow, wide)
+            self.headroom.first_nonfinite = _one_sided_nonfinite(entry, iteration, result, data, narrow, broad)
 
     def _measure(self, iteration: int | None, node: Node, data: Array) -> bool:
-        """Take note of the largest magnitude; whether all elements are finite."""
+        """Record the largest magnitude; returns whether all elements are finite."""
         magnitudes = np.abs(data)
-        top = float(magnitudes.max())
-        whole = math.isfinite(top)
-        if not whole:
+        peak = float(magnitudes.max())
+        is_finite = math.isfinite(peak)
+        if not is_finite:
             finite = magnitudes[np.isfinite(magnitudes.astype(np.float64))]
-            top = float(finite.max()) if finite.size else 0.0
-        reach = self.headroom
-        if top > reach.largest:
-            reach.largest, reach.iteration, reach.op_type, reach.node = top, iteration, node.op_type, node.name
-        return whole
+            peak = float(finite.max()) if finite.size else 0.0
+        record = self.headroom
+        if peak > record.largest:
+            record.largest, record.iteration, record.op_type, record.node = peak, iteration, node.op_type, node.name
+        return is_finite
 
 
 def _one_sided_nonfinite(
@@ -99,12 +99,12 @@ def _one_sided_nonfinite(
     result: _MonitoredResult,
     data: Array,
     narrow: ValueReader,
-    wide: ValueReader,
+    broad: ValueReader,
 ) -> OutOfRangeResult | None:
-    """What of a result is not finite on this side alone. Where the other side has no such result, it is what a node
-    makes of finite numbers."""
-    there, other = (False, None) if result.counterpart is None else wide.read(result.counterpart)
-    if there and isinstance(other, np.ndarray) and other.size == data.size:
+    """The elements of a result that are not finite on this side only. Without a counterpart, all elements that are not
+    finite although the operands are."""
+    is_known, other = (False, None) if result.counterpart is None else broad.read(result.counterpart)
+    if is_known and isinstance(other, np.ndarray) and other.size == data.size:
         count = int(np.count_nonzero(one_sided_nonfinite(data, other)))
     elif _inputs_finite(result.node, narrow):
         count = int(np.count_nonzero(~np.isfinite(data.astype(np.float64))))
@@ -117,7 +117,7 @@ def _one_sided_nonfinite(
 
 
 def _results(alignment: Correspondence, graph: Graph, side: int) -> Iterator[_MonitoredResult]:
-    """Of the nodes of a body, those in branches included; a loop inside is a pair of its own."""
+    """Node results of a body including its branches; nested loops are separate pairs."""
     for node in graph.nodes:
         if isinstance(node, If):
             for _, branch in bodies(node):
@@ -128,11 +128,11 @@ def _results(alignment: Correspondence, graph: Graph, side: int) -> Iterator[_Mo
             )
 
 
-def _inputs_finite(node: Node, moment: ValueReader) -> bool:
-    """Whether all numbers that a node is fed are known and finite."""
+def _inputs_finite(node: Node, reader: ValueReader) -> bool:
+    """Whether all operands of a node are known and finite."""
     for value in (value for value in node.inputs if value is not None):
-        there, data = (True, value.constant) if value.constant is not None else moment.read(value)
-        if not there or not isinstance(data, np.ndarray):
+        is_known, data = (True, value.constant) if value.constant is not None else reader.read(value)
+        if not is_known or not isinstance(data, np.ndarray):
             return False
         if dtype_kind(data.dtype) == "f" and not np.isfinite(data.astype(np.float64)).all():
             return False

@@ -1,8 +1,8 @@
-"""Where two bodies of two systems part that were one before a conversion: told by the names that it kept.
+"""Localizes the divergence of two bodies of different systems by the value names that a conversion kept.
 
-A converter writes operators in other words, and there structure says no more which is which. What it hands on keeps its
-name. A name alone is no proof: it counts where most of what one side computes goes by a name of the other side's, and
-where all that was computed before is the same by value.
+A converter changes operators, so that structure does not tell which nodes correspond, but names of forwarded values
+survive. A name alone is no proof: it counts only if most values of one side have a namesake on the other, and if all
+values computed before are equal.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ..align.loop_ports import is_numbered_name
 from ..align.normal_form import canonical_operator
 from ..align.value_numbering import NumberedGraph
 
-#: Of what is computed on one side, how much has to go by a name on the other.
+#: The fraction of one side's values that must have a namesake on the other.
 _MIN_SHARED_NAMES = 0.5
-#: Whether two values are the same; None: that is not known.
+#: Whether two values are equal; None: unknown.
 SameValue = Callable[[Value, Value], bool | None]
 
 
 @dataclass(frozen=True)
 class NameDivergence:
-    """The first two values of one name that differ. ``fed``: what the left one is computed from, as far back as names
-    go that both sides have; ``only``: names of what only one of them is computed from, of either side."""
+    """The first two values of one name that differ. ``sources``: what the left one is computed from, back to names that
+    both sides have; ``one_sided_sources``: by side, names that only that side's value is computed from."""
 
     left: Value
     right: Value
@@ -33,58 +33,58 @@ class NameDivergence:
 
 
 def find_name_divergence(
-    halves: tuple[NumberedGraph, NumberedGraph], left: Value, right: Value, same: SameValue
+    graphs: tuple[NumberedGraph, NumberedGraph], left: Value, right: Value, same_value: SameValue
 ) -> NameDivergence | None:
-    """Where two values part that differ; None where names tell nothing."""
-    here, there = (
-        list(_values_leading_to(halves[0], left)),
-        {value.name: value for value in _values_leading_to(halves[1], right)},
+    """Find where two differing values diverge; None if names do not tell."""
+    left_values, right_by_name = (
+        list(_values_leading_to(graphs[0], left)),
+        {value.name: value for value in _values_leading_to(graphs[1], right)},
     )
-    if sum(value.name in there for value in here) < _MIN_SHARED_NAMES * len(here):
+    if sum(value.name in right_by_name for value in left_values) < _MIN_SHARED_NAMES * len(left_values):
         return None
-    names = set.intersection(*({v.name for node in walk(half.graph) for v in node.outputs if v} for half in halves))
-    for value in here:
-        twin = there.get(value.name)
-        if twin is not None and _is_same_thing(halves, value, twin) and same(value, twin) is False:
-            fed = list(_named_sources(halves[0], value, names)), list(_named_sources(halves[1], twin, names))
-            words = [dict.fromkeys(one.name for one in side) for side in fed]
-            only = [tuple(name for name in words[k] if name not in words[1 - k]) for k in (0, 1)]
-            return NameDivergence(value, twin, tuple(fed[0]), (only[0], only[1]))
+    names = set.intersection(*({v.name for node in walk(graph.graph) for v in node.outputs if v} for graph in graphs))
+    for value in left_values:
+        twin = right_by_name.get(value.name)
+        if twin is not None and _is_same_thing(graphs, value, twin) and same_value(value, twin) is False:
+            sources = list(_named_sources(graphs[0], value, names)), list(_named_sources(graphs[1], twin, names))
+            source_names = [dict.fromkeys(source.name for source in side) for side in sources]
+            one_sided = [tuple(name for name in source_names[k] if name not in source_names[1 - k]) for k in (0, 1)]
+            return NameDivergence(value, twin, tuple(sources[0]), (one_sided[0], one_sided[1]))
     return None
 
 
-def _is_same_thing(halves: tuple[NumberedGraph, NumberedGraph], left: Value, right: Value) -> bool:
-    """Whether one name stands for one thing: a number that an exporter gave may be another node's in its next file."""
-    nodes = [half.producer(value) for half, value in zip(halves, (left, right), strict=True)]
+def _is_same_thing(graphs: tuple[NumberedGraph, NumberedGraph], left: Value, right: Value) -> bool:
+    """Whether equal names mean the same value: exporters may give a numbered name to another node in another file."""
+    nodes = [graph.producer(value) for graph, value in zip(graphs, (left, right), strict=True)]
     return not is_numbered_name(left.name) or len({canonical_operator(node) for node in nodes if node is not None}) == 1
 
 
-def _named_sources(half: NumberedGraph, value: Value, names: Collection[str]) -> Iterator[Value]:
-    """What a value is computed from, up to what has one of the names or is not computed; constants are left out."""
+def _named_sources(graph: NumberedGraph, value: Value, names: Collection[str]) -> Iterator[Value]:
+    """The operands of a value, back to values with one of the names or without a producer; without constants."""
     seen: set[Value] = set()
     stack = [value]
     while stack:
-        one = stack.pop()
-        node = half.producer(half.origin(one))
-        if one is not value and (node is None or one.name in names):
-            yield one
+        current = stack.pop()
+        node = graph.producer(graph.origin(current))
+        if current is not value and (node is None or current.name in names):
+            yield current
             continue
-        for fed in reversed(node.inputs if node is not None else []):
-            if fed is not None and fed not in seen and not half.is_constant(fed):
-                seen.add(fed)
-                stack.append(fed)
+        for operand in reversed(node.inputs if node is not None else []):
+            if operand is not None and operand not in seen and not graph.is_constant(operand):
+                seen.add(operand)
+                stack.append(operand)
 
 
-def _values_leading_to(half: NumberedGraph, value: Value) -> Iterator[Value]:
-    """What nodes compute on the way to a value, in an order in which it could be computed; the value last."""
+def _values_leading_to(graph: NumberedGraph, value: Value) -> Iterator[Value]:
+    """Node results that a value depends on, in topological order; the value last."""
     seen: set[Value] = set()
     stack = [(value, False)]
     while stack:
-        one, done = stack.pop()
-        node = half.producer(one)
-        if done:
-            yield one
-        elif one not in seen and node is not None and not half.is_constant(one):
-            seen.add(one)
-            stack.append((one, True))
+        current, is_expanded = stack.pop()
+        node = graph.producer(current)
+        if is_expanded:
+            yield current
+        elif current not in seen and node is not None and not graph.is_constant(current):
+            seen.add(current)
+            stack.append((current, True))
             stack += [(v, False) for v in reversed(node.inputs) if v is not None]

@@ -1,4 +1,4 @@
-"""Where outputs that differ come from, if no loop differs: what the main graphs computed, followed back from each."""
+"""Traces differing outputs back through the main graphs if no loop differs."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ..running.sides import ComparisonSide, ModelSide, TraceSide
 from ..running.value_comparison import Tolerance
 from .difference_tracer import DifferenceTracer
 
-#: Of so many outputs that differ it is asked where they come from.
+#: The most outputs that are traced.
 MAX_TRACED_OUTPUTS = 8
 
 
 def trace_outputs(
     result: Comparison, left: ComparisonSide, right: ComparisonSide, alignment: Correspondence, tolerance: Tolerance
 ) -> None:
-    """Tell what makes outputs differ, unless a loop differs, which tells more."""
+    """Trace the causes of differing outputs, unless a loop differs, which is more informative."""
     if all(loop.same for loop in result.loops):
         record_first_output(result, alignment.left.graph, _output_causes(result, left, right, alignment, tolerance))
 
 
 def record_first_output(result: Comparison, graph: Graph, causes: Iterable[tuple[Difference, Cause]]) -> None:
-    """Of outputs with what makes them differ tell that of the node that runs first; without a node, the first one."""
+    """Record the output whose causing node runs first; without a node, the first output."""
     order = {node.name: k for k, node in reversed(list(enumerate(walk(graph))))}
 
-    def place(found: tuple[Difference, Cause]) -> int:
-        node = found[1].node
+    def position(item: tuple[Difference, Cause]) -> int:
+        node = item[1].node
         return len(order) if node is None else order.get(node.node, len(order))
 
-    first = min(causes, key=place, default=None)
+    first = min(causes, key=position, default=None)
     if first is not None:
         result.first_output, result.cause = first
 
@@ -40,16 +40,16 @@ def record_first_output(result: Comparison, graph: Graph, causes: Iterable[tuple
 def _output_causes(
     result: Comparison, left: ComparisonSide, right: ComparisonSide, alignment: Correspondence, tolerance: Tolerance
 ) -> Iterator[tuple[Difference, Cause]]:
-    """Of each output that differs, as far as that is known."""
+    """The cause of each differing output, if known."""
     if not isinstance(left, ModelSide | TraceSide) or not isinstance(right, ModelSide | TraceSide):
         return
     ours, theirs = left.final_reader, right.final_reader
     if ours is None or theirs is None:
         return
-    here, there = outputs_by_name(alignment.left.graph), outputs_by_name(alignment.right.graph)
-    for one in result.outputs[:MAX_TRACED_OUTPUTS]:
-        if one.name in here and one.other in there:
-            tracer = DifferenceTracer(alignment, ours, theirs, tolerance, one, alignment.is_bit_exact)
-            cause = tracer.find_cause(here[one.name], there[one.other])
+    left_outputs, right_outputs = outputs_by_name(alignment.left.graph), outputs_by_name(alignment.right.graph)
+    for difference in result.outputs[:MAX_TRACED_OUTPUTS]:
+        if difference.name in left_outputs and difference.other in right_outputs:
+            tracer = DifferenceTracer(alignment, ours, theirs, tolerance, difference, alignment.is_bit_exact)
+            cause = tracer.find_cause(left_outputs[difference.name], right_outputs[difference.other])
             if cause is not None:
-                yield one, cause
+                yield difference, cause

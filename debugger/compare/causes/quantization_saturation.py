@@ -1,7 +1,7 @@
-"""Where a quantised value leaves the range of its bytes, while two runs are compared.
+"""Detects saturation of quantised values while two runs are compared.
 
-A QuantizeLinear has its scale, and a FakeQuantize its ends, from a few inputs that were tried; what is beyond is cut
-off. A DynamicQuantizeLinear fits its scale to what it is given, and cuts nothing off.
+The scale of a QuantizeLinear and the limits of a FakeQuantize come from calibration; values beyond are clipped. A
+DynamicQuantizeLinear adapts its scale to the input and clips nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..running.value_readers import ValueReader
 
 
 class SaturationMonitor:
-    """The nodes of one graph that quantise. ``side``: that of the model (0: the left one); ``early``: nodes that are
-    none of an iteration's."""
+    """Monitors the quantising nodes of one graph. ``side``: that of the model (0: left); ``early``: nodes that do not
+    belong to an iteration."""
 
     def __init__(self, graph: Graph, side: int, early: Collection[Node] = ()) -> None:
         self._nodes = [node for node in _quantizer_nodes(graph) if node not in early]
@@ -28,52 +28,52 @@ class SaturationMonitor:
 
     @classmethod
     def for_loop(cls, loop: Loop, side: int) -> SaturationMonitor:
-        """Those of a loop's body."""
+        """The monitor of a loop's body."""
         return cls(loop.body, side, loop.body.nodes[: loop.condition_node_count or 0])
 
     @property
     def saturations(self) -> list[Saturation]:
-        """What was found of each, in the order in which they run."""
+        """The saturation of each node, in execution order."""
         return [self._saturations[node] for node in self._nodes if node in self._saturations]
 
-    def test_iteration(self, entry: tuple[int, ...], iteration: int | None, moment: ValueReader) -> None:
-        """Test what an iteration quantised; None: the main graph."""
+    def test_iteration(self, entry: tuple[int, ...], iteration: int | None, reader: ValueReader) -> None:
+        """Test the quantised values of an iteration; None: of the main graph."""
         for node in self._nodes:
-            fed = [_read(moment, value) for value in node.inputs[:3]]
-            made = None if node.outputs[0] is None else _read(moment, node.outputs[0])
-            if fed[0] is None or made is None or not fed[0].size:
+            inputs = [_read(reader, value) for value in node.inputs[:3]]
+            output = None if node.outputs[0] is None else _read(reader, node.outputs[0])
+            if inputs[0] is None or output is None or not inputs[0].size:
                 continue
-            held = _RANGE_BY_OPERATOR[node.op_type](node, fed, made)
-            if held is not None:
-                self._test_node(node, fed[0], held, entry, iteration)
+            limits = _RANGE_BY_OPERATOR[node.op_type](node, inputs, output)
+            if limits is not None:
+                self._test_node(node, inputs[0], limits, entry, iteration)
 
     def _test_node(
-        self, node: Operation, x: Array, held: _QuantizedRange, entry: tuple[int, ...], iteration: int | None
+        self, node: Operation, x: Array, limits: _QuantizedRange, entry: tuple[int, ...], iteration: int | None
     ) -> None:
         with np.errstate(all="ignore"):
-            # How much of the range on its own side of zero an element takes.
-            part = np.nan_to_num(np.where(x < 0, x / held.low, x / held.high), nan=0.0, posinf=np.inf)
-        found = self._saturations.get(node)
-        if found is None:
-            low, high = float(np.min(held.low)), float(np.max(held.high))
-            found = Saturation(self._side, node.name, node.op_type, held.kind, low, high)
-            self._saturations[node] = found
-        most = int(np.argmax(part))
-        if float(part.flat[most]) > found.range_fraction:
-            found.range_fraction, found.largest, found.iteration = (
-                float(part.flat[most]),
-                float(x.flat[most]),
+            # The fraction of the range on its side of zero that an element takes.
+            fraction = np.nan_to_num(np.where(x < 0, x / limits.low, x / limits.high), nan=0.0, posinf=np.inf)
+        stats = self._saturations.get(node)
+        if stats is None:
+            low, high = float(np.min(limits.low)), float(np.max(limits.high))
+            stats = Saturation(self._side, node.name, node.op_type, limits.kind, low, high)
+            self._saturations[node] = stats
+        index = int(np.argmax(fraction))
+        if float(fraction.flat[index]) > stats.range_fraction:
+            stats.range_fraction, stats.largest, stats.iteration = (
+                float(fraction.flat[index]),
+                float(x.flat[index]),
                 iteration,
             )
-        if found.first_saturated is None and held.is_saturated.any():
-            count = int(np.count_nonzero(held.is_saturated))
+        if stats.first_saturated is None and limits.is_saturated.any():
+            count = int(np.count_nonzero(limits.is_saturated))
             name = "" if node.outputs[0] is None else node.outputs[0].name
-            found.first_saturated = OutOfRangeResult(node.name, name, node.op_type, entry, iteration, count, x.size)
+            stats.first_saturated = OutOfRangeResult(node.name, name, node.op_type, entry, iteration, count, x.size)
 
 
 @dataclass(frozen=True)
 class _QuantizedRange:
-    """What a node can give back: ``low`` to ``high``, in numbers of some ``kind``; which elements are ``beyond``."""
+    """The range of a node's results: ``low`` to ``high``, in numbers of a ``kind``; ``is_saturated``: mask."""
 
     low: Any
     high: Any
@@ -81,30 +81,30 @@ class _QuantizedRange:
     is_saturated: Any
 
 
-def _quantize_linear_range(node: Operation, fed: Sequence[Array | None], made: Array) -> _QuantizedRange | None:
-    """Of a QuantizeLinear."""
-    x, scale, *more = fed
-    bounds = _integer_bounds(made.dtype)
+def _quantize_linear_range(node: Operation, inputs: Sequence[Array | None], output: Array) -> _QuantizedRange | None:
+    """The range of a QuantizeLinear."""
+    x, scale, *optional = inputs
+    bounds = _integer_bounds(output.dtype)
     if bounds is None or x is None or scale is None:
         return None
-    zero = more[0] if more and more[0] is not None else np.zeros((), made.dtype)
-    steps = [_broadcast_parameter(one, x, int(node.attributes.get("axis", 1))) for one in (scale, zero)]
+    offset = optional[0] if optional and optional[0] is not None else np.zeros((), output.dtype)
+    steps = [_broadcast_parameter(p, x, int(node.attributes.get("axis", 1))) for p in (scale, offset)]
     with np.errstate(all="ignore"):
         low, high = ((bound - steps[1]) * steps[0] for bound in bounds)
-        places = np.rint(x.astype(np.float64) / steps[0]) + steps[1]
-    return _QuantizedRange(low, high, made.dtype.name, (places < bounds[0]) | (places > bounds[1]))
+        quantized = np.rint(x.astype(np.float64) / steps[0]) + steps[1]
+    return _QuantizedRange(low, high, output.dtype.name, (quantized < bounds[0]) | (quantized > bounds[1]))
 
 
-def _fake_quantize_range(node: Operation, fed: Sequence[Array | None], made: Array) -> _QuantizedRange | None:
-    """Of a FakeQuantize, which says itself where it cuts off."""
-    x, *ends = fed
-    if x is None or len(ends) < 2 or ends[0] is None or ends[1] is None:
+def _fake_quantize_range(node: Operation, inputs: Sequence[Array | None], output: Array) -> _QuantizedRange | None:
+    """The range of a FakeQuantize, which specifies its limits."""
+    x, *limits = inputs
+    if x is None or len(limits) < 2 or limits[0] is None or limits[1] is None:
         return None
-    low, high = np.minimum(ends[0], ends[1]), np.maximum(ends[0], ends[1])
+    low, high = np.minimum(limits[0], limits[1]), np.maximum(limits[0], limits[1])
     return _QuantizedRange(low, high, f"{node.attributes.get('levels')} levels", (x < low) | (x > high))
 
 
-#: Operator -> what it holds.
+#: Operator -> its range function.
 _RANGE_BY_OPERATOR: Mapping[str, Callable[[Operation, Sequence[Array | None], Array], _QuantizedRange | None]] = {
     "QuantizeLinear": _quantize_linear_range,
     "FakeQuantize": _fake_quantize_range,
@@ -120,32 +120,32 @@ def _quantizer_nodes(graph: Graph) -> Iterator[Operation]:
             yield node
 
 
-def _read(moment: ValueReader, value: Value | None) -> Array | None:
+def _read(reader: ValueReader, value: Value | None) -> Array | None:
     if value is None:
         return None
-    there, data = (True, value.constant) if value.constant is not None else moment.read(value)
-    return np.asarray(data) if there and not isinstance(data, list) else None
+    is_known, data = (True, value.constant) if value.constant is not None else reader.read(value)
+    return np.asarray(data) if is_known and not isinstance(data, list) else None
 
 
 def _integer_bounds(dtype: np.dtype[Any]) -> tuple[float, float] | None:
-    """The smallest and the largest number of a type of integers; None for floats of 8 bits."""
+    """The smallest and the largest number of an integer type; None for 8-bit floats."""
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return float(info.min), float(info.max)
     if dtype.kind == "V" and "int" in dtype.name:
         import ml_dtypes
 
-        narrow: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
-        return float(narrow.min), float(narrow.max)
+        int_info: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+        return float(int_info.min), float(int_info.max)
     return None
 
 
-def _broadcast_parameter(one: Array, x: Array, axis: int) -> Any:
-    """A scale or a zero point for each element: it is one for all, one for each place on an axis, or one for each block
-    of them."""
-    one = one.astype(np.float64)
-    if one.ndim == 0 or one.size == 1:
-        return one.reshape(())
-    if one.ndim == 1:
-        return one.reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
-    return np.repeat(one, -(-x.shape[axis] // one.shape[axis]), axis).take(range(x.shape[axis]), axis)
+def _broadcast_parameter(parameter: Array, x: Array, axis: int) -> Any:
+    """Broadcast a scale or a zero point to the elements: a scalar, one value per index of an axis, or one per block of
+    indices."""
+    parameter = parameter.astype(np.float64)
+    if parameter.ndim == 0 or parameter.size == 1:
+        return parameter.reshape(())
+    if parameter.ndim == 1:
+        return parameter.reshape([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)])
+    return np.repeat(parameter, -(-x.shape[axis] // parameter.shape[axis]), axis).take(range(x.shape[axis]), axis)

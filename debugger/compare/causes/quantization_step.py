@@ -1,5 +1,5 @@
-"""One step of quantised values: two runtimes that round a number in the middle of two to either side of it are a step
-apart, and neither is wrong."""
+"""Quantisation steps: runtimes that round the midpoint of two quantised numbers differently are one step apart, and
+neither is wrong."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from ....runtime.graph import Graph, Loop, Node, Operation, SlicedInput, Value
 from ....runtime.graph.producers import ProducerMap
 
-#: Operators that give numbers elsewhere, or in another shape, and change none of them.
+#: Operators that move or reshape values without changing them.
 _VALUE_PRESERVING = (
     *("Flatten", "Gather", "Identity", "Reshape", "Reverse", "ReverseSequence", "Slice", "Split", "Squeeze"),
     *("StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"),
 )
-#: Of a step: what rounding of scales adds to it.
+#: Relative slack of a step for the rounding of scales.
 _SCALE_ROUNDING_SLACK = 1e-3
 
 
 class QuantizationSteps:
-    """How large the steps of the quantised values of a model are."""
+    """The step sizes of a model's quantised values."""
 
     def __init__(self, graph: Graph | None) -> None:
         self._graph = graph
@@ -32,31 +32,31 @@ class QuantizationSteps:
         return ProducerMap() if self._graph is None else ProducerMap.for_graph(self._graph)
 
     def output_step(self, name: str, data: Any) -> float:
-        """The same of an output of the model."""
+        """The step of an output of the model."""
         outputs = () if self._graph is None else self._graph.outputs
         return self.value_step(next((value for value in outputs if value.name == name), None), data)
 
     def value_step(self, value: Value | None, data: Any) -> float:
-        """The distance of two neighbours of a quantised value; 0: it is not quantised, or not all of it alike."""
-        found = integer_step(data)
+        """The distance of neighbouring quantised values; 0 if the value is not quantised, or not uniformly."""
+        step = integer_step(data)
         seen: set[Value] = set()
-        while not found and value is not None and value not in seen:
+        while not step and value is not None and value not in seen:
             seen.add(value)
             node = self._origins.producer(value)
-            found = _node_step(node, self._origins)
+            step = _node_step(node, self._origins)
             value = None if node is None else _value_source(node, value)
-        return found
+        return step
 
 
 def integer_step(data: Any) -> float:
-    """1 for integers of eight bits and less, which only quantised values have."""
+    """1 for integers of at most eight bits, which only quantised values have."""
     dtype = np.asarray(data).dtype if not isinstance(data, list | tuple) else np.dtype(bool)
-    narrow = dtype.itemsize == 1 and (dtype.kind in "iu" or (dtype.kind == "V" and "int" in dtype.name))
-    return 1.0 if narrow else 0.0
+    is_8_bit = dtype.itemsize == 1 and (dtype.kind in "iu" or (dtype.kind == "V" and "int" in dtype.name))
+    return 1.0 if is_8_bit else 0.0
 
 
 def is_within_step(difference: float, step: float) -> bool:
-    """Whether so large a difference is one step at most."""
+    """Whether a difference is at most one step."""
     return 0 < difference <= step * (1 + _SCALE_ROUNDING_SLACK)
 
 
@@ -71,16 +71,16 @@ def _node_step(node: Node | None, origins: ProducerMap) -> float:
 
 
 def _value_source(node: Node, value: Value) -> Value | None:
-    """Whose numbers a value has."""
+    """The value whose numbers a value has."""
     if isinstance(node, Loop):
-        collected = (scan.result for scan in node.scan_outputs if scan.outer is value)
-        last = (one.result for one in node.last_values if one.outer is value)
-        return next(chain(collected, last), None)
+        scan_results = (scan.result for scan in node.scan_outputs if scan.outer is value)
+        last_results = (last.result for last in node.last_values if last.outer is value)
+        return next(chain(scan_results, last_results), None)
     return node.inputs[0] if node.op_type in _VALUE_PRESERVING and not node.is_custom_operator and node.inputs else None
 
 
 def compared_value(loop: Loop | None, role: str, name: str, iteration: int | None) -> Value | None:
-    """The value of the model behind what is compared of a loop, by its role and name."""
+    """The model's value behind a compared value of a loop, by role and name."""
     if loop is None:
         return None
     if role == "scan":
