@@ -1,1 +1,1 @@
-"""TensorRT: the network-definition API, so that the code that builds a network is the model."""
+"""The TensorRT front end: a mock of the network-definition API; the script that builds a network is the model."""

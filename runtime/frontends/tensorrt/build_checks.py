@@ -1,4 +1,4 @@
-"""What a build refuses, and what loops note (the conditions are TensorRT's, from its header and its guide)."""
+"""Checks of TensorRT's build, and notes on loops (the conditions are from TensorRT's header and guide)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITr
 from .nesting import Nesting
 from .network import INetworkDefinition
 
-#: What NVIDIA's page on loops names; other types build as well.
+#: Types in NVIDIA's documentation of loops; others build as well.
 _DOCUMENTED_DTYPES = ("float32", "float16")
 
 
 def check_network(network: INetworkDefinition) -> None:
-    """Hold a network to what can be told without knowing what is inside which loop.
+    """Check the rules that do not depend on the nesting of loops.
 
     Raises:
-        ModelError: something that a build refuses.
+        ModelError: a build would reject the network.
     """
     for layer in network.layers:
         network.output_types(layer)
@@ -38,17 +38,17 @@ def check_network(network: INetworkDefinition) -> None:
 
 
 def check_nesting(nesting: Nesting) -> None:
-    """Hold a network to what follows from what is inside which loop.
+    """Check the rules that depend on the nesting of loops.
 
     Raises:
-        ModelError: something that a build refuses.
+        ModelError: a build would reject the network.
     """
     for loop in nesting.network.loops:
         inside = nesting.layers_inside[loop]
-        own: set[ILayer] = {*loop.recurrences, *loop.iterators}
+        boundary: set[ILayer] = {*loop.recurrences, *loop.iterators}
 
-        def within(tensor: ITensor, inside: set[ILayer] = inside, own: set[ILayer] = own) -> bool:
-            return tensor._layer in inside or tensor._layer in own
+        def within(tensor: ITensor, inside: set[ILayer] = inside, boundary: set[ILayer] = boundary) -> bool:
+            return tensor._layer in inside or tensor._layer in boundary
 
         for limit in loop.limits:
             if limit.kind is TripLimit.COUNT and within(limit.required_input(0)):
@@ -80,22 +80,22 @@ def _check_limits(loop: ILoop) -> None:
         if any(other.kind is limit.kind for other in loop.limits[:k]):
             raise limit.error(f"the loop has a trip limit of kind {limit.kind.name} already")
         kinds = "iu" if limit.kind is TripLimit.COUNT else "b"
-        need = "a 0-D int32 or int64 tensor" if limit.kind is TripLimit.COUNT else "a 0-D bool tensor"
-        _check_scalar(limit, limit.required_input(0), kinds, f"its limit of kind {limit.kind.name}", need)
+        requirement = "a 0-D int32 or int64 tensor" if limit.kind is TripLimit.COUNT else "a 0-D bool tensor"
+        _check_scalar(limit, limit.required_input(0), kinds, f"its limit of kind {limit.kind.name}", requirement)
 
 
-def _check_scalar(layer: ILayer, tensor: ITensor, kinds: str, what: str, need: str) -> None:
-    known = tensor.type
-    wrong = known.dtype is not None and (known.dtype.kind not in kinds or (kinds == "iu" and known.dtype.itemsize < 4))
-    if wrong or (known.shape is not None and len(known.shape) > 0):
+def _check_scalar(layer: ILayer, tensor: ITensor, kinds: str, role: str, requirement: str) -> None:
+    kind = tensor.type
+    wrong = kind.dtype is not None and (kind.dtype.kind not in kinds or (kinds == "iu" and kind.dtype.itemsize < 4))
+    if wrong or (kind.shape is not None and len(kind.shape) > 0):
         hint = ""
-        if known.shape and all(size in (1, None) for size in known.shape):
+        if kind.shape and all(size in (1, None) for size in kind.shape):
             hint = "; a shuffle with reshape_dims = () makes it 0-D"
-        raise layer.error(f"{what}, {tensor}, is {known}; it must be {need}{hint}")
+        raise layer.error(f"{role}, {tensor}, is {kind}; it must be {requirement}{hint}")
 
 
 def _check_while(limit: ITripLimitLayer) -> None:
-    """The layers that compute the condition, up to the recurrences of its own loop."""
+    """Check the layers that compute the condition, up to the recurrences of its own loop."""
     stack, seen = [limit.required_input(0)], set()
     while stack:
         tensor = stack.pop()
@@ -111,48 +111,47 @@ def _check_while(limit: ITripLimitLayer) -> None:
                 )
             continue
         if isinstance(layer, IIteratorLayer | ITripLimitLayer | ILoopOutputLayer):
-            what = "an iterator" if isinstance(layer, IIteratorLayer) else "a loop output"
+            source = "an iterator" if isinstance(layer, IIteratorLayer) else "a loop output"
             raise limit.error(
-                f"its condition is computed from {what}, {layer}; carry that value in a recurrence of the loop"
+                f"its condition is computed from {source}, {layer}; carry that value in a recurrence of the loop"
             )
-        stack += [one for one in layer._inputs if one is not None]
+        stack += [tensor_read for tensor_read in layer._inputs if tensor_read is not None]
 
 
 def _limit_dependencies(limit: ITripLimitLayer) -> set[ILayer]:
-    """The layers that a limit is computed by, and what those recurrences get next."""
-    found: set[ILayer] = set()
+    """The layers that a limit depends on, including the next values of recurrences."""
+    dependencies: set[ILayer] = set()
     stack: list[ITensor | None] = list(limit._inputs)
     while stack:
         tensor = stack.pop()
-        if tensor is None or tensor._layer is None or tensor._layer in found:
+        if tensor is None or tensor._layer is None or tensor._layer in dependencies:
             continue
-        found.add(tensor._layer)
+        dependencies.add(tensor._layer)
         stack += tensor._layer._inputs
-    return found
+    return dependencies
 
 
 def _check_recurrence(network: INetworkDefinition, recurrence: IRecurrenceLayer) -> None:
     first, then = recurrence.required_input(0), recurrence.get_input(1)
     if then is None:
         raise recurrence.error("it has no second input; set_input(1, tensor) says what the next iteration gets")
-    one, other = network.tensor_type(first), network.tensor_type(then)
-    if one.dtype is not None and other.dtype is not None and one.dtype != other.dtype:
+    a, b = network.tensor_type(first), network.tensor_type(then)
+    if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
         raise recurrence.error(
-            f"its inputs have different types: {first} is {one.dtype.name}, {then} {other.dtype.name}; add_cast "
-            "converts"
+            f"its inputs have different types: {first} is {a.dtype.name}, {then} {b.dtype.name}; add_cast converts"
         )
-    if not _may_be_equal(one, other):
+    if not _may_be_equal(a, b):
         raise recurrence.error(
-            f"its inputs have different dimensions: {first} has {one.shape_text()}, {then} {other.shape_text()}; a "
+            f"its inputs have different dimensions: {first} has {a.shape_text()}, {then} {b.shape_text()}; a "
             "carried value keeps its shape"
         )
 
 
-def _may_be_equal(one: TensorType, other: TensorType) -> bool:
-    if one.shape is None or other.shape is None:
+def _may_be_equal(a: TensorType, b: TensorType) -> bool:
+    if a.shape is None or b.shape is None:
         return True
-    return len(one.shape) == len(other.shape) and all(
-        a == b or not isinstance(a, int) or not isinstance(b, int) for a, b in zip(one.shape, other.shape, strict=True)
+    return len(a.shape) == len(b.shape) and all(
+        m == n or not isinstance(m, int) or not isinstance(n, int) for m, n in zip(a.shape, b.shape, strict=True)
     )
 
 
@@ -174,8 +173,8 @@ def _check_conditional(network: INetworkDefinition, conditional: IIfConditional)
     if len(conditional.conditions) != 1:
         if not (conditional.conditions or conditional.outputs or conditional.inputs):
             return
-        have = f"{len(conditional.conditions)} conditions" if conditional.conditions else "no condition"
-        raise conditional.error(f"it has {have}; set_condition gives it the one that it needs")
+        count_text = f"{len(conditional.conditions)} conditions" if conditional.conditions else "no condition"
+        raise conditional.error(f"it has {count_text}; set_condition gives it the one that it needs")
     if not conditional.outputs:
         raise conditional.error("it has no output; add_output(true_tensor, false_tensor) gives it one")
     condition = conditional.conditions[0]
@@ -183,18 +182,18 @@ def _check_conditional(network: INetworkDefinition, conditional: IIfConditional)
 
 
 def loop_notes(network: INetworkDefinition, loop: ILoop, nesting: Nesting) -> Iterator[str]:
-    """What TensorRT would do otherwise with a loop, or may not do, one sentence each."""
+    """Notes on differences of TensorRT and on limits of its documentation, one sentence each."""
     if not loop.outputs:
         yield f"TensorRT drops {loop}: it has no output, so nothing in it is computed there."
     tensors = [layer.required_input(0) for layer in (*loop.recurrences, *loop.iterators, *loop.outputs)]
     tensors += [
         tensor for layer in network.layers if layer in nesting.loop_dependents[loop] for tensor in layer._outputs
     ]
-    # A limit takes integers and booleans, and so does what it is computed from.
+    # Limits, and the values that they depend on, are integers and booleans.
     limits = {layer for limit in loop.limits for layer in _limit_dependencies(limit)}
     data = [tensor for tensor in tensors if tensor._layer not in limits]
-    found = dict.fromkeys(kind.name for kind in (tensor.type.dtype for tensor in data) if kind is not None)
-    others = [name for name in found if name not in _DOCUMENTED_DTYPES]
+    names = dict.fromkeys(kind.name for kind in (tensor.type.dtype for tensor in data) if kind is not None)
+    others = [name for name in names if name not in _DOCUMENTED_DTYPES]
     if others:
         yield (
             f"NVIDIA's guide lists float32 and float16 for tensors in loops; {loop} has {', '.join(others)} as well, "

@@ -1,4 +1,4 @@
-"""Builder, and what stands for engines: a script ends with them, and here the network is the result."""
+"""Builder, and stubs of engines: a script ends with building one, and here the network is the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .removed_api import missing_api_error
 from .script_location import ArgumentError, caller_location
 from .script_state import ScriptState, current_state, no_engine_error
 
-#: What a script may write to a file in place of an engine: whoever loads that is told.
+#: Written by scripts in place of an engine; the text explains that it is none.
 _NO_ENGINE_BYTES = b"no engine: loopdbg builds no engine: run this script with TensorRT itself to get one\n"
 
 
@@ -63,10 +63,10 @@ class Builder:
         known = 1 << len(NetworkDefinitionCreationFlag)
         if not 0 <= int(flags) < known:
             raise ArgumentError(f"{caller_location()}: create_network: TensorRT has no flags {int(flags):#x}")
-        building = current_state()
-        network = INetworkDefinition(f"Unnamed Network {len(building.networks)}")
+        state = current_state()
+        network = INetworkDefinition(f"Unnamed Network {len(state.networks)}")
         network._flags, network._builder = int(flags), self
-        building.networks.append(network)
+        state.networks.append(network)
         return network
 
     def create_builder_config(self) -> IBuilderConfig:
@@ -78,7 +78,7 @@ class Builder:
         return profile
 
     def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory:
-        """Hold the network to the rules of a build. What comes back is no engine."""
+        """Check the network by the rules of a build. The result is not an engine."""
         _record_build(current_state(), network, config, "build_serialized_network")
         return IHostMemory(_NO_ENGINE_BYTES)
 
@@ -110,10 +110,10 @@ class Builder:
 
 
 def validate(network: INetworkDefinition) -> None:
-    """Hold a network to what a build demands.
+    """Check a network by the rules of a build.
 
     Raises:
-        ModelError: TensorRT would refuse it.
+        ModelError: TensorRT would reject it.
     """
     check_network(network)
     check_nesting(Nesting(network))
@@ -121,20 +121,20 @@ def validate(network: INetworkDefinition) -> None:
         raise ModelError(f"{caller_location()}: the network has no output; mark_output(tensor) marks one")
 
 
-def _record_build(building: ScriptState, network: Any, config: Any, what: str) -> None:
+def _record_build(state: ScriptState, network: Any, config: Any, method: str) -> None:
     if not isinstance(network, INetworkDefinition):
-        raise ArgumentError(f"{caller_location()}: {what} takes a network, not {network!r:.60}")
+        raise ArgumentError(f"{caller_location()}: {method} takes a network, not {network!r:.60}")
     if not isinstance(config, IBuilderConfig):
         raise ArgumentError(
-            f"{caller_location()}: {what} takes a config of builder.create_builder_config(), not {config!r:.60}"
+            f"{caller_location()}: {method} takes a config of builder.create_builder_config(), not {config!r:.60}"
         )
     validate(network)
-    building.built_networks.append((network, list(config._profiles)))
-    building.note(f"{caller_location().origin()}: {what} held the network to TensorRT's rules; no engine is built.")
+    state.built_networks.append((network, list(config._profiles)))
+    state.note(f"{caller_location().origin()}: {method} held the network to TensorRT's rules; no engine is built.")
 
 
 class _UnavailableEngine:
-    """Whatever needs an engine: the use of anything of it is an error that says so."""
+    """Base of classes that need an engine: any use of their attributes is an error that says so."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
@@ -152,7 +152,7 @@ class _UnavailableEngine:
 
 
 class ICudaEngine(_UnavailableEngine):
-    """No engine, but what its inputs and outputs are is known from the network."""
+    """An engine stub with the inputs and outputs of its network."""
 
     def __init__(self, network: INetworkDefinition) -> None:
         super().__init__()

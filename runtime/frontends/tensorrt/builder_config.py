@@ -1,4 +1,4 @@
-"""What scripts set before they build: kept, since scripts read it back; none of it changes what a network computes."""
+"""Build options: they are stored, as scripts read them back, but do not affect what a network computes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .removed_api import missing_api_error
 from .script_location import ArgumentError, caller_location
 from .script_state import current_state
 
-#: Of a GPU that nobody has asked about: what get_memory_pool_limit tells of a pool whose limit was not set.
+#: Result of get_memory_pool_limit for a pool without a limit; the size of an assumed GPU.
 _WORKSPACE_BYTES = 16 << 30
 
 _DEFAULTS: dict[str, Any] = {
@@ -50,10 +50,10 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class ITimingCache:
-    """Timings of kernels: there are none."""
+    """An empty timing cache."""
 
-    def __init__(self, held: bytes = b"") -> None:
-        self._data = bytes(held)
+    def __init__(self, data: bytes = b"") -> None:
+        self._data = bytes(data)
 
     def serialize(self) -> IHostMemory:
         return IHostMemory(self._data)
@@ -67,7 +67,7 @@ class ITimingCache:
 
 
 class IHostMemory(bytes):
-    """Bytes; what stands for an engine is no engine, and says so where it is written to a file."""
+    """A buffer of bytes, for example the text that replaces an engine."""
 
     @property
     def nbytes(self) -> int:
@@ -120,7 +120,7 @@ class IBuilderConfig:
         else:
             raise missing_api_error("IBuilderConfig", name, [*dir(self), *_DEFAULTS])
 
-    flags = CheckedAttribute[int]("_flags", lambda config, given, what: int(given))
+    flags = CheckedAttribute[int]("_flags", lambda config, value, what: int(value))
 
     def set_flag(self, flag: BuilderFlag) -> None:
         self._flags |= 1 << int(_flag(flag))
@@ -175,8 +175,8 @@ class IBuilderConfig:
         self._devices[id(layer)] = device_type
 
     def get_device_type(self, layer: Any) -> DeviceType:
-        found: DeviceType = self._devices.get(id(layer), self.default_device_type)
-        return found
+        device_type: DeviceType = self._devices.get(id(layer), self.default_device_type)
+        return device_type
 
     def is_device_type_set(self, layer: Any) -> bool:
         return id(layer) in self._devices

@@ -1,4 +1,4 @@
-"""TensorRT's enums of builds and engines: flags, formats, where things are. Most are kept, and change nothing here."""
+"""TensorRT's enums of builds and engines: flags, formats, locations. Most of them have no effect here."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class BuilderFlag(FlagEnum):
     DISTRIBUTIVE_INDEPENDENCE = 28
 
 
-# -- plugins and allocators: scripts name them, nothing here reads them
+# -- plugins and allocators: unused here
 
 
 class PluginFieldType(PybindEnum):

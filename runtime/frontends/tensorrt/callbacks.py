@@ -1,4 +1,4 @@
-"""What scripts derive from, or hand over, and nothing here calls: loggers apart."""
+"""Callback interfaces that scripts implement or pass; only loggers are called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .builder_enums import Severity as _Severity
 
 
 class ILogger:
-    """Where messages go."""
+    """Receives messages."""
 
     Severity: ClassVar = _Severity
     INTERNAL_ERROR: ClassVar = _Severity.INTERNAL_ERROR
@@ -22,11 +22,11 @@ class ILogger:
         pass
 
     def log(self, severity: _Severity, msg: str) -> None:
-        """A message."""
+        """Receive a message."""
 
 
 class Logger(ILogger):
-    """Writes to stderr what is severe enough."""
+    """Writes messages from a minimal severity on to stderr."""
 
     def __init__(self, min_severity: _Severity = _Severity.WARNING) -> None:
         super().__init__()
@@ -48,84 +48,84 @@ class CallbackBase:
 
 
 class IProgressMonitor(CallbackBase):
-    """Told of the steps of a build."""
+    """Receives the steps of a build."""
 
 
 class IErrorRecorder(CallbackBase):
-    """Told of errors."""
+    """Receives errors."""
 
 
 class IProfiler(CallbackBase):
-    """Told how long layers take."""
+    """Receives the run times of layers."""
 
 
 class Profiler(IProfiler):
-    """Prints that."""
+    """Prints run times."""
 
 
 class IOutputAllocator(CallbackBase):
-    """Memory for outputs."""
+    """Allocates memory for outputs."""
 
 
 class IDebugListener(CallbackBase):
-    """Told of debug tensors."""
+    """Receives debug tensors."""
 
 
 class IGpuAllocator(CallbackBase):
-    """Memory of the GPU."""
+    """Allocates memory of the GPU."""
 
 
 class IGpuAsyncAllocator(CallbackBase):
-    """The same, in order of a stream."""
+    """Allocates memory of the GPU in stream order."""
 
 
 class IStreamReader(CallbackBase):
-    """Where an engine is read from."""
+    """Reads a serialized engine."""
 
 
 class IStreamReaderV2(CallbackBase):
-    """The same."""
+    """Reads a serialized engine, version 2."""
 
 
 class IStreamWriter(CallbackBase):
-    """Where an engine is written to."""
+    """Writes a serialized engine."""
 
 
 class IInt8Calibrator(CallbackBase):
-    """Gives a build batches to calibrate with; here layers compute in the types that they have."""
+    """Supplies calibration batches; ignored here, as layers keep their types."""
 
 
 class IInt8EntropyCalibrator(IInt8Calibrator):
-    """One way to do that."""
+    """Entropy calibration, version 1."""
 
 
 class IInt8EntropyCalibrator2(IInt8Calibrator):
-    """Another."""
+    """Entropy calibration, version 2."""
 
 
 class IInt8LegacyCalibrator(IInt8Calibrator):
-    """Another."""
+    """Legacy calibration."""
 
 
 class IInt8MinMaxCalibrator(IInt8Calibrator):
-    """Another."""
+    """Min-max calibration."""
 
 
 class IAlgorithmSelector(CallbackBase):
-    """Chooses among the kernels of a build."""
+    """Selects the kernels of a build."""
 
 
 class IAlgorithm(CallbackBase):
-    """One of these kernels."""
+    """A kernel."""
 
 
 class IAlgorithmContext(CallbackBase):
-    """What one is chosen for."""
+    """The context in which a kernel is selected."""
 
 
 class IAlgorithmIOInfo(CallbackBase):
-    """What one reads or writes."""
+    """An input or output of a kernel."""
 
 
 class IAlgorithmVariant(CallbackBase):
-    """Which one it is."""
+    """A kernel's implementation and tactic."""

@@ -1,4 +1,4 @@
-"""Attributes that scripts set on layers, tensors, loops and settings."""
+"""Descriptors of attributes that scripts set on layers, tensors, loops and configs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 Read = TypeVar("Read")
 
-#: Object, what a script gave, how errors name the attribute -> what is kept. Raises where it does not fit.
+#: (owner, value, name of the attribute in errors) -> stored value; raises for an invalid value.
 Check = Callable[[Any, Any, str], Any]
 
 
 class CheckedAttribute(Generic[Read]):
-    """A value that a script gives and reads back. It is checked when it is set, and kept in a field of the object."""
+    """A descriptor whose values are checked when they are set, and stored in a field of the owner."""
 
     def __init__(
         self,
@@ -30,15 +30,15 @@ class CheckedAttribute(Generic[Read]):
         """A descriptor.
 
         Args:
-            field: the field; None or an empty text in it: nothing is kept.
-            check: gives what is kept; without it, what the script gave.
-            read: what a script gets, of what is kept.
-            unset: what a script gets where nothing is kept, of the object.
-            input: the input of a layer that may give the value as a tensor. What was set last holds.
-            also: a second field that keeps the same.
-            clears: a field that becomes None.
-            of: the field with the object that has ``field``, if it is another object.
-            what: how errors name the attribute, if not by its name.
+            field: the field; None or an empty string in it means unset.
+            check: returns the value to store; by default the value is stored unchanged.
+            read: converts the stored value for a script.
+            unset: returns the value for a script where the field is unset, from the owner.
+            input: the input of a layer that may set the value as a tensor; the last assignment wins.
+            also: a second field for the value.
+            clears: a field that is set to None.
+            of: the owner's field with the object that has ``field``, if it is another object.
+            what: the name of the attribute in errors, if it differs.
         """
         self._field, self._check, self._read, self._unset = field, check, read, unset
         self._input, self._second_field, self._cleared_field, self._storage_field, self._label = (
@@ -59,16 +59,16 @@ class CheckedAttribute(Generic[Read]):
     def __get__(self, owner: Any, kind: type) -> Any:
         if owner is None:
             return self
-        held = getattr(self._storage(owner), self._field)
-        if self._is_given_by_input(owner) or (isinstance(held, str | None) and not held):
+        stored = getattr(self._storage(owner), self._field)
+        if self._is_given_by_input(owner) or (isinstance(stored, str | None) and not stored):
             return self._unset(owner)
-        return held if self._read is None else self._read(held)
+        return stored if self._read is None else self._read(stored)
 
-    def __set__(self, owner: Any, given: Any) -> None:
-        held = given if self._check is None else self._check(owner, given, self._error_label(owner))
-        setattr(self._storage(owner), self._field, held)
+    def __set__(self, owner: Any, value: Any) -> None:
+        stored = value if self._check is None else self._check(owner, value, self._error_label(owner))
+        setattr(self._storage(owner), self._field, stored)
         if self._second_field:
-            setattr(owner, self._second_field, held)
+            setattr(owner, self._second_field, stored)
         if self._cleared_field:
             setattr(owner, self._cleared_field, None)
         if self._input is not None:
@@ -81,10 +81,10 @@ class CheckedAttribute(Generic[Read]):
         return self._input is not None and owner.get_input(self._input) is not None
 
     def _error_label(self, owner: Any) -> str:
-        """An object that only stands for another one has no name of its own in errors."""
+        """The name of the attribute in errors; a proxy object is named by its class."""
         return f"{type(owner).__name__}.{self._label}" if self._storage_field else f"{owner}: {self._label}"
 
 
 def ownerless_check(check: Callable[[Any, str], Any]) -> Check:
-    """A check that does not need the object."""
-    return lambda owner, given, what: check(given, what)
+    """A check that does not depend on the owner."""
+    return lambda owner, value, what: check(value, what)

@@ -16,7 +16,7 @@ from .script_location import caller_location
 
 
 class IIfConditional:
-    """A conditional: a condition, inputs, and outputs that each join a tensor of either branch."""
+    """A conditional: a condition, inputs, and outputs that each merge a tensor of both branches."""
 
     def __init__(self, network: NetworkBase, number: int) -> None:
         self._network, self.number = network, number
@@ -29,26 +29,26 @@ class IIfConditional:
     name = CheckedAttribute[str]("_name", unset=lambda conditional: f"conditional_{conditional.number}")
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
-        """What decides which branch is taken."""
+        """Set the condition that selects the branch."""
         tensor_argument(self._network, condition, f"{self}.set_condition")
         self.conditions.append(IConditionLayer(self, [condition], 0))
         return self.conditions[-1]
 
     def add_input(self, input: ITensor) -> IIfConditionalInputLayer:
-        """Bring a tensor into the branches."""
+        """Add an input of the branches."""
         tensor_argument(self._network, input, f"{self}.add_input")
         self.inputs.append(IIfConditionalInputLayer(self, [input]))
         return self.inputs[-1]
 
     def add_output(self, true_subgraph_output: ITensor, false_subgraph_output: ITensor) -> IIfConditionalOutputLayer:
-        """What leaves the conditional: one tensor where the condition is true, another where it is false."""
+        """Add an output: one tensor where the condition is true, another where it is false."""
         tensor_argument(self._network, true_subgraph_output, f"{self}.add_output")
         tensor_argument(self._network, false_subgraph_output, f"{self}.add_output")
         self.outputs.append(IIfConditionalOutputLayer(self, [true_subgraph_output, false_subgraph_output]))
         return self.outputs[-1]
 
     def error(self, text: str) -> ModelError:
-        """What is wrong with it, told with its name and its line of the script."""
+        """An error with the conditional's name and its line of the script."""
         return ModelError(f"{self.script_location}: {self}: {text}")
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class IIfConditional:
 
 
 class IIfConditionalBoundaryLayer(ILayer):
-    """What stands at the boundary of a conditional."""
+    """A layer at the boundary of a conditional."""
 
     FOLDABLE: ClassVar[bool] = False
 
@@ -66,7 +66,7 @@ class IIfConditionalBoundaryLayer(ILayer):
 
     @property
     def conditional(self) -> IIfConditional:
-        """The conditional that it belongs to."""
+        """The conditional of the layer."""
         return self._conditional
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class IConditionLayer(IIfConditionalBoundaryLayer):
 
 
 class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
-    """A tensor as the branches have it."""
+    """An input tensor of the branches."""
 
     KIND: ClassVar[str] = "Input"
     TYPE: ClassVar[LayerType] = LayerType.CONDITIONAL_INPUT
@@ -97,16 +97,16 @@ class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
 
 
 class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
-    """What either branch gives."""
+    """The merged output of both branches."""
 
     KIND: ClassVar[str] = "Output"
     TYPE: ClassVar[LayerType] = LayerType.CONDITIONAL_OUTPUT
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        one, other = types
-        if one.dtype is not None and other.dtype is not None and one.dtype != other.dtype:
+        then, other = types
+        if then.dtype is not None and other.dtype is not None and then.dtype != other.dtype:
             raise self.error(
-                f"the true branch gives {one.dtype}, {self.required_input(0)}, the false branch {other.dtype}, "
+                f"the true branch gives {then.dtype}, {self.required_input(0)}, the false branch {other.dtype}, "
                 f"{self.required_input(1)}; "
                 "they must be of one type"
             )
@@ -114,15 +114,15 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
             constant_value(self._conditional.conditions[0].required_input(0)) if self._conditional.conditions else None
         )
         if condition is not None and condition.size == 1:
-            # Known when the network is built: the other branch is not there.
-            return [one if condition.reshape(()) else other]
-        if one.shape is None or other.shape is None:
-            return [TensorType(one.dtype)]
-        if one.excludes(other):
+            # A constant condition removes the other branch.
+            return [then if condition.reshape(()) else other]
+        if then.shape is None or other.shape is None:
+            return [TensorType(then.dtype)]
+        if then.excludes(other):
             raise self.error(
-                f"the true branch gives {one.shape_text()}, {self.required_input(0)}, the false branch "
+                f"the true branch gives {then.shape_text()}, {self.required_input(0)}, the false branch "
                 f"{other.shape_text()}, "
                 f"{self.required_input(1)}; they must have one shape, unless the condition is a constant"
             )
-        shape = tuple(a if a == b else None for a, b in zip(one.shape, other.shape, strict=True))
-        return [TensorType(one.dtype, shape)]
+        shape = tuple(a if a == b else None for a, b in zip(then.shape, other.shape, strict=True))
+        return [TensorType(then.dtype, shape)]

@@ -1,4 +1,4 @@
-"""Shapes as TensorRT's Python API has them: ``Dims``, and those of one rank, ``Dims2``, ``DimsHW`` and so on."""
+"""Shapes of TensorRT's Python API: ``Dims``, and classes of fixed rank, ``Dims2``, ``DimsHW`` and so on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ MAX_DIMS = 8
 
 
 class Dims:
-    """A shape: a sequence of ints that can be changed. -1 is a dimension that is not known.
+    """A shape: a mutable sequence of ints. -1 is an unknown dimension.
 
-    One that is ``invalid`` stands for a shape that is not set: it has no length.
+    An ``invalid`` one is an unset shape: it has no length.
     """
 
     MAX_DIMS = MAX_DIMS
@@ -27,14 +27,14 @@ class Dims:
 
     @classmethod
     def invalid(cls) -> Dims:
-        """What a property gives that is not set."""
-        made = cls()
-        made._valid = False
-        return made
+        """The value of an unset property."""
+        dims = cls()
+        dims._valid = False
+        return dims
 
     @classmethod
     def unset(cls, layer: object) -> Dims:
-        """What a shape that is not set reads as, of any layer."""
+        """The value of an unset shape of any layer."""
         return cls.invalid()
 
     def __len__(self) -> int:
@@ -67,10 +67,10 @@ class Dims:
 
 
 def sizes_of(shape: Any, what: str) -> tuple[int, ...]:
-    """A shape that a script gave: Dims, or any sequence of integers.
+    """Convert a script's shape: Dims, or any sequence of integers.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it is something else.
     """
     try:
         return tuple(Dims(shape)) if not isinstance(shape, Dims) else tuple(shape[: len(shape)])
@@ -81,10 +81,10 @@ def sizes_of(shape: Any, what: str) -> tuple[int, ...]:
 
 
 def _fixed_rank_class(name: str, rank: int) -> Any:
-    """The class of shapes of so many dimensions."""
+    """Create the class of shapes of rank N."""
 
-    def start(self: Dims, *given: Any) -> None:
-        shape = given[0] if len(given) == 1 and hasattr(given[0], "__iter__") else given or (0,) * rank
+    def start(self: Dims, *sizes: Any) -> None:
+        shape = sizes[0] if len(sizes) == 1 and hasattr(sizes[0], "__iter__") else sizes or (0,) * rank
         Dims.__init__(self, shape)
         if len(self) != rank:
             raise ValueError(f"{caller_location()}: {name} has {rank} dimensions, not {len(self)}")

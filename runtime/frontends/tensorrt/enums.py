@@ -1,4 +1,4 @@
-"""TensorRT's enums of tensors, layers and loops: names and values of version 10, with what 11 adds."""
+"""TensorRT's enums of tensors, layers and loops: names and values of version 10, with additions of 11."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _ApiEnumMeta(EnumMeta):
 
 
 class PybindEnum(Enum, metaclass=_ApiEnumMeta):
-    """Behaves as the enums of the Python bindings do: numbers only by ``int()``, equal only to their own kind."""
+    """Behaves as enums of the Python bindings: numbers only by ``int()``, equal only to members of the same enum."""
 
     def __int__(self) -> int:
         return int(self.value)
@@ -30,7 +30,7 @@ class PybindEnum(Enum, metaclass=_ApiEnumMeta):
 
 @functools.total_ordering
 class FlagEnum(PybindEnum):
-    """One of the few that have an order and can be combined."""
+    """An enum that is ordered and whose members can be combined."""
 
     def __lt__(self, other: Any) -> bool:
         return int(self) < int(other)
@@ -63,7 +63,7 @@ class DataType(PybindEnum):
 
     @property
     def itemsize(self) -> float:
-        """Bytes an element."""
+        """Bytes per element."""
         bits = _BIT_WIDTHS[self.name]
         return bits // 8 if bits >= 8 else bits / 8
 
@@ -88,7 +88,7 @@ _BIT_WIDTHS |= {"INT64": 64, "INT32": 32, "INT8": 8, "UINT8": 8, "INT4": 4, "BOO
 
 
 def numpy_type(data_type: DataType) -> np.dtype[Any]:
-    """NumPy's type, or that of ml_dtypes."""
+    """The dtype of NumPy or ml_dtypes."""
     return dtype_of(_NAMES[data_type])
 
 

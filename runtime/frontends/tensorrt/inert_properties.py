@@ -1,4 +1,4 @@
-"""What tensors, layers and networks keep for scripts that read it back: nothing that is computed depends on it."""
+"""Properties of tensors, layers and networks that are stored for scripts but have no effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .script_location import ArgumentError, caller_location
 
 
 class InertTensorProperties:
-    """Of an ITensor."""
+    """Properties of an ITensor."""
 
     location: TensorLocation = TensorLocation.DEVICE
     allowed_formats: int = 0xFFF
@@ -29,7 +29,7 @@ class InertTensorProperties:
 
 
 class InertNetworkProperties:
-    """Of an INetworkDefinition."""
+    """Properties of an INetworkDefinition."""
 
     _flags: int = 0
     _builder: Any = None
@@ -90,17 +90,17 @@ class InertNetworkProperties:
 
     @property
     def _debug_tensors(self) -> set[Any]:
-        found: set[Any] = self.__dict__.setdefault("_debug_tensors", set())
-        return found
+        names: set[Any] = self.__dict__.setdefault("_debug_tensors", set())
+        return names
 
     @property
     def _refittable(self) -> set[str]:
-        found: set[str] = self.__dict__.setdefault("_refittable_weights", set())
-        return found
+        names: set[str] = self.__dict__.setdefault("_refittable_weights", set())
+        return names
 
 
 class InertLayerProperties:
-    """Of an ILayer: the precision that weakly typed networks ask for."""
+    """Properties of an ILayer: the requested precision in weakly typed networks."""
 
     _precision: DataType | None = None
     num_ranks: int = 1

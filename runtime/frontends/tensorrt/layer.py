@@ -1,7 +1,7 @@
-"""What all layers and tensors have.
+"""Base classes of layers and tensors.
 
-A layer knows what its outputs are like (:meth:`ILayer.infer`) and which operators it is made of (:meth:`ILayer.lower`).
-Nothing is checked when it is added but what its arguments are: its properties and some of its inputs are set later.
+A layer infers the types of its outputs (:meth:`ILayer.infer`) and is lowered to operators (:meth:`ILayer.lower`). Only
+its arguments are checked when it is added: its properties and some of its inputs are set later.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ Kind = TypeVar("Kind")
 
 
 class NetworkBase:
-    """What layers and tensors know of their network: the others, and its present state."""
+    """The part of a network that layers and tensors use: layers, inputs, outputs and type inference."""
 
     def __init__(self) -> None:
         self.layers: list[ILayer] = []
         self.inputs: list[ITensor] = []
         self.outputs: list[ITensor] = []
-        #: Grows whenever something that others were inferred from changes.
+        #: Incremented when inferred types become stale.
         self._generation = 0
 
     def invalidate_types(self, layer: ILayer) -> None:
-        """A property or an input of a layer is another now."""
+        """Invalidate the types of a layer whose property or input has changed."""
         layer._types = (-1, ())
-        # Nothing was inferred from a layer that nobody reads.
+        # No types were inferred from a layer without readers.
         self._generation += layer._has_reader
 
     def tensor_type(self, tensor: ITensor) -> TensorType:
-        """What is known of a tensor.
+        """The inferred type of a tensor.
 
         Raises:
-            ModelError: a layer that it is computed by was given what does not fit.
+            ModelError: a layer that computes it has invalid inputs.
         """
         if tensor._layer is None:
             return tensor._type
         return self.output_types(tensor._layer)[tensor._index]
 
     def output_types(self, layer: ILayer) -> Sequence[TensorType]:
-        """What is known of a layer's outputs; layers before it are inferred again if they changed."""
+        """The inferred types of a layer's outputs; stale layers before it are inferred again."""
         stack = [layer]
         entered: set[ILayer] = set()
         while stack:
@@ -60,15 +60,15 @@ class NetworkBase:
                 stack.pop()
                 continue
             needed = [t for t in top.inference_inputs() if t is not None]
-            waits = [t._layer for t in needed if t._layer is not None and not self._is_typed(t._layer)]
-            if waits:
+            pending = [t._layer for t in needed if t._layer is not None and not self._is_typed(t._layer)]
+            if pending:
                 if top in entered:
                     raise top.error("it is computed from its own output; only a recurrence leads back")
                 entered.add(top)
-                stack += waits
+                stack += pending
                 continue
-            of = {t: t._type if t._layer is None else t._layer._types[1][t._index] for t in needed}
-            types = list(top.infer([TensorType() if t is None else of.get(t, TensorType()) for t in top._inputs]))
+            known = {t: t._type if t._layer is None else t._layer._types[1][t._index] for t in needed}
+            types = list(top.infer([TensorType() if t is None else known.get(t, TensorType()) for t in top._inputs]))
             top._inferred = tuple(types)
             for index, dtype in top._output_types.items():
                 types[index] = TensorType(numpy_type(dtype), types[index].shape)
@@ -80,7 +80,7 @@ class NetworkBase:
         return layer._types[0] == self._generation
 
     def set_input_type(self, tensor: ITensor, dtype: DataType | None = None, shape: Any = None) -> None:
-        """Give an input another type or shape."""
+        """Change the type or shape of an input."""
         if tensor._layer is not None:
             raise ModelError(f"{caller_location()}: {tensor} is no input of the network, so its shape cannot be set")
         known = tensor._type.shape
@@ -95,7 +95,7 @@ class NetworkBase:
         self._generation += 1
 
     def set_tensor_dtype(self, tensor: ITensor, dtype: DataType) -> None:
-        """``tensor.dtype = ...``: of inputs, and a request to the layer that computes it."""
+        """``tensor.dtype = ...``: the type of an input, or a request to the layer that computes the tensor."""
         enum_argument(DataType, dtype, f"{tensor}: dtype")
         if tensor._layer is None:
             self.set_input_type(tensor, dtype)
@@ -111,35 +111,35 @@ class NetworkBase:
 
     @property
     def strongly_typed(self) -> bool:
-        """No layer converts unless it is a cast."""
+        """Whether only cast layers convert types."""
         return False
 
 
 class ITensor(InertTensorProperties):
-    """A tensor of a network: an input, or what a layer computes."""
+    """A tensor of a network: an input, or an output of a layer."""
 
     def __init__(self, network: NetworkBase, layer: ILayer | None, index: int, name: str) -> None:
-        """``layer``: what computes it, as its output ``index``; None: it is an input."""
+        """``layer``: computes it as its output ``index``; None: it is an input."""
         self._network, self._layer, self._index = network, layer, index
         self._name = name
-        #: Of an input.
+        #: The type of an input.
         self._type = TensorType()
         self._location = caller_location()
 
     def _default_name(self) -> str:
-        more = f"_{self._index}" if self._index else ""
-        return f"{self._layer.name}_output{more}" if self._layer else self._name
+        suffix = f"_{self._index}" if self._index else ""
+        return f"{self._layer.name}_output{suffix}" if self._layer else self._name
 
     name = CheckedAttribute[str]("_name", unset=_default_name)
 
     @property
     def type(self) -> TensorType:
-        """What is known of it."""
+        """Its inferred type."""
         return self._network.tensor_type(self)
 
     @property
     def shape(self) -> Dims:
-        """Its shape; -1 is a dimension that is not known."""
+        """Its shape; -1 is an unknown dimension."""
         known = self.type.shape
         if known is None:
             return Dims.invalid()
@@ -153,17 +153,17 @@ class ITensor(InertTensorProperties):
     def dtype(self) -> DataType:
         """Its element type."""
         dtype = self.type.dtype
-        found = None if dtype is None else data_type(dtype)
-        if found is None:
+        result = None if dtype is None else data_type(dtype)
+        if result is None:
             raise ModelError(f"{caller_location()}: {self}: TensorRT has no element type for {dtype}")
-        return found
+        return result
 
     @dtype.setter
     def dtype(self, dtype: DataType) -> None:
         self._network.set_tensor_dtype(self, dtype)
 
     def set_dimension_name(self, index: int, name: str) -> None:
-        """Name a dimension of an input that is not known; those of one name are equally long."""
+        """Name an unknown dimension of an input; dimensions of one name are equal."""
         shape = list(self._type.shape or ())
         if self._layer is not None or not 0 <= index < len(shape):
             raise ModelError(
@@ -176,12 +176,12 @@ class ITensor(InertTensorProperties):
 
     def get_dimension_name(self, index: int) -> str | None:
         shape = self._type.shape or ()
-        found = shape[index] if 0 <= index < len(shape) else None
-        return found if isinstance(found, str) else None
+        dim = shape[index] if 0 <= index < len(shape) else None
+        return dim if isinstance(dim, str) else None
 
     @property
     def is_shape_tensor(self) -> bool:
-        """It may be one: small, and of a type that shapes and conditions have."""
+        """Whether it may be a shape tensor: small, and of a type of shapes and conditions."""
         kind = self.type
         small = kind.shape is not None and len(kind.shape) < 2
         return small and kind.dtype is not None and kind.dtype.name in ("int32", "int64", "bool")
@@ -203,22 +203,22 @@ class ITensor(InertTensorProperties):
 
 
 class ILayer(InertLayerProperties):
-    """A layer. Properties are attributes of its class; one without underscore that is set is a change to the network.
+    """A layer. Properties are attributes of its class; setting one without underscore changes the network.
 
-    ``KIND``: TensorRT's word for it, in the names of layers that have none of their own; ``TYPE``: its LayerType.
+    ``KIND``: TensorRT's name of it, in the default names of layers; ``TYPE``: its LayerType.
     """
 
     KIND: ClassVar[str] = ""
     TYPE: ClassVar[LayerType]
-    #: What it gives may be computed beforehand where its inputs are constants (constant_folding.py).
+    #: Whether constant folding applies (constant_folding.py).
     FOLDABLE: ClassVar[bool] = True
-    #: Inputs beyond those that it was added with, which ``set_input`` may add.
+    #: The number of inputs that ``set_input`` may add.
     EXTRA_INPUTS: ClassVar[int] = 0
 
     metadata: str = ""
 
     def __init__(self, network: NetworkBase, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
-        #: The layer of which this may be a view (``view``).
+        #: The layer that this is a view of (``view``), or itself.
         self._original: ILayer = self
         self._network = network
         self._location: ScriptLocation = caller_location()
@@ -226,15 +226,15 @@ class ILayer(InertLayerProperties):
         self._name = ""
         self._inputs = list(inputs)
         self._outputs = [ITensor(network, self, k, "") for k in range(outputs)]
-        #: What ``infer`` gave, and when (Network.types).
+        #: The output types and their generation (``NetworkBase.output_types``).
         self._types: tuple[int, Sequence[TensorType]] = (-1, ())
-        #: The same before ``_output_types``.
+        #: The inferred types before ``_output_types``.
         self._inferred: Sequence[TensorType] = ()
-        #: What its outputs are converted to, by output: ``set_output_type``, ``tensor.dtype = ...``.
+        #: Requested types by output: ``set_output_type``, ``tensor.dtype = ...``.
         self._output_types: dict[int, DataType] = {}
-        #: What it gives where that follows from constants, and when (Network.constant_of).
+        #: The constant-folded outputs and their generation.
         self._folded: tuple[int, Sequence[Array | None]] = (-1, ())
-        #: Some layer reads an output of it.
+        #: Whether a layer reads one of its outputs.
         self._has_reader = False
         for tensor in inputs:
             if tensor is not None and tensor._layer is not None:
@@ -243,10 +243,10 @@ class ILayer(InertLayerProperties):
 
     @classmethod
     def view(cls, layer: ILayer) -> ILayer:
-        """A layer as scripts get it from a network: its class can be assigned, as is done to reach its properties."""
-        found = object.__new__(cls)
-        object.__setattr__(found, "__dict__", layer.__dict__)
-        return found
+        """The view of a layer for scripts, whose class may be assigned to access its properties."""
+        view = object.__new__(cls)
+        object.__setattr__(view, "__dict__", layer.__dict__)
+        return view
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ILayer) and self._original is other._original
@@ -270,7 +270,7 @@ class ILayer(InertLayerProperties):
             raise AttributeError(name)
         raise missing_api_error(type(self).__name__, name, dir(self))
 
-    # -- what scripts ask
+    # -- API for scripts
 
     name = CheckedAttribute[str](
         "_name", unset=lambda layer: f"(Unnamed Layer* {layer._number}) [{layer._original.KIND}]"
@@ -278,7 +278,7 @@ class ILayer(InertLayerProperties):
 
     @property
     def type(self) -> Any:
-        """Its LayerType, if its class has no type of its own."""
+        """Its LayerType, unless its class overrides ``type``."""
         return self._original._layer_type()
 
     def _layer_type(self) -> LayerType:
@@ -302,7 +302,7 @@ class ILayer(InertLayerProperties):
         return self._output(index).dtype
 
     def set_output_type(self, index: int, dtype: DataType) -> None:
-        """Let an output be converted to a type."""
+        """Request conversion of an output to a type."""
         self._network.set_tensor_dtype(self._output(index), dtype)
 
     def output_type_is_set(self, index: int) -> bool:
@@ -313,21 +313,21 @@ class ILayer(InertLayerProperties):
             self._network._generation += 1
 
     def _output(self, index: int) -> ITensor:
-        found = self.get_output(index)
-        if found is None:
+        tensor = self.get_output(index)
+        if tensor is None:
             raise ModelError(f"{caller_location()}: {self} has no output {index}")
-        return found
+        return tensor
 
     def set_input(self, index: int, tensor: ITensor) -> None:
-        """Give an input another tensor, or one that the layer was added without."""
+        """Replace or add an input."""
         if type(self) is not type(self._original):
             self._original.set_input(index, tensor)
             return
         tensor_argument(self._network, tensor, f"{self}.set_input")
-        most = len(self._inputs) if not self.EXTRA_INPUTS else max(len(self._inputs), self.max_inputs())
-        if not 0 <= index < most:
-            have = "no inputs" if not most else "input 0" if most == 1 else f"inputs 0 to {most - 1}"
-            raise ModelError(f"{caller_location()}: {self} has {have}, so input {index} cannot be set")
+        limit = len(self._inputs) if not self.EXTRA_INPUTS else max(len(self._inputs), self.max_inputs())
+        if not 0 <= index < limit:
+            described = "no inputs" if not limit else "input 0" if limit == 1 else f"inputs 0 to {limit - 1}"
+            raise ModelError(f"{caller_location()}: {self} has {described}, so input {index} cannot be set")
         self._network.invalidate_types(self)
         self._inputs += [None] * (index + 1 - len(self._inputs))
         self._inputs[index] = tensor
@@ -335,58 +335,59 @@ class ILayer(InertLayerProperties):
             tensor._layer._has_reader = True
 
     def drop_input(self, index: int) -> None:
-        """An attribute gives what a tensor gave: a single optional input goes, one of several becomes None."""
+        """Remove an input that an attribute replaces: a single optional input is deleted, others become None."""
         if self.EXTRA_INPUTS == 1:
             del self._inputs[index:]
         elif index < len(self._inputs):
             self._inputs[index] = None
 
     def max_inputs(self) -> int:
-        """How many inputs it can have with all those that ``set_input`` adds."""
+        """The maximum number of inputs, including those added by ``set_input``."""
         return 1 + self.EXTRA_INPUTS
 
     def __repr__(self) -> str:
         return f"{self.KIND} '{self.name}'" if type(self) is type(self._original) else repr(self._original)
 
-    # -- what a family says
+    # -- implemented by layer families
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        """What the outputs are like. ``types``: of the inputs, those that are absent as ``TensorType()``.
+        """Infer the types of the outputs. ``types``: of the inputs, ``TensorType()`` for absent ones.
 
         Raises:
-            ModelError: the inputs or the properties do not fit (:meth:`error`).
+            ModelError: the inputs or the properties are invalid (:meth:`error`).
         """
         raise NotImplementedError
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        """Add the operators that it is made of to a scope; returns its outputs."""
+        """Add the operators of the layer to a scope; returns its outputs."""
         raise NotImplementedError
 
     def constant_outputs(self) -> Sequence[Array] | None:
-        """What it gives where that follows from what is known of it alone, as of a constant; else None."""
+        """The outputs of a layer that is constant by itself; else None."""
         return None
 
     def inference_inputs(self) -> Iterable[ITensor | None]:
-        """The inputs that ``infer`` needs the types of; others are given as ``TensorType()``."""
+        """The inputs whose types ``infer`` needs; others are passed as ``TensorType()``."""
         return self._inputs
 
     def error(self, text: str) -> ModelError:
-        """What is wrong with it, told with its name and its line of the script."""
+        """An error with the layer's name and its line of the script."""
         return ModelError(f"{self._location}: {self}: {text}")
 
     def required_input(self, index: int) -> ITensor:
-        """An input that has to be there."""
-        found = self.get_input(index)
-        if found is None:
+        """A required input."""
+        tensor = self.get_input(index)
+        if tensor is None:
             raise self.error(f"its input {index} is not set; set_input({index}, tensor) does that")
-        return found
+        return tensor
 
 
 def tensor_argument(network: NetworkBase, tensor: Any, what: str) -> ITensor:
-    """An argument that has to be a tensor of the network.
+    """Check that an argument is a tensor of the network.
 
     Raises:
-        ArgumentError: it is something else; ModelError: it is of another network.
+        ArgumentError: it is something else.
+        ModelError: it belongs to another network.
     """
     if not isinstance(tensor, ITensor):
         hint = "; a layer's tensor is layer.get_output(0)" if isinstance(tensor, ILayer) else ""
@@ -397,7 +398,7 @@ def tensor_argument(network: NetworkBase, tensor: Any, what: str) -> ITensor:
 
 
 def enum_argument(kind: type[Kind], value: Any, what: str) -> Kind:
-    """An argument that has to be of an enum.
+    """Check that an argument is a member of an enum.
 
     Raises:
         ArgumentError: it is something else.
@@ -414,5 +415,5 @@ def _argument_text(value: Any) -> str:
 
 
 def with_layer_location(layer: ILayer, error: LoopdbgError) -> LoopdbgError:
-    """The error with the layer's name and line, if it does not tell a line yet."""
+    """Add the layer's name and line to an error that has no line yet."""
     return error if str(error).startswith(layer._location.path) else layer.error(error.what)

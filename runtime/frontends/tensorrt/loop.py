@@ -17,7 +17,7 @@ _UNKNOWN_TYPE = TensorType()
 
 
 class ILoop:
-    """A loop: its limits, iterators, recurrences and outputs, each in the order in which they were added."""
+    """A loop: its limits, iterators, recurrences and outputs, each in order of addition."""
 
     def __init__(self, network: NetworkBase, number: int) -> None:
         self._network, self.number = network, number
@@ -31,26 +31,26 @@ class ILoop:
     name = CheckedAttribute[str]("_name", unset=lambda loop: f"loop_{loop.number}")
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
-        """Limit the trips: by a count, or to as long as a condition holds that is tested before each iteration."""
+        """Limit the trips by a count, or by a condition that is tested before each iteration."""
         tensor_argument(self._network, tensor, f"{self}.add_trip_limit")
         enum_argument(TripLimit, kind, f"{self}.add_trip_limit: kind")
         self.limits.append(ITripLimitLayer(self, tensor, kind))
         return self.limits[-1]
 
     def add_iterator(self, tensor: ITensor, axis: int = 0, reverse: bool = False) -> IIteratorLayer:
-        """Let iteration i get part i of a tensor along an axis, which the parts lack."""
+        """Add an iterator: iteration i gets part i of a tensor along an axis, which is removed from the parts."""
         tensor_argument(self._network, tensor, f"{self}.add_iterator")
         self.iterators.append(IIteratorLayer(self, tensor, axis, reverse))
         return self.iterators[-1]
 
     def add_recurrence(self, initial_value: ITensor) -> IRecurrenceLayer:
-        """Carry a value; ``set_input(1, tensor)`` says what the next iteration gets."""
+        """Carry a value; ``set_input(1, tensor)`` sets the value of the next iteration."""
         tensor_argument(self._network, initial_value, f"{self}.add_recurrence")
         self.recurrences.append(IRecurrenceLayer(self, initial_value))
         return self.recurrences[-1]
 
     def add_loop_output(self, tensor: ITensor, kind: LoopOutput, axis: int = 0) -> ILoopOutputLayer:
-        """Let a value leave the loop: the last one, or all of them, stacked along a new axis."""
+        """Add an output of the loop: the last value, or all values, stacked along a new axis."""
         tensor_argument(self._network, tensor, f"{self}.add_loop_output")
         enum_argument(LoopOutput, kind, f"{self}.add_loop_output: kind")
         self.outputs.append(ILoopOutputLayer(self, tensor, kind, axis))
@@ -66,7 +66,7 @@ class ILoop:
         return next((limit for limit in self.limits if limit.kind is kind), None)
 
     def error(self, text: str) -> ModelError:
-        """What is wrong with it, told with its name and its line of the script."""
+        """An error with the loop's name and its line of the script."""
         return ModelError(f"{self.script_location}: {self}: {text}")
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class ILoop:
 
 
 class ILoopBoundaryLayer(ILayer):
-    """What stands at the boundary of a loop."""
+    """A layer at the boundary of a loop."""
 
     FOLDABLE: ClassVar[bool] = False
 
@@ -84,7 +84,7 @@ class ILoopBoundaryLayer(ILayer):
 
     @property
     def loop(self) -> ILoop:
-        """The loop that it belongs to."""
+        """The loop of the layer."""
         return self._loop
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ class ITripLimitLayer(ILoopBoundaryLayer):
 
 
 class IIteratorLayer(ILoopBoundaryLayer):
-    """One part of a tensor an iteration."""
+    """A part of a tensor per iteration."""
 
     KIND: ClassVar[str] = "Iterator"
     TYPE: ClassVar[LayerType] = LayerType.ITERATOR
@@ -136,7 +136,7 @@ class IIteratorLayer(ILoopBoundaryLayer):
 
 
 class IRecurrenceLayer(ILoopBoundaryLayer):
-    """A carried value: input 0 in iteration 0, then what input 1 was in the iteration before."""
+    """A carried value: input 0 in iteration 0, then input 1 of the previous iteration."""
 
     KIND: ClassVar[str] = "Recurrence"
     TYPE: ClassVar[LayerType] = LayerType.RECURRENCE
@@ -153,7 +153,7 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
 
 class ILoopOutputLayer(ILoopBoundaryLayer):
-    """A value that leaves a loop; input 1 is the length of the new axis."""
+    """An output of a loop; input 1 is the length of the new axis."""
 
     KIND: ClassVar[str] = "LoopOutput"
     TYPE: ClassVar[LayerType] = LayerType.LOOP_OUTPUT

@@ -1,4 +1,4 @@
-"""What a layer is lowered into: operators, added one after the other to a graph."""
+"""The builder that layers are lowered into: it adds operators to a graph."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 from ...dtypes import dtype_to_onnx
 from ...graph import UNKNOWN_ORIGIN, Graph, Operation, TensorType, Value
 
-#: The opset of the ONNX operators that layers are made of.
+#: The opset of the ONNX operators that layers are lowered to.
 OPSET = 21
 
 
 class UniqueNames:
-    """Names of a model's nodes, each once, and of its values, each once among those that one sees."""
+    """Allocates unique names of a model's nodes, and of its values within their visible scopes."""
 
     def __init__(self) -> None:
         self._values: dict[str, int] = {}
         self._nodes: dict[str, int] = {}
 
     def value_name(self, name: str) -> str:
-        """A value's name, or one made of it that no value has yet."""
+        """A unique name for a value, derived from ``name``."""
         return _unique(name, self._values)
 
     @contextmanager
     def body_names(self) -> Iterator[None]:
-        """Values named meanwhile are those of a loop's body: nothing outside sees them."""
+        """A scope for the names of values in a loop's body, which are not visible outside."""
         before = dict(self._values)
         try:
             yield
@@ -36,46 +36,46 @@ class UniqueNames:
             self._values = before
 
     def node_name(self, name: str) -> str:
-        """The same of a node."""
+        """A unique name for a node, derived from ``name``."""
         return _unique(name, self._nodes)
 
 
 def _unique(name: str, taken: dict[str, int]) -> str:
-    found = name
-    while found in taken:
+    unique = name
+    while unique in taken:
         taken[name] += 1
-        found = f"{name}_{taken[name]}"
-    taken[found] = 1
-    return found
+        unique = f"{name}_{taken[name]}"
+    taken[unique] = 1
+    return unique
 
 
 class LoweringScope:
-    """A graph that layers are lowered into, one after the other."""
+    """A graph that layers are lowered into."""
 
     def __init__(self, graph: Graph, main: Graph, names: UniqueNames) -> None:
-        """``main``: has the constants of all scopes."""
+        """``main``: the graph for the constants of all scopes."""
         self.graph, self.main, self.names = graph, main, names
-        #: What nodes are called after, and the line that they are from.
+        #: The base of names of new nodes, and their origin.
         self.base_name, self.origin = "", UNKNOWN_ORIGIN
 
     def op(self, op_type: str, *inputs: Value | None, domain: str = "", **attributes: Any) -> Value:
-        """Add an operator with one output: one of ONNX's (opset 21), or our own of another domain."""
+        """Add an operator with one output: ONNX's (opset 21), or an internal one of another domain."""
         return self.ops(op_type, inputs, 1, domain, **attributes)[0]
 
     def ops(
         self, op_type: str, inputs: Sequence[Value | None], outputs: int, domain: str = "", **attributes: Any
     ) -> list[Value]:
         """Add an operator with several outputs."""
-        made = [Value(f"{self.base_name}/{op_type}") for _ in range(outputs)]
-        kept = {name: value for name, value in attributes.items() if value is not None}
+        results = [Value(f"{self.base_name}/{op_type}") for _ in range(outputs)]
+        present = {name: value for name, value in attributes.items() if value is not None}
         version = 1 if domain else OPSET
         self.graph.nodes.append(
-            Operation(self.base_name, op_type, domain, version, list(inputs), [*made], kept, source=self.origin)
+            Operation(self.base_name, op_type, domain, version, list(inputs), [*results], present, source=self.origin)
         )
-        return made
+        return results
 
     def constant(self, array: Any, dtype: Any = None) -> Value:
-        """A constant."""
+        """Add a constant."""
         data = np.array(array, dtype, order="C")
         value = Value(self.names.value_name(f"{self.base_name}/constant"), TensorType(data.dtype, data.shape), data)
         self.main.constants.append(value)

@@ -1,4 +1,4 @@
-"""The module that scripts import as ``tensorrt``, and only while one runs."""
+"""The mock module that scripts import as ``tensorrt`` while they run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .module_functions import nptype, volume
 from .network import INetworkDefinition
 from .removed_api import missing_api_error
 
-#: The version that scripts see: 10's names and behaviour, and what 11 adds.
+#: The version that scripts see: names and behaviour of 10, with additions of 11.
 TENSORRT_VERSION = "10.16.0"
 _MODULE_NAME = "tensorrt"
 
@@ -53,8 +53,8 @@ _DTYPE_NAMES = {
 
 
 def _module_names() -> dict[str, Any]:
-    """Everything that the module has."""
-    found: dict[str, Any] = {
+    """All names of the module."""
+    names: dict[str, Any] = {
         "__version__": TENSORRT_VERSION,
         **{name: getattr(dims, name) for name in ("Dims", "Dims2", "Dims3", "Dims4", "DimsHW")},
         "ITensor": ITensor,
@@ -75,7 +75,7 @@ def _module_names() -> dict[str, Any]:
         optimization_profile,
         weights,
     ):
-        found |= {
+        names |= {
             name: value
             for name, value in vars(module).items()
             if getattr(value, "__module__", "") == module.__name__
@@ -83,48 +83,48 @@ def _module_names() -> dict[str, Any]:
             and name not in _HIDDEN_NAMES
         }
     for family in layers.family_modules():
-        found |= {
+        names |= {
             name: value
             for name, value in vars(family).items()
             if getattr(value, "__module__", "") == family.__name__ and name.startswith("I")
         }
-    return {**found, **_enums(), **_DTYPE_NAMES}
+    return {**names, **_enums(), **_DTYPE_NAMES}
 
 
 def _enums() -> dict[str, type[PybindEnum]]:
-    """Every enum by the name that the module has it under."""
-    found = {
+    """All enums by their names in the module."""
+    names = {
         name: kind
         for module in (enums, builder_enums)
         for name, kind in vars(module).items()
         if isinstance(kind, type) and issubclass(kind, PybindEnum) and kind not in (PybindEnum, FlagEnum)
     }
-    del found["Severity"]  # it is Logger.Severity
-    return found
+    del names["Severity"]  # it is Logger.Severity
+    return names
 
 
-#: Functions and classes of our own that no script is to see.
+#: Internal functions and classes that are not exported.
 _HIDDEN_NAMES = ("array_of", "flat_array_of", "validate", "CallbackBase")
 
 
 def _create_module() -> types.ModuleType:
-    found = types.ModuleType(_MODULE_NAME)
-    found.__dict__.update(_module_names())
+    module = types.ModuleType(_MODULE_NAME)
+    module.__dict__.update(_module_names())
 
     def __getattr__(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise missing_api_error("", name, found.__dict__)
+        raise missing_api_error("", name, module.__dict__)
 
-    found.__dict__["__getattr__"] = __getattr__
-    # The bindings proper are a module inside of the package, under the same name.
-    found.__dict__[_MODULE_NAME] = found
-    found.__path__ = []
-    return found
+    module.__dict__["__getattr__"] = __getattr__
+    # The bindings are a module of the same name inside the package.
+    module.__dict__[_MODULE_NAME] = module
+    module.__path__ = []
+    return module
 
 
 class _MockModuleFinder(MetaPathFinder, Loader):
-    """Finds our module, ahead of whatever is installed."""
+    """Finds the mock module before an installed one."""
 
     def __init__(self) -> None:
         self.module = _create_module()
@@ -147,8 +147,8 @@ class _MockModuleFinder(MetaPathFinder, Loader):
 
 @contextmanager
 def mock_tensorrt() -> Iterator[None]:
-    """``import tensorrt`` finds what is here; afterwards it is as it was, and what has taken names from here is
-    forgotten."""
+    """Let ``import tensorrt`` find the mock; afterwards restore the modules and unload those that imported from the
+    mock."""
     finder = _MockModuleFinder()
     before = dict(sys.modules)
     for name in list(sys.modules):
@@ -169,5 +169,5 @@ def _is_tensorrt_module(name: str) -> bool:
     return name == _MODULE_NAME or name.startswith(f"{_MODULE_NAME}.")
 
 
-def _uses(module: Any, standin: types.ModuleType) -> bool:
-    return any(value is standin for value in list(getattr(module, "__dict__", {}).values()))
+def _uses(module: Any, mock: types.ModuleType) -> bool:
+    return any(value is mock for value in list(getattr(module, "__dict__", {}).values()))

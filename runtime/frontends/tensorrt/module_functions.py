@@ -1,4 +1,4 @@
-"""Small functions of the module."""
+"""Utility functions of the module."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def volume(iterable: Iterable[int]) -> int:
 
 
 def nptype(trt_type: Any) -> Any:
-    """NumPy's type for one of TensorRT's.
+    """The NumPy dtype of a TensorRT type.
 
     Raises:
-        ArgumentError: NumPy itself has none.
+        ArgumentError: NumPy itself has no such dtype.
     """
-    found = numpy_type(trt_type) if isinstance(trt_type, DataType) else None
-    if found is None or found.type.__module__ != "numpy":
+    dtype = numpy_type(trt_type) if isinstance(trt_type, DataType) else None
+    if dtype is None or dtype.type.__module__ != "numpy":
         raise ArgumentError(f"{caller_location()}: NumPy has no type for {trt_type}")
-    return found.type
+    return dtype.type

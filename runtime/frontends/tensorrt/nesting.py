@@ -1,8 +1,8 @@
-"""Which layers are inside which loop, and in which branch of a conditional: inferred from what is computed from what.
+"""Infers the nesting of layers in loops and branches of conditionals from data dependences.
 
 A layer is inside a loop if it depends on a recurrence or an iterator of it and its value has not left through a loop
-output. One is in the branch of a conditional if nothing but that branch reads it, so that it runs only where it is
-needed. What neither holds for stands as far outside as it can.
+output. A layer is in the branch of a conditional if only that branch reads it, so that it runs only on demand. Other
+layers are in the outermost possible scope.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .layer import ILayer, ITensor
 from .loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
 from .network import INetworkDefinition
 
-#: What stands in a scope: a layer, or a whole loop or conditional.
+#: An item of a scope: a layer, or a whole loop or conditional.
 ScopeItem = ILayer | ILoop | IIfConditional
 
 
 @record(eq=False)
 class NestedScope:
-    """A graph to be: the main one, the body of a loop, a branch of a conditional."""
+    """A scope that becomes a graph: the main one, the body of a loop, a branch of a conditional."""
 
     parent: NestedScope | None = None
     owner: ILoop | IIfConditional | None = None
@@ -33,18 +33,18 @@ class NestedScope:
     items: list[ScopeItem] = field(default_factory=list)
 
     def enclosing_scopes(self) -> Iterator[NestedScope]:
-        """This one, and those around it, from the inside out."""
-        place: NestedScope | None = self
-        while place is not None:
-            yield place
-            place = place.parent
+        """This scope and its enclosing scopes, the innermost first."""
+        scope: NestedScope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
 
 
 class Nesting:
-    """Which layers of a network are inside which loop, and, once they are placed, where they stand.
+    """The nesting of a network's layers in loops, and their scopes once they are assigned.
 
     Raises:
-        ModelError: loops that are not cleanly nested.
+        ModelError: loops are not properly nested.
     """
 
     def __init__(self, network: INetworkDefinition) -> None:
@@ -55,12 +55,12 @@ class Nesting:
             for index, tensor in enumerate(layer._inputs):
                 if tensor is not None and tensor._layer is not None:
                     self.readers[tensor._layer].append((layer, index))
-        #: What depends on the recurrences and iterators of a loop, before it leaves.
+        #: Layers that depend on the recurrences and iterators of a loop, up to its outputs.
         self.loop_dependents = {loop: self._find_loop_dependents(loop, ()) for loop in network.loops}
         self.enclosing_loops = self._find_enclosing_loops()
         while self._add_inner_loop_outputs():
             self.enclosing_loops = self._find_enclosing_loops()
-        #: All that is inside, with the boundaries of inner loops.
+        #: All layers inside a loop, including boundary layers of inner loops.
         self.layers_inside = {loop: set(self.loop_dependents[loop]) for loop in network.loops}
         for inner, loops in self.enclosing_loops.items():
             for loop in loops:
@@ -69,10 +69,10 @@ class Nesting:
         self._inner_scopes: dict[tuple[ILoop | IIfConditional, str], NestedScope] = {}
 
     def assign_scopes(self) -> None:
-        """Find where everything stands.
+        """Assign every item to a scope.
 
         Raises:
-            ModelError: a value leaves a loop or a branch otherwise than by an output of it.
+            ModelError: a value escapes from a loop or a branch other than by an output.
         """
         network = self.network
         items: list[ScopeItem] = [*network.layers, *network.loops, *network.conditionals]
@@ -81,10 +81,10 @@ class Nesting:
         self._check_escaping_values()
         self._fill_scopes()
 
-    # -- what is inside which loop
+    # -- nesting of loops
 
     def _dependents_of_layer(self, layer: ILayer) -> Iterator[tuple[ILayer, int]]:
-        """The layers that depend on a layer, and the input through which (-1: through none)."""
+        """The layers that depend on a layer, with the input that reads it (-1: none)."""
         yield from self.readers[layer]
         if isinstance(layer, ITripLimitLayer):
             yield from ((output, -1) for output in layer.loop.outputs)
@@ -92,104 +92,104 @@ class Nesting:
             yield from ((output, -1) for output in layer.conditional.outputs)
 
     def _find_loop_dependents(self, loop: ILoop, more: Sequence[ILayer]) -> set[ILayer]:
-        """All that depends on a loop's recurrences and iterators, and on ``more`` layers that are inside."""
-        found: set[ILayer] = set(more)
+        """All layers that depend on a loop's recurrences and iterators, and on ``more`` layers inside it."""
+        dependents: set[ILayer] = set(more)
         stack: list[ILayer] = [*loop.recurrences, *loop.iterators, *more]
         while stack:
             for layer, _ in self._dependents_of_layer(stack.pop()):
-                if layer in found or (isinstance(layer, ILoopBoundaryLayer) and layer.loop is loop):
+                if layer in dependents or (isinstance(layer, ILoopBoundaryLayer) and layer.loop is loop):
                     continue
-                found.add(layer)
+                dependents.add(layer)
                 stack.append(layer)
-        return found
+        return dependents
 
     def _add_inner_loop_outputs(self) -> bool:
-        """What an inner loop gives is inside as well, whatever it is computed from; True where that is more."""
-        more = False
+        """Add outputs of inner loops, and their dependents, to the outer loop; returns whether any was added."""
+        changed = False
         for inner, loops in self.enclosing_loops.items():
             for loop in loops:
                 if not self.loop_dependents[loop].issuperset(inner.outputs):
                     self.loop_dependents[loop] |= self._find_loop_dependents(loop, inner.outputs)
-                    more = True
-        return more
+                    changed = True
+        return changed
 
     def _find_enclosing_loops(self) -> dict[ILoop, list[ILoop]]:
         """The loops around each loop, the outermost first."""
         loops = self.network.loops
-        around: dict[ILoop, list[ILoop]] = {loop: [] for loop in loops}
-        for k, one in enumerate(loops):
-            for other in loops[k + 1 :]:
-                found = self._inner_and_outer(one, other)
-                if found is not None:
-                    inner, outer = found
-                    around[inner].append(outer)
-        for loop, found_around in around.items():
-            found_around.sort(key=lambda outer: len(around[outer]))
-            for k, outer in enumerate(found_around):
-                if set(around[outer]) != set(found_around[:k]):
+        enclosing: dict[ILoop, list[ILoop]] = {loop: [] for loop in loops}
+        for k, first in enumerate(loops):
+            for second in loops[k + 1 :]:
+                pair = self._inner_and_outer(first, second)
+                if pair is not None:
+                    inner, outer = pair
+                    enclosing[inner].append(outer)
+        for loop, outer_loops in enclosing.items():
+            outer_loops.sort(key=lambda outer: len(enclosing[outer]))
+            for k, outer in enumerate(outer_loops):
+                if set(enclosing[outer]) != set(outer_loops[:k]):
                     raise loop.error(
-                        f"it is not cleanly nested: it overlaps with {' and '.join(map(repr, found_around))}; a loop "
+                        f"it is not cleanly nested: it overlaps with {' and '.join(map(repr, outer_loops))}; a loop "
                         "must be inside another one wholly, or not at all"
                     )
-        return around
+        return enclosing
 
-    def _inner_and_outer(self, one: ILoop, other: ILoop) -> tuple[ILoop, ILoop] | None:
+    def _inner_and_outer(self, a: ILoop, b: ILoop) -> tuple[ILoop, ILoop] | None:
         """The inner and the outer one of two loops; None where neither is inside the other."""
-        in_one, in_other = self.loop_dependents[one], self.loop_dependents[other]
-        touches = not in_one.isdisjoint((*other.layers, *in_other)), not in_other.isdisjoint((*one.layers, *in_one))
-        if not any(touches):
+        in_a, in_b = self.loop_dependents[a], self.loop_dependents[b]
+        related = not in_a.isdisjoint((*b.layers, *in_b)), not in_b.isdisjoint((*a.layers, *in_a))
+        if not any(related):
             return None
-        #: Is ``other`` inside ``one``, and the other way round?
+        #: Whether ``b`` is inside ``a``, and vice versa.
         signs: Sequence[tuple[bool, bool]] = (
-            (not in_one.isdisjoint(other.outputs), not in_other.isdisjoint(one.outputs)),
+            (not in_a.isdisjoint(b.outputs), not in_b.isdisjoint(a.outputs)),
             (
-                not in_one.isdisjoint((*other.limits, *other.iterators, *other.recurrences)),
-                not in_other.isdisjoint((*one.limits, *one.iterators, *one.recurrences)),
+                not in_a.isdisjoint((*b.limits, *b.iterators, *b.recurrences)),
+                not in_b.isdisjoint((*a.limits, *a.iterators, *a.recurrences)),
             ),
         )
-        for other_inside, one_inside in signs:
-            if other_inside and one_inside:
-                raise other.error(
-                    f"it is not cleanly nested: each of it and {one} depends on values inside the other; a loop must "
+        for b_inside, a_inside in signs:
+            if b_inside and a_inside:
+                raise b.error(
+                    f"it is not cleanly nested: each of it and {a} depends on values inside the other; a loop must "
                     "be inside another one wholly, or not at all"
                 )
-            if other_inside:
-                return other, one
-            if one_inside:
-                return one, other
-        # Nothing leaves them: the one that was added later is taken as the inner one.
-        return other, one
+            if b_inside:
+                return b, a
+            if a_inside:
+                return a, b
+        # Without outputs, the loop that was added later is regarded as the inner one.
+        return b, a
 
     def innermost_loop(self, item: ScopeItem) -> ILoop | None:
-        """The innermost loop that an item has to be inside of."""
+        """The innermost loop that has to contain an item."""
         if isinstance(item, ILoopBoundaryLayer):
             item = item.loop
         if isinstance(item, ILoop):
             return self.enclosing_loops[item][-1] if self.enclosing_loops[item] else None
         layers = item.outputs if isinstance(item, IIfConditional) else [item]
-        found = [loop for loop in self.network.loops if any(layer in self.layers_inside[loop] for layer in layers)]
-        found.sort(key=lambda loop: len(self.enclosing_loops[loop]))
-        for k, loop in enumerate(found):
-            if set(self.enclosing_loops[loop]) != set(found[:k]):
-                names = " and of ".join(repr(one) for one in found)
+        containing = [loop for loop in self.network.loops if any(layer in self.layers_inside[loop] for layer in layers)]
+        containing.sort(key=lambda loop: len(self.enclosing_loops[loop]))
+        for k, loop in enumerate(containing):
+            if set(self.enclosing_loops[loop]) != set(containing[:k]):
+                names = " and of ".join(repr(loop_named) for loop_named in containing)
                 raise layers[0].error(f"it depends on values of {names}, and neither loop is inside the other")
-        return found[-1] if found else None
+        return containing[-1] if containing else None
 
-    # -- where everything stands
+    # -- assignment of scopes
 
     def scope_of(self, item: ScopeItem) -> NestedScope:
-        """The scope in which an item stands; that of a boundary layer is its loop's or conditional's."""
+        """The scope of an item; that of a boundary layer is its loop's or conditional's."""
         return self._scopes[item]
 
-    def inner_scope(self, owner: ILoop | IIfConditional, word: str) -> NestedScope:
+    def inner_scope(self, owner: ILoop | IIfConditional, role: str) -> NestedScope:
         """The body of a loop, or a branch of a conditional."""
-        if (owner, word) not in self._inner_scopes:
-            around = self._scopes[owner]
-            self._inner_scopes[owner, word] = NestedScope(around, owner, word, around.depth + 1)
-        return self._inner_scopes[owner, word]
+        if (owner, role) not in self._inner_scopes:
+            parent = self._scopes[owner]
+            self._inner_scopes[owner, role] = NestedScope(parent, owner, role, parent.depth + 1)
+        return self._inner_scopes[owner, role]
 
     def _assign_scope(self, item: ScopeItem) -> None:
-        """Find the place of an item, after those of all that reads it."""
+        """Assign an item to a scope, after all of its readers."""
         stack: list[ScopeItem] = [item]
         entered: set[ScopeItem] = set()
         while stack:
@@ -197,18 +197,18 @@ class Nesting:
             if top in self._scopes:
                 stack.pop()
                 continue
-            waits = [one for one in self._prerequisites(top) if one not in self._scopes]
-            if waits:
+            pending = [needed for needed in self._prerequisites(top) if needed not in self._scopes]
+            if pending:
                 if top in entered:
                     raise top.error("it is computed from its own output; only a recurrence leads back")
                 entered.add(top)
-                stack += waits
+                stack += pending
                 continue
             self._scopes[top] = self._choose_scope(top)
             stack.pop()
 
     def _scope_item(self, layer: ILayer) -> ScopeItem:
-        """What a layer stands for in its scope: the loop or the conditional at whose boundary it is, or itself."""
+        """The item of a layer: the loop or conditional of a boundary layer, or the layer itself."""
         if isinstance(layer, ILoopBoundaryLayer):
             return layer.loop
         if isinstance(layer, IConditionLayer | IIfConditionalOutputLayer):
@@ -216,7 +216,7 @@ class Nesting:
         return layer
 
     def _prerequisites(self, item: ScopeItem) -> list[ScopeItem]:
-        """The items whose places an item's place follows from."""
+        """The items whose scopes determine an item's scope."""
         if isinstance(item, ILayer) and self._scope_item(item) is not item:
             return [self._scope_item(item)]
         needed = [self._scope_item(reader) for reader, _ in self._readers_of_item(item)]
@@ -224,7 +224,7 @@ class Nesting:
         return needed if loop is None else [*needed, loop]
 
     def _readers_of_item(self, item: ScopeItem) -> Iterator[tuple[ILayer, int]]:
-        """Who reads what an item gives to its own scope."""
+        """The readers of an item's outputs in its own scope."""
         sources: Sequence[ILayer] = [item] if isinstance(item, ILayer) else item.outputs
         for layer in sources:
             yield from self.readers[layer]
@@ -246,40 +246,40 @@ class Nesting:
         if isinstance(item, ILayer) and self._scope_item(item) is not item:
             return self._scopes[self._scope_item(item)]
         loop = self.innermost_loop(item)
-        least = self.main_scope if loop is None else self.inner_scope(loop, "body")
-        places = [self.reading_scope(reader, index) for reader, index in self._readers_of_item(item)]
+        widest = self.main_scope if loop is None else self.inner_scope(loop, "body")
+        reading_scopes = [self.reading_scope(reader, index) for reader, index in self._readers_of_item(item)]
         outputs = item._outputs if isinstance(item, ILayer) else [t for layer in item.outputs for t in layer._outputs]
         if any(tensor in self.network.outputs for tensor in outputs):
-            places.append(self.main_scope)
-        if not places:
-            return least
-        common = places[0]
-        for place in places[1:]:
-            around = set(common.enclosing_scopes())
-            common = next(one for one in place.enclosing_scopes() if one in around)
+            reading_scopes.append(self.main_scope)
+        if not reading_scopes:
+            return widest
+        common = reading_scopes[0]
+        for reading_scope in reading_scopes[1:]:
+            enclosing = set(common.enclosing_scopes())
+            common = next(s for s in reading_scope.enclosing_scopes() if s in enclosing)
         path = list(common.enclosing_scopes())
-        if least not in path:
-            return least
-        # Into a branch, where it runs only if that is taken; into a loop only if it depends on it.
-        return next((one for one in path[: path.index(least)] if isinstance(one.owner, IIfConditional)), least)
+        if widest not in path:
+            return widest
+        # Prefer a branch, where it runs only on demand, but not a loop that it does not depend on.
+        return next((s for s in path[: path.index(widest)] if isinstance(s.owner, IIfConditional)), widest)
 
-    # -- values that must not leave
+    # -- checks of escaping values
 
     def _check_escaping_values(self) -> None:
         for tensor in self.network.outputs:
             layer = tensor._layer
             if layer is None:
                 continue
-            where = self._producing_scope(layer)
-            if where is not self.main_scope:
+            scope = self._producing_scope(layer)
+            if scope is not self.main_scope:
                 raise layer.error(
-                    f"{tensor} is marked as an output of the network, and it is inside {where.owner}; "
-                    + _escape_hint(where.owner)
+                    f"{tensor} is marked as an output of the network, and it is inside {scope.owner}; "
+                    + _escape_hint(scope.owner)
                 )
         for layer in self.network.layers:
-            for index, read in enumerate(layer._inputs):
-                if read is not None and read._layer is not None:
-                    self._check_read(layer, index, read, read._layer)
+            for index, tensor_read in enumerate(layer._inputs):
+                if tensor_read is not None and tensor_read._layer is not None:
+                    self._check_read(layer, index, tensor_read, tensor_read._layer)
         for conditional in self.network.conditionals:
             self._check_branches(conditional)
 
@@ -290,23 +290,23 @@ class Nesting:
         return self._scopes[self._scope_item(layer)]
 
     def _check_read(self, reader: ILayer, index: int, tensor: ITensor, source: ILayer) -> None:
-        made = self._producing_scope(source)
-        if made in self.reading_scope(reader, index).enclosing_scopes():
+        scope = self._producing_scope(source)
+        if scope in self.reading_scope(reader, index).enclosing_scopes():
             return
-        raise reader.error(f"its input {index}, {tensor}, is inside {made.owner}; " + _escape_hint(made.owner))
+        raise reader.error(f"its input {index}, {tensor}, is inside {scope.owner}; " + _escape_hint(scope.owner))
 
     def _check_branches(self, conditional: IIfConditional) -> None:
-        """What is computed from the inputs of a conditional is in one of its branches."""
+        """Check that every layer that depends on the inputs of a conditional is in one of its branches."""
         branches = {self.inner_scope(conditional, "then"), self.inner_scope(conditional, "else")}
         stack: list[ILayer] = [*conditional.inputs]
         seen = set(stack)
         while stack:
             for layer, _ in self.readers[stack.pop()]:
-                unit = self._scope_item(layer)
-                if layer in seen or unit is conditional:
+                item = self._scope_item(layer)
+                if layer in seen or item is conditional:
                     continue
                 seen.add(layer)
-                if branches.isdisjoint(self._scopes[unit].enclosing_scopes()):
+                if branches.isdisjoint(self._scopes[item].enclosing_scopes()):
                     if isinstance(layer, IIfConditionalInputLayer):
                         continue
                     raise layer.error(
@@ -315,14 +315,14 @@ class Nesting:
                     )
                 stack.append(layer)
 
-    # -- in which order
+    # -- order of items
 
     def _fill_scopes(self) -> None:
-        """Fill the scopes: what reads stands after what it reads, else in the order in which it was added."""
+        """Fill the scopes with their items in stable topological order."""
         first: dict[ScopeItem, int] = {}
         for number, layer in enumerate(self.network.layers):
             first.setdefault(self._scope_item(layer), number)
-        follows: dict[ScopeItem, set[ScopeItem]] = {item: set() for item in first}
+        predecessors: dict[ScopeItem, set[ScopeItem]] = {item: set() for item in first}
         for layer in self.network.layers:
             for index, tensor in enumerate(layer._inputs):
                 if tensor is None or tensor._layer is None:
@@ -332,35 +332,35 @@ class Nesting:
                     continue  # a parameter of the body
                 reader = self._item_in_scope(layer, index, self._scopes[source])
                 if reader is not source:
-                    follows[reader].add(source)
+                    predecessors[reader].add(source)
         for item, number in sorted(first.items(), key=lambda pair: pair[1]):
             del number
             self._scopes[item].items.append(item)
-        for place in {id(one): one for one in (self.main_scope, *self._inner_scopes.values())}.values():
-            place.items = _topological_items(place.items, follows)
-        self.predecessors = follows
+        for scope in {id(nested): nested for nested in (self.main_scope, *self._inner_scopes.values())}.values():
+            scope.items = _topological_items(scope.items, predecessors)
+        self.predecessors = predecessors
 
-    def _item_in_scope(self, reader: ILayer, index: int, where: NestedScope) -> ScopeItem:
-        """The item of a scope that an input's reader is, or is inside of."""
-        place = self.reading_scope(reader, index)
-        if place is where:
+    def _item_in_scope(self, reader: ILayer, index: int, target: NestedScope) -> ScopeItem:
+        """The item of a scope that is, or contains, an input's reader."""
+        scope = self.reading_scope(reader, index)
+        if scope is target:
             return self._scope_item(reader)
-        while place.parent is not where:
-            assert place.parent is not None
-            place = place.parent
-        assert place.owner is not None
-        return place.owner
+        while scope.parent is not target:
+            assert scope.parent is not None
+            scope = scope.parent
+        assert scope.owner is not None
+        return scope.owner
 
 
-def _topological_items(items: Sequence[ScopeItem], follows: dict[ScopeItem, set[ScopeItem]]) -> list[ScopeItem]:
-    place = {item: k for k, item in enumerate(items)}
-    found = topological_order([{place[source] for source in follows[item] if source in place} for item in items])
-    if len(found) < len(items):
-        stuck = items[min(set(range(len(items))) - set(found))]
+def _topological_items(items: Sequence[ScopeItem], predecessors: dict[ScopeItem, set[ScopeItem]]) -> list[ScopeItem]:
+    index = {item: k for k, item in enumerate(items)}
+    order = topological_order([{index[source] for source in predecessors[item] if source in index} for item in items])
+    if len(order) < len(items):
+        stuck = items[min(set(range(len(items))) - set(order))]
         raise stuck.error("it is computed from its own output; only a recurrence leads back")
-    return [items[k] for k in found]
+    return [items[k] for k in order]
 
 
 def _escape_hint(owner: ILoop | IIfConditional | None) -> str:
-    what = "add_loop_output" if isinstance(owner, ILoop) else "add_output"
-    return f"a value leaves it by {what} alone"
+    method = "add_loop_output" if isinstance(owner, ILoop) else "add_output"
+    return f"a value leaves it by {method} alone"

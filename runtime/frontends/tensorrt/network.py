@@ -1,4 +1,4 @@
-"""INetworkDefinition: a network as a script builds it."""
+"""INetworkDefinition: the network that a script builds."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .script_location import ArgumentError, caller_location
 
 
 def network_method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function the network's method of its name."""
+    """Register a function as a method of the network."""
     setattr(INetworkDefinition, function.__name__, _undo_on_error(function))
     return function
 
 
 def _undo_on_error(add: Callable[..., Any]) -> Callable[..., Any]:
-    """A layer whose arguments are refused is not there."""
+    """Remove layers that were added before an exception."""
 
     @wraps(add)
-    def added(network: INetworkDefinition, *given: Any, **named: Any) -> Any:
+    def added(network: INetworkDefinition, *args: Any, **kwargs: Any) -> Any:
         count = len(network.layers)
         try:
-            return add(network, *given, **named)
+            return add(network, *args, **kwargs)
         except Exception:
             del network.layers[count:]
             raise
@@ -39,7 +39,7 @@ def _undo_on_error(add: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class INetworkDefinition(InertNetworkProperties, NetworkBase):
-    """A network. Layers, inputs and outputs in the order in which they were added."""
+    """A network with layers, inputs and outputs in order of addition."""
 
     def __init__(self, name: str = "Unnamed Network 0") -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
         self.loops: list[ILoop] = []
         self.conditionals: list[IIfConditional] = []
         self.script_location = caller_location()
-        #: What the model is told about: one sentence each.
+        #: Notes of the model: one sentence each.
         self.notes: list[str] = []
 
     @property
@@ -62,7 +62,7 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
     # -- inputs and outputs
 
     def add_input(self, name: str, dtype: DataType, shape: Any) -> ITensor:
-        """An input of the network; -1 in its shape is a dimension that is not known."""
+        """Add an input of the network; -1 in its shape is an unknown dimension."""
         if not isinstance(name, str):
             raise ArgumentError(f"{caller_location()}: add_input: the name must be a string, not {name!r}")
         if any(tensor.name == name for tensor in self.inputs):
@@ -73,7 +73,7 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
         return tensor
 
     def mark_output(self, tensor: ITensor) -> None:
-        """Let a tensor be a result of the network."""
+        """Mark a tensor as an output of the network."""
         tensor_argument(self, tensor, "mark_output")
         if tensor._layer is None:
             raise ModelError(
@@ -87,7 +87,7 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
             self.outputs.remove(tensor)
 
     def mark_output_for_shapes(self, tensor: ITensor) -> bool:
-        """Let a small tensor of integers be a result."""
+        """Mark a small tensor of integers as an output."""
         self.mark_output(tensor)
         return True
 
@@ -138,11 +138,11 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
     # -- control flow
 
     def add_loop(self) -> ILoop:
-        """A loop; what is inside it follows from what its tensors are used for."""
+        """Add a loop; its contents follow from the uses of its tensors."""
         self.loops.append(ILoop(self, len(self.loops)))
         return self.loops[-1]
 
     def add_if_conditional(self) -> IIfConditional:
-        """A conditional; what is in its branches follows from what its outputs are computed from."""
+        """Add a conditional; the contents of its branches follow from the dependences of its outputs."""
         self.conditionals.append(IIfConditional(self, len(self.conditionals)))
         return self.conditionals[-1]

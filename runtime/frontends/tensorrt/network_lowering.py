@@ -1,4 +1,4 @@
-"""A network becomes a loop graph."""
+"""Lowers a network to a loop graph."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .network import INetworkDefinition
 
 
 def lower_network(network: INetworkDefinition, name: str) -> Graph:
-    """The graph of a network; ``name``: of the model.
+    """Lower a network to a graph; ``name``: of the model.
 
     Raises:
-        ModelError: what a build of TensorRT refuses, told with the layer's name and its line of the script.
-        UnsupportedError: a layer that cannot be run here.
+        ModelError: TensorRT's build would reject it; the message has the layer's name and its line of the script.
+        UnsupportedError: a layer is not supported.
     """
     check_network(network)
     nesting = Nesting(network)
@@ -64,10 +64,10 @@ class _NetworkLowerer:
         main.notes += network.notes
         return main
 
-    def lower_scope(self, place: NestedScope, graph: Graph) -> None:
-        """Lower all that stands in a scope."""
+    def lower_scope(self, nested: NestedScope, graph: Graph) -> None:
+        """Lower all items of a scope."""
         scope = LoweringScope(graph, self.main, self.names)
-        for item in place.items:
+        for item in nested.items:
             if isinstance(item, ILoop):
                 graph.nodes.append(self.lower_loop(item))
             elif isinstance(item, IIfConditional):
@@ -88,15 +88,15 @@ class _NetworkLowerer:
     # -- loops
 
     def lower_loop(self, loop: ILoop) -> Loop:
-        place = self.nesting.inner_scope(loop, "body")
+        nested = self.nesting.inner_scope(loop, "body")
         name = self.names.node_name(loop.name)
         body = Graph(f"{name}/body", system=System.TENSORRT)
         limit = loop.limit(TripLimit.WHILE)
-        tested = self._move_condition_items_first(loop, place)
+        condition_items = self._move_condition_items_first(loop, nested)
         with self.names.body_names():
             params = [self.new_value(layer._outputs[0]) for layer in (*loop.recurrences, *loop.iterators)]
             body.inputs = params
-            self.lower_scope(place, body)
+            self.lower_scope(nested, body)
         count = loop.limit(TripLimit.COUNT)
         trip_count = None if count is None else self.values[count.required_input(0)]
         condition = None if limit is None else self.values[limit.required_input(0)]
@@ -112,14 +112,14 @@ class _NetworkLowerer:
         inputs = [trip_count, *(edge.initial for edge in edges)]
         inputs += [self.values[layer.required_input(0)] for layer in loop.iterators]
         inputs += [self.values[tensor] for tensor in lengths if tensor is not None]
-        own = {value for node in body.nodes for value in node.outputs} | set(params)
+        body_values = {value for node in body.nodes for value in node.outputs} | set(params)
         results = [
             condition,
             *(edge.result for edge in edges),
-            *(self.values[one.required_input(0)] for one in loop.outputs),
+            *(self.values[output_layer.required_input(0)] for output_layer in loop.outputs),
         ]
-        body.outputs = list(dict.fromkeys(value for value in results if value is not None and value in own))
-        made = Loop(
+        body.outputs = list(dict.fromkeys(value for value in results if value is not None and value in body_values))
+        lowered = Loop(
             name=name,
             op_type="ILoop",
             domain="",
@@ -135,13 +135,13 @@ class _NetworkLowerer:
             source=loop.script_location.origin(),
         )
         if condition is not None:
-            # A layer is made of one node, several or none.
-            needed = {self.values[tensor] for item in place.items[:tested] for tensor in _outputs(item)}
+            # A layer is lowered to one node, several or none.
+            needed = {self.values[tensor] for item in nested.items[:condition_items] for tensor in _outputs(item)}
             ends = [k + 1 for k, node in enumerate(body.nodes) if not needed.isdisjoint(node.outputs)]
-            made.condition_node_count = max(ends, default=0)
+            lowered.condition_node_count = max(ends, default=0)
         for iterator in loop.iterators:
             reverse = bool(iterator.reverse)
-            made.sliced_inputs.append(
+            lowered.sliced_inputs.append(
                 SlicedInput(
                     self.values[iterator.required_input(0)],
                     self.values[iterator._outputs[0]],
@@ -151,15 +151,15 @@ class _NetworkLowerer:
                     from_trip_count=reverse and trip_count is not None,
                 )
             )
-        for layer, outer in zip(loop.outputs, made.outputs, strict=True):
+        for layer, outer in zip(loop.outputs, lowered.outputs, strict=True):
             assert outer is not None
             result = self.values[layer.required_input(0)]
             if layer.kind is LoopOutput.LAST_VALUE:
                 edge = next(edge for edge in edges if edge.param is result)
-                made.last_values.append(LastValueOutput(result, outer, edge))
+                lowered.last_values.append(LastValueOutput(result, outer, edge))
             else:
                 assert layer.length is not None
-                made.scan_outputs.append(
+                lowered.scan_outputs.append(
                     ScanOutput(
                         result,
                         outer,
@@ -168,29 +168,29 @@ class _NetworkLowerer:
                         length=self.values[layer.length],
                     )
                 )
-        return made
+        return lowered
 
-    def _move_condition_items_first(self, loop: ILoop, place: NestedScope) -> int:
-        """Bring what the condition needs to the front of the body; returns how many items that are."""
+    def _move_condition_items_first(self, loop: ILoop, nested: NestedScope) -> int:
+        """Move the items that the condition needs to the front of the body; returns their number."""
         limit = loop.limit(TripLimit.WHILE)
         if limit is None:
             return 0
-        own = set(place.items)
+        body_items = set(nested.items)
         stack = [self.nesting._scope_item(layer) for layer in [limit.required_input(0)._layer] if layer is not None]
         needed: set[ScopeItem] = set()
         while stack:
             item = stack.pop()
-            if item in own and item not in needed:
+            if item in body_items and item not in needed:
                 needed.add(item)
                 stack += self.nesting.predecessors[item]
-        place.items.sort(key=lambda item: item not in needed)
+        nested.items.sort(key=lambda item: item not in needed)
         return len(needed)
 
     # -- conditionals
 
     def lower_conditional(self, conditional: IIfConditional) -> If:
         name = self.names.node_name(conditional.name)
-        branches = [self._lower_branch(conditional, name, word, index) for index, word in enumerate(("then", "else"))]
+        branches = [self._lower_branch(conditional, name, role, index) for index, role in enumerate(("then", "else"))]
         return If(
             name=name,
             op_type="IIfConditional",
@@ -203,9 +203,9 @@ class _NetworkLowerer:
             source=conditional.script_location.origin(),
         )
 
-    def _lower_branch(self, conditional: IIfConditional, name: str, word: str, index: int) -> Graph:
-        graph = Graph(f"{name}/{word}", system=System.TENSORRT)
-        self.lower_scope(self.nesting.inner_scope(conditional, word), graph)
+    def _lower_branch(self, conditional: IIfConditional, name: str, role: str, index: int) -> Graph:
+        graph = Graph(f"{name}/{role}", system=System.TENSORRT)
+        self.lower_scope(self.nesting.inner_scope(conditional, role), graph)
         graph.outputs = [self.values[layer.required_input(index)] for layer in conditional.outputs]
         return graph
 
@@ -216,6 +216,6 @@ def _outputs(item: ScopeItem) -> list[ITensor]:
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
-    """Names, each once."""
-    taken = UniqueNames()
-    return [taken.value_name(name) for name in names]
+    """Make names unique."""
+    allocator = UniqueNames()
+    return [allocator.value_name(name) for name in names]

@@ -1,4 +1,4 @@
-"""Layers that are nodes of an ONNX file."""
+"""Layers for nodes of an ONNX file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class OnnxConstantLayer(ILayer):
 
     @property
     def weights(self) -> Array:
-        """The numbers, in one dimension."""
+        """The flattened data."""
         return self._array.reshape(-1)
 
     def constant_outputs(self) -> Sequence[Array] | None:
@@ -82,7 +82,7 @@ class OnnxConstantLayer(ILayer):
 
 
 class OnnxNodeLayer(ILayer):
-    """A node, with the values that it gives. What its graphs take from outside are inputs too."""
+    """A node with its output values. Captures of its inner graphs are inputs as well."""
 
     FOLDABLE: ClassVar[bool] = False
 
@@ -92,19 +92,19 @@ class OnnxNodeLayer(ILayer):
         node: Node,
         inputs: Sequence[Value | None],
         tensors: Mapping[Value, ITensor],
-        opened: Operation | None,
+        expanded_from: Operation | None,
     ) -> None:
         self._node = node
-        #: What it gives.
+        #: Its output values.
         self._values = [value for value in node.outputs if value is not None]
-        super().__init__(network, [None if one is None else tensors[one] for one in inputs], len(self._values))
-        self._current_inputs, self._expanded_from = list(inputs), opened
+        super().__init__(network, [None if v is None else tensors[v] for v in inputs], len(self._values))
+        self._current_inputs, self._expanded_from = list(inputs), expanded_from
         self._name = node.name
         for tensor, value in zip(self._outputs, self._values, strict=True):
             tensor._name = value.name
 
     def _layer_type(self) -> LayerType:
-        """The nearest that TensorRT has."""
+        """The most similar LayerType."""
         return _LAYER_TYPES.get(self._node.op_type, LayerType.PLUGIN_V3)
 
     def __repr__(self) -> str:
@@ -116,39 +116,39 @@ class OnnxNodeLayer(ILayer):
         return [value.type if isinstance(value.type, TensorType) else TensorType() for value in self._values]
 
     def _check_branches(self, node: If) -> None:
-        """The rule of conditionals, which the parser's own If layers obey as well.
+        """Check the rule of conditionals, which also applies to the parser's If layers.
 
         Raises:
-            ModelError: the branches give two shapes.
+            ModelError: the branches have different shapes.
         """
-        for one, other in zip(node.then_branch.outputs, node.else_branch.outputs, strict=False):
-            a, b = one.type, other.type
+        for then_value, else_value in zip(node.then_branch.outputs, node.else_branch.outputs, strict=False):
+            a, b = then_value.type, else_value.type
             if isinstance(a, TensorType) and isinstance(b, TensorType) and a.excludes(b):
                 raise self.error(
-                    f"the then branch gives '{one.name}' {a.shape_text()}, the else branch '{other.name}' "
+                    f"the then branch gives '{then_value.name}' {a.shape_text()}, the else branch '{else_value.name}' "
                     f"{b.shape_text()}; they must have one shape, unless the condition is a constant"
                 )
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        other = {
+        replacements = {
             old: new
             for old, new in zip(self._current_inputs, inputs, strict=True)
             if old is not None and new is not None and old is not new
         }
         self._current_inputs = list(inputs)
-        if other:
-            _replace_values(self._node, other)
+        if replacements:
+            _replace_values(self._node, replacements)
         scope.graph.nodes.append(self._node)
         if self._expanded_from is not None:
             scope.main.expanded_from[self._node] = self._expanded_from
         return self._values
 
 
-def _replace_values(node: Node, other: Mapping[Value, Value]) -> None:
-    """Let a node and the graphs inside it take other values."""
+def _replace_values(node: Node, replacements: Mapping[Value, Value]) -> None:
+    """Replace values that a node and the graphs inside it read."""
 
     def new(value: Value) -> Value:
-        return other.get(value, value)
+        return replacements.get(value, value)
 
     node.inputs = [None if value is None else new(value) for value in node.inputs]
     if isinstance(node, Loop):
@@ -170,10 +170,10 @@ def _replace_values(node: Node, other: Mapping[Value, Value]) -> None:
         for scan in node.scan_outputs:
             scan.result = new(scan.result)
     for _, inner in bodies(node):
-        _replace_values_in_graph(inner, other)
+        _replace_values_in_graph(inner, replacements)
 
 
-def _replace_values_in_graph(graph: Graph, other: Mapping[Value, Value]) -> None:
-    graph.outputs = [other.get(value, value) for value in graph.outputs]
+def _replace_values_in_graph(graph: Graph, replacements: Mapping[Value, Value]) -> None:
+    graph.outputs = [replacements.get(value, value) for value in graph.outputs]
     for node in graph.nodes:
-        _replace_values(node, other)
+        _replace_values(node, replacements)

@@ -1,7 +1,7 @@
-"""OnnxParser: an ONNX file becomes part of a network, read by our own front end for ONNX.
+"""OnnxParser: adds an ONNX file, read by the ONNX front end, to a network.
 
-Its nodes stay what they are: a layer each, with its loops and branches inside. Only what an ONNX graph takes from
-outside and gives becomes a tensor that a script sees.
+Each node becomes a layer, including its loops and branches. Only values at the boundary of a node become tensors that
+are visible to a script.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .script_location import ArgumentError, caller_location
 
 
 class ParserError:
-    """Why a file was not read."""
+    """The reason why a file could not be read."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -73,14 +73,14 @@ class OnnxParser:
         self.flags = 0
 
     def parse(self, model: Any, path: str | None = None) -> bool:
-        """Read the bytes of a model; ``path``: where it is from, for what it has beside it."""
+        """Read a model from bytes; ``path``: its file, for external data."""
         from ..onnx.proto import ModelProto
         from ..onnx.reader import from_proto
 
         where = os.fspath(path) if path is not None else "the parsed model"
         try:
             proto = ModelProto.FromString(bytes(model))
-        except Exception as error:  # what protobuf raises is its own
+        except Exception as error:  # protobuf has its own error classes
             return self._add_error(f"{where}: not an ONNX model: {one_line(error)}")
         if not proto.HasField("graph"):
             return self._add_error(f"{where}: holds no graph, so it is not an ONNX model")
@@ -102,7 +102,7 @@ class OnnxParser:
         return self.parse(model)
 
     def supports_model(self, model: Any, path: str | None = None) -> tuple[bool, list[Any]]:
-        """Whether it can be read, by reading it into a network that is thrown away."""
+        """Whether a model can be read, tested by reading it into a temporary network."""
         trial = OnnxParser(INetworkDefinition(), ILogger())
         return trial.parse(model, path), []
 
@@ -152,23 +152,23 @@ class OnnxParser:
         """Add a graph to the network."""
         network = self._network
         tensors: dict[Value, ITensor] = {}
-        given = [value for value in graph.inputs if value.name not in graph.defaults]
-        for value in given:
+        inputs = [value for value in graph.inputs if value.name not in graph.defaults]
+        for value in inputs:
             kind = value.type
             if not isinstance(kind, TensorType) or kind.dtype is None or data_type(kind.dtype) is None:
                 return self._add_error(f"input '{value.name}' is {kind}, which TensorRT has no type for")
         if graph.variables:
             return self._add_error("the model keeps state from run to run, which TensorRT has no way to say")
-        for value in given:
+        for value in inputs:
             kind = value.type
             assert isinstance(kind, TensorType)
             assert kind.dtype is not None
-            found = data_type(kind.dtype)
-            assert found is not None
+            dtype = data_type(kind.dtype)
+            assert dtype is not None
             shape = kind.shape or ()
-            tensor = network.add_input(value.name, found, [size if isinstance(size, int) else -1 for size in shape])
-            # Names of dimensions, and where nothing at all is known of a shape.
-            tensor._type = TensorType(numpy_type(found), kind.shape)
+            tensor = network.add_input(value.name, dtype, [size if isinstance(size, int) else -1 for size in shape])
+            # Keep names of dimensions, and unknown ranks.
+            tensor._type = TensorType(numpy_type(dtype), kind.shape)
             tensors[value] = tensor
         for value in graph.inputs:
             if value.name in graph.defaults:

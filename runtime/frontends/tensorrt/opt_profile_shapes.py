@@ -1,4 +1,4 @@
-"""What optimisation profiles say of inputs becomes part of the graph: bounds, usual sizes, usual values."""
+"""Applies optimisation profiles to a graph: typical sizes and values of inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .optimization_profile import IOptimizationProfile
 
 
 def apply_profiles(graph: Graph, profiles: Sequence[IOptimizationProfile]) -> None:
-    """Note the usual sizes and values of the inputs; of several profiles the first that has an input counts."""
+    """Set typical sizes and values of inputs; the first profile that has an input takes precedence."""
     for value in graph.inputs:
         kind = value.type
         if not isinstance(kind, TensorType) or kind.shape is None:
@@ -22,5 +22,5 @@ def apply_profiles(graph: Graph, profiles: Sequence[IOptimizationProfile]) -> No
         values = [profile._values[value.name] for profile in profiles if value.name in profile._values]
         if not values or kind.dtype is None or len(kind.shape) > 1:
             continue
-        usual = np.array(values[0][1], kind.dtype)
-        graph.usual_values[value.name] = usual.reshape(()) if not kind.shape and usual.size == 1 else usual
+        typical = np.array(values[0][1], kind.dtype)
+        graph.usual_values[value.name] = typical.reshape(()) if not kind.shape and typical.size == 1 else typical

@@ -9,12 +9,12 @@ from .dims import MAX_DIMS, sizes_of
 
 
 class Permutation:
-    """An order of axes: axis k of the result is axis ``order[k]``. Always eight long, as TensorRT has it."""
+    """An order of axes: axis k of the result is axis ``order[k]``. The length is always eight, as in TensorRT."""
 
     def __init__(self, order: Iterable[int] = ()) -> None:
-        given = sizes_of(order, "a Permutation")
-        #: As many as were given; what lies beyond a tensor's rank does not matter.
-        self._order = [*given, *(0 for _ in range(MAX_DIMS - len(given)))]
+        axes = sizes_of(order, "a Permutation")
+        #: Zero-padded; entries beyond a tensor's rank are ignored.
+        self._order = [*axes, *(0 for _ in range(MAX_DIMS - len(axes)))]
 
     def __len__(self) -> int:
         return MAX_DIMS

@@ -1,4 +1,4 @@
-"""What scripts say of plugins: classes of them can be written, and fields filled, but no layer of one can be added."""
+"""Stubs of the plugin API: plugin classes and fields can be defined, but plugin layers cannot be added."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ class PluginFieldCollection(list[PluginField]):
 
 
 class IPluginCreator(CallbackBase):
-    """Makes a plugin in an older form."""
+    """Creates a plugin of an older API version."""
 
     def create_plugin(self, name: str, field_collection: Any) -> None:
-        """What a script's own creator makes of these."""
+        """Implemented by a script's creator."""
 
 
 class IPluginCreatorV3One(CallbackBase):
-    """Makes a plugin."""
+    """Creates a plugin."""
 
     def create_plugin(self, name: str, field_collection: Any, phase: Any) -> None:
-        """What a script's own creator makes of these."""
+        """Implemented by a script's creator."""
 
 
 class IPluginCapability(CallbackBase):
-    """Part of a plugin."""
+    """A capability of a plugin."""
 
 
 class IPluginV2(CallbackBase):
-    """A plugin in its oldest form."""
+    """A plugin of the oldest API version."""
 
 
 class IPluginV2DynamicExt(IPluginV2):
-    """A plugin in an older form."""
+    """A plugin of an older API version."""
 
 
 class IPluginV3(CallbackBase):
@@ -54,32 +54,32 @@ class IPluginV3(CallbackBase):
 
 
 class IPluginV3OneCore(IPluginCapability):
-    """Part of a plugin."""
+    """The core capability of a plugin."""
 
 
 class IPluginV3OneBuild(IPluginCapability):
-    """Part of a plugin."""
+    """The build capability of a plugin."""
 
 
 class IPluginV3OneRuntime(IPluginCapability):
-    """Part of a plugin."""
+    """The runtime capability of a plugin."""
 
 
 class IPluginResourceContext(CallbackBase):
-    """What a plugin is given of an engine."""
+    """The resources of an engine for a plugin."""
 
 
 class IExprBuilder(CallbackBase):
-    """Builds sizes of a plugin's outputs."""
+    """Builds expressions for the sizes of a plugin's outputs."""
 
 
 class DimsExprs(CallbackBase):
-    """Such sizes."""
+    """A shape of such expressions."""
 
 
 class PluginTensorDesc(CallbackBase):
-    """What a plugin is told of a tensor."""
+    """The description of a tensor for a plugin."""
 
 
 class DynamicPluginTensorDesc(CallbackBase):
-    """The same, with bounds."""
+    """The description of a tensor, with bounds."""

@@ -1,4 +1,4 @@
-"""What earlier versions of TensorRT had, what is not here, and the error that a script gets for it."""
+"""Removed and unsupported parts of TensorRT's API, and their errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOP_ADVICE = "use add_loop"
 _ENGINE_ADVICE = "no engine is built here; delete it, or move it into the part that runs the engine"
 _PLUGIN_ADVICE = "a plugin's code is a library for the GPU; build what it computes of layers"
 
-#: What TensorRT 8.6 had and later versions have not -> what to do. ``""`` is the module itself.
+#: API of TensorRT 8.6 that later versions removed -> advice. ``""`` is the module itself.
 _REMOVED: dict[str, dict[str, str]] = {
     "": {
         "SliceMode": "use SampleMode",
@@ -76,7 +76,7 @@ _REMOVED: dict[str, dict[str, str]] = {
     "LayerType": {"FULLY_CONNECTED": "use MATRIX_MULTIPLY", "RNN_V2": _LOOP_ADVICE},
 }
 
-#: What TensorRT has and a debugger for loops has not.
+#: API of TensorRT that is not supported here -> advice.
 _UNSUPPORTED: dict[str, dict[str, str]] = {
     "": {
         "Refitter": _ENGINE_ADVICE,
@@ -94,38 +94,38 @@ _UNSUPPORTED: dict[str, dict[str, str]] = {
 }
 
 
-#: Names that people expect, and what the API calls it.
+#: Commonly expected names -> names in the API.
 _API_NAMES: dict[str, dict[str, str]] = {
     "ElementWiseOperation": {"ADD": "SUM", "PLUS": "SUM", "MUL": "PROD", "MULTIPLY": "PROD", "SUBTRACT": "SUB"},
 }
 
 
 class MissingApiError(UnsupportedError, AttributeError):
-    """The API has no such name, or has it no longer; ``hasattr`` is False for it, as in TensorRT itself."""
+    """An unknown or removed name of the API; ``hasattr`` is False for it, as in TensorRT itself."""
 
 
 def missing_api_error(owner: str, name: str, known: Iterable[str]) -> MissingApiError:
     """The error for a name that ``owner`` (a class of the API, or ``""``: the module) does not have."""
-    at = f"{caller_location()}: {owner or 'tensorrt'}.{name}"
+    label = f"{caller_location()}: {owner or 'tensorrt'}.{name}"
     if name in _REMOVED.get(owner, {}):
-        return MissingApiError(f"{at} was removed from TensorRT; {_REMOVED[owner][name]}")
+        return MissingApiError(f"{label} was removed from TensorRT; {_REMOVED[owner][name]}")
     if name in _UNSUPPORTED.get(owner, {}):
         return unsupported_api_error(owner, name)
     if name in _API_NAMES.get(owner, {}):
-        return MissingApiError(f"{at} is not here; it is called {owner}.{_API_NAMES[owner][name]}")
-    return MissingApiError(f"{at} is not here{nearest_name_hint(name, known) or '; docs/tensorrt.md lists what is'}")
+        return MissingApiError(f"{label} is not here; it is called {owner}.{_API_NAMES[owner][name]}")
+    return MissingApiError(f"{label} is not here{nearest_name_hint(name, known) or '; docs/tensorrt.md lists what is'}")
 
 
 def unsupported_api_error(owner: str, name: str) -> MissingApiError:
-    """The error for what TensorRT has and is not here."""
+    """The error for an unsupported part of TensorRT."""
     return MissingApiError(
         f"{caller_location()}: {owner or 'tensorrt'}.{name} is not here: {_UNSUPPORTED[owner][name]}"
     )
 
 
 def nearest_name_hint(name: str, known: Iterable[str]) -> str:
-    """``; the nearest that there is: add_loop``, or nothing."""
-    public = [one for one in known if not one.startswith("_")]
-    folded = {one.replace("_", "").lower(): one for one in public}
-    found = difflib.get_close_matches(name.replace("_", "").lower(), folded, 1, 0.6)
-    return f"; the nearest that there is: {folded[found[0]]}" if found else ""
+    """A suggestion, ``; the nearest that there is: add_loop``, or an empty string."""
+    public = [candidate for candidate in known if not candidate.startswith("_")]
+    folded = {candidate.replace("_", "").lower(): candidate for candidate in public}
+    matches = difflib.get_close_matches(name.replace("_", "").lower(), folded, 1, 0.6)
+    return f"; the nearest that there is: {folded[matches[0]]}" if matches else ""

@@ -1,7 +1,7 @@
-"""A script that builds a network -> Graph. Opening it runs it.
+"""Runs a script that builds a network, and lowers the network to a graph.
 
-While it runs, ``import tensorrt`` finds what is here (``standin``), whether TensorRT is installed or not; afterwards
-everything is as it was. What the script prints goes to stderr: stdout may be JSON.
+While it runs, ``import tensorrt`` finds the mock (``mock_module``), whether TensorRT is installed or not; afterwards
+the process state is restored. The script's output goes to stderr, as stdout may be JSON.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from .opt_profile_shapes import apply_profiles
 from .script_state import NoEngineError, ScriptState, new_script_state
 from .script_threads import track_threads
 
-#: What is called where no function is named.
+#: The default function.
 _BUILD_FUNCTION = "build"
-#: Modules that scripts use engines with: without them the part that builds the network still makes sense.
+#: Modules for using engines, which are not needed to build the network.
 _ENGINE_MODULES = ("pycuda", "cuda", "cupy", "polygraphy", "torch", "nvtx", "onnx_graphsurgeon")
 
 
 def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     """Run a script and lower the network that it builds.
 
-    ``function``: what fills or makes the network; else ``build``, if the script has such a function, else the script
-    itself makes one.
+    ``function``: fills or creates the network; by default ``build``, if the script has it, else the script itself
+    creates the network.
 
     Raises:
-        ModelError: the script fails, or builds no network or several, or one that TensorRT would refuse.
-        UnsupportedError: it needs something that is not here.
+        ModelError: the script fails, or builds no network, several, or one that TensorRT would reject.
+        UnsupportedError: it needs something that is not supported.
     """
     script = Path(path)
     if function and not function.isidentifier():
@@ -52,41 +52,41 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     called = function or (_BUILD_FUNCTION if _BUILD_FUNCTION in _top_level_names(tree) else "")
     folder = script.parent
 
-    def own(file: str) -> bool:
+    def is_own_file(file: str) -> bool:
         return is_script_file(file, folder)
 
     with (
-        new_script_state() as made,
+        new_script_state() as state,
         import_from_folder(folder),
         _script_environment(script),
         mock_tensorrt(),
-        track_threads(own) as left,
+        track_threads(is_own_file) as running_threads,
     ):
-        network = _ScriptRun(script, made).build_network(code, called)
-        running = left()
+        network = _ScriptRun(script, state).build_network(code, called)
+        running = running_threads()
         if running:
             raise ModelError(f"{script}: {running[0]} still runs where the script has ended; join it before")
         graph = lower_network(network, script.stem)
-    apply_profiles(graph, made.profiles_of(network))
-    graph.notes += [note for note in made.notes if note not in graph.notes]
+    apply_profiles(graph, state.profiles_of(network))
+    graph.notes += [note for note in state.notes if note not in graph.notes]
     return graph
 
 
 def _top_level_names(tree: ast.Module) -> set[str]:
-    """The names that the script itself binds, wherever at its top level."""
-    found: set[str] = set()
-    for node in ast.walk(ast.Module([_without_bodies(one) for one in tree.body], [])):
+    """The names that the script binds at its top level, including nested statements."""
+    names: set[str] = set()
+    for node in ast.walk(ast.Module([_without_bodies(statement) for statement in tree.body], [])):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).partition(".")[0])
+            names.add((node.asname or node.name).partition(".")[0])
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-    return found
+            names.add(node.id)
+    return names
 
 
 def _without_bodies(node: ast.stmt) -> ast.stmt:
-    """A function or class by its name alone."""
+    """Replace a function or class by an empty class of its name."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return ast.copy_location(ast.ClassDef(node.name, [], [], [ast.Pass()], []), node)
     return node
@@ -95,12 +95,12 @@ def _without_bodies(node: ast.stmt) -> ast.stmt:
 class _ScriptRun:
     """One run of a script."""
 
-    def __init__(self, path: Path, made: ScriptState) -> None:
-        self.path, self.state = path, made
+    def __init__(self, path: Path, state: ScriptState) -> None:
+        self.path, self.state = path, state
 
     def build_network(self, code: types.CodeType, called: str) -> INetworkDefinition:
-        """Run the script, and the function that is called, if any; returns what it built."""
-        # What is called is asked for as from another module: the script's own main part is not wanted then.
+        """Run the script, and the function to call, if any; returns the network."""
+        # To call a function, the script is run as an imported module, without its main part.
         module = types.ModuleType("__main__" if not called else self._module_name())
         module.__file__ = str(self.path)
         returned: Any = None
@@ -127,8 +127,8 @@ class _ScriptRun:
             except ModuleNotFoundError as error:
                 raise self._missing_module_error(error) from None
             except BaseException as error:
-                told = f"{type(error).__name__}: {one_line(error)}{_spelling_hint(error)}"
-                raise ModelError(f"{self._error_location(error)}: {told}") from None
+                problem = f"{type(error).__name__}: {one_line(error)}{_spelling_hint(error)}"
+                raise ModelError(f"{self._error_location(error)}: {problem}") from None
         if isinstance(returned, INetworkDefinition):
             return returned
         return self._choose_network(called, target, _defined_functions(module))
@@ -140,16 +140,16 @@ class _ScriptRun:
     # -- the function
 
     def _find_function(self, module: types.ModuleType, name: str) -> Any:
-        found = module.__dict__.get(name)
-        if callable(found):
-            return found
-        own = _defined_functions(module)
-        have = f"it has {', '.join(map(repr, own))}" if own else "it has no function"
-        what = "has no function" if found is None else "calls something else than a function"
-        raise ModelError(f"{self.path} {what} '{name}'{did_you_mean(name, own) or f'; {have}'}")
+        value = module.__dict__.get(name)
+        if callable(value):
+            return value
+        functions = _defined_functions(module)
+        available = f"it has {', '.join(map(repr, functions))}" if functions else "it has no function"
+        problem = "has no function" if value is None else "calls something else than a function"
+        raise ModelError(f"{self.path} {problem} '{name}'{did_you_mean(name, functions) or f'; {available}'}")
 
     def _arguments(self, function: Any, name: str) -> tuple[INetworkDefinition | None, dict[str, Any]]:
-        """What a building function is called with: by the names of its parameters, one that is alone is the network."""
+        """The arguments of a build function, by parameter name; a single parameter is the network."""
         try:
             parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):
@@ -161,19 +161,19 @@ class _ScriptRun:
         builder = Builder(logger)
         network = builder.create_network(0)
         config = builder.create_builder_config()
-        given = {"network": network, "builder": builder, "config": config, "builder_config": config, "logger": logger}
+        known = {"network": network, "builder": builder, "config": config, "builder_config": config, "logger": logger}
         names = [p.name for p in needed]
-        if len(names) == 1 and names[0] not in given:
-            given = {names[0]: network}
-        unknown = [one for one in names if one not in given]
+        if len(names) == 1 and names[0] not in known:
+            known = {names[0]: network}
+        unknown = [parameter for parameter in names if parameter not in known]
         if unknown or any(p.kind is p.POSITIONAL_ONLY for p in needed):
             raise ModelError(
-                f"{self.path}: {name}({', '.join(names)}) needs '{(unknown or names)[0]}', which nobody here can give:"
+                f"{self.path}: {name}({', '.join(names)}) needs '{(unknown or names)[0]}', which loopdbg does not have:"
                 f" a function that builds takes network, and builder, config and logger if it wants them"
             )
-        return network, {one: given[one] for one in names}
+        return network, {parameter: known[parameter] for parameter in names}
 
-    # -- what it built
+    # -- the network
 
     def _choose_network(
         self, called: str, target: INetworkDefinition | None, functions: list[str]
@@ -184,7 +184,7 @@ class _ScriptRun:
         if len(networks) == 1:
             return networks[0]
         if not networks:
-            what = f"'{called}'" if called else "the script"
+            builder = f"'{called}'" if called else "the script"
             hint = (
                 "it has to add layers to the network that it is given"
                 if target is not None
@@ -192,70 +192,70 @@ class _ScriptRun:
             )
             if functions and not called:
                 hint += f"; or name one of its functions, as in {self.path}:{functions[-1]}"
-            raise ModelError(f"{self.path}: {what} builds no network; {hint}")
-        told = "; ".join(
+            raise ModelError(f"{self.path}: {builder} builds no network; {hint}")
+        networks_text = "; ".join(
             f"'{network.name}' of line {network.script_location.line}, {count_text(len(network.layers), 'layer')}"
             for network in networks
         )
         raise ModelError(
-            f"{self.path} builds {len(networks)} networks: {told}; write a function for each, and give"
+            f"{self.path} builds {len(networks)} networks: {networks_text}; write a function for each, and give"
             f" {self.path}:FUNCTION"
         )
 
-    # -- what went wrong
+    # -- errors
 
     def _check_exit_code(self, error: SystemExit) -> None:
-        """A script may end itself when all is well."""
+        """Raise unless the script exited successfully."""
         if error.code in (None, 0):
             return
-        told = f"({error.code!r})" if not isinstance(error.code, str) else f": {one_line(error)}"
-        raise ModelError(f"{self._error_location(error)}: the script ended itself with sys.exit{told}") from None
+        status = f"({error.code!r})" if not isinstance(error.code, str) else f": {one_line(error)}"
+        raise ModelError(f"{self._error_location(error)}: the script ended itself with sys.exit{status}") from None
 
     def _missing_module_error(self, error: ModuleNotFoundError) -> ModelError:
         name = error.name or str(error)
         top = name.partition(".")[0]
-        told = f"{self._error_location(error)}: the script needs the module '{name}', which is not installed; "
+        start = f"{self._error_location(error)}: the script needs the module '{name}', which is not installed; "
         if top == "tensorrt":
-            return UnsupportedError(f"{told}of TensorRT only the module 'tensorrt' is here, without plugins")
+            return UnsupportedError(f"{start}of TensorRT only the module 'tensorrt' is here, without plugins")
         if top in _ENGINE_MODULES:
             return UnsupportedError(
-                f"{told}install it, or import it where the engine is used: only what builds the network is needed here"
+                f"{start}install it, or import it where the engine is used: only what builds the network is needed here"
             )
-        return ModelError(f"{told}install it where loopdbg is installed, or put it beside the script")
+        return ModelError(f"{start}install it where loopdbg is installed, or put it next to the script")
 
     def _with_location(self, error: LoopdbgError) -> LoopdbgError:
-        """An error of ours; those of the API tell their line already."""
-        at = self._traceback_lines(error)
-        if not at or any(error.what.startswith(f"{file}:") for file, _, _ in at):
+        """Add the script's line to an error; errors of the API already have it."""
+        lines = self._traceback_lines(error)
+        if not lines or any(error.what.startswith(f"{file}:") for file, _, _ in lines):
             return error
         return type(error).at(self._error_location(error), error)
 
     def _traceback_lines(self, error: BaseException) -> list[tuple[str, int, str]]:
-        """The lines of the script's own files that an error came through: file, line, function."""
-        found = []
+        """The traceback lines of an error in the script's own files: (file, line, function)."""
+        lines = []
         trace = error.__traceback__
         while trace is not None:
             code = trace.tb_frame.f_code
             if code.co_filename == str(self.path) or is_script_file(code.co_filename, self.path.parent):
-                found.append((code.co_filename, trace.tb_lineno, code.co_name))
+                lines.append((code.co_filename, trace.tb_lineno, code.co_name))
             trace = trace.tb_next
-        return found
+        return lines
 
     def _error_location(self, error: BaseException) -> str:
-        """Where in the script: its innermost line, and how it came there."""
+        """The innermost line of an error in the script, and its callers."""
         lines = self._traceback_lines(error)
         if not lines:
             return str(self.path)
         file, line, _ = lines[-1]
-        calls = [f"{'' if one == file else f'{Path(one).name}:'}{number}" for one, number, _ in reversed(lines[:-1])]
+        calls = [f"{'' if path == file else f'{Path(path).name}:'}{number}" for path, number, _ in reversed(lines[:-1])]
         name = lines[-1][2]
-        inside = f" in {name}" if not name.startswith("<") else ""
+        function = f" in {name}" if not name.startswith("<") else ""
         called = f" (called from line {', '.join(calls[:3])}{'...' if len(calls) > 3 else ''})" if calls else ""
-        return f"{file}:{line}{inside}{called}"
+        return f"{file}:{line}{function}{called}"
 
 
 def _defined_functions(module: types.ModuleType) -> list[str]:
-    """The functions that a script defines."""
+    """The names of the functions that a script defines."""
     return [
         name
         for name, value in module.__dict__.items()
@@ -264,9 +264,9 @@ def _defined_functions(module: types.ModuleType) -> list[str]:
 
 
 def _spelling_hint(error: BaseException) -> str:
-    """What may have been meant by a name that is not there."""
+    """A suggestion for a missing attribute."""
     if isinstance(error, AttributeError) and error.name and error.obj is not None:
-        return did_you_mean(error.name, [one for one in dir(error.obj) if not one.startswith("_")])
+        return did_you_mean(error.name, [name for name in dir(error.obj) if not name.startswith("_")])
     return ""
 
 
@@ -276,7 +276,7 @@ def _is_nonempty(network: INetworkDefinition) -> bool:
 
 @contextlib.contextmanager
 def _registered_module(module: types.ModuleType) -> Iterator[None]:
-    """The module is known by its name while it runs: dataclasses and pickles ask for it."""
+    """Register the module in ``sys.modules`` while it runs, which dataclasses and pickle need."""
     before = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module
     try:
@@ -290,7 +290,7 @@ def _registered_module(module: types.ModuleType) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _script_environment(script: Path) -> Iterator[None]:
-    """What a script finds around it: its name as the only argument, stderr to print to."""
+    """Set up a script's process state: its name as the only argument, and stdout redirected to stderr."""
     arguments, folder = sys.argv, os.getcwd()
     sys.argv = [str(script)]
     try:

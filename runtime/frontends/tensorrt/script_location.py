@@ -1,4 +1,4 @@
-"""Where in the user's script something was written, and errors that say so."""
+"""Locations in the user's script, and argument errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ...graph import Origin
 from ...python_scripts import is_library_file
 from ...record import record
 
-#: Of a layer's metadata so much is kept.
+#: Limit for the stored metadata of a layer.
 _MAX_METADATA_CHARS = 200
-#: Calls recorded for each layer; recursive helpers can be nested deeper.
+#: Limit for the recorded callers of a layer.
 _MAX_CALLERS = 16
 _PACKAGE_FOLDER = str(Path(__file__).parent)
 
@@ -24,13 +24,13 @@ class ScriptLocation:
 
     path: str
     line: int
-    #: The lines that called the function which contains the line, the outermost first: file and line.
+    #: The call stack as (file, line), the outermost first.
     callers: tuple[tuple[str, int], ...] = ()
 
     def origin(self, metadata: object = "") -> Origin:
-        """The place as that of a node; ``metadata``: what the script says of the layer, such as its exporter's node."""
-        told = metadata[:_MAX_METADATA_CHARS] if isinstance(metadata, str) else ""
-        return Origin(self.path, self.line, framework_node=told, callers=self.callers, script=True)
+        """The origin of a node; ``metadata``: the layer's metadata in the script, such as its exporter's node."""
+        framework_node = metadata[:_MAX_METADATA_CHARS] if isinstance(metadata, str) else ""
+        return Origin(self.path, self.line, framework_node=framework_node, callers=self.callers, script=True)
 
     def __str__(self) -> str:
         """``/models/net.py:4 (called from net.py:10)``."""
@@ -39,20 +39,20 @@ class ScriptLocation:
 
 
 class ArgumentError(ModelError, TypeError):
-    """An argument of another type than the call takes; a TypeError as well, as scripts know it."""
+    """An argument of a wrong type; also a TypeError, as scripts expect."""
 
 
 def caller_location() -> ScriptLocation:
-    """The line of whoever called the API: the innermost frame that is none of its own, and the calls that led there."""
+    """The line that called the API: the innermost frame outside of this package, and its callers."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE_FOLDER):
         frame = frame.f_back
     lines = [(frame.f_code.co_filename, frame.f_lineno)]
     outer = frame.f_back
-    # The next frame of this package is the one that runs the script.
+    # The next frame of this package runs the script.
     while outer is not None and len(lines) <= _MAX_CALLERS and not outer.f_code.co_filename.startswith(_PACKAGE_FOLDER):
         line = outer.f_code.co_filename, outer.f_lineno
-        # A comprehension has a frame of its own on the same line.
+        # A comprehension has a separate frame on the same line.
         if line != lines[-1] and _is_users_file(line[0]):
             lines.append(line)
         outer = outer.f_back
@@ -61,5 +61,5 @@ def caller_location() -> ScriptLocation:
 
 @lru_cache(maxsize=256)
 def _is_users_file(file: str) -> bool:
-    """A module of the user's: neither a library nor the launcher of a program, such as ``bin/pytest``."""
+    """Whether a file is a module of the user: neither a library nor a launcher such as ``bin/pytest``."""
     return file.endswith(".py") and not is_library_file(file)

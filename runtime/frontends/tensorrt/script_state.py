@@ -1,4 +1,4 @@
-"""What a script has made so far, while it runs: networks, and what goes with them."""
+"""The state of a running script: networks, profiles and notes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .script_location import caller_location
 
 
 class NoEngineError(UnsupportedError):
-    """A script has come to where it uses an engine: what it builds is complete by then."""
+    """A script uses an engine, so that its network is complete."""
 
 
 @record
 class ScriptState:
-    """``built``: the networks that were given to ``build_serialized_network``, with the profiles of their configs."""
+    """``built_networks``: the networks passed to a build method, with the profiles of their configs."""
 
     networks: list[INetworkDefinition] = field(default_factory=list)
     profiles: list[IOptimizationProfile] = field(default_factory=list)
@@ -28,30 +28,30 @@ class ScriptState:
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
-        """Say something once."""
+        """Add a note, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def profiles_of(self, network: INetworkDefinition) -> list[IOptimizationProfile]:
-        """The profiles that a network was built with; all that were made where it was built with none."""
+        """The profiles that a network was built with; all created profiles where there are none."""
         return next(
             (profiles for built, profiles in self.built_networks if built is network and profiles), self.profiles
         )
 
 
-#: One script runs at a time: what ``import tensorrt`` means is the same in the whole process.
+#: One script runs at a time, as ``import tensorrt`` is global in the process.
 _LOCK = threading.RLock()
 _current = ScriptState()
 
 
 def current_state() -> ScriptState:
-    """Of the script that runs; what is made outside of any is put down all the same, and forgotten with the next."""
+    """The state of the running script; outside of scripts, a default state."""
     return _current
 
 
 @contextmanager
 def new_script_state() -> Iterator[ScriptState]:
-    """A script runs."""
+    """Set a new state while a script runs."""
     global _current
     with _LOCK:
         before, _current = _current, ScriptState()
@@ -62,7 +62,7 @@ def new_script_state() -> Iterator[ScriptState]:
 
 
 def no_engine_error(what: str) -> NoEngineError:
-    """The error of whatever needs an engine."""
+    """The error for an operation that needs an engine."""
     return NoEngineError(
         f"{caller_location()}: {what} needs an engine, and none is built here: the network is what is debugged; leave "
         "this out,"

@@ -1,4 +1,4 @@
-"""Weights: the numbers that layers bring along."""
+"""Weights of layers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ...graph import Array
 from .enums import DataType, data_type, numpy_type
 from .script_location import ArgumentError, caller_location
 
-#: NumPy's types that convert to TensorRT's.
+#: NumPy dtypes that convert to TensorRT's types.
 _ACCEPTED_DTYPES = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")
 
 
 class Weights:
-    """An array, or nothing of a type: ``Weights()``, ``Weights(DataType.HALF)``, ``Weights(array)``."""
+    """An array, or an empty array of a type: ``Weights()``, ``Weights(DataType.HALF)``, ``Weights(array)``."""
 
     def __init__(self, a: Any = DataType.FLOAT, ptr: int | None = None, count: int = 0, *, type: Any = None) -> None:
         a = a if type is None else type
@@ -39,9 +39,9 @@ class Weights:
 
     @property
     def dtype(self) -> DataType:
-        found = data_type(self._array.dtype)
-        assert found is not None
-        return found
+        result = data_type(self._array.dtype)
+        assert result is not None
+        return result
 
     @property
     def size(self) -> int:
@@ -52,7 +52,7 @@ class Weights:
         return self._array.nbytes
 
     def numpy(self) -> Array:
-        """The numbers, in one dimension."""
+        """The flattened data."""
         return self._array.reshape(-1)
 
     def __len__(self) -> int:
@@ -60,15 +60,15 @@ class Weights:
 
 
 def _copy_from_address(kind: DataType, address: int, count: int) -> Array:
-    """A copy of what lies at an address: an array's ``ctypes.data``, most often."""
+    """A copy of the data at an address, usually an array's ``ctypes.data``."""
     import ctypes
 
     size = int(np.ceil(count * kind.itemsize))
-    held = ctypes.string_at(int(address), size)
+    data = ctypes.string_at(int(address), size)
     if kind.itemsize >= 1:
-        return np.frombuffer(held, numpy_type(kind), int(count)).copy()
-    # Two numbers a byte, the first one in its low half.
-    packed = np.frombuffer(held, np.uint8)
+        return np.frombuffer(data, numpy_type(kind), int(count)).copy()
+    # Two numbers per byte, the first one in the low half.
+    packed = np.frombuffer(data, np.uint8)
     halves = np.stack([packed & 15, packed >> 4], -1).reshape(-1)[:count]
     if kind is DataType.INT4:
         return ((halves.astype(np.int8) ^ 8) - 8).astype(numpy_type(kind))
@@ -76,10 +76,10 @@ def _copy_from_address(kind: DataType, address: int, count: int) -> Array:
 
 
 def array_of(weights: Any, what: str) -> Array:
-    """The numbers of what a script gave as weights: no copy, as in TensorRT, which reads them when it builds.
+    """The array of a script's weights, without a copy, as TensorRT reads them when it builds.
 
     Raises:
-        ArgumentError: it is neither Weights nor an array of a type that TensorRT has.
+        ArgumentError: it is neither Weights nor an array of a supported type.
     """
     if isinstance(weights, Weights):
         return weights.numpy()
@@ -97,5 +97,5 @@ def array_of(weights: Any, what: str) -> Array:
 
 
 def flat_array_of(weights: Any, what: str) -> Array:
-    """The same in one dimension; None stands for no numbers."""
+    """The flattened array of weights; empty for None."""
     return np.empty(0, np.float32) if weights is None else array_of(weights, what).reshape(-1)

@@ -1,4 +1,4 @@
-"""The layer families, one a file: each registers the network's ``add_...`` for its layers."""
+"""The layer families: each module registers the network's ``add_...`` methods for its layers."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _FAMILY_MODULES = (
 
 
 def load_families() -> None:
-    """Import all families."""
+    """Import the modules of all families."""
     family_modules()
 
 
 def family_modules() -> list[ModuleType]:
-    """All families."""
+    """The modules of all families."""
     return [importlib.import_module(f".{family}", __package__) for family in _FAMILY_MODULES]

@@ -1,4 +1,4 @@
-"""What the layer families ask of arguments and types, in one voice."""
+"""Checks of arguments and types, with consistent messages, for the layer families."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..script_location import ArgumentError, caller_location
 
 
 def number_argument(value: Any, what: str) -> float:
-    """An argument that has to be a number.
+    """Check that an argument is a number.
 
     Raises:
         ArgumentError: it is something else.
@@ -27,7 +27,7 @@ def number_argument(value: Any, what: str) -> float:
 
 
 def int_argument(value: Any, what: str) -> int:
-    """An argument that has to be a whole number.
+    """Check that an argument is an integer.
 
     Raises:
         ArgumentError: it is something else.
@@ -38,7 +38,7 @@ def int_argument(value: Any, what: str) -> int:
 
 
 def bool_argument(value: Any, what: str) -> bool:
-    """An argument that has to be true or false.
+    """Check that an argument is a Boolean.
 
     Raises:
         ArgumentError: it is something else.
@@ -49,12 +49,12 @@ def bool_argument(value: Any, what: str) -> bool:
 
 
 def enum_check(kind: type[Any]) -> Check:
-    """The check of an attribute that has to be of an enum."""
-    return ownerless_check(lambda given, what: enum_argument(kind, given, what))
+    """A check that an attribute is a member of an enum."""
+    return ownerless_check(lambda value, what: enum_argument(kind, value, what))
 
 
 def ints_argument(value: Any, what: str) -> tuple[int, ...]:
-    """An argument that has to be Dims or another sequence of whole numbers.
+    """Check that an argument is Dims or another sequence of integers.
 
     Raises:
         ArgumentError: it is something else.
@@ -62,25 +62,25 @@ def ints_argument(value: Any, what: str) -> tuple[int, ...]:
     return sizes_of(value, what)
 
 
-def require_dtype_kind(layer: ILayer, index: int, kind: TensorType, wanted: str) -> None:
-    """Hold an input to a kind of types: ``float``, ``number`` (floats and integers), ``integer``, ``bool``.
+def require_dtype_kind(layer: ILayer, index: int, kind: TensorType, expected: str) -> None:
+    """Check the kind of an input's type: ``float``, ``number`` (floats and integers), ``integer``, ``bool``.
 
     Raises:
-        ModelError: it has another one.
+        ModelError: it has a type of another kind.
     """
     dtype = kind.dtype
     if dtype is None:
         return
-    whole = is_integer(dtype)
+    is_int = is_integer(dtype)
     fits = {
         "float": is_float(dtype),
-        "number": is_float(dtype) or whole,
-        "integer": whole,
+        "number": is_float(dtype) or is_int,
+        "integer": is_int,
         "index": dtype in (np.int32, np.int64),
         "bool": dtype == np.bool_,
-    }[wanted]
+    }[expected]
     if not fits:
-        words = {
+        descriptions = {
             "float": "a floating-point type",
             "number": "floating-point numbers or integers",
             "integer": "integers",
@@ -88,12 +88,12 @@ def require_dtype_kind(layer: ILayer, index: int, kind: TensorType, wanted: str)
             "bool": "bool",
         }
         raise layer.error(
-            f"it takes {words[wanted]}, and {layer.required_input(index)} is {dtype.name}; add_cast converts"
+            f"it takes {descriptions[expected]}, and {layer.required_input(index)} is {dtype.name}; add_cast converts"
         )
 
 
 def require_equal_dtypes(layer: ILayer, types: Sequence[TensorType]) -> None:
-    """Hold the inputs that are there to one type.
+    """Check that all present inputs have the same type.
 
     Raises:
         ModelError: two differ.
@@ -109,58 +109,57 @@ def require_equal_dtypes(layer: ILayer, types: Sequence[TensorType]) -> None:
             )
 
 
-def checked_rank(layer: ILayer, index: int, kind: TensorType, least: int, most: int | None = None) -> int | None:
-    """The rank of an input, if it is known.
+def checked_rank(layer: ILayer, index: int, kind: TensorType, low: int, high: int | None = None) -> int | None:
+    """Check the rank of an input; returns it, if it is known.
 
     Raises:
-        ModelError: it is another one than the layer takes.
+        ModelError: the layer does not accept the rank.
     """
     if kind.shape is None:
         return None
     rank = len(kind.shape)
-    if rank < least or (most is not None and rank > most):
-        wanted = f"{least}" if most == least else f"at least {least}" if most is None else f"{least} to {most}"
+    if rank < low or (high is not None and rank > high):
+        expected = f"{low}" if high == low else f"at least {low}" if high is None else f"{low} to {high}"
         raise layer.error(
-            f"it takes {wanted} dimensions, and {layer.required_input(index)} has the shape {kind.shape_text()}"
+            f"it takes {expected} dimensions, and {layer.required_input(index)} has the shape {kind.shape_text()}"
         )
     return rank
 
 
 def axis_argument(layer: ILayer, axis: int, rank: int, what: str = "its axis") -> int:
-    """An axis from 0 to rank - 1.
+    """Check that an axis is from 0 to rank - 1.
 
     Raises:
-        ModelError: there is none such.
+        ModelError: the axis is out of range.
     """
     if not 0 <= axis < rank:
-        has = f"it may be 0 to {rank - 1}" if rank else "a scalar has none"
-        raise layer.error(f"{what} is {axis}, and {layer.required_input(0)} has {rank} dimensions; {has}")
+        allowed = f"it may be 0 to {rank - 1}" if rank else "a scalar has none"
+        raise layer.error(f"{what} is {axis}, and {layer.required_input(0)} has {rank} dimensions; {allowed}")
     return axis
 
 
 def third_from_end(layer: ILayer) -> int:
-    """The axis of layers whose axis was not set."""
+    """The default axis of layers: the third from the end."""
     return max(0, len(layer.required_input(0).type.shape or ()) - 3)
 
 
 def axes_from_mask(layer: ILayer, mask: int, rank: int) -> tuple[int, ...]:
-    """The axes of a mask: bit k stands for axis k.
+    """The axes of a mask: bit k means axis k.
 
     Raises:
-        ModelError: it names none, or one that is not there.
+        ModelError: the mask is empty, or has an axis that is out of range.
     """
     axes = tuple(k for k in range(mask.bit_length()) if mask >> k & 1)
     if mask <= 0 or axes[-1] >= rank:
         raise layer.error(
-            f"its axes are the mask {mask:#b}, and {layer.required_input(0)} has {rank} dimensions: bit k stands for "
-            "axis k, as"
-            f" in 1 << {max(rank - 1, 0)}"
+            f"its axes are the mask {mask:#b}, and {layer.required_input(0)} has {rank} dimensions: bit k means axis k,"
+            f" as in 1 << {max(rank - 1, 0)}"
         )
     return axes
 
 
 def static_shape(shape: Sequence[Dim] | None) -> tuple[int, ...] | None:
-    """A shape of numbers only; None where something of it is not known."""
+    """A shape of known sizes; None where a size is unknown."""
     if shape is None:
         return None
     sizes = tuple(size for size in shape if isinstance(size, int))
@@ -168,7 +167,7 @@ def static_shape(shape: Sequence[Dim] | None) -> tuple[int, ...] | None:
 
 
 def tensors_argument(network: Any, tensors: Any, what: str) -> list[ITensor]:
-    """An argument that has to be a list or tuple of tensors.
+    """Check that an argument is a list or tuple of tensors.
 
     Raises:
         ArgumentError: it is something else.

@@ -1,4 +1,4 @@
-"""Attention, rotary embeddings, and the cache of keys and values."""
+"""Attention, rotary embeddings, and the key-value cache."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .argument_checks import (
 
 
 class IAttentionOutputLayer(ILayer):
-    """The layer behind an IAttention: inputs query, key, value, mask."""
+    """The layer of an IAttention: inputs query, key, value, mask."""
 
     KIND: ClassVar[str] = "Attention"
     TYPE: ClassVar[LayerType] = LayerType.ATTENTION_OUTPUT
@@ -47,10 +47,10 @@ class IAttentionOutputLayer(ILayer):
         query, key, value = (kind.shape for kind in types[:3])
         if query is None or key is None or value is None:
             return [TensorType(types[0].dtype)]
-        same = [(query[0], key[0]), (query[0], value[0]), (query[3], key[3]), (key[1], value[1]), (key[2], value[2])]
-        several, few = query[1], key[1]
-        grouped = not (isinstance(several, int) and isinstance(few, int)) or (few > 0 and not several % few)
-        if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in same) or not grouped:
+        pairs = [(query[0], key[0]), (query[0], value[0]), (query[3], key[3]), (key[1], value[1]), (key[2], value[2])]
+        heads, shared = query[1], key[1]
+        grouped = not (isinstance(heads, int) and isinstance(shared, int)) or (shared > 0 and not heads % shared)
+        if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs) or not grouped:
             raise self.error(
                 f"query {types[0].shape_text()}, key {types[1].shape_text()} and value {types[2].shape_text()} do not"
                 " fit: they are [batch, heads, length, size]"
@@ -64,12 +64,12 @@ class IAttentionOutputLayer(ILayer):
         return [TensorType(types[0].dtype, (*query[:3], value[3]))]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        given = [*inputs, None][:4]
+        operands = [*inputs, None][:4]
         softmax = self.norm_op is AttentionNormalizationOp.SOFTMAX
         return [
             scope.op(
                 "Attention",
-                *given,
+                *operands,
                 domain="tensorrt",
                 softmax=int(softmax),
                 causal=int(self.causal_kind),
@@ -86,7 +86,7 @@ def _is_causal(kind: CausalMaskKind) -> bool:
 
 
 class IAttention:
-    """What add_attention gives: no layer, but the description of one."""
+    """The result of add_attention: a proxy of the layer."""
 
     def __init__(self, layer: IAttentionOutputLayer) -> None:
         self._layer = layer
@@ -137,9 +137,9 @@ class IAttention:
 def _attention(
     network: INetworkDefinition, tensors: Sequence[ITensor], op: AttentionNormalizationOp, kind: CausalMaskKind
 ) -> IAttention:
-    words = ("query", "key", "value")
-    given = [tensor_argument(network, one, f"add_attention: {what}") for one, what in zip(tensors, words, strict=True)]
-    layer = IAttentionOutputLayer(network, given)
+    names = ("query", "key", "value")
+    checked = [tensor_argument(network, t, f"add_attention: {name}") for t, name in zip(tensors, names, strict=True)]
+    layer = IAttentionOutputLayer(network, checked)
     layer.norm_op = enum_argument(AttentionNormalizationOp, op, "add_attention: norm_op")
     layer.causal_kind = kind
     return IAttention(layer)
@@ -168,13 +168,13 @@ def add_attention_v2(
     norm_op: AttentionNormalizationOp,
     causal_kind: CausalMaskKind,
 ) -> IAttention:
-    """The same, with the corner that a causal mask begins in."""
+    """Attention with the corner of a causal mask."""
     kind = enum_argument(CausalMaskKind, causal_kind, "add_attention_v2: causal_kind")
     return _attention(network, (query, key, value), norm_op, kind)
 
 
 class IRotaryEmbeddingLayer(ILayer):
-    """Pairs of elements turned by angles, given by their cosines and sines; input 3 gives positions."""
+    """Rotates pairs of elements by angles with given cosines and sines; input 3 has positions."""
 
     KIND: ClassVar[str] = "RotaryEmbedding"
     TYPE: ClassVar[LayerType] = LayerType.ROTARY_EMBEDDING
@@ -190,24 +190,24 @@ class IRotaryEmbeddingLayer(ILayer):
         require_equal_dtypes(self, types[:3])
         require_dtype_kind(self, 0, types[0], "float")
         checked_rank(self, 0, types[0], 4, 4)
-        wanted = 3 if self.get_input(3) is None else 2
+        expected_rank = 3 if self.get_input(3) is None else 2
         for k in (1, 2):
-            checked_rank(self, k, types[k], wanted, wanted)
+            checked_rank(self, k, types[k], expected_rank, expected_rank)
         if self.get_input(3) is not None:
             require_dtype_kind(self, 3, types[3], "index")
             checked_rank(self, 3, types[3], 2, 2)
         size = None if types[0].shape is None else types[0].shape[3]
-        turned = self.rotary_embedding_dim or size
-        if isinstance(size, int) and isinstance(turned, int) and (turned > size or turned % 2 or turned < 0):
-            raise self.error(f"it turns {turned} of {size} elements; that has to be an even number, and not more")
+        rotated = self.rotary_embedding_dim or size
+        if isinstance(size, int) and isinstance(rotated, int) and (rotated > size or rotated % 2 or rotated < 0):
+            raise self.error(f"it turns {rotated} of {size} elements; that has to be an even number, and not more")
         return [types[0]]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        given = [*inputs, None][:4]
+        operands = [*inputs, None][:4]
         return [
             scope.op(
                 "RotaryEmbedding",
-                *given,
+                *operands,
                 domain="tensorrt",
                 interleaved=int(self.interleaved),
                 rotary_embedding_dim=self.rotary_embedding_dim,
@@ -224,7 +224,7 @@ def add_rotary_embedding(
     interleaved: bool,
     rotary_embedding_dim: int,
 ) -> IRotaryEmbeddingLayer:
-    """Turn pairs of elements."""
+    """Rotate pairs of elements."""
     tensors = [
         tensor_argument(network, input, "add_rotary_embedding: input"),
         tensor_argument(network, cos_cache, "add_rotary_embedding: cos_cache"),
@@ -237,7 +237,7 @@ def add_rotary_embedding(
 
 
 class IKVCacheUpdateLayer(ILayer):
-    """A cache with an update written at an index of its own for each batch, along axis 2."""
+    """Writes an update into a cache along axis 2, at a separate index for each batch."""
 
     KIND: ClassVar[str] = "KVCacheUpdate"
     TYPE: ClassVar[LayerType] = LayerType.KV_CACHE_UPDATE
@@ -253,9 +253,9 @@ class IKVCacheUpdateLayer(ILayer):
         checked_rank(self, 2, indices, 1, 1)
         if cache.shape is not None and update.shape is not None:
             pairs = [(a, b) for k, (a, b) in enumerate(zip(cache.shape, update.shape, strict=True)) if k != 2]
-            long, short = cache.shape[2], update.shape[2]
+            total, used = cache.shape[2], update.shape[2]
             fits = not any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
-            if not fits or (isinstance(long, int) and isinstance(short, int) and short > long):
+            if not fits or (isinstance(total, int) and isinstance(used, int) and used > total):
                 raise self.error(
                     f"an update {update.shape_text()} does not fit a cache {cache.shape_text()}: only axis 2 may be"
                     " shorter"

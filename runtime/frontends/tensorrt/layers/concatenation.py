@@ -1,4 +1,4 @@
-"""Layers that move elements: concatenation, padding, reversal; and what has to hold."""
+"""Layers that move elements: concatenation, padding, reversal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INT64 = np.dtype(np.int64)
 
 
 class IConcatenationLayer(ILayer):
-    """Tensors one after the other along an axis; where it is not set, the third from the end."""
+    """Concatenates tensors along an axis; by default the third from the end."""
 
     KIND: ClassVar[str] = "Concatenation"
     TYPE: ClassVar[LayerType] = LayerType.CONCATENATION
@@ -48,13 +48,13 @@ class IConcatenationLayer(ILayer):
         shapes = [kind.shape or () for kind in types]
         rank = len(shapes[0])
         axis = axis_argument(self, self.axis, rank)
-        found: list[Dim] = list(shapes[0])
+        result: list[Dim] = list(shapes[0])
         for k, shape in enumerate(shapes[1:], 1):
             fits = len(shape) == rank
             for j in range(rank if fits else 0):
                 if j != axis and isinstance(shape[j], int):
-                    fits = fits and found[j] in (shape[j], None)
-                    found[j] = shape[j] if fits else found[j]
+                    fits = fits and result[j] in (shape[j], None)
+                    result[j] = shape[j] if fits else result[j]
             if not fits:
                 raise self.error(
                     f"{self.required_input(k)} of shape {types[k].shape_text()} does not join "
@@ -63,8 +63,8 @@ class IConcatenationLayer(ILayer):
                 )
         lengths = [shape[axis] for shape in shapes]
         sizes = [length for length in lengths if isinstance(length, int)]
-        found[axis] = sum(sizes) if len(sizes) == len(lengths) else None
-        return [TensorType(types[0].dtype, tuple(found))]
+        result[axis] = sum(sizes) if len(sizes) == len(lengths) else None
+        return [TensorType(types[0].dtype, tuple(result))]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("Concat", *inputs, axis=self.axis)]
@@ -80,7 +80,7 @@ def add_concatenation(network: INetworkDefinition, inputs: Sequence[ITensor]) ->
 
 
 class IPaddingLayer(ILayer):
-    """Zeros around the last two axes; negative numbers cut."""
+    """Pads the last two axes with zeros; negative numbers crop."""
 
     KIND: ClassVar[str] = "Padding"
     TYPE: ClassVar[LayerType] = LayerType.PADDING
@@ -90,11 +90,11 @@ class IPaddingLayer(ILayer):
         self._pre = self._check_pair(pre, f"{self}: pre_padding")
         self._post = self._check_pair(post, f"{self}: post_padding")
 
-    def _check_pair(self, given: Any, what: str) -> tuple[int, ...]:
-        found = ints_argument(given, what)
-        if len(found) != 2:
-            raise ArgumentError(f"{caller_location()}: {what} has two numbers, for the last two axes, not {found}")
-        return found
+    def _check_pair(self, value: Any, what: str) -> tuple[int, ...]:
+        pair = ints_argument(value, what)
+        if len(pair) != 2:
+            raise ArgumentError(f"{caller_location()}: {what} has two numbers, for the last two axes, not {pair}")
+        return pair
 
     pre_padding_nd = CheckedAttribute[Dims]("_pre", _check_pair, Dims)
     post_padding_nd = CheckedAttribute[Dims]("_post", _check_pair, Dims)
@@ -122,12 +122,12 @@ class IPaddingLayer(ILayer):
 
 @network_method
 def add_padding_nd(network: INetworkDefinition, input: ITensor, pre_padding: Any, post_padding: Any) -> IPaddingLayer:
-    """Zeros around the last two axes."""
+    """Pad the last two axes with zeros."""
     return IPaddingLayer(network, tensor_argument(network, input, "add_padding_nd: input"), pre_padding, post_padding)
 
 
 class IReverseSequenceLayer(ILayer):
-    """The first elements of each sequence of a batch, as many as it is long, in reverse."""
+    """Reverses the first elements of each sequence of a batch, by their lengths."""
 
     KIND: ClassVar[str] = "ReverseSequence"
     TYPE: ClassVar[LayerType] = LayerType.REVERSE_SEQUENCE
@@ -140,8 +140,8 @@ class IReverseSequenceLayer(ILayer):
         checked_rank(self, 1, types[1], 1, 1)
         rank = checked_rank(self, 0, types[0], 2)
         if rank is not None:
-            for what in ("batch_axis", "sequence_axis"):
-                axis_argument(self, getattr(self, what), rank, f"its {what}")
+            for attribute in ("batch_axis", "sequence_axis"):
+                axis_argument(self, getattr(self, attribute), rank, f"its {attribute}")
         if self.batch_axis == self.sequence_axis:
             raise self.error(f"batch_axis and sequence_axis are both {self.batch_axis}; they must differ")
         batch = None if types[0].shape is None else types[0].shape[self.batch_axis]
@@ -156,11 +156,11 @@ class IReverseSequenceLayer(ILayer):
         axes = self.batch_axis, self.sequence_axis
         if sorted(axes) == [0, 1]:
             return [scope.op("ReverseSequence", x, lengths, batch_axis=axes[0], time_axis=axes[1])]
-        # ONNX has both among the first two axes.
+        # ONNX requires both to be the first two axes.
         rank = len(self._inferred[0].shape or ())
         order = [*axes, *(k for k in range(rank) if k not in axes)]
-        found = scope.op("ReverseSequence", scope.op("Transpose", x, perm=order), lengths, batch_axis=0, time_axis=1)
-        return [scope.op("Transpose", found, perm=[order.index(k) for k in range(rank)])]
+        y = scope.op("ReverseSequence", scope.op("Transpose", x, perm=order), lengths, batch_axis=0, time_axis=1)
+        return [scope.op("Transpose", y, perm=[order.index(k) for k in range(rank)])]
 
 
 @network_method

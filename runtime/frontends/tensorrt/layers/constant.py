@@ -19,7 +19,7 @@ from ..weights import array_of
 
 
 class IConstantLayer(ILayer):
-    """A constant. Its shape decides; that of the weights does not matter."""
+    """A constant. Its shape overrides that of the weights."""
 
     KIND: ClassVar[str] = "Constant"
     TYPE: ClassVar[LayerType] = LayerType.CONSTANT
@@ -30,7 +30,7 @@ class IConstantLayer(ILayer):
         self._array = array_of(weights, "add_constant: the weights")
 
     shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_of), Dims, what="the shape")
-    #: The numbers, in one dimension.
+    #: The flattened data.
     weights = CheckedAttribute[Array](
         "_array", ownerless_check(array_of), lambda array: array.reshape(-1), what="the weights"
     )
@@ -38,9 +38,9 @@ class IConstantLayer(ILayer):
     def _data(self) -> Array:
         shape, count = self._shape, self._array.size
         if -1 in shape:
-            rest = math.prod(size for size in shape if size != -1)
-            if shape.count(-1) == 1 and rest > 0 and count % rest == 0:
-                shape = tuple(count // rest if size == -1 else size for size in shape)
+            known_size = math.prod(size for size in shape if size != -1)
+            if shape.count(-1) == 1 and known_size > 0 and count % known_size == 0:
+                shape = tuple(count // known_size if size == -1 else size for size in shape)
         if math.prod(shape) != count:
             raise self.error(f"its shape {self._shape} has {math.prod(shape)} elements, and there are {count} weights")
         return np.array(self._array, order="C").reshape(shape)

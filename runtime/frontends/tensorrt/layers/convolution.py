@@ -1,4 +1,4 @@
-"""Convolution, its transpose, and pooling: what slides over the axes behind the channels."""
+"""Convolution, its transpose, and pooling: sliding windows over the spatial axes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_
 
 
 class SlidingWindowLayer(ILayer):
-    """A window with strides and padding; ``*_nd`` have a number for each axis behind the channels."""
+    """A window with strides and padding; ``*_nd`` have a number for each spatial axis."""
 
     padding_mode: PaddingMode = PaddingMode.EXPLICIT_ROUND_DOWN
 
@@ -40,19 +40,19 @@ class SlidingWindowLayer(ILayer):
         self._stride = self._dilation = (1,) * axes
         self._pre = self._post = (0,) * axes
 
-    def _check_numbers(self, given: Any, what: str, least: int) -> tuple[int, ...]:
-        found = ints_argument(given, what)
-        if len(found) != len(self._window) or min(found) < least:
+    def _check_numbers(self, value: Any, what: str, minimum: int) -> tuple[int, ...]:
+        numbers = ints_argument(value, what)
+        if len(numbers) != len(self._window) or min(numbers) < minimum:
             raise ArgumentError(
-                f"{caller_location()}: {what} has {len(self._window)} numbers from {least} on, not {found}"
+                f"{caller_location()}: {what} has {len(self._window)} numbers from {minimum} on, not {numbers}"
             )
-        return found
+        return numbers
 
-    def _check_padding(self, given: Any, what: str) -> tuple[int, ...]:
-        return self._check_numbers(given, what, 0)
+    def _check_padding(self, value: Any, what: str) -> tuple[int, ...]:
+        return self._check_numbers(value, what, 0)
 
-    def _check_positive(self, given: Any, what: str) -> tuple[int, ...]:
-        return self._check_numbers(given, what, 1)
+    def _check_positive(self, value: Any, what: str) -> tuple[int, ...]:
+        return self._check_numbers(value, what, 1)
 
     stride_nd = CheckedAttribute[Dims]("_stride", _check_positive, Dims)
     padding_nd = CheckedAttribute[Dims]("_pre", _check_padding, Dims, also="_post")
@@ -60,29 +60,29 @@ class SlidingWindowLayer(ILayer):
     post_padding = CheckedAttribute[Dims]("_post", _check_padding, Dims)
 
     def spatial_shape(self, kind: TensorType) -> tuple[Dim, ...] | None:
-        """The sizes behind the channels; all axes in front of those are batches."""
+        """The sizes of the spatial axes; the axes before the channels are batches."""
         checked_rank(self, 0, kind, len(self._window) + 2, MAX_DIMS)
         return None if kind.shape is None else tuple(kind.shape[-len(self._window) :])
 
     def with_one_batch_axis(
         self, scope: LoweringScope, x: Value | None, slide: Callable[[Value | None], Value]
     ) -> Value:
-        """What ``slide`` gives for one axis of batches, for as many as there are."""
-        behind = len(self._window) + 1
-        if len(self.required_input(0).type.shape or ()) <= behind + 1:
+        """Apply ``slide``, which needs one batch axis, to any number of batch axes."""
+        inner_rank = len(self._window) + 1
+        if len(self.required_input(0).type.shape or ()) <= inner_rank + 1:
             return slide(x)
 
         def part(of: Value, start: int, end: int) -> Value:
             return scope.op("Slice", of, scope.constant([start], _INT64), scope.constant([end], _INT64))
 
         shape = scope.op("Shape", x)
-        one = scope.op("Concat", scope.constant([-1], _INT64), part(shape, -behind, MAX_DIMS), axis=0)
-        found = slide(scope.op("Reshape", x, one))
-        sizes = part(scope.op("Shape", found), 1, MAX_DIMS)
-        return scope.op("Reshape", found, scope.op("Concat", part(shape, 0, -behind), sizes, axis=0))
+        flat_shape = scope.op("Concat", scope.constant([-1], _INT64), part(shape, -inner_rank, MAX_DIMS), axis=0)
+        output = slide(scope.op("Reshape", x, flat_shape))
+        sizes = part(scope.op("Shape", output), 1, MAX_DIMS)
+        return scope.op("Reshape", output, scope.op("Concat", part(shape, 0, -inner_rank), sizes, axis=0))
 
     def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
-        """The padding of an axis, before and behind; None: it follows from a size that is not known."""
+        """The padding of an axis, before and after; None: it depends on an unknown size."""
         if not self._is_same_padding():
             return self._pre[k], self._post[k]
         if not isinstance(size, int):
@@ -91,30 +91,30 @@ class SlidingWindowLayer(ILayer):
         return self._split_padding((size - 1) // stride * stride + self._window_extent(k) - size)
 
     def _is_same_padding(self) -> bool:
-        """Does the padding follow from the sizes?"""
+        """Whether the padding follows from the sizes."""
         mode = enum_argument(PaddingMode, self.padding_mode, f"{self}: padding_mode")
         return mode in (_SAME_UPPER, _SAME_LOWER)
 
     def _split_padding(self, total: int) -> tuple[int, int]:
-        """A padding before and behind; what is odd lies behind with SAME_UPPER, before with SAME_LOWER."""
-        less, more = max(total, 0) // 2, (max(total, 0) + 1) // 2
-        return (less, more) if self.padding_mode is _SAME_UPPER else (more, less)
+        """Split a padding; an odd element is after the data with SAME_UPPER, before it with SAME_LOWER."""
+        smaller, larger = max(total, 0) // 2, (max(total, 0) + 1) // 2
+        return (smaller, larger) if self.padding_mode is _SAME_UPPER else (larger, smaller)
 
     def _window_extent(self, k: int) -> int:
-        """The elements of an axis from the first to the last one under a window."""
+        """The extent of the dilated window along an axis."""
         return 1 + self._dilation[k] * (self._window[k] - 1)
 
     def padding_attributes(self) -> dict[str, Any]:
-        """The padding in ONNX's attributes; if it follows from sizes that only a run tells, by its rule."""
+        """The padding as ONNX attributes; if it depends on unknown sizes, as ``auto_pad``."""
         spatial = self.spatial_shape(self.required_input(0).type) or (None,) * len(self._window)
-        found = [self.pads(k, size) for k, size in enumerate(spatial)]
-        known = [pads for pads in found if pads is not None]
-        if len(known) < len(found):
+        all_pads = [self.pads(k, size) for k, size in enumerate(spatial)]
+        known = [pads for pads in all_pads if pads is not None]
+        if len(known) < len(all_pads):
             return {"auto_pad": self.padding_mode.name}
         return {"pads": [pre for pre, _ in known] + [post for _, post in known]}
 
     def window_count(self, k: int, size: Dim) -> int | None:
-        """How many places the window has along an axis."""
+        """The number of window positions along an axis."""
         pads = self.pads(k, size)
         if not isinstance(size, int) or pads is None:
             return None
@@ -128,7 +128,7 @@ class SlidingWindowLayer(ILayer):
 
 
 class _ConvolutionBase(SlidingWindowLayer):
-    """What both directions have: weights, groups, dilation. Inputs 1 and 2 may give kernel and bias."""
+    """The base of both directions: weights, groups, dilation. Inputs 1 and 2 may be kernel and bias."""
 
     EXTRA_INPUTS: ClassVar[int] = 2
 
@@ -148,11 +148,11 @@ class _ConvolutionBase(SlidingWindowLayer):
     dilation_nd = CheckedAttribute[Dims]("_dilation", SlidingWindowLayer._check_positive, Dims)
 
     def kernel_shape(self, channels: int) -> tuple[int, ...]:
-        """The shape of the weights for so many input channels."""
+        """The shape of the weights for N input channels."""
         raise NotImplementedError
 
     def _channels(self, kind: TensorType) -> int | None:
-        """The input channels, with which maps and weights have to agree."""
+        """The number of input channels, checked against groups and maps."""
         channels = None if kind.shape is None else kind.shape[-len(self._window) - 1]
         groups, maps = self.num_groups, self.num_output_maps
         if not isinstance(channels, int):
@@ -171,23 +171,23 @@ class _ConvolutionBase(SlidingWindowLayer):
         if channels is None or spatial is None or types[0].shape is None:
             return [TensorType(dtype)]
         shape = self.kernel_shape(channels)
-        for index, array, wanted, what in (
+        for index, array, wanted, role in (
             (1, self._kernel, shape, "kernel"),
             (2, self._bias, (self.num_output_maps,), "bias"),
         ):
             if self.get_input(index) is not None:
-                have = types[index].shape
+                dims = types[index].shape
                 if array.size:
-                    raise self.error(f"its {what} is given twice: by weights, and by input {index}")
-                if have is not None and any(isinstance(n, int) and n != m for n, m in zip(have, wanted, strict=False)):
-                    raise self.error(f"its {what}, {self.required_input(index)}, has to have the shape {list(wanted)}")
+                    raise self.error(f"its {role} is given twice: by weights, and by input {index}")
+                if dims is not None and any(isinstance(n, int) and n != m for n, m in zip(dims, wanted, strict=False)):
+                    raise self.error(f"its {role}, {self.required_input(index)}, has to have the shape {list(wanted)}")
                 continue
-            if array.size != math.prod(wanted) and (array.size or what == "kernel"):
+            if array.size != math.prod(wanted) and (array.size or role == "kernel"):
                 raise self.error(
-                    f"its {what} has {array.size} weights; the shape {list(wanted)} needs {math.prod(wanted)}"
+                    f"its {role} has {array.size} weights; the shape {list(wanted)} needs {math.prod(wanted)}"
                 )
             if array.size and dtype is not None and array.dtype != dtype:
-                raise self.error(f"its {what} is {array.dtype.name}, and {self.required_input(0)} {dtype.name}")
+                raise self.error(f"its {role} is {array.dtype.name}, and {self.required_input(0)} {dtype.name}")
         sizes = [self.extent(k, size) for k, size in enumerate(spatial)]
         batches = types[0].shape[: -len(self._window) - 1]
         return [TensorType(dtype, (*batches, self.num_output_maps, *sizes))]
@@ -198,12 +198,12 @@ class _ConvolutionBase(SlidingWindowLayer):
 
     def _operands(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> list[Value | None]:
         channels = self._channels(self.required_input(0).type) or 1
-        given = [*inputs, None, None][:3]
-        if given[1] is None:
-            given[1] = scope.constant(self._kernel.reshape(self.kernel_shape(channels)))
-        if given[2] is None and self._bias.size:
-            given[2] = scope.constant(self._bias)
-        return given
+        operands = [*inputs, None, None][:3]
+        if operands[1] is None:
+            operands[1] = scope.constant(self._kernel.reshape(self.kernel_shape(channels)))
+        if operands[2] is None and self._bias.size:
+            operands[2] = scope.constant(self._bias)
+        return operands
 
     def _lower_convolution(
         self, scope: LoweringScope, op: str, inputs: Sequence[Value | None], padding: dict[str, Any]
@@ -216,7 +216,7 @@ class _ConvolutionBase(SlidingWindowLayer):
             "group": self.num_groups,
             **padding,
         }
-        return [self.with_one_batch_axis(scope, x, lambda one: scope.op(op, one, *weights, **attributes))]
+        return [self.with_one_batch_axis(scope, x, lambda flat: scope.op(op, flat, *weights, **attributes))]
 
 
 class IConvolutionLayer(_ConvolutionBase):
@@ -231,7 +231,7 @@ class IConvolutionLayer(_ConvolutionBase):
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         padding = self.padding_attributes()
         if self.padding_mode is _UP:
-            # Zeros behind for less than a stride: the last place is reached, and no further one.
+            # Zeros after the data for less than a stride: they add exactly the last partial window.
             axes = len(self._window)
             padding["pads"] = [
                 n + (self._stride[k - axes] - 1 if k >= axes else 0) for k, n in enumerate(padding["pads"])
@@ -258,10 +258,10 @@ class IDeconvolutionLayer(_ConvolutionBase):
     def extent(self, k: int, size: Dim) -> int | None:
         if not isinstance(size, int):
             return None
-        found = (size - 1) * self._stride[k] + self._window_extent(k) - sum(self.pads(k, size) or ())
-        if found < 0:
+        size_out = (size - 1) * self._stride[k] + self._window_extent(k) - sum(self.pads(k, size) or ())
+        if size_out < 0:
             raise self.error(f"its padding trims all of axis {k + 2}, and more")
-        return found
+        return size_out
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return self._lower_convolution(scope, "ConvTranspose", inputs, self.padding_attributes())
@@ -281,14 +281,14 @@ def add_convolution_nd(
 def add_deconvolution_nd(
     network: INetworkDefinition, input: ITensor, num_output_maps: int, kernel_shape: Any, kernel: Any, bias: Any = None
 ) -> IDeconvolutionLayer:
-    """The transpose of one."""
+    """A transposed convolution over two or three axes."""
     tensor_argument(network, input, "add_deconvolution_nd: input")
     maps = int_argument(num_output_maps, "add_deconvolution_nd: num_output_maps")
     return IDeconvolutionLayer(network, input, maps, kernel_shape, kernel, bias)
 
 
 class IPoolingLayer(SlidingWindowLayer):
-    """The greatest element of each window, the mean, or a blend of both."""
+    """The maximum of each window, the mean, or a blend of both."""
 
     KIND: ClassVar[str] = "Pooling"
     TYPE: ClassVar[LayerType] = LayerType.POOLING
@@ -312,8 +312,8 @@ class IPoolingLayer(SlidingWindowLayer):
         sizes = [self.window_count(k, size) for k, size in enumerate(spatial)]
         if self.padding_mode is _UP:
             for k, size in enumerate(spatial):
-                given = self._window[k], self._stride[k], self._pre[k], self._post[k]
-                if isinstance(size, int) and has_window_past_end(size, *given):
+                geometry = self._window[k], self._stride[k], self._pre[k], self._post[k]
+                if isinstance(size, int) and has_window_past_end(size, *geometry):
                     raise self.error(window_past_end_error(k + 2, size))
         return [TensorType(types[0].dtype, (*types[0].shape[: -len(self._window)], *sizes))]
 
@@ -329,7 +329,7 @@ class IPoolingLayer(SlidingWindowLayer):
     def _lower_pooling(self, scope: LoweringScope, x: Value | None, attributes: dict[str, Any]) -> Value:
         if self.padding_mode is _UP and None in (self.spatial_shape(self.required_input(0).type) or (None,)):
             settings = {"window": self._window, "stride": self._stride, "pre": self._pre, "post": self._post}
-            x = scope.op("PoolReach", x, domain="tensorrt", **{name: list(told) for name, told in settings.items()})
+            x = scope.op("PoolReach", x, domain="tensorrt", **{name: list(v) for name, v in settings.items()})
         if self._pooling is PoolingType.MAX:
             return scope.op("MaxPool", x, **attributes)
         counted = int(not self.average_count_excludes_padding)
@@ -337,8 +337,8 @@ class IPoolingLayer(SlidingWindowLayer):
         if self._pooling is PoolingType.AVERAGE:
             return mean
         dtype, blend = self._inferred[0].dtype, float(self.blend_factor)
-        most = scope.op("Mul", scope.op("MaxPool", x, **attributes), scope.constant(1 - blend, dtype))
-        return scope.op("Add", most, scope.op("Mul", mean, scope.constant(blend, dtype)))
+        maximum = scope.op("Mul", scope.op("MaxPool", x, **attributes), scope.constant(1 - blend, dtype))
+        return scope.op("Add", maximum, scope.op("Mul", mean, scope.constant(blend, dtype)))
 
 
 @network_method

@@ -1,4 +1,4 @@
-"""Operations of two tensors, element by element."""
+"""Elementwise operations of two tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COMPARES = (_OP.EQUAL, _OP.GREATER, _OP.LESS)
 
 
 class IElementWiseLayer(ILayer):
-    """``input1 op input2``: of one rank, each pair of sizes equal, or one of them 1."""
+    """``input1 op input2``: of equal rank, each pair of sizes equal, or one of them 1."""
 
     KIND: ClassVar[str] = "ElementWise"
     TYPE: ClassVar[LayerType] = LayerType.ELEMENTWISE
@@ -68,8 +68,8 @@ class IElementWiseLayer(ILayer):
                 f"{self.required_input(1)} {b.name}; add_cast converts"
             )
         if (a == np.bool_) != (self.op in _LOGICAL) and not (a == np.bool_ and self.op is _OP.EQUAL):
-            need = "boolean inputs" if self.op in _LOGICAL else "numbers"
-            raise self.error(f"operation {self.op.name} requires {need}, and {self.required_input(0)} is {a.name}")
+            kind = "boolean inputs" if self.op in _LOGICAL else "numbers"
+            raise self.error(f"operation {self.op.name} requires {kind}, and {self.required_input(0)} is {a.name}")
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         a, b = inputs
@@ -77,26 +77,26 @@ class IElementWiseLayer(ILayer):
             kind = self._inferred[0].dtype
             if kind is not None and kind.kind in "iu":
                 # (a - python-style remainder) / b
-                rest = scope.op("Mod", a, b)
-                return [scope.op("Div", scope.op("Sub", a, rest), b)]
+                remainder = scope.op("Mod", a, b)
+                return [scope.op("Div", scope.op("Sub", a, remainder), b)]
             return [scope.op("Floor", scope.op("Div", a, b))]
         return [scope.op(_SIMPLE[self.op], a, b)]
 
 
 def broadcast(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[Dim, ...] | None:
-    """The sizes of two shapes of one rank together; None where they do not fit."""
+    """Broadcast two shapes of equal rank; None where they are incompatible."""
     if len(a) != len(b):
         return None
     sizes: list[Dim] = []
-    for one, other in zip(a, b, strict=True):
-        if one == other or other == 1:
-            sizes.append(one)
-        elif one == 1:
-            sizes.append(other)
-        elif isinstance(one, int) and isinstance(other, int):
+    for x, y in zip(a, b, strict=True):
+        if x == y or y == 1:
+            sizes.append(x)
+        elif x == 1:
+            sizes.append(y)
+        elif isinstance(x, int) and isinstance(y, int):
             return None
         else:
-            sizes.append(one if isinstance(one, int) else other if isinstance(other, int) else None)
+            sizes.append(x if isinstance(x, int) else y if isinstance(y, int) else None)
     return tuple(sizes)
 
 
@@ -104,7 +104,7 @@ def broadcast(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[Dim, ...] | None:
 def add_elementwise(
     network: INetworkDefinition, input1: ITensor, input2: ITensor, op: ElementWiseOperation
 ) -> IElementWiseLayer:
-    """An operation of two tensors, element by element."""
+    """An elementwise operation of two tensors."""
     tensor_argument(network, input1, "add_elementwise: input1")
     tensor_argument(network, input2, "add_elementwise: input2")
     enum_argument(ElementWiseOperation, op, "add_elementwise: op")

@@ -1,4 +1,4 @@
-"""Layers that make tensors of numbers: lines and random ones."""
+"""Layers that generate tensors: linear sequences and random numbers."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _TYPES = {
 
 
 def _number_check(field: str) -> Check:
-    """Anything but a number is ignored, as TensorRT does."""
+    """A check that ignores anything but a number, as TensorRT does."""
 
-    def check(layer: IFillLayer, given: Any, what: str) -> Any:
-        if not isinstance(given, int | float | np.integer | np.floating):
+    def check(layer: IFillLayer, value: Any, what: str) -> Any:
+        if not isinstance(value, int | float | np.integer | np.floating):
             return getattr(layer, field)
-        return given.item() if isinstance(given, np.generic) and not isinstance(given, int) else given
+        return value.item() if isinstance(value, np.generic) and not isinstance(value, int) else value
 
     return check
 
 
 class IFillLayer(ILayer):
-    """A tensor filled by an operation. Inputs 0, 1 and 2 may give its shape, alpha and beta."""
+    """A tensor filled by an operation. Inputs 0, 1 and 2 may be its shape, alpha and beta."""
 
     KIND: ClassVar[str] = "Fill"
     TYPE: ClassVar[LayerType] = LayerType.FILL
@@ -66,25 +66,25 @@ class IFillLayer(ILayer):
         return isinstance(self._alpha, int) and isinstance(self._beta, int)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        given = [self.get_input(k) is not None for k in range(3)]
-        if given[1] != given[2]:
+        has_input = [self.get_input(k) is not None for k in range(3)]
+        if has_input[1] != has_input[2]:
             raise self.error("inputs 1 and 2, alpha and beta, have to be given both or not at all")
         dtype = numpy_type(self.to_type)
-        if given[1]:
+        if has_input[1]:
             require_equal_dtypes(self, [TensorType(), *types[1:3]])
             checked_rank(self, 1, types[1], 0, 0)
-            wanted = 1 if self.operation is _LINSPACE else 0
-            checked_rank(self, 2, types[2], wanted, wanted)
+            expected_rank = 1 if self.operation is _LINSPACE else 0
+            checked_rank(self, 2, types[2], expected_rank, expected_rank)
             dtype = types[1].dtype or dtype
         if dtype not in [numpy_type(kind) for kind in _TYPES[self.operation]]:
-            may = ", ".join(kind.name for kind in _TYPES[self.operation])
-            raise self.error(f"{self.operation.name} gives {may}, not {dtype.name}")
-        if given[0]:
+            allowed = ", ".join(kind.name for kind in _TYPES[self.operation])
+            raise self.error(f"{self.operation.name} gives {allowed}, not {dtype.name}")
+        if has_input[0]:
             require_dtype_kind(self, 0, types[0], "index")
             checked_rank(self, 0, types[0], 1, 1)
-            found = constant_value(self.get_input(0))
-            if found is not None:
-                shape: tuple[int | None, ...] = tuple(int(size) for size in found)
+            sizes = constant_value(self.get_input(0))
+            if sizes is not None:
+                shape: tuple[int | None, ...] = tuple(int(size) for size in sizes)
             else:
                 length = static_shape(types[0].shape)
                 if length is None:
@@ -96,7 +96,7 @@ class IFillLayer(ILayer):
             shape = self._shape
         if any(size is not None and size < 0 for size in shape):
             raise self.error(f"its shape is {shape}: no size can be negative")
-        if self.operation is _LINSPACE and not given[1] and len(shape) != 1:
+        if self.operation is _LINSPACE and not has_input[1] and len(shape) != 1:
             raise self.error(
                 f"LINSPACE with numbers for alpha and beta fills one dimension, not {len(shape)}: give both as tensors"
             )
@@ -105,28 +105,28 @@ class IFillLayer(ILayer):
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         dtype = self._inferred[0].dtype
         assert dtype is not None
-        given = [*inputs, *(None,) * (3 - len(inputs))]
-        shape = scope.cast(given[0], _INT64) if given[0] is not None else scope.constant(self._shape, _INT64)
+        operands = [*inputs, *(None,) * (3 - len(inputs))]
+        shape = scope.cast(operands[0], _INT64) if operands[0] is not None else scope.constant(self._shape, _INT64)
         if self.operation is _LINSPACE:
-            alpha = given[1] or scope.constant(self._alpha, dtype)
-            beta = given[2] or scope.constant([self._beta], dtype)
+            alpha = operands[1] or scope.constant(self._alpha, dtype)
+            beta = operands[2] or scope.constant([self._beta], dtype)
             return [scope.op("Linspace", shape, alpha, beta, domain="tensorrt")]
         base = scope.op("ConstantOfShape", shape, value=np.zeros(1, np.float32))
         uniform = self.operation is FillOperation.RANDOM_UNIFORM
-        if given[1] is None:
+        if operands[1] is None:
             low, high = float(self._alpha), float(self._beta)
             if uniform:
                 return [scope.op("RandomUniformLike", base, dtype=dtype_to_onnx(dtype), low=low, high=high)]
             return [scope.op("RandomNormalLike", base, dtype=dtype_to_onnx(dtype), mean=low, scale=high)]
-        drawn = scope.op("RandomUniformLike" if uniform else "RandomNormalLike", base, dtype=dtype_to_onnx(dtype))
-        span = scope.op("Sub", given[2], given[1]) if uniform else given[2]
-        return [scope.op("Add", scope.op("Mul", drawn, span), given[1])]
+        random = scope.op("RandomUniformLike" if uniform else "RandomNormalLike", base, dtype=dtype_to_onnx(dtype))
+        span = scope.op("Sub", operands[2], operands[1]) if uniform else operands[2]
+        return [scope.op("Add", scope.op("Mul", random, span), operands[1])]
 
 
 @network_method
 def add_fill(
     network: INetworkDefinition, shape: Any, op: FillOperation, output_type: DataType = DataType.FLOAT
 ) -> IFillLayer:
-    """A line of numbers, or random ones."""
+    """A linear sequence, or random numbers."""
     enum_argument(FillOperation, op, "add_fill: op")
     return IFillLayer(network, shape, op, enum_argument(DataType, output_type, "add_fill: output_type"))

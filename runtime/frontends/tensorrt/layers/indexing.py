@@ -1,4 +1,4 @@
-"""Layers that read and write at indices that are data."""
+"""Layers that read and write at computed indices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INT64 = np.dtype(np.int64)
 
 
 class IGatherLayer(ILayer):
-    """Elements or parts of a tensor, found by indices; what lies outside is 0."""
+    """Gathers elements or slices of a tensor by indices; out-of-range ones are 0."""
 
     KIND: ClassVar[str] = "Gather"
     TYPE: ClassVar[LayerType] = LayerType.GATHER
@@ -113,7 +113,7 @@ class IGatherLayer(ILayer):
         return [scope.op("Gather", *inputs, domain="tensorrt", axis=self.axis, batched=batched)]
 
     def _indices_in_bounds(self) -> bool:
-        """The indices are constants, and none is outside."""
+        """Whether the indices are constants in range."""
         indices = constant_value(self.required_input(1))
         shape = self.required_input(0).type.shape
         extent = None if shape is None else shape[self.axis]
@@ -124,7 +124,7 @@ class IGatherLayer(ILayer):
 
 @network_method
 def add_gather(network: INetworkDefinition, input: ITensor, indices: ITensor, axis: int) -> IGatherLayer:
-    """Parts of a tensor along an axis."""
+    """Gather slices of a tensor along an axis."""
     tensor_argument(network, input, "add_gather: input")
     tensor_argument(network, indices, "add_gather: indices")
     return IGatherLayer(network, input, indices, int_argument(axis, "add_gather: axis"), GatherMode.DEFAULT)
@@ -132,7 +132,7 @@ def add_gather(network: INetworkDefinition, input: ITensor, indices: ITensor, ax
 
 @network_method
 def add_gather_v2(network: INetworkDefinition, input: ITensor, indices: ITensor, mode: GatherMode) -> IGatherLayer:
-    """Parts or elements of a tensor."""
+    """Gather slices or elements of a tensor."""
     tensor_argument(network, input, "add_gather_v2: input")
     tensor_argument(network, indices, "add_gather_v2: indices")
     return IGatherLayer(network, input, indices, 0, enum_argument(GatherMode, mode, "add_gather_v2: mode"))
@@ -155,12 +155,12 @@ class IScatterLayer(ILayer):
         data, indices, updates = types
         require_dtype_kind(self, 1, indices, "index")
         require_equal_dtypes(self, [data, TensorType(), updates])
-        x, index, new = data.shape, indices.shape, updates.shape
-        if x is None or index is None or new is None:
+        x, index, dims = data.shape, indices.shape, updates.shape
+        if x is None or index is None or dims is None:
             return [data]
         if self.mode is ScatterMode.ELEMENT:
             axis_argument(self, self.axis, len(x))
-            wanted: tuple[Dim, ...] | None = tuple(index)
+            expected: tuple[Dim, ...] | None = tuple(index)
             if len(index) != len(x):
                 raise self.error(
                     f"mode ELEMENT takes indices of the data's rank, and {self.required_input(1)} is "
@@ -175,13 +175,13 @@ class IScatterLayer(ILayer):
                     f"{self.required_input(1)} is"
                     f" {indices.shape_text()}"
                 )
-            wanted = (*index[:-1], *x[count:])
-        told = TensorType(None, wanted).shape_text()
-        fits = wanted is not None and len(wanted) == len(new)
+            expected = (*index[:-1], *x[count:])
+        expected_text = TensorType(None, expected).shape_text()
+        fits = expected is not None and len(expected) == len(dims)
         if not fits or any(
-            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(wanted or (), new, strict=True)
+            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(expected or (), dims, strict=True)
         ):
-            raise self.error(f"its updates have the shape {updates.shape_text()}, and the indices need {told}")
+            raise self.error(f"its updates have the shape {updates.shape_text()}, and the indices need {expected_text}")
         return [data]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
@@ -194,7 +194,7 @@ class IScatterLayer(ILayer):
 def add_scatter(
     network: INetworkDefinition, data: ITensor, indices: ITensor, updates: ITensor, mode: ScatterMode
 ) -> IScatterLayer:
-    """Write at indices."""
+    """Write updates at indices."""
     tensors = [
         tensor_argument(network, data, "add_scatter: data"),
         tensor_argument(network, indices, "add_scatter: indices"),
@@ -204,7 +204,7 @@ def add_scatter(
 
 
 class IOneHotLayer(ILayer):
-    """One value where an index says, another elsewhere."""
+    """One value at the index, another elsewhere."""
 
     KIND: ClassVar[str] = "OneHot"
     TYPE: ClassVar[LayerType] = LayerType.ONE_HOT
@@ -253,7 +253,7 @@ def add_one_hot(
 
 
 class INonZeroLayer(ILayer):
-    """Where a tensor is not zero: a column for each place."""
+    """The indices of nonzero elements: a column for each."""
 
     KIND: ClassVar[str] = "NonZero"
     TYPE: ClassVar[LayerType] = LayerType.NON_ZERO
@@ -272,7 +272,7 @@ class INonZeroLayer(ILayer):
 
 @network_method
 def add_non_zero(network: INetworkDefinition, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
-    """Where a tensor is not zero."""
+    """The indices of nonzero elements."""
     layer = INonZeroLayer(network, [tensor_argument(network, input, "add_non_zero: input")])
     layer.indices_type = enum_argument(DataType, indices_type, "add_non_zero: indices_type")
     return layer

@@ -1,4 +1,4 @@
-"""Products: of matrices and vectors, and einsum."""
+"""Products of matrices and vectors, and einsum."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INT64 = np.dtype(np.int64)
 
 
 class IMatrixMultiplyLayer(ILayer):
-    """A product of matrices, or of vectors: the last axes; those before them are batches."""
+    """A product of matrices, or of vectors, in the last axes; the axes before them are batches."""
 
     KIND: ClassVar[str] = "Matrix Multiply"
     TYPE: ClassVar[LayerType] = LayerType.MATRIX_MULTIPLY
@@ -70,31 +70,31 @@ class IMatrixMultiplyLayer(ILayer):
 
     @staticmethod
     def _split_shape(shape: Sequence[Dim], op: MatrixOperation) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-        """The sizes of the batches, and those of the matrix or vector as it is multiplied."""
+        """The sizes of the batches, and those of the matrix or vector after its transposition."""
         if op is _VECTOR:
             return tuple(shape[:-1]), (shape[-1],)
         last = (shape[-2], shape[-1]) if op is _NONE else (shape[-1], shape[-2])
         return tuple(shape[:-2]), last
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        made: list[Value | None] = []
+        operands: list[Value | None] = []
         squeezed: list[int] = []
         ranks = [len(self.required_input(k).type.shape or ()) for k in range(2)]
-        # NumPy's rules for one axis are those of a vector; with batches it has to be a matrix.
-        plain = [op is _VECTOR and rank == 1 for op, rank in zip((self.op0, self.op1), ranks, strict=True)]
+        # In NumPy, a tensor of rank 1 is a vector; a batch of vectors has to become matrices.
+        is_vector = [op is _VECTOR and rank == 1 for op, rank in zip((self.op0, self.op1), ranks, strict=True)]
         for k, (value, op) in enumerate(zip(inputs, (self.op0, self.op1), strict=True)):
             if op is _TRANSPOSE:
                 order = [*range(ranks[k] - 2), ranks[k] - 1, ranks[k] - 2]
                 value = scope.op("Transpose", value, perm=order)
-            elif op is _VECTOR and not plain[k]:
+            elif op is _VECTOR and not is_vector[k]:
                 value = scope.op("Unsqueeze", value, scope.constant([-2 if k == 0 else -1], _INT64))
                 squeezed.append(-2 if k == 0 else -1)
-            made.append(value)
-        found = scope.op("MatMul", *made)
+            operands.append(value)
+        product = scope.op("MatMul", *operands)
         if squeezed:
-            # The row goes first: the column is then still the last axis.
-            found = scope.op("Squeeze", found, scope.constant(squeezed, _INT64))
-        return [found]
+            # Squeeze the row first: the column is then still the last axis.
+            product = scope.op("Squeeze", product, scope.constant(squeezed, _INT64))
+        return [product]
 
 
 @network_method
@@ -109,7 +109,7 @@ def add_matrix_multiply(
 
 
 class IEinsumLayer(ILayer):
-    """Products and sums as an equation says."""
+    """Products and sums by an equation."""
 
     KIND: ClassVar[str] = "Einsum"
     TYPE: ClassVar[LayerType] = LayerType.EINSUM
@@ -123,58 +123,58 @@ class IEinsumLayer(ILayer):
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         require_equal_dtypes(self, types)
         require_dtype_kind(self, 0, types[0], "float")
-        given, arrow, result = self.equation.replace(" ", "").partition("->")
-        terms = given.split(",")
-        if len(terms) != len(types) or not re.fullmatch(r"(?:[a-z]|\.\.\.|,)*", given + result):
+        operands, arrow, result = self.equation.replace(" ", "").partition("->")
+        terms = operands.split(",")
+        if len(terms) != len(types) or not re.fullmatch(r"(?:[a-z]|\.\.\.|,)*", operands + result):
             raise self.error(
                 f"its equation '{self.equation}' needs one term of lower-case letters for each of its"
                 f" {len(types)} inputs"
             )
         sizes: dict[str, Dim] = {}
-        wide: tuple[Dim, ...] = ()
+        ellipsis: tuple[Dim, ...] = ()
         for k, (term, kind) in enumerate(zip(terms, types, strict=True)):
             if kind.shape is None:
                 return [TensorType(types[0].dtype)]
-            wide = self._bind_labels(term, k, kind, sizes, wide)
+            ellipsis = self._bind_labels(term, k, kind, sizes, ellipsis)
         letters = result if arrow else self._implicit_output(terms)
-        found: list[Dim] = []
-        for word in re.findall(r"[a-z]|\.\.\.", letters):
-            if word != "..." and word not in sizes:
-                raise self.error(f"its equation '{self.equation}' has '{word}' in the result alone")
-            found += wide if word == "..." else [sizes[word]]
-        return [TensorType(types[0].dtype, tuple(found))]
+        sizes_out: list[Dim] = []
+        for label in re.findall(r"[a-z]|\.\.\.", letters):
+            if label != "..." and label not in sizes:
+                raise self.error(f"its equation '{self.equation}' has '{label}' in the result alone")
+            sizes_out += ellipsis if label == "..." else [sizes[label]]
+        return [TensorType(types[0].dtype, tuple(sizes_out))]
 
     def _implicit_output(self, terms: Sequence[str]) -> str:
         letters = "".join(terms).replace(".", "")
         dots = "..." if any("..." in term for term in terms) else ""
-        return dots + "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
+        return dots + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
 
     def _bind_labels(
-        self, term: str, k: int, kind: TensorType, sizes: dict[str, Dim], wide: tuple[Dim, ...]
+        self, term: str, k: int, kind: TensorType, sizes: dict[str, Dim], ellipsis: tuple[Dim, ...]
     ) -> tuple[Dim, ...]:
-        """Note what a term says of sizes; returns those of the ellipsis."""
+        """Bind the labels of a term to sizes; returns the sizes of the ellipsis."""
         shape = list(kind.shape or ())
-        words = re.findall(r"[a-z]|\.\.\.", term)
-        named = len(words) - words.count("...")
-        if len(shape) < named or (len(shape) > named and "..." not in words):
+        labels = re.findall(r"[a-z]|\.\.\.", term)
+        label_count = len(labels) - labels.count("...")
+        if len(shape) < label_count or (len(shape) > label_count and "..." not in labels):
             raise self.error(
-                f"'{term}' in its equation names {named} axes, and {self.required_input(k)} has the shape "
+                f"'{term}' in its equation names {label_count} axes, and {self.required_input(k)} has the shape "
                 f"{kind.shape_text()}"
             )
-        for word in words:
-            if word == "...":
-                own = tuple(shape[: len(shape) - (named - words.index(word))])
-                del shape[: len(own)]
-                longer, shorter = (own, wide) if len(own) >= len(wide) else (wide, own)
+        for label in labels:
+            if label == "...":
+                covered = tuple(shape[: len(shape) - (label_count - labels.index(label))])
+                del shape[: len(covered)]
+                longer, shorter = (covered, ellipsis) if len(covered) >= len(ellipsis) else (ellipsis, covered)
                 ones: tuple[Dim, ...] = (1,) * (len(longer) - len(shorter))
-                found = broadcast(longer, (*ones, *shorter))
-                wide = longer if found is None else found
+                combined = broadcast(longer, (*ones, *shorter))
+                ellipsis = longer if combined is None else combined
                 continue
             size = shape.pop(0)
-            have = sizes.setdefault(word, size)
-            if isinstance(size, int) and isinstance(have, int) and size != have:
-                raise self.error(f"'{word}' in its equation '{self.equation}' is {have} and {size}")
-        return wide
+            known = sizes.setdefault(label, size)
+            if isinstance(size, int) and isinstance(known, int) and size != known:
+                raise self.error(f"'{label}' in its equation '{self.equation}' is {known} and {size}")
+        return ellipsis
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("Einsum", *inputs, equation=self.equation)]
@@ -184,9 +184,9 @@ class IEinsumLayer(ILayer):
 def add_einsum(network: INetworkDefinition, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
     """Products and sums as an equation says."""
     tensors = tensors_argument(network, inputs, "add_einsum")
-    told: object = equation
-    if not isinstance(told, str) or not tensors:
+    text: object = equation
+    if not isinstance(text, str) or not tensors:
         raise ArgumentError(
-            f"{caller_location()}: add_einsum takes tensors and an equation such as 'ij,jk->ik', not {told!r}"
+            f"{caller_location()}: add_einsum takes tensors and an equation such as 'ij,jk->ik', not {text!r}"
         )
     return IEinsumLayer(network, tensors, equation)

@@ -1,4 +1,4 @@
-"""Non-maximum suppression; and what has to hold while a network runs."""
+"""Non-maximum suppression, and run-time assertions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .argument_checks import checked_rank, int_argument, require_dtype_kind, req
 
 
 class INMSLayer(ILayer):
-    """The boxes that overlap no better one of their class too much: [n, 3] of batch, class, box; and n."""
+    """The boxes that do not overlap a better one of their class too much: [n, 3] of batch, class, box; and n."""
 
     KIND: ClassVar[str] = "NMS"
     TYPE: ClassVar[LayerType] = LayerType.NMS
@@ -61,10 +61,10 @@ class INMSLayer(ILayer):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         centers = int(self.bounding_box_format is BoundingBoxFormat.CENTER_SIZES)
-        found, count = scope.ops("NMS", inputs, 2, "tensorrt", centers=centers, limit=max(self.topk_box_limit, 0))
+        boxes, count = scope.ops("NMS", inputs, 2, "tensorrt", centers=centers, limit=max(self.topk_box_limit, 0))
         if self.indices_type is not DataType.INT32:
-            found = scope.cast(found, numpy_type(self.indices_type))
-        return [found, count]
+            boxes = scope.cast(boxes, numpy_type(self.indices_type))
+        return [boxes, count]
 
 
 @network_method
@@ -85,7 +85,7 @@ def add_nms(
 
 
 class IAssertionLayer(ILayer):
-    """A condition that has to hold, and what is said where it does not."""
+    """A condition that has to hold, and the message where it does not."""
 
     KIND: ClassVar[str] = "Assertion"
     TYPE: ClassVar[LayerType] = LayerType.ASSERTION
@@ -100,20 +100,20 @@ class IAssertionLayer(ILayer):
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         require_dtype_kind(self, 0, types[0], "bool")
         checked_rank(self, 0, types[0], 0, 1)
-        found = constant_value(self.required_input(0))
-        if found is not None and not found.all():
+        condition = constant_value(self.required_input(0))
+        if condition is not None and not condition.all():
             raise self.error(f"its condition never holds: {self.message}")
         return ()
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        # Its output is read by nobody; an operator without one is none.
+        # The output is unused, but every operator needs one.
         scope.op("Assertion", *inputs, domain="tensorrt", message=self.message or "the assertion does not hold")
         return ()
 
 
 @network_method
 def add_assertion(network: INetworkDefinition, condition: ITensor, message: str) -> IAssertionLayer:
-    """What has to hold while the network runs."""
+    """Assert a condition while the network runs."""
     tensor_argument(network, condition, "add_assertion: condition")
     if not isinstance(message, str):
         raise ArgumentError(f"{caller_location()}: add_assertion: message must be a string, not {message!r:.60}")

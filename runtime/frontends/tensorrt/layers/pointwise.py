@@ -1,4 +1,4 @@
-"""Layers of one tensor, element by element, and the choice between two."""
+"""Elementwise layers of one tensor, and selection between two."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class IUnaryLayer(ILayer):
             types[0],
             "bool" if self.op is _UNARY_OPERATION.NOT else "number" if self.op in _INTEGER_OPERATIONS else "float",
         )
-        tells = self.op in (_UNARY_OPERATION.ISINF, _UNARY_OPERATION.ISNAN)
-        return [TensorType(np.dtype(np.bool_) if tells else types[0].dtype, types[0].shape)]
+        is_predicate = self.op in (_UNARY_OPERATION.ISINF, _UNARY_OPERATION.ISNAN)
+        return [TensorType(np.dtype(np.bool_) if is_predicate else types[0].dtype, types[0].shape)]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op(_UNARY_OPERATORS[self.op], *inputs)]
@@ -77,13 +77,13 @@ class IUnaryLayer(ILayer):
 
 @network_method
 def add_unary(network: INetworkDefinition, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
-    """A function of one tensor, element by element."""
+    """An elementwise function of one tensor."""
     tensor_argument(network, input, "add_unary: input")
     return IUnaryLayer(network, input, enum_argument(UnaryOperation, op, "add_unary: op"))
 
 
 _ACTIVATION_TYPE = ActivationType
-#: Without parameters, or with alpha alone under ONNX's name for it.
+#: Activations without parameters, and those with alpha alone, with ONNX's names.
 _ACTIVATIONS_WITHOUT_PARAMETERS = {
     _ACTIVATION_TYPE.RELU: "Relu",
     _ACTIVATION_TYPE.SIGMOID: "Sigmoid",
@@ -114,8 +114,8 @@ class IActivationLayer(ILayer):
     type = CheckedAttribute[ActivationType]("_activation", enum_check(ActivationType))
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        whole = self._activation is _ACTIVATION_TYPE.RELU and types[0].dtype is not None and is_integer(types[0].dtype)
-        require_dtype_kind(self, 0, types[0], "number" if whole else "float")
+        is_int = self._activation is _ACTIVATION_TYPE.RELU and types[0].dtype is not None and is_integer(types[0].dtype)
+        require_dtype_kind(self, 0, types[0], "number" if is_int else "float")
         return [types[0]]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
@@ -123,8 +123,8 @@ class IActivationLayer(ILayer):
         dtype = self._inferred[0].dtype
         alpha, beta = float(self.alpha), float(self.beta)
 
-        def times(value: Value | None, by: float) -> Value | None:
-            return value if by == 1 else scope.op("Mul", value, scope.constant(by, dtype))
+        def times(value: Value | None, factor: float) -> Value | None:
+            return value if factor == 1 else scope.op("Mul", value, scope.constant(factor, dtype))
 
         if kind in _ACTIVATIONS_WITHOUT_PARAMETERS:
             return [scope.op(_ACTIVATIONS_WITHOUT_PARAMETERS[kind], x)]
@@ -148,7 +148,7 @@ class IActivationLayer(ILayer):
 
 @network_method
 def add_activation(network: INetworkDefinition, input: ITensor, type: ActivationType) -> IActivationLayer:
-    """An activation, element by element."""
+    """An elementwise activation."""
     tensor_argument(network, input, "add_activation: input")
     return IActivationLayer(network, input, enum_argument(ActivationType, type, "add_activation: type"))
 
@@ -178,7 +178,7 @@ class IParametricReLULayer(ILayer):
 
 @network_method
 def add_parametric_relu(network: INetworkDefinition, input: ITensor, slopes: ITensor) -> IParametricReLULayer:
-    """A ReLU with slopes for what is negative."""
+    """A ReLU with slopes for negative elements."""
     tensor_argument(network, input, "add_parametric_relu: input")
     tensor_argument(network, slopes, "add_parametric_relu: slopes")
     return IParametricReLULayer(network, [input, slopes])
@@ -191,27 +191,27 @@ class ISelectLayer(ILayer):
     TYPE: ClassVar[LayerType] = LayerType.SELECT
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        condition, then, other = types
+        condition, then_type, else_type = types
         require_dtype_kind(self, 0, condition, "bool")
-        if then.dtype is not None and other.dtype is not None and then.dtype != other.dtype:
+        if then_type.dtype is not None and else_type.dtype is not None and then_type.dtype != else_type.dtype:
             raise self.error(
-                f"both choices must be of one type, and {self.required_input(1)} is {then.dtype.name}, "
+                f"both choices must be of one type, and {self.required_input(1)} is {then_type.dtype.name}, "
                 f"{self.required_input(2)}"
-                f" {other.dtype.name}; add_cast converts"
+                f" {else_type.dtype.name}; add_cast converts"
             )
-        if condition.shape is None or then.shape is None or other.shape is None:
-            return [TensorType(then.dtype)]
-        both = broadcast(then.shape, other.shape)
+        if condition.shape is None or then_type.shape is None or else_type.shape is None:
+            return [TensorType(then_type.dtype)]
+        both = broadcast(then_type.shape, else_type.shape)
         shape = None if both is None else broadcast(condition.shape, both)
         if shape is None:
             raise self.error(
-                f"the shapes {condition.shape_text()} of {self.required_input(0)}, {then.shape_text()} of "
+                f"the shapes {condition.shape_text()} of {self.required_input(0)}, {then_type.shape_text()} of "
                 f"{self.required_input(1)} and"
-                f" {other.shape_text()} of {self.required_input(2)} do not fit: they must have one rank, and sizes "
+                f" {else_type.shape_text()} of {self.required_input(2)} do not fit: they must have one rank, and sizes "
                 "that are"
                 " equal or 1"
             )
-        return [TensorType(then.dtype, shape)]
+        return [TensorType(then_type.dtype, shape)]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("Where", *inputs)]
@@ -221,7 +221,7 @@ class ISelectLayer(ILayer):
 def add_select(
     network: INetworkDefinition, condition: ITensor, then_input: ITensor, else_input: ITensor
 ) -> ISelectLayer:
-    """The choice between two tensors, element by element."""
+    """Elementwise selection between two tensors."""
     tensor_argument(network, condition, "add_select: condition")
     tensor_argument(network, then_input, "add_select: then_input")
     tensor_argument(network, else_input, "add_select: else_input")
@@ -229,7 +229,7 @@ def add_select(
 
 
 class IIdentityLayer(ILayer):
-    """A copy, converted where ``set_output_type`` asks for that."""
+    """A copy, converted if ``set_output_type`` requests it."""
 
     KIND: ClassVar[str] = "Identity"
     TYPE: ClassVar[LayerType] = LayerType.IDENTITY

@@ -1,4 +1,4 @@
-"""Quantisation and back."""
+"""Quantisation and dequantisation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NARROW = (DataType.INT8, DataType.FP8, DataType.INT4)
 
 
 class _QuantizationBase(ILayer):
-    """What both have: a scale, for all or along an axis, and a zero point as input 2."""
+    """The base of both: a scale, for all elements or along an axis, and a zero point as input 2."""
 
     EXTRA_INPUTS: ClassVar[int] = 1
 
@@ -49,7 +49,7 @@ class _QuantizationBase(ILayer):
             raise self.error(f"its scale has the shape {types[1].shape_text()}: only one number, or one axis, is here")
 
     def _scale(self, scope: LoweringScope, value: Value | None) -> Value:
-        """The scale as ONNX has it: a scalar, or one axis."""
+        """The scale in ONNX's form: a scalar, or one axis."""
         shape = static_shape(self.required_input(1).type.shape)
         if shape == (1,):
             return scope.op("Reshape", value, scope.constant([], np.int64))
@@ -107,20 +107,20 @@ class IDequantizeLayer(_QuantizationBase):
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         kind = numpy_type(self.to_type)
         zero = inputs[2] if len(inputs) > 2 else None
-        given = self.required_input(0).type.dtype
-        if zero is not None and given is not None:
-            zero = self._scale(scope, scope.cast(zero, given))
+        input_dtype = self.required_input(0).type.dtype
+        if zero is not None and input_dtype is not None:
+            zero = self._scale(scope, scope.cast(zero, input_dtype))
         scale = self._scale(scope, inputs[1])
-        held = self.required_input(1).type.dtype
-        found = scope.op("DequantizeLinear", inputs[0], scale, zero, axis=self._axis())
-        return [found if held == kind else scope.cast(found, kind)]
+        scale_dtype = self.required_input(1).type.dtype
+        result = scope.op("DequantizeLinear", inputs[0], scale, zero, axis=self._axis())
+        return [result if scale_dtype == kind else scope.cast(result, kind)]
 
 
 @network_method
 def add_quantize(
     network: INetworkDefinition, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8
 ) -> IQuantizeLayer:
-    """Quantise."""
+    """Quantise a tensor."""
     tensor_argument(network, input, "add_quantize: input")
     tensor_argument(network, scale, "add_quantize: scale")
     return IQuantizeLayer(network, input, scale, enum_argument(DataType, output_type, "add_quantize: output_type"))
@@ -130,7 +130,7 @@ def add_quantize(
 def add_dequantize(
     network: INetworkDefinition, input: ITensor, scale: ITensor, output_type: DataType = DataType.FLOAT
 ) -> IDequantizeLayer:
-    """Undo that."""
+    """Dequantise a tensor."""
     tensor_argument(network, input, "add_dequantize: input")
     tensor_argument(network, scale, "add_dequantize: scale")
     return IDequantizeLayer(network, input, scale, enum_argument(DataType, output_type, "add_dequantize: output_type"))

@@ -1,4 +1,4 @@
-"""Layers over axes: reductions, the k greatest, softmax, running sums."""
+"""Layers over axes: reductions, top-k, softmax, cumulative sums."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ONNX_OPERATORS = {
     _OPERATION.AVG: "ReduceMean",
 }
 _INT64 = np.dtype(np.int64)
-#: The greatest k of TensorRT's top-k.
+#: The maximum k of TensorRT's top-k.
 _MAX_TOPK = 3840
 
 
@@ -87,7 +87,7 @@ def add_reduce(
 
 
 class ITopKLayer(ILayer):
-    """The k greatest, or least, along one axis: values, and where they stand."""
+    """The k largest, or smallest, elements along one axis: values and indices."""
 
     KIND: ClassVar[str] = "TopK"
     TYPE: ClassVar[LayerType] = LayerType.TOPK
@@ -104,7 +104,7 @@ class ITopKLayer(ILayer):
         self.op, self.axes, self.indices_type = op, axes, kind
         self._k = k
 
-    #: -1 where a tensor gives it.
+    #: -1 where it is an input tensor.
     k = CheckedAttribute[int]("_k", ownerless_check(int_argument), unset=lambda layer: -1, input=1)
 
     def _axis(self, rank: int) -> int:
@@ -137,16 +137,16 @@ class ITopKLayer(ILayer):
         return [TensorType(types[0].dtype, tuple(shape)), TensorType(kind, tuple(shape))]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        given = inputs[1] if len(inputs) > 1 else None
-        one = scope.constant([1], _INT64)
-        k = scope.constant([self._k], _INT64) if given is None else None
+        k_input = inputs[1] if len(inputs) > 1 else None
+        vector_shape = scope.constant([1], _INT64)
+        k = scope.constant([self._k], _INT64) if k_input is None else None
         if k is None:
-            k = scope.op("Reshape", scope.op("Cast", given, to=7), one)
+            k = scope.op("Reshape", scope.op("Cast", k_input, to=7), vector_shape)
         axis = self._axis(len(self.required_input(0).type.shape or ()))
-        values, places = scope.ops(
+        values, indices = scope.ops(
             "TopK", [inputs[0], k], 2, axis=axis, largest=int(self.op is TopKOperation.MAX), sorted=1
         )
-        return [values, scope.cast(places, numpy_type(self.indices_type))]
+        return [values, scope.cast(indices, numpy_type(self.indices_type))]
 
 
 @network_method
@@ -158,7 +158,7 @@ def add_topk(
     axes: int,
     indices_type: DataType = DataType.INT32,
 ) -> ITopKLayer:
-    """The k greatest or least."""
+    """The k largest or smallest elements."""
     tensor_argument(network, input, "add_topk: input")
     enum_argument(TopKOperation, op, "add_topk: op")
     mask = int_argument(axes, "add_topk: axes, a mask such as 1 << 0,")
@@ -166,7 +166,7 @@ def add_topk(
 
 
 class ISoftMaxLayer(ILayer):
-    """Softmax over one axis; where it is not set, the third from the end."""
+    """Softmax over one axis; by default the third from the end."""
 
     KIND: ClassVar[str] = "SoftMax"
     TYPE: ClassVar[LayerType] = LayerType.SOFTMAX
@@ -207,7 +207,7 @@ def add_softmax(network: INetworkDefinition, input: ITensor) -> ISoftMaxLayer:
 
 
 class IRaggedSoftMaxLayer(ILayer):
-    """Softmax over the first elements of each row, zeros after."""
+    """Softmax over the first elements of each row; the rest is zero."""
 
     KIND: ClassVar[str] = "Ragged SoftMax"
     TYPE: ClassVar[LayerType] = LayerType.RAGGED_SOFTMAX
@@ -238,7 +238,7 @@ def add_ragged_softmax(network: INetworkDefinition, input: ITensor, bounds: ITen
 
 
 class ICumulativeLayer(ILayer):
-    """Running sums along an axis, which is a constant tensor."""
+    """Cumulative sums along an axis, which is a constant tensor."""
 
     KIND: ClassVar[str] = "Cumulative"
     TYPE: ClassVar[LayerType] = LayerType.CUMULATIVE
@@ -284,7 +284,7 @@ def add_cumulative(
     exclusive: bool,
     reverse: bool,
 ) -> ICumulativeLayer:
-    """Running sums; ``axis`` is a tensor."""
+    """Cumulative sums; ``axis`` is a tensor."""
     tensor_argument(network, input, "add_cumulative: input")
     tensor_argument(network, axis, "add_cumulative: axis, which is a tensor,")
     enum_argument(CumulativeOperation, op, "add_cumulative: op")

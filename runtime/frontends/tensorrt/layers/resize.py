@@ -1,4 +1,4 @@
-"""Layers that sample between elements: resize, grid sampling."""
+"""Layers that interpolate: resize, grid sampling."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _ROUNDS = {
     ResizeRoundMode.FLOOR: "floor",
     ResizeRoundMode.CEIL: "ceil",
 }
-#: How many of the last axes may change.
+#: The number of last axes that may be resized.
 _AXES = {InterpolationMode.LINEAR: 3, InterpolationMode.CUBIC: 2}
 
 
 class IResizeLayer(ILayer):
-    """A tensor with more or fewer elements along its axes: to a shape, by scales, or to what input 1 says."""
+    """Resizes a tensor to a shape, by scales, or to the sizes in input 1."""
 
     KIND: ClassVar[str] = "Resize"
     TYPE: ClassVar[LayerType] = LayerType.RESIZE
@@ -87,11 +87,11 @@ class IResizeLayer(ILayer):
     scales = CheckedAttribute[list[float]]("_scales", _parse_scales, list, unset=lambda layer: [], clears="_shape")
 
     def _output_shape(self, kind: TensorType) -> tuple[Dim, ...] | None:
-        """The shape of the output: that of the input where nothing is said."""
+        """The shape of the output: by default that of the input."""
         shape = kind.shape or ()
         if self.get_input(1) is not None:
-            found = constant_value(self.get_input(1))
-            return (None,) * len(shape) if found is None else tuple(int(size) for size in found.reshape(-1))
+            sizes = constant_value(self.get_input(1))
+            return (None,) * len(shape) if sizes is None else tuple(int(size) for size in sizes.reshape(-1))
         if self._shape is not None:
             return self._shape
         if self._scales:
@@ -117,14 +117,14 @@ class IResizeLayer(ILayer):
         if rank is None or types[0].shape is None:
             return [TensorType(types[0].dtype)]
         sizes = self._output_shape(types[0]) or ()
-        given = len(self._scales) if self._scales else len(sizes)
-        if given != rank:
-            raise self.error(f"it is given {given} sizes or scales, and {self.required_input(0)} has {rank} dimensions")
-        most = _AXES.get(self.resize_mode, rank)
-        for axis in range(rank - most):
+        count = len(self._scales) if self._scales else len(sizes)
+        if count != rank:
+            raise self.error(f"it is given {count} sizes or scales, and {self.required_input(0)} has {rank} dimensions")
+        limit = _AXES.get(self.resize_mode, rank)
+        for axis in range(rank - limit):
             before, after = types[0].shape[axis], sizes[axis]
             if isinstance(before, int) and isinstance(after, int) and before != after:
-                raise self.error(f"{self.resize_mode.name} resizes the last {most} axes, and axis {axis} changes too")
+                raise self.error(f"{self.resize_mode.name} resizes the last {limit} axes, and axis {axis} changes too")
         return [TensorType(types[0].dtype, sizes)]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
@@ -150,12 +150,12 @@ class IResizeLayer(ILayer):
 
 @network_method
 def add_resize(network: INetworkDefinition, input: ITensor) -> IResizeLayer:
-    """Resize; what to is a property, or input 1."""
+    """Resize; the target is a property, or input 1."""
     return IResizeLayer(network, tensor_argument(network, input, "add_resize: input"))
 
 
 class IGridSampleLayer(ILayer):
-    """Samples of an image at the places of a grid, x and y from -1 to 1."""
+    """Samples an image at the points of a grid, x and y from -1 to 1."""
 
     KIND: ClassVar[str] = "GridSample"
     TYPE: ClassVar[LayerType] = LayerType.GRID_SAMPLE
@@ -187,13 +187,13 @@ class IGridSampleLayer(ILayer):
         return [TensorType(image.dtype, (*image.shape[:2], *grid.shape[1:3]))]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        outside = self._OUTSIDE[self.sample_mode]
+        padding = self._OUTSIDE[self.sample_mode]
         mode = _MODES[self.interpolation_mode]
-        return [scope.op("GridSample", *inputs, mode=mode, padding_mode=outside, align_corners=int(self.align_corners))]
+        return [scope.op("GridSample", *inputs, mode=mode, padding_mode=padding, align_corners=int(self.align_corners))]
 
 
 @network_method
 def add_grid_sample(network: INetworkDefinition, input: ITensor, grid: ITensor) -> IGridSampleLayer:
-    """Sample an image at the places of a grid."""
+    """Sample an image at the points of a grid."""
     tensor_argument(network, input, "add_grid_sample: input")
     return IGridSampleLayer(network, [input, tensor_argument(network, grid, "add_grid_sample: grid")])

@@ -1,4 +1,4 @@
-"""Layers that scale and normalise."""
+"""Scaling and normalisation layers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DEFAULT_WEIGHTS = {"shift": 0.0, "scale": 1.0, "power": 1.0}
 
 
 class IScaleLayer(ILayer):
-    """``(x * scale + shift) ** power``, with numbers for all, for each channel, or for each element."""
+    """``(x * scale + shift) ** power``, with weights for all elements, for each channel, or for each element."""
 
     KIND: ClassVar[str] = "Scale"
     TYPE: ClassVar[LayerType] = LayerType.SCALE
@@ -40,11 +40,11 @@ class IScaleLayer(ILayer):
     channel_axis: int = 1
 
     def __init__(
-        self, network: INetworkDefinition, input: ITensor, mode: ScaleMode, given: Sequence[Any], axis: int | None
+        self, network: INetworkDefinition, input: ITensor, mode: ScaleMode, weights: Sequence[Any], axis: int | None
     ) -> None:
         super().__init__(network, [input])
         self.mode = mode
-        self.shift, self.scale, self.power = given
+        self.shift, self.scale, self.power = weights
         if axis is None:
             axis = max(0, len(input.type.shape or (0,) * 4) - 3)
         self.channel_axis = axis
@@ -57,44 +57,44 @@ class IScaleLayer(ILayer):
         enum_argument(ScaleMode, self.mode, f"{self}: mode")
         require_dtype_kind(self, 0, types[0], "float")
         rank = checked_rank(self, 0, types[0], 4)
-        for what in _DEFAULT_WEIGHTS:
-            array = getattr(self, what)
+        for role in _DEFAULT_WEIGHTS:
+            array = getattr(self, role)
             if array.size and types[0].dtype is not None and array.dtype != types[0].dtype:
                 raise self.error(
-                    f"its {what} is {array.dtype.name}, and {self.required_input(0)} {types[0].dtype.name}"
+                    f"its {role} is {array.dtype.name}, and {self.required_input(0)} {types[0].dtype.name}"
                 )
             if rank is not None and array.size:
-                self._shape(types[0], array, what)
+                self._shape(types[0], array, role)
         return [types[0]]
 
-    def _shape(self, kind: TensorType, array: Array, what: str) -> tuple[int, ...]:
+    def _shape(self, kind: TensorType, array: Array, role: str) -> tuple[int, ...]:
         """The shape in which weights broadcast to the input."""
         shape = kind.shape or ()
         axis = axis_argument(self, self.channel_axis, len(shape), "its channel_axis")
-        behind = (1,) * (len(shape) - axis - 1)
+        trailing = (1,) * (len(shape) - axis - 1)
         if self.mode is ScaleMode.UNIFORM:
-            count, each = 1, "one number for all"
+            count, text = 1, "one number for all"
         elif self.mode is ScaleMode.CHANNEL:
             channels = shape[axis]
-            count, each = channels if isinstance(channels, int) else array.size, f"one for each channel, axis {axis}"
+            count, text = channels if isinstance(channels, int) else array.size, f"one for each channel, axis {axis}"
         else:
             inner = static_shape(shape[axis:])
             if inner is None:
                 raise self.error(f"mode ELEMENTWISE needs to know the sizes from axis {axis} on of {kind.shape_text()}")
-            count, each = math.prod(inner), f"one for each element from axis {axis} on"
+            count, text = math.prod(inner), f"one for each element from axis {axis} on"
         if array.size != count:
-            raise self.error(f"its {what} has {array.size} numbers; mode {self.mode.name} takes {count}, {each}")
+            raise self.error(f"its {role} has {array.size} numbers; mode {self.mode.name} takes {count}, {text}")
         if self.mode is ScaleMode.ELEMENTWISE:
             return static_shape(shape[axis:]) or ()
-        return (array.size, *behind) if self.mode is ScaleMode.CHANNEL else (1,)
+        return (array.size, *trailing) if self.mode is ScaleMode.CHANNEL else (1,)
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         value: Any = inputs[0]
         kind = self._inferred[0]
-        for what, op in (("scale", "Mul"), ("shift", "Add"), ("power", "Pow")):
-            array = getattr(self, what)
-            if array.size and not (array == _DEFAULT_WEIGHTS[what]).all():
-                value = scope.op(op, value, scope.constant(array.reshape(self._shape(kind, array, what))))
+        for role, op in (("scale", "Mul"), ("shift", "Add"), ("power", "Pow")):
+            array = getattr(self, role)
+            if array.size and not (array == _DEFAULT_WEIGHTS[role]).all():
+                value = scope.op(op, value, scope.constant(array.reshape(self._shape(kind, array, role))))
         return [scope.op("Identity", value) if value is inputs[0] else value]
 
 
@@ -167,23 +167,23 @@ class INormalizationLayer(ILayer):
                 )
             if axes[0] < 2:
                 raise self.error(f"with num_groups {groups} its axes, {axes}, have to lie behind the channels, axis 1")
-        for k, what in ((1, "scale"), (2, "bias")):
+        for k, role in ((1, "scale"), (2, "bias")):
             shape = types[k].shape
             if shape is None:
                 continue
-            wanted = list(types[0].shape)
+            expected = list(types[0].shape)
             if groups != 1 and not self._v2:
-                wanted[1] = groups
+                expected[1] = groups
             fits = len(shape) == rank and all(
                 not isinstance(a, int) or not isinstance(b, int) or b in (1, a)
-                for a, b in zip(wanted, shape, strict=True)
+                for a, b in zip(expected, shape, strict=True)
             )
             if not fits:
                 raise self.error(
-                    f"its {what}, {self.required_input(k)}, has the shape {types[k].shape_text()}: it must have the "
+                    f"its {role}, {self.required_input(k)}, has the shape {types[k].shape_text()}: it must have the "
                     "rank of"
                     f" {types[0].shape_text()}, and sizes that are equal to"
-                    f" {TensorType(None, tuple(wanted)).shape_text()} or 1"
+                    f" {TensorType(None, tuple(expected)).shape_text()} or 1"
                 )
         return [types[0]]
 
@@ -195,31 +195,31 @@ class INormalizationLayer(ILayer):
         grouped = self.num_groups != 1
         original = x
         if grouped:
-            # [N, C, ...] -> [N, G, C/G, ...]: the axes behind move by one, and C/G is one of them.
+            # [N, C, ...] -> [N, G, C/G, ...]: the axes after G move by one, and C/G is reduced as well.
             sizes = [0, self.num_groups, int(str(shape[1])) // self.num_groups]
             tail = scope.op("Shape", x, start=2)
             x = scope.op("Reshape", x, scope.op("Concat", scope.constant(sizes, _INT64), tail, axis=0))
             axes = [2, *(axis + 1 for axis in axes)]
-        over = scope.constant(axes, _INT64)
-        centred = scope.op("Sub", x, scope.op("ReduceMean", x, over, keepdims=1))
-        variance = scope.op("ReduceMean", scope.op("Mul", centred, centred), over, keepdims=1)
+        axes_constant = scope.constant(axes, _INT64)
+        centred = scope.op("Sub", x, scope.op("ReduceMean", x, axes_constant, keepdims=1))
+        variance = scope.op("ReduceMean", scope.op("Mul", centred, centred), axes_constant, keepdims=1)
         deviation = scope.op("Sqrt", scope.op("Add", variance, scope.constant(self.epsilon, dtype)))
-        found = scope.op("Div", centred, deviation)
+        result = scope.op("Div", centred, deviation)
         if grouped and self._v2:
-            found = scope.op("Reshape", found, scope.op("Shape", original))
+            result = scope.op("Reshape", result, scope.op("Shape", original))
         elif grouped:
             # One scale for each group.
             axis = scope.constant([2], _INT64)
             scale, bias = (scope.op("Unsqueeze", value, axis) for value in (scale, bias))
-        found = scope.op("Add", scope.op("Mul", found, scale), bias)
+        result = scope.op("Add", scope.op("Mul", result, scale), bias)
         if grouped and not self._v2:
-            found = scope.op("Reshape", found, scope.op("Shape", original))
-        return [found]
+            result = scope.op("Reshape", result, scope.op("Shape", original))
+        return [result]
 
 
-def _normalization(name: str, network: INetworkDefinition, given: Sequence[Any], axes: Any) -> INormalizationLayer:
-    words = ("input", "scale", "bias")
-    tensors = [tensor_argument(network, one, f"{name}: {what}") for one, what in zip(given, words, strict=True)]
+def _normalization(name: str, network: INetworkDefinition, values: Sequence[Any], axes: Any) -> INormalizationLayer:
+    roles = ("input", "scale", "bias")
+    tensors = [tensor_argument(network, value, f"{name}: {role}") for value, role in zip(values, roles, strict=True)]
     mask = int_argument(axes, f"{name}: axesMask, such as 1 << 1,")
     return INormalizationLayer(network, tensors, mask, name.endswith("v2"))
 
@@ -236,7 +236,7 @@ def add_normalization(
 def add_normalization_v2(
     network: INetworkDefinition, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
 ) -> INormalizationLayer:
-    """The same; with groups, scale and bias are given for each channel."""
+    """Normalise over the axes of a mask; with groups, scale and bias are per channel."""
     return _normalization("add_normalization_v2", network, (input, scale, bias), axesMask)
 
 
@@ -266,13 +266,13 @@ class ILRNLayer(ILayer):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         value: Any = inputs[0]
-        whole = len(self._inferred[0].shape or ()) == 4
+        has_batch = len(self._inferred[0].shape or ()) == 4
         zero = scope.constant([0], _INT64)
-        if not whole:
+        if not has_batch:
             value = scope.op("Unsqueeze", value, zero)
         alpha, beta, bias = float(self.alpha), float(self.beta), float(self.k)
         value = scope.op("LRN", value, size=self.window_size, alpha=alpha, beta=beta, bias=bias)
-        return [value if whole else scope.op("Squeeze", value, zero)]
+        return [value if has_batch else scope.op("Squeeze", value, zero)]
 
 
 @network_method

@@ -1,4 +1,4 @@
-"""Layers that change a shape and no element: shape itself, shuffle, squeeze, unsqueeze."""
+"""Layers of shapes, without change of elements: shape, shuffle, squeeze, unsqueeze."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def _identity(layer: ILayer) -> Permutation:
 
 
 class IShuffleLayer(ILayer):
-    """A transposition, a reshape, another transposition: each only if it was set."""
+    """A transposition, a reshape, another transposition: each is optional."""
 
     KIND: ClassVar[str] = "Shuffle"
     TYPE: ClassVar[LayerType] = LayerType.SHUFFLE
     EXTRA_INPUTS: ClassVar[int] = 1
 
-    #: A 0 in ``reshape_dims`` stands for the size of the input there.
+    #: Whether a 0 in ``reshape_dims`` means the size of the input's axis.
     zero_is_placeholder: bool = True
 
     def __init__(self, network: INetworkDefinition, input: ITensor) -> None:
@@ -89,8 +89,8 @@ class IShuffleLayer(ILayer):
             shape = tuple(shape[axis] for axis in order)
         return [TensorType(types[0].dtype, shape)]
 
-    def _order(self, given: Permutation, rank: int, what: str) -> list[int]:
-        order = list(given)[:rank]
+    def _order(self, permutation: Permutation, rank: int, what: str) -> list[int]:
+        order = list(permutation)[:rank]
         if sorted(order) != list(range(rank)):
             raise self.error(f"{what} is {tuple(order)}, which is no order of {rank} axes")
         return order
@@ -98,8 +98,8 @@ class IShuffleLayer(ILayer):
     def _reshape_target(self, types: Sequence[TensorType]) -> tuple[int, ...] | None:
         if len(types) < 2:
             return self._dims
-        found = constant_value(self.required_input(1))
-        return None if found is None else tuple(int(size) for size in found.reshape(-1))
+        target = constant_value(self.required_input(1))
+        return None if target is None else tuple(int(size) for size in target.reshape(-1))
 
     def _shape_from_tensor(self, kind: TensorType) -> tuple[Dim, ...] | None:
         require_dtype_kind(self, 1, kind, "index")
@@ -108,38 +108,38 @@ class IShuffleLayer(ILayer):
         return (None,) * length if isinstance(length, int) else None
 
     def _reshaped_shape(self, shape: tuple[Dim, ...] | None, dims: Sequence[int]) -> tuple[Dim, ...]:
-        found: list[Dim] = []
+        result: list[Dim] = []
         if any(size < -1 for size in dims) or list(dims).count(-1) > 1:
             raise self.error(f"reshape_dims are {tuple(dims)}: one of them may be -1, none less than that")
         for k, size in enumerate(dims):
             if size == 0 and self.zero_is_placeholder:
                 if shape is not None and k >= len(shape):
                     raise self.error(
-                        f"reshape_dims are {tuple(dims)}: the 0 at {k} stands for a size of the input, which has only"
+                        f"reshape_dims are {tuple(dims)}: the 0 at {k} means a size of the input, which has only"
                         f" {len(shape)} dimensions"
                     )
-                found.append(None if shape is None else shape[k])
+                result.append(None if shape is None else shape[k])
             else:
-                found.append(size)
-        have = static_shape(shape)
-        rest = static_shape([size for size in found if size != -1])
-        if -1 in found:
-            volume = None if rest is None else math.prod(rest)
+                result.append(size)
+        known = static_shape(shape)
+        known_dims = static_shape([size for size in result if size != -1])
+        if -1 in result:
+            volume = None if known_dims is None else math.prod(known_dims)
             if volume == 0:
                 raise self.error(f"reshape_dims are {tuple(dims)}: with no elements, -1 could be anything")
             inferred: int | None = None
-            if have is not None and volume is not None:
-                inferred, left = divmod(math.prod(have), volume)
-                if left:
+            if known is not None and volume is not None:
+                inferred, remainder = divmod(math.prod(known), volume)
+                if remainder:
                     raise self._volume_error(shape, dims)
-            found[found.index(-1)] = inferred
-        elif have is not None and rest is not None and math.prod(have) != math.prod(rest):
+            result[result.index(-1)] = inferred
+        elif known is not None and known_dims is not None and math.prod(known) != math.prod(known_dims):
             raise self._volume_error(shape, dims)
-        return tuple(found)
+        return tuple(result)
 
     def _volume_error(self, shape: Any, dims: Sequence[int]) -> Exception:
-        told = TensorType(None, shape).shape_text()
-        return self.error(f"reshape would change volume: {told} does not fit into reshape_dims {tuple(dims)}")
+        shape_text = TensorType(None, shape).shape_text()
+        return self.error(f"reshape would change volume: {shape_text} does not fit into reshape_dims {tuple(dims)}")
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         value: Any = inputs[0]
@@ -166,13 +166,13 @@ def add_shuffle(network: INetworkDefinition, input: ITensor) -> IShuffleLayer:
 
 
 class _AxesLayer(ILayer):
-    """Takes its axes from a constant tensor."""
+    """A layer whose axes are a constant tensor."""
 
     def _axes(self, rank: int) -> list[int] | None:
-        found = constant_value(self.required_input(1))
-        if found is None:
+        array = constant_value(self.required_input(1))
+        if array is None:
             return None
-        axes = [int(axis) for axis in found.reshape(-1)]
+        axes = [int(axis) for axis in array.reshape(-1)]
         if any(not -rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) != len(axes):
             raise self.error(f"its axes are {axes}: they must differ, and lie in {-rank} to {rank - 1}")
         return sorted(axis % rank for axis in axes)
@@ -184,12 +184,12 @@ class _AxesLayer(ILayer):
             raise self.error(f"its axes have to be constant, and {self.required_input(1)} is not")
 
     def axis_count(self, types: Sequence[TensorType]) -> int:
-        found = constant_value(self.required_input(1))
-        return 0 if found is None else found.size
+        array = constant_value(self.required_input(1))
+        return 0 if array is None else array.size
 
 
 class ISqueezeLayer(_AxesLayer):
-    """A tensor without some axes of size 1."""
+    """Removes axes of size 1 from a tensor."""
 
     KIND: ClassVar[str] = "Squeeze"
     TYPE: ClassVar[LayerType] = LayerType.SQUEEZE
@@ -214,7 +214,7 @@ class ISqueezeLayer(_AxesLayer):
 
 
 class IUnsqueezeLayer(_AxesLayer):
-    """A tensor with more axes of size 1; they are counted in the result."""
+    """Inserts axes of size 1 into a tensor; they refer to the result."""
 
     KIND: ClassVar[str] = "Unsqueeze"
     TYPE: ClassVar[LayerType] = LayerType.UNSQUEEZE
@@ -227,10 +227,10 @@ class IUnsqueezeLayer(_AxesLayer):
         rank = len(shape) + self.axis_count(types)
         if rank > MAX_DIMS:
             raise self.error(f"the result would have {rank} dimensions, and {MAX_DIMS} are the most")
-        found: list[Dim] = list(shape)
+        result: list[Dim] = list(shape)
         for axis in self._axes(rank) or []:
-            found.insert(axis, 1)
-        return [TensorType(types[0].dtype, tuple(found))]
+            result.insert(axis, 1)
+        return [TensorType(types[0].dtype, tuple(result))]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         axes = self._axes(len(self._inferred[0].shape or ())) or []
@@ -239,7 +239,7 @@ class IUnsqueezeLayer(_AxesLayer):
 
 @network_method
 def add_squeeze(network: INetworkDefinition, input: ITensor, axes: ITensor) -> ISqueezeLayer:
-    """Drop axes of size 1; ``axes`` is a tensor."""
+    """Remove axes of size 1; ``axes`` is a tensor."""
     tensor_argument(network, input, "add_squeeze: input")
     return ISqueezeLayer(network, [input, tensor_argument(network, axes, "add_squeeze: axes")])
 

@@ -1,4 +1,4 @@
-"""Slices, with what TensorRT does about places outside."""
+"""Slices, with TensorRT's modes for elements out of bounds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARAMETER_NAMES = ("start", "shape", "stride")
 
 
 class ISliceLayer(ILayer):
-    """``out[j] = in[start + j * stride]`` along each axis, ``shape`` many; each of the three may be a tensor."""
+    """``out[j] = in[start + j * stride]`` for j < ``shape`` along each axis; each of the three may be a tensor."""
 
     KIND: ClassVar[str] = "Slice"
     TYPE: ClassVar[LayerType] = LayerType.SLICE
@@ -37,10 +37,10 @@ class ISliceLayer(ILayer):
 
     mode: SampleMode = SampleMode.STRICT_BOUNDS
 
-    def __init__(self, network: INetworkDefinition, input: ITensor, *given: Any) -> None:
+    def __init__(self, network: INetworkDefinition, input: ITensor, *parameters: Any) -> None:
         super().__init__(network, [input])
         self._start, self._shape, self._stride = (
-            ints_argument(one, f"add_slice: {what}") for one, what in zip(given, _PARAMETER_NAMES, strict=True)
+            ints_argument(value, f"add_slice: {name}") for value, name in zip(parameters, _PARAMETER_NAMES, strict=True)
         )
         self._axes: tuple[int, ...] | None = None
 
@@ -53,16 +53,16 @@ class ISliceLayer(ILayer):
     def _parameters(self) -> tuple[tuple[int, ...], ...]:
         return self._start, self._shape, self._stride
 
-    # -- what is sliced
+    # -- parameters
 
     def _sliced_axes(self, rank: int) -> list[int]:
-        """The axes that start, shape and stride are about."""
+        """The axes of start, shape and stride."""
         axes = self._axes
         if self.get_input(5) is not None:
-            found = constant_value(self.get_input(5))
-            if found is None:
+            array = constant_value(self.get_input(5))
+            if array is None:
                 raise self.error(f"its axes have to be constant, and {self.get_input(5)} is not")
-            axes = tuple(int(axis) for axis in found.reshape(-1))
+            axes = tuple(int(axis) for axis in array.reshape(-1))
         if axes is None:
             return list(range(rank))
         if any(not -rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) != len(axes):
@@ -70,12 +70,12 @@ class ISliceLayer(ILayer):
         return [axis % rank for axis in axes]
 
     def _known_parameter(self, part: int) -> tuple[int, ...] | None:
-        """Start, shape or stride, where it is known."""
+        """Start, shape or stride, if it is known."""
         tensor = self.get_input(part + 1)
         if tensor is None:
             return self._parameters[part]
-        found = constant_value(tensor)
-        return None if found is None else tuple(int(n) for n in found.reshape(-1))
+        array = constant_value(tensor)
+        return None if array is None else tuple(int(n) for n in array.reshape(-1))
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         enum_argument(SampleMode, self.mode, f"{self}: mode")
@@ -94,19 +94,19 @@ class ISliceLayer(ILayer):
         shape = types[0].shape
         if shape is None:
             return [TensorType(types[0].dtype)]
-        over = self._sliced_axes(len(shape))
+        axes = self._sliced_axes(len(shape))
         parts = [self._known_parameter(part) for part in range(3)]
-        for what, found in zip(_PARAMETER_NAMES, parts, strict=True):
-            if found is not None and len(found) != len(over):
+        for name, numbers in zip(_PARAMETER_NAMES, parts, strict=True):
+            if numbers is not None and len(numbers) != len(axes):
                 if self._axes is None and self.get_input(5) is None:
                     raise self.error(
-                        f"its {what} has {len(found)} numbers, and {self.required_input(0)} {len(shape)} dimensions:"
+                        f"its {name} has {len(numbers)} numbers, and {self.required_input(0)} {len(shape)} dimensions:"
                         f" {types[0].shape_text()}"
                     )
-                raise self.error(f"its {what} has {len(found)} numbers for {len(over)} axes")
+                raise self.error(f"its {name} has {len(numbers)} numbers for {len(axes)} axes")
         start, sizes, stride = parts
         result: list[Dim] = list(shape)
-        for k, axis in enumerate(over):
+        for k, axis in enumerate(axes):
             result[axis] = None if sizes is None else sizes[k]
             if sizes is None:
                 continue
@@ -117,14 +117,14 @@ class ISliceLayer(ILayer):
         return [TensorType(types[0].dtype, tuple(result))]
 
     def _check_bounds(self, axis: int, extent: Dim, start: int, size: int, stride: int) -> None:
-        """Hold what is known to the bounds."""
+        """Check known parameters against the bounds."""
         if self.mode is not SampleMode.STRICT_BOUNDS or not isinstance(extent, int) or not size:
             return
         last = start + (size - 1) * stride
-        for place in (start, last):
-            if not 0 <= place < extent:
+        for index in (start, last):
+            if not 0 <= index < extent:
                 raise self.error(
-                    f"it takes element {place} of axis {axis} of {self.required_input(0)}, which has {extent}: start "
+                    f"it takes element {index} of axis {axis} of {self.required_input(0)}, which has {extent}: start "
                     f"{start},"
                     f" {size} elements, stride {stride}"
                 )
@@ -132,12 +132,12 @@ class ISliceLayer(ILayer):
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         x = inputs[0]
         shape = self.required_input(0).type.shape or ()
-        over = self._sliced_axes(len(shape))
+        axes = self._sliced_axes(len(shape))
         start, sizes, stride = (self._known_parameter(part) for part in range(3))
-        plain = self.mode is SampleMode.STRICT_BOUNDS and start is not None and sizes is not None and stride is not None
+        known = self.mode is SampleMode.STRICT_BOUNDS and start is not None and sizes is not None and stride is not None
         if (
-            plain
-            and static_shape([shape[axis] for axis in over]) is not None
+            known
+            and static_shape([shape[axis] for axis in axes]) is not None
             and all(stride or ())
             and all(sizes or ())
         ):
@@ -146,11 +146,11 @@ class ISliceLayer(ILayer):
                 end if (end := first + size * step) >= 0 else -(1 << 62)
                 for first, size, step in zip(start, sizes, stride, strict=True)
             ]
-            return [scope.op("Slice", x, *(scope.constant(part, _INT64) for part in (start, ends, over, stride)))]
+            return [scope.op("Slice", x, *(scope.constant(part, _INT64) for part in (start, ends, axes, stride)))]
         bounds = [self._parameter_tensor(scope, inputs, part) for part in range(3)]
         fill = inputs[4] if len(inputs) > 4 else None
         return [
-            scope.op("Slice", x, *bounds, fill, domain="tensorrt", axes=tuple(over), outside=_SAMPLE_MODES[self.mode])
+            scope.op("Slice", x, *bounds, fill, domain="tensorrt", axes=tuple(axes), outside=_SAMPLE_MODES[self.mode])
         ]
 
     def _parameter_tensor(self, scope: LoweringScope, inputs: Sequence[Value | None], part: int) -> Value | None:
@@ -161,5 +161,5 @@ class ISliceLayer(ILayer):
 
 @network_method
 def add_slice(network: INetworkDefinition, input: ITensor, start: Any, shape: Any, stride: Any) -> ISliceLayer:
-    """Part of a tensor: where it starts, its shape, its strides."""
+    """A slice of a tensor by start, shape and stride."""
     return ISliceLayer(network, tensor_argument(network, input, "add_slice: input"), start, shape, stride)

@@ -1,4 +1,4 @@
-"""Layers that TensorRT has and a debugger for loops has not: their names are there, and adding one is refused."""
+"""Unsupported layers of TensorRT: their classes exist, but adding one is an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..removed_api import unsupported_api_error
 
 
 class IPluginV2Layer(ILayer):
-    """A plugin in an older form."""
+    """A plugin of an older API version."""
 
     TYPE: ClassVar[LayerType] = LayerType.PLUGIN_V2
 
@@ -23,7 +23,7 @@ class IPluginV3Layer(ILayer):
 
 
 class IDynamicQuantizeLayer(ILayer):
-    """Quantisation by scales that a run finds."""
+    """Quantisation by scales computed at run time."""
 
     TYPE: ClassVar[LayerType] = LayerType.DYNAMIC_QUANTIZE
 
@@ -35,7 +35,7 @@ class IMoELayer(ILayer):
 
 
 class IDistCollectiveLayer(ILayer):
-    """What several GPUs exchange."""
+    """A collective operation of several GPUs."""
 
     TYPE: ClassVar[LayerType] = LayerType.DIST_COLLECTIVE
 
@@ -48,7 +48,7 @@ def add_plugin(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
 
 @network_method
 def add_plugin_v2(network: INetworkDefinition, inputs: Any, plugin: Any) -> NoReturn:
-    """A plugin in an older form."""
+    """A plugin of an older API version."""
     raise unsupported_api_error("INetworkDefinition", "add_plugin_v2")
 
 
@@ -60,13 +60,13 @@ def add_plugin_v3(network: INetworkDefinition, inputs: Any, shape_inputs: Any, p
 
 @network_method
 def add_dynamic_quantize(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
-    """Quantisation by scales that a run finds."""
+    """Quantisation by scales computed at run time."""
     raise unsupported_api_error("INetworkDefinition", "add_dynamic_quantize")
 
 
 @network_method
 def add_dynamic_quantize_v2(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
-    """The same, for blocks of any shape."""
+    """Quantisation by scales computed at run time, for blocks of any shape."""
     raise unsupported_api_error("INetworkDefinition", "add_dynamic_quantize_v2")
 
 
@@ -78,5 +78,5 @@ def add_moe(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
 
 @network_method
 def add_dist_collective(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
-    """An exchange of several GPUs."""
+    """A collective operation of several GPUs."""
     raise unsupported_api_error("INetworkDefinition", "add_dist_collective")

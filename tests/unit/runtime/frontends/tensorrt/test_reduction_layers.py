@@ -336,8 +336,8 @@ def test_non_zero(x: Any) -> None:
 @pytest.mark.parametrize(
     ("build", "inputs", "message"),
     [
-        (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 8, False), [X], "bit k stands for axis k"),
-        (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 0, False), [X], "bit k stands for axis k"),
+        (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 8, False), [X], "bit k means axis k"),
+        (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 0, False), [X], "bit k means axis k"),
         (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, (0, 1), False), [X], "whole number"),
         (
             lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 1, False),

@@ -339,7 +339,7 @@ def test_an_assertion_in_a_loop_names_the_iteration() -> None:
         (shuffled({"reshape_dims": (5, 5)}), [X], "reshape would change volume: [2,3,4]"),
         (shuffled({"reshape_dims": (5, -1)}), [X], "reshape would change volume"),
         (shuffled({"reshape_dims": (-1, -1)}), [X], "one of them may be -1"),
-        (shuffled({"reshape_dims": (1, 1, 1, 0)}), [X], "stands for a size of the input"),
+        (shuffled({"reshape_dims": (1, 1, 1, 0)}), [X], "means a size of the input"),
         (shuffled({"reshape_dims": (-1, 0)}), [X[:0, :0, 0]], "could be anything"),
         (shuffled({"reshape_dims": 5}), [X], "sequence of integers"),
         (shuffled({"first_transpose": (0, 1)}), [X], "no order of 3 axes"),
