@@ -1,12 +1,12 @@
-"""Stepping through loops: the session and what it shows. It knows the runtime, and nothing of screens."""
+"""The debugger core: sessions and their views. Depends on the runtime, not on any user interface."""
 
 from ..runtime.plugin_registry import register_plugins
 
-# What models, runs, stops and sessions say of themselves by rooms that those of these classes do not know.
+# Methods of models, runs, stops and sessions that live in packages those classes must not import.
 register_plugins(
     **{
-        name: f"{__name__}.{place}"
-        for name, place in {
+        name: f"{__name__}.{target}"
+        for name, target in {
             "explain": "describe.explain:explain_loops",
             "html": "frontends.notebook.html_repr:render_html",
             "widget": "frontends.notebook.api:widget",

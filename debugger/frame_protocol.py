@@ -1,4 +1,4 @@
-"""What any frame shows: that of a run under the debugger, and that of a recording."""
+"""The protocol of frames, shared by live sessions and recordings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..runtime.graph import Array, Loop, StoppedBy, Value
 
 
 class FrameValuesProtocol(Protocol):
-    """Values by name; :class:`~..runtime.loop_view.FrameValues` says what each method means."""
+    """Values by name; :class:`~..runtime.loop_view.FrameValues` documents the methods."""
 
     def __getitem__(self, name: str, /) -> Any: ...
     def __contains__(self, name: object, /) -> bool: ...
@@ -24,7 +24,7 @@ class FrameValuesProtocol(Protocol):
 
 
 class FrameInternalsProtocol(Protocol):
-    """What is behind a frame; :class:`~..runtime.loop_view.FrameInternals` says what each name means."""
+    """Internals of a frame; :class:`~..runtime.loop_view.FrameInternals` documents the methods."""
 
     def previous_frame(self) -> Any: ...
     def scope(self) -> Mapping[str, Value]: ...
@@ -32,7 +32,7 @@ class FrameInternalsProtocol(Protocol):
 
 
 class FrameProtocol(Protocol):
-    """One running loop, or the main graph; :class:`~..runtime.frame.Frame` says what each name means."""
+    """A running loop, or the main graph; :class:`~..runtime.frame.Frame` documents the members."""
 
     @property
     def index(self) -> int: ...

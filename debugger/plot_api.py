@@ -1,4 +1,4 @@
-"""Figures of what a run did: it is brought to the end of the loop that is meant, and that is drawn."""
+"""The plotting API: runs a model to the end of a loop, and plots the loop's history."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from .statistics.value_history import ValueHistory
 
-#: What can be drawn of a loop.
+#: The kinds of plots of a loop.
 PLOT_KINDS = ("carried", "condition", "scan", "norms")
 
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """What is drawn: one of :data:`PLOT_KINDS`, ``name``: only this value; ``loop``: of this loop, by name or path,
-    None: the first that may have something; ``entry``: of which of its entries."""
+    """A requested plot: ``kind``: one of :data:`PLOT_KINDS`; ``name``: only this value; ``loop``: name or path of the
+    loop, None for the first with something to plot; ``entry``: the number of the loop's entry."""
 
     kind: str = "carried"
     name: str | None = None
@@ -41,10 +41,10 @@ class PlotRequest:
     entry: int = 0
 
     def check(self, against: bool) -> None:
-        """See that it makes sense.
+        """Validate the request.
 
         Raises:
-            UsageError: it does not.
+            UsageError: the request is invalid.
         """
         if self.kind not in PLOT_KINDS:
             raise UsageError(f"what is drawn is one of {', '.join(PLOT_KINDS)}, not '{self.kind}'")
@@ -66,50 +66,53 @@ def plot(
     inputs: Mapping[str, Data] | None = None,
     max_iterations: int | None = None,
 ) -> Figure:
-    """A Matplotlib figure of what a loop did over its iterations.
+    """Plot the history of a loop with Matplotlib.
 
     Args:
-        source: a model, or what :func:`load` takes, which is run to the end of the loop; the path of a trace; or a
-            session or a replay, which is drawn as far as it came, and not moved.
-        name: only this value or scan output.
+        source: a model, or an argument of :func:`load`, which is run to the end of the loop; the path of a trace; or a
+            session or a replay, which is plotted up to its current position and not moved.
+        name: plot only this value or scan output.
         what: ``carried`` values, the two sides of the ``condition``, a ``scan`` output, or the ``norms`` of carried
             tensors.
-        loop: of this loop, by name or path; None: the first one that has something to draw.
-        entry: of this entry of a nested loop.
-        against: another one of the kinds of ``source``, drawn beside it with how far apart they are.
-        inputs: name -> array, of models; ``against`` gets the same.
-        max_iterations: draw at most so many iterations of a loop.
+        loop: name or path of the loop; None: the first one with something to plot.
+        entry: number of the entry of a nested loop.
+        against: a second source, plotted together with the difference of both.
+        inputs: name -> array, for models; also used for ``against``.
+        max_iterations: run each loop for at most this many iterations.
+
+    Returns:
+        The figure.
 
     Raises:
-        UsageError: there is nothing of the kind to draw, or ``what`` is none of these.
+        UsageError: there is nothing to plot, or ``what`` is unknown.
         ModelError, TraceError, InputError, ExecutionError: a model or trace cannot be read or run.
 
     >>> loopdbg.plot(model, what="condition", inputs=inputs).savefig(os.devnull, format="png")
     >>> loopdbg.plot(session, "err").savefig(os.devnull, format="png")
     """
-    wanted = PlotRequest(what, name, loop, entry)
-    wanted.check(against is not None)
+    request = PlotRequest(what, name, loop, entry)
+    request.check(against is not None)
     with _open_session(source, inputs, max_iterations) as session:
-        frame = _frame_to_plot(session, wanted, moves=session is not source)
+        frame = _frame_to_plot(session, request, moves=session is not source)
         if against is None:
-            return draw_frame(frame, wanted)
-        given = session.inputs if inputs is None else inputs
-        one = comparable_histories(frame, wanted)
+            return draw_frame(frame, request)
+        second_inputs = session.inputs if inputs is None else inputs
+        first = comparable_histories(frame, request)
         label = session.model.name
     if not isinstance(against, SessionBase) and not _is_trace(against):
         against = against if isinstance(against, Model) else load(against)
-        given = inputs_for_second_model(against, given, against.name)
-    with _open_session(against, given, max_iterations) as session:
-        other = comparable_histories(_frame_to_plot(session, wanted, moves=session is not against), wanted)
+        second_inputs = inputs_for_second_model(against, second_inputs, against.name)
+    with _open_session(against, second_inputs, max_iterations) as session:
+        second = comparable_histories(_frame_to_plot(session, request, moves=session is not against), request)
         labels = [label, session.model.name]
     if labels[0] == labels[1]:
         labels = [f"{labels[0]} (1)", f"{labels[1]} (2)"]
-    return draw_comparison((one, other), labels, wanted)
+    return draw_comparison((first, second), labels, request)
 
 
 @contextmanager
 def _open_session(source: Any, inputs: Mapping[str, Data] | None, limit: int | None) -> Iterator[SessionBase]:
-    """What is drawn, under the debugger."""
+    """Open a source as a session."""
     if isinstance(source, SessionBase):
         yield source
         return
@@ -128,115 +131,113 @@ def _is_trace(source: Any) -> bool:
     return isinstance(source, str | os.PathLike) and is_sqlite_file(source)
 
 
-def _frame_to_plot(session: SessionBase, wanted: PlotRequest, moves: bool) -> FrameWithHistory:
-    place = resolve_loop(session, wanted)
+def _frame_to_plot(session: SessionBase, request: PlotRequest, moves: bool) -> FrameWithHistory:
+    symbol = resolve_loop(session, request)
     if not moves:
         running = (frame for frame in (session.frame, *reversed(session.frames)) if frame.loop is not None)
-        found = next((frame for frame in running if wanted.loop is None or frame.loop is place.loop), None)
-        if found is None:
-            raise UsageError(f"no loop '{place.loop.name}' is running here; step into it, or draw the model")
-        return found
-    early = run_to_loop_end(session, place, wanted.entry)
-    # A limit is what was asked for: what ran till then is drawn.
-    if early is not None and not isinstance(early, LimitError):
-        raise early
+        match = next((frame for frame in running if request.loop is None or frame.loop is symbol.loop), None)
+        if match is None:
+            raise UsageError(f"no loop '{symbol.loop.name}' is running here; step into it, or draw the model")
+        return match
+    error = run_to_loop_end(session, symbol, request.entry)
+    # Reaching the iteration limit is no error: plot what ran before it.
+    if error is not None and not isinstance(error, LimitError):
+        raise error
     return session.frame
 
 
-def resolve_loop(session: SessionBase, wanted: PlotRequest) -> LoopSymbol:
-    """The loop that is meant; without a name the first one that may have something to draw.
+def resolve_loop(session: SessionBase, request: PlotRequest) -> LoopSymbol:
+    """The requested loop; without a name the first one with something to plot.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such loop.
     """
-    places = session._internals.symbols.loops
-    if not places:
+    symbols = session._internals.symbols.loops
+    if not symbols:
         raise UsageError(f"{session.model.name} has no loop to draw; graph draws the model itself")
-    if wanted.loop is None:
-        return next((one for one in places if plots.can_plot(wanted.kind, one.loop, wanted.name)), places[0])
-    found = next((one for one in places if wanted.loop in (one.loop.name, one.path)), None)
-    if found is None:
-        hint = did_you_mean(wanted.loop, [one.loop.name for one in places])
-        have = hint or f"; it has {', '.join(repr(one.loop.name) for one in places)}"
-        raise UsageError(f"{session.model.name} has no loop '{wanted.loop}'{have}")
-    return found
+    if request.loop is None:
+        return next((s for s in symbols if plots.can_plot(request.kind, s.loop, request.name)), symbols[0])
+    match = next((s for s in symbols if request.loop in (s.loop.name, s.path)), None)
+    if match is None:
+        hint = did_you_mean(request.loop, [s.loop.name for s in symbols])
+        names = hint or f"; it has {', '.join(repr(s.loop.name) for s in symbols)}"
+        raise UsageError(f"{session.model.name} has no loop '{request.loop}'{names}")
+    return match
 
 
 def run_to_loop_end(
-    session: SessionBase, place: LoopSymbol, entry: int = 0, iteration: int | None = None
+    session: SessionBase, symbol: LoopSymbol, entry: int = 0, iteration: int | None = None
 ) -> LoopdbgError | None:
-    """Go on to where an entry of a loop ended, or was ended: then what did that is returned. ``iteration``: to the
-    boundary before that one instead.
+    """Run to the end of an entry of a loop, or to the boundary before ``iteration``. Returns the limit or interrupt
+    that ended the loop early, or None.
 
     Raises:
-        LimitError, InterruptError: another loop was ended so.
-        UsageError: the loop was not entered so often, or has no such iteration.
+        LimitError, InterruptError: another loop was ended by a limit or an interrupt.
+        UsageError: there is no such entry or iteration.
         ExecutionError: a node failed.
     """
-    at = "end" if iteration is None else f"iter {iteration}"
-    breakpoint_ = session.breakpoints.add(f"{at} in {quote(place.path)}")
+    location = "end" if iteration is None else f"iter {iteration}"
+    breakpoint_ = session.breakpoints.add(f"{location} in {quote(symbol.path)}")
     breakpoint_.ignore = entry
     stop = session._internals.check_breakpoints()
     while breakpoint_.number not in stop.breakpoints:
         if stop.reason in (Reason.LIMIT, Reason.INTERRUPT):
             error = (LimitError if stop.reason is Reason.LIMIT else InterruptError)(stop.text)
-            if session.frame.index != place.index:
+            if session.frame.index != symbol.index:
                 raise error
             return error
         if session.done:
-            came = "was not entered" if iteration is None else f"has no iteration {iteration}"
-            raise UsageError(f"loop '{place.loop.name}' {came}{' so often' if entry else ''}")
+            problem = "was not entered" if iteration is None else f"has no iteration {iteration}"
+            raise UsageError(f"loop '{symbol.loop.name}' {problem}{' so often' if entry else ''}")
         stop = session.continue_()
         if stop.reason is Reason.ERROR:
             raise ExecutionError(stop.text)
     return None
 
 
-def draw_frame(frame: FrameWithHistory, wanted: PlotRequest) -> Figure:
-    """The figure of a frame.
+def draw_frame(frame: FrameWithHistory, request: PlotRequest) -> Figure:
+    """Plot a frame.
 
     Raises:
-        UsageError: it has nothing of the kind.
+        UsageError: the frame has nothing to plot of this kind.
     """
-    if wanted.kind == "condition":
+    if request.kind == "condition":
         return plots.plot_condition(frame)
-    draw = {"carried": plots.plot_over_iterations, "scan": plots.plot_scan, "norms": plots.plot_norms}[wanted.kind]
-    return draw(frame, wanted.name)
+    draw = {"carried": plots.plot_over_iterations, "scan": plots.plot_scan, "norms": plots.plot_norms}[request.kind]
+    return draw(frame, request.name)
 
 
-def comparable_histories(frame: FrameWithHistory, wanted: PlotRequest) -> dict[str, ValueHistory]:
-    """What of a frame is drawn beside that of another."""
+def comparable_histories(frame: FrameWithHistory, request: PlotRequest) -> dict[str, ValueHistory]:
+    """The histories of a frame to compare with another run."""
     edges = {edge.param.name for edge in frame.loop.back_edges} if frame.loop is not None else set()
-    found = plots.carried_histories(frame, wanted.name)
-    return {name: one for name, one in found.items() if name in edges or wanted.name is not None}
+    histories = plots.carried_histories(frame, request.name)
+    return {name: h for name, h in histories.items() if name in edges or request.name is not None}
 
 
-def draw_comparison(known: Sequence[Mapping[str, ValueHistory]], labels: Sequence[str], wanted: PlotRequest) -> Figure:
-    """The figure of two runs, and of how far apart they are.
+def draw_comparison(runs: Sequence[Mapping[str, ValueHistory]], labels: Sequence[str], request: PlotRequest) -> Figure:
+    """Plot two runs and their difference.
 
     Raises:
-        UsageError: they carry nothing of one name.
+        UsageError: the runs have no carried value of the same name.
     """
     from .plots.figures import Curve, plot_difference
 
-    one, other = known
-    shared = [name for name in one if name in other and (wanted.kind == "carried" or one[name].is_tensor)]
+    a, b = runs
+    shared = [name for name in a if name in b and (request.kind == "carried" or a[name].is_tensor)]
     if not shared:
-        mine, theirs = (", ".join(names) or "nothing" for names in known)
-        raise UsageError(f"the loops carry nothing of one name: one has {mine}, the other {theirs}")
-    pairs = [
-        (Curve(f"{name} in {labels[0]}", one[name]), Curve(f"{name} in {labels[1]}", other[name])) for name in shared
-    ]
+        first_names, second_names = (", ".join(names) or "nothing" for names in runs)
+        raise UsageError(f"the loops carry nothing of one name: one has {first_names}, the other {second_names}")
+    pairs = [(Curve(f"{name} in {labels[0]}", a[name]), Curve(f"{name} in {labels[1]}", b[name])) for name in shared]
     return plot_difference(pairs, f"{labels[0]} and {labels[1]}")
 
 
-def inputs_for_second_model(model: Model, given: Mapping[str, Data], path: str) -> Mapping[str, Data]:
-    """The inputs of the first of two runs for the other one, by name.
+def inputs_for_second_model(model: Model, inputs: Mapping[str, Data], name: str) -> Mapping[str, Data]:
+    """Select the inputs of the first run for the second model, by name.
 
     Raises:
-        InputError: one is missing.
+        InputError: an input is missing.
     """
-    missing = [port.name for port in model.inputs if port.name not in given and not port.optional]
+    missing = [port.name for port in model.inputs if port.name not in inputs and not port.optional]
     if missing:
-        raise InputError(f"{path} is given the inputs of the other run, which has none called '{missing[0]}'")
-    return {port.name: given[port.name] for port in model.inputs if port.name in given}
+        raise InputError(f"{name} is given the inputs of the other run, which has none called '{missing[0]}'")
+    return {port.name: inputs[port.name] for port in model.inputs if port.name in inputs}

@@ -1,7 +1,6 @@
-"""Values as short text: one line each, for whatever shows them.
+"""Formats values as one line of plain text.
 
-Numbers are written with the fewest digits that read back as the same number of the same dtype; statistics of large
-arrays with three. Nothing here knows of terminals or colours.
+Numbers have the fewest digits that round-trip in their dtype, statistics of large arrays three digits.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from ..runtime.text import count_text, escape_unprintable
 from .statistics.streaming_stats import TensorChange, TensorStatistics
 from .statistics.tensor_ref import StaleReferenceError, TensorRef
 
-#: Whole numbers of so many digits are shorter in full than with an exponent.
+#: Integers of at most this many digits are written without exponent.
 _MAX_INTEGER_DIGITS = 6
 
 
 @lru_cache(maxsize=64)
 def dtype_name(dtype: np.dtype[Any] | str | None) -> str:
-    """The full name of an element type: ``float32``, ``string``; ``?`` where the model does not tell."""
+    """The full name of an element type: ``float32``, ``string``; ``?`` if unknown."""
     if dtype is None:
         return "?"
     name = dtype if isinstance(dtype, str) else dtype.name
     return "string" if name == "object" or name.startswith("str") else name
 
 
-#: What stands for NaN and Inf where only numbers can be drawn.
+#: The symbol of NaN and Inf in plots.
 NOT_FINITE_SYMBOL = "×"
 
 
 def value_text(value: Any, width: int = 40) -> str:
-    """Any value in at most about ``width`` characters on one line.
+    """Format any value on one line of about ``width`` characters at most.
 
     A scalar: ``1.4142135``, ``true``. A small array in full: ``[1, 2, 3]``. A large one: ``min -0.81 max 0.77 mean
-    0.003``, over its finite elements, with what is not finite counted (``2 nan, 1 inf``). A sequence: ``[3 items]``.
+    0.003`` over its finite elements, with counts of the others (``2 nan, 1 inf``). A sequence: ``[3 items]``.
     """
     if value is None:
         return "none"
@@ -55,16 +54,16 @@ def value_text(value: Any, width: int = 40) -> str:
 
 
 def full_text(array: Array | TensorRef, width: int) -> str:
-    """All elements of an array in at most ``width`` characters; "" where there is no room for that."""
+    """All elements of an array in at most ``width`` characters; "" if they do not fit."""
     if array.size == 0:
         return "[]" if array.ndim == 1 else f"empty [{','.join(map(str, array.shape))}]"
-    # The shortest text of n elements is "[a, b]": three characters each.
+    # n elements take at least 3 * n characters: "[a, b]".
     full = _nested_text(np.asarray(array)) if 3 * array.size <= width else ""
     return full if len(full) <= width else ""
 
 
 def scalar_text(value: Any) -> str:
-    """One element with the fewest digits that read back as the same number; strings quoted as JSON does."""
+    """One element with the fewest digits that round-trip; strings are quoted as in JSON."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):
@@ -79,7 +78,7 @@ def scalar_text(value: Any) -> str:
 
 
 def _ml_dtypes_text(value: Any) -> str:
-    """A number of an ``ml_dtypes`` type, whose own text has six digits whatever its precision is."""
+    """A number of an ``ml_dtypes`` type; its own str() has six digits regardless of precision."""
     dtype = getattr(value, "dtype", None)
     if not isinstance(dtype, np.dtype):
         return str(value)
@@ -96,7 +95,7 @@ def _ml_dtypes_text(value: Any) -> str:
 
 
 def statistics_of(array: Array | TensorRef) -> TensorStatistics | None:
-    """What is in a tensor; None of one that has gone on meanwhile."""
+    """The statistics of a tensor; None if the reference is stale."""
     if not isinstance(array, TensorRef):
         return TensorStatistics(array)
     try:
@@ -106,7 +105,7 @@ def statistics_of(array: Array | TensorRef) -> TensorStatistics | None:
 
 
 def summary_text(array: Array | TensorRef, stats: TensorStatistics | None) -> str:
-    """The statistics of a large array; of booleans and strings what can be said; ``…`` of what has gone on."""
+    """The statistics of a large array; counts for booleans and strings; ``…`` for a stale reference."""
     if array.dtype.kind in "OUST":
         return f"{array.size} strings"
     if stats is None:
@@ -125,8 +124,8 @@ def summary_text(array: Array | TensorRef, stats: TensorStatistics | None) -> st
 
 
 def number_text(value: float | Decimal | None, digits: int = 3) -> str:
-    """A statistic with three digits, or ``digits``: ``-0.81``, ``1.2e-07``; the whole part has all of its own, up to
-    six: ``1234``."""
+    """A number with ``digits`` significant digits: ``-0.81``, ``1.2e-07``; integer parts of up to six digits are
+    written in full: ``1234``."""
     if value is None:
         return "none"
     whole = f"{value:.0f}"
@@ -134,25 +133,25 @@ def number_text(value: float | Decimal | None, digits: int = 3) -> str:
 
 
 def difference_text(before: Any, after: Any, digits: int = 3) -> str:
-    """How far one number is from another, with its sign and ``digits`` digits: ``+1``, ``-2.5e-07``. Integers of any
-    size are exact, and floats that are farther apart than any float have a difference all the same."""
+    """The signed difference of two numbers with ``digits`` digits: ``+1``, ``-2.5e-07``. Exact for integers of any
+    size, and without overflow for floats."""
     a, b = np.asarray(before), np.asarray(after)
-    if all("int" in one.dtype.name for one in (a, b)):
+    if all("int" in array.dtype.name for array in (a, b)):
         return f"{int(b.item()) - int(a.item()):+d}"
     with np.errstate(all="ignore"):
         old, new = float(a.astype(np.float64).item()), float(b.astype(np.float64).item())
-    sign, apart = "-" if new < old else "+", abs(new - old)
-    if math.isinf(apart) and math.isfinite(old) and math.isfinite(new):
+    sign, distance = "-" if new < old else "+", abs(new - old)
+    if math.isinf(distance) and math.isfinite(old) and math.isfinite(new):
         return sign + number_text(abs(Decimal(new) - Decimal(old)), digits)
-    return sign + number_text(apart, digits)
+    return sign + number_text(distance, digits)
 
 
-def largest_change_text(found: TensorChange, before: TensorRef, after: TensorRef, digits: int = 3) -> str:
+def largest_change_text(change: TensorChange, before: TensorRef, after: TensorRef, digits: int = 3) -> str:
     """The largest absolute change of an element, with ``digits`` digits."""
-    if math.isinf(found.largest) and after.dtype.kind == "f":
-        old, new = (one.copy_range(found.at, found.at + 1) for one in (before, after))
+    if math.isinf(change.largest) and after.dtype.kind == "f":
+        old, new = (tensor.copy_range(change.flat_index, change.flat_index + 1) for tensor in (before, after))
         return difference_text(old, new, digits).lstrip("+-")
-    return number_text(found.largest, digits)
+    return number_text(change.largest, digits)
 
 
 def _nested_text(array: Array) -> str:

@@ -1,2 +1,2 @@
-"""A loop as a graph to look at: its boxes, the wires between them, its back edges, where each stands, and what a stop
-says of each. Terminals and files draw the same."""
+"""The graph view of a loop: boxes, wires, back edges, their layout, and the overlay of a stop. Shared by the TUI and
+SVG export."""

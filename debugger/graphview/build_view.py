@@ -1,4 +1,4 @@
-"""Pictures of graphs: a body from what it gets to what it gives."""
+"""Builds the graph view of a body, from its inputs to its outputs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..describe.termination import termination_rule
 from ..describe.value_names import display_name, quote, scan_names
 from .graph_view import BackEdgeArc, BoxKind, GraphBox, GraphView, GraphWire
 
-#: The iteration number, where the body has no name for it.
+#: The name of the iteration number if the body has none.
 _DEFAULT_ITERATION_NAME = "i"
 
 
 def build_graph_view(
     graph: Graph, loop: Loop | None, phrases: NodeFormatter, opened: Collection[Node] = (), title: str = ""
 ) -> GraphView:
-    """A graph as a picture.
+    """Build the view of a graph.
 
-    ``loop``: whose body the graph is, None for the main graph; ``phrases``: writes the nodes of the model; ``opened``:
-    the loops and Ifs whose graphs are seen inside of their boxes.
+    ``loop``: the loop whose body it is, None for the main graph; ``phrases``: formats the nodes; ``opened``: the loops
+    and Ifs whose subgraphs are shown in their boxes.
     """
     return _GraphViewBuilder(graph, loop, loop, phrases, opened, title).build()
 
@@ -40,31 +40,31 @@ class _GraphViewBuilder:
     ) -> None:
         self.graph, self.loop, self.frame = graph, loop, frame
         self.phrases, self.opened, self.title = phrases, opened, title
-        found = condition_slice(loop) if loop is not None else None
+        condition = condition_slice(loop) if loop is not None else None
         self.condition_values: set[object] = set()
-        if found is not None:
-            read = [edge.param for edge in found.carried] + [sliced.inner for sliced in found.slices]
-            self.condition_values = {*found.nodes, *read, *found.captures}
-            self.condition_values |= {loop.iteration} if found.reads_iteration and loop is not None else set()
+        if condition is not None:
+            inputs = [edge.param for edge in condition.carried] + [sliced.inner for sliced in condition.slices]
+            self.condition_values = {*condition.nodes, *inputs, *condition.captures}
+            self.condition_values |= {loop.iteration} if condition.reads_iteration and loop is not None else set()
         self.iteration_name = (
             display_name(loop.iteration) if loop is not None and loop.iteration is not None else _DEFAULT_ITERATION_NAME
         )
         self.boxes: list[GraphBox] = []
         self.arcs: list[BackEdgeArc] = []
-        #: By value, the box that makes it, and those that read it.
+        #: The producing box and the reading boxes of each value.
         self.producer_boxes: dict[Value, int] = {}
         self.reader_boxes: dict[Value, dict[int, None]] = {}
         self.nodes = [node for node in graph.nodes if not self._is_constant(node)]
         self.read_values = {node: self._values_read_by(node) for node in self.nodes}
 
     def build(self) -> GraphView:
-        """The picture."""
+        """Build the view."""
         self._add_inputs()
         for node in self.nodes:
             self._add_node(node)
         self._add_outputs()
         wires = [
-            GraphWire(value, self.producer_boxes[value], tuple(found)) for value, found in self.reader_boxes.items()
+            GraphWire(value, self.producer_boxes[value], tuple(readers)) for value, readers in self.reader_boxes.items()
         ]
         return GraphView(
             self.graph, self.loop, self.frame, self.title, tuple(self.boxes), tuple(wires), tuple(self.arcs)
@@ -73,17 +73,17 @@ class _GraphViewBuilder:
     # -- boxes
 
     def _add_box(self, box: GraphBox, reads: Iterable[Value | None] = ()) -> int:
-        at = len(self.boxes)
+        index = len(self.boxes)
         self.boxes.append(box)
         for value in reads:
             if value is not None and value in self.producer_boxes:
-                self.reader_boxes.setdefault(value, {})[at] = None
-        return at
+                self.reader_boxes.setdefault(value, {})[index] = None
+        return index
 
-    def _add_input_port(self, kind: BoxKind, value: Value, told: str, edge: BackEdge | None = None) -> None:
-        """A box for what the graph gets."""
+    def _add_input_port(self, kind: BoxKind, value: Value, description: str, edge: BackEdge | None = None) -> None:
+        """Add a box for an input of the graph."""
         self.producer_boxes[value] = self._add_box(
-            GraphBox(kind, display_name(value), "", told, (value,), None, value in self.condition_values, edge)
+            GraphBox(kind, display_name(value), "", description, (value,), None, value in self.condition_values, edge)
         )
 
     def _add_inputs(self) -> None:
@@ -128,27 +128,27 @@ class _GraphViewBuilder:
             initial = slice_line(edge.initial, None)
         else:
             initial = f"{display_name(edge.param)} = {self.phrases.operand(edge.initial)}"
-        # Its value beside it is that of any iteration.
+        # The value shown in the box changes with the iteration.
         return f"{initial}, then {self.phrases.operand(edge.result)}"
 
     def _add_node(self, node: Node) -> None:
         kind = BoxKind.LOOP if isinstance(node, Loop) else BoxKind.IF if isinstance(node, If) else BoxKind.NODE
-        made = tuple(value for value in node.outputs if value is not None)
-        name = quote(node.name) if isinstance(node, Loop | If) or not made else ", ".join(map(display_name, made))
-        inside = self._build_subgraphs(node) if node in self.opened else ()
-        told = self.phrases.assignment(node)
-        at = self._add_box(
-            GraphBox(kind, name, node.op_type, told, made, node, node in self.condition_values, subgraphs=inside),
+        values = tuple(value for value in node.outputs if value is not None)
+        name = quote(node.name) if isinstance(node, Loop | If) or not values else ", ".join(map(display_name, values))
+        subgraphs = self._build_subgraphs(node) if node in self.opened else ()
+        text = self.phrases.assignment(node)
+        index = self._add_box(
+            GraphBox(kind, name, node.op_type, text, values, node, node in self.condition_values, subgraphs=subgraphs),
             self.read_values[node],
         )
-        self.producer_boxes.update(dict.fromkeys(made, at))
+        self.producer_boxes.update(dict.fromkeys(values, index))
 
     def _build_subgraphs(self, node: Node) -> tuple[GraphView, ...]:
         if isinstance(node, Loop):
             return (build_graph_view(node.body, node, self.phrases, self.opened),)
         return tuple(
-            _GraphViewBuilder(graph, None, self.frame, self.phrases, self.opened, word).build()
-            for word, graph in bodies(node)
+            _GraphViewBuilder(graph, None, self.frame, self.phrases, self.opened, label).build()
+            for label, graph in bodies(node)
         )
 
     def _add_outputs(self) -> None:
@@ -161,49 +161,49 @@ class _GraphViewBuilder:
 
     def _add_body_outputs(self, loop: Loop) -> None:
         for edge in loop.back_edges:
-            name, text = display_name(edge.param), self.phrases.operand(edge.result)
-            box = GraphBox(BoxKind.RESULT, name, "", f"{name} = {text}", (edge.result,), edge=edge)
+            name, operand = display_name(edge.param), self.phrases.operand(edge.result)
+            box = GraphBox(BoxKind.RESULT, name, "", f"{name} = {operand}", (edge.result,), edge=edge)
             self.arcs.append(BackEdgeArc(edge, self._add_box(box, [edge.result]), self.producer_boxes[edge.param]))
         if loop.condition is not None and termination_rule(loop, self.phrases.origins).condition_decides:
             self._add_condition(loop, loop.condition)
         for scan, name in zip(loop.scan_outputs, scan_names(loop), strict=True):
-            told = f"{quote(name)} collects {self.phrases.operand(scan.result)}"
-            self._add_box(GraphBox(BoxKind.SCAN, quote(name), "", told, (scan.result,), scan=scan), [scan.result])
+            line = f"{quote(name)} collects {self.phrases.operand(scan.result)}"
+            self._add_box(GraphBox(BoxKind.SCAN, quote(name), "", line, (scan.result,), scan=scan), [scan.result])
         for last in loop.last_values:
             if loop.back_edge_for(last) is None:
-                told = f"{display_name(last.outer)} = {self.phrases.operand(last.result)} of the last iteration"
-                self._add_box(GraphBox(BoxKind.LAST, display_name(last.outer), "", told, (last.result,)), [last.result])
+                line = f"{display_name(last.outer)} = {self.phrases.operand(last.result)} of the last iteration"
+                self._add_box(GraphBox(BoxKind.LAST, display_name(last.outer), "", line, (last.result,)), [last.result])
 
     def _add_condition(self, loop: Loop, condition: Value) -> None:
-        text = self.phrases.operand(condition, bare=True)
-        told = f"goes on while {condition_text(loop, self.phrases)}"
-        at = self._add_box(
-            GraphBox(BoxKind.CONDITION, text, "", told, (condition,), affects_condition=True), [condition]
+        name = self.phrases.operand(condition, bare=True)
+        text = f"goes on while {condition_text(loop, self.phrases)}"
+        index = self._add_box(
+            GraphBox(BoxKind.CONDITION, name, "", text, (condition,), affects_condition=True), [condition]
         )
         if loop.condition_input is not None and loop.condition_input in self.producer_boxes:
-            self.arcs.append(BackEdgeArc(None, at, self.producer_boxes[loop.condition_input]))
+            self.arcs.append(BackEdgeArc(None, index, self.producer_boxes[loop.condition_input]))
 
-    # -- what reads what
+    # -- reads of nodes
 
     def _is_constant(self, node: Node) -> bool:
         return bool(node.outputs) and all(v is None or self.phrases.constant(v) is not None for v in node.outputs)
 
     def _values_read_by(self, node: Node) -> Sequence[Value]:
-        """What a node reads, with what the graphs inside it capture."""
-        found = dict.fromkeys(value for value in node.inputs if value is not None)
+        """The values that a node reads, including captures of its subgraphs."""
+        values = dict.fromkeys(value for value in node.inputs if value is not None)
         for _, inner in bodies(node):
-            found.update(dict.fromkeys(captured_values(inner)))
+            values.update(dict.fromkeys(captured_values(inner)))
         if isinstance(node, Loop):
-            within = {*node.body.inputs, *(v for one in node.body.nodes for v in one.outputs if v is not None)}
-            found.update((value, None) for value in port_values(node) if value is not None and value not in within)
-        return list(found)
+            own = {*node.body.inputs, *(v for item in node.body.nodes for v in item.outputs if v is not None)}
+            values.update((value, None) for value in port_values(node) if value is not None and value not in own)
+        return list(values)
 
     def _used_values(self) -> list[Value]:
-        found = {value: None for node in self.nodes for value in self.read_values[node]}
+        used = {value: None for node in self.nodes for value in self.read_values[node]}
         loop = self.loop
-        given = [*self.graph.outputs] if loop is None else [edge.result for edge in loop.back_edges]
+        results = [*self.graph.outputs] if loop is None else [edge.result for edge in loop.back_edges]
         if loop is not None:
-            given += [scan.result for scan in loop.scan_outputs] + [last.result for last in loop.last_values]
-            given += [loop.condition] if loop.condition is not None else []
-        found.update(dict.fromkeys(given))
-        return list(found)
+            results += [scan.result for scan in loop.scan_outputs] + [last.result for last in loop.last_values]
+            results += [loop.condition] if loop.condition is not None else []
+        used.update(dict.fromkeys(results))
+        return list(used)

@@ -1,4 +1,4 @@
-"""A part of a picture that is too large to be seen: what is near a box, and what the condition depends on."""
+"""Restricts a large view to the neighbourhood of a box and the sources of the condition."""
 
 from __future__ import annotations
 
@@ -8,98 +8,96 @@ from dataclasses import replace
 
 from .graph_view import BackEdgeArc, BoxKind, GraphView, GraphWire
 
-#: Larger pictures are seen in part; so many of the boxes are for what the condition depends on.
+#: The maximum number of boxes, and how many of them are reserved for the sources of the condition.
 MAX_BOXES, MAX_CONDITION_BOXES = 60, 20
 
 
-def focus_subgraph(picture: GraphView, focus: int, most: int = MAX_BOXES) -> GraphView:
-    """The boxes nearest to one, and those through which the condition comes from what it depends on.
+def focus_subgraph(view: GraphView, focus: int, limit: int = MAX_BOXES) -> GraphView:
+    """Keep the boxes nearest to one, and the sources of the condition.
 
-    A picture of at most ``most`` boxes is itself. The boxes keep their order; :attr:`~.records.Picture.hidden` counts
-    what is left out around each, and :attr:`~.records.Picture.whole` is the picture that was given.
+    A view of at most ``limit`` boxes is returned as is. The boxes keep their order; ``hidden_neighbours`` counts the
+    omitted neighbours of each, and ``full_view`` is the original view.
     """
-    if len(picture.boxes) <= most:
-        return picture
-    kept = set(
-        _breadth_first(_condition_sources(picture), _condition_boxes(picture), min(MAX_CONDITION_BOXES, most // 3))
-    )
-    around = _neighbours(picture)
-    for box in _by_distance(around, focus):
-        if len(kept) >= most:
+    if len(view.boxes) <= limit:
+        return view
+    boxes = set(_breadth_first(_condition_sources(view), _condition_boxes(view), min(MAX_CONDITION_BOXES, limit // 3)))
+    neighbours = _neighbours(view)
+    for box in _by_distance(neighbours, focus):
+        if len(boxes) >= limit:
             break
-        kept.add(box)
-    return _restrict_view(picture, sorted(kept), around)
+        boxes.add(box)
+    return _restrict_view(view, sorted(boxes), neighbours)
 
 
-def _condition_boxes(picture: GraphView) -> list[int]:
-    return [k for k, box in enumerate(picture.boxes) if box.kind is BoxKind.CONDITION]
+def _condition_boxes(view: GraphView) -> list[int]:
+    return [k for k, box in enumerate(view.boxes) if box.kind is BoxKind.CONDITION]
 
 
-def _condition_sources(picture: GraphView) -> list[list[int]]:
-    """By box, those that it reads, of what the condition depends on."""
-    found: list[list[int]] = [[] for _ in picture.boxes]
-    for wire in picture.wires:
-        for reader in wire.readers if picture.boxes[wire.source].affects_condition else ():
-            found[reader].append(wire.source)
-    return found
+def _condition_sources(view: GraphView) -> list[list[int]]:
+    """By box, the boxes it reads that affect the condition."""
+    sources: list[list[int]] = [[] for _ in view.boxes]
+    for wire in view.wires:
+        for reader in wire.readers if view.boxes[wire.source].affects_condition else ():
+            sources[reader].append(wire.source)
+    return sources
 
 
-def _neighbours(picture: GraphView) -> list[list[int]]:
-    """By box, those at the other ends of its wires; of a value that many read, its maker and not each other."""
-    found: list[list[int]] = [[] for _ in picture.boxes]
-    for wire in picture.wires:
+def _neighbours(view: GraphView) -> list[list[int]]:
+    """By box, the boxes at the other ends of its wires; readers of one value are not neighbours."""
+    neighbours: list[list[int]] = [[] for _ in view.boxes]
+    for wire in view.wires:
         for reader in wire.readers:
-            found[reader].append(wire.source)
-            found[wire.source].append(reader)
-    for arc in picture.arcs:
-        found[arc.source].append(arc.target)
-        found[arc.target].append(arc.source)
-    return found
+            neighbours[reader].append(wire.source)
+            neighbours[wire.source].append(reader)
+    for arc in view.arcs:
+        neighbours[arc.source].append(arc.target)
+        neighbours[arc.target].append(arc.source)
+    return neighbours
 
 
-def _breadth_first(near: Sequence[Sequence[int]], begin: Iterable[int], most: int) -> Iterator[int]:
-    """Boxes from some on, by how many wires away they are; at most so many."""
-    seen = dict.fromkeys(begin)
-    waiting = deque(seen)
-    while waiting and most > 0:
-        box = waiting.popleft()
-        most -= 1
+def _breadth_first(neighbours: Sequence[Sequence[int]], start: Iterable[int], limit: int) -> Iterator[int]:
+    """Boxes in order of distance from the start boxes, at most ``limit``."""
+    seen = dict.fromkeys(start)
+    queue = deque(seen)
+    while queue and limit > 0:
+        box = queue.popleft()
+        limit -= 1
         yield box
-        fresh = [other for other in near[box] if other not in seen]
-        seen.update(dict.fromkeys(fresh))
-        waiting += dict.fromkeys(fresh)
+        unseen = [other for other in neighbours[box] if other not in seen]
+        seen.update(dict.fromkeys(unseen))
+        queue += dict.fromkeys(unseen)
 
 
-def _by_distance(around: Sequence[Sequence[int]], focus: int) -> Iterator[int]:
-    """All boxes: those that are joined to one, by how many wires away they are, then those joined to the box that is
-    next to it in order, and so on."""
+def _by_distance(neighbours: Sequence[Sequence[int]], focus: int) -> Iterator[int]:
+    """All boxes: the connected component of the focus by distance, then the components of the boxes next to it in
+    order, and so on."""
     seen: set[int] = set()
-    for begin in sorted(range(len(around)), key=lambda box: abs(box - focus)):
-        if begin not in seen:
-            joined = list(_breadth_first(around, [begin], len(around)))
-            seen.update(joined)
-            yield from joined
+    for start in sorted(range(len(neighbours)), key=lambda box: abs(box - focus)):
+        if start not in seen:
+            component = list(_breadth_first(neighbours, [start], len(neighbours)))
+            seen.update(component)
+            yield from component
 
 
-def _restrict_view(picture: GraphView, boxes: Collection[int], around: Sequence[Sequence[int]]) -> GraphView:
-    """A picture of some of the boxes, given in order."""
-    new = {box: k for k, box in enumerate(boxes)}
+def _restrict_view(view: GraphView, boxes: Collection[int], neighbours: Sequence[Sequence[int]]) -> GraphView:
+    """The view of a subset of boxes, given in order."""
+    new_index = {box: k for k, box in enumerate(boxes)}
     wires = [
-        GraphWire(wire.value, new[wire.source], readers)
-        for wire in picture.wires
-        if wire.source in new and (readers := tuple(new[k] for k in wire.readers if k in new))
+        GraphWire(wire.value, new_index[wire.source], readers)
+        for wire in view.wires
+        if wire.source in new_index and (readers := tuple(new_index[k] for k in wire.readers if k in new_index))
     ]
     arcs = [
-        BackEdgeArc(arc.edge, new[arc.source], new[arc.target])
-        for arc in picture.arcs
-        if arc.source in new and arc.target in new
+        BackEdgeArc(arc.edge, new_index[arc.source], new_index[arc.target])
+        for arc in view.arcs
+        if arc.source in new_index and arc.target in new_index
     ]
-    hidden = {new[box]: len({other for other in around[box] if other not in new}) for box in boxes}
+    hidden = {new_index[box]: len({other for other in neighbours[box] if other not in new_index}) for box in boxes}
     return replace(
-        picture,
-        boxes=tuple(picture.boxes[box] for box in boxes),
+        view,
+        boxes=tuple(view.boxes[box] for box in boxes),
         wires=tuple(wires),
         arcs=tuple(arcs),
         hidden_neighbours={box: count for box, count in hidden.items() if count},
-        full_view=picture,
+        full_view=view,
     )

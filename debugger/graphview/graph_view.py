@@ -1,4 +1,4 @@
-"""What a picture of a loop holds, before anything is drawn."""
+"""Data structures of the graph view."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ...runtime.graph import BackEdge, Graph, Loop, Node, ScanOutput, Value
 
 
 class BoxKind(StrEnum):
-    """What a box is."""
+    """The kind of a box."""
 
-    #: A parameter that a back edge, or the condition, comes to.
+    #: The parameter of a back edge, or the condition input.
     CARRIED = "carried"
     SLICED = "sliced input"
     ITERATION = "iteration number"
-    #: An invariant input, or a value of a graph around.
+    #: An invariant input, or a value of an enclosing graph.
     CAPTURED = "captured"
     INPUT = "input"
     NODE = "node"
     IF = "if"
     LOOP = "loop"
-    #: Where a back edge begins.
+    #: The source of a back edge.
     RESULT = "back edge"
     SCAN = "scan output"
     CONDITION = "condition"
@@ -30,19 +30,18 @@ class BoxKind(StrEnum):
     OUTPUT = "output"
 
 
-#: What a body, or the main graph, gets.
+#: The inputs of a body or the main graph.
 INPUT_KINDS = frozenset({BoxKind.CARRIED, BoxKind.SLICED, BoxKind.ITERATION, BoxKind.CAPTURED, BoxKind.INPUT})
-#: What it gives.
+#: The outputs.
 OUTPUT_KINDS = frozenset({BoxKind.RESULT, BoxKind.SCAN, BoxKind.CONDITION, BoxKind.LAST, BoxKind.OUTPUT})
 
 
 @dataclass(frozen=True, eq=False)
 class GraphBox:
-    """One box. ``name``: what it is called; ``op``: the operator, empty for ports; ``told``: its line of pseudo-code.
+    """A node or a port. ``op``: the operator, empty for ports; ``description``: its line of pseudo-code.
 
-    ``values``: what it makes, or what a port hands on. ``decides``: the loop's condition depends on it. ``edge``: the
-    back edge that begins or ends here; ``scan``: the scan output that it is. ``inside``: the graphs of a loop or an If
-    that is open.
+    ``values``: the values it produces or passes on; ``edge``: the back edge that begins or ends here; ``subgraphs``:
+    the views of an expanded loop or If.
     """
 
     kind: BoxKind
@@ -58,13 +57,13 @@ class GraphBox:
 
     @property
     def key(self) -> object:
-        """What it is of, the same in every picture of the loop: a node, a back edge, a scan output, a value."""
+        """The identity across views of the loop: a node, a back edge, a scan output or a value."""
         return self.node or (self.kind, self.edge or self.scan or next(iter(self.values), None))
 
 
 @dataclass(frozen=True, eq=False)
 class GraphWire:
-    """A value on its way from the box that makes it (``source``) to those that read it, by index."""
+    """A value from its producing box (``source``) to its readers, by box index."""
 
     value: Value
     source: int
@@ -73,9 +72,9 @@ class GraphWire:
 
 @dataclass(frozen=True, eq=False)
 class BackEdgeArc:
-    """A back edge: from the box of its result (``source``) to the box of its parameter (``target``), by index.
+    """A back edge from the box of its result (``source``) to the box of its parameter (``target``), by index.
 
-    ``edge``: None for what ONNX hands on of the condition.
+    ``edge``: None for the condition that ONNX passes to the next iteration.
     """
 
     edge: BackEdge | None
@@ -85,11 +84,11 @@ class BackEdgeArc:
 
 @dataclass(frozen=True, eq=False)
 class GraphView:
-    """A graph as boxes, in an order in which each stands behind those that it reads.
+    """A graph as boxes in topological order.
 
-    ``loop``: whose body the graph is, None for the main graph and the branches of Ifs; ``frame``: the loop whose frame
-    has its values, None for the main graph. ``hidden``: of a part of a picture, by box, how many of its neighbours are
-    left out; ``whole``: the picture that it is a part of.
+    ``loop``: the loop whose body it is, None for the main graph and the branches of Ifs; ``frame``: the loop whose
+    frame holds its values, None for the main graph. ``hidden_neighbours``: in a restricted view, the number of omitted
+    neighbours by box; ``full_view``: the view it was restricted from.
     """
 
     graph: Graph
@@ -103,5 +102,5 @@ class GraphView:
     full_view: GraphView | None = None
 
     def find_box(self, key: object) -> int | None:
-        """The box of a key (:attr:`Box.key`); None where there is none."""
+        """The index of the box with a key (:attr:`GraphBox.key`), or None."""
         return next((k for k, box in enumerate(self.boxes) if box.key == key), None)

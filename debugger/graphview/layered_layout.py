@@ -1,10 +1,10 @@
-"""Where the boxes of a picture stand: in layers, each below those that it reads, ordered so that few wires cross.
+"""Layered graph layout: each box is below the boxes it reads, ordered to reduce crossings.
 
-Sugiyama's method, with a wire's bends shared by its readers. Where a wire passes by many layers it runs beside all of
-them, in a lane: so what a deep graph carries through costs neither room in each layer nor time.
+Sugiyama's method, with the bends of a wire shared by its readers. A wire that spans many layers runs next to them in a
+lane, so that long wires of deep graphs cost neither width in each layer nor time.
 
-Not a library's: of 1 000 nodes grandalf 0.8 takes one to three seconds, this 0.1, and what is faster has to be compiled
-on older systems.
+No library is used: for 1 000 nodes grandalf 0.8 takes one to three seconds, this code 0.1; faster libraries need a
+compiler on older systems.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from itertools import accumulate, pairwise
 
 from .graph_view import INPUT_KINDS, OUTPUT_KINDS, BoxKind, GraphView
 
-#: Rounds of ordering, and of moving items below and above their neighbours.
+#: The number of ordering rounds, and of positioning rounds.
 _ORDERING_ROUNDS, _POSITIONING_ROUNDS = 4, 4
-#: A wire that passes by more layers than this, from one of its ends or readers to the next, does so in a lane.
+#: A wire segment that spans more layers than this runs in a lane.
 _LANE_MIN_LAYERS = 16
-#: How much a straight line is worth between two bends, between a bend and a box, between two boxes.
+#: The weight of straightness between two bends, a bend and a box, and two boxes.
 _STRAIGHTNESS_WEIGHTS = (8.0, 2.0, 1.0)
-#: What carries a value stands in the first layer, as what the loop itself counts.
+#: The kinds of boxes in the first layer.
 _FIRST_LAYER_KINDS = frozenset({BoxKind.CARRIED, BoxKind.SLICED, BoxKind.ITERATION, BoxKind.INPUT})
 
 
 @dataclass(frozen=True, eq=False)
 class LayeredLayout:
-    """``layers``: the items of each layer, from left to right: boxes by their index, then bends. ``center``: how far
-    right each item's middle is; ``rank``: its layer. ``bends``: by wire, the items that it goes through, by layer;
-    where it runs beside them it is one item in all, which is in no layer. ``lanes``: of those items how far outside
-    each is, left of everything, 0 next to it."""
+    """A computed layout. ``layers``: the items of each layer from left to right: box indices, then bends. ``centers``:
+    the x coordinate of each item; ``ranks``: its layer. ``bends``: by wire, the item in each layer; in a lane one item
+    for all layers, which is in none. ``lanes``: the lane of those items, 0 next to the layers, growing to the left."""
 
     layers: tuple[tuple[int, ...], ...]
     centers: tuple[float, ...]
@@ -40,23 +39,23 @@ class LayeredLayout:
     lanes: dict[int, int]
 
     def item_above(self, wire: int, source: int, layer: int) -> int:
-        """The item of a wire in a layer: a bend, or the box that it comes from."""
+        """The item of a wire in a layer: a bend, or the source box."""
         return self.bends[wire].get(layer, source)
 
     def runs_in_lane(self, wire: int, layer: int) -> bool:
-        """Whether a wire runs in a lane from a layer to the next."""
+        """Whether a wire runs in a lane between a layer and the next."""
         bends = self.bends[wire]
         item = bends.get(layer, -1)
         return item in self.lanes and bends.get(layer + 1) == item
 
 
-def compute_layout(picture: GraphView, widths: Sequence[float], gap: float, bend: float) -> LayeredLayout:
-    """The place of every box. ``widths``: of the boxes; ``gap``: between two of them; ``bend``: what a bend takes."""
-    rank = _assign_ranks(picture)
-    bends, ranks, spans = _route_wires(picture, rank)
+def compute_layout(view: GraphView, widths: Sequence[float], gap: float, bend: float) -> LayeredLayout:
+    """Compute the layout. ``widths``: of the boxes; ``gap``: between two boxes; ``bend``: the width of a bend."""
+    rank = _assign_ranks(view)
+    bends, ranks, spans = _route_wires(view, rank)
     lanes = _assign_lanes(spans)
-    links = [(a, b) for a, b in _adjacent_links(picture, ranks, bends) if a not in lanes and b not in lanes]
-    order = _order_layers(ranks, links, picture)
+    links = [(a, b) for a, b in _adjacent_links(view, ranks, bends) if a not in lanes and b not in lanes]
+    order = _order_layers(ranks, links, view)
     sizes = [*widths, *[bend] * (len(ranks) - len(widths))]
     center = _assign_centers(order, links, sizes, gap, bend, len(widths))
     left = min([center[k] - sizes[k] / 2 for layer in order for k in layer], default=0.0)
@@ -65,12 +64,12 @@ def compute_layout(picture: GraphView, widths: Sequence[float], gap: float, bend
     return LayeredLayout(tuple(map(tuple, order)), tuple(center), tuple(ranks), tuple(bends), lanes)
 
 
-def _assign_ranks(picture: GraphView) -> list[int]:
-    """Each box below all that it reads; results last; what is read from outside just above its first reader."""
-    boxes = picture.boxes
+def _assign_ranks(view: GraphView) -> list[int]:
+    """Assign layers: each box below all it reads, outputs last, captures just above their first reader."""
+    boxes = view.boxes
     reads: list[list[int]] = [[] for _ in boxes]
     readers: list[list[int]] = [[] for _ in boxes]
-    for wire in picture.wires:
+    for wire in view.wires:
         readers[wire.source] += wire.readers
         for reader in wire.readers:
             reads[reader].append(wire.source)
@@ -89,38 +88,38 @@ def _assign_ranks(picture: GraphView) -> list[int]:
 
 
 def _route_wires(
-    picture: GraphView, rank: Sequence[int]
+    view: GraphView, rank: Sequence[int]
 ) -> tuple[list[dict[int, int]], list[int], dict[int, tuple[int, int]]]:
-    """The bends of each wire, one in each layer that it passes by, or one beside many layers; the layers of all items,
-    -1 of those beside them; and from where to where those go."""
+    """The bends of each wire, one per layer or one for a lane; the ranks of all items, -1 in a lane; and the range of
+    layers of each lane item."""
     ranks = list(rank)
     bends: list[dict[int, int]] = []
     spans: dict[int, tuple[int, int]] = {}
-    for wire in picture.wires:
-        found: dict[int, int] = {}
+    for wire in view.wires:
+        path: dict[int, int] = {}
         stops = sorted({rank[wire.source], *[rank[k] for k in wire.readers]})
         for above, below in pairwise(stops):
             passed = range(above + 1, below)
             if len(passed) > _LANE_MIN_LAYERS:
                 spans[len(ranks)] = passed[0], passed[-1]
-                found.update(dict.fromkeys(passed, len(ranks)))
+                path.update(dict.fromkeys(passed, len(ranks)))
                 ranks.append(-1)
             else:
-                found.update(zip(passed, range(len(ranks), len(ranks) + len(passed)), strict=True))
+                path.update(zip(passed, range(len(ranks), len(ranks) + len(passed)), strict=True))
                 ranks += passed
             if below < stops[-1]:
-                found[below] = len(ranks)
+                path[below] = len(ranks)
                 ranks.append(below)
-        bends.append(found)
+        bends.append(path)
     return bends, ranks, spans
 
 
 def _assign_lanes(spans: Mapping[int, tuple[int, int]]) -> dict[int, int]:
-    """The lane of each item beside the layers: those that pass by the same layer have two."""
+    """Assign a lane to each lane item; items with overlapping ranges get different lanes."""
     lanes: dict[int, int] = {}
     ends: list[int] = []
-    for item, (first, last) in sorted(spans.items(), key=lambda one: one[1]):
-        # The next begins where this one's reader stands, and turns in the row below.
+    for item, (first, last) in sorted(spans.items(), key=lambda span: span[1]):
+        # The next item may begin at the layer of this one's reader, as it turns in the row below.
         lane = next((k for k, end in enumerate(ends) if end + 1 < first), len(ends))
         if lane == len(ends):
             ends.append(last)
@@ -129,12 +128,12 @@ def _assign_lanes(spans: Mapping[int, tuple[int, int]]) -> dict[int, int]:
     return lanes
 
 
-def _adjacent_links(picture: GraphView, ranks: Sequence[int], bends: Sequence[dict[int, int]]) -> list[tuple[int, int]]:
-    """The pairs of items of neighbouring layers that a wire joins."""
+def _adjacent_links(view: GraphView, ranks: Sequence[int], bends: Sequence[dict[int, int]]) -> list[tuple[int, int]]:
+    """The pairs of items in adjacent layers that a wire connects."""
     links: list[tuple[int, int]] = []
-    for wire, found in zip(picture.wires, bends, strict=True):
-        links += pairwise([wire.source, *dict.fromkeys(found.values())])
-        links += [(found.get(ranks[k] - 1, wire.source), k) for k in wire.readers]
+    for wire, path in zip(view.wires, bends, strict=True):
+        links += pairwise([wire.source, *dict.fromkeys(path.values())])
+        links += [(path.get(ranks[k] - 1, wire.source), k) for k in wire.readers]
     return links
 
 
@@ -147,20 +146,20 @@ def _neighbours(count: int, links: Sequence[tuple[int, int]]) -> tuple[list[list
     return up, down
 
 
-def _order_layers(ranks: Sequence[int], links: Sequence[tuple[int, int]], picture: GraphView) -> list[list[int]]:
-    """The items of each layer in the order with the fewest crossings that was met."""
+def _order_layers(ranks: Sequence[int], links: Sequence[tuple[int, int]], view: GraphView) -> list[list[int]]:
+    """The best order of the items found, by the number of crossings."""
     up, down = _neighbours(len(ranks), links)
-    # A back edge holds its two ends below each other.
-    partner = {arc.target: arc.source for arc in picture.arcs}
+    # A back edge aligns its two ends.
+    partner = {arc.target: arc.source for arc in view.arcs}
     order: list[list[int]] = [[] for _ in range(max(ranks, default=-1) + 1)]
     for item, rank in enumerate(ranks):
         if rank >= 0:
             order[rank].append(item)
     best, fewest = order, _count_crossings(order, down)
-    for turn in range(2 * _ORDERING_ROUNDS):
+    for sweep in range(2 * _ORDERING_ROUNDS):
         if not fewest:
             break
-        order = _order_by_barycenter(order, down if turn % 2 else up, turn % 2 == 1, partner if turn else {})
+        order = _order_by_barycenter(order, down if sweep % 2 else up, sweep % 2 == 1, partner if sweep else {})
         crossings = _count_crossings(order, down)
         if crossings < fewest:
             best, fewest = order, crossings
@@ -168,30 +167,30 @@ def _order_layers(ranks: Sequence[int], links: Sequence[tuple[int, int]], pictur
 
 
 def _order_by_barycenter(
-    order: Sequence[Sequence[int]], near: Sequence[Sequence[int]], upwards: bool, partner: dict[int, int]
+    order: Sequence[Sequence[int]], neighbours: Sequence[Sequence[int]], upwards: bool, partner: dict[int, int]
 ) -> list[list[int]]:
-    """Each layer ordered by the middle of its neighbours in the one before, which was ordered so just now."""
-    found: list[list[int]] = [list(layer) for layer in order]
-    place = {item: float(k) for layer in order for k, item in enumerate(layer)}
-    for at in reversed(range(len(order))) if upwards else range(len(order)):
-        layer = found[at]
+    """Order each layer by the barycenters of its neighbours in the layer before."""
+    layers: list[list[int]] = [list(layer) for layer in order]
+    position = {item: float(k) for layer in order for k, item in enumerate(layer)}
+    for rank in reversed(range(len(order))) if upwards else range(len(order)):
+        layer = layers[rank]
         middle = {}
         for item in layer:
-            others = near[item] or ([partner[item]] if item in partner else [])
-            middle[item] = sum([place[other] for other in others]) / len(others) if others else place[item]
+            others = neighbours[item] or ([partner[item]] if item in partner else [])
+            middle[item] = sum([position[other] for other in others]) / len(others) if others else position[item]
         layer.sort(key=middle.__getitem__)
-        place.update((item, float(k)) for k, item in enumerate(layer))
-    return found
+        position.update((item, float(k)) for k, item in enumerate(layer))
+    return layers
 
 
 def _count_crossings(order: Sequence[Sequence[int]], down: Sequence[Sequence[int]]) -> int:
-    """How many pairs of links cross."""
+    """The number of pairs of links that cross."""
     count = 0
     for upper, lower in pairwise(order):
-        place = {item: k for k, item in enumerate(lower)}
+        position = {item: k for k, item in enumerate(lower)}
         seen: list[int] = []
         for item in upper:
-            ends = sorted([place[other] for other in down[item]])
+            ends = sorted([position[other] for other in down[item]])
             count += sum([len(seen) - bisect_right(seen, end) for end in ends])
             for end in ends:
                 insort(seen, end)
@@ -206,46 +205,46 @@ def _assign_centers(
     bend: float,
     boxes: int,
 ) -> list[float]:
-    """The middle of every item: near those of its neighbours, in the order of its layer, and apart from the next."""
+    """The x coordinate of every item: near its neighbours, in the order of its layer, with minimum distances."""
     up, down = _neighbours(len(sizes), links)
-    apart = [
+    distances = [
         [(sizes[a] + sizes[b]) / 2 + (gap if a < boxes or b < boxes else bend) for a, b in pairwise(layer)]
         for layer in order
     ]
     center = [0.0] * len(sizes)
-    for layer, between in zip(order, apart, strict=True):
-        for item, at in zip(layer, accumulate(between, initial=-sum(between) / 2), strict=False):
-            center[item] = at
-    for turn in range(2 * _POSITIONING_ROUNDS + 1):
-        near = (up, down)[turn % 2]
-        steps = range(len(order)) if turn % 2 == 0 else reversed(range(len(order)))
-        for at in steps:
-            layer = order[at]
+    for layer, gaps in zip(order, distances, strict=True):
+        for item, position in zip(layer, accumulate(gaps, initial=-sum(gaps) / 2), strict=False):
+            center[item] = position
+    for sweep in range(2 * _POSITIONING_ROUNDS + 1):
+        neighbours = (up, down)[sweep % 2]
+        steps = range(len(order)) if sweep % 2 == 0 else reversed(range(len(order)))
+        for position in steps:
+            layer = order[position]
             wanted, weight = [], []
             for item in layer:
-                others = near[item] or (up, down)[1 - turn % 2][item]
-                worth = [_STRAIGHTNESS_WEIGHTS[(item < boxes) + (other < boxes)] for other in others]
-                total = sum(worth)
-                pulled = sum([w * center[other] for w, other in zip(worth, others, strict=True)])
-                wanted.append(pulled / total if total else center[item])
+                others = neighbours[item] or (up, down)[1 - sweep % 2][item]
+                weights = [_STRAIGHTNESS_WEIGHTS[(item < boxes) + (other < boxes)] for other in others]
+                total = sum(weights)
+                pull = sum([w * center[other] for w, other in zip(weights, others, strict=True)])
+                wanted.append(pull / total if total else center[item])
                 weight.append(total or 0.1)
-            for item, x in zip(layer, _isotonic_positions(wanted, weight, apart[at]), strict=True):
+            for item, x in zip(layer, _isotonic_positions(wanted, weight, distances[position]), strict=True):
                 center[item] = x
     return center
 
 
-def _isotonic_positions(wanted: Sequence[float], weight: Sequence[float], apart: Sequence[float]) -> list[float]:
-    """Places as near to those that are wanted as the distances between neighbours allow: a regression by pools."""
+def _isotonic_positions(wanted: Sequence[float], weight: Sequence[float], distances: Sequence[float]) -> list[float]:
+    """The positions nearest to the wanted ones with minimum distances: isotonic regression by pooling (PAVA)."""
     offset = [0.0]
-    for step in apart:
+    for step in distances:
         offset.append(offset[-1] + step)
     pools: list[tuple[float, float, int]] = []
     for x, w, shift in zip(wanted, weight, offset, strict=False):
         mean, total, count = x - shift, w, 1
         while pools and pools[-1][0] > mean:
-            other, more, n = pools.pop()
-            mean = (mean * total + other * more) / (total + more)
-            total, count = total + more, count + n
+            pool_mean, pool_weight, pool_size = pools.pop()
+            mean = (mean * total + pool_mean * pool_weight) / (total + pool_weight)
+            total, count = total + pool_weight, count + pool_size
         pools.append((mean, total, count))
     spread = [mean for mean, _, count in pools for _ in range(count)]
     return [x + shift for x, shift in zip(spread, offset, strict=False)]

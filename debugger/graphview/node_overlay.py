@@ -1,4 +1,4 @@
-"""What a stop says of a picture: what runs next, what each box holds, where NaN comes by."""
+"""The overlay of a stop on a graph view: the next node, the value of each box, NaN and Inf."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..statistics.tensor_ref import TensorRef
 from ..value_text import statistics_of
 from .graph_view import BoxKind, GraphBox, GraphView
 
-#: At a stop so many elements are looked at for what is not finite; what lies beyond is not known.
+#: The maximum number of elements checked for NaN and Inf at a stop.
 FINITE_CHECK_MAX_ELEMENTS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class GraphFrameState:
-    """How one frame stands. ``between``: between two iterations, or over; ``read``: whether a value is there, and what
-    it is, at a boundary of the iteration before; ``ahead``: sliced inputs there are those of the next.
+    """The state of a frame. ``between_iterations``: at a boundary, or ended; ``read_value``: whether a value is known,
+    and the value, at a boundary of the previous iteration; ``slices_are_next``: slices are those of the next one.
 
-    ``carried``: as the loop has its back edges; ``scans``: how many elements each scan output has, and its shape;
-    ``told``: ``in iteration 3``.
+    ``carried``: in the order of back edges; ``scans``: the length and shape of each scan output; ``position_text``:
+    ``in iteration 3``.
     """
 
     iteration: int = 0
@@ -41,18 +41,18 @@ class GraphFrameState:
     scans: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
-#: By loop, None the main graph: those that run now.
+#: The running frames by loop; None for the main graph.
 GraphFrameStates = Mapping[Loop | None, GraphFrameState]
 
 
 def frame_states(frame: FrameProtocol) -> GraphFrameStates:
-    """How a frame and those around it stand."""
-    found: dict[Loop | None, GraphFrameState] = {}
-    around: FrameProtocol | None = frame
-    while around is not None:
-        found[around.loop] = _frame_state(around)
-        around = around.around
-    return found
+    """The states of a frame and its enclosing frames."""
+    states: dict[Loop | None, GraphFrameState] = {}
+    current: FrameProtocol | None = frame
+    while current is not None:
+        states[current.loop] = _frame_state(current)
+        current = current.around
+    return states
 
 
 def _frame_state(frame: FrameProtocol) -> GraphFrameState:
@@ -74,10 +74,9 @@ def _frame_state(frame: FrameProtocol) -> GraphFrameState:
 
 @dataclass(frozen=True, eq=False)
 class NodeOverlay:
-    """What is said of the boxes of a picture, by index. ``values``: what each holds, where that is known; ``old``:
-    those of the iteration before. ``next``: the box that runs next; ``odd``: what holds NaN or infinity; ``skipped``:
-    in the branch that was not taken. ``count``: of scan outputs, how many elements they have; ``running``: of loops
-    that run now, ``iteration 3 / 10``. ``unseen``: some tensors were too large to be looked at."""
+    """Annotations of the boxes of a view, by index. ``values``: the known values; ``stale``: values of the previous
+    iteration; ``skipped``: boxes in the branch not taken; ``scan_counts``: the length and shape of scan outputs;
+    ``loop_progress``: ``iteration 3 / 10`` of running loops."""
 
     values: Mapping[int, Any] = field(default_factory=dict)
     stale: frozenset[int] = frozenset()
@@ -89,90 +88,90 @@ class NodeOverlay:
     finite_check_incomplete: bool = False
 
 
-def build_overlay(picture: GraphView, moments: GraphFrameStates) -> NodeOverlay:
-    """What the stop says of a picture; nothing where its loop does not run."""
-    moment = moments.get(picture.frame)
-    running = {k: _progress_text(moments[box.node]) for k, box in _loop_boxes(picture) if box.node in moments}  # type: ignore[index]
-    if moment is None:
+def build_overlay(view: GraphView, states: GraphFrameStates) -> NodeOverlay:
+    """The overlay of a view; empty if its loop does not run."""
+    state = states.get(view.frame)
+    running = {k: _progress_text(states[box.node]) for k, box in _loop_boxes(view) if box.node in states}  # type: ignore[index]
+    if state is None:
         return NodeOverlay(loop_progress=running)
-    reader = _BoxValueReader(picture, moment)
-    values = {k: value for k, box in enumerate(picture.boxes) for there, value in [reader.value(box)] if there}
-    looked = _FiniteChecker(FINITE_CHECK_MAX_ELEMENTS)
-    boxes = list(enumerate(picture.boxes))
-    states = {k: moment.node_states.get(box.node) for k, box in boxes if box.node is not None}
-    ahead = find_next_box(picture, moment)
+    reader = _BoxValueReader(view, state)
+    values = {k: value for k, box in enumerate(view.boxes) for known, value in [reader.value(box)] if known}
+    checker = _FiniteChecker(FINITE_CHECK_MAX_ELEMENTS)
+    boxes = list(enumerate(view.boxes))
+    node_states = {k: state.node_states.get(box.node) for k, box in boxes if box.node is not None}
+    next_box = find_next_box(view, state)
     return NodeOverlay(
         values,
-        frozenset(k for k in values if reader.is_stale(picture.boxes[k], states.get(k))),
-        ahead,
-        frozenset(k for k, value in values.items() if looked.is_non_finite(value)),
-        frozenset(k for k, state in states.items() if state is NodeState.SKIPPED),
-        {k: moment.scans[at] for k, at in reader.scan_boxes() if at < len(moment.scans)},
+        frozenset(k for k in values if reader.is_stale(view.boxes[k], node_states.get(k))),
+        next_box,
+        frozenset(k for k, value in values.items() if checker.is_non_finite(value)),
+        frozenset(k for k, node_state in node_states.items() if node_state is NodeState.SKIPPED),
+        {k: state.scans[index] for k, index in reader.scan_boxes() if index < len(state.scans)},
         running,
-        looked.remaining_elements <= 0,
+        checker.remaining_elements <= 0,
     )
 
 
-def find_next_box(picture: GraphView, moment: GraphFrameState) -> int | None:
-    """The box that runs next, or the If in which the node that does stands; None where neither is in the picture."""
-    node = next((node for node, state in moment.node_states.items() if state is NodeState.NEXT), None)
-    if node is None or not moment.running:
+def find_next_box(view: GraphView, state: GraphFrameState) -> int | None:
+    """The box of the next node, or of the If that contains it; None if neither is in the view."""
+    node = next((node for node, state in state.node_states.items() if state is NodeState.NEXT), None)
+    if node is None or not state.running:
         return None
-    return next((k for k, box in enumerate(picture.boxes) if box.node is node or _is_inside_if(box.node, node)), None)
+    return next((k for k, box in enumerate(view.boxes) if box.node is node or _is_inside_if(box.node, node)), None)
 
 
-def _is_inside_if(around: Node | None, node: Node) -> bool:
-    """Whether a node stands in a branch of an If, or of one inside of it."""
-    if not isinstance(around, If):
+def _is_inside_if(container: Node | None, node: Node) -> bool:
+    """Whether a node is in a branch of an If, or of a nested If."""
+    if not isinstance(container, If):
         return False
-    return any(one is node or _is_inside_if(one, node) for _, graph in bodies(around) for one in graph.nodes)
+    return any(inner is node or _is_inside_if(inner, node) for _, graph in bodies(container) for inner in graph.nodes)
 
 
-def _loop_boxes(picture: GraphView) -> Iterator[tuple[int, GraphBox]]:
-    return ((k, box) for k, box in enumerate(picture.boxes) if isinstance(box.node, Loop))
+def _loop_boxes(view: GraphView) -> Iterator[tuple[int, GraphBox]]:
+    return ((k, box) for k, box in enumerate(view.boxes) if isinstance(box.node, Loop))
 
 
-def _progress_text(moment: GraphFrameState) -> str:
-    of = "" if moment.trip_count is None else f" / {moment.trip_count}"
-    return f"iteration {moment.iteration}{of}"
+def _progress_text(state: GraphFrameState) -> str:
+    limit = "" if state.trip_count is None else f" / {state.trip_count}"
+    return f"iteration {state.iteration}{limit}"
 
 
 class _BoxValueReader:
-    """What the boxes of a picture hold at a moment."""
+    """Reads the values of boxes in a frame state."""
 
-    def __init__(self, picture: GraphView, moment: GraphFrameState) -> None:
-        self._frame_state = moment
-        self._view = picture
-        edges = [] if picture.loop is None else picture.loop.back_edges
-        self._carried_by_edge = dict(zip(edges, moment.carried, strict=False))
-        self._producers = {wire.value: picture.boxes[wire.source].node for wire in picture.wires}
+    def __init__(self, view: GraphView, state: GraphFrameState) -> None:
+        self._frame_state = state
+        self._view = view
+        edges = [] if view.loop is None else view.loop.back_edges
+        self._carried_by_edge = dict(zip(edges, state.carried, strict=False))
+        self._producers = {wire.value: view.boxes[wire.source].node for wire in view.wires}
 
     def value(self, box: GraphBox) -> tuple[bool, Any]:
-        """Whether anything is known of what a box holds, and what it is."""
-        moment = self._frame_state
+        """Whether the value of a box is known, and the value."""
+        state = self._frame_state
         carried = self._carried_by_edge.get(box.edge) if box.edge is not None else None
         if carried is not None:
-            if box.kind is BoxKind.CARRIED and not moment.between_iterations:
+            if box.kind is BoxKind.CARRIED and not state.between_iterations:
                 return True, carried.previous
             return carried.ready, carried.value
-        if box.kind is BoxKind.ITERATION and moment.between_iterations and moment.running:
-            # What the next one gets, as the carried values beside it.
-            return True, np.int64(moment.iteration)
-        maker = box.node or (self._producers.get(box.values[0]) if box.values else None)
-        state = NodeState.DONE if maker is None else moment.node_states.get(maker)
-        ran = state is NodeState.DONE or (moment.between_iterations and moment.iteration > 0)
-        if not box.values or not ran or state is NodeState.SKIPPED:
+        if box.kind is BoxKind.ITERATION and state.between_iterations and state.running:
+            # The number of the next iteration, consistent with the carried values.
+            return True, np.int64(state.iteration)
+        producer = box.node or (self._producers.get(box.values[0]) if box.values else None)
+        node_state = NodeState.DONE if producer is None else state.node_states.get(producer)
+        ran = node_state is NodeState.DONE or (state.between_iterations and state.iteration > 0)
+        if not box.values or not ran or node_state is NodeState.SKIPPED:
             return False, None
-        return moment.read_value(box.values[0])
+        return state.read_value(box.values[0])
 
-    def is_stale(self, box: GraphBox, state: NodeState | None) -> bool:
-        """Whether what a box holds is of the iteration before."""
-        now = box.edge is not None or box.kind is BoxKind.ITERATION or state is NodeState.DONE
-        now = now or box.kind is BoxKind.CAPTURED or (box.kind is BoxKind.SLICED and self._frame_state.slices_are_next)
-        return self._frame_state.between_iterations and not now
+    def is_stale(self, box: GraphBox, node_state: NodeState | None) -> bool:
+        """Whether the value of a box is from the previous iteration."""
+        new = box.edge is not None or box.kind is BoxKind.ITERATION or node_state is NodeState.DONE
+        new = new or box.kind is BoxKind.CAPTURED or (box.kind is BoxKind.SLICED and self._frame_state.slices_are_next)
+        return self._frame_state.between_iterations and not new
 
     def scan_boxes(self) -> Iterator[tuple[int, int]]:
-        """The boxes of scan outputs, and which of the loop's each is."""
+        """The boxes of scan outputs, and the index of each output."""
         ports: dict[ScanOutput, int] = {}
         if self._view.loop is not None:
             ports = {port: k for k, port in enumerate(self._view.loop.scan_outputs)}
@@ -180,24 +179,24 @@ class _BoxValueReader:
 
 
 class _FiniteChecker:
-    """Looks for what is not finite in at most so many elements."""
+    """Checks for NaN and Inf, up to a limit on the total number of elements."""
 
-    def __init__(self, left: int) -> None:
-        self.remaining_elements = left
+    def __init__(self, limit: int) -> None:
+        self.remaining_elements = limit
 
     def is_non_finite(self, value: Any) -> bool:
-        """Whether something in a value is NaN or infinite; False also where it was not looked at."""
+        """Whether a value has NaN or Inf; False also if it was not checked."""
         if isinstance(value, list | tuple):
-            return any(self.is_non_finite(one) for one in value)
+            return any(self.is_non_finite(item) for item in value)
         if not isinstance(value, np.ndarray | np.generic | TensorRef) or value.dtype.kind in "iubOUSTM":
             return False
         self.remaining_elements -= value.size
         if self.remaining_elements <= 0:
             return False
         if isinstance(value, TensorRef):
-            # Kept: whoever shows the value asks for the same.
-            found = statistics_of(value)
-            return found is not None and bool(found.nan or found.inf)
+            # Cached: the display of the value needs the same statistics.
+            statistics = statistics_of(value)
+            return statistics is not None and bool(statistics.nan or statistics.inf)
         try:
             return not bool(np.isfinite(value).all())
         except TypeError:

@@ -1,1 +1,1 @@
-"""Pictures for files and notebooks: what runs over iterations, and what tensors hold. Only here matplotlib is used."""
+"""Figures for files and notebooks. The only package that uses matplotlib."""

@@ -1,4 +1,4 @@
-"""A drawing as a figure of matplotlib, for the kinds of files that are not SVG."""
+"""Converts a drawing to a matplotlib figure, for file formats other than SVG."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from matplotlib.path import Path as Line
 from .figures import NotebookFigure, as_plain_text
 from .vector_drawing import BOX_FILL, FONT_SIZE_PX, STYLE_COLOURS, DrawnPath, DrawnRect, DrawnText, VectorDrawing
 
-#: Pixels of a drawing in an inch of a figure, and what one is of a point.
+#: The resolution of drawings, and the size of a pixel in points.
 _PIXELS_PER_INCH, _POINTS_PER_PIXEL = 96.0, 72 / 96
-#: Larger sides would take gigabytes as pixels.
+#: Larger figures would take gigabytes when rasterized.
 _MAX_SIDE_INCHES = 300.0
 
 
 def drawing_to_figure(drawing: VectorDrawing) -> NotebookFigure:
-    """The figure, as large as the drawing, in the colours of a light page."""
+    """A figure of the drawing's size, in the light colours."""
     scale = min(1.0, _MAX_SIDE_INCHES * _PIXELS_PER_INCH / max(drawing.width, drawing.height, 1))
     figure = NotebookFigure(
         figsize=(drawing.width / _PIXELS_PER_INCH * scale, drawing.height / _PIXELS_PER_INCH * scale)

@@ -1,4 +1,4 @@
-"""Figures as files."""
+"""Writes figures to files."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
     from .vector_drawing import VectorDrawing
 
-#: What figures are written as.
+#: The supported file formats.
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_suffix(path: Path) -> None:
-    """See, before anything is drawn, that it is a picture that a file is to hold.
+    """Check the file format before anything is drawn.
 
     Raises:
-        UsageError: it is called otherwise.
+        UsageError: the suffix is not supported, or the path is a folder.
     """
     if path.suffix.lower() not in FIGURE_SUFFIXES:
         raise UsageError(f"{path}: name it {', '.join(FIGURE_SUFFIXES[:-1])} or {FIGURE_SUFFIXES[-1]}")
@@ -30,10 +30,10 @@ def check_suffix(path: Path) -> None:
 
 
 def save_drawing(drawing: VectorDrawing, path: Path) -> None:
-    """Write a drawing; as SVG it can be read and searched, and tells more where one points at it.
+    """Write a drawing; as SVG its text is searchable and elements have tooltips.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     if path.suffix.lower() != ".svg":
         from .drawing_to_figure import drawing_to_figure
@@ -47,12 +47,12 @@ def save_drawing(drawing: VectorDrawing, path: Path) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure; a picture of before is replaced.
+    """Write a figure, replacing an existing file.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
-    # No times and random names in it: the same figure is the same file.
+    # No timestamps: equal figures give equal files.
     suffix = path.suffix.lower()
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     try:

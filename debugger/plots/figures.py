@@ -1,4 +1,4 @@
-"""Numbers as figures of matplotlib. Lines differ in more than colour, and scales are named."""
+"""Matplotlib figures of histories and arrays. Lines differ in more than colour, and scales are labelled."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from ..value_text import number_text
 _T = TypeVar("_T")
 _LINE_STYLES = ("-", "--", "-.", ":")
 _MARKERS = "o^sDvP"
-#: Fewer points than this are marked.
+#: Curves with at most this many points have markers.
 _MARKER_MAX_POINTS = 40
-#: A picture has no more rows and columns: of larger arrays some are taken.
+#: The maximum rows and columns of a heat map; larger arrays are subsampled.
 _HEATMAP_MAX_SIDE = 1000
-#: Numbers further apart than this stand on a logarithmic scale.
+#: Values with a larger ratio get a logarithmic scale.
 _LOG_SCALE_MIN_RATIO = 100.0
-#: So many characters have room across a picture (a legend, a title), beside one of several rows, and beside one alone.
+#: The maximum length of titles and legends, and of axis labels with several rows or a single one.
 _TITLE_MAX_CHARS, _ROW_LABEL_MAX_CHARS, _SINGLE_LABEL_MAX_CHARS = 60, 24, 40
-#: More axes than this below each other are lower, and there are at most so many.
+#: The number of axes with full height, and the maximum number of axes.
 _FULL_HEIGHT_AXES, _MAX_AXES = 12, 40
-#: More curves than this are named below the axes, where names hide none of them, in at most so many lines.
+#: With more curves the legend is below the axes, so that it hides none; its maximum number of lines.
 _LEGEND_INSIDE_MAX_CURVES, _LEGEND_MAX_LINES = 4, 20
-#: What curves have at least of a picture's height, and what is around them beside names, in inches.
+#: The minimum share of curves in a figure's height, and the height of its margins in inches.
 _CURVES_MIN_SHARE, _MARGIN_HEIGHT_INCHES = 0.5, 1.2
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook draws by itself, whatever its backend."""
+    """A figure with notebook rendering independent of the backend."""
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
-        # Names of shapes in SVG are made of what they show, and not at random.
+        # Element ids in SVG are content hashes instead of random.
         with _ignore_missing_glyphs(), rc_context({"svg.hashsalt": "loopdbg"}):
             super().savefig(*args, **kwargs)
 
@@ -57,7 +57,7 @@ class NotebookFigure(Figure):
 
 @contextmanager
 def _ignore_missing_glyphs() -> Iterator[None]:
-    """Boxes stand for what the font lacks; a warning for each character tells no more."""
+    """Suppress warnings for glyphs that the font lacks, which are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph ")
         yield
@@ -65,44 +65,44 @@ def _ignore_missing_glyphs() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A history with what it is called in the picture."""
+    """A history with its label."""
 
     label: str
     history: ValueHistory
 
     @property
     def quantity(self) -> str:
-        """What its numbers are."""
+        """The plotted quantity."""
         return f"norm of {self.label}" if self.history.is_tensor else self.label
 
 
-def plot_curves(shown: Sequence[Curve], title: str, *, log: bool | None = None, remark: str = "") -> Figure:
-    """Values over iterations, each on axes of its own. ``log``: None, where they are far apart. ``remark``: a line
-    below the title."""
-    shown, remark = _limit_shown(shown, _MAX_AXES, remark)
-    rows = max(1, len(shown))
+def plot_curves(curves: Sequence[Curve], title: str, *, log: bool | None = None, remark: str = "") -> Figure:
+    """Plot values over iterations, each on its own axes. ``log``: None chooses by the range; ``remark``: a line below
+    the title."""
+    curves, remark = _limit_shown(curves, _MAX_AXES, remark)
+    rows = max(1, len(curves))
     figure = _create_figure(rows)
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
-    for k, (axis, one) in enumerate(zip(axes, shown, strict=False)):
-        _draw_curve(axis, one, k)
-        axis.set_ylabel(_label_text(one.quantity, _ROW_LABEL_MAX_CHARS if rows > 1 else _SINGLE_LABEL_MAX_CHARS))
-        _set_scale(axis, [one], log)
-        _add_bucket_note(axis, one.history)
+    for k, (axis, curve) in enumerate(zip(axes, curves, strict=False)):
+        _draw_curve(axis, curve, k)
+        axis.set_ylabel(_label_text(curve.quantity, _ROW_LABEL_MAX_CHARS if rows > 1 else _SINGLE_LABEL_MAX_CHARS))
+        _set_scale(axis, [curve], log)
+        _add_bucket_note(axis, curve.history)
     axes[0].set_title(remark, fontsize="small", loc="left")
     _finish_figure(figure, axes[-1], title)
     return figure
 
 
-def plot_overlaid(shown: Sequence[Curve], title: str, *, log: bool | None = None, remark: str = "") -> Figure:
-    """Values over iterations, all on the same axes, however many they are."""
+def plot_overlaid(curves: Sequence[Curve], title: str, *, log: bool | None = None, remark: str = "") -> Figure:
+    """Plot values over iterations on common axes."""
     figure = _create_figure(1)
     axis = figure.subplots()
-    what = "norm" if all(one.history.is_tensor for one in shown) else "value"
-    labels = _distinct_labels([one.label if what == "norm" else one.quantity for one in shown])
-    for k, (one, label) in enumerate(zip(shown, labels, strict=True)):
-        _draw_curve(axis, one, k, label)
-    _set_scale(axis, shown, log)
-    axis.set_ylabel(what)
+    quantity = "norm" if all(curve.history.is_tensor for curve in curves) else "value"
+    labels = _distinct_labels([curve.label if quantity == "norm" else curve.quantity for curve in curves])
+    for k, (curve, label) in enumerate(zip(curves, labels, strict=True)):
+        _draw_curve(axis, curve, k, label)
+    _set_scale(axis, curves, log)
+    axis.set_ylabel(quantity)
     axis.set_title(remark, fontsize="small", loc="left")
     _finish_figure(figure, axis, title)
     _add_legend(figure, axis)
@@ -110,13 +110,13 @@ def plot_overlaid(shown: Sequence[Curve], title: str, *, log: bool | None = None
 
 
 def plot_comparison_sides(left: Curve, sign: str, right: Curve, title: str) -> Figure:
-    """The two sides of the comparison that decides, over iterations."""
+    """Plot the two sides of the deciding comparison over iterations."""
     figure = _create_figure(1)
     axis = figure.subplots()
-    for k, one in enumerate((left, right)):
-        _draw_curve(axis, one, k)
+    for k, c in enumerate((left, right)):
+        _draw_curve(axis, c, k)
     _set_scale(axis, (left, right), None)
-    axis.set_ylabel(f" {sign} ".join(_label_text(one.label, _SINGLE_LABEL_MAX_CHARS // 2 - 2) for one in (left, right)))
+    axis.set_ylabel(f" {sign} ".join(_label_text(c.label, _SINGLE_LABEL_MAX_CHARS // 2 - 2) for c in (left, right)))
     axis.legend()
     _label_threshold(axis, right.history)
     _add_bucket_note(axis, left.history)
@@ -125,26 +125,26 @@ def plot_comparison_sides(left: Curve, sign: str, right: Curve, title: str) -> F
 
 
 def _label_threshold(axis: Axes, history: ValueHistory) -> None:
-    """The number of a side that is one number all the time, on its line."""
-    seen = set(np.concatenate([history.value.low, history.value.high]).tolist())
-    if len(seen) != 1 or not math.isfinite(value := seen.pop()):
+    """Label the line of a side that is constant with its number."""
+    values = set(np.concatenate([history.value.low, history.value.high]).tolist())
+    if len(values) != 1 or not math.isfinite(value := values.pop()):
         return
-    across = axis.get_yaxis_transform()
-    axis.text(1.01, value, number_text(value), transform=across, va="center", fontsize="small")
+    transform = axis.get_yaxis_transform()
+    axis.text(1.01, value, number_text(value), transform=transform, va="center", fontsize="small")
 
 
 def plot_difference(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:
-    """Two runs: their values above, and below how far apart they are, on a logarithmic scale."""
+    """Plot the values of two runs, with their difference below on a logarithmic scale."""
     pairs, remark = _limit_shown(pairs, _MAX_AXES // 2)
     figure = _create_figure(2 * len(pairs))
     axes = figure.subplots(2 * len(pairs), 1, sharex=True, squeeze=False)[:, 0]
-    for k, (one, other) in enumerate(pairs):
+    for k, (a, b) in enumerate(pairs):
         above, below = axes[2 * k], axes[2 * k + 1]
-        _draw_curve(above, one, 0)
-        _draw_curve(above, other, 1)
-        above.set_ylabel("norm" if one.history.is_tensor else "value")
+        _draw_curve(above, a, 0)
+        _draw_curve(above, b, 1)
+        above.set_ylabel("norm" if a.history.is_tensor else "value")
         above.legend()
-        iterations, difference = differences(one.history, other.history)
+        iterations, difference = differences(a.history, b.history)
         below.plot(
             iterations,
             difference,
@@ -152,7 +152,7 @@ def plot_difference(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:
             marker="." if len(iterations) <= _MARKER_MAX_POINTS else "",
             label="difference",
         )
-        below.set_ylabel("|difference|" + (" of norms" if one.history.is_tensor else ""))
+        below.set_ylabel("|difference|" + (" of norms" if a.history.is_tensor else ""))
         if (difference > 0).any():
             below.set_yscale("log")
         else:
@@ -162,21 +162,21 @@ def plot_difference(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:
     return figure
 
 
-def differences(one: ValueHistory, other: ValueHistory) -> tuple[npt.NDArray[np.int64], Numbers]:
-    """The iterations that both know, and how far apart they are there."""
-    shared, mine, theirs = np.intersect1d(one.iterations, other.iterations, return_indices=True)
+def differences(first: ValueHistory, second: ValueHistory) -> tuple[npt.NDArray[np.int64], Numbers]:
+    """The common iterations, and the absolute differences."""
+    shared, i, j = np.intersect1d(first.iterations, second.iterations, return_indices=True)
     with np.errstate(all="ignore"):
-        return shared, np.abs(one.value.first[mine] - other.value.first[theirs])
+        return shared, np.abs(first.value.first[i] - second.value.first[j])
 
 
 def plot_heatmap(grid: npt.NDArray[Any], title: str, rows: str, columns: str) -> Figure:
-    """A table of numbers as colours; what is not finite is left white and counted."""
+    """Plot a table as a heat map; non-finite values are white and counted."""
     figure = _create_figure(2)
     axis = figure.subplots()
-    shown, steps = _subsample(grid)
-    finite = np.isfinite(shown)
+    sample, steps = _subsample(grid)
+    finite = np.isfinite(sample)
     image = axis.imshow(
-        np.ma.masked_array(shown, ~finite),
+        np.ma.masked_array(sample, ~finite),
         aspect="auto",
         interpolation="nearest",
         origin="upper",
@@ -184,20 +184,20 @@ def plot_heatmap(grid: npt.NDArray[Any], title: str, rows: str, columns: str) ->
     )
     figure.colorbar(image, ax=axis)
     axis.set_ylabel(rows)
-    notes = [f"every {step}. {what}" for step, what in zip(steps, ("row", "column"), strict=True) if step > 1]
-    lost = int((~finite).sum())
-    notes += [f"{lost} not finite, white"] if lost else []
+    notes = [f"every {step}. {kind}" for step, kind in zip(steps, ("row", "column"), strict=True) if step > 1]
+    missing = int((~finite).sum())
+    notes += [f"{missing} not finite, white"] if missing else []
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     _finish_figure(figure, axis, title + (f" ({', '.join(notes)})" if notes else ""), columns)
     return figure
 
 
 def plot_elements(values: npt.NDArray[Any], title: str) -> Figure:
-    """The elements of a tensor of one axis."""
+    """Plot the elements of a 1-D tensor."""
     figure = _create_figure(1)
     axis = figure.subplots()
-    (shown,), (step, _) = _subsample(values.reshape(1, -1).T)[0].T, _subsample(values.reshape(-1, 1))[1]
-    axis.plot(np.arange(0, values.size, step), shown, marker="." if len(shown) <= _MARKER_MAX_POINTS else "")
+    (sample,), (step, _) = _subsample(values.reshape(1, -1).T)[0].T, _subsample(values.reshape(-1, 1))[1]
+    axis.plot(np.arange(0, values.size, step), sample, marker="." if len(sample) <= _MARKER_MAX_POINTS else "")
     _finish_figure(figure, axis, title + (f" (every {step}. element)" if step > 1 else ""), "element")
     return figure
 
@@ -207,42 +207,42 @@ def _create_figure(rows: int) -> NotebookFigure:
     return NotebookFigure(figsize=(7.2, 1.2 + height), layout="constrained")
 
 
-def _limit_shown(shown: Sequence[_T], most: int, remark: str = "") -> tuple[Sequence[_T], str]:
-    """The first of what is to be drawn, and a remark on the rest."""
-    if len(shown) <= most:
-        return shown, remark
-    return shown[:most], "; ".join(filter(None, [remark, f"{len(shown) - most} more have no room here"]))
+def _limit_shown(items: Sequence[_T], limit: int, remark: str = "") -> tuple[Sequence[_T], str]:
+    """The first items, and a remark on the omitted ones."""
+    if len(items) <= limit:
+        return items, remark
+    return items[:limit], "; ".join(filter(None, [remark, f"{len(items) - limit} more are left out"]))
 
 
-def _draw_curve(axis: Axes, one: Curve, k: int, label: str | None = None) -> None:
-    history = one.history
+def _draw_curve(axis: Axes, curve: Curve, k: int, label: str | None = None) -> None:
+    history = curve.history
     x, y = history.iterations, history.value.last
     marks = {"marker": _MARKERS[k % len(_MARKERS)], "markersize": 4.0} if len(x) <= _MARKER_MAX_POINTS else {}
-    label = _label_text(one.quantity, _TITLE_MAX_CHARS) if label is None else label
-    (drawn,) = axis.plot(x, y, linestyle=_LINE_STYLES[k % len(_LINE_STYLES)], label=label, **marks)  # type: ignore[arg-type]
+    label = _label_text(curve.quantity, _TITLE_MAX_CHARS) if label is None else label
+    (line,) = axis.plot(x, y, linestyle=_LINE_STYLES[k % len(_LINE_STYLES)], label=label, **marks)  # type: ignore[arg-type]
     if history.bucket > 1:
-        # Of a bucket all that was in it: a spike is visible however narrow it is.
-        axis.fill_between(x, history.value.low, history.value.high, alpha=0.3, color=drawn.get_color(), linewidth=0)
-    odd = history.value.odd > 0
-    if odd.any():
-        base = np.full(int(odd.sum()), 0.02)
-        axis.plot(x[odd], base, "rx", transform=axis.get_xaxis_transform(), label=f"{label}: NaN or infinite")
+        # Draw the range of each bucket, so that narrow spikes stay visible.
+        axis.fill_between(x, history.value.low, history.value.high, alpha=0.3, color=line.get_color(), linewidth=0)
+    non_finite = history.value.odd > 0
+    if non_finite.any():
+        base = np.full(int(non_finite.sum()), 0.02)
+        axis.plot(x[non_finite], base, "rx", transform=axis.get_xaxis_transform(), label=f"{label}: NaN or infinite")
 
 
-def _set_scale(axis: Axes, shown: Sequence[Curve], log: bool | None) -> None:
-    numbers = [np.concatenate([one.history.value.low, one.history.value.high]) for one in shown]
-    every = np.concatenate(numbers) if numbers else np.empty(0)
-    every = every[np.isfinite(every)]
-    positive = every[every > 0]
+def _set_scale(axis: Axes, curves: Sequence[Curve], log: bool | None) -> None:
+    numbers = [np.concatenate([curve.history.value.low, curve.history.value.high]) for curve in curves]
+    values = np.concatenate(numbers) if numbers else np.empty(0)
+    values = values[np.isfinite(values)]
+    positive = values[values > 0]
     if log is None:
-        log = bool(positive.size and every.min() >= 0 and positive.max() / positive.min() > _LOG_SCALE_MIN_RATIO)
+        log = bool(positive.size and values.min() >= 0 and positive.max() / positive.min() > _LOG_SCALE_MIN_RATIO)
     if log and positive.size:
-        # Zero is what many a difference ends at: below the smallest number the scale is linear.
-        axis.set_yscale("symlog" if every.min() <= 0 else "log", **_symlog_options(every, positive))
+        # Zeros are common in differences: the scale is linear below the smallest positive number.
+        axis.set_yscale("symlog" if values.min() <= 0 else "log", **_symlog_options(values, positive))
 
 
-def _symlog_options(every: npt.NDArray[Any], positive: npt.NDArray[Any]) -> dict[str, Any]:
-    return {"linthresh": 10.0 ** np.floor(np.log10(positive.min()))} if every.min() <= 0 else {}
+def _symlog_options(values: npt.NDArray[Any], positive: npt.NDArray[Any]) -> dict[str, Any]:
+    return {"linthresh": 10.0 ** np.floor(np.log10(positive.min()))} if values.min() <= 0 else {}
 
 
 def _add_bucket_note(axis: Axes, history: ValueHistory) -> None:
@@ -252,64 +252,64 @@ def _add_bucket_note(axis: Axes, history: ValueHistory) -> None:
 
 
 def _add_legend(figure: Figure, axis: Axes) -> None:
-    """A legend: where it hides nothing within the axes, else below them, as many names beside each other as there is
-    room for. The picture grows with it, so that it takes nothing from the curves."""
+    """Add a legend inside the axes for few curves, else below them in as many columns as fit. The figure grows, so that
+    the curves keep their height."""
     handles, labels = axis.get_legend_handles_labels()
     if len(handles) <= _LEGEND_INSIDE_MAX_CURVES:
         axis.legend()
         return
     with _ignore_missing_glyphs():
-        alone = figure.legend(handles, labels, fontsize="small", columnspacing=1, borderpad=1)
-        room, size = figure.get_window_extent(), alone.get_window_extent()
-        alone.remove()
-    each = size.height / len(handles) / figure.dpi
-    # What is around a column counts twice: between two of them and at the picture's edges.
-    columns = max(1, int(room.width / size.width))
+        column = figure.legend(handles, labels, fontsize="small", columnspacing=1, borderpad=1)
+        window, size = figure.get_window_extent(), column.get_window_extent()
+        column.remove()
+    line_height = size.height / len(handles) / figure.dpi
+    # The padding of a column counts on both sides: between columns and at the edges.
+    columns = max(1, int(window.width / size.width))
     lines = min(_LEGEND_MAX_LINES, -(-len(handles) // columns))
     if len(handles) > columns * lines:
-        named = columns * lines - 1
-        labels = [*labels[:named], f"… and {len(labels) - named} more"]
-        handles = [*handles[:named], Line2D([], [], linestyle="none")]
+        count = columns * lines - 1
+        labels = [*labels[:count], f"… and {len(labels) - count} more"]
+        handles = [*handles[:count], Line2D([], [], linestyle="none")]
     figure.legend(
         handles, labels, loc="outside lower center", ncols=columns, columnspacing=1, fontsize="small", frameon=False
     )
-    height = lines * each
+    height = lines * line_height
     figure.set_figheight(
         max(figure.get_figheight() + height, (_MARGIN_HEIGHT_INCHES + height) / (1 - _CURVES_MIN_SHARE))
     )
 
 
-def _finish_figure(figure: Figure, last: Axes, title: str, below: str = "iteration") -> None:
-    last.set_xlabel(below)
-    last.xaxis.set_major_locator(MaxNLocator(integer=True))
+def _finish_figure(figure: Figure, axis: Axes, title: str, label: str = "iteration") -> None:
+    axis.set_xlabel(label)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.suptitle(_label_text(title, _TITLE_MAX_CHARS))
 
 
 def _distinct_labels(labels: Sequence[str]) -> list[str]:
-    """Names as a legend shows them: cut as short as leaves them different."""
-    for most in (_ROW_LABEL_MAX_CHARS, _SINGLE_LABEL_MAX_CHARS, _TITLE_MAX_CHARS):
-        cut = [_label_text(label, most) for label in labels]
+    """Legend labels, cut to the shortest length that keeps them distinct."""
+    for limit in (_ROW_LABEL_MAX_CHARS, _SINGLE_LABEL_MAX_CHARS, _TITLE_MAX_CHARS):
+        cut = [_label_text(label, limit) for label in labels]
         if len(set(cut)) == len(set(labels)):
             break
     return cut
 
 
-def _label_text(text: str, most: int) -> str:
-    """A name as a picture shows it: cut in the middle where it is longer than ``most``, and no formula."""
-    if len(text) > most:
-        text = f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
-    text = f" {text}" if text.startswith("_") else text  # a legend leaves out what begins so
+def _label_text(text: str, limit: int) -> str:
+    """A label without math markup, cut in the middle to ``limit`` characters."""
+    if len(text) > limit:
+        text = f"{text[: limit // 2]}…{text[-(limit - limit // 2 - 1) :]}"
+    text = f" {text}" if text.startswith("_") else text  # legends omit labels with a leading underscore
     return as_plain_text(text)
 
 
 def as_plain_text(text: str) -> str:
-    """Text as matplotlib draws it letter by letter, no part of it as a formula."""
+    """Escape text so that matplotlib draws it without math markup."""
     return escape_unprintable(text).replace("$", r"\$")
 
 
 def _subsample(grid: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
-    """Some rows and columns of a large table, as float64, and how far apart they are."""
+    """A subsample of a large table as float64, and its steps."""
     steps = -(-grid.shape[0] // _HEATMAP_MAX_SIDE) or 1, -(-grid.shape[1] // _HEATMAP_MAX_SIDE) or 1
-    taken = grid[:: steps[0], :: steps[1]]
+    sample = grid[:: steps[0], :: steps[1]]
     with np.errstate(all="ignore"):
-        return (np.abs(taken) if taken.dtype.kind == "c" else taken).astype(np.float64), steps
+        return (np.abs(sample) if sample.dtype.kind == "c" else sample).astype(np.float64), steps

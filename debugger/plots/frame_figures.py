@@ -1,4 +1,4 @@
-"""Which numbers of a frame a picture shows, by what a person calls them."""
+"""Figures of a frame, selected by kind and name."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 
 class PlottedFrame(FrameProtocol, Protocol):
-    """A frame that knows what its values were in other iterations."""
+    """A frame with the histories of its values."""
 
     @property
     def evolution(self) -> Evolution: ...
 
 
-def can_plot(what: str, loop: Loop, name: str | None = None) -> bool:
-    """As far as the graph tells: has a loop anything of a kind (``carried``, ``condition``, ``scan``, ``norms``), or of
-    a name, that could be drawn? Each has a ``graph``."""
+def can_plot(quantity: str, loop: Loop, name: str | None = None) -> bool:
+    """Whether a loop statically has something to plot of a kind (``carried``, ``condition``, ``scan``, ``norms``,
+    ``graph``) and name."""
     edges = {edge.param.name: edge.param.type for edge in loop.back_edges}
     scans = {*scan_names(loop), *(port.outer.name for port in loop.scan_outputs)}
     comparison = deciding_comparison(loop)
-    if what == "graph":
+    if quantity == "graph":
         return True
-    if what == "condition":
+    if quantity == "condition":
         return comparison is not None
-    if what == "scan":
+    if quantity == "scan":
         return bool(scans) if name is None else name in scans
-    if what == "norms":
-        edges = {one: kind for one, kind in edges.items() if _may_be_tensor(kind)}
+    if quantity == "norms":
+        edges = {edge_name: kind for edge_name, kind in edges.items() if _may_be_tensor(kind)}
         return bool(edges) if name is None else name in edges
-    both = () if comparison is None else (comparison.left.name, comparison.right.name)
-    return bool(edges) if name is None else name in {*edges, *scans, *both}
+    sides = () if comparison is None else (comparison.left.name, comparison.right.name)
+    return bool(edges) if name is None else name in {*edges, *scans, *sides}
 
 
 def _may_be_tensor(kind: ValueType) -> bool:
@@ -54,10 +54,10 @@ def _may_be_tensor(kind: ValueType) -> bool:
 
 
 def plot_over_iterations(frame: PlottedFrame, name: str | None = None) -> Figure:
-    """A value over iterations, or all that the loop carries; of a scan output all that it has collected.
+    """Plot a value over iterations, all carried values, or the elements of a scan output.
 
     Raises:
-        UsageError: the loop has nothing of that name, or nothing that could be drawn.
+        UsageError: the name is unknown, or there is nothing to plot.
     """
     from .figures import Curve, plot_curves
 
@@ -70,105 +70,105 @@ def plot_over_iterations(frame: PlottedFrame, name: str | None = None) -> Figure
 
 
 def plot_all_carried(loop: Loop, evolution: Evolution, title: str) -> Figure:
-    """All that a loop carries, over iterations.
+    """Plot all carried values over iterations.
 
     Raises:
-        UsageError: nothing of it could be drawn.
+        UsageError: there is nothing to plot.
     """
     from .figures import Curve, plot_curves
 
     names = [edge.param.name for edge in loop.back_edges if edge.param.name in evolution]
     names, remark = _changing_names(loop, names, evolution)
     if not names:
-        inner = next((one for one in loops(loop.body) if can_plot("carried", one)), None)
+        inner = next((item for item in loops(loop.body) if can_plot("carried", item)), None)
         hint = "" if inner is None else f"; loop '{escape_unprintable(inner.name)}' inside of it does"
         raise UsageError(f"loop '{escape_unprintable(loop.name)}' carries nothing that could be drawn{hint}")
-    return plot_curves([Curve(escape_unprintable(one), evolution[one]) for one in names], title, remark=remark)
+    return plot_curves([Curve(escape_unprintable(item), evolution[item]) for item in names], title, remark=remark)
 
 
 def plot_norms(frame: PlottedFrame, name: str | None = None) -> Figure:
-    """The norms of the tensors that a loop carries, on one logarithmic scale: of those that its body changes, unless
-    one is named.
+    """Plot the norms of carried tensors on a common logarithmic scale: of those that the body changes, or of the named
+    one.
 
     Raises:
-        UsageError: it carries no tensors, or none of that name.
+        UsageError: the loop carries no tensors, or none of that name.
     """
     from .figures import Curve, plot_overlaid
 
     loop = _require_loop(frame)
-    found = {k: one for k, one in carried_histories(frame, name).items() if one.is_tensor}
-    if not found:
+    histories = {k: history for k, history in carried_histories(frame, name).items() if history.is_tensor}
+    if not histories:
         raise UsageError(
             f"loop '{escape_unprintable(loop.name)}' carries no tensor{'' if name is None else f' {name!r}'}"
         )
-    names, remark = _changing_names(loop, list(found), found) if name is None else ([name], "")
+    names, remark = _changing_names(loop, list(histories), histories) if name is None else ([name], "")
     return plot_overlaid(
-        [Curve(escape_unprintable(k), found[k]) for k in names], _frame_title(frame), log=True, remark=remark
+        [Curve(escape_unprintable(k), histories[k]) for k in names], _frame_title(frame), log=True, remark=remark
     )
 
 
 def _changing_names(loop: Loop, names: list[str], evolution: Mapping[str, ValueHistory]) -> tuple[list[str], str]:
-    """Of what a loop carries, as far as its names are given, that which its body changes and which has a magnitude, and
-    a word on the others; all of it where nothing would be left."""
+    """Select the carried values that the body changes and that have a magnitude, with a remark on the others; all if
+    none would remain."""
     origins = ProducerMap.for_graph(loop.body)
     handed_on = {edge.param.name for edge in loop.back_edges if origins.skip_identities(edge.result) is edge.param}
-    still = [name for name in names if name in handed_on]
-    if still and len(still) == len(names):
+    unchanged = [name for name in names if name in handed_on]
+    if unchanged and len(unchanged) == len(names):
         return names, "the body changes none of these"
-    picked = {value.name for value in index_values(loop)} - handed_on
-    indices = [name for name in names if name in picked and evolution[name].is_tensor]
-    left = [name for name in names if name not in {*still, *indices}]
-    if not left:
+    index_names = {value.name for value in index_values(loop)} - handed_on
+    indices = [name for name in names if name in index_names and evolution[name].is_tensor]
+    remaining = [name for name in names if name not in {*unchanged, *indices}]
+    if not remaining:
         return names, ""
-    told = [_omission_note(still, "that the body never changes"), _omission_note(indices, "of indices")]
-    return left, "; ".join(filter(None, told))
+    notes = [_omission_note(unchanged, "that the body never changes"), _omission_note(indices, "of indices")]
+    return remaining, "; ".join(filter(None, notes))
 
 
-def _omission_note(names: list[str], which: str) -> str:
+def _omission_note(names: list[str], description: str) -> str:
     if not names:
         return ""
     values, are = ("carried value", "is") if len(names) == 1 else ("carried values", "are")
-    return f"{len(names)} {values} {which} {are} left out"
+    return f"{len(names)} {values} {description} {are} left out"
 
 
 def carried_histories(frame: PlottedFrame, name: str | None = None) -> dict[str, ValueHistory]:
-    """The histories of what a loop carries, or the one of a name.
+    """The histories of all carried values, or of the named one.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: the name is unknown.
     """
     evolution = frame.evolution
     if name is not None and name not in evolution:
         raise _unknown_name_error(frame, name, list(evolution))
-    return {one: evolution[one] for one in ([name] if name is not None else evolution)}
+    return {key: evolution[key] for key in ([name] if name is not None else evolution)}
 
 
 def plot_condition(frame: PlottedFrame) -> Figure:
-    """The two sides of the comparison that decides, over iterations.
+    """Plot the two sides of the deciding comparison over iterations.
 
     Raises:
-        UsageError: no single comparison decides, or nothing of it is known yet.
+        UsageError: no single comparison decides, or it has no history yet.
     """
     from .figures import Curve, plot_comparison_sides
 
     loop = _require_loop(frame)
-    comparison, known = deciding_comparison(loop), frame.evolution.sides
+    comparison, sides = deciding_comparison(loop), frame.evolution.sides
     if comparison is None:
         raise UsageError(f"no single comparison of numbers decides when loop '{escape_unprintable(loop.name)}' ends")
-    if known is None or not len(known[0]):
+    if sides is None or not len(sides[0]):
         raise UsageError(
             f"nothing was compared yet in loop '{escape_unprintable(loop.name)}', or nothing of it was recorded"
         )
-    left, right = (Curve(escape_unprintable(one.name), one) for one in known)
+    left, right = (Curve(escape_unprintable(side.name), side) for side in sides)
     return plot_comparison_sides(left, comparison.sign, right, _frame_title(frame))
 
 
-def plot_scan(frame: PlottedFrame, name: str | None = None, also: Any = ()) -> Figure:
-    """What a scan output has collected, an iteration a row; the first one where none is named. ``also``: what else
-    could have been meant.
+def plot_scan(frame: PlottedFrame, name: str | None = None, other_names: Any = ()) -> Figure:
+    """Plot the elements of a scan output (the first by default), one iteration per row. ``other_names``: further names
+    for the error message.
 
     Raises:
-        UsageError: there is none of that name, or nothing in it that could be drawn.
+        UsageError: the name is unknown, or there is nothing to plot.
     """
     from .figures import plot_elements, plot_heatmap
 
@@ -176,32 +176,32 @@ def plot_scan(frame: PlottedFrame, name: str | None = None, also: Any = ()) -> F
     names = list(scan_names(loop))
     if name is None and not names:
         raise UsageError(f"loop '{escape_unprintable(loop.name)}' has no scan output")
-    wanted = names[0] if name is None else name
+    output = names[0] if name is None else name
     ports = dict(zip(names, loop.scan_outputs, strict=True))
     ports |= {port.outer.name: port for port in loop.scan_outputs}
-    if wanted not in ports:
-        raise _unknown_name_error(frame, wanted, [*also, *names])
-    port = ports[wanted]
-    whole = frame.scan_outputs.get(port.outer.name)
-    if not isinstance(whole, np.ndarray) or not whole.size or whole.dtype.kind in "OUST":
-        raise UsageError(f"scan output '{escape_unprintable(wanted)}' has nothing that could be drawn")
-    axis = port.axis % whole.ndim
-    rows = np.moveaxis(whole, axis, 0).reshape(whole.shape[axis], -1)
-    title = f"{escape_unprintable(wanted)}, {_frame_title(frame)}"
+    if output not in ports:
+        raise _unknown_name_error(frame, output, [*other_names, *names])
+    port = ports[output]
+    values = frame.scan_outputs.get(port.outer.name)
+    if not isinstance(values, np.ndarray) or not values.size or values.dtype.kind in "OUST":
+        raise UsageError(f"scan output '{escape_unprintable(output)}' has nothing that could be drawn")
+    axis = port.axis % values.ndim
+    rows = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
+    title = f"{escape_unprintable(output)}, {_frame_title(frame)}"
     if rows.shape[1] == 1:
         return plot_elements(rows[:, 0], title)
     return plot_heatmap(rows, title, "iteration" if port.stack else f"axis {port.axis}", "element")
 
 
-def plot_value(frame: FrameProtocol, name: str, found: Any) -> Figure:
-    """A tensor as it is at a frame: its elements, or the rows of its last axis as colours.
+def plot_value(frame: FrameProtocol, name: str, value: Any) -> Figure:
+    """Plot the current value of a tensor: its elements, or a heat map with rows along the last axis.
 
     Raises:
-        UsageError: it is no tensor of numbers.
+        UsageError: the value is no numeric tensor.
     """
     from .figures import plot_elements, plot_heatmap
 
-    array: Array = np.asarray(found) if found is not None and not isinstance(found, list | tuple | str) else np.empty(0)
+    array: Array = np.asarray(value) if value is not None and not isinstance(value, list | tuple | str) else np.empty(0)
     if not array.size or array.dtype.kind in "OUST":
         raise UsageError(f"'{escape_unprintable(name)}' holds no numbers that could be drawn")
     title = f"{escape_unprintable(name)}, {_frame_title(frame)}, iteration {frame.iteration}"
@@ -221,7 +221,7 @@ def _frame_title(frame: FrameProtocol) -> str:
 
 
 def _unknown_name_error(frame: FrameProtocol, name: str, known: list[str]) -> UsageError:
-    have = did_you_mean(name, known) or (f"; there is {', '.join(map(repr, known))}" if known else "")
+    hint = did_you_mean(name, known) or (f"; there is {', '.join(map(repr, known))}" if known else "")
     return UsageError(
-        f"loop '{escape_unprintable(frame.name)}' has nothing called '{escape_unprintable(name)}' over iterations{have}"
+        f"loop '{escape_unprintable(frame.name)}' has nothing called '{escape_unprintable(name)}' over iterations{hint}"
     )

@@ -1,4 +1,4 @@
-"""What a sweep found, as a figure: how often loops ran, and how measures are spread."""
+"""Histograms of sweep results: iteration counts and measures."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from matplotlib.ticker import MaxNLocator
 
 from .figures import NotebookFigure, as_plain_text
 
-#: Bars of a histogram, and axes below each other.
+#: The maximum number of bars and of axes.
 _MAX_BARS, _MAX_AXES = 40, 20
-#: Numbers further apart than this have bars that grow.
+#: Numbers with a larger ratio get logarithmic bars.
 _LOG_SCALE_MIN_RATIO = 100.0
 
 
-def plot_histograms(shown: Sequence[tuple[str, Sequence[float]]], title: str) -> Figure:
-    """A histogram of each of some sets of numbers, with what they are of. Values that are far apart, all above 0, stand
-    on a logarithmic scale."""
-    left_out = len(shown) - _MAX_AXES
-    shown = shown[:_MAX_AXES]
-    figure = NotebookFigure(figsize=(7.0, 1.0 + 2.0 * max(1, len(shown))), layout="constrained")
-    axes = figure.subplots(max(1, len(shown)), 1, squeeze=False)[:, 0]
-    for axis, (what, numbers) in zip(axes, shown, strict=False):
-        _draw_histogram(axis, what, np.asarray(numbers, np.float64))
-    more = f" ({left_out} more are not drawn)" if left_out > 0 else ""
-    figure.suptitle(as_plain_text(title + more), fontsize="medium")
+def plot_histograms(samples: Sequence[tuple[str, Sequence[float]]], title: str) -> Figure:
+    """Plot a histogram of each labelled set of numbers. Positive values with a large ratio get a logarithmic scale."""
+    omitted = len(samples) - _MAX_AXES
+    samples = samples[:_MAX_AXES]
+    figure = NotebookFigure(figsize=(7.0, 1.0 + 2.0 * max(1, len(samples))), layout="constrained")
+    axes = figure.subplots(max(1, len(samples)), 1, squeeze=False)[:, 0]
+    for axis, (label, numbers) in zip(axes, samples, strict=False):
+        _draw_histogram(axis, label, np.asarray(numbers, np.float64))
+    note = f" ({omitted} more are not drawn)" if omitted > 0 else ""
+    figure.suptitle(as_plain_text(title + note), fontsize="medium")
     return figure
 
 
-def _draw_histogram(axis: Axes, what: str, numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
-    axis.set_xlabel(as_plain_text(what))
+def _draw_histogram(axis: Axes, label: str, numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
+    axis.set_xlabel(as_plain_text(label))
     axis.set_ylabel("cases")
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     if not numbers.size:

@@ -1,4 +1,4 @@
-"""A drawing of boxes, lines and texts, in pixels: what a picture becomes before it is a file of one kind or another."""
+"""A format-independent drawing of boxes, lines and texts, in pixels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from html import escape
 
 from ...runtime.text import escape_lines, escape_unprintable
 
-#: Of text in a box: the size, and how wide a character is.
+#: The font size, and the width of a character.
 FONT_SIZE_PX, CHARACTER_WIDTH_PX = 12.0, 7.25
-#: By style: colours on a light and on a dark page, of lines and of text.
+#: The colours of each style, in the light and the dark theme.
 STYLE_COLOURS = {
     "plain": ("#4a5463", "#aab4c2"),
     "dim": ("#6a7380", "#8b94a0"),
@@ -22,15 +22,14 @@ STYLE_COLOURS = {
     "odd": ("#a8322a", "#e07a72"),
     "text": ("#23272e", "#ccd1d9"),
 }
-#: What is behind a box.
+#: The fill colour of boxes.
 BOX_FILL = ("#fbfaf7", "#1f242a")
 _PAGE_FILL = ("#ffffff", "#14171b")
 
 
 @dataclass(frozen=True)
 class DrawnRect:
-    """A box; ``round``: the radius of its corners; ``told``: lines said of it where one points at it; ``sheet``: it
-    lies under another one of a stack."""
+    """A box; ``stacked``: it is a lower sheet of a stack."""
 
     x: float
     y: float
@@ -46,8 +45,7 @@ class DrawnRect:
 
 @dataclass(frozen=True)
 class DrawnPath:
-    """A line through points. ``curved``: it leaves each point, and comes to each, vertically; otherwise it has corners.
-    ``arrow``: at its end."""
+    """A line through points. ``curved``: it is vertical at each point; else it has corners. ``arrow``: at its end."""
 
     points: Sequence[tuple[float, float]]
     style: str
@@ -55,13 +53,13 @@ class DrawnPath:
     arrow: bool = True
     stroke_width: float = 1.2
     tooltip: Sequence[str] = ()
-    #: What it joins, for who reads the file.
+    #: The names of the connected boxes, as attributes in the file.
     endpoints: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)
 class DrawnText:
-    """A line of text; ``y``: of its middle; ``anchor``: ``start``, ``middle`` or ``end``."""
+    """A line of text, vertically centred at ``y``; ``anchor``: ``start``, ``middle`` or ``end``."""
 
     x: float
     y: float
@@ -73,14 +71,14 @@ class DrawnText:
 
 @dataclass(eq=False)
 class VectorDrawing:
-    """What is drawn, first things first."""
+    """A drawing; elements are in drawing order."""
 
     width: float = 0
     height: float = 0
     elements: list[DrawnRect | DrawnPath | DrawnText] = field(default_factory=list)
 
     def svg(self) -> str:
-        """The drawing as SVG, with the colours of a light or a dark page."""
+        """The drawing as SVG, with light and dark colours."""
         size = f"{self.width:.0f} {self.height:.0f}"
         lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{self.width:.0f}" '
@@ -95,7 +93,7 @@ class VectorDrawing:
 
 
 def _style_rules(dark: int) -> str:
-    """The colours of every style. Classes begin with ``lg-``: a page may hold several drawings beside its own."""
+    """The CSS rules of every style. Classes have the prefix ``lg-`` to avoid clashes with those of the page."""
     rules = [f".page{{fill:{_PAGE_FILL[dark]}}}"]
     for name, colours in STYLE_COLOURS.items():
         rules.append(f".lg-{name}{{stroke:{colours[dark]};fill:none}}")
@@ -104,53 +102,53 @@ def _style_rules(dark: int) -> str:
     return " ".join(rules)
 
 
-def _element_svg(part: DrawnRect | DrawnPath | DrawnText) -> str:
-    if isinstance(part, DrawnText):
-        bold = ' font-weight="bold"' if part.bold else ""
+def _element_svg(item: DrawnRect | DrawnPath | DrawnText) -> str:
+    if isinstance(item, DrawnText):
+        bold = ' font-weight="bold"' if item.bold else ""
         return (
-            f'<text class="lg-{part.style}" x="{part.x:.1f}" y="{part.y + FONT_SIZE_PX * 0.35:.1f}" '
-            f'text-anchor="{part.anchor}"{bold} xml:space="preserve">{_escape_text(part.text)}</text>'
+            f'<text class="lg-{item.style}" x="{item.x:.1f}" y="{item.y + FONT_SIZE_PX * 0.35:.1f}" '
+            f'text-anchor="{item.anchor}"{bold} xml:space="preserve">{_escape_text(item.text)}</text>'
         )
-    title = f"<title>{escape(escape_lines(part.tooltip))}</title>" if part.tooltip else ""
-    if isinstance(part, DrawnRect):
-        dashed = ' stroke-dasharray="4 3"' if part.dashed else ""
-        sheet = " lg-sheet" if part.stacked else ""
+    title = f"<title>{escape(escape_lines(item.tooltip))}</title>" if item.tooltip else ""
+    if isinstance(item, DrawnRect):
+        dashed = ' stroke-dasharray="4 3"' if item.dashed else ""
+        sheet = " lg-sheet" if item.stacked else ""
         return (
-            f'<rect class="lg-{part.style} lg-box{sheet}" x="{part.x:.1f}" y="{part.y:.1f}" width="{part.width:.1f}" '
-            f'height="{part.height:.1f}" rx="{part.corner_radius:.0f}" stroke-width="{part.stroke_width}"{dashed}>'
+            f'<rect class="lg-{item.style} lg-box{sheet}" x="{item.x:.1f}" y="{item.y:.1f}" width="{item.width:.1f}" '
+            f'height="{item.height:.1f}" rx="{item.corner_radius:.0f}" stroke-width="{item.stroke_width}"{dashed}>'
             f"{title}</rect>"
         )
     ends = (
-        f' data-from="{_escape_text(part.endpoints[0])}" data-to="{_escape_text(part.endpoints[1])}"'
-        if part.endpoints[0]
+        f' data-from="{_escape_text(item.endpoints[0])}" data-to="{_escape_text(item.endpoints[1])}"'
+        if item.endpoints[0]
         else ""
     )
     path = (
-        f'<path class="lg-{part.style}" d="{_path_data(part)}" stroke-width="{part.stroke_width}"{ends}>{title}</path>'
+        f'<path class="lg-{item.style}" d="{_path_data(item)}" stroke-width="{item.stroke_width}"{ends}>{title}</path>'
     )
-    return path + (_arrow_head(part) if part.arrow else "")
+    return path + (_arrow_head(item) if item.arrow else "")
 
 
-def _path_data(part: DrawnPath) -> str:
-    (x, y), *rest = part.points
-    found = [f"M{x:.1f} {y:.1f}"]
+def _path_data(path: DrawnPath) -> str:
+    (x, y), *rest = path.points
+    commands = [f"M{x:.1f} {y:.1f}"]
     for to_x, to_y in rest:
-        if part.curved:
+        if path.curved:
             middle = (y + to_y) / 2
-            found.append(f"C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}")
+            commands.append(f"C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}")
         else:
-            found.append(f"L{to_x:.1f} {to_y:.1f}")
+            commands.append(f"L{to_x:.1f} {to_y:.1f}")
         x, y = to_x, to_y
-    return "".join(found)
+    return "".join(commands)
 
 
-def _arrow_head(part: DrawnPath) -> str:
-    """The head of an arrow, which comes from above."""
-    x, y = part.points[-1]
+def _arrow_head(path: DrawnPath) -> str:
+    """The head of a downward arrow."""
+    x, y = path.points[-1]
     points = f"M{x - 3.5:.1f} {y - 6:.1f}L{x + 3.5:.1f} {y - 6:.1f}L{x:.1f} {y:.1f}Z"
-    return f'<path class="lg-{part.style} lg-head" d="{points}"/>'
+    return f'<path class="lg-{path.style} lg-head" d="{points}"/>'
 
 
 def _escape_text(text: str) -> str:
-    """Text of one line for XML; of names out of files nothing that it could not hold is left."""
+    """Escape a line of text for XML, including characters that XML does not allow."""
     return escape(escape_unprintable(text))

@@ -80,7 +80,7 @@ def test_what_never_changes_is_counted(still: int, drawn: int, remark: str) -> N
     assert len(frame_figures.plot_norms(frame, "s0").axes[0].lines) == len(frame.plot("s0").axes[0].lines) == 1
 
 
-@pytest.mark.parametrize(("count", "axes", "remark"), [(20, 20, ""), (50, 40, "10 more have no room here")])
+@pytest.mark.parametrize(("count", "axes", "remark"), [(20, 20, ""), (50, 40, "10 more are left out")])
 def test_stacked_axes_have_space(count: int, axes: int, remark: str) -> None:
     figure = laid_out(session(count).frame.plot())
     assert len(figure.axes) == axes
