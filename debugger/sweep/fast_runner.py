@@ -98,19 +98,16 @@ class FastRunner:
             return None
         if event == "limit":
             name = engine.plan.loops[index].loop.name
-            message = f"loop '{name}' reached the limit of {self._spec.max_iterations} iterations without ending"
-            iteration = engine.loop_state(index)[0]
+            text = f"loop '{name}' reached the limit of {self._spec.max_iterations} iterations without ending"
+            step = engine.loop_state(index)[0]
             return CaseOutcome(
-                Status.LIMIT,
-                loop_totals(engine, self._loop_count, "limit"),
-                message=message,
-                bad=(index, iteration, None),
+                Status.LIMIT, loop_totals(engine, self._loop_count, "limit"), message=text, bad=(index, step, None)
             )
         if event == "interrupt":
             return self._limits.outcome(self._loop_count, self._location_text())
         # A sentence that the loop never ends; the time of detection is not a property of the case.
-        message = event.split(":", 1)[0] + ": what it carries repeats bit for bit, and nothing else enters"
-        return CaseOutcome(Status.LIMIT, [(None, "limit")] * self._loop_count, message=message)
+        text = event.split(":", 1)[0] + ": what it carries repeats bit for bit, and nothing else enters"
+        return CaseOutcome(Status.LIMIT, [(None, "limit")] * self._loop_count, message=text)
 
     def _location_text(self) -> str:
         stack = self._engine.stack

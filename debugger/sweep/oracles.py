@@ -43,7 +43,7 @@ class Oracle(ABC):
     def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
         """Compare the outputs; record a difference in the outcome."""
 
-    def close(self) -> None:  # noqa: B027  most have started nothing
+    def close(self) -> None:  # noqa: B027  most have no resources
         """Release its resources."""
 
 

@@ -108,9 +108,9 @@ def histogram_bars(counts: Sequence[tuple[int, int]]) -> list[HistogramBar]:
         ]
     edges = sorted(set(edges))
     bars = []
-    for least, stop in pairwise(edges):
-        count = sum(count for value, count in counts if least <= value < stop)
-        bars.append(HistogramBar(least, stop - 1, count))
+    for lower, stop in pairwise(edges):
+        count = sum(count for value, count in counts if lower <= value < stop)
+        bars.append(HistogramBar(lower, stop - 1, count))
     return bars
 
 

@@ -68,10 +68,10 @@ def prepare_jobs(
         else:
             check_spec(model, spec)
             models[number] = model
-        case_set = default_cases(path) if cases is None else cases
-        if len(paths) == 1 and isinstance(case_set, RandomCases):
-            case_set.reader(models[number])  # raises for unknown dimension names
-        jobs.append(SweepJob(number, path, model_hash(path, constants), case_set, spec, constants, loops))
+        source = default_cases(path) if cases is None else cases
+        if len(paths) == 1 and isinstance(source, RandomCases):
+            source.reader(models[number])  # raises for unknown dimension names
+        jobs.append(SweepJob(number, path, model_hash(path, constants), source, spec, constants, loops))
     return jobs, models
 
 
@@ -186,10 +186,10 @@ def sweep(
     """
     settings = tuple(asserts), tuple(breaks), tuple(measures), max_iterations, timeout, against
     spec = SweepSpec(*settings, tuple(map(str, operators)), max_memory)
-    uses_workers = bool(processes) or dask is not None
-    paths, in_memory = _resolve_models(model, uses_workers)
-    case_set = _resolve_cases(cases, random, seed, dims, batched)
-    jobs, models = prepare_jobs(paths, case_set, spec) if paths else _prepare_in_memory(in_memory, case_set, spec)
+    remote = bool(processes) or dask is not None
+    paths, loaded = _resolve_models(model, remote)
+    source = _resolve_cases(cases, random, seed, dims, batched)
+    jobs, models = prepare_jobs(paths, source, spec) if paths else _prepare_in_memory(loaded, source, spec)
     target = None if output is None else Path(output)
     if target is not None and target.suffix != ".sweepdb":
         check_export_path(target)
@@ -236,7 +236,7 @@ def open_store(target: Path, jobs: Sequence[SweepJob], resume: bool) -> SweepSto
     return store
 
 
-def _resolve_models(model: Any, uses_workers: bool) -> tuple[list[str], Model | None]:
+def _resolve_models(model: Any, remote: bool) -> tuple[list[str], Model | None]:
     """The paths of the models, or one model in memory."""
     if isinstance(model, str | os.PathLike):
         return [os.fspath(model)], None
@@ -246,7 +246,7 @@ def _resolve_models(model: Any, uses_workers: bool) -> tuple[list[str], Model | 
             raise UsageError(f"several models are given by their paths, not as {type(invalid[0]).__name__}")
         return [os.fspath(item) for item in model], None
     resolved = model if isinstance(model, Model) else load(model)
-    if not uses_workers:
+    if not remote:
         return [], resolved
     if resolved.path is None:
         raise UsageError(f"{resolved.name} is in no file, which other processes could open: save it, and give its path")
@@ -261,9 +261,9 @@ def _prepare_in_memory(
         _check_oracle(spec.against)
     check_spec(model, spec)
     path = str(model.path or model.name)
-    case_set = cases if cases is not None else RandomCases(1) if model.path is None else default_cases(path)
+    source = cases if cases is not None else RandomCases(1) if model.path is None else default_cases(path)
     loops = tuple(plan.path for plan in model.plan.loops)
-    return [SweepJob(0, path, model_hash(path), case_set, spec, None, loops)], {0: model}
+    return [SweepJob(0, path, model_hash(path), source, spec, None, loops)], {0: model}
 
 
 def _resolve_cases(cases: Any, random: int | None, seed: int, dims: Sequence[str], batched: bool) -> CaseSet | None:

@@ -101,7 +101,7 @@ class SweepStore:
     def _create_tables(self, jobs: Sequence[SweepJob], versions: str) -> None:
         columns = ", ".join(f"{name} {_COLUMN_TYPES.get(name, 'TEXT')}" for name in RESULT_COLUMNS)
         measures = "".join(f", {_quote_identifier(name)} REAL" for name in self.measures)
-        told = _VIEW_COLUMNS + "".join(f", r.{_quote_identifier(name)}" for name in self.measures)
+        view_columns = _VIEW_COLUMNS + "".join(f", r.{_quote_identifier(name)}" for name in self.measures)
         self._database.execute("PRAGMA journal_mode = OFF")  # a failed file is removed
         self._database.executescript(
             f"""
@@ -111,7 +111,7 @@ class SweepStore:
             CREATE TABLE loops (model INTEGER, loop INTEGER, path TEXT, PRIMARY KEY (model, loop));
             CREATE TABLE results (model INTEGER, {columns}{measures}, PRIMARY KEY (model, number, loop)) WITHOUT ROWID;
             CREATE VIEW rows AS SELECT m.hash || '/' || m.cases || '/' || r.name AS id, m.path AS model,
-                m.cases AS "set", r.name AS "case", coalesce(l.path, '') AS loop, r.seed, {told}
+                m.cases AS "set", r.name AS "case", coalesce(l.path, '') AS loop, r.seed, {view_columns}
                 FROM results r JOIN models m USING (model) LEFT JOIN loops l ON l.model = r.model AND l.loop = r.loop;
             """
         )
