@@ -16,21 +16,19 @@ ROOT = Path(__file__).resolve().parent.parent
 def release_problems(tag: str, root: Path = ROOT) -> list[str]:
     """The problems that prevent a release, one line each."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    package_source = (root / "src" / "loopdbg" / "__init__.py").read_text(encoding="utf-8")
+    source = (root / "src" / "loopdbg" / "__init__.py").read_text(encoding="utf-8")
     versions = {
         "pyproject.toml": project["version"],
-        "src/loopdbg/__init__.py": _first_group(r'^__version__ = "(.*)"', package_source),
+        "src/loopdbg/__init__.py": _first_group(r'^__version__ = "(.*)"', source),
     }
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    problems = [f"{file} says {version}, the tag {tag}" for file, version in versions.items() if f"v{version}" != tag]
-    problems += [
-        f"changelog.d/{path.name} is not in CHANGELOG.md" for path in sorted((root / "changelog.d").glob("+*"))
-    ]
+    faults = [f"{file} says {version}, the tag {tag}" for file, version in versions.items() if f"v{version}" != tag]
+    faults += [f"changelog.d/{path.name} is not in CHANGELOG.md" for path in sorted((root / "changelog.d").glob("+*"))]
     if "\n## [Unreleased]" in changes:
-        problems.append("CHANGELOG.md has changes under Unreleased")
+        faults.append("CHANGELOG.md has changes under Unreleased")
     if not notes(tag, changes):
-        problems.append(f"CHANGELOG.md has no section of {tag}")
-    return problems
+        faults.append(f"CHANGELOG.md has no section of {tag}")
+    return faults
 
 
 def notes(tag: str, changes: str) -> str:
@@ -46,9 +44,9 @@ def _first_group(pattern: str, text: str) -> str:
 
 def main(tag: str, target: Path) -> int:
     """Returns exit status 1 if there are problems."""
-    problems = release_problems(tag)
-    if problems:
-        print(*problems, sep="\n", file=sys.stderr)
+    faults = release_problems(tag)
+    if faults:
+        print(*faults, sep="\n", file=sys.stderr)
         return 1
     target.write_text(notes(tag, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")) + "\n", encoding="utf-8")
     return 0

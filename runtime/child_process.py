@@ -137,10 +137,8 @@ def _module_path() -> list[str]:
     """
     package = str(Path(__file__).parents[2])
     try:
-        current_directory = os.getcwd()
+        cwd = os.getcwd()
     except OSError:  # it was removed
-        current_directory = ""
-    entries = (
-        entry for entry in sys.path if os.path.isabs(entry) and entry != current_directory and os.pathsep not in entry
-    )
+        cwd = ""
+    entries = (entry for entry in sys.path if os.path.isabs(entry) and entry != cwd and os.pathsep not in entry)
     return list(dict.fromkeys([package, *entries]))

@@ -35,10 +35,10 @@ class StateCycle:
     repeated_iteration: int
 
     def __str__(self) -> str:
-        is_constant = self.repeated_iteration - self.first_iteration == 1
+        constant = self.repeated_iteration - self.first_iteration == 1
         period = self.repeated_iteration - self.first_iteration
         repetition = (
-            "is bit for bit as one iteration ago" if is_constant else f"repeats bit for bit every {period} iterations"
+            "is bit for bit as one iteration ago" if constant else f"repeats bit for bit every {period} iterations"
         )
         return (
             f"loop '{self.loop.name}' never ends: before iteration {self.repeated_iteration} what it carries "
@@ -113,13 +113,9 @@ class CycleDetector:
                 frame = Frame(self._engine, index)
                 if not frame.at_boundary or index not in saved:
                     continue
-                entry, saved_iteration, state = saved[index]
-                if (
-                    frame.entry == entry
-                    and frame.iteration > saved_iteration
-                    and bitwise_equal(state, _carried_state(frame))
-                ):
-                    return str(StateCycle(self._engine.plan.loops[index].loop, saved_iteration, frame.iteration)), index
+                entry, start, state = saved[index]
+                if frame.entry == entry and frame.iteration > start and bitwise_equal(state, _carried_state(frame)):
+                    return str(StateCycle(self._engine.plan.loops[index].loop, start, frame.iteration)), index
             index = self._engine.stack[-1]
             frame = Frame(self._engine, index)
             state = _carried_state(frame) if index not in saved and self._can_repeat(index) else []

@@ -115,9 +115,7 @@ class LoopNode:
         return self.loop.name
 
 
-def _reopened(
-    path: str, function: str, weights: str, is_over_requests: bool, digest: str, state: dict[str, Array]
-) -> Model:
+def _reopened(path: str, function: str, weights: str, stacked: bool, digest: str, state: dict[str, Array]) -> Model:
     """Reopen a pickled model.
 
     Raises:
@@ -126,7 +124,7 @@ def _reopened(
     from .graph.graph_json import graph_digest
 
     model = load(f"{path}:{function}" if function else path, weights or None)
-    if is_over_requests:
+    if stacked:
         model = model.over_requests()
     if graph_digest(model.graph) != digest:
         raise ModelError(

@@ -63,20 +63,13 @@ def import_from_folder(folder: Path) -> Iterator[None]:
 
 def _modules_shadowed_by_folder(folder: Path) -> list[str]:
     """Imported non-library modules from elsewhere whose names also exist in the folder."""
-    local_names: set[str] = set()
+    local: set[str] = set()
     with contextlib.suppress(OSError):  # the folder may not be listable
-        local_names = {entry.name if entry.is_dir() else entry.stem for entry in folder.resolve().iterdir()} - {
-            "__main__"
-        }
+        local = {entry.name if entry.is_dir() else entry.stem for entry in folder.resolve().iterdir()} - {"__main__"}
     shadowed = []
     for name, module in sys.modules.items():
         file = _module_file(module)
-        if (
-            name.partition(".")[0] in local_names
-            and file
-            and not is_library_file(file)
-            and not is_script_file(file, folder)
-        ):
+        if name.partition(".")[0] in local and file and not is_library_file(file) and not is_script_file(file, folder):
             shadowed.append(name)
     return shadowed
 

@@ -35,10 +35,8 @@ class DimensionSizes:
         typical: Mapping[str, tuple[int, ...]] | None = None,
         option: str = "dimension",
     ) -> None:
-        dims_by_axis = {
-            f"{port.name}:{axis}": dim for port in ports for axis, dim in enumerate(_tensor_shape(port.type))
-        }
-        names = [dim for dim in dims_by_axis.values() if isinstance(dim, str)]
+        dims = {f"{port.name}:{axis}": dim for port in ports for axis, dim in enumerate(_tensor_shape(port.type))}
+        names = [dim for dim in dims.values() if isinstance(dim, str)]
         self._sizes: dict[str, int] = {}
         self._named_sizes = named
         self._usual_shapes = typical or {}
@@ -46,10 +44,10 @@ class DimensionSizes:
             name, _, number = setting.rpartition("=")
             if not name or not number.isdecimal():
                 raise UsageError(f"{option} {setting}: expected NAME=N or INPUT:AXIS=N")
-            if name not in names and not isinstance(dims_by_axis.get(name), str | None):
-                raise InputError(f"{option} {setting}: the model fixes that dimension to {dims_by_axis[name]}")
-            if name not in names and name not in dims_by_axis:
-                known = [*dict.fromkeys(names), *(axis_name for axis_name, dim in dims_by_axis.items() if dim is None)]
+            if name not in names and not isinstance(dims.get(name), str | None):
+                raise InputError(f"{option} {setting}: the model fixes that dimension to {dims[name]}")
+            if name not in names and name not in dims:
+                known = [*dict.fromkeys(names), *(axis_name for axis_name, dim in dims.items() if dim is None)]
                 suggestion = did_you_mean(name, known) or f"; unknown are {', '.join(known) or 'none'}"
                 raise InputError(f"{option} {setting}: no input has such a dimension{suggestion}")
             self._sizes[name] = int(number)

@@ -34,16 +34,15 @@ def contradiction_notes(engine: Engine, loop: LoopPlan | None) -> Iterator[str]:
         yield from _contradiction_sentence(_contradiction_texts(computed), "")
         return
     last_inputs: dict[Value, _TensorKind | None] = {}
-    first_inputs: dict[Value, _TensorKind | None] = {}
+    first: dict[Value, _TensorKind | None] = {}
     if engine.loop_state(loop.index)[0]:
         last_inputs = _last_iteration_kinds(engine, loop)
-        first_inputs = _first_iteration_kinds(engine, loop)
+        first = _first_iteration_kinds(engine, loop)
         computed.update((edge.edge.result, engine.memory.dtype_and_shape(edge.param)) for edge in loop.edges)
-    last_texts = _contradiction_texts({**last_inputs, **computed})
-    yield from _contradiction_sentence(last_texts, " in the last iteration")
+    last = _contradiction_texts({**last_inputs, **computed})
+    yield from _contradiction_sentence(last, " in the last iteration")
     yield from _contradiction_sentence(
-        {value: text for value, text in _contradiction_texts(first_inputs).items() if value not in last_texts},
-        " in iteration 0",
+        {value: text for value, text in _contradiction_texts(first).items() if value not in last}, " in iteration 0"
     )
 
 
@@ -67,10 +66,8 @@ def _last_iteration_kinds(engine: Engine, loop: LoopPlan) -> dict[Value, _Tensor
 
 def _first_iteration_kinds(engine: Engine, loop: LoopPlan) -> dict[Value, _TensorKind | None]:
     """Dtypes and shapes of the carried inputs of iteration 0, unless an outer loop has overwritten them."""
-    overwritten = _slots_written_by_outer_loops(engine, loop)
-    return {
-        edge.edge.param: _kind_of_slot(engine, edge.initial, overwritten) for edge in loop.edges if edge.initial >= 0
-    }
+    moved = _slots_written_by_outer_loops(engine, loop)
+    return {edge.edge.param: _kind_of_slot(engine, edge.initial, moved) for edge in loop.edges if edge.initial >= 0}
 
 
 def _slots_written_by_outer_loops(engine: Engine, loop: LoopPlan) -> set[int]:
@@ -112,6 +109,5 @@ def _matches_declaration(declared: ValueType, dtype: np.dtype[Any], shape: tuple
     if declared.shape is None or shape is None:
         return True
     return len(declared.shape) == len(shape) and all(
-        not isinstance(declared_size, int) or declared_size == size
-        for declared_size, size in zip(declared.shape, shape, strict=True)
+        not isinstance(dim, int) or dim == size for dim, size in zip(declared.shape, shape, strict=True)
     )

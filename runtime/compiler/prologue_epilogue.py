@@ -142,8 +142,6 @@ class PrologueEpilogue(VectorLanes):
         t, text = self.types[k], self.read(k)
         if padded and self.program.registers[k][0] > 8:
             element, _ = element_and_lanes(t)
-            padded_type = vector_type(
-                element, -(-bit_width(t) // (8 * CELL_BYTES)) * 8 * CELL_BYTES // bit_width(element)
-            )
-            t, text = padded_type, self.resize_vector(text, t, padded_type)
+            target = vector_type(element, -(-bit_width(t) // (8 * CELL_BYTES)) * 8 * CELL_BYTES // bit_width(element))
+            t, text = target, self.resize_vector(text, t, target)
         self.writer.emit(f"store {t} {text}, ptr {self.address('%R', self.register_offsets[k])}, align 1")

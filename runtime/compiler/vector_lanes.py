@@ -214,14 +214,11 @@ class VectorLanes(RegisterFile):
     def select_each(self, nbytes: int, operands: list[Argument], d: int, offsets: list[int]) -> None:
         lanes = len(offsets) if len(offsets) > 1 else 0
         element = self.element_of(d, 8 * nbytes)
-        condition = self.writer.is_true(
+        mask = self.writer.is_true(
             TypedValue(self.gather_lanes(operands[0][0], "i8", operands[0][1]), "uint8_t", lanes)
         )
         yes, no = (self.gather_lanes(register, element, operand_offsets) for register, operand_offsets in operands[1:])
         t = vector_type(element, lanes)
         self.scatter_lanes(
-            d,
-            element,
-            offsets,
-            self.writer.assign(f"select {vector_type('i1', lanes)} {condition}, {t} {yes}, {t} {no}"),
+            d, element, offsets, self.writer.assign(f"select {vector_type('i1', lanes)} {mask}, {t} {yes}, {t} {no}")
         )

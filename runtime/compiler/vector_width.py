@@ -36,9 +36,7 @@ def is_latency_bound(runs: StraightLineCode) -> bool:
 def vector_operation_count(runs: StraightLineCode) -> int:
     """256-bit operations per iteration."""
     return sum(
-        -(-len(offsets) * size // 32)
-        for k in computing_instructions(runs)
-        for (_, offsets), size in runs.arguments(k)[-1:]
+        -(-len(lanes) * size // 32) for k in computing_instructions(runs) for (_, lanes), size in runs.arguments(k)[-1:]
     )
 
 

@@ -38,14 +38,14 @@ def _full_resolution_planes(y: Array, parts: tuple[Array, ...], interleaved: boo
 
 
 def _to_rgb(y: Array, parts: tuple[Array, ...], interleaved: bool, blue_first: bool) -> Array:
-    float_type = np.float32
-    luma, u, v = (plane.astype(float_type) for plane in _full_resolution_planes(y, parts, interleaved))
-    c, d, e = float_type(1.164) * (luma - 16), u - 128, v - 128
-    red = c + float_type(1.596) * e
-    green = c - float_type(0.391) * d - float_type(0.813) * e
-    blue = c + float_type(2.018) * d
+    f32 = np.float32
+    luma, u, v = (plane.astype(f32) for plane in _full_resolution_planes(y, parts, interleaved))
+    c, d, e = f32(1.164) * (luma - 16), u - 128, v - 128
+    red = c + f32(1.596) * e
+    green = c - f32(0.391) * d - f32(0.813) * e
+    blue = c + f32(2.018) * d
     image = np.stack([blue, green, red] if blue_first else [red, green, blue], -1).clip(0, 255)
-    return (np.floor(image + float_type(0.5)) if y.dtype.kind in "iu" else image).astype(y.dtype)
+    return (np.floor(image + f32(0.5)) if y.dtype.kind in "iu" else image).astype(y.dtype)
 
 
 @openvino("NV12toRGB", since=8, native=False)
@@ -71,28 +71,24 @@ def i420_to_bgr(p: P, y: Array, u: Array | None = None, v: Array | None = None) 
 def _from_rgb(x: Array, blue_first: bool, single_plane: bool) -> Any:
     if x.ndim != 4 or x.shape[3] != 3 or x.shape[1] % 2 or x.shape[2] % 2:
         raise ValueError(f"an image of shape {x.shape} is not [N, H, W, 3] with even height and width")
-    float_type = np.float32
-    red, green, blue = (x[..., k].astype(float_type) for k in ((2, 1, 0) if blue_first else (0, 1, 2)))
+    f32 = np.float32
+    red, green, blue = (x[..., k].astype(f32) for k in ((2, 1, 0) if blue_first else (0, 1, 2)))
     is_integer = x.dtype.kind in "iu"
 
     def round_integer(value: Array) -> Array:
-        return np.floor(value + float_type(0.5)) if is_integer else value
+        return np.floor(value + f32(0.5)) if is_integer else value
 
     def channel(r: float, g: float, b: float, offset: float) -> Array:
-        return round_integer(
-            (float_type(r) * red + float_type(g) * green + float_type(b) * blue + float_type(offset)).clip(0, 255)
-        )
+        return round_integer((f32(r) * red + f32(g) * green + f32(b) * blue + f32(offset)).clip(0, 255))
 
     luma = channel(0.257, 0.504, 0.098, 16)
     batch, height, width = luma.shape
 
-    def downsample(plane: Array) -> Array:
+    def shrink(plane: Array) -> Array:
         squares = plane.reshape(batch, height // 2, 2, width // 2, 2)
-        return round_integer(squares.sum((2, 4), dtype=float_type) / 4)
+        return round_integer(squares.sum((2, 4), dtype=f32) / 4)
 
-    pairs = np.stack(
-        [downsample(channel(-0.148, -0.291, 0.439, 128)), downsample(channel(0.439, -0.368, -0.071, 128))], -1
-    )
+    pairs = np.stack([shrink(channel(-0.148, -0.291, 0.439, 128)), shrink(channel(0.439, -0.368, -0.071, 128))], -1)
     y, uv = luma[..., None].astype(x.dtype), pairs.astype(x.dtype)
     if single_plane:
         return np.concatenate([y, uv.reshape(batch, height // 2, width, 1)], 1)

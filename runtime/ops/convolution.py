@@ -88,11 +88,9 @@ def _pad_axes(extents: Shape, fill: int = 1) -> Shape:
 
 
 def _axis_taps(windows: WindowGeometry, transposed: bool) -> list[ConvAxisTaps]:
-    numbers = (windows.kernel, windows.strides, windows.dilations)
-    axes = zip(
-        *map(_pad_axes, numbers), _pad_axes(windows.pads_before, 0), _pad_axes(windows.output_shape), strict=True
-    )
-    return [(_transposed_conv_taps if transposed else _conv_taps)(*numbers) for numbers in axes]
+    rows = (windows.kernel, windows.strides, windows.dilations)
+    axes = zip(*map(_pad_axes, rows), _pad_axes(windows.pads_before, 0), _pad_axes(windows.output_shape), strict=True)
+    return [(_transposed_conv_taps if transposed else _conv_taps)(*rows) for rows in axes]
 
 
 @lru_cache(maxsize=1024)
@@ -108,10 +106,8 @@ def _geometry_table(
     direct = all(
         t.first == (0,) and t.step == 1 and t.count + t.reach <= extent for t, extent in zip(taps, size, strict=True)
     )
-    lowest, vector_elements = [t.min_count for t in taps], _MAX_VECTOR_ELEMENTS[itemsize]
-    direct = direct and (
-        lowest[2] >= vector_elements or (highest[2] == size[2] and lowest[1] * lowest[2] >= vector_elements)
-    )
+    lowest, lanes = [t.min_count for t in taps], _MAX_VECTOR_ELEMENTS[itemsize]
+    direct = direct and (lowest[2] >= lanes or (highest[2] == size[2] and lowest[1] * lowest[2] >= lanes))
     if direct:
         band, plane = (n, highest[0], highest[1]), size
     else:
@@ -140,15 +136,15 @@ def _geometry_table(
     # Depthwise: several channels at a time, within the L1 cache.
     depthwise = icg == ocg == 1
     together = max(1, min(groups, _NARROW_BAND_BYTES // (channel * itemsize))) if depthwise else 1
-    packed_bytes = 0 if direct else _round_up_to_cache_lines((icg * together * channel + vector_elements) * itemsize)
+    packed_bytes = 0 if direct else _round_up_to_cache_lines((icg * together * channel + lanes) * itemsize)
     parts = [  # scratch sections in bytes, in the order of conv.h
         packed_bytes * (workers if depthwise else 1),
         ocg * weights * itemsize,
         weights * 8,
         vectors * 8,
         (vectors + 1) * 4,
-        (vectors + 2 * rows + vector_elements) * 24,
-        CHANNELS_PER_GROUP * vector_elements * itemsize * ocg * workers if weights > CHANNELS_PER_PASS else 0,
+        (vectors + 2 * rows + lanes) * 24,
+        CHANNELS_PER_GROUP * lanes * itemsize * ocg * workers if weights > CHANNELS_PER_PASS else 0,
     ]
     offsets = [0]
     for part in parts:
@@ -179,19 +175,15 @@ def _weight_packer(transposed: bool, groups: int, windows: WindowGeometry, dtype
         ocg = w.shape[1]
         out = []
         for axes in product(*(t.residues for t in taps)):
-            tap_indices: Any = np.ix_(*([tap[0] for tap in selected] for _, _, selected in axes))
-            tap_count = w.shape[2] * math.prod(len(selected) for _, _, selected in axes)
-            selected = w[:, :, :, *tap_indices].reshape(groups, ocg, tap_count)
-            packed_channels = ocg // 8 * 8
-            blocks = selected[:, :packed_channels].reshape(groups, packed_channels // 8, 8, tap_count).swapaxes(2, 3)
-            parts = [blocks.reshape(groups, packed_channels * tap_count)]
+            tap_indices: Any = np.ix_(*([tap[0] for tap in chosen] for _, _, chosen in axes))
+            tap_count = w.shape[2] * math.prod(len(chosen) for _, _, chosen in axes)
+            chosen = w[:, :, :, *tap_indices].reshape(groups, ocg, tap_count)
+            start = ocg // 8 * 8
+            blocks = chosen[:, :start].reshape(groups, start // 8, 8, tap_count).swapaxes(2, 3)
+            parts = [blocks.reshape(groups, start * tap_count)]
             for rows in (ocg & 4, ocg & 3):
-                parts.append(
-                    selected[:, packed_channels : packed_channels + rows]
-                    .swapaxes(1, 2)
-                    .reshape(groups, rows * tap_count)
-                )
-                packed_channels += rows
+                parts.append(chosen[:, start : start + rows].swapaxes(1, 2).reshape(groups, rows * tap_count))
+                start += rows
             out.append(np.concatenate(parts, 1).reshape(-1))
         return np.concatenate(out)
 
@@ -219,42 +211,38 @@ def _winograd_tiling(
     n: int, groups: int, icg: int, ocg: int, windows: WindowGeometry, dtype: Dtype, workers: int
 ) -> WinogradTiling | None:
     """The Winograd tiling, with scratch memory for all threads; None where unsupported or slower."""
-    supported = (
+    fits = (
         windows.kernel == (3, 3)
         and windows.strides == windows.dilations == (1, 1)
         and groups == 1
         and dtype == _FLOAT32
     )
     if (
-        not supported
+        not fits
         or min(windows.pads_before + windows.pads_after) < 0
         or ocg % 8
         or min(icg, ocg) < _WINOGRAD_MIN_CHANNELS
     ):
         return None
     (height, width), lane = windows.output_shape, _MAX_VECTOR_ELEMENTS[4]
-    tile_rows, tile_columns = -(-height // 2), -(-width // 2)
-    vectors = -(-n * tile_rows * tile_columns // lane)
+    rows, columns = -(-height // 2), -(-width // 2)
+    vectors = -(-n * rows * columns // lane)
     # Cost in vector operations: products, transforms and weight loads.
     winograd_cost = vectors * (16 * icg * ocg + 220 * icg + 180 * ocg) + 16 * icg * ocg
     direct_cost = (-(-n * height * (width + 2) // lane) + 1) * 9 * icg * ocg
     if winograd_cost > direct_cost:
         return None
-    rows_per_pass = max(1, min(n * tile_rows, _BAND_BYTES // (64 * icg * tile_columns)))
-    padded_tiles = -(-rows_per_pass * tile_columns // lane) * lane
-    floats_per_worker = (
-        16 * (8 * padded_tiles + 16)
-        + 8 * (rows_per_pass * tile_columns + tile_columns + 32)
-        + 4 * padded_tiles
-        + 2 * (rows_per_pass + 1) * (2 * tile_columns + 50)
+    lines = max(1, min(n * rows, _BAND_BYTES // (64 * icg * columns)))
+    padded = -(-lines * columns // lane) * lane
+    per_worker = (
+        16 * (8 * padded + 16)
+        + 8 * (lines * columns + columns + 32)
+        + 4 * padded
+        + 2 * (lines + 1) * (2 * columns + 50)
     )
-    floats = (
-        16 * (icg * (padded_tiles + 32) + 16)
-        + workers * _round_up_to_cache_lines(floats_per_worker * 4) // 4
-        + 16 * icg * ocg
-    )
+    floats = 16 * (icg * (padded + 32) + 16) + workers * _round_up_to_cache_lines(per_worker * 4) // 4 + 16 * icg * ocg
     pad_top, pad_left = windows.pads_before
-    return WinogradTiling(tile_rows, tile_columns, rows_per_pass, pad_top, pad_left, floats * 4 + icg * 8 + 128)
+    return WinogradTiling(rows, columns, lines, pad_top, pad_left, floats * 4 + icg * 8 + 128)
 
 
 def _winograd_weights(w: Array) -> Array:
@@ -292,15 +280,10 @@ def _convolve(
     rest = [*([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
     numbers: tuple[int, ...] = (int(bias is not None),)
     if tiles is not None:
-        converted = None if w.dtype == dtype else p.prepared(w, as_float32)
-        transformed = p.prepared(w, _winograd_weights)
-        inputs = [
-            data,
-            cast(p, w, dtype) if converted is None else converted,
-            *rest,
-            *([] if transformed is None else [transformed]),
-        ]
-        numbers += (0, int(transformed is not None), *tiles.params)
+        floats = None if w.dtype == dtype else p.prepared(w, as_float32)
+        packed = p.prepared(w, _winograd_weights)
+        inputs = [data, cast(p, w, dtype) if floats is None else floats, *rest, *([] if packed is None else [packed])]
+        numbers += (0, int(packed is not None), *tiles.params)
         return p.call(RoutineCall("conv.winograd", [(shape, dtype)], numbers, max(scratch, tiles.scratch)), inputs)[0]
     blocks = p.prepared(w, _weight_packer(transposed, groups, windows, dtype))
     weights = cast(p, w, dtype) if blocks is None else blocks

@@ -163,17 +163,13 @@ def _detection_output(
                 refinement = other_locations[k].astype(working).reshape(count, location_classes, 4)[:, location_class]
                 class_priors = _decode_boxes(class_priors, variances, refinement, code_type, clip_before)
             boxes[label] = _decode_boxes(class_priors, variances, offsets[k, :, location_class], code_type, clip_before)
-        selected = _select_per_class(
-            scores[k], boxes, share, background, top_k, threshold, confidence, by_prior=by_prior
-        )
-        total = sum(len(chosen) for chosen in selected.values())
+        picks = _select_per_class(scores[k], boxes, share, background, top_k, threshold, confidence, by_prior=by_prior)
+        total = sum(len(chosen) for chosen in picks.values())
         if keep > -1 and total > keep:
-            ranked = [(-scores[k, box, label], box, label) for label, chosen in selected.items() for box in chosen]
+            ranked = [(-scores[k, box, label], box, label) for label, chosen in picks.items() for box in chosen]
             best = sorted(ranked, key=lambda entry: entry[:2])[:keep]
-            selected = {
-                label: [box for _, box, class_priors in best if class_priors == label] for label in sorted(selected)
-            }
-        for label, chosen in sorted(selected.items()):
+            picks = {label: [box for _, box, own in best if own == label] for label in sorted(picks)}
+        for label, chosen in sorted(picks.items()):
             for box in chosen:
                 corners = boxes[-1 if share else label][box]
                 corners = corners.clip(0, 1) if clip_after else corners
@@ -201,7 +197,7 @@ def _select_per_class(
     """Select the boxes of each class. ``by_prior``: each prior has only its best class."""
     count, classes = scores.shape
     if not by_prior:
-        selected: dict[int, list[int]] = {}
+        picks: dict[int, list[int]] = {}
         for label in range(classes):
             table = boxes.get(-1 if share else label)
             if label == background or table is None:
@@ -209,8 +205,8 @@ def _select_per_class(
             order = np.flatnonzero(scores[:, label] > confidence)
             order = order[np.argsort(-scores[order, label], kind="stable")]
             order = order[:top_k] if top_k > -1 else order
-            selected[label] = order[select_presorted(table[order], threshold, len(order), 0.0)].tolist()
-        return selected
+            picks[label] = order[select_presorted(table[order], threshold, len(order), 0.0)].tolist()
+        return picks
     candidates = []
     for box in range(count):
         labels = [c for c in range(1, classes) if background < 0 or c != background]
@@ -219,12 +215,12 @@ def _select_per_class(
             candidates.append((-scores[box, label], box, label))
     candidates.sort(key=lambda candidate: candidate[:2])
     candidates = candidates[:top_k] if top_k != -1 else candidates
-    selected = {}
+    picks = {}
     for _, box, label in candidates:
-        table, chosen = boxes[-1 if share else label], selected.setdefault(label, [])
+        table, chosen = boxes[-1 if share else label], picks.setdefault(label, [])
         if not chosen or not (intersection_over_union(table[box], table[chosen]) > threshold).any():
             chosen.append(box)
-    return selected
+    return picks
 
 
 # --- YOLO

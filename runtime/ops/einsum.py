@@ -60,7 +60,7 @@ def _parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], 
     Raises:
         ModelError: the equation is invalid, or does not match the ranks.
     """
-    input_terms, arrow, output_term = equation.replace(" ", "").partition("->")
+    input_terms, arrow, target = equation.replace(" ", "").partition("->")
     parts = input_terms.split(",")
     if len(parts) != len(ranks):
         raise ModelError(f"equation {equation!r} has {len(parts)} terms for {len(ranks)} inputs")
@@ -68,10 +68,8 @@ def _parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], 
     ellipsis_rank = max((sum(label.isdigit() for label in term) for term in terms), default=0)
     ellipsis = tuple(str(k) for k in range(ellipsis_rank))[::-1]
     if arrow:
-        has_ellipsis = "..." in output_term
-        output_labels = _term_labels(
-            output_term, len(output_term) - 3 * has_ellipsis + len(ellipsis) * has_ellipsis, equation
-        )
+        dots = "..." in target
+        output_labels = _term_labels(target, len(target) - 3 * dots + len(ellipsis) * dots, equation)
         if len(set(output_labels)) != len(output_labels):
             raise ModelError(f"equation {equation!r} names an axis of the result twice")
     else:
@@ -86,14 +84,10 @@ def _parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], 
 def _term_labels(term: str, rank: int, equation: str) -> Labels:
     before, dots, after = term.partition("...")
     letters = before + after
-    ellipsis_rank = rank - len(letters)
-    if (
-        not (letters.isascii() and (letters.isalpha() or not letters))
-        or ellipsis_rank < 0
-        or (ellipsis_rank and not dots)
-    ):
+    extra = rank - len(letters)
+    if not (letters.isascii() and (letters.isalpha() or not letters)) or extra < 0 or (extra and not dots):
         raise ModelError(f"equation {equation!r}: '{term}' does not fit a tensor of {rank} dimensions")
-    return (*before, *tuple(str(k) for k in range(ellipsis_rank))[::-1], *after)
+    return (*before, *tuple(str(k) for k in range(extra))[::-1], *after)
 
 
 def _take_diagonals(p: P, x: T, labels: Labels) -> LabelledTensor:
@@ -178,8 +172,5 @@ def _as_matrices(p: P, operand: LabelledTensor, batch: Sequence[str], rows: Sequ
     x = _transpose_to(p, operand, [*batch, *rows, *columns])
     if len(rows) == len(columns) == 1:
         return x
-    batch_rank, column_start = len(batch), len(batch) + len(rows)
-    return p.reshape(
-        x,
-        (*x.shape[:batch_rank], element_count(x.shape[batch_rank:column_start]), element_count(x.shape[column_start:])),
-    )
+    depth, split = len(batch), len(batch) + len(rows)
+    return p.reshape(x, (*x.shape[:depth], element_count(x.shape[depth:split]), element_count(x.shape[split:])))

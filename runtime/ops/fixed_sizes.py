@@ -88,23 +88,18 @@ def fixed_sizes_of_node(node: Operation, names: frozenset[str], constants: Const
     if node.op_type in _BROADCASTING and node.version >= _FIRST_BROADCASTING_OPSET:
         yield from _fixed_by_broadcast(node, names, constants)
     elif node.op_type in ("Expand", "Reshape") and len(node.inputs) == 2:
-        data, shape_input = node.inputs
+        data, sizes = node.inputs
         shape = _constant_shape(data)
-        if (
-            data is None
-            or shape_input is None
-            or shape is None
-            or names.isdisjoint(d for d in shape if isinstance(d, str))
-        ):
+        if data is None or sizes is None or shape is None or names.isdisjoint(d for d in shape if isinstance(d, str)):
             return
-        numbers = constants.value_of(shape_input)
+        numbers = constants.value_of(sizes)
         if numbers is None or numbers.ndim != 1 or numbers.dtype != np.int64:
             return
         target = tuple(int(n) for n in numbers)
         if node.op_type == "Expand":
-            yield from _fixed_by_alignment(node, data, shape_input, target, names)
+            yield from _fixed_by_alignment(node, data, sizes, target, names)
         else:
-            yield from _fixed_by_reshape(node, data, shape_input, target, names)
+            yield from _fixed_by_reshape(node, data, sizes, target, names)
 
 
 def violated_fixed_size(graph: Graph, node: Operation, shapes: Sequence[tuple[int, ...] | None]) -> FixedSize | None:

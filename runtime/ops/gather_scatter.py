@@ -415,9 +415,7 @@ def scatter_nd(p: P, data: T, indices: T, updates: T, *, reduction: str = "none"
 @openvino("ScatterNDUpdate", since=3)
 def scatter_nd_update(p: P, data: T, indices: T, updates: T, *, reduction: str = "none") -> T:
     if indices.ndim == 1 and indices.size == data.ndim and updates.size == 1:
-        updates = p.reshape(
-            updates, ()
-        )  # specification: "if the expected rank is 0 it can be a tensor with a single element"
+        updates = p.reshape(updates, ())  # "if the expected rank is 0 it can be a tensor with a single element"
     return _scatter_nd(p, data, indices, updates, _reduction(reduction, _OPENVINO_REDUCTIONS))
 
 
@@ -443,33 +441,31 @@ def tensor_scatter(
     p: P, past_cache: T, update: T, write_indices: T | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> T:
     """Write each batch's rows from its index on; ``circular``: with wrap-around."""
-    data, axis_index = past_cache, normalize_existing_axis(axis, past_cache.ndim)
+    data, dim = past_cache, normalize_existing_axis(axis, past_cache.ndim)
     if decode_string(mode) not in ("linear", "circular"):
         raise unknown_value_error("mode", decode_string(mode), ("linear", "circular"))
     fits = update.ndim == data.ndim and all(
-        n <= m if k == axis_index else n == m for k, (n, m) in enumerate(zip(update.shape, data.shape, strict=True))
+        n <= m if k == dim else n == m for k, (n, m) in enumerate(zip(update.shape, data.shape, strict=True))
     )
-    if axis_index == 0 or not fits or update.dtype != data.dtype:
-        raise ModelError(
-            f"updates of shape {update.shape} do not fit axis {axis_index} of a cache of shape {data.shape}"
-        )
-    batches, length = data.shape[0], data.shape[axis_index]
+    if dim == 0 or not fits or update.dtype != data.dtype:
+        raise ModelError(f"updates of shape {update.shape} do not fit axis {dim} of a cache of shape {data.shape}")
+    batches, length = data.shape[0], data.shape[dim]
     starts = p.constant(np.zeros(batches, INT64)) if write_indices is None else cast(p, write_indices, INT64)
     if starts.shape != (batches,):
         raise ModelError(f"write_indices has shape {starts.shape}, and there are {batches} batches")
     if data.dtype.hasobject:
         raise ModelError("a cache of strings is not supported")
-    block = element_count(data.shape[axis_index + 1 :]) * data.dtype.itemsize
+    block = element_count(data.shape[dim + 1 :]) * data.dtype.itemsize
     sizes = (
         data.size * data.dtype.itemsize,
         batches,
-        element_count(data.shape[1:axis_index]),
+        element_count(data.shape[1:dim]),
         length,
-        update.shape[axis_index],
+        update.shape[dim],
         block,
     )
     numbers = (int(decode_string(mode) == "circular"), *sizes)
-    failure = f"write_indices exceed axis {axis_index} of the cache's shape {data.shape}"
+    failure = f"write_indices exceed axis {dim} of the cache's shape {data.shape}"
     inputs, outputs = [data, update, starts], [(data.shape, data.dtype)]
     (result,) = p.call(
         RoutineCall("gather_scatter.scatter_runs", outputs, numbers, failure=failure, updates_copy=True), inputs

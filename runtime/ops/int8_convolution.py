@@ -42,9 +42,7 @@ def int8_window_sums(
     if (x_zero is not None and x_zero.size != 1) or (w_zero is not None and w_zero.size not in (1, w.shape[0])):
         return None
     table, scratch, shape = _geometry(x, w, groups, windows)
-    zeros = [
-        p.constant(np.zeros(1, tensor.dtype)) if zero is None else zero for tensor, zero in ((x, x_zero), (w, w_zero))
-    ]
+    zeros = [p.constant(np.zeros(1, like.dtype)) if zero is None else zero for like, zero in ((x, x_zero), (w, w_zero))]
     numbers = (int(x.dtype == np.int8), int(w.dtype == np.int8), int(zeros[1].size != 1))
     (sums,) = p.call(RoutineCall("int8.conv", [(shape, _INT32)], numbers, scratch), (x, w, *zeros, p.constant(table)))
     return sums

@@ -474,10 +474,8 @@ def group_query_attention(
     if not causal and (past_key is not None or local_window_size >= 0):
         raise UnsupportedError("causal=0 together with a cache or a window is not supported")
     if query.ndim != 3 or not is_float(query.dtype):
-        description = f"{query.dtype.name} {tuple(query.shape)}"
-        raise ModelError(
-            f"queries of {description} are no floats with three axes: batch, rows and numbers of all heads"
-        )
+        kind = f"{query.dtype.name} {tuple(query.shape)}"
+        raise ModelError(f"queries of {kind} are no floats with three axes: batch, rows and numbers of all heads")
     batch, rows, hidden = query.shape
     if key is None or value is None:
         width = hidden // (num_heads + 2 * kv_num_heads)

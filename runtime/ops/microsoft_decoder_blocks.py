@@ -221,7 +221,7 @@ def causal_conv_with_state(
         raise UnsupportedError(
             f"CausalConvWithState with {unsupported} is not supported; onnxruntime has it for other providers"
         )
-    channel_shape = x.shape[2:] if channels_last else ()
+    tail = x.shape[2:] if channels_last else ()
     if channels_last:
         x, past_state = (None if y is None else _to_channels_first(p, y) for y in (x, past_state))
     if x.ndim != 3 or weight.ndim != 3 or tuple(weight.shape[:2]) != (x.shape[1], 1):
@@ -235,21 +235,15 @@ def causal_conv_with_state(
     pieces = [(x, (0, 0, state_size))]
     if past_state is not None:
         pieces.append((cast(p, past_state, x.dtype), (0, 0, 0)))
-    extended_rows = p.assemble(
-        (batch, channels, state_size + rows), x.dtype, pieces, None if past_state is not None else 0
-    )
-    present = p.slice(extended_rows, (0, 0, rows if state_size else 0), (1,) * 3, shape)
+    padded = p.assemble((batch, channels, state_size + rows), x.dtype, pieces, None if past_state is not None else 0)
+    present = p.slice(padded, (0, 0, rows if state_size else 0), (1,) * 3, shape)
     if rows:
-        inputs = (extended_rows, weight) if bias is None else (extended_rows, weight, bias)
+        inputs = (padded, weight) if bias is None else (padded, weight, bias)
         (y,) = apply_standard_operator(p, "Conv", inputs, group=channels, dilations=(dilation,), kernel_shape=(size,))
     else:
         y = x
     y = y if activation_name == "none" else _silu(p, y)
-    return (
-        (_to_channels_last(p, y, channel_shape), _to_channels_last(p, present, channel_shape))
-        if channels_last
-        else (y, present)
-    )
+    return (_to_channels_last(p, y, tail), _to_channels_last(p, present, tail)) if channels_last else (y, present)
 
 
 def _to_channels_first(p: P, x: T) -> T:
@@ -365,10 +359,8 @@ def _reorder_by_beam(p: P, past: T, origins: T) -> T:
         raise ModelError(f"cache_indirection of shape {origins.shape} does not fit {batch} beams of {rows} rows")
     used_origins = p.slice(origins, (0, 0, 0), (1,) * 3, (batch // beams, beams, rows))
     batch_starts = p.constant(np.arange(0, batch, beams).reshape(-1, 1, 1))
-    source_beams = p.map(np.add, cast(p, used_origins, _INT64), batch_starts)
-    row_indices = p.map(
-        np.add, p.map(np.multiply, source_beams, constant(p, rows, _INT64)), p.constant(np.arange(rows))
-    )
+    sources = p.map(np.add, cast(p, used_origins, _INT64), batch_starts)
+    index = p.map(np.add, p.map(np.multiply, sources, constant(p, rows, _INT64)), p.constant(np.arange(rows)))
     flat = p.reshape(p.transpose(past, (0, 2, 1, 3)), (batch * rows, count * width))
-    gathered = p.gather(flat, p.reshape(row_indices, (batch, rows)), 0)
+    gathered = p.gather(flat, p.reshape(index, (batch, rows)), 0)
     return p.transpose(p.reshape(gathered, (batch, rows, count, width)), (0, 2, 1, 3))

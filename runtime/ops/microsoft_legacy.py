@@ -176,16 +176,10 @@ def dynamic_time_warping(p: P, x: Array) -> Array:
     moves = np.zeros((rows + 1, columns + 1), np.int8)
     for i in range(1, rows + 1):
         for j in range(1, columns + 1):
-            predecessors = total[i - 1, j - 1], total[i - 1, j], total[i, j - 1]
+            costs = total[i - 1, j - 1], total[i - 1, j], total[i, j - 1]
             # Ties move along the row.
-            move = (
-                0
-                if predecessors[0] < min(predecessors[1:])
-                else 1
-                if predecessors[1] < min(predecessors[0], predecessors[2])
-                else 2
-            )
-            total[i, j], moves[i, j] = x[i - 1, j - 1] + predecessors[move], move
+            move = 0 if costs[0] < min(costs[1:]) else 1 if costs[1] < min(costs[0], costs[2]) else 2
+            total[i, j], moves[i, j] = x[i - 1, j - 1] + costs[move], move
     moves[0, :], moves[:, 0] = 2, 1
     path = []
     i, j = rows, columns

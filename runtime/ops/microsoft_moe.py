@@ -318,14 +318,14 @@ def quantized_mixture_of_experts(
     def bits(own: int | None) -> int:
         return expert_weight_bits if own is None else own
 
-    scale = QuantizedExpertWeights(
+    fc1_weights = QuantizedExpertWeights(
         "fc1", fc1, fc1_scales, fc1_zero_points, fc1_bias, bits(fc1_expert_weight_bits), block_size
     )
     fc2_weights = QuantizedExpertWeights(
         "fc2", fc2, fc2_scales, fc2_zero_points, fc2_bias, bits(fc2_expert_weight_bits), block_size
     )
     layers = (
-        scale.dequantize(experts, activation.parts * inner, hidden),
+        fc1_weights.dequantize(experts, activation.parts * inner, hidden),
         fc2_weights.dequantize(experts, hidden, inner),
     )
     third = None

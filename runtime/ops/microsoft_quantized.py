@@ -389,11 +389,9 @@ def dequantize_nbits(
     values = unpack_bits(b.reshape(N, blocks, -1), bits)[..., :block_size]
     factors = scales.reshape(N, blocks)
     dtype = np.float32 if scales.dtype.itemsize < 4 else scales.dtype
-    block_index = group[:K]
+    block = group[:K]
     flat = values.reshape(N, blocks * block_size)[:, :K].astype(dtype)
-    weights = (flat - _block_zero_points(zeros, N, blocks, bits, dtype)[:, block_index]) * factors.astype(dtype)[
-        :, block_index
-    ]
+    weights = (flat - _block_zero_points(zeros, N, blocks, bits, dtype)[:, block]) * factors.astype(dtype)[:, block]
     return np.ascontiguousarray(weights.T.astype(scales.dtype))
 
 
@@ -479,18 +477,15 @@ def gather_block_quantized(
 ) -> Array:
     """Gather rows of block-quantized weights."""
     rank = data.ndim
-    gather_index, quantize_index = (
-        normalize_existing_axis(gather_axis, rank),
-        normalize_existing_axis(quantize_axis, rank),
-    )
+    dim, quant_dim = (normalize_existing_axis(gather_axis, rank), normalize_existing_axis(quantize_axis, rank))
     packed = data.dtype == np.uint8 and bits < 8
-    if packed and quantize_index != rank - 1:
+    if packed and quant_dim != rank - 1:
         raise UnsupportedError("packed numbers have to be quantized along their last axis")
 
     def rows(x: Array | None) -> Array | None:
-        return None if x is None else np.take(x, indices, axis=gather_index)
+        return None if x is None else np.take(x, indices, axis=dim)
 
-    axis = quantize_index if quantize_index < gather_index else quantize_index + indices.ndim - 1
+    axis = quant_dim if quant_dim < dim else quant_dim + indices.ndim - 1
     gathered = rows(data)
     assert gathered is not None
     values = (unpack_bits(gathered, bits) if packed else gathered).astype(np.float32)

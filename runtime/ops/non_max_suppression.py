@@ -101,21 +101,21 @@ class NmsParameters:
         return selected, best_scores
 
 
-def _select_boxes(p: P, boxes: T, scores: T, params: NmsParameters, margin: float = 0.0) -> T:
+def _select_boxes(p: P, boxes: T, scores: T, nms: NmsParameters, margin: float = 0.0) -> T:
     """(batch, class, box) of the selected boxes by the native kernel."""
     dtype, (batches, classes, n) = scores.dtype, scores.shape
     if boxes.shape != (batches, n, 4):
         raise _shape_error(boxes, scores)
-    limit = min(max(params.max_boxes, 0), n)
+    limit = min(max(nms.max_boxes, 0), n)
     (rows,) = p.call(
         RoutineCall(
             "nms.select",
             (((batches * classes * limit, 3), INT64),),
-            (batches, classes, n, limit, ord(dtype.char), int(params.inclusive)),
+            (batches, classes, n, limit, ord(dtype.char), int(nms.inclusive)),
             16 * (n + 1) + 5 * limit * dtype.itemsize,
             growing_axes=(0,),
         ),
-        (boxes, scores, p.constant(np.array((params.iou_threshold, params.score_threshold, margin), dtype))),
+        (boxes, scores, p.constant(np.array((nms.iou_threshold, nms.score_threshold, margin), dtype))),
     )
     return rows
 
@@ -129,21 +129,17 @@ def select_presorted(boxes: Array, threshold: float, limit: int, margin: float) 
 
 
 def _select_per_class(
-    boxes: Array,
-    scores: Array,
-    params: NmsParameters,
-    overlaps: Callable[[Array, int, Array], Array] | None,
-    ranked: bool,
+    boxes: Array, scores: Array, nms: NmsParameters, overlaps: Callable[[Array, int, Array], Array] | None, ranked: bool
 ) -> tuple[Array, Array]:
     """(batch, class, box) of the selected boxes, and their scores; ``ranked``: sorted by score.
     ``overlaps``: None for boxes as corners."""
     if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[0] != scores.shape[0] or boxes.shape[1] != scores.shape[2]:
         raise _shape_error(boxes, scores)
-    if overlaps is None and not params.soft_nms_sigma > 0 and _has_kernel(boxes, scores):
-        indices = _select_boxes(_EAGER, boxes, scores, params)
+    if overlaps is None and not nms.soft_nms_sigma > 0 and _has_kernel(boxes, scores):
+        indices = _select_boxes(_EAGER, boxes, scores, nms)
         best = scores[tuple(indices.T)]
     else:
-        indices, best = _select_in_python(boxes, scores, params, overlaps or _table_overlap)
+        indices, best = _select_in_python(boxes, scores, nms, overlaps or _table_overlap)
     if ranked:
         order = np.argsort(-best, kind="stable")
         indices, best = indices[order], best[order]
@@ -151,12 +147,12 @@ def _select_per_class(
 
 
 def _select_in_python(
-    boxes: Array, scores: Array, params: NmsParameters, overlaps: Callable[[Array, int, Array], Array]
+    boxes: Array, scores: Array, nms: NmsParameters, overlaps: Callable[[Array, int, Array], Array]
 ) -> tuple[Array, Array]:
     indices: list[tuple[int, int, int]] = []
     values: list[float] = []
     for batch, category in np.ndindex(*scores.shape[:2]):
-        selected, best_scores = params.select(scores[batch, category], partial(overlaps, boxes[batch]))
+        selected, best_scores = nms.select(scores[batch, category], partial(overlaps, boxes[batch]))
         indices += [(batch, category, k) for k in selected]
         values += best_scores
     return np.array(indices, INT64).reshape(-1, 3), np.array(values, scores.dtype)
@@ -186,15 +182,13 @@ def non_max_suppression(
     center_point_box: int = 0,
 ) -> T:
     limit = int(_scalar_or_default(p, max_output_boxes_per_class, 0))
-    params = NmsParameters(
-        limit, _scalar_or_default(p, iou_threshold, 0), _scalar_or_default(p, score_threshold, -np.inf)
-    )
+    nms = NmsParameters(limit, _scalar_or_default(p, iou_threshold, 0), _scalar_or_default(p, score_threshold, -np.inf))
     corners = _corners(p, boxes, scores, bool(center_point_box))
     if isinstance(corners, np.ndarray):
-        return _select_per_class(corners, scores, params, None, ranked=False)[0]
+        return _select_per_class(corners, scores, nms, None, ranked=False)[0]
     if scores.ndim != 3 or not _has_kernel(corners, scores):
         raise NoNativeKernel
-    return _select_boxes(p, corners, scores, params)
+    return _select_boxes(p, corners, scores, nms)
 
 
 def _openvino_nms(
@@ -211,7 +205,7 @@ def _openvino_nms(
     if box_encoding.lower() not in ("corner", "center"):
         raise unknown_value_error("box_encoding", box_encoding, ("corner", "center"))
     working = working_dtype(scores.dtype)
-    params = NmsParameters(
+    nms = NmsParameters(
         int(_scalar_or_default(p, limit, 0)),
         _scalar_or_default(p, threshold, 0),
         _scalar_or_default(p, score_threshold, 0),
@@ -219,7 +213,7 @@ def _openvino_nms(
         inclusive=True,
     )
     corners = _corners(p, boxes.astype(working), scores, box_encoding.lower() == "center")
-    return _select_per_class(corners, scores.astype(working), params, None, ranked)
+    return _select_per_class(corners, scores.astype(working), nms, None, ranked)
 
 
 @openvino("NonMaxSuppression", native=False)
@@ -305,20 +299,16 @@ def _intersection_area(polygon: Array, clip_polygon: Array) -> float:
     points = list(orient(polygon))
     edges = orient(clip_polygon)
     for start, end in zip(edges, np.roll(edges, -1, 0), strict=True):
-        distances = [
+        dist = [
             float((end[0] - start[0]) * (q[1] - start[1]) - (end[1] - start[1]) * (q[0] - start[0])) for q in points
         ]
         clipped: list[Array] = []
         for k, point in enumerate(points):
-            next_point, distance, next_distance = (
-                points[(k + 1) % len(points)],
-                distances[k],
-                distances[(k + 1) % len(points)],
-            )
-            if distance >= 0:
+            next_point, d, next_d = (points[(k + 1) % len(points)], dist[k], dist[(k + 1) % len(points)])
+            if d >= 0:
                 clipped.append(point)
-            if (distance > 0 > next_distance) or (distance < 0 < next_distance):
-                clipped.append(point + (next_point - point) * (distance / (distance - next_distance)))
+            if (d > 0 > next_d) or (d < 0 < next_d):
+                clipped.append(point + (next_point - point) * (d / (d - next_d)))
         points = clipped
         if len(points) < 3:
             return 0.0
@@ -354,14 +344,14 @@ def nms_rotated(
         union = areas[k] + areas[others] - intersections
         return np.where(union > 0, intersections / np.where(union == 0, 1, union), 0)
 
-    params = NmsParameters(
+    nms = NmsParameters(
         int(_scalar_or_default(p, max_output_boxes_per_class, 0)),
         _scalar_or_default(p, iou_threshold, 0),
         _scalar_or_default(p, score_threshold, 0),
         inclusive=True,
     )
     working = working_dtype(scores.dtype)
-    indices, best = _select_per_class(oriented, scores.astype(working), params, overlaps, sort_result_descending)
+    indices, best = _select_per_class(oriented, scores.astype(working), nms, overlaps, sort_result_descending)
     rows = np.concatenate([indices[:, :2].astype(best.dtype), best[:, None]], 1).astype(scores.dtype)
     return (indices.astype(kind), rows, np.array([len(indices)], kind))[:n_outputs]
 
@@ -533,14 +523,14 @@ def _select_class_boxes(
     order = np.flatnonzero(scores >= min_score)
     order = order[np.argsort(-scores[order], kind="stable")]
     order = order[:max_candidates] if max_candidates > -1 else order
-    selected: list[int] = []
+    picks: list[int] = []
     for k in order.tolist():
         if (
-            len(selected)
-            and (intersection_over_union(table[k], table[selected], margin, disjoint_zero=False) >= threshold).any()
+            len(picks)
+            and (intersection_over_union(table[k], table[picks], margin, disjoint_zero=False) >= threshold).any()
         ):
             continue
-        selected.append(k)
+        picks.append(k)
         if eta < 1 and threshold > 0.5:
             threshold *= eta
-    return np.array(selected, INT64)
+    return np.array(picks, INT64)

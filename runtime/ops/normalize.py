@@ -50,8 +50,8 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
     if not x.size:
         return x
     first = x.ndim - len(axes)
-    working = working_dtype(x.dtype)
-    if working == FLOAT32 and axes == tuple(range(first, x.ndim)):
+    work = working_dtype(x.dtype)
+    if work == FLOAT32 and axes == tuple(range(first, x.ndim)):
         rows, length = element_count(x.shape[:first]), element_count(x.shape[first:])
         if x.dtype == FLOAT32:
             (result,) = p.call(
@@ -69,9 +69,9 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
             return result
 
     def round_step(value: T) -> T:
-        return cast(p, cast(p, value, x.dtype), working)
+        return cast(p, cast(p, value, x.dtype), work)
 
-    values = cast(p, x, working)
+    values = cast(p, x, work)
     shifted = round_step(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
     powers = round_step(p.map(np.exp, shifted))
     if x.dtype.name == "bfloat16" and len(axes) == 1 and x.shape[axes[0]] <= _MAX_UNROLLED:
@@ -216,12 +216,8 @@ def layer_or_rms_normalize(
     values = cast(p, x, working_dtype(x.dtype))
     if values.dtype == x.dtype and (scale is None or scale.dtype == x.dtype):
         return normalize_trailing(p, values, first, epsilon, scale, bias, centred=centred, statistics=True)
-    normalized, mean, inverse = normalize_trailing(p, values, first, epsilon, centred=centred, statistics=True)
-    return (
-        _scale_and_shift(p, cast(p, normalized, x.dtype if scale is None else scale.dtype), scale, bias),
-        mean,
-        inverse,
-    )
+    normal, mean, inverse = normalize_trailing(p, values, first, epsilon, centred=centred, statistics=True)
+    return (_scale_and_shift(p, cast(p, normal, x.dtype if scale is None else scale.dtype), scale, bias), mean, inverse)
 
 
 def _per_channel(p: P, values: T, x: T, dtype: np.dtype[Any]) -> T:
@@ -262,22 +258,20 @@ def _normalize_groups(p: P, x: T, groups: int, epsilon: float) -> T:
 
 @onnx("InstanceNormalization")
 def instance_normalization(p: P, x: T, scale: T, bias: T, *, epsilon: float = 1e-5, consumed_inputs: Any = None) -> T:
-    working = working_dtype(x.dtype)
-    scale, bias = (_per_channel(p, v, x, working) for v in (scale, bias))
+    work = working_dtype(x.dtype)
+    scale, bias = (_per_channel(p, v, x, work) for v in (scale, bias))
     return cast(
-        p,
-        _scale_and_shift(p, _normalize_groups(p, cast(p, x, working), x.shape[1], epsilon), scale, bias),
-        x.dtype,
+        p, _scale_and_shift(p, _normalize_groups(p, cast(p, x, work), x.shape[1], epsilon), scale, bias), x.dtype
     )
 
 
 @onnx("GroupNormalization", since=18)
 def group_normalization_18(p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float = 1e-5) -> T:
     """Version 18 has a scale and a bias for each group."""
-    working = working_dtype(x.dtype)
-    normalized = _normalize_groups(p, cast(p, x, working), num_groups, epsilon)
+    work = working_dtype(x.dtype)
+    normalized = _normalize_groups(p, cast(p, x, work), num_groups, epsilon)
     grouped = p.reshape(normalized, (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:]))
-    scale, bias = (_per_channel(p, v, grouped, working) for v in (scale, bias))
+    scale, bias = (_per_channel(p, v, grouped, work) for v in (scale, bias))
     return cast(p, p.reshape(_scale_and_shift(p, grouped, scale, bias), x.shape), x.dtype)
 
 
@@ -285,8 +279,8 @@ def group_normalization_18(p: P, x: T, scale: T, bias: T, *, num_groups: int, ep
 def group_normalization(
     p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
 ) -> T:
-    working = working_dtype(x.dtype)
-    normalized = cast(p, _normalize_groups(p, cast(p, x, working), num_groups, epsilon), x.dtype)
+    work = working_dtype(x.dtype)
+    normalized = cast(p, _normalize_groups(p, cast(p, x, work), num_groups, epsilon), x.dtype)
     return _scale_and_shift(p, normalized, *(_per_channel(p, v, x, x.dtype) for v in (scale, bias)))
 
 
@@ -388,29 +382,26 @@ def batch_normalization(
     training_mode: int = 0,
     n_outputs: int = 1,
 ) -> Any:
-    working = working_dtype(x.dtype)
-    values = cast(p, x, working)
-    scale, bias, known_mean, known_variance = (_per_channel(p, v, x, working) for v in (scale, bias, mean, variance))
+    work = working_dtype(x.dtype)
+    values = cast(p, x, work)
+    scale, bias, known_mean, known_variance = (_per_channel(p, v, x, work) for v in (scale, bias, mean, variance))
     if not training_mode:
         if n_outputs > 1:
             raise ModelError("BatchNormalization has more than one output only with training_mode=1")
         return cast(p, _batch_normalize(p, values, scale, bias, known_mean, known_variance, epsilon), x.dtype)
     axes = tuple(k for k in range(x.ndim) if k != 1)
-    count = constant(p, math.prod(x.shape[k] for k in axes), working)
-    batch_mean = p.map(np.divide, p.reduce(np.add, values, axes, True), count)
-    centred = p.map(np.subtract, values, batch_mean)
-    batch_variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, centred, centred), axes, True), count)
-    y = _batch_normalize(p, values, scale, bias, batch_mean, batch_variance, epsilon)
+    count = constant(p, math.prod(x.shape[k] for k in axes), work)
+    new_mean = p.map(np.divide, p.reduce(np.add, values, axes, True), count)
+    centred = p.map(np.subtract, values, new_mean)
+    new_variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, centred, centred), axes, True), count)
+    y = _batch_normalize(p, values, scale, bias, new_mean, new_variance, epsilon)
 
-    def running_average(previous: T, batch: T, dtype: np.dtype[Any]) -> T:
-        decayed = p.map(np.multiply, previous, constant(p, momentum, working))
-        added = p.map(np.multiply, p.reshape(batch, previous.shape), constant(p, 1 - momentum, working))
+    def average(previous: T, batch: T, dtype: np.dtype[Any]) -> T:
+        decayed = p.map(np.multiply, previous, constant(p, momentum, work))
+        added = p.map(np.multiply, p.reshape(batch, previous.shape), constant(p, 1 - momentum, work))
         return cast(p, p.reshape(p.map(np.add, decayed, added), (previous.size,)), dtype)
 
-    statistics = (
-        running_average(known_mean, batch_mean, mean.dtype),
-        running_average(known_variance, batch_variance, variance.dtype),
-    )
+    statistics = (average(known_mean, new_mean, mean.dtype), average(known_variance, new_variance, variance.dtype))
     return (cast(p, y, x.dtype), *statistics)[:n_outputs]
 
 
@@ -429,15 +420,15 @@ def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
     """A norm of zero gives zeros."""
     if p not in (1, 2):
         raise ModelError(f"attribute p={p} is not 1 or 2")
-    working = working_dtype(x.dtype)
-    values = cast(primitives, x, working)
+    work = working_dtype(x.dtype)
+    values = cast(primitives, x, work)
     axes = (normalize_existing_axis(axis, x.ndim),)
     if p == 1:
         norm = primitives.reduce(np.add, primitives.map(np.absolute, values), axes, True)
     else:
         norm = primitives.reduce(np.add, primitives.map(np.multiply, values, values), axes, True)
         norm = primitives.map(np.sqrt, norm)
-    zero, unit = constant(primitives, 0, working), constant(primitives, 1, working)
+    zero, unit = constant(primitives, 0, work), constant(primitives, 1, work)
     safe = primitives.where(primitives.map(np.equal, norm, zero), unit, norm)
     return cast(primitives, primitives.map(np.divide, values, safe), x.dtype)
 
@@ -449,21 +440,21 @@ def _local_response_normalize(
     each."""
     if size < 1:
         raise ValueError(f"the size {size} of the neighbourhood must be positive")
-    working = working_dtype(x.dtype)
-    values = cast(p, x, working)
+    work = working_dtype(x.dtype)
+    values = cast(p, x, work)
     total = p.map(np.multiply, values, values)
     before = (size - 1) // 2
     for axis in axes:
         starts, padded_shape = [0] * x.ndim, list(x.shape)
         starts[axis], padded_shape[axis] = before, x.shape[axis] + before + after
-        padded = p.assemble(padded_shape, working, [(total, starts)], 0)
+        padded = p.assemble(padded_shape, work, [(total, starts)], 0)
         total = p.slice(padded, [0] * x.ndim, [1] * x.ndim, x.shape)
         for k in range(1, before + after + 1):
             starts[axis] = k
             total = p.map(np.add, total, p.slice(padded, starts, [1] * x.ndim, x.shape))
-    factor = constant(p, alpha / size ** len(axes), working)
-    scaled = p.map(np.add, p.map(np.multiply, total, factor), constant(p, bias, working))
-    return cast(p, p.map(np.divide, values, p.map(np.power, scaled, constant(p, beta, working))), x.dtype)
+    factor = constant(p, alpha / size ** len(axes), work)
+    scaled = p.map(np.add, p.map(np.multiply, total, factor), constant(p, bias, work))
+    return cast(p, p.map(np.divide, values, p.map(np.power, scaled, constant(p, beta, work))), x.dtype)
 
 
 @onnx("LRN")
@@ -490,19 +481,17 @@ def normalize_l2(p: P, x: T, axes: T, *, eps: float, eps_mode: str) -> T:
     if not reduced:  # "each element is divided by itself"
         zero = constant(p, 0, x.dtype)
         return p.where(p.map(np.equal, x, zero), zero, constant(p, 1, x.dtype))
-    working = working_dtype(x.dtype)
-    values = cast(p, x, working)
+    work = working_dtype(x.dtype)
+    values = cast(p, x, work)
     squares = p.reduce(np.add, p.map(np.multiply, values, values), reduced, True)
-    norm_square = p.map(np.add if eps_mode.lower() == "add" else np.maximum, squares, constant(p, eps, working))
+    norm_square = p.map(np.add if eps_mode.lower() == "add" else np.maximum, squares, constant(p, eps, work))
     return cast(p, p.map(np.divide, values, p.map(np.sqrt, norm_square)), x.dtype)
 
 
 @openvino("GRN")
 def grn(p: P, x: T, *, bias: float) -> T:
     """Divide by the root of the square sum over the channels."""
-    working = working_dtype(x.dtype)
-    values = cast(p, x, working)
+    work = working_dtype(x.dtype)
+    values = cast(p, x, work)
     squares = p.reduce(np.add, p.map(np.multiply, values, values), (normalize_existing_axis(1, x.ndim),), True)
-    return cast(
-        p, p.map(np.divide, values, p.map(np.sqrt, p.map(np.add, squares, constant(p, bias, working)))), x.dtype
-    )
+    return cast(p, p.map(np.divide, values, p.map(np.sqrt, p.map(np.add, squares, constant(p, bias, work)))), x.dtype)

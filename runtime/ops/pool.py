@@ -50,7 +50,7 @@ def _geometry_table(windows: WindowGeometry) -> tuple[Array, int]:
 
 
 @lru_cache(maxsize=256)
-def _element_counts(windows: WindowGeometry, counted: str) -> Array:
+def _element_counts(windows: WindowGeometry, kind: str) -> Array:
     """The element count of each window: of the "input", including "pads", or "all", including positions beyond the
     pads."""
     total = np.ones((), np.int64)
@@ -66,7 +66,7 @@ def _element_counts(windows: WindowGeometry, counted: str) -> Array:
     )
     for n, kernel, stride, dilation, before, after, out in numbers:
         positions = np.arange(out)[:, None] * stride + np.arange(kernel) * dilation - before
-        low, high = {"input": (0, n), "pads": (-before, n + after), "all": (-before, positions.max() + 1)}[counted]
+        low, high = {"input": (0, n), "pads": (-before, n + after), "all": (-before, positions.max() + 1)}[kind]
         total = total[..., None] * ((positions >= low) & (positions < high)).sum(1)
     return total if (total != total.flat[0]).any() else total[(slice(1),) * total.ndim]
 
@@ -125,14 +125,12 @@ def _sum_pool(p: P, x: T, windows: WindowGeometry) -> T:
     return _call_pool_routine(p, "sum", cast(p, x, dtype), windows)
 
 
-def _average_pool(p: P, x: T, windows: WindowGeometry, counted: str, min_count: int = 0) -> T:
-    """Average pooling. ``counted``: which elements count (``_element_counts``); ``min_count``: lower bound."""
+def _average_pool(p: P, x: T, windows: WindowGeometry, kind: str, low: int = 0) -> T:
+    """Average pooling. ``kind``: which elements count (``_element_counts``); ``low``: lower bound."""
     total = _sum_pool(p, x, windows)
     if not total.size:
         return total
-    return p.map(
-        np.divide, total, p.constant(np.maximum(_element_counts(windows, counted), min_count).astype(total.dtype))
-    )
+    return p.map(np.divide, total, p.constant(np.maximum(_element_counts(windows, kind), low).astype(total.dtype)))
 
 
 @onnx("MaxPool")
@@ -144,9 +142,7 @@ def max_pool(p: P, x: T, *, storage_order: int = 0, n_outputs: int = 1, **attrib
         return _max_pool(p, x, windows)
     rank = len(windows.size)
     inner = [windows.size[:k] if storage_order else windows.size[k + 1 :] for k in range(rank)]
-    return _max_pool_with_indices(
-        p, x, windows, math.prod(windows.size), [math.prod(extents) for extents in inner], False
-    )
+    return _max_pool_with_indices(p, x, windows, math.prod(windows.size), [math.prod(sizes) for sizes in inner], False)
 
 
 @onnx("AveragePool")

@@ -107,11 +107,11 @@ def bernoulli(
     p: P, x: Array, *, dtype: int | None = None, seed: float | None = None, draws: RandomSource | None = None
 ) -> Array:
     """1 with the probability of the element, else 0."""
-    output_dtype = x.dtype if dtype is None else dtype_from_onnx(dtype)
+    out = x.dtype if dtype is None else dtype_from_onnx(dtype)
     if not np.all((x >= 0) & (x <= 1)):
         raise ValueError("Bernoulli wants probabilities from 0 to 1")
     drawn: Array = (draws or RandomSource()).generator(seed).random(x.shape) < x.astype(np.float64)
-    return drawn.astype(output_dtype)
+    return drawn.astype(out)
 
 
 @onnx("Multinomial", since=7, native=False, pure=False)
@@ -125,14 +125,12 @@ def multinomial(
     draws: RandomSource | None = None,
 ) -> Array:
     """Draw classes by unnormalized log probabilities: ``[batch, sample_size]``."""
-    output_dtype = dtype_from_onnx(dtype)
+    out = dtype_from_onnx(dtype)
     if x.ndim != 2 or x.shape[1] == 0:
         raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
-    if output_dtype not in (np.int32, np.int64):
-        raise ModelError(f"Multinomial gives int32 or int64, and its dtype is {output_dtype.name}")
-    return _classes((draws or RandomSource()).generator(seed), _probabilities(x, True), sample_size).astype(
-        output_dtype
-    )
+    if out not in (np.int32, np.int64):
+        raise ModelError(f"Multinomial gives int32 or int64, and its dtype is {out.name}")
+    return _classes((draws or RandomSource()).generator(seed), _probabilities(x, True), sample_size).astype(out)
 
 
 def _probabilities(x: Array, logarithms: bool) -> Array:
@@ -170,16 +168,16 @@ def openvino_random_uniform(
     draws: RandomSource | None = None,
 ) -> Array:
     extents = check_shape([int(n) for n in shape.reshape(-1)])
-    low_value, high_value = low.reshape(()), high.reshape(())
-    if not low_value < high_value:
-        raise ValueError(f"RandomUniform wants a least value below the greatest; they are {low_value} and {high_value}")
+    lower, upper = low.reshape(()), high.reshape(())
+    if not lower < upper:
+        raise ValueError(f"RandomUniform wants a least value below the greatest; they are {lower} and {upper}")
     seed = (global_seed, op_seed) if global_seed or op_seed else None
     if is_integer(output_type):
         numbers: Array = (
-            (draws or RandomSource()).generator(seed).integers(int(low_value), int(high_value), extents, output_type)
+            (draws or RandomSource()).generator(seed).integers(int(lower), int(upper), extents, output_type)
         )
         return numbers
-    return _uniform(draws, seed, extents, float(low_value), float(high_value), output_type)
+    return _uniform(draws, seed, extents, float(lower), float(upper), output_type)
 
 
 @openvino("Multinomial", since=13, native=False, pure=False)

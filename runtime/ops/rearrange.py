@@ -245,7 +245,7 @@ def extract_image_patches(p: P, x: T, *, sizes: Ints, strides: Ints, rates: Ints
     mode = auto_pad.lower()
     if mode not in ("valid", "same_upper", "same_lower"):
         raise unknown_value_error("auto_pad", auto_pad, ("valid", "same_upper", "same_lower"))
-    leading, padded_size, out = [0, 0], [0, 0], [0, 0]
+    pads, image, out = [0, 0], [0, 0], [0, 0]
     for k, (n, size, step, rate) in enumerate(zip(x.shape[2:], sizes, strides, rates, strict=True)):
         span = (size - 1) * rate + 1
         if mode == "valid":
@@ -253,12 +253,8 @@ def extract_image_patches(p: P, x: T, *, sizes: Ints, strides: Ints, rates: Ints
         else:
             out[k] = -(-n // step)
             missing = max(0, (out[k] - 1) * step + span - n)
-        leading[k], padded_size[k] = (missing + (mode == "same_lower")) // 2, n + missing
-    padded = (
-        p.assemble((*x.shape[:2], *padded_size), x.dtype, [(x, (0, 0, *leading))], 0)
-        if padded_size != [*x.shape[2:]]
-        else x
-    )
+        pads[k], image[k] = (missing + (mode == "same_lower")) // 2, n + missing
+    padded = p.assemble((*x.shape[:2], *image), x.dtype, [(x, (0, 0, *pads))], 0) if image != [*x.shape[2:]] else x
     batch, channels = x.shape[:2]
     extents = (batch, channels, *out)
     pieces = []
@@ -296,12 +292,11 @@ def _col2im(
     patches = batched.reshape(len(batched), channels, *block, *out)
     padded_size = [n + b + a for n, b, a in zip(image, before, after, strict=True)]
     total = np.zeros((len(batched), channels, *padded_size), x.dtype)
-    for offsets in np.ndindex(*block):
+    for tap in np.ndindex(*block):
         window = [
-            slice(k * d, k * d + (n - 1) * s + 1, s)
-            for k, d, n, s in zip(offsets, dilations, out, strides, strict=True)
+            slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, n, s in zip(tap, dilations, out, strides, strict=True)
         ]
-        total[(slice(None), slice(None), *window)] += patches[(slice(None), slice(None), *offsets)]
+        total[(slice(None), slice(None), *window)] += patches[(slice(None), slice(None), *tap)]
     inner = tuple(slice(b, b + n) for b, n in zip(before, image, strict=True))
     result = total[(slice(None), slice(None), *inner)]
     return np.ascontiguousarray(result if x.ndim == 3 else result[0])

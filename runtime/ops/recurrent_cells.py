@@ -49,7 +49,7 @@ def parse_activations(names: Sequence[str], alphas: Sequence[float], betas: Sequ
         UnsupportedError: a name is unknown.
     """
     alphas, betas = list(alphas), list(betas)
-    activations: list[CellActivation] = []
+    parsed: list[CellActivation] = []
     for name in names:
         key = name.strip().lower()
         if key not in RECURRENT_ACTIVATIONS:
@@ -57,10 +57,8 @@ def parse_activations(names: Sequence[str], alphas: Sequence[float], betas: Sequ
                 f"activation '{name}' is not supported; known are {', '.join(RECURRENT_ACTIVATIONS)}"
             )
         pairs = zip((alphas, betas), RECURRENT_ACTIVATIONS[key][1], strict=False)
-        activations.append(
-            CellActivation(key, tuple(values.pop(0) if values else default for values, default in pairs))
-        )
-    return activations
+        parsed.append(CellActivation(key, tuple(values.pop(0) if values else default for values, default in pairs)))
+    return parsed
 
 
 class CellOps(Protocol[T]):
@@ -173,13 +171,11 @@ class CellStep:
                 part = m.add(part, m.multiply(peephole, cell, f"{name}_peephole"), f"{name}_peeping")
             return self._gate(m, f, part, name)
 
-        gate_values = {name: gate(name, c) for name in "if" if name != self.coupled_gate}
+        values = {name: gate(name, c) for name in "if" if name != self.coupled_gate}
         if self.coupled_gate:
-            gate_values[self.coupled_gate] = m.one_minus(
-                gate_values["i" if self.coupled_gate == "f" else "f"], self.coupled_gate
-            )
+            values[self.coupled_gate] = m.one_minus(values["i" if self.coupled_gate == "f" else "f"], self.coupled_gate)
         candidate = self._gate(m, g, parts["c"], "c_gate")
-        retained, added = m.multiply(gate_values["f"], c, "kept"), m.multiply(gate_values["i"], candidate, "added")
+        retained, added = m.multiply(values["f"], c, "kept"), m.multiply(values["i"], candidate, "added")
         c_next = m.add(retained, added, "c_next")
         o = gate("o", c_next)
         return m.multiply(o, m.activate(output_function, c_next, "c_out"), "h_next"), c_next

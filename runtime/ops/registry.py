@@ -162,17 +162,13 @@ def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = T
     return _register(System.OPENVINO, "", op_types, since, native, pure)
 
 
-def _attribute_parameters(source: Function | type) -> list[inspect.Parameter]:
+def _attribute_parameters(owner: Function | type) -> list[inspect.Parameter]:
     """The keyword-only parameters of a function, or the fields of a record as parameters."""
-    if not isinstance(source, type):
-        return [
-            parameter
-            for parameter in inspect.signature(source).parameters.values()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        ]
+    if not isinstance(owner, type):
+        return [p for p in inspect.signature(owner).parameters.values() if p.kind is p.KEYWORD_ONLY]
     empty, kind = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
     return [
-        inspect.Parameter(f.name, kind, default=empty if f.default is MISSING else f.default) for f in fields(source)
+        inspect.Parameter(f.name, kind, default=empty if f.default is MISSING else f.default) for f in fields(owner)
     ]
 
 
@@ -184,16 +180,12 @@ def inherit_attributes(other: Function | type, *without: str) -> Callable[[Funct
     """
 
     def apply(function: Function) -> Function:
-        own_parameters = [
-            parameter
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind is not parameter.VAR_KEYWORD
-        ]
-        excluded = {parameter.name for parameter in own_parameters}.union(without)
-        inherited = [parameter for parameter in _attribute_parameters(other) if parameter.name not in excluded]
+        own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        excluded = {p.name for p in own}.union(without)
+        inherited = [p for p in _attribute_parameters(other) if p.name not in excluded]
         hints = get_type_hints(other)
-        function.__annotations__ |= {parameter.name: hints[parameter.name] for parameter in inherited}
-        function.__dict__["__signature__"] = inspect.Signature([*own_parameters, *inherited])
+        function.__annotations__ |= {p.name: hints[p.name] for p in inherited}
+        function.__dict__["__signature__"] = inspect.Signature([*own, *inherited])
         return function
 
     return apply
@@ -321,10 +313,8 @@ def apply_standard_operator(
     Raises:
         NoNativeKernel: the operator cannot be bound to kernels.
     """
-    hashable_attributes = tuple(
-        (name, tuple(value) if isinstance(value, list) else value) for name, value in attributes.items()
-    )
-    op = _standard_operator(op_type, tuple(x is not None for x in inputs), n_outputs, version, hashable_attributes)
+    frozen = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in attributes.items())
+    op = _standard_operator(op_type, tuple(x is not None for x in inputs), n_outputs, version, frozen)
     if p.emits and not op.native:
         raise NoNativeKernel
     return op.apply(p, inputs)
@@ -336,10 +326,10 @@ def _standard_operator(
 ) -> ResolvedOperator:
     inputs = [Value(f"in{k}") if present else None for k, present in enumerate(presence)]
     outputs: list[Value | None] = [Value(f"out{k}") for k in range(n_outputs)]
-    set_attributes = {
+    chosen = {
         name: list(value) if isinstance(value, tuple) else value for name, value in attributes if value is not None
     }
-    return resolve(Operation(op_type, op_type, "", version, inputs, outputs, set_attributes), System.ONNX)
+    return resolve(Operation(op_type, op_type, "", version, inputs, outputs, chosen), System.ONNX)
 
 
 @record(frozen=True)

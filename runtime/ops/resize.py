@@ -311,20 +311,18 @@ class InterpolationAttributes:
         size = x.shape[axis]
         if self.mode.endswith("pillow"):
             return _apply_taps(p, x, axis, self._pillow_taps(size, out))
-        positions = _source_coordinates(self.coordinates, size, out, scale, np.float32)
+        points = _source_coordinates(self.coordinates, size, out, scale, np.float32)
         if self.mode == "nearest":
-            return _gather_along(p, x, axis, _nearest_taps(positions, self.nearest_mode, scale < 1).clip(0, size - 1))
-        positions = positions.astype(np.float64)
+            return _gather_along(p, x, axis, _nearest_taps(points, self.nearest_mode, scale < 1).clip(0, size - 1))
+        points = points.astype(np.float64)
         if self.mode == "linear_onnx":
             return _apply_taps(
-                p, x, axis, _filter_taps(positions.clip(0, size - 1), size, _triangle_kernel, 1, 1.0, False)
+                p, x, axis, _filter_taps(points.clip(0, size - 1), size, _triangle_kernel, 1, 1.0, False)
             )
         if self.mode == "cubic":
-            return _apply_taps(
-                p, x, axis, _filter_taps(positions, size, _cubic_kernel(self.coefficient), 2, 1.0, False)
-            )
+            return _apply_taps(p, x, axis, _filter_taps(points, size, _cubic_kernel(self.coefficient), 2, 1.0, False))
         stretch = max(1.0, 1 / scale) if self.antialias else 1.0
-        return _apply_taps(p, x, axis, _filter_taps(positions, size, _triangle_kernel, 1, stretch, True))
+        return _apply_taps(p, x, axis, _filter_taps(points, size, _triangle_kernel, 1, stretch, True))
 
     def _pillow_taps(self, size: int, out: int) -> ResizeTaps:
         """The taps of PIL: the filter scales with the step and is cut off at the edges."""
@@ -349,17 +347,12 @@ def _padded(p: P, x: T, pads_begin: Ints, pads_end: Ints) -> T:
 
 
 def _interpolate(
-    p: P,
-    x: T,
-    targets: Sequence[Any],
-    by_scales: bool,
-    resized_axes: Sequence[int],
-    interpolation: InterpolationAttributes,
+    p: P, x: T, targets: Sequence[Any], by_scales: bool, axes: Sequence[int], attrs: InterpolationAttributes
 ) -> T:
     """Interpolate by ``targets``: scales or sizes along the axes."""
-    lengths = [x.shape[axis] for axis in resized_axes]
-    if len(targets) != len(resized_axes):
-        raise ValueError(f"{len(targets)} {'scales' if by_scales else 'sizes'} do not fit {len(resized_axes)} axes")
+    lengths = [x.shape[axis] for axis in axes]
+    if len(targets) != len(axes):
+        raise ValueError(f"{len(targets)} {'scales' if by_scales else 'sizes'} do not fit {len(axes)} axes")
     if by_scales:
         scales = [float(v) for v in targets]
         # OpenVINO adds this epsilon before rounding down.
@@ -369,7 +362,7 @@ def _interpolate(
         scales = [float(np.float32(out) / np.float32(n)) for out, n in zip(sizes, lengths, strict=True)]
     if min(*sizes, *lengths, 1) < 1:
         raise ValueError(f"axes of sizes {lengths} cannot become {sizes}")
-    return interpolation.run(p, x, resized_axes, sizes, scales)
+    return attrs.run(p, x, axes, sizes, scales)
 
 
 def _axes(p: P, x: T, axes: T | None) -> tuple[int, ...]:

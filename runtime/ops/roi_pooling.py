@@ -99,21 +99,13 @@ def _batch_indices(x: Array, indices: Array, rois: Array, columns: int) -> Array
 
 
 def _roi_align(
-    values: Array, boxes: Array, images: Array, pooled: tuple[int, int], ratio: int, reduction: int, at_least_one: bool
+    values: Array, boxes: Array, images: Array, pooled: tuple[int, int], ratio: int, kind: int, at_least_one: bool
 ) -> Array:
     """:func:`roi_align_samples` and :func:`pool_samples` for all regions (x, y, x, y), by roi_align.h."""
     if 0 in values.shape[2:] and len(boxes):
         raise ValueError(f"images of shape {values.shape} have no pixels")
     shape = (len(boxes), values.shape[1], *pooled)
-    numbers = (
-        *values.shape[1:],
-        len(boxes),
-        *pooled,
-        max(ratio, 0),
-        reduction,
-        int(at_least_one),
-        ord(values.dtype.char),
-    )
+    numbers = (*values.shape[1:], len(boxes), *pooled, max(ratio, 0), kind, int(at_least_one), ord(values.dtype.char))
     inputs, failure = (values, boxes, images), "a region is too large for as many samples as it has pixels"
     return _EAGER.call(RoutineCall("roi_align.align", ((shape, values.dtype),), numbers, failure=failure), inputs)[0]
 
@@ -139,22 +131,15 @@ def roi_align(
     spatial_scale: float = 1.0,
 ) -> Array:
     """Mode max uses the maximum weighted neighbour, as in ONNX's tests, rather than the maximum of their sums."""
-    pool_mode, coordinate_mode = _roi_mode(decode_string(mode)), decode_string(coordinate_transformation_mode)
-    if coordinate_mode not in ("half_pixel", "output_half_pixel"):
-        raise unknown_value_error(
-            "coordinate_transformation_mode", coordinate_mode, ("half_pixel", "output_half_pixel")
-        )
-    half_pixel = coordinate_mode == "half_pixel"
-    working = working_dtype(x.dtype)
-    values, boxes = (
-        x.astype(working),
-        rois.astype(working) * working.type(spatial_scale) - working.type(0.5 if half_pixel else 0),
-    )
+    pool_mode, coords = _roi_mode(decode_string(mode)), decode_string(coordinate_transformation_mode)
+    if coords not in ("half_pixel", "output_half_pixel"):
+        raise unknown_value_error("coordinate_transformation_mode", coords, ("half_pixel", "output_half_pixel"))
+    half = coords == "half_pixel"
+    work = working_dtype(x.dtype)
+    values, boxes = (x.astype(work), rois.astype(work) * work.type(spatial_scale) - work.type(0.5 if half else 0))
     images, pooled = _batch_indices(x, batch_indices, rois, 4), (output_height, output_width)
-    reduction = routines.REDUCE_MEAN if pool_mode == "avg" else routines.REDUCE_MAX_WEIGHTED
-    return _roi_align(values, boxes, images, pooled, sampling_ratio, reduction, not half_pixel).astype(
-        x.dtype, copy=False
-    )
+    kind = routines.REDUCE_MEAN if pool_mode == "avg" else routines.REDUCE_MAX_WEIGHTED
+    return _roi_align(values, boxes, images, pooled, sampling_ratio, kind, not half).astype(x.dtype, copy=False)
 
 
 @onnx("RoiAlign", since=10, native=False)
@@ -182,12 +167,12 @@ def openvino_roi_align(
     if aligned_mode.lower() not in shifts:
         raise unknown_value_error("aligned_mode", aligned_mode, tuple(shifts))
     pool_mode, (pre_scale, post_scale) = _roi_mode(mode), shifts[aligned_mode.lower()]
-    working = working_dtype(x.dtype)
-    values = x.astype(working)
-    boxes = (rois.astype(working) + working.type(pre_scale)) * working.type(spatial_scale) + working.type(post_scale)
+    work = working_dtype(x.dtype)
+    values = x.astype(work)
+    boxes = (rois.astype(work) + work.type(pre_scale)) * work.type(spatial_scale) + work.type(post_scale)
     images, at_least_one = _batch_indices(x, batch_indices, rois, 4), aligned_mode.lower() == "asymmetric"
-    reduction = routines.REDUCE_MEAN if pool_mode == "avg" else routines.REDUCE_MAX_POINTS
-    out = _roi_align(values, boxes, images, (pooled_h, pooled_w), sampling_ratio, reduction, at_least_one)
+    kind = routines.REDUCE_MEAN if pool_mode == "avg" else routines.REDUCE_MAX_POINTS
+    out = _roi_align(values, boxes, images, (pooled_h, pooled_w), sampling_ratio, kind, at_least_one)
     return out.astype(x.dtype, copy=False)
 
 
@@ -205,16 +190,16 @@ def roi_align_rotated(
     clockwise_mode: bool,
 ) -> Array:
     """Regions are (center x, center y, width, height, angle in radians)."""
-    working = working_dtype(x.dtype)
-    values, boxes = x.astype(working), rois.astype(working)
-    out = np.empty((len(rois), x.shape[1], pooled_h, pooled_w), working)
+    work = working_dtype(x.dtype)
+    values, boxes = x.astype(work), rois.astype(work)
+    out = np.empty((len(rois), x.shape[1], pooled_h, pooled_w), work)
     for k, image in enumerate(_batch_indices(x, batch_indices, rois, 5)):
-        center_x, center_y, width, height = boxes[k, :4] * working.type(spatial_scale)
+        center_x, center_y, width, height = boxes[k, :4] * work.type(spatial_scale)
         angle = -boxes[k, 4] if clockwise_mode else boxes[k, 4]
         cos, sin = np.cos(angle), np.sin(angle)
 
         def rotate(y: Array, x: Array, cos: Any = cos, sin: Any = sin, center: Any = (center_y, center_x)) -> Any:
-            half = working.type(0.5)
+            half = work.type(0.5)
             return y * cos - x * sin + center[0] - half, y * sin + x * cos + center[1] - half
 
         start, extent = (-height / 2, -width / 2), (height, width)
@@ -234,8 +219,7 @@ def _bilinear_inside(image: Array, y: Array, x: Array) -> Array:
     """Bilinear interpolation at points inside ``[C, H, W]``."""
     y0, x0 = np.floor(y).astype(INT64), np.floor(x).astype(INT64)
     y1, x1 = (
-        np.minimum(np.ceil(positions).astype(INT64), n - 1)
-        for positions, n in zip((y, x), image.shape[1:], strict=True)
+        np.minimum(np.ceil(points).astype(INT64), n - 1) for points, n in zip((y, x), image.shape[1:], strict=True)
     )
     ly, lx = (y - y0).astype(image.dtype), (x - x0).astype(image.dtype)
     top = image[:, y0, x0] + (image[:, y0, x1] - image[:, y0, x0]) * lx
@@ -259,23 +243,23 @@ def roi_pooling(
     rows, columns = output_size or (pooled_h, pooled_w)
     if method.lower() not in ("max", "bilinear"):
         raise unknown_value_error("method", method, ("max", "bilinear"))
-    working = working_dtype(x.dtype)
-    values, boxes = x.astype(working), rois.astype(working)
+    work = working_dtype(x.dtype)
+    values, boxes = x.astype(work), rois.astype(work)
     height, width = x.shape[2:]
-    out = np.zeros((len(rois), x.shape[1], rows, columns), working)
+    out = np.zeros((len(rois), x.shape[1], rows, columns), work)
     for k, image in enumerate(_batch_indices(x, rois[:, 0], rois, 5)):
         x1, y1, x2, y2 = boxes[k, 1:]
         if method.lower() == "max":
-            starts = [int(_round_half_away(v * working.type(spatial_scale))) for v in (y1, x1)]
-            ends = [int(_round_half_away(v * working.type(spatial_scale))) for v in (y2, x2)]
+            starts = [int(_round_half_away(v * work.type(spatial_scale))) for v in (y1, x1)]
+            ends = [int(_round_half_away(v * work.type(spatial_scale))) for v in (y2, x2)]
             spans = []
             for start, end, bins, size in zip(starts, ends, (rows, columns), (height, width), strict=True):
-                step = working.type(max(end - start + 1, 1)) / working.type(bins)
+                step = work.type(max(end - start + 1, 1)) / work.type(bins)
                 spans.append(
                     [
                         (
-                            min(max(math.floor(working.type(b) * step) + start, 0), size),
-                            min(max(math.ceil(working.type(b + 1) * step) + start, 0), size),
+                            min(max(math.floor(work.type(b) * step) + start, 0), size),
+                            min(max(math.ceil(work.type(b + 1) * step) + start, 0), size),
                         )
                         for b in range(bins)
                     ]
@@ -285,17 +269,15 @@ def roi_pooling(
                     if bottom > top and right > left:
                         out[k, :, i, j] = values[image, :, top:bottom, left:right].max((1, 2))
             continue
-        axis_positions = []
+        points = []
         for start, end, bins, size in ((y1, y2, rows, height), (x1, x2, columns, width)):
             if bins > 1:
-                positions = np.arange(bins).astype(working) * ((end - start) * (size - 1) / (bins - 1)) + start * (
-                    size - 1
-                )
-                positions[-1] = (size - 1) * end
+                line = np.arange(bins).astype(work) * ((end - start) * (size - 1) / (bins - 1)) + start * (size - 1)
+                line[-1] = (size - 1) * end
             else:
-                positions = np.array([0.5 * (start + end) * (size - 1)], working)
-            axis_positions.append(positions)
-        y, x_ = np.meshgrid(*axis_positions, indexing="ij")
+                line = np.array([0.5 * (start + end) * (size - 1)], work)
+            points.append(line)
+        y, x_ = np.meshgrid(*points, indexing="ij")
         inside = (y >= 0) & (y <= height - 1) & (x_ >= 0) & (x_ <= width - 1)
         out[k] = np.where(inside, _bilinear_inside(values[image], np.where(inside, y, 0), np.where(inside, x_, 0)), 0)
     return out.astype(x.dtype)
@@ -317,16 +299,16 @@ def psroi_pooling(
     """Each bin of a region reads its own channels."""
     if mode.lower() not in ("average", "bilinear"):
         raise unknown_value_error("mode", mode, ("average", "bilinear"))
-    working = working_dtype(x.dtype)
-    values, boxes = x.astype(working), rois.astype(working)
+    work = working_dtype(x.dtype)
+    values, boxes = x.astype(work), rois.astype(work)
     height, width = x.shape[2:]
     size = group_size
     average = mode.lower() == "average"
     expected = output_dim * (size * size if average else spatial_bins_x * spatial_bins_y)
     if x.ndim != 4 or x.shape[1] != expected:
         raise ValueError(f"position-sensitive pooling of {x.shape} needs {expected} channels")
-    out = np.zeros((len(rois), output_dim, size, size), working)
-    scale = working.type(spatial_scale)
+    out = np.zeros((len(rois), output_dim, size, size), work)
+    scale = work.type(spatial_scale)
     for k, image in enumerate(_batch_indices(x, rois[:, 0], rois, 5)):
         if average:
             x1, y1 = _round_half_away(boxes[k, 1]) * scale, _round_half_away(boxes[k, 2]) * scale
@@ -335,7 +317,7 @@ def psroi_pooling(
             for i, j in np.ndindex(size, size):
                 bins = []
                 for first, last, bin_number, n in ((y1, y2, i, height), (x1, x2, j, width)):
-                    step = (last - first) / working.type(size)
+                    step = (last - first) / work.type(size)
                     begin = min(math.floor(first + bin_number * step), n - 1)
                     bins.append(slice(max(begin, 0), min(math.ceil(first + (bin_number + 1) * step), n)))
                 part = parts[:, i, j, bins[0], bins[1]]
@@ -344,20 +326,18 @@ def psroi_pooling(
         x1, y1, x2, y2 = boxes[k, 1:] * scale
         parts = values[image].reshape(spatial_bins_y, spatial_bins_x, output_dim, height, width)
         for by, bx in np.ndindex(spatial_bins_y, spatial_bins_x):
-            axis_positions = []
+            points = []
             for first, last, bin, count, n in (
                 (y1, y2, by, spatial_bins_y, height),
                 (x1, x2, bx, spatial_bins_x, width),
             ):
-                step = (last - first) / working.type(count)
+                step = (last - first) / work.type(count)
                 start = first + bin * step
                 if size > 1:
-                    axis_positions.append(
-                        np.arange(size).astype(working) * (step * (n - 1) / (size - 1)) + start * (n - 1)
-                    )
+                    points.append(np.arange(size).astype(work) * (step * (n - 1) / (size - 1)) + start * (n - 1))
                 else:
-                    axis_positions.append(np.array([(start + start + step) * (n - 1) / 2], working))
-            y, x_ = np.meshgrid(*axis_positions, indexing="ij")
+                    points.append(np.array([(start + start + step) * (n - 1) / 2], work))
+            y, x_ = np.meshgrid(*points, indexing="ij")
             inside = (y < height) & (x_ < width)
             sampled = _bilinear_inside(parts[by, bx], np.where(inside, y, 0), np.where(inside, x_, 0))
             out[k] += np.where(inside, sampled, 0)
@@ -386,35 +366,30 @@ def deformable_psroi_pooling(
     height, width = x.shape[2:]
     if x.ndim != 4 or x.shape[1] != output_dim * size * size:
         raise ValueError(f"position-sensitive pooling of {x.shape} needs {output_dim * size * size} channels")
-    working = working_dtype(x.dtype)
-    values, boxes, scale = x.astype(working), rois.astype(working), working.type(spatial_scale)
-    out = np.zeros((len(rois), output_dim, size, size), working)
+    work = working_dtype(x.dtype)
+    values, boxes, scale = x.astype(work), rois.astype(work), work.type(spatial_scale)
+    out = np.zeros((len(rois), output_dim, size, size), work)
     for k, box in enumerate(boxes):
         image = int(box[0])
         if image < 0:
             continue
-        x1, y1 = (
-            _round_half_away(box[1]) * scale - working.type(0.5),
-            _round_half_away(box[2]) * scale - working.type(0.5),
-        )
+        x1, y1 = (_round_half_away(box[1]) * scale - work.type(0.5), _round_half_away(box[2]) * scale - work.type(0.5))
         x2, y2 = (
-            (_round_half_away(box[3]) + 1) * scale - working.type(0.5),
-            (_round_half_away(box[4]) + 1) * scale - working.type(0.5),
+            (_round_half_away(box[3]) + 1) * scale - work.type(0.5),
+            (_round_half_away(box[4]) + 1) * scale - work.type(0.5),
         )
-        roi_width, roi_height = max(x2 - x1, working.type(0.1)), max(y2 - y1, working.type(0.1))
+        roi_width, roi_height = max(x2 - x1, work.type(0.1)), max(y2 - y1, work.type(0.1))
         bin_x, bin_y = roi_width / size, roi_height / size
         parts = values[image].reshape(output_dim, size, size, height, width)
         for c, i, j in np.ndindex(output_dim, size, size):
             left, top = x1 + j * bin_x, y1 + i * bin_y
             if offsets is not None:
                 channel = c // (output_dim // (offsets.shape[1] // 2))
-                part_index = i * part_size // size, j * part_size // size
-                shift = offsets[k, 2 * channel : 2 * channel + 2, part_index[0], part_index[1]].astype(
-                    working
-                ) * working.type(trans_std)
+                part = i * part_size // size, j * part_size // size
+                shift = offsets[k, 2 * channel : 2 * channel + 2, part[0], part[1]].astype(work) * work.type(trans_std)
                 left, top = left + shift[0] * roi_width, top + shift[1] * roi_height
-            y = top + np.arange(spatial_bins_y).astype(working) * (bin_y / spatial_bins_y)
-            x_ = left + np.arange(spatial_bins_x).astype(working) * (bin_x / spatial_bins_x)
+            y = top + np.arange(spatial_bins_y).astype(work) * (bin_y / spatial_bins_y)
+            x_ = left + np.arange(spatial_bins_x).astype(work) * (bin_x / spatial_bins_x)
             y, x_ = y[(y >= -0.5) & (y <= height - 0.5)], x_[(x_ >= -0.5) & (x_ <= width - 0.5)]
             if len(y) and len(x_):
                 grid = np.meshgrid(y.clip(0, height - 1), x_.clip(0, width - 1), indexing="ij")

@@ -84,14 +84,10 @@ def openvino_slice(p: P, x: T, start: T, stop: T, step: T, axes: T | None = None
 @openvino("SliceScatter", since=15)
 def slice_scatter(p: P, x: T, updates: T, start: T, stop: T, step: T, axes: T | None = None) -> T:
     """A copy of ``x`` with ``updates`` written to the slice of Slice-8."""
-    sliced_axes = range(start.size) if axes is None else read_ints(p, axes)
+    dims = range(start.size) if axes is None else read_ints(p, axes)
     ranges = [(0, 1, n) for n in x.shape]
     bounds = zip(
-        normalize_distinct_axes(sliced_axes, x.ndim),
-        read_ints(p, start),
-        read_ints(p, stop),
-        read_ints(p, step),
-        strict=True,
+        normalize_distinct_axes(dims, x.ndim), read_ints(p, start), read_ints(p, stop), read_ints(p, step), strict=True
     )
     for axis, first, last, increment in bounds:
         start_index, extent = _slice_range(first, last, increment, x.shape[axis])

@@ -150,15 +150,13 @@ def embedding_bag_packed(p: P, table: T, indices: T, weights: T | None = None, *
     mean = _is_mean(reduction)
     if mean and weights is not None:
         raise ModelError("reduction='mean' takes no weights")
-    working = working_dtype(table.dtype)
+    work = working_dtype(table.dtype)
     rows = _weight_rows(
-        p,
-        cast(p, _gather_rows(p, table, indices), working),
-        None if weights is None else cast(p, weights, working),
+        p, cast(p, _gather_rows(p, table, indices), work), None if weights is None else cast(p, weights, work)
     )
     total = p.reduce(np.add, rows, (1,), False)
     if mean:
-        total = p.map(np.divide, total, constant(p, indices.shape[1], working))
+        total = p.map(np.divide, total, constant(p, indices.shape[1], work))
     return cast(p, total, table.dtype)
 
 
@@ -211,7 +209,7 @@ def _sum_segments(
     """Sum rows by bag; ``bags``: the bag of each index."""
     if mean and weights is not None:
         raise ModelError("reduction='mean' takes no weights")
-    working = working_dtype(table.dtype)
+    work = working_dtype(table.dtype)
     shape = (count, *table.shape[1:])
     sizes = np.bincount(bags, minlength=count)[:count]
     longest = int(sizes.max(initial=0))
@@ -220,18 +218,18 @@ def _sum_segments(
     order = np.argsort(bags, kind="stable")
     positions = np.arange(len(bags)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     fill[bags[order], positions] = order
-    total = full_constant(p, shape, 0, working)
+    total = full_constant(p, shape, 0, work)
     if longest:
-        rows = cast(p, _gather_rows(p, table, p.reshape(indices, (indices.size,))), working)
+        rows = cast(p, _gather_rows(p, table, p.reshape(indices, (indices.size,))), work)
         if weights is not None:
-            rows = _weight_rows(p, rows, p.reshape(cast(p, weights, working), (indices.size,)))
-        padded = p.assemble((len(bags) + 1, *table.shape[1:]), working, [(rows, (0,) * table.ndim)], 0)
+            rows = _weight_rows(p, rows, p.reshape(cast(p, weights, work), (indices.size,)))
+        padded = p.assemble((len(bags) + 1, *table.shape[1:]), work, [(rows, (0,) * table.ndim)], 0)
         total = p.reduce(np.add, p.gather(padded, p.constant(fill), 0), (1,), False)
     if mean:
-        total = _mean(p, total, p.constant(np.maximum(sizes, 1).astype(working)))
+        total = _mean(p, total, p.constant(np.maximum(sizes, 1).astype(work)))
     empty = sizes == 0
     if default is not None and empty.any() and read_int(p, default, "default_index") != -1:
-        row = cast(p, _gather_rows(p, table, p.reshape(default, (1,))), working)
+        row = cast(p, _gather_rows(p, table, p.reshape(default, (1,))), work)
         mask = p.constant(empty.reshape(count, *(1,) * (table.ndim - 1)))
         total = p.where(mask, row, total)
     return cast(p, total, table.dtype)
@@ -274,14 +272,12 @@ def sparse_fill_empty_rows(
 ) -> tuple[Array, Array, Array]:
     """Add ``default`` at the start of each empty row of a sparse matrix; rows are sorted."""
     rows = int(dense_shape.reshape(-1)[0])
-    coordinates = indices.reshape(-1, 2)
-    if len(coordinates) != len(values) or (
-        len(coordinates) and not (coordinates[:, 0].min() >= 0 and coordinates[:, 0].max() < rows)
-    ):
+    coords = indices.reshape(-1, 2)
+    if len(coords) != len(values) or (len(coords) and not (coords[:, 0].min() >= 0 and coords[:, 0].max() < rows)):
         raise ValueError(f"indices of shape {indices.shape} do not fit {len(values)} values and {rows} rows")
-    empty = np.bincount(coordinates[:, 0].astype(INT64), minlength=rows) == 0
+    empty = np.bincount(coords[:, 0].astype(INT64), minlength=rows) == 0
     added = np.stack([np.flatnonzero(empty), np.zeros(int(empty.sum()), INT64)], 1).astype(indices.dtype)
-    all_coordinates = np.concatenate([coordinates, added])
+    all_coordinates = np.concatenate([coords, added])
     filled = np.concatenate([values, np.full(len(added), default.reshape(()), values.dtype)])
     order = np.lexsort((all_coordinates[:, 1], all_coordinates[:, 0]))
     return all_coordinates[order], filled[order], empty

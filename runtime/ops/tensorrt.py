@@ -14,7 +14,7 @@ from ..errors import ModelError
 from ..graph import Array
 from ..kernels.strided_iteration import broadcast_shapes
 from .attention import AttentionWindow, attend
-from .attention import rotary_embedding as onnx_rotary_embedding
+from .attention import rotary_embedding as onnx_rotary
 from .axis_arguments import normalize_existing_axis, read_ints
 from .gather_scatter import gather_elements as onnx_gather_elements
 from .gather_scatter import gather_nd as onnx_gather_nd
@@ -37,20 +37,20 @@ def _slice_source_indices(
 ) -> tuple[Array, Array]:
     """The source index of each element of a slice, and the mask of those out of bounds."""
     index = start + stride * np.arange(size, dtype=np.int64)
-    out_of_bounds = (index < 0) | (index >= extent)
-    if not out_of_bounds.any():
-        return index, out_of_bounds
+    beyond = (index < 0) | (index >= extent)
+    if not beyond.any():
+        return index, beyond
     if outside == "error":
-        element = int(index[out_of_bounds][0])
+        element = int(index[beyond][0])
         raise ModelError(
             f"it takes element {element} of axis {axis}, which has {extent}: start {start}, {size} elements, stride"
             f" {stride}"
         )
     if outside == "fill":
-        return np.where(out_of_bounds, 0, index), out_of_bounds
+        return np.where(beyond, 0, index), beyond
     if extent == 0:
         raise ModelError(f"axis {axis} has no elements, so mode {outside.upper()} has nothing to repeat")
-    none_outside = np.zeros_like(out_of_bounds)
+    none_outside = np.zeros_like(beyond)
     if outside == "wrap":
         return index % extent, none_outside
     if outside == "clamp":
@@ -73,20 +73,15 @@ def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, 
         first, size, step = map(int, numbers)
         if size < 0:
             raise ModelError(f"shape {parts[1]} has a negative size")
-        source, out_of_bounds = _slice_source_indices(first, size, step, int(x.shape[axis]), outside, axis)
-        if out_of_bounds.any():
-            masked_axes.append((axis, out_of_bounds))
-        is_strided = (
-            size > 0
-            and step != 0
-            and not out_of_bounds.any()
-            and bool((source == first + step * np.arange(size)).all())
-        )
+        index, beyond = _slice_source_indices(first, size, step, int(x.shape[axis]), outside, axis)
+        if beyond.any():
+            masked_axes.append((axis, beyond))
+        strided = size > 0 and step != 0 and not beyond.any() and bool((index == first + step * np.arange(size)).all())
         extents[axis] = size
-        if is_strided:
+        if strided:
             firsts[axis], steps[axis] = first, step
         elif size:
-            gathered_axes.append((axis, source))
+            gathered_axes.append((axis, index))
             extents[axis] = x.shape[axis]
     if masked_axes and not x.size:
         result_shape = list(x.shape)
@@ -94,13 +89,13 @@ def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, 
             result_shape[axis] = size
         return p.broadcast(constant(p, 0, x.dtype) if fill is None else fill, tuple(result_shape))
     result = p.slice(x, firsts, steps, extents)
-    for axis, source in gathered_axes:
-        result = p.gather(result, p.constant(source), axis)
+    for axis, index in gathered_axes:
+        result = p.gather(result, p.constant(index), axis)
     if not masked_axes:
         return result
     mask = np.zeros(result.shape, bool)
-    for axis, out_of_bounds in masked_axes:
-        mask |= out_of_bounds.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
+    for axis, beyond in masked_axes:
+        mask |= beyond.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
     value = constant(p, 0, x.dtype) if fill is None else fill
     return p.where(p.constant(mask), p.broadcast(value, result.shape), result)
 
@@ -301,18 +296,16 @@ def attention(p: P, q: T, k: T, v: T, mask: T | None = None, *, softmax: int, ca
             zero = p.broadcast(constant(p, 0, q.dtype), mask.shape)
             bias = p.where(mask, zero, constant(p, -np.inf, q.dtype))
         return attend(p, q, k, v, scale=1.0, bias=bias, window=window)
-    visible_keys = window.visibility_mask(q.shape[2], k.shape[2])
+    seen = window.visibility_mask(q.shape[2], k.shape[2])
     groups = q.shape[1] // k.shape[1]
     if groups > 1:
         k, v = (_repeat_heads(p, x, groups) for x in (k, v))
     scores = matmul_product(p, q, p.transpose(k, (0, 1, 3, 2)))
     if mask is not None and mask.dtype != np.bool_:
         scores = p.map(np.add, scores, mask)
-    for mask_part in (mask if mask is not None and mask.dtype == np.bool_ else None, visible_keys):
-        if mask_part is not None:
-            visible = (
-                p.constant(mask_part) if isinstance(mask_part, np.ndarray) and mask_part is visible_keys else mask_part
-            )
+    for hidden in (mask if mask is not None and mask.dtype == np.bool_ else None, seen):
+        if hidden is not None:
+            visible = p.constant(hidden) if isinstance(hidden, np.ndarray) and hidden is seen else hidden
             scores = p.where(visible, scores, constant(p, 0, scores.dtype))
     return matmul_product(p, scores, v)
 
@@ -329,7 +322,7 @@ def rotary_embedding(
     p: P, x: T, cosines: T, sines: T, positions: T | None = None, *, interleaved: int, rotary_embedding_dim: int
 ) -> T:
     """ONNX RotaryEmbedding with four axes."""
-    return onnx_rotary_embedding(
+    return onnx_rotary(
         p, x, cosines, sines, positions, interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim
     )
 

@@ -93,10 +93,8 @@ class MixedTypes:
 
 def type_groups_of(op_type: str, version: int) -> list[tuple[list[str], list[int]]]:
     """The type groups of an operator: formal inputs (``2+``: that one and all later ones) and outputs."""
-    older_groups = next(
-        (text for last_version, text in _OLDER_GROUPS.get(op_type, ()) if version <= last_version), None
-    )
-    text = _newest_version().get(op_type, "") if older_groups is None else older_groups
+    older = next((text for last, text in _OLDER_GROUPS.get(op_type, ()) if version <= last), None)
+    text = _newest_version().get(op_type, "") if older is None else older
     groups = [group.split(">") for group in text.split("|") if ">" in group]
     return [(inputs.split(), [int(k) for k in outputs.split()]) for inputs, outputs in groups]
 
@@ -145,13 +143,11 @@ class DtypeInference:
             if isinstance(data, np.ndarray) and node.outputs:
                 self._set(node.outputs[0], data.dtype)
         for inputs, outputs in type_groups_of(node.op_type, node.version):
-            typed = [
-                (value, dtype) for value in _values_at(node, inputs) if (dtype := self.dtype_of(value)) is not None
-            ]
-            if len({dtype for _, dtype in typed}) > 1:
+            typed = [(value, kind) for value in _values_at(node, inputs) if (kind := self.dtype_of(value)) is not None]
+            if len({kind for _, kind in typed}) > 1:
                 first_value = typed[0]
                 conflicting = next(entry for entry in typed if entry[1] != first_value[1])
-                yield MixedTypes(node, tuple((value.name, dtype.name) for value, dtype in (first_value, conflicting)))
+                yield MixedTypes(node, tuple((value.name, kind.name) for value, kind in (first_value, conflicting)))
             for k in outputs:
                 if typed and k < len(node.outputs):
                     self._set(node.outputs[k], typed[0][1])
@@ -171,12 +167,10 @@ class DtypeInference:
     def _visit_if(self, node: If) -> Iterator[MixedTypes]:
         yield from self.visit_graph(node.then_branch)
         yield from self.visit_graph(node.else_branch)
-        for result, then_result, else_result in zip(
-            node.outputs, node.then_branch.outputs, node.else_branch.outputs, strict=False
-        ):
-            dtypes = self.dtype_of(then_result), self.dtype_of(else_result)
+        for result, a, b in zip(node.outputs, node.then_branch.outputs, node.else_branch.outputs, strict=False):
+            dtypes = self.dtype_of(a), self.dtype_of(b)
             if dtypes[0] is not None and dtypes[1] is not None and dtypes[0] != dtypes[1]:
-                yield MixedTypes(node, ((then_result.name, dtypes[0].name), (else_result.name, dtypes[1].name)))
+                yield MixedTypes(node, ((a.name, dtypes[0].name), (b.name, dtypes[1].name)))
             self._set(result, dtypes[0])
 
     def _set(self, value: Value | None, dtype: np.dtype[Any] | None) -> None:

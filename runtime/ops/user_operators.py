@@ -63,26 +63,22 @@ def registered_operators() -> dict[tuple[str, str], Function]:
     return dict(_FUNCTIONS)
 
 
-def _check_function(registered: Any, name: str) -> Function:
+def _check_function(target: Any, name: str) -> Function:
     """Convert a registered object to a function.
 
     Raises:
         UsageError: it is not a function.
     """
-    if isinstance(registered, type):
-        run = getattr(registered, "_run", None)
+    if isinstance(target, type):
+        run = getattr(target, "_run", None)
         if run is None:
-            raise UsageError(
-                f"the operator '{name}' is registered as the class {registered.__name__}; register a function"
-            )
+            raise UsageError(f"the operator '{name}' is registered as the class {target.__name__}; register a function")
         if run.__module__ == "onnx.reference.op_run":  # that of OpRun, which raises
-            raise UsageError(
-                f"the operator '{name}' is registered as {registered.__name__}, which has no _run of its own"
-            )
-        return _from_reference_class(registered, run)
-    if not callable(registered):
-        raise UsageError(f"the operator '{name}' is registered as {type(registered).__name__}; register a function")
-    function: Function = registered
+            raise UsageError(f"the operator '{name}' is registered as {target.__name__}, which has no _run of its own")
+        return _from_reference_class(target, run)
+    if not callable(target):
+        raise UsageError(f"the operator '{name}' is registered as {type(target).__name__}; register a function")
+    function: Function = target
     return function
 
 

@@ -100,17 +100,15 @@ def window_geometry(
     rank = len(kernel)
     if len(size) != rank:
         raise ModelError(f"a kernel of shape {list(kernel)} does not fit {len(size)} spatial axes")
-    all_pads = list(pads or (0,) * (2 * rank))
+    edges = list(pads or (0,) * (2 * rank))
     strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
-    if not len(strides) == len(dilations) == rank == len(all_pads) / 2 or min(*strides, *dilations, *kernel, 1) < 1:
+    if not len(strides) == len(dilations) == rank == len(edges) / 2 or min(*strides, *dilations, *kernel, 1) < 1:
         raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
     mode = decode_string(auto_pad)
     if mode not in AUTO_PADS:
         raise unknown_value_error("auto_pad", mode, AUTO_PADS)
     extents = tuple(int(n) for n in size)
-    return _window_geometry(
-        extents, tuple(kernel), strides, tuple(all_pads), dilations, mode, bool(ceil_mode), overhang
-    )
+    return _window_geometry(extents, tuple(kernel), strides, tuple(edges), dilations, mode, bool(ceil_mode), overhang)
 
 
 @lru_cache(maxsize=1024)

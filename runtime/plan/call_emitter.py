@@ -327,13 +327,10 @@ class CallEmitter:
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(approximate_quotient(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *count, *memory)
-        copy_target = len(arguments) if routine.updates_copy else -1
+        target = len(arguments) if routine.updates_copy else -1
         self.calls.append(
             CallSpec(
-                kernel_lookup.routine_kernel(routine.name),
-                buffers,
-                extra=tuple(routine.params),
-                copy_target=copy_target,
+                kernel_lookup.routine_kernel(routine.name), buffers, extra=tuple(routine.params), copy_target=target
             )
         )
         if growing_axes:

@@ -68,16 +68,14 @@ def hoisted_nodes(loop: Loop, system: System, number: Value) -> dict[Node, Resol
             batch = finder.node(chain, number)
             if last in cells:
                 cell, rest = cells[last]
-                op = ResolvedOperator(partial(_apply_split_cell, batch.op, len(batch.inputs), rest.op), {})
+                op = ResolvedOperator(partial(_run_cell, batch.op, len(batch.inputs), rest.op), {})
                 batched_nodes[cell] = with_operator(cell, op, [*batch.inputs, *cell.inputs[1:]])
             else:
                 batched_nodes[last] = batch
     return batched_nodes
 
 
-def _apply_split_cell(
-    batch: ResolvedOperator, count: int, rest: ResolvedOperator, p: Any, *inputs: Any
-) -> tuple[Any, ...]:
+def _run_cell(batch: ResolvedOperator, count: int, rest: ResolvedOperator, p: Any, *inputs: Any) -> tuple[Any, ...]:
     """Run a cell with a batched input projection; ``count``: number of inputs of the batch."""
     return rest.apply(p, [*batch.apply(p, inputs[:count]), *inputs[count:]])
 

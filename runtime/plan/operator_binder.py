@@ -123,10 +123,8 @@ class OperatorBinder(CallEmitter):
                 self.temps[k] = 0  # unused constant, such as weights before packing
         only_copies = len(views) == len(outputs) == len(self.calls) and not self.guards
         inspected = frozenset(self.inspected_inputs)
-        copy_sources = tuple(views) if only_copies else ()
-        return KernelBinding(
-            outputs, self.calls, self.temps, self.guards, self.cost, inspected, copy_sources, self.in_place
-        )
+        copies = tuple(views) if only_copies else ()
+        return KernelBinding(outputs, self.calls, self.temps, self.guards, self.cost, inspected, copies, self.in_place)
 
     def _input_buffer(self, i: InputDescriptor) -> Buffer:
         return i.alias or i.buffer
@@ -233,12 +231,12 @@ class OperatorBinder(CallEmitter):
         count = min(view.shape[0] for view in views)
         if not count:
             raise NoNativeKernel
-        previous_calls, cost = self.calls, self.cost
+        prior, cost = self.calls, self.cost
         self.calls = []
         part = step(self, self._parts(views, 1, False), others)
         out = self._new(part.shape, part.dtype)
         self._row(part, out)
-        single_calls, self.calls = self.calls, []
+        single, self.calls = self.calls, []
         size = _iterations(min(BLOCK_ITERATIONS, count), count, out, others)
         self.cost = cost
         batch = self._emit_batch(step, views, others, size) if size > 1 else None
@@ -255,14 +253,7 @@ class OperatorBinder(CallEmitter):
         dims = (size, len(views), len(calls), 0 if trips is None else trips.dtype.itemsize)
         extra = (count, iteration.dtype.itemsize, int(conditional), -1)
         gate = _special("block", buffers, dims, extra)
-        self.calls = [
-            *previous_calls,
-            gate,
-            *calls,
-            *self.calls,
-            _special("skip", extra=(len(single_calls),)),
-            *single_calls,
-        ]
+        self.calls = [*prior, gate, *calls, *self.calls, _special("skip", extra=(len(single),)), *single]
         return out
 
     def _emit_batch(

@@ -407,13 +407,8 @@ class PlanCompiler:
         edges = [output.edge] if output.edge else [e.edge for e in plan.edges if e.edge.result is output.result]
         index = next((k for k, e in enumerate(plan.edges) if e.edge in edges), -1)
         source = plan.edges[index].param if index >= 0 else self.slot(output.result, loop_text)
-        iteration_inputs = {
-            plan.iteration,
-            plan.condition_input,
-            *(e.param for e in plan.edges),
-            *(s.inner for s in plan.slices),
-        }
-        if index < 0 and source in iteration_inputs:
+        inputs = {plan.iteration, plan.condition_input, *(e.param for e in plan.edges), *(s.inner for s in plan.slices)}
+        if index < 0 and source in inputs:
             copy_slot = self.add_slot(Value(f"{output.result.name}", output.result.type))
             plan.saved_inputs.append((source, copy_slot))
             source = copy_slot

@@ -25,25 +25,22 @@ def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | N
     """The binding with symbolic integers replaced by their current values."""
     buffers: dict[int, Buffer] = {}
 
-    def resolve_buffer(buffer: Buffer) -> Buffer:
+    def current(buffer: Buffer) -> Buffer:
         key = id(buffer)
         if key not in buffers:
             buffers[key] = replace(
-                buffer,
-                shape=_resolve_extents(buffer.shape),
-                strides=_resolve_extents(buffer.strides),
-                offset=current_extent(buffer.offset),
+                buffer, shape=_ints(buffer.shape), strides=_ints(buffer.strides), offset=current_extent(buffer.offset)
             )
         return buffers[key]
 
     calls = [
         CallSpec(
             call.kernel,
-            tuple(map(resolve_buffer, call.buffers)),
-            _resolve_extents(call.dims),
-            _resolve_extents(call.steps),
-            tuple(map(_resolve_extents, call.outer)),
-            _resolve_extents(call.extra),
+            tuple(map(current, call.buffers)),
+            _ints(call.dims),
+            _ints(call.steps),
+            tuple(map(_ints, call.outer)),
+            _ints(call.extra),
             call.copy_target,
         )
         for call in bound.calls
@@ -51,19 +48,15 @@ def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | N
     temps: list[Any] = []
     for temp in bound.temps:
         if isinstance(temp, VaryingIntegers):
-            temps.append(np.array(_resolve_extents(temp.numbers), np.int64))
+            temps.append(np.array(_ints(temp.numbers), np.int64))
         else:
             temps.append(temp if isinstance(temp, np.ndarray) else current_extent(temp))
     guards: dict[int, Any] = {}
     for k, guard in bound.guards.items():
-        descriptor = inputs[k]
-        guards[k] = (
-            np.array(_resolve_extents(guard), descriptor.dtype)
-            if isinstance(guard, tuple) and descriptor is not None
-            else guard
-        )
+        source = inputs[k]
+        guards[k] = np.array(_ints(guard), source.dtype) if isinstance(guard, tuple) and source is not None else guard
     return KernelBinding(
-        [resolve_buffer(out) for out in bound.outputs],
+        [current(out) for out in bound.outputs],
         calls,
         temps,
         guards,
@@ -72,7 +65,7 @@ def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | N
     )
 
 
-def _resolve_extents(extents: tuple[Any, ...]) -> tuple[int, ...]:
+def _ints(extents: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(map(current_extent, extents))
 
 

@@ -105,30 +105,27 @@ def result_views(
         return ()
 
 
-def _is_same(call: CallSpec, copied_call: CallSpec) -> bool:
+def _is_same(call: CallSpec, copied: CallSpec) -> bool:
     """Is a call bit-identical to the one that reads a copy?"""
     if (
-        call.kernel is not copied_call.kernel
-        or len(call.buffers) != len(copied_call.buffers)
-        or call.copy_target != copied_call.copy_target
+        call.kernel is not copied.kernel
+        or len(call.buffers) != len(copied.buffers)
+        or call.copy_target != copied.copy_target
     ):
         return False
     if all(buffer.contiguous for buffer in call.buffers if buffer.kind == "slot"):
-        return (call.dims, call.steps, call.extra) == (copied_call.dims, copied_call.steps, copied_call.extra)
+        return (call.dims, call.steps, call.extra) == (copied.dims, copied.steps, copied.extra)
     if call.kernel.elementwise and call.kernel.exact:
         *inputs, out = call.buffers
         if not call.kernel.has_transpose_loop and any(map(_is_transposed, inputs)):
             return False
         return all((x.kind, x.index) != (out.kind, out.index) for x in inputs)
     if call.kernel.driver == "panels":  # the row stride of the start values may differ
-        return (call.dims, call.extra[:-1]) == (copied_call.dims, copied_call.extra[:-1])
+        return (call.dims, call.extra[:-1]) == (copied.dims, copied.extra[:-1])
     is_product = len(call.dims) == 4 and len(call.buffers) == 3 and not call.extra
-    if not is_product or (call.dims, _outer_extents(call.outer)) != (
-        copied_call.dims,
-        _outer_extents(copied_call.outer),
-    ):
+    if not is_product or (call.dims, _outer_extents(call.outer)) != (copied.dims, _outer_extents(copied.outer)):
         return False
-    return loop_nest.is_small_tile_product(call.kernel, *call.dims[1:]) or call.steps == copied_call.steps
+    return loop_nest.is_small_tile_product(call.kernel, *call.dims[1:]) or call.steps == copied.steps
 
 
 def _is_transposed(x: Buffer) -> bool:

@@ -130,42 +130,42 @@ def _single_node_steps(node: Candidate, slots: SlotInfo) -> _SingleNodeSteps | N
 
 
 def _plan(
-    nodes: Sequence[Candidate], slots: SlotInfo, single_steps: Mapping[int, _SingleNodeSteps | None]
+    nodes: Sequence[Candidate], slots: SlotInfo, single: Mapping[int, _SingleNodeSteps | None]
 ) -> list[GroupPlan]:
-    for shape in _shapes(nodes, single_steps):
-        group = _best(nodes, slots, shape, single_steps)
+    for shape in _shapes(nodes, single):
+        group = _best(nodes, slots, shape, single)
         if group is not None:
             before = [node for node in nodes if node.pc < group.first]
             after = [node for node in nodes if node.pc >= group.end]
-            return [*_plan(before, slots, single_steps), group, *_plan(after, slots, single_steps)]
+            return [*_plan(before, slots, single), group, *_plan(after, slots, single)]
     return []
 
 
 def _best(
-    nodes: Sequence[Candidate], slots: SlotInfo, shape: Shape, single_steps: Mapping[int, _SingleNodeSteps | None]
+    nodes: Sequence[Candidate], slots: SlotInfo, shape: Shape, single: Mapping[int, _SingleNodeSteps | None]
 ) -> GroupPlan | None:
     """The best group with blocks that fit in the L1 cache, blocked along as many axes as needed; along fewer if that
     fuses more nodes, since a reduction needs its complete axis in a block."""
     depth = 1
     while depth < len(shape) and math.prod(shape[depth:]) * ASSUMED_ITEMSIZE_BYTES > BLOCK_TENSOR_BYTES:
         depth += 1
-    best = _GroupBuilder(nodes, slots, shape[:depth], single_steps).group()
-    if not any(steps is not None and steps.folds for steps in single_steps.values()):
+    best = _GroupBuilder(nodes, slots, shape[:depth], single).group()
+    if not any(steps is not None and steps.folds for steps in single.values()):
         return best
     for fewer_axes in range(depth - 1, 0, -1):
         if math.prod(shape[fewer_axes:]) * ASSUMED_ITEMSIZE_BYTES > MAX_REDUCTION_BLOCK_BYTES:
             break
-        group = _GroupBuilder(nodes, slots, shape[:fewer_axes], single_steps).group()
+        group = _GroupBuilder(nodes, slots, shape[:fewer_axes], single).group()
         if group is not None and (best is None or len(group.members) > len(best.members)):
             best = group
     return best
 
 
-def _shapes(nodes: Sequence[Candidate], single_steps: Mapping[int, _SingleNodeSteps | None]) -> list[Shape]:
+def _shapes(nodes: Sequence[Candidate], single: Mapping[int, _SingleNodeSteps | None]) -> list[Shape]:
     """Shapes worth a group, in order of decreasing work."""
     work: dict[Shape, int] = {}
     for node in nodes:
-        steps = single_steps[node.pc]
+        steps = single[node.pc]
         if steps is None:
             continue
         for shape in steps.steps or steps.results:
@@ -269,8 +269,8 @@ class _GroupBuilder:
     # -- membership
 
     def _join(self, node: Candidate) -> bool:
-        single_steps = self.alone[node.pc]
-        if single_steps is None or not single_steps.fits(self.axes) or node.pc in self.excluded:
+        single = self.alone[node.pc]
+        if single is None or not single.fits(self.axes) or node.pc in self.excluded:
             return False
         steps, temps = len(self.joint.steps), len(self.joint.temps)
         rows = dict(self.rows)
@@ -334,14 +334,9 @@ class _GroupBuilder:
             return
         rows = self.rows.get(buffer.index)
         # Rows must not overlap.
-        is_disjoint = all(a >= n * b for a, b, n in zip(steps, steps[1:], self.axes[1:], strict=False))
-        last_blocked = [d for d, extent in enumerate(shape) if extent != 1][len(self.axes) - 1]
-        if (
-            rows is None
-            or rows != steps
-            or not is_disjoint
-            or not _lies_within(buffer, len(shape) - 1 - last_blocked, steps[-1])
-        ):
+        disjoint = all(a >= n * b for a, b, n in zip(steps, steps[1:], self.axes[1:], strict=False))
+        last = [d for d, extent in enumerate(shape) if extent != 1][len(self.axes) - 1]
+        if rows is None or rows != steps or not disjoint or not _lies_within(buffer, len(shape) - 1 - last, steps[-1]):
             raise _NotBlockwise
 
     # -- results

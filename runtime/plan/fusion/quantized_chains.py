@@ -96,11 +96,9 @@ class _ChainFinder:
 
     def inner(self, members: Sequence[Candidate], out: int) -> bool:
         """Do only members read the members' results, except for ``out``?"""
-        positions = {node.pc for node in members}
-        intermediates = [slot for node in members for slot in node.outputs if slot >= 0 and slot != out]
-        return all(
-            slot not in self.slots.ports and positions.issuperset(self.slots.readers(slot)) for slot in intermediates
-        )
+        pcs = {node.pc for node in members}
+        slots = [slot for node in members for slot in node.outputs if slot >= 0 and slot != out]
+        return all(slot not in self.slots.ports and pcs.issuperset(self.slots.readers(slot)) for slot in slots)
 
     def known(self, slot: int, dtype: np.dtype[np.generic]) -> Array | None:
         array = self.slots.known(slot) if slot >= 0 else None
@@ -114,17 +112,17 @@ class _ChainFinder:
 
     def chain(self, product: Candidate) -> QuantizedChain | None:
         """The longest chain whose intermediates have no other readers."""
-        epilogue = self._match_epilogue(product)
+        epilogue = self._epilogue(product)
         if epilogue is None:
             return None
         members, factor, out, addend = epilogue
-        for chain in self._match_prologue(product, factor, members, out):
+        for chain in self._prologue(product, factor, members, out):
             chain.addend = addend
             if self.inner(chain.members, out):
                 return chain
         return None
 
-    def _match_epilogue(self, product: Candidate) -> tuple[list[Candidate], int, int, int] | None:
+    def _epilogue(self, product: Candidate) -> tuple[list[Candidate], int, int, int] | None:
         """Match the dequantization of sums: nodes, the slots of the factors, the result, and the addend or -1."""
         sums = product.outputs[0]
         cast = self.reader(sums, "Cast", "Convert")
@@ -146,20 +144,18 @@ class _ChainFinder:
         addend_slot = -1 if add is None else _other_input(add, out)
         if add is not None and addend_slot >= 0 and self.slots.spec(add.outputs[0]) == (_FLOAT32, shape):
             dtype, extents = self.slots.spec(addend_slot)
-            if dtype == _FLOAT32 and (extents == shape or self._is_row(addend_slot, shape, one=False)):
+            if dtype == _FLOAT32 and (extents == shape or self._is_row(addend_slot, shape, scalar=False)):
                 members.append(add)
                 out, addend = add.outputs[0], addend_slot
         return members, factor, out, addend
 
-    def _is_row(self, slot: int, shape: tuple[int, ...], allow_scalar: bool = True) -> bool:
-        """Is a slot a float32 row with one element per column, or a scalar if ``allow_scalar``?"""
+    def _is_row(self, slot: int, shape: tuple[int, ...], scalar: bool = True) -> bool:
+        """Is a slot a float32 row with one element per column, or a scalar if ``scalar``?"""
         dtype, extents = self.slots.spec(slot)
         columns = math.prod(extents) == shape[-1] == (extents[-1] if extents else 1)
-        return (
-            dtype == _FLOAT32 and len(extents) <= len(shape) and (columns or (allow_scalar and math.prod(extents) == 1))
-        )
+        return dtype == _FLOAT32 and len(extents) <= len(shape) and (columns or (scalar and math.prod(extents) == 1))
 
-    def _match_prologue(
+    def _prologue(
         self, product: Candidate, factor: int, members: list[Candidate], out: int
     ) -> Iterator[QuantizedChain]:
         if product.op_type == "MatMulInteger":
@@ -185,10 +181,8 @@ class _ChainFinder:
         scaled = self._scaled(factor, quantize.outputs[1]) if quantize is not None else None
         if quantize is not None and scaled is not None and quantize.outputs[2] == a_zero:
             node, scales = scaled
-            all_members = [quantize, node, *members]
-            yield QuantizedChain(
-                _DYNAMIC, all_members, quantize.inputs[0], packed, zero.reshape(-1), signed, scales, out
-            )
+            nodes = [quantize, node, *members]
+            yield QuantizedChain(_DYNAMIC, nodes, quantize.inputs[0], packed, zero.reshape(-1), signed, scales, out)
         yield without_quantization
 
     def _scaled(self, factor: int, scale: int) -> tuple[Candidate, Array] | None:
@@ -249,8 +243,8 @@ class _ChainFinder:
             raise _PatternMismatch
 
         try:
-            quantized, zero = (match_path(slot, "Convert") for slot in minus.inputs[:2])
-            ends = [match_producer(quantized, "Convert"), match_producer(zero, "Convert")]
+            data, zero = (match_path(slot, "Convert") for slot in minus.inputs[:2])
+            ends = [match_producer(data, "Convert"), match_producer(zero, "Convert")]
             clamps = [match_producer(end.inputs[0], "Clamp") for end in ends]
             shifted = match_producer(clamps[0].inputs[0], "Add")
             rounded, wide_zero = match_input(shifted, "Round")
@@ -270,10 +264,7 @@ class _ChainFinder:
         rows = math.prod(self.slots.spec(x)[1])
         conditions = [
             self.slots.spec(x)[0] == _FLOAT32,
-            all(
-                self.slots.spec(slot) == (_UINT8, self.slots.spec(end)[1])
-                for slot, end in ((quantized, a), (zero, zero))
-            ),
+            all(self.slots.spec(slot) == (_UINT8, self.slots.spec(end)[1]) for slot, end in ((data, a), (zero, zero))),
             self.slots.spec(x)[1] == self.slots.spec(a)[1],
             all(float(clamp.op.keywords["min"]) == 0 and float(clamp.op.keywords["max"]) == 255 for clamp in clamps),
             all(
