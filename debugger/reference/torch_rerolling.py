@@ -35,8 +35,9 @@ def reroll_loops(
     """Find the Python loops in the graphs of a program that ran.
 
     Args:
-        sites: the nodes in program order, with the graph around each and its track. ran: all results, including steps
-        of recurrent layers. given: returns the value of an input of the main graph, which the first iteration may read.
+        sites: the nodes in program order, with the graph around each and its track.
+        ran: all results, including steps of recurrent layers.
+        input_values: returns the value of an input of the main graph, which the first iteration may read.
     """
     graphs: dict[GraphPath, list[tuple[Any, ProgramTrack]]] = {}
     for path, node, track in sites:

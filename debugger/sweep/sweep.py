@@ -158,23 +158,19 @@ def sweep(
     Args:
         model: a path, a model, or a sequence of paths: each is run on all cases.
         cases: inputs by name, one mapping per case; or the path of a set: ``.npz`` files, test data, tables (a folder,
-        a
-            pattern, a file). None: the files in the model's folder.
+            a pattern, a file). None: the files in the model's folder.
         random: the number of random cases, generated from ``seed`` on, with ``dims`` such as ``N=5``.
         batched: ``cases`` is one ``.npz`` whose arrays have the cases on the first axis.
         asserts: conditions that must hold at every boundary. breaks: conditions that end a case; ``nan``: a NaN or Inf.
         measures: numbers at the end of each loop that has their values.
         against: ``onnxruntime``, ``openvino``, another model, or a folder of expected outputs named as the cases are.
         max_iterations: the maximum number of iterations of any loop. timeout, max_memory: the maximum seconds of a
-        case,
-            and bytes of memory that its loops collect; None: no limit.
+            case, and bytes of memory that its loops collect; None: no limit.
         operators: Python files with operators, for other processes.
         processes: the number of worker processes, replaced when they die or hang; 0: run in this process, where a
-        timeout
-            ends only loops.
+            timeout ends only loops.
         dask: the address of a cluster to use instead, or ``local``.
-        output: ``.parquet`` or ``.csv``, written at the end; until then the rows are in a ``.sweepdb`` in the same
-        folder.
+        output: ``.parquet`` or ``.csv``, written at the end; until then rows are in a ``.sweepdb`` in the same folder.
         resume: continue an interrupted output; rows that it has are not yielded again.
 
     Raises:
