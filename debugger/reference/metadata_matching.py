@@ -4,7 +4,8 @@ A node of a model has the name of the program node that it was made for, as the 
 rewritten before the export, so that ``mul`` may have become ``mul_2``, and some nodes may be removed. Therefore names
 are compared without their numbers, in order, graph by graph; source lines, declared types, equal numbers and
 contradictions of other numbers decide between alternatives. Of several nodes made for one, the result is the value that
-others read."""
+others read.
+"""
 
 from __future__ import annotations
 

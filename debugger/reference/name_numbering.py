@@ -4,7 +4,8 @@ operands.
 An exporter rewrites the program, renumbers the nodes of each kind in order, and removes some afterwards. So every
 program node got a number, in the same order; other nodes were added between them, and a number that no model node has
 is mostly that of a removed node. For each kind, the best numbering of the program nodes is the one in which those with
-a model node are most similar."""
+a model node are most similar.
+"""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class ReferenceRecorder:
 
         Raises:
             UsageError: it was entered in this iteration of the outer loop already, or iterations were recorded
-                    outside of any such context.
+                outside of any such context.
 
         >>> with ref.loop("decode"):
         ...     ref.iteration(y=0.0)

@@ -2,7 +2,8 @@
 loops.
 
 Copies of a node have the same line, module and operator. Consecutive copies are a loop if each reads a result of the
-previous one."""
+previous one.
+"""
 
 from __future__ import annotations
 

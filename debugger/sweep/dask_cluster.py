@@ -2,7 +2,8 @@
 
 A task names cases of a job. A worker of the cluster runs it in a separate process, as on this machine: a crash or hang
 ends that process and not the worker, and a case has the same time limit. A lost worker loses the cases of its task;
-they are run again in two halves, so that a case that ends each worker is isolated."""
+they are run again in two halves, so that a case that ends each worker is isolated.
+"""
 
 from __future__ import annotations
 
