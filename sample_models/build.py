@@ -1,7 +1,7 @@
 """Write the sample models and their inputs.
 
-``python sample_models/build.py`` writes beside this file; ``--output DIR`` elsewhere; ``--large-only`` only
-what is too large for the repository. The bytes are the same each time. Needs numpy and onnx, nothing else.
+``python sample_models/build.py`` writes to this folder; ``--output DIR`` elsewhere; ``--large-only`` only models that
+are too large for the repository. The output is reproducible. Requires only numpy and onnx.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import openvino_models
 import tensorrt_models
 
 HERE = Path(__file__).resolve().parent
-#: The models of the lessons stand in a folder of their own, which the package takes along.
+#: The folder of the models of the lessons, which is part of the package.
 LESSONS = "lessons"
 
 SAMPLES = onnx_models.SAMPLES | openvino_models.SAMPLES | tensorrt_models.SAMPLES
@@ -26,17 +26,17 @@ COMMITTED_BYTES = 200_000
 
 
 def build(output: Path, names: list[str]) -> list[Path]:
-    """Write the named samples into ``output``, which is made if need be, and return the paths written.
+    """Write the named samples into ``output``, which is created if necessary, and return the paths written.
 
     Raises:
-        ValueError: a sample that is meant to be committed has become too large for that.
+        ValueError: a sample is too large to be committed.
     """
     (output / LESSONS).mkdir(parents=True, exist_ok=True)
     written = []
-    made = [(output, name, SAMPLES[name]) for name in names]
+    jobs = [(output, name, SAMPLES[name]) for name in names]
     if set(names) - LARGE:
-        made += [(output / LESSONS, name, make) for name, make in lesson_models.SAMPLES.items()]
-    for folder, name, make in made:
+        jobs += [(output / LESSONS, name, make) for name, make in lesson_models.SAMPLES.items()]
+    for folder, name, make in jobs:
         for suffix, content in make().all_files().items():
             path = folder / f"{name}{suffix}"
             if name not in LARGE and len(content) > COMMITTED_BYTES:

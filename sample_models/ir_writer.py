@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sample import Array
 
-# Element type in the IR -> the name that ports give it. NumPy's dtype, for constants, from the second table.
+# Element type in the IR -> precision of ports; NumPy dtype -> element type.
 PRECISION = {"f32": "FP32", "i64": "I64", "boolean": "BOOL"}
 ELEMENT_TYPE = {"float32": "f32", "int64": "i64", "bool": "boolean"}
 
@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Port:
-    """An output port of a layer, or the input port of a ``Result``. A dim of -1 is not known."""
+    """An output port of a layer, or the input port of a ``Result``. A dim of -1 is unknown."""
 
     layer: int
     port: int
@@ -30,7 +30,7 @@ class Port:
 
 @dataclass(frozen=True)
 class PortMapSlice:
-    """How a ``port_map`` entry cuts its tensor, or joins it, with the defaults of TensorIterator-1."""
+    """How a ``port_map`` entry slices or joins its tensor, with the defaults of TensorIterator-1."""
 
     axis: int
     start: int = 0
@@ -41,7 +41,7 @@ class PortMapSlice:
 
 @dataclass(frozen=True)
 class PortMapInput:
-    """A ``port_map`` input: what the loop reads, the body parameter that gets it, and how it is sliced."""
+    """A ``port_map`` input: the source, the body parameter, and the slicing."""
 
     source: Port
     parameter: Port
@@ -68,13 +68,13 @@ class PortMapOutput:
 
 @dataclass
 class ConstantBlob:
-    """The content of the ``.bin``: constants one after another, equal ones once."""
+    """The content of the ``.bin``: deduplicated constants."""
 
     content: bytearray = field(default_factory=bytearray)
     offsets: dict[bytes, int] = field(default_factory=dict)
 
     def add(self, constant: bytes) -> int:
-        """The offset of the constant, appended if it is new."""
+        """Return the offset of a constant, which is appended if it is new."""
         if constant not in self.offsets:
             self.offsets[constant] = len(self.content)
             self.content += constant
@@ -91,25 +91,25 @@ class IrGraph:
         self._outputs: dict[Port, ET.Element] = {}
 
     def body(self) -> IrGraph:
-        """A new graph for a loop's body, with the same ``.bin``."""
+        """Create a graph for a loop's body, with the same ``.bin``."""
         return IrGraph(self.weights)
 
     def parameter(self, name: str, element: str, shape: Shape) -> Port:
-        """An input of the graph."""
+        """Add an input of the graph."""
         data = {"shape": _join(shape), "element_type": element}
         [port] = self.layer("Parameter", name, [], [(element, shape)], data)
         self._name(port, name)
         return port
 
     def result(self, source: Port, name: str) -> Port:
-        """An output of the graph; ``name`` becomes its tensor's name too."""
+        """Add an output of the graph; ``name`` is also added to its tensor's names."""
         layer = len(self._layers)
         self.layer("Result", name, [source], [])
         self._name(source, name)
         return Port(layer, 0, source.element, source.shape)
 
     def constant(self, name: str, value: Array) -> Port:
-        """A constant, kept in the ``.bin``."""
+        """Add a constant, with data in the ``.bin``."""
         element = ELEMENT_TYPE[value.dtype.name]
         offset = self.weights.add(value.tobytes())
         data = {
@@ -124,18 +124,18 @@ class IrGraph:
     def op(
         self, kind: str, name: str, *inputs: Port, element: str = "", shape: Shape | None = None, **data: str
     ) -> Port:
-        """An operation of opset1 with one output, by default of its first input's element type and shape."""
+        """Add an operation of opset1 with one output, by default of its first input's element type and shape."""
         first = inputs[0]
         output = (element or first.element, first.shape if shape is None else shape)
         [port] = self.layer(kind, name, inputs, [output], data)
         return port
 
     def binary(self, kind: str, name: str, a: Port, b: Port) -> Port:
-        """An arithmetic operation on ``a`` and ``b``, of the shape of ``a``."""
+        """Add an arithmetic operation on ``a`` and ``b``, of the shape of ``a``."""
         return self.op(kind, name, a, b, auto_broadcast="numpy")
 
     def compare(self, kind: str, name: str, a: Port, b: Port) -> Port:
-        """A comparison of ``a`` with ``b``, of the shape of ``a``."""
+        """Add a comparison of ``a`` with ``b``, of the shape of ``a``."""
         return self.op(kind, name, a, b, element="boolean", auto_broadcast="numpy")
 
     def layer(
@@ -148,7 +148,7 @@ class IrGraph:
         *,
         opset: str = "opset1",
     ) -> list[Port]:
-        """Any layer, with the edges into it; returns its output ports, numbered after its inputs."""
+        """Add any layer and the edges into it; returns its output ports, numbered after its inputs."""
         number = len(self._layers)
         layer = ET.SubElement(self._layers, "layer", {"id": str(number), "name": name, "type": kind, "version": opset})
         if data:
@@ -177,7 +177,7 @@ class IrGraph:
         outputs: Sequence[PortMapOutput],
         back_edges: Sequence[tuple[Port, Port]],
     ) -> list[Port]:
-        """A TensorIterator-1; a back edge goes from a body result to a body parameter."""
+        """Add a TensorIterator-1; a back edge goes from a body result to a body parameter."""
         ports = self.layer(
             "TensorIterator", name, [i.source for i in inputs], [(o.result.element, o.shape) for o in outputs]
         )
@@ -201,7 +201,7 @@ class IrGraph:
         next_condition: Port,
         iteration: Port | None = None,
     ) -> list[Port]:
-        """A Loop-5: ``condition`` decides on iteration 0, the body result ``next_condition`` on later ones.
+        """Add a Loop-5: ``condition`` decides on iteration 0, the body result ``next_condition`` on later ones.
 
         ``iteration`` is the body's parameter for the iteration number, if it has one.
         """
@@ -235,7 +235,7 @@ class IrGraph:
         element.set("names", f"{names},{name}" if names else name)
 
     def files(self, name: str, version: int) -> dict[str, bytes]:
-        """The net's two files, by suffix; ``version`` is the IR's, 10 or 11."""
+        """The net's two files, by suffix; ``version``: the version of the IR, 10 or 11."""
         net = ET.Element("net", {"name": name, "version": str(version)})
         net.extend([self._layers, self._edges])
         ET.indent(net, "\t")

@@ -1,4 +1,4 @@
-"""The models of the lessons: ONNX in its text form, readable as it is, one IR, and samples."""
+"""The models of the lessons: ONNX in its readable text format, one IR, and samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LESSONS = Path(__file__).resolve().parent / "lessons"
 
 
 def add3() -> SampleModel:
-    """A body that runs again."""
+    """A body that runs several times."""
     text = """
         main (int64 n, int64 x0) => (int64 x_last) {
           [add3] x_last = Loop <body = add3 (int64 i, bool c, int64 x) => (bool go, int64 x_next)
@@ -31,7 +31,7 @@ def add3() -> SampleModel:
 
 
 def twice() -> SampleModel:
-    """What an iteration receives, and what it yields: a scan output of each."""
+    """The value that an iteration receives and the one that it yields, each as a scan output."""
     text = """
         main (int64 n, int64 x0) => (int64 x_last, int64[k] got, int64[k] gave) {
           [twice] x_last, got, gave = Loop <body = twice (int64 i, bool c, int64 x)
@@ -46,7 +46,7 @@ def twice() -> SampleModel:
 
 
 def halve() -> SampleModel:
-    """Who decides about iteration 0: the initial condition is an input."""
+    """The initial condition, which decides on iteration 0, is an input."""
     text = """
         main (bool first, int64 x0) => (int64 x_last, int64[k] rows) {
           [halve] x_last, rows = Loop <body = halve (int64 i, bool c, int64 x)
@@ -60,9 +60,9 @@ def halve() -> SampleModel:
     return text_sample(text, {"first": True, "x0": 5})
 
 
-def _climb(count: str, condition: str, given: str, inputs: Mapping[str, object]) -> SampleModel:
+def _climb(count: str, condition: str, extra_inputs: str, inputs: Mapping[str, object]) -> SampleModel:
     text = f"""
-        main ({given}int64 x0) => (int64 x_last, int64[k] rows)
+        main ({extra_inputs}int64 x0) => (int64 x_last, int64[k] rows)
         <bool yes = {{1}}> {{
           [climb] x_last, rows = Loop <body = climb (int64 i, bool c, int64 x)
               => (bool more, int64 x_next, int64 row) <int64 one = {{1}}, int64 three = {{3}}> {{
@@ -83,17 +83,17 @@ def climb() -> SampleModel:
 
 
 def climb_absent() -> SampleModel:
-    """No condition input: what the body yields is ignored."""
+    """No condition input: the body's condition is ignored."""
     return _climb("n", "", "int64 n, ", {"n": 6, "x0": 0})
 
 
 def climb_endless() -> SampleModel:
-    """Neither a condition input nor a trip count: nothing ends it."""
+    """Neither a condition input nor a trip count: an infinite loop."""
     return _climb("", "", "", {"x0": 0})
 
 
 def swap() -> SampleModel:
-    """Two carried values that trade places."""
+    """Two carried values that are swapped."""
     text = """
         main (int64 n, int64 a0, int64 b0) => (int64 a_last, int64 b_last) {
           [swap] a_last, b_last = Loop <body = swap (int64 i, bool c, int64 a, int64 b)
@@ -105,7 +105,7 @@ def swap() -> SampleModel:
 
 
 def rotate() -> SampleModel:
-    """Three carried values, each of which takes the place of the one before."""
+    """Three carried values that are rotated."""
     text = """
         main (int64 n, int64 a0, int64 b0, int64 c0) => (int64 a_last, int64 b_last, int64 c_last) {
           [rotate] a_last, b_last, c_last = Loop <body = rotate (int64 i, bool go_in, int64 a, int64 b, int64 c)
@@ -117,7 +117,7 @@ def rotate() -> SampleModel:
 
 
 def grow() -> SampleModel:
-    """One value both as the initial value of a carried one and as a capture."""
+    """One value both as the initial value of a carried value and as a capture."""
     text = """
         main (int64 n, int64 start) => (int64 x_last, int64[k] rows) {
           [grow] x_last, rows = Loop <body = grow (int64 i, bool c, int64 x)
@@ -148,7 +148,7 @@ def digits() -> SampleModel:
 
 
 def stairs() -> SampleModel:
-    """A loop in a loop, with a trip count of its own in each entry."""
+    """A nested loop with a different trip count in each entry."""
     text = """
         main (int64 n) => (int64 total_last, int64[k] rows)
         <int64 nothing = {0}> {
@@ -168,14 +168,14 @@ def stairs() -> SampleModel:
 
 
 def counter_trt() -> SampleModel:
-    """``counter`` as a script for TensorRT's network API, without what carries the condition to the next iteration: the
-    script is the model itself."""
-    given = {name: np.array(value, np.int32) for name, value in (("start", 0), ("step", 3), ("limit", 20))}
-    return SampleModel({".py": (LESSONS / "counter_trt.py").read_bytes()}, given)
+    """``counter`` as a script for TensorRT's network API, without a carried condition; the script is the model
+    itself."""
+    inputs = {name: np.array(value, np.int32) for name, value in (("start", 0), ("step", 3), ("limit", 20))}
+    return SampleModel({".py": (LESSONS / "counter_trt.py").read_bytes()}, inputs)
 
 
 def ahead() -> SampleModel:
-    """The same in ONNX's clothes: the question is asked one iteration earlier."""
+    """The equivalent ONNX model, whose condition is tested one iteration earlier."""
     text = """
         main (int64 start, int64 step, int64 limit) => (int64 last, int64[k] got, int64[k] gave) {
           first = Add (start, step)
@@ -194,7 +194,7 @@ def ahead() -> SampleModel:
 
 
 def pairs() -> SampleModel:
-    """A TensorIterator whose iterations make two numbers: as rows, joined, and joined backwards."""
+    """A TensorIterator whose iterations yield two numbers: as rows, joined, and joined backwards."""
     count = 3
     net = IrGraph()
     x = net.parameter("x", "i64", (count,))
@@ -225,7 +225,7 @@ def pairs() -> SampleModel:
 _OWN_SAMPLES: dict[str, Callable[[], SampleModel]] = {
     function.__name__: function
     for function in (
-        # Samples that lessons are about as well, for those who have the package alone.
+        # Samples that lessons use, as the package does not contain the other samples.
         onnx_models.counter,
         onnx_models.spec_ab,
         onnx_models.newton_sqrt,

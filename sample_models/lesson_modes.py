@@ -1,4 +1,4 @@
-"""The loops that lessons ask the mode of: one body for each row of the tables of ONNX, OpenVINO and TensorRT."""
+"""The loops of lessons on loop modes: one body for each row of the tables of ONNX, OpenVINO and TensorRT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sample import Array, SampleModel
 
 @dataclass(frozen=True)
 class ModeBody:
-    """``x_next = operator(x, by)``, with the operator's name in each system; ``by`` is a number, None is x itself."""
+    """``x_next = operator(x, by)``, with the operator's name in each system; ``by`` is a number, or None: x itself."""
 
     name: str
     onnx: str
@@ -26,7 +26,7 @@ class ModeBody:
 
     @property
     def operand(self) -> str:
-        """The operator's second input in the text of ONNX."""
+        """The operator's second input in ONNX text."""
         return "x" if self.by is None else "by"
 
 
@@ -35,8 +35,8 @@ BODIES = (ModeBody("adds", "Add", "Add", "SUM", 2), ModeBody("doubles", "Add", "
 
 @dataclass(frozen=True)
 class LoopMode:
-    """A row: whether something counts, and where the condition comes from: "" nowhere, ``asked``: from outside,
-    ``true``: true at first. ``always``: the body yields the constant true. The number in a file's name says nothing."""
+    """A row: whether it is counted, and the source of the condition: "" none, ``asked``: from outside, ``true``:
+    initially true. ``always``: the body yields the constant true. The number in a file's name has no meaning."""
 
     number: int
     counted: bool
@@ -67,19 +67,19 @@ TENSORRT_MODES = (
 
 
 def onnx_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
-    """A row of ONNX's table, in its text form."""
-    known = "" if body.by is None else f"<int64 by = {{{body.by}}}> "
+    """A row of ONNX's table, in ONNX's text format."""
+    constant = "" if body.by is None else f"<int64 by = {{{body.by}}}> "
     first = {"": "", "asked": "first = Less (x0, limit)", "true": ""}[mode.condition]
-    given = {"": "", "asked": "first", "true": "yes"}[mode.condition]
+    condition = {"": "", "asked": "first", "true": "yes"}[mode.condition]
     yes = "\n        <bool yes = {1}>" if mode.condition == "true" else ""
     text = f"""
         main (int64 n, int64 x0, int64 limit) => (int64 x_last){yes} {{
           {first}
           [{body.name}] x_last = Loop <body = {body.name} (int64 i, bool c, int64 x)
-              => (bool more, int64 x_next) {known}{{
+              => (bool more, int64 x_next) {constant}{{
             x_next = {body.onnx} (x, {body.operand})
             more = Less (x_next, limit)
-          }}> ({"n" if mode.counted else ""}, {given}, x0)
+          }}> ({"n" if mode.counted else ""}, {condition}, x0)
         }}
     """
     return {".onnxtxt": onnx_text("\n".join(line for line in text.splitlines() if line.strip()))}
@@ -110,11 +110,11 @@ def openvino_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
 
 
 def tensorrt_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
-    """A row of the trip limits of TensorRT's loops, as a script."""
+    """A row of TensorRT's table of trip limits, as a script."""
     by = "x" if body.by is None else f"network.add_constant((), np.array({body.by}, np.int32)).get_output(0)"
     count = "    loop.add_trip_limit(n, trt.TripLimit.COUNT)\n" if mode.counted else ""
     less = "trt.ElementWiseOperation.LESS"
-    asked = {
+    limits = {
         "": "",
         "asked": f"    more = network.add_elementwise(x, limit, {less}).get_output(0)\n    more.name = 'more'\n"
         "    loop.add_trip_limit(more, trt.TripLimit.WHILE)\n",
@@ -124,7 +124,7 @@ def tensorrt_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
         "    loop.add_trip_limit(go.get_output(0), trt.TripLimit.WHILE)\n",
     }[mode.condition].replace("'", '"')
     names = ["x0", *(["n"] if mode.counted else []), *(["limit"] if mode.condition else [])]
-    given, quoted = ", ".join(names), ", ".join(f'"{name}"' for name in names)
+    arguments, quoted = ", ".join(names), ", ".join(f'"{name}"' for name in names)
     text = f'''"""A loop of the lessons: which trip limits has it?"""
 
 import numpy as np
@@ -132,8 +132,8 @@ import tensorrt as trt
 
 
 def build(network):
-    """Fill a network: inputs {given}; output x_last."""
-    {given} = (network.add_input(name, trt.int32, ()) for name in ({quoted}))
+    """Fill a network: inputs {arguments}; output x_last."""
+    {arguments} = (network.add_input(name, trt.int32, ()) for name in ({quoted}))
     loop = network.add_loop()
     loop.name = "{body.name}"
     recurrence = loop.add_recurrence(x0)
@@ -142,7 +142,7 @@ def build(network):
     x_next = network.add_elementwise(x, by, trt.ElementWiseOperation.{body.tensorrt}).get_output(0)
     x.name, x_next.name = "x", "x_next"
     recurrence.set_input(1, x_next)
-{count}{asked}    last = loop.add_loop_output(x, trt.LoopOutput.LAST_VALUE).get_output(0)
+{count}{limits}    last = loop.add_loop_output(x, trt.LoopOutput.LAST_VALUE).get_output(0)
     last.name = "x_last"
     network.mark_output(last)
 '''
@@ -152,8 +152,8 @@ def build(network):
 def _sample(
     write: Callable[[ModeBody, LoopMode], dict[str, bytes]], body: ModeBody, mode: LoopMode
 ) -> Callable[[], SampleModel]:
-    given: dict[str, Array] = {name: np.array(value, np.int64) for name, value in (("n", 6), ("x0", 1), ("limit", 9))}
-    return lambda: SampleModel(write(body, mode), given)
+    inputs: dict[str, Array] = {name: np.array(value, np.int64) for name, value in (("n", 6), ("x0", 1), ("limit", 9))}
+    return lambda: SampleModel(write(body, mode), inputs)
 
 
 SAMPLES: dict[str, Callable[[], SampleModel]] = {

@@ -1,4 +1,4 @@
-"""The models of the lessons on parts, branches, layers, loop outputs and loops in loops."""
+"""The models of the lessons on slices, branches, layers, loop outputs and nested loops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lesson_text import text_sample
 from sample import Array, SampleModel
 
 LENGTH = 6
-#: How x is cut, by the model's name; each has a range that is whole parts.
+#: Model name -> the slicing of x; each range consists of whole parts.
 SLICINGS = {
     "cut_pairs": PortMapSlice(0, stride=2, part_size=2),
     "cut_threes": PortMapSlice(0, stride=3, part_size=3),
@@ -25,7 +25,7 @@ SLICINGS = {
 
 
 def slicing_sample(name: str, slicing: PortMapSlice) -> SampleModel:
-    """A TensorIterator over x; each iteration makes ten times its part, and tens joins them as they come."""
+    """A TensorIterator over x; each iteration yields ten times its part, and tens joins them in order."""
     size = slicing.part_size
     first, last = (v if v >= 0 else LENGTH + 1 + v for v in (slicing.start, slicing.end))
     count = abs(last - first) // abs(slicing.stride)
@@ -44,7 +44,7 @@ def slicing_sample(name: str, slicing: PortMapSlice) -> SampleModel:
 
 
 def meet() -> SampleModel:
-    """A Scan over two inputs, one from its front and one from its back; what it collects stands in both orders."""
+    """A Scan over two inputs, one forwards and one backwards; its outputs are in both orders."""
     text = """
         main (int64[k] x, int64[k] y) => (int64 total, int64[k] sums, int64[k] newest)
         <int64 zero = {0}> {
@@ -62,7 +62,7 @@ def meet() -> SampleModel:
 
 
 def fork() -> SampleModel:
-    """A loop whose body chooses: three times and one more where x is odd, else half."""
+    """A loop whose body branches: 3x + 1 where x is odd, else x / 2."""
     text = """
         main (int64 n, int64 x0) => (int64 x_last) {
           [fork] x_last = Loop <body = fork (int64 i, bool c, int64 x)
@@ -82,7 +82,7 @@ def fork() -> SampleModel:
 
 
 def layer(direction: str) -> SampleModel:
-    """An LSTM operator, which is a loop over the rows of X; lens says how many of them count."""
+    """An LSTM operator, which is a loop over the rows of X; lens is the number of valid rows."""
     weights = ", ".join(str(k / 10) for k in (3, -2, 1, 4, -3, 2, 5, -1))
     text = f"""
         main (float[k,1,1] X, int32[1] lens) => (float[k,1,1,2] Y, float[1,1,2] Y_h)
@@ -96,7 +96,7 @@ def layer(direction: str) -> SampleModel:
 
 
 def towers() -> SampleModel:
-    """A loop in a loop: how often the inner one runs is carried by the outer one, which doubles it."""
+    """A nested loop: the inner trip count is carried by the outer loop, which doubles it."""
     text = """
         main (int64 n, int64 height0) => (int64 height_last, int64[k] counts)
         <int64 one = {1}> {
@@ -113,7 +113,7 @@ def towers() -> SampleModel:
     return text_sample(text.replace("\n        <int64 one = {1}>", ""), {"n": 3, "height0": 1})
 
 
-KINDS = '''"""A loop of the lessons with TensorRT's three kinds of loop outputs; two have room for six iterations."""
+KINDS = '''"""A loop of the lessons with TensorRT's three kinds of loop outputs; two have a length of six."""
 
 import numpy as np
 import tensorrt as trt
@@ -131,12 +131,12 @@ def build(network):
     x_next = network.add_elementwise(x, three, trt.ElementWiseOperation.SUM).get_output(0)
     x.name, x_next.name = "x", "x_next"
     recurrence.set_input(1, x_next)
-    room = network.add_constant((), np.array(6, np.int32)).get_output(0)
+    length = network.add_constant((), np.array(6, np.int32)).get_output(0)
     kinds = (("last", x, trt.LoopOutput.LAST_VALUE), ("all", x, trt.LoopOutput.CONCATENATE))
     for name, collected, kind in (*kinds, ("back", x_next, trt.LoopOutput.REVERSE)):
         output = loop.add_loop_output(collected, kind, 0)
         if kind != trt.LoopOutput.LAST_VALUE:
-            output.set_input(1, room)
+            output.set_input(1, length)
         output.name = name
         output.get_output(0).name = name
         network.mark_output(output.get_output(0))

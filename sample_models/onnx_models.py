@@ -1,4 +1,4 @@
-"""The ONNX sample models, in ONNX's own text form."""
+"""The ONNX sample models, in ONNX's text format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import onnx.parser
 from sample import Array, SampleModel, uniform
 
 HERE = Path(__file__).resolve().parent
-# The IR version that came with each operator set used here.
+# Operator set -> the IR version that was released with it.
 IR_VERSION = {11: 6, 13: 7, 16: 8, 18: 8, 19: 9, 21: 10}
 
 
@@ -24,8 +24,8 @@ def onnx_sample(
     weights: Mapping[str, Array] | None = None,
     lines: Mapping[str, str] | None = None,
 ) -> SampleModel:
-    """A sample from the text of its graph; ``weights`` become initializers of the main graph. ``lines``: by the first
-    output of a node, the line of code in the file beside it that the node comes from.
+    """A sample from the text of its graph; ``weights`` become initializers of the main graph. ``lines``: the first
+    output of a node -> the line of code in ``power_iteration.py`` that the node comes from.
 
     Raises:
         onnx.parser.ParseError: the text is not a graph.
@@ -41,7 +41,7 @@ def onnx_sample(
 
 
 def note_lines(graph: onnx.GraphProto, lines: Mapping[str, str]) -> None:
-    """Give nodes the metadata that ``torch.onnx.export`` gives them: the line that each comes from."""
+    """Add the metadata of ``torch.onnx.export`` to nodes: the source line of each."""
     for node in graph.node:
         for attribute in node.attribute:
             note_lines(attribute.g, lines)
@@ -50,7 +50,7 @@ def note_lines(graph: onnx.GraphProto, lines: Mapping[str, str]) -> None:
 
 
 def stack_trace(text: str) -> str:
-    """Where a line of power_iteration.py stands, in the words of Python."""
+    """The location of a line of power_iteration.py as a Python stack trace."""
     name = "power_iteration.py"
     code = (HERE / name).read_text().splitlines()
     number = next(k for k, line in enumerate(code, 1) if line.strip() == text)
@@ -146,7 +146,7 @@ def newton_sqrt() -> SampleModel:
 
 
 def collatz() -> SampleModel:
-    """The Collatz walk down to 1: a while loop whose body branches with If."""
+    """The Collatz sequence down to 1: a while loop whose body branches with If."""
     text = """
         collatz (int64 start) => (int64 steps, int64[n] trajectory)
         <int64 zero = {0}, int64 one = {1}, int64 two = {2}, int64 three = {3}>
@@ -176,7 +176,7 @@ def collatz() -> SampleModel:
 
 
 def fibonacci() -> SampleModel:
-    """The Fibonacci numbers: a for loop, trip count and no condition; one carried value takes the other's."""
+    """The Fibonacci numbers: a for loop, trip count and no condition; one carried value becomes the other."""
     text = """
         fibonacci (int64 n) => (int64[n] numbers)
         <int64 f0 = {0}, int64 f1 = {1}>
@@ -283,7 +283,7 @@ def mandelbrot() -> SampleModel:
 
 
 def vanishing_scale() -> SampleModel:
-    """A state that is divided by a scale which reaches zero in iteration 137 of 1 000: from then on it is NaN."""
+    """A state that is divided by a scale, which reaches zero in iteration 137 of 1 000: from then on it is NaN."""
     text = """
         vanishing_scale (float[4] h0, float[n] scale) => (float[4] h_last, float[n] sizes) {
           trips = Size (scale)

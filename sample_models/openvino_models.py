@@ -77,7 +77,7 @@ def lstm() -> SampleModel:
 
 
 def reverse_sum() -> SampleModel:
-    """A backward TensorIterator: sums from the last row up, put back in the order of the rows."""
+    """A backward TensorIterator: sums from the last row up, in the order of the rows."""
     rows = 6
     backward = PortMapSlice(axis=0, start=-1, end=0, stride=-1)
     net = IrGraph()
@@ -171,11 +171,11 @@ def loop_do_while() -> SampleModel:
     body = net.body()
     n = body.parameter("n", "i64", (1,))
     count = body.parameter("count", "i64", (1,))
-    one = body.constant("one", np.array([1], np.int64))
+    unit = body.constant("one", np.array([1], np.int64))
     ten = body.constant("ten", np.array([10], np.int64))
     digit = body.binary("Mod", "last_digit", n, ten)
     n_next = body.binary("Divide", "drop_digit", n, ten)
-    count_next = body.binary("Add", "count_digit", count, one)
+    count_next = body.binary("Add", "count_digit", count, unit)
     zero = body.constant("zero", np.array([0], np.int64))
     more = body.compare("Greater", "digits_left", n_next, zero)
     n_result = body.result(n_next, "n_next")
@@ -235,7 +235,7 @@ def loop_for_condition() -> SampleModel:
 def loop_infinite() -> SampleModel:
     """(-1, true) with a condition that is always true, the infinite loop: Leibniz's series for pi.
 
-    OpenVINO loads it, but inference never returns: to be stepped, or run with a limit on the iterations.
+    OpenVINO loads it, but inference never returns: step it, or run it with a limit on the iterations.
     """
     net = IrGraph()
     start = net.parameter("start", "f32", (1,))
@@ -307,8 +307,8 @@ def loop_slice_concat() -> SampleModel:
 
 def factorial_loop(body: IrGraph, i: Port, unit: Port) -> Port:
     """The inner loop of ``loop_nested``: (i + 1)!, with a trip count that depends on the outer iteration."""
-    one = body.constant("one", np.array([1], np.int64))
-    inner_trips = body.binary("Add", "inner_trips", i, one)
+    unit_count = body.constant("one", np.array([1], np.int64))
+    inner_trips = body.binary("Add", "inner_trips", i, unit_count)
 
     inner = body.body()
     j = inner.parameter("j", "i64", (1,))

@@ -1,4 +1,4 @@
-"""What power_iteration.onnx is an export of; its nodes say which line they come from, as torch.onnx writes it."""
+"""The source of power_iteration.onnx, whose nodes refer to its lines as in exports of torch.onnx."""
 
 from __future__ import annotations
 

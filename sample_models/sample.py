@@ -1,4 +1,4 @@
-"""What every sample model has: files and inputs, and how both become the same bytes each time."""
+"""The files and inputs of a sample model, and their reproducible serialization."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 
-# The earliest moment a zip archive can state, so that the time of a build never shows in its bytes.
+# The earliest time in a zip archive, so that its bytes do not depend on the time of the build.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -30,9 +30,9 @@ class SampleModel:
 
 
 def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
-    """The arrays as an uncompressed ``.npz`` that depends on nothing but them.
+    """The arrays as an uncompressed ``.npz`` that depends only on them.
 
-    ``np.savez`` leaves the archive's time stamps and flags to the versions of Python and NumPy.
+    With ``np.savez``, time stamps and flags of the archive depend on the versions of Python and NumPy.
     """
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as members:
@@ -40,16 +40,16 @@ def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
             member = io.BytesIO()
             np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
             info = zipfile.ZipInfo(f"{name}.npy", date_time=ZIP_EPOCH)
-            info.create_system = 3  # otherwise the platform's
+            info.create_system = 3  # default: the platform's
             members.writestr(info, member.getvalue())
     return archive.getvalue()
 
 
 def uniform(seed: int, *shape: int, scale: float = 1.0) -> NDArray[np.float32]:
-    """Float32 numbers spread evenly over [-scale, scale), the same on every machine.
+    """Uniform float32 numbers in [-scale, scale), the same on every machine.
 
-    NumPy promises that a bit generator's raw stream stays as it is, but not that its distributions do; so
-    the top 24 bits of each draw become a float32 without any rounding, and ``scale`` is one multiplication.
+    NumPy guarantees a stable raw stream of bit generators, but not of distributions; so the top 24 bits of each draw
+    become a float32 without any rounding, and ``scale`` is one multiplication.
     """
     raw = np.random.PCG64(seed).random_raw(int(np.prod(shape)))
     unit = (raw >> np.uint64(40)).astype(np.float32) / np.float32(2**23) - np.float32(1)

@@ -1,4 +1,4 @@
-"""The TensorRT samples: the scripts of ``trt/`` are the models themselves; here are their inputs."""
+"""The inputs of the TensorRT samples; the scripts in ``trt/`` are the models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counter of the lessons as TensorRT has it: kWHILE is fed with the condition itself."""
+"""The counter of the lessons in TensorRT: kWHILE receives the condition itself."""
 
 import numpy as np
 import tensorrt as trt
@@ -16,16 +16,16 @@ def build(network):
     count.name, count_next.name, below.name = "count", "count_next", "below"
     recurrence.set_input(1, count_next)
     loop.add_trip_limit(below, trt.TripLimit.WHILE)
-    # How much there is to collect has to be known before: as many steps as stay below the limit.
-    one = network.add_constant((), np.array(1, np.int32)).get_output(0)
-    room = network.add_elementwise(limit, start, trt.ElementWiseOperation.SUB).get_output(0)
-    least = network.add_elementwise(room, one, trt.ElementWiseOperation.SUB).get_output(0)
-    most = network.add_elementwise(least, step, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)
-    most.name = "most"
+    # The length of the outputs has to be known in advance: the number of steps below the limit.
+    unit = network.add_constant((), np.array(1, np.int32)).get_output(0)
+    distance = network.add_elementwise(limit, start, trt.ElementWiseOperation.SUB).get_output(0)
+    last_distance = network.add_elementwise(distance, unit, trt.ElementWiseOperation.SUB).get_output(0)
+    length = network.add_elementwise(last_distance, step, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)
+    length.name = "most"
     for name, collected in (("got", count), ("gave", count_next)):
         output = loop.add_loop_output(collected, trt.LoopOutput.CONCATENATE, 0)
         output.name = name
-        output.set_input(1, most)
+        output.set_input(1, length)
         output.get_output(0).name = name
         network.mark_output(output.get_output(0))
     last = loop.add_loop_output(count, trt.LoopOutput.LAST_VALUE).get_output(0)

@@ -1,6 +1,6 @@
 """A character model: an embedding, two LSTM layers over the time steps of one loop, and a projection to the alphabet.
 
-Weights are small and random, from one seed. Gates lie in the order i, c, f, o.
+Weights are small and random, from one seed. The order of gates is i, c, f, o.
 """
 
 import numpy as np
@@ -17,19 +17,19 @@ def weights():
     random = np.random.PCG64(27)
 
     def draw(*shape):
-        # Raw bits, not a distribution: NumPy promises that these stay the same.
+        # Raw bits, not a distribution: NumPy guarantees their stability.
         raw = random.random_raw(int(np.prod(shape))) >> np.uint64(40)
         return ((raw.astype(np.float32) / np.float32(2**23) - 1) * np.float32(2.5)).reshape(shape)
 
-    found = {"embedding": draw(ALPHABET, EMBEDDED), "project": draw(HIDDEN, ALPHABET), "offset": draw(1, ALPHABET)}
+    arrays = {"embedding": draw(ALPHABET, EMBEDDED), "project": draw(HIDDEN, ALPHABET), "offset": draw(1, ALPHABET)}
     for layer in range(LAYERS):
         size = HIDDEN if layer else EMBEDDED
-        found |= {
+        arrays |= {
             f"W{layer}": draw(size, 4 * HIDDEN),
             f"R{layer}": draw(HIDDEN, 4 * HIDDEN),
             f"B{layer}": draw(1, 4 * HIDDEN),
         }
-    return found
+    return arrays
 
 
 def multiply(network, a, b):
@@ -46,9 +46,9 @@ def lstm(network, constants, x, h, c, layer):
 
     def gate(index, kind, name):
         part = network.add_slice(gates, (0, index * HIDDEN), (1, HIDDEN), (1, 1)).get_output(0)
-        found = network.add_activation(part, kind).get_output(0)
-        found.name = f"{name}{layer}"
-        return found
+        activation = network.add_activation(part, kind).get_output(0)
+        activation.name = f"{name}{layer}"
+        return activation
 
     i, new, f, o = (
         gate(k, kind, name)
@@ -91,9 +91,9 @@ def build(network):
     scores = network.add_elementwise(multiply(network, x, constants["project"]), constants["offset"], SUM).get_output(0)
     best = network.add_topk(scores, trt.TopKOperation.MAX, 1, 1 << 1).get_output(1)
     best.name = "best"
-    told = loop.add_loop_output(best, trt.LoopOutput.CONCATENATE)
-    told.set_input(1, steps)
-    flat = network.add_shuffle(told.get_output(0))
+    outputs = loop.add_loop_output(best, trt.LoopOutput.CONCATENATE)
+    outputs.set_input(1, steps)
+    flat = network.add_shuffle(outputs.get_output(0))
     flat.reshape_dims = (STEPS,)
     flat.get_output(0).name = "predicted"
     network.mark_output(flat.get_output(0))

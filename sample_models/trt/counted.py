@@ -17,11 +17,11 @@ def build(network):
     twice.get_output(0).name = "twice"
     x.set_input(1, twice.get_output(0))
 
-    # The recurrence begins with what went in; what is fed back does not. Both get room for eight iterations.
-    room = network.add_constant((), np.array([8], np.int32)).get_output(0)
+    # The recurrence includes the initial value, its next value does not. Both outputs have a length of eight.
+    length = network.add_constant((), np.array([8], np.int32)).get_output(0)
     for tensor, name in ((x.get_output(0), "before"), (twice.get_output(0), "after")):
         collected = loop.add_loop_output(tensor, trt.LoopOutput.CONCATENATE, 0)
-        collected.set_input(1, room)
+        collected.set_input(1, length)
         collected.get_output(0).name = name
         network.mark_output(collected.get_output(0))
     last = loop.add_loop_output(x.get_output(0), trt.LoopOutput.LAST_VALUE)

@@ -1,4 +1,4 @@
-"""Greedy decoding: a small recurrent cell picks its own next token until it picks the last one, or the trips are up."""
+"""Greedy decoding: a small recurrent cell picks its next token until it picks the end token, or trips run out."""
 
 import numpy as np
 import tensorrt as trt
@@ -14,12 +14,12 @@ def build(network):
     random = np.random.PCG64(5)
 
     def weight(*shape):
-        # Raw bits, not a distribution: NumPy promises that these stay the same.
+        # Raw bits, not a distribution: NumPy guarantees their stability.
         raw = random.random_raw(int(np.prod(shape))) >> np.uint64(40)
         array = ((raw.astype(np.float32) / np.float32(2**23) - 1) * np.float32(1.2)).reshape(shape)
         return network.add_constant(shape, array).get_output(0)
 
-    def of(a, b, operation):
+    def apply(a, b, operation):
         return network.add_elementwise(a, b, operation).get_output(0)
 
     def product(a, b):
@@ -31,27 +31,27 @@ def build(network):
         weight(HIDDEN, HIDDEN),
         weight(HIDDEN, TOKENS),
     )
-    most = network.add_constant((), np.array([MOST], np.int32)).get_output(0)
+    max_length = network.add_constant((), np.array([MOST], np.int32)).get_output(0)
     end = network.add_constant((1,), np.array([END], np.int32)).get_output(0)
 
     loop = network.add_loop()
     loop.name = "decode"
-    loop.add_trip_limit(most, trt.TripLimit.COUNT)
+    loop.add_trip_limit(max_length, trt.TripLimit.COUNT)
     token, h = loop.add_recurrence(first), loop.add_recurrence(state)
     token.get_output(0).name, h.get_output(0).name = "token", "h"
 
-    # kWHILE takes no elements but one, without an axis.
-    same = network.add_unary(of(token.get_output(0), end, trt.ElementWiseOperation.EQUAL), trt.UnaryOperation.NOT)
-    scalar = network.add_shuffle(same.get_output(0))
+    # kWHILE requires a scalar.
+    running = network.add_unary(apply(token.get_output(0), end, trt.ElementWiseOperation.EQUAL), trt.UnaryOperation.NOT)
+    scalar = network.add_shuffle(running.get_output(0))
     scalar.reshape_dims = ()
     scalar.get_output(0).name = "go_on"
     loop.add_trip_limit(scalar.get_output(0), trt.TripLimit.WHILE)
 
     x = network.add_gather(embedding, token.get_output(0), 0).get_output(0)
     open_ = network.add_activation(product(h.get_output(0), gate), trt.ActivationType.SIGMOID).get_output(0)
-    mixed = of(x, product(h.get_output(0), recurrent), SUM)
+    mixed = apply(x, product(h.get_output(0), recurrent), SUM)
     new = network.add_activation(mixed, trt.ActivationType.TANH).get_output(0)
-    h_next = of(h.get_output(0), of(open_, of(new, h.get_output(0), SUB), PROD), SUM)
+    h_next = apply(h.get_output(0), apply(open_, apply(new, h.get_output(0), SUB), PROD), SUM)
     h_next.name = "h_next"
     best = network.add_topk(product(h_next, scores), trt.TopKOperation.MAX, 1, 1 << 1).get_output(1)
     flat = network.add_shuffle(best)
@@ -60,10 +60,10 @@ def build(network):
     h.set_input(1, h_next)
     token.set_input(1, flat.get_output(0))
 
-    told = loop.add_loop_output(flat.get_output(0), trt.LoopOutput.CONCATENATE)
-    told.set_input(1, most)
-    told.get_output(0).name = "tokens"
-    network.mark_output(told.get_output(0))
+    outputs = loop.add_loop_output(flat.get_output(0), trt.LoopOutput.CONCATENATE)
+    outputs.set_input(1, max_length)
+    outputs.get_output(0).name = "tokens"
+    network.mark_output(outputs.get_output(0))
     last = loop.add_loop_output(h.get_output(0), trt.LoopOutput.LAST_VALUE)
     last.get_output(0).name = "h_last"
     network.mark_output(last.get_output(0))

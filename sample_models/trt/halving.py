@@ -1,4 +1,4 @@
-"""A while loop: x is halved as long as it is above a limit. kWHILE is asked before each iteration."""
+"""A while loop: x is halved as long as it is above a limit. kWHILE is tested before each iteration."""
 
 import numpy as np
 import tensorrt as trt

@@ -7,7 +7,7 @@ ROWS, COLUMNS = 2, 3
 
 
 def walk(network, matrix, axis, reverse, name):
-    """A loop over the slices of a matrix: each is added to those before."""
+    """A loop over the slices of a matrix that computes their cumulative sum."""
     count = (ROWS, COLUMNS)[axis]
     length = (COLUMNS, ROWS)[axis]
     trips = network.add_constant((), np.array([count], np.int32)).get_output(0)
@@ -22,10 +22,10 @@ def walk(network, matrix, axis, reverse, name):
     added = network.add_elementwise(total.get_output(0), part.get_output(0), trt.ElementWiseOperation.SUM)
     added.get_output(0).name = f"{name}_added"
     total.set_input(1, added.get_output(0))
-    for kind, word in ((trt.LoopOutput.CONCATENATE, "in_order"), (trt.LoopOutput.REVERSE, "reversed")):
+    for kind, order in ((trt.LoopOutput.CONCATENATE, "in_order"), (trt.LoopOutput.REVERSE, "reversed")):
         collected = loop.add_loop_output(added.get_output(0), kind, axis)
         collected.set_input(1, trips)
-        collected.get_output(0).name = f"{name}_{word}"
+        collected.get_output(0).name = f"{name}_{order}"
         network.mark_output(collected.get_output(0))
 
 

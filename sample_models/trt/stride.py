@@ -1,4 +1,4 @@
-"""``for (i = first; i < end; i += step)``: the index is a recurrence, its bound a kWHILE; squares are added up."""
+"""``for (i = first; i < end; i += step)``: the index is a recurrence, its bound a kWHILE; squares are summed."""
 
 import tensorrt as trt
 
