@@ -1,4 +1,4 @@
-"""The body of a loop as a job for a peer: what it is fed, and what it gives."""
+"""Peer jobs for the body of a loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...peers.jobs import IrBodyJob, Job
 
 @dataclass(frozen=True)
 class BodyJob:
-    """A job, the names under which values are fed, and the values that come back."""
+    """A job, the names of the values that it is fed, and the values that it returns."""
 
     job: Job
     inputs: Mapping[Value, str]
@@ -25,20 +25,20 @@ class BodyJob:
 
 
 def fed_values(loop: Loop) -> tuple[list[Value], list[Value]]:
-    """What a body needs from outside of an iteration: its parameters, and what it captures that is no constant.
+    """Values that a body needs from outside an iteration: its parameters and its captures that are not constants.
 
-    The second list are the results of random operators, which a peer is given.
+    The second list holds results of random operators, which are fed to a peer.
     """
     if loop.system is System.OPENVINO:
         return list(loop.body.inputs), []
     captures = [value for value in captured_values(loop.body) if value.constant is None]
-    random = (node for node in loop.body.nodes if is_random(node, loop.system))
-    drawn = [value for node in random for value in node.outputs if value is not None]
-    return [*loop.body.inputs, *captures], drawn
+    random_nodes = (node for node in loop.body.nodes if is_random(node, loop.system))
+    random_results = [value for node in random_nodes for value in node.outputs if value is not None]
+    return [*loop.body.inputs, *captures], random_results
 
 
 class BodyJobBuilder:
-    """Makes the jobs for one loop; the shapes that it states get looser as they turn out to change."""
+    """Builds the jobs for one loop; declared shapes are relaxed when they turn out to vary."""
 
     def __init__(self, model: Model, loop: Loop) -> None:
         self.model = model
@@ -46,32 +46,32 @@ class BodyJobBuilder:
         self._shapes: dict[Value, list[int | None] | None] = {}
 
     def accepts(self, feeds: Mapping[Value, Any]) -> bool:
-        """Whether the last job takes these; where not, the next one will."""
-        good = True
+        """Whether the last job accepts these values; if not, the next one will."""
+        accepted = True
         for value, data in feeds.items():
             if isinstance(data, list | tuple):
                 continue
             shape = list(np.shape(data))
             if value not in self._shapes:
                 self._shapes[value] = [*shape]
-                good = False
+                accepted = False
                 continue
-            known = self._shapes[value]
-            if known is None:
+            dims = self._shapes[value]
+            if dims is None:
                 continue
-            if len(known) != len(shape):
+            if len(dims) != len(shape):
                 self._shapes[value] = None
-                good = False
-            elif any(a is not None and a != b for a, b in zip(known, shape, strict=True)):
-                self._shapes[value] = [a if a == b else None for a, b in zip(known, shape, strict=True)]
-                good = False
-        return good
+                accepted = False
+            elif any(a is not None and a != b for a, b in zip(dims, shape, strict=True)):
+                self._shapes[value] = [a if a == b else None for a, b in zip(dims, shape, strict=True)]
+                accepted = False
+        return accepted
 
     def build(self, feeds: Mapping[Value, Any], everything: bool = False) -> BodyJob:
-        """The body as it stands; ``everything``: with the results of all its nodes, and without optimisations.
+        """Build a job for the body; ``everything``: return all node results, without optimisations.
 
         Raises:
-            UnsupportedError: it cannot be written as a model.
+            UnsupportedError: the body cannot be written as a model.
         """
         if self.loop.system is System.OPENVINO:
             return self._build_ir(feeds, everything)
@@ -95,8 +95,8 @@ class BodyJobBuilder:
             from ...peers.tensorrt_to_onnx import body_as_onnx
 
             loop = body_as_onnx(loop, self.model.graph)
-        cut = body_as_model(loop, types, self.model.graph.opsets, everything)
-        return BodyJob(make_onnx_job(cut.model, plain=everything), dict(cut.inputs), cut.outputs)
+        body_model = body_as_model(loop, types, self.model.graph.opsets, everything)
+        return BodyJob(make_onnx_job(body_model.model, plain=everything), dict(body_model.inputs), body_model.outputs)
 
     def _build_ir(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
         body = self.loop.body
@@ -105,7 +105,7 @@ class BodyJobBuilder:
         if NO_PORT in (*self.loop.input_ports, *self.loop.output_ports):
             raise UnsupportedError("its body uses variables of the model, which a body alone does not have")
         nodes = nodes_in_file(body)
-        further = [
+        extra = [
             (value, node.name, k)
             for node in (nodes if everything else ())
             for k, value in enumerate(node.outputs)
@@ -116,20 +116,20 @@ class BodyJobBuilder:
             path_to_loop(self.model.graph, self.loop),
             [self._shapes[value] for value in body.inputs],
             [np.asarray(feeds[value]).dtype.name for value in body.inputs],
-            [(name, k) for _, name, k in further],
+            [(name, k) for _, name, k in extra],
             "" if self.model._internals.weights is None else str(self.model._internals.weights),
         )
         inputs = {value: str(k) for k, value in enumerate(body.inputs)}
-        return BodyJob(job, inputs, [*body.outputs, *(value for value, _, _ in further)])
+        return BodyJob(job, inputs, [*body.outputs, *(value for value, _, _ in extra)])
 
 
 def path_to_loop(graph: Graph, loop: Loop) -> list[tuple[str, str]]:
-    """From a graph inwards to a loop's body: node names, and which graph of each."""
+    """The path from a graph to a nested loop: node names, and the graph of each node."""
     for node in graph.nodes:
-        for word, inner in bodies(node):
+        for role, inner in bodies(node):
             if node is loop:
-                return [(node.name, word)]
-            found = path_to_loop(inner, loop)
-            if found:
-                return [(node.name, word), *found]
+                return [(node.name, role)]
+            path = path_to_loop(inner, loop)
+            if path:
+                return [(node.name, role), *path]
     return []

@@ -1,7 +1,7 @@
-"""A model against a live peer, free-running: each runs the whole model, so that errors add up as they do in use.
+"""Compares a model with a live peer, free-running: each runs the whole model, so that errors accumulate as in use.
 
-The outputs are those of the model as it stands. What its loops carry comes from a second run, of the model with the
-carried values of its outermost loops as further outputs.
+The outputs are those of the unchanged model. Carried values come from a second run, of the model with the carried
+values of its outermost loops as additional outputs.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from ..running.value_comparison import compare
 from .model_job import model_job, operation_outputs, run_model, trajectory_job
 from .run_profile import LoopProfile, RunProfile, is_float64, unsupported_by_peer
 
-#: Trajectories together take no more than this.
+#: Limit of the total size of trajectories.
 MAX_TRAJECTORY_BYTES = 256 << 20
 
 
 def compare_free_running(
     side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: ComparisonOptions, profile: RunProfile
 ) -> Comparison:
-    """Run the model there and compare; ``profile`` is of a run of ours that came to its end."""
+    """Run the model on the peer and compare; ``profile`` is that of our complete run."""
     result = Comparison("free", side.label, peer.name)
     outputs = side.outputs
     if outputs is None:
         result.add_note("free-running: not compared, since ours was ended by the limit of iterations")
         return result
     if peer.name == "openvino" and profile.first_wide_value is not None:
-        name, where = profile.first_wide_value
+        name, location = profile.first_wide_value
         result.add_note(
-            f"free-running: not compared, since '{name}' does not fit 32 bits at {where}, to "
+            f"free-running: not compared, since '{name}' does not fit 32 bits at {location}, to "
             "which openvino narrows it (B29)"
         )
         return result
@@ -72,7 +72,7 @@ def compare_free_running(
             result.add_note(f"'{name}' is float64, which openvino computes as float32 (B29): compared as float32")
         options = replace(options, tolerance=replace(options.tolerance, float64_as_float32=True))
     reasons = [reason for path in profile.loops for reason in side.reasons(path)]
-    reasons += [reason for seen in profile.loops.values() for reason in _empty_loop_rules(seen)]
+    reasons += [reason for info in profile.loops.values() for reason in _empty_loop_rules(info)]
     reasons += _conversion_rules(side.model.graph, ())
     feeds = _feeds(side, inputs)
     loaded = None
@@ -81,33 +81,33 @@ def compare_free_running(
     except UnsupportedError as error:
         result.add_note(f"free-running: not compared, since {error}")
         return result
-    given: list[Any] = []
+    results: list[Any] = []
     try:
-        if outputs:  # where all outputs are of unsupported types there is nothing to ask for
+        if outputs:  # all outputs may be of unsupported types
             loaded = peer.open(job)
-            given = run_model(loaded, feeds, side.model)
-            result.self_difference = _self_difference(side, loaded, feeds, given, options)
+            results = run_model(loaded, feeds, side.model)
+            result.self_difference = _self_difference(side, loaded, feeds, results, options)
             loaded.close()
     except PeerError as error:
-        what = "refused" if error.kind == "failed" and loaded is None else error.kind
-        why = reasons_predicting(reasons, "failure", peer.name)
-        result.failures.append(PeerFailure(what, "the whole model", error.text, tuple(why)))
+        failure_kind = "refused" if error.kind == "failed" and loaded is None else error.kind
+        matching = reasons_predicting(reasons, "failure", peer.name)
+        result.failures.append(PeerFailure(failure_kind, "the whole model", error.text, tuple(matching)))
         return result
     if options.loops:
-        given = []
-    compared = _compare_trajectories(side, feeds, peer, options, profile, result)
-    if compared is not None:
-        result.loops = compared.loops
+        results = []
+    trajectories = _compare_trajectories(side, feeds, peer, options, profile, result)
+    if trajectories is not None:
+        result.loops = trajectories.loops
         for loop in result.loops:
             loop.only_left.clear()  # not followed
             if loop.trips is not None:
-                # What the peer said to itself is not known.
+                # The peer does not report why it stopped.
                 loop.trips.right_ended = None
                 loop.trips.reasons = (
                     _observed_rules(profile.loops[loop.left], loop.trips.right, peer.name) or loop.trips.reasons
                 )
-    effects = ("values", "trips") if any(loop.trips for loop in result.loops) or compared is None else ("values",)
-    _compare_outputs(result, side, outputs, given, options)
+    effects = ("values", "trips") if any(loop.trips for loop in result.loops) or trajectories is None else ("values",)
+    _compare_outputs(result, side, outputs, results, options)
     note_uncomputed_outputs(result, side.graph, side.label)
     if not result.same:
         result.reasons = list(
@@ -118,13 +118,13 @@ def compare_free_running(
         ]
     if result.verdict is Verdict.DIFFER and not side.model._internals.is_over_requests:
         localize_before_loops(
-            result, side, feeds, peer, options, {path: seen.loop for path, seen in profile.loops.items()}
+            result, side, feeds, peer, options, {path: info.loop for path, info in profile.loops.items()}
         )
     return result
 
 
 def peer_outcome(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str:
-    """What a peer makes of the whole model, where ours fails: ``onnxruntime fails too: ...``."""
+    """The peer's result for the whole model where ours fails: ``onnxruntime fails too: ...``."""
     for name, value in inputs.items():
         kind = unsupported_by_peer(value, peer.name)
         if kind:
@@ -144,7 +144,7 @@ def peer_outcome(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str
 
 
 def _feeds(side: ModelSide, inputs: Mapping[str, Data]) -> dict[str, Any]:
-    """Inputs as a peer takes them: those of an IR by position."""
+    """Inputs in the form of a peer; inputs of an IR are passed by position."""
     feeds = {name: _as_arrays(value) for name, value in inputs.items()}
     if side.model.graph.system is System.OPENVINO:
         return {str(k): feeds[port.name] for k, port in enumerate(side.model.inputs)}
@@ -152,53 +152,53 @@ def _feeds(side: ModelSide, inputs: Mapping[str, Data]) -> dict[str, Any]:
 
 
 def _self_difference(
-    side: ModelSide, loaded: LoadedModel, feeds: Mapping[str, Any], given: Sequence[Any], options: ComparisonOptions
+    side: ModelSide, loaded: LoadedModel, feeds: Mapping[str, Any], results: Sequence[Any], options: ComparisonOptions
 ) -> Difference | None:
-    """The first output that differs from ours, and in which the peer differs from itself when it runs again. With
-    variables a run goes on from the one before."""
+    """The first differing output that also differs between two runs of the peer. Not for models with variables, whose
+    runs continue the previous one."""
     outputs = side.outputs
     if side.model.graph.variables or outputs is None:
         return None
     names = [port.name for port in side.model.outputs]
-    pairs = zip(names, given, strict=False)
+    pairs = zip(names, results, strict=False)
     differing = [name for name, theirs in pairs if compare(outputs[name], theirs, options.tolerance).kind]
     if not differing:
         return None
-    once, again = (dict(zip(names, run, strict=False)) for run in (given, run_model(loaded, feeds, side.model)))
+    first, second = (dict(zip(names, run, strict=False)) for run in (results, run_model(loaded, feeds, side.model)))
     for name in differing:
-        delta = compare(once[name], again[name], options.tolerance)
+        delta = compare(first[name], second[name], options.tolerance)
         if delta.kind:
-            return Difference("output", name, name, delta, left=once[name], right=again[name])
+            return Difference("output", name, name, delta, left=first[name], right=second[name])
     return None
 
 
 def _compare_outputs(
-    result: Comparison, side: ModelSide, ours: Mapping[str, Data], given: Sequence[Any], options: ComparisonOptions
+    result: Comparison, side: ModelSide, ours: Mapping[str, Data], results: Sequence[Any], options: ComparisonOptions
 ) -> None:
     steps = QuantizationSteps(side.graph)
-    for port, theirs in zip(side.model.outputs, given, strict=False):
-        mine = ours[port.name]
-        delta = compare(mine, theirs, options.tolerance)
+    for port, b in zip(side.model.outputs, results, strict=False):
+        a = ours[port.name]
+        delta = compare(a, b, options.tolerance)
         result.compared_outputs += 1
         if delta.kind:
-            step = steps.output_step(port.name, mine)
-            result.outputs.append(Difference("output", port.name, port.name, delta, left=mine, right=theirs, step=step))
+            step = steps.output_step(port.name, a)
+            result.outputs.append(Difference("output", port.name, port.name, delta, left=a, right=b, step=step))
 
 
 def _observed_rules(profile: LoopProfile, trips: int, peer: str) -> list[DivergenceReason]:
-    """The rule that the numbers themselves point to."""
-    ignored = profile.loop.ignored_condition
-    if ignored is None or profile.first_ignored_stop is None or profile.first_ignored_stop + 1 != trips:
+    """The rule that the observed trip count indicates."""
+    condition = profile.loop.ignored_condition
+    if condition is None or profile.first_ignored_stop is None or profile.first_ignored_stop + 1 != trips:
         return []
     text = (
-        f"the body's condition '{ignored.name}' is false in iteration {profile.first_ignored_stop}, and {peer} stops"
+        f"the body's condition '{condition.name}' is false in iteration {profile.first_ignored_stop}, and {peer} stops"
         " there although the loop's cond is absent."
     )
     return [DivergenceReason("B1", text)]
 
 
 def _empty_loop_rules(profile: LoopProfile) -> list[DivergenceReason]:
-    """Rules about loops that ran no iteration."""
+    """Rules for loops without iterations."""
     loop = profile.loop
     if profile.trips:
         return []
@@ -211,43 +211,43 @@ def _empty_loop_rules(profile: LoopProfile) -> list[DivergenceReason]:
     return []
 
 
-def _conversion_rules(graph: Graph, around: tuple[str, ...]) -> Iterator[DivergenceReason]:
-    """Rules about what OpenVINO cannot convert of an ONNX model."""
+def _conversion_rules(graph: Graph, outer_names: tuple[str, ...]) -> Iterator[DivergenceReason]:
+    """Rules for constructs of an ONNX model that OpenVINO cannot convert."""
     if graph.system is not System.ONNX:
         return
     for node in graph.nodes:
         names: tuple[str, ...] = ()
         if isinstance(node, Loop) and node not in graph.expanded_from:
             names = tuple(value.name for value in node.body.inputs)
-            again = next((name for name in names if name in around), None)
-            if again is not None:
+            duplicate = next((name for name in names if name in outer_names), None)
+            if duplicate is not None:
                 yield DivergenceReason(
-                    "B28", f"openvino cannot convert loops inside each other that both call an input '{again}'."
+                    "B28", f"openvino cannot convert loops inside each other that both call an input '{duplicate}'."
                 )
-            handed = next((value.name for value in node.body.outputs if value in node.body.inputs), None)
-            if handed is not None:
+            forwarded = next((value.name for value in node.body.outputs if value in node.body.inputs), None)
+            if forwarded is not None:
                 yield DivergenceReason(
-                    "B8", f"openvino cannot read a file with a body that hands on its input '{handed}' directly."
+                    "B8", f"openvino cannot read a file with a body that hands on its input '{forwarded}' directly."
                 )
-            free = (value.name for value in captured_values(node.body) if value.constant is None)
-            outer = next(free, None) if node.counted_by_slices else None
+            captures = (value.name for value in captured_values(node.body) if value.constant is None)
+            outer = next(captures, None) if node.counted_by_slices else None
             if outer is not None:
                 yield DivergenceReason(
                     "B21", f"openvino cannot convert a Scan whose body uses an outer value, '{outer}'."
                 )
         for _, inner in bodies(node):
-            yield from _conversion_rules(inner, (*around, *names))
+            yield from _conversion_rules(inner, (*outer_names, *names))
 
 
 def _as_arrays(value: Any) -> Any:
     return [np.asarray(item) for item in value] if isinstance(value, list | tuple) else np.asarray(value)
 
 
-# -- what the loops carry
+# -- trajectories of loops
 
 
 class PeerSide:
-    """What a peer's loops carried, as boundaries."""
+    """The carried values of a peer's loops as boundaries."""
 
     def __init__(
         self, label: str, loops: Sequence[tuple[Loop, str]], rows: Mapping[Loop, Sequence[tuple[list[str], Any]]]
@@ -260,19 +260,19 @@ class PeerSide:
         self._trajectories = rows
 
     def boundaries(self) -> Iterator[Boundary]:
-        """The values of iteration 0 are not known, and nothing of any body."""
+        """Boundaries with carried values only; those of iteration 0 are unknown."""
         for loop, path in self._paths:
-            followed = self._trajectories[loop]
-            count = min(len(rows) for _, rows in followed)
+            trajectories = self._trajectories[loop]
+            count = min(len(rows) for _, rows in trajectories)
             for k in range(count + 1):
-                carried = {name: rows[k - 1] for names, rows in followed for name in names} if k else {}
+                carried = {name: rows[k - 1] for names, rows in trajectories for name in names} if k else {}
                 yield Boundary(path, (), k, None, StoppedBy.CONDITION if k == count else None, carried)
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> None:
-        """Nothing is known of what happens inside."""
+        """None: other values are unknown."""
 
     def reasons(self, loop: str) -> list[DivergenceReason]:
-        """None of its own."""
+        """No reasons."""
         return []
 
 
@@ -284,18 +284,18 @@ def _compare_trajectories(
     profile: RunProfile,
     result: Comparison,
 ) -> Comparison | None:
-    """Compare what the outermost loops carry; None where that cannot be had."""
-    wanted = _values_to_follow(side, profile, options)
-    if not wanted:
+    """Compare carried values of the outermost loops; None if the peer cannot return them."""
+    requested = _values_to_follow(side, profile, options)
+    if not requested:
         return None
     try:
-        given = run_model(peer.open(trajectory_job(side, wanted)), feeds, side.model)
+        results = run_model(peer.open(trajectory_job(side, requested)), feeds, side.model)
     except (PeerError, UnsupportedError) as error:
         result.add_note(f"what the loops carry could not be had from {peer.name}: {one_line(error)}")
         return None
-    arrays = given[len(given) - sum(len(values) for values in wanted.values()) :]
+    arrays = results[len(results) - sum(len(values) for values in requested.values()) :]
     rows: dict[Loop, list[tuple[list[str], Any]]] = {}
-    for loop, values in wanted.items():
+    for loop, values in requested.items():
         rows[loop] = []
         for value, _ in values:
             names = [edge.param.name for edge in loop.back_edges if edge.result is value]
@@ -307,7 +307,7 @@ def _compare_trajectories(
 
 
 class _OutermostLoopSide:
-    """Our side, reduced to the loops that are followed, and to what they carry."""
+    """Our side, reduced to the carried values of the compared loops."""
 
     def __init__(self, side: ModelSide, paths: Sequence[str]) -> None:
         self.label = side.label
@@ -326,47 +326,47 @@ class _OutermostLoopSide:
                 )
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> None:
-        """Nobody asks: of the other side nothing is known."""
+        """Unused: the other side has no values to compare."""
 
     def reasons(self, loop: str) -> list[DivergenceReason]:
-        """Those of the model."""
+        """The reasons of the model."""
         return self._side.reasons(loop)
 
 
 def _values_to_follow(
     side: ModelSide, profile: RunProfile, options: ComparisonOptions
 ) -> dict[Loop, list[tuple[Value, TensorType]]]:
-    """The values to follow: of loops of the main graph, what keeps its type and fits the memory."""
-    found: dict[Loop, list[tuple[Value, TensorType]]] = {}
-    room = MAX_TRAJECTORY_BYTES
+    """The values to trace: of loops of the main graph, values of constant type within the memory limit."""
+    values_by_loop: dict[Loop, list[tuple[Value, TensorType]]] = {}
+    free = MAX_TRAJECTORY_BYTES
     for node in side.model.graph.nodes:
         if not isinstance(node, Loop) or node in side.model.graph.expanded_from:
             continue
-        seen = next((p for p in profile.loops.values() if p.loop is node), None)
-        if seen is None or (options.loops and not {node.name, _loop_path(profile, node)} & set(options.loops)):
+        info = next((p for p in profile.loops.values() if p.loop is node), None)
+        if info is None or (options.loops and not {node.name, _loop_path(profile, node)} & set(options.loops)):
             continue
-        known = operation_outputs(node.body) if side.model._internals.is_over_requests else body_results_in_file(node)
+        valid = operation_outputs(node.body) if side.model._internals.is_over_requests else body_results_in_file(node)
         values: list[tuple[Value, TensorType]] = []
-        for value, kind in seen.types.items():
-            if value not in known:
+        for value, kind in info.types.items():
+            if value not in valid:
                 continue
-            if kind is not None and seen.nbytes[value] <= room and kind.dtype is not None and kind.dtype.kind != "V":
-                room -= seen.nbytes[value]
+            if kind is not None and info.nbytes[value] <= free and kind.dtype is not None and kind.dtype.kind != "V":
+                free -= info.nbytes[value]
                 values.append((value, kind))
         counter = _iteration_counting_value(node)
         if not values and counter is not None:
             values.append(counter)
         if values:
-            found[node] = values
-    return found
+            values_by_loop[node] = values
+    return values_by_loop
 
 
 def _loop_path(profile: RunProfile, loop: Loop) -> str:
-    return next(path for path, seen in profile.loops.items() if seen.loop is loop)
+    return next(path for path, info in profile.loops.items() if info.loop is loop)
 
 
 def _iteration_counting_value(loop: Loop) -> tuple[Value, TensorType] | None:
-    """A small value that tells by its number of rows how often a loop ran."""
+    """A small value whose row count is the trip count of a loop."""
     if loop.system is System.ONNX and loop.iteration is not None:
         return loop.iteration, TensorType(np.dtype(np.int64), ())
     if loop.condition is not None:

@@ -1,7 +1,7 @@
-"""A model against a live peer, iteration by iteration: each starts from the values that ours carries.
+"""Compares a model with a live peer in lockstep: each iteration starts from our carried values.
 
-So errors do not add up: what differs is what the body computes, nothing else. Where a body's results differ, the
-iteration is run once more with the results of all its nodes, to find the first node that differs.
+Errors do not accumulate: differences come from the body alone. An iteration with differing results is run again with
+all node results, to find the first differing node.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .run_profile import RunProfile, exceeds_int32, is_float64, unsupported_by_p
 
 @dataclass
 class _LockstepLoop:
-    """What is known of one loop while it runs."""
+    """The state of one loop while it runs."""
 
     findings: LoopFindings
     body: BodyJobBuilder
@@ -42,18 +42,18 @@ class _LockstepLoop:
     random_values: list[Value]
     body_job: BodyJob | None = None
     loaded: LoadedModel | None = None
-    #: Feeds of the iteration that runs.
+    #: Feeds of the current iteration.
     feeds: dict[Value, Any] = field(default_factory=dict)
-    #: Of this entry: what stays the same in all its iterations, and the parts of sliced inputs.
+    #: For the current entry: values that are equal in all iterations, and the parts of sliced inputs.
     invariant_feeds: dict[Value, Any] = field(default_factory=dict)
     slice_parts: dict[Value, Array] = field(default_factory=dict)
     invariants_held: bool = False
-    #: Not compared any more.
+    #: Not compared any further.
     given_up: bool = False
 
 
 class Lockstep:
-    """One run of ours, followed by a peer. ``profile`` is filled on the way, also without a peer."""
+    """One run of ours with a peer in lockstep. ``profile`` is filled during the run, also without a peer."""
 
     def __init__(self, side: ModelSide, peer: Peer | None, options: ComparisonOptions, profile: RunProfile) -> None:
         self.side = side
@@ -105,8 +105,8 @@ class Lockstep:
 
     def _enter_loop(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> None:
         loop, engine = plan.loop, frame._internals.engine
-        changing = {edge.param for edge in loop.back_edges} | {loop.iteration, loop.condition_input}
-        changing |= {sliced.inner for sliced in loop.sliced_inputs}
+        varying = {edge.param for edge in loop.back_edges} | {loop.iteration, loop.condition_input}
+        varying |= {sliced.inner for sliced in loop.sliced_inputs}
         state.slice_parts = {
             sliced.sliced.inner: entry_parts(engine.value(sliced.outer), sliced.sliced, plan.path, frame.trip_count)
             for sliced in plan.slices
@@ -114,7 +114,7 @@ class Lockstep:
         }
         slots = engine.plan.slot_of
         state.invariant_feeds = {
-            value: engine.value(slots[value]) for value in state.fed_values if value not in changing
+            value: engine.value(slots[value]) for value in state.fed_values if value not in varying
         }
         state.invariants_held = False
 
@@ -142,23 +142,23 @@ class Lockstep:
         if state.random_values:
             values = frame.values
             feeds.update((value, values[value.name]) for value in state.random_values)
-        why_not = self._unsupported_feed(feeds)
-        if why_not:
-            self.result.add_note(f"{plan.path}: not compared {why_not}")
+        reason = self._unsupported_feed(feeds)
+        if reason:
+            self.result.add_note(f"{plan.path}: not compared {reason}")
             return
         try:
             outputs = self._run_peer(state, plan, feeds)
         except PeerError as error:
-            what = "refused" if error.kind == "failed" and state.loaded is None else error.kind
-            where = f"the body of {plan.path}" if what == "refused" else f"{plan.path}, iteration {iteration}"
+            kind = "refused" if error.kind == "failed" and state.loaded is None else error.kind
+            location = f"the body of {plan.path}" if kind == "refused" else f"{plan.path}, iteration {iteration}"
             reasons = reasons_predicting(self.side.reasons(plan.path), "failure", self._peer.name)
-            self.result.failures.append(PeerFailure(what, where, error.text, tuple(reasons)))
+            self.result.failures.append(PeerFailure(kind, location, error.text, tuple(reasons)))
             state.given_up = True
             return
         except UnsupportedError as error:
             state.given_up = True
             if plan.loop.op_type == "Scan" and plan.loop.version == 8:
-                # Its loop over the batch, which the file does not have; that over the sequence is compared.
+                # A Scan-8 has an internal loop over the batch, which the file lacks.
                 self.result.loops.remove(state.findings)
                 return
             self.result.add_note(f"{plan.path}: not compared iteration by iteration: {error}")
@@ -171,7 +171,7 @@ class Lockstep:
         return self.peer
 
     def _unsupported_feed(self, feeds: Mapping[Value, Any]) -> str:
-        """Why the peer cannot be fed, else empty."""
+        """The reason why the peer cannot be fed; empty if it can."""
         for value, data in feeds.items():
             kind = unsupported_by_peer(data, self._peer.name)
             if kind:
@@ -185,29 +185,29 @@ class Lockstep:
         return ""
 
     def _run_peer(self, state: _LockstepLoop, plan: LoopPlan, feeds: dict[Value, Any]) -> list[tuple[Value, Any]]:
-        """What the peer makes of them, each result once."""
-        fits = state.body.accepts(feeds)
-        if state.loaded is None or not state.loaded.is_alive or not fits:
+        """The peer's results, without duplicates."""
+        accepted = state.body.accepts(feeds)
+        if state.loaded is None or not state.loaded.is_alive or not accepted:
             if state.loaded is not None:
                 state.loaded.close()
             state.loaded = None
             state.body_job = state.body.build(feeds)
             state.loaded = self._peer.open(state.body_job.job)
             state.invariants_held = False
-        made = state.body_job
-        assert made is not None
+        body_job = state.body_job
+        assert body_job is not None
         if not state.invariants_held:
-            state.loaded.hold({made.inputs[value]: data for value, data in state.invariant_feeds.items()})
+            state.loaded.hold({body_job.inputs[value]: data for value, data in state.invariant_feeds.items()})
             state.invariants_held = True
         return self._run_loaded(state, feeds)
 
     def _run_loaded(self, state: _LockstepLoop, feeds: Mapping[Value, Any]) -> list[tuple[Value, Any]]:
-        made, loaded = state.body_job, state.loaded
-        assert made is not None and loaded is not None
-        given = loaded.run(
-            {name: feeds[value] for value, name in made.inputs.items() if value not in state.invariant_feeds}
+        body_job, loaded = state.body_job, state.loaded
+        assert body_job is not None and loaded is not None
+        results = loaded.run(
+            {name: feeds[value] for value, name in body_job.inputs.items() if value not in state.invariant_feeds}
         )
-        return list(dict(zip(made.outputs, given, strict=True)).items())
+        return list(dict(zip(body_job.outputs, results, strict=True)).items())
 
     def _compare_outputs(
         self,
@@ -220,26 +220,26 @@ class Lockstep:
         findings, iteration = state.findings, frame.iteration - 1
         ours = _iteration_results(plan, frame)
         worst, relative, beyond = 0.0, 0.0, False
-        for value, theirs in outputs:
+        for value, peer_value in outputs:
             if value not in ours:
                 continue
-            role, name, mine = ours[value]
-            if self._is_openvino and exceeds_int32(mine):
+            role, name, our_value = ours[value]
+            if self._is_openvino and exceeds_int32(our_value):
                 self.result.add_note(
                     f"{plan.path}: not compared where '{value.name}' does not fit 32 bits, to which "
                     "openvino narrows it (B29)"
                 )
                 continue
             if role == "condition":
-                mine, theirs = _as_bool(mine), _as_bool(theirs)
-            delta = compare(mine, theirs, self._tolerance)
+                our_value, peer_value = _as_bool(our_value), _as_bool(peer_value)
+            delta = compare(our_value, peer_value, self._tolerance)
             findings.compared_values += 1
             worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
             if delta.kind:
                 beyond = True
-                step = self._quantization_steps.value_step(value, mine)
+                step = self._quantization_steps.value_step(value, our_value)
                 difference = Difference(
-                    role, name, name, delta, plan.path, frame.entry, iteration, mine, theirs, step=step
+                    role, name, name, delta, plan.path, frame.entry, iteration, our_value, peer_value, step=step
                 )
                 findings.beyond_step |= not difference.within_step
                 if findings.first is None:
@@ -253,42 +253,42 @@ class Lockstep:
             self._find_cause(state, plan, frame, feeds)
 
     def _find_self_difference(
-        self, state: _LockstepLoop, feeds: Mapping[Value, Any], once: Mapping[Value, Any]
+        self, state: _LockstepLoop, feeds: Mapping[Value, Any], first_run: Mapping[Value, Any]
     ) -> None:
-        """Ask the peer again for an iteration that differs: whether it differs from itself."""
+        """Run the peer again for a differing iteration, to find out whether it differs from itself."""
         try:
-            again = self._run_loaded(state, feeds)
+            second_run = self._run_loaded(state, feeds)
         except PeerError:
             return
         first = state.findings.first
-        for value, data in again:
-            delta = compare(once[value], data, self._tolerance)
+        for value, data in second_run:
+            delta = compare(first_run[value], data, self._tolerance)
             if delta.kind and first is not None and self.result.self_difference is None:
-                place = (first.loop, first.entry, first.iteration)
+                location = (first.loop, first.entry, first.iteration)
                 self.result.self_difference = Difference(
-                    "result", value.name, value.name, delta, *place, once[value], data
+                    "result", value.name, value.name, delta, *location, first_run[value], data
                 )
 
-    # -- where the first difference comes from
+    # -- cause of the first difference
 
     def _find_cause(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame, feeds: dict[Value, Any]) -> None:
         loaded = None
         try:
-            made = state.body.build(feeds, everything=True)
-            loaded = self._peer.open(made.job)
-            given = loaded.run({name: feeds[value] for value, name in made.inputs.items()})
-            answers = dict(zip(made.outputs, given, strict=True))
+            body_job = state.body.build(feeds, everything=True)
+            loaded = self._peer.open(body_job.job)
+            results = loaded.run({name: feeds[value] for value, name in body_job.inputs.items()})
+            peer_values = dict(zip(body_job.outputs, results, strict=True))
         except (PeerError, UnsupportedError) as error:
             self.result.add_note(f"{plan.path}: which node differs could not be found: {error}")
             return
         finally:
             if loaded is not None:
                 loaded.close()
-        ours = IterationReader(feeds, pre_condition_values(plan.loop), frame.values)
-        theirs = DictReader({**answers, **feeds})
+        our_reader = IterationReader(feeds, pre_condition_values(plan.loop), frame.values)
+        peer_reader = DictReader({**peer_values, **feeds})
         first = state.findings.first
         assert first is not None
-        tracer = DifferenceTracer(self._correspondence, ours, theirs, self._tolerance, first)
+        tracer = DifferenceTracer(self._correspondence, our_reader, peer_reader, self._tolerance, first)
         for value in plan.loop.body.outputs:
             cause = tracer.find_cause(value, value)
             if cause is not None:
@@ -302,31 +302,31 @@ class Lockstep:
 
 
 def _initial_slice_edge(loop: Loop, sliced: SlicedInput) -> BackEdge | None:
-    """The back edge whose parameter gets part 0 of a slice."""
+    """The back edge whose initial value is part 0 of a slice."""
     return next((edge for edge in loop.back_edges if edge.initial is sliced), None)
 
 
 def _iteration_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
-    """Of the iteration that just ended, what each result is for, its name outside, and its value."""
+    """For each result of the last iteration: its role, its outer name and its value."""
     loop = plan.loop
-    found: dict[Value, tuple[str, str, Any]] = {}
+    results: dict[Value, tuple[str, str, Any]] = {}
     for k, scan in enumerate(loop.scan_outputs):
-        found[scan.result] = "scan", scan.outer.name, frame._internals.scan_tail(k, 1)[3][-1]
+        results[scan.result] = "scan", scan.outer.name, frame._internals.scan_tail(k, 1)[3][-1]
     carried = frame.carried
     for edge in loop.back_edges:
-        found[edge.result] = "carried", edge.param.name, carried[edge.param.name]
+        results[edge.result] = "carried", edge.param.name, carried[edge.param.name]
     if loop.condition is not None:
-        # One that is asked before an iteration stands for the next one by now; this one has run.
-        found[loop.condition] = (
+        # A condition evaluated before an iteration already belongs to the next one; the last one was true.
+        results[loop.condition] = (
             "condition",
             loop.condition.name,
             frame.condition if loop.condition_node_count is None else True,
         )
-    rest = [value for value in loop.body.outputs if value not in found and value not in loop.body.inputs]
-    # A lookup of values by name takes time, and few loops have such results.
-    values = frame.values if rest else {}
-    found.update((value, ("result", value.name, values[value.name])) for value in rest if value.name in values)
-    return found
+    others = [value for value in loop.body.outputs if value not in results and value not in loop.body.inputs]
+    # A lookup of values by name is slow, and few loops have such results.
+    values = frame.values if others else {}
+    results.update((value, ("result", value.name, values[value.name])) for value in others if value.name in values)
+    return results
 
 
 def _as_bool(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The whole model as a job for a peer: as it stands, or with further values as outputs at the end."""
+"""Peer jobs for the whole model: unchanged, or with additional outputs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def model_job(side: ModelSide) -> Job:
-    """The model as a peer reads it: from its file where it has one that peers read.
+    """A job with the model in the form that the peer reads: its file if possible.
 
     Raises:
-        UnsupportedError: it cannot be written as a model.
+        UnsupportedError: the model cannot be written.
     """
     model = side.model
     if model.graph.system is System.OPENVINO:
         return _ir_file_job(model)
-    # Outputs are compared by position, so a file with more outputs than the graph is not given as it is.
+    # Outputs are compared by position, so a file with more outputs than the graph is rewritten.
     if model.graph.system is System.ONNX and model.path is not None and not model.graph.missing_outputs:
         if model.path.suffix in (".onnx", ".pb"):
             return OnnxJob(path=str(model.path))
-        # ONNX's text forms are known to the onnx package alone.
+        # Only the onnx package reads ONNX's text formats.
         from ....runtime.frontends.onnx.model_file import read_model
         from ...peers.onnx_writer import make_onnx_job
 
@@ -38,43 +38,43 @@ def model_job(side: ModelSide) -> Job:
     return _onnx_job(model.graph, {})
 
 
-def trajectory_job(side: ModelSide, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
-    """With what loops of the main graph carry, stacked.
+def trajectory_job(side: ModelSide, carried: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
+    """A job with the stacked carried values of loops of the main graph as outputs.
 
     Raises:
-        UnsupportedError: it cannot be written as a model.
+        UnsupportedError: the model cannot be written.
     """
     model = side.model
     if model.graph.system is not System.OPENVINO:
-        return _onnx_job(model.graph, wanted)
+        return _onnx_job(model.graph, carried)
     if model._internals.is_over_requests:
-        made = [operation_outputs(loop.body)[value] for loop, values in wanted.items() for value, _ in values]
-        return replace(_ir_file_job(model), values=made)
-    followed = [(loop.name, loop.body.outputs.index(value)) for loop, values in wanted.items() for value, _ in values]
-    return replace(_ir_file_job(model), trajectories=followed)
+        refs = [operation_outputs(loop.body)[value] for loop, values in carried.items() for value, _ in values]
+        return replace(_ir_file_job(model), values=refs)
+    indices = [(loop.name, loop.body.outputs.index(value)) for loop, values in carried.items() for value, _ in values]
+    return replace(_ir_file_job(model), trajectories=indices)
 
 
-def main_graph_job(side: ModelSide, values: Sequence[Value], taken: Mapping[If, Graph]) -> Job:
-    """With values of the main graph, and without the peer's optimisations. Of the Ifs in ``taken`` (ONNX alone) only
-    that branch is written, as a part of the main graph.
+def main_graph_job(side: ModelSide, values: Sequence[Value], taken_branches: Mapping[If, Graph]) -> Job:
+    """A job with values of the main graph as outputs, without the peer's optimisations. Of the Ifs in
+    ``taken_branches`` (ONNX only) just that branch is written, inlined in the main graph.
 
     Raises:
-        UnsupportedError: it cannot be written as a model.
+        UnsupportedError: the model cannot be written.
     """
     from ...peers.onnx_writer import make_onnx_job, model_with_values
 
     model = side.model
     if model.graph.system is not System.OPENVINO:
-        return make_onnx_job(model_with_values(_as_onnx(model.graph), values, taken), plain=True)
-    made = _node_outputs(nodes_in_file(model.graph))
-    return replace(_ir_file_job(model), values=[made[value] for value in values])
+        return make_onnx_job(model_with_values(_as_onnx(model.graph), values, taken_branches), plain=True)
+    outputs = _node_outputs(nodes_in_file(model.graph))
+    return replace(_ir_file_job(model), values=[outputs[value] for value in values])
 
 
 def unavailable_values(side: ModelSide) -> set[Value]:
-    """What nodes of the main graph compute that is not in the graph which a peer is given.
+    """Node results of the main graph that the peer's graph does not contain.
 
     Raises:
-        UnsupportedError: it cannot be written as a model.
+        UnsupportedError: the model cannot be written.
     """
     graph = side.model.graph
     return (
@@ -85,7 +85,7 @@ def unavailable_values(side: ModelSide) -> set[Value]:
 
 
 def _as_onnx(graph: Graph) -> Graph:
-    """A network of TensorRT in ONNX's words, any other graph as it is."""
+    """A TensorRT network converted to ONNX, or any other graph unchanged."""
     if graph.system is not System.TENSORRT:
         return graph
     from ...peers.tensorrt_to_onnx import as_onnx
@@ -94,8 +94,8 @@ def _as_onnx(graph: Graph) -> Graph:
 
 
 def operation_outputs(graph: Graph) -> dict[Value, tuple[str, int]]:
-    """The node without a body that makes a value of a graph, by name, and which of its outputs that is. One with a body
-    may have outputs that the file does not have, for variables."""
+    """For each value, the name of the node without subgraphs that computes it, and the output index. Nodes with
+    subgraphs may have extra outputs for variables that the file lacks."""
     return _node_outputs(node for node in nodes_in_file(graph) if isinstance(node, Operation))
 
 
@@ -104,20 +104,20 @@ def _node_outputs(nodes: Iterable[Node]) -> dict[Value, tuple[str, int]]:
 
 
 def run_model(loaded: LoadedModel, feeds: Mapping[str, Any], model: Model) -> list[Any]:
-    """What a peer gives for a whole model; for requests, each of their outputs on one more axis in front.
+    """The peer's outputs of a whole model; for a loop over requests, stacked over all requests.
 
     Raises:
-        PeerError: it failed, crashed or hung.
+        PeerError: the peer failed, crashed or hung.
     """
     if not model._internals.is_over_requests:
         return loaded.run(feeds)
     count = len(next(iter(feeds.values())))
     runs = [loaded.run({name: value[k] for name, value in feeds.items()}) for k in range(count)]
-    return [np.stack(one) for one in zip(*runs, strict=True)]
+    return [np.stack(arrays) for arrays in zip(*runs, strict=True)]
 
 
 def _ir_file_job(model: Model) -> IrJob:
-    """An IR as it is."""
+    """A job with an unchanged IR."""
     return IrJob(
         str(model.path),
         weights="" if model._internals.weights is None else str(model._internals.weights),
@@ -125,13 +125,13 @@ def _ir_file_job(model: Model) -> IrJob:
     )
 
 
-def _onnx_job(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
-    """A model written anew, in which loops give further values."""
+def _onnx_job(graph: Graph, carried: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
+    """A job with the model rewritten so that loops return additional values."""
     from ...peers.onnx_writer import make_onnx_job, model_with_trajectories
 
     if graph.system is System.TENSORRT:
         from ...peers.tensorrt_to_onnx import as_onnx
 
         graph, loops = as_onnx(graph)
-        wanted = {loops[loop]: values for loop, values in wanted.items()}
-    return make_onnx_job(model_with_trajectories(graph, wanted))
+        carried = {loops[loop]: values for loop, values in carried.items()}
+    return make_onnx_job(model_with_trajectories(graph, carried))

@@ -1,4 +1,4 @@
-"""A model against a live peer: iteration by iteration, and free-running."""
+"""Compares a model with a live peer, in lockstep and free-running."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from .run_profile import RunProfile
 
 @dataclass
 class PeerComparison:
-    """What came of it."""
+    """The result of a comparison with a peer."""
 
     peer: str
     version: str
-    #: What the peer was told to be.
+    #: The configuration of the peer.
     configuration: Mapping[str, str] = field(default_factory=dict)
     comparisons: list[Comparison] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
-        """The gravest of the comparisons' verdicts; one that had nothing to compare says nothing beside another."""
-        found = {comparison.verdict for comparison in self.comparisons if not comparison.empty or comparison.failures}
-        grave = (
+        """The gravest verdict of all comparisons; empty comparisons are ignored unless there is no other."""
+        kinds = {comparison.verdict for comparison in self.comparisons if not comparison.empty or comparison.failures}
+        severity = (
             *(Verdict.DIFFER, Verdict.UNSTABLE, Verdict.NOT_COMPARED, Verdict.LIMITED),
             *(Verdict.PARTLY, Verdict.STEP, Verdict.SAME),
         )
-        return next((verdict for verdict in grave if verdict in found), Verdict.NOT_COMPARED)
+        return next((verdict for verdict in severity if verdict in kinds), Verdict.NOT_COMPARED)
 
     @property
     def same(self) -> bool:
-        """Everything was compared, and nothing differs."""
+        """Whether everything was compared and nothing differs."""
         return self.verdict is Verdict.SAME
 
 
@@ -60,8 +60,8 @@ def compare_with_peer(
 
     Raises:
         UsageError: the peer cannot read models of this system.
-        ExecutionError: ours does not run; the text says what the peer makes of the whole model.
-        LimitError: ours does not run.
+        ExecutionError: our run fails; the message includes the peer's result for the whole model.
+        LimitError: our run reaches the limit.
     """
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
@@ -71,32 +71,32 @@ def compare_with_peer(
     if peer.name == "openvino":
         tolerance, note = openvino_tolerance(model.graph, options.tolerance)
         options = replace(options, tolerance=tolerance)
-    select_pairs(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # complains of names that are none
+    select_pairs(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # raises an error for unknown names
     profile = RunProfile()
-    step = Lockstep(side, peer if lockstep else None, options, profile)
+    run = Lockstep(side, peer if lockstep else None, options, profile)
     try:
-        result = step.run()
+        result = run.run()
     except ExecutionError as error:
-        # Whether the peer runs the model tells a fault of the model from one of ours.
-        told = peer_outcome(side, side.inputs, peer)
-        raise ExecutionError(f"{error.what}; {told}", error.remedy, **error.fields) from error
-    found = [result] if lockstep else []
-    drawn = _random_nodes(model.graph)
-    if free and drawn:
+        # The peer's result tells a fault of the model from a fault of ours.
+        outcome = peer_outcome(side, side.inputs, peer)
+        raise ExecutionError(f"{error.what}; {outcome}", error.remedy, **error.fields) from error
+    comparisons = [result] if lockstep else []
+    random_nodes = _random_nodes(model.graph)
+    if free and random_nodes:
         result.add_note(
-            f"free-running: not compared, since '{drawn[0]}' draws random numbers, and each runtime its own"
+            f"free-running: not compared, since '{random_nodes[0]}' draws random numbers, and each runtime its own"
         )
-        found = [result]
+        comparisons = [result]
     elif free:
-        found.append(compare_free_running(side, side.inputs, peer, options, profile))
+        comparisons.append(compare_free_running(side, side.inputs, peer, options, profile))
     if note is not None:
-        found[0].add_note(note)
-        for one in found:
-            if one.verdict is Verdict.DIFFER:
-                one.reasons.append(DivergenceReason(note.rule, note))
+        comparisons[0].add_note(note)
+        for comparison in comparisons:
+            if comparison.verdict is Verdict.DIFFER:
+                comparison.reasons.append(DivergenceReason(note.rule, note))
     if model.graph.system is System.TENSORRT:
-        found[0].add_note(f"{peer.name} is given the network in ONNX's words")
-    return PeerComparison(peer.name, peer.version, peer.configuration, found)
+        comparisons[0].add_note(f"{peer.name} is given the network converted to ONNX")
+    return PeerComparison(peer.name, peer.version, peer.configuration, comparisons)
 
 
 def _random_nodes(graph: Graph) -> list[str]:

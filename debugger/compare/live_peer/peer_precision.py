@@ -1,4 +1,4 @@
-"""What a peer's own arithmetic makes of numbers: sums that saturate, types that are computed as others."""
+"""Numeric deviations of peers: saturating sums, and types computed in other types."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..align.value_numbering import conversion_dtype
 from ..report.findings import DivergenceReason, NodeDifference
 from ..running.value_comparison import Tolerance
 
-#: Products of bytes, which processors without VNNI add by pairs in 16 bits.
+#: Products of bytes, whose pairs are added in 16 bits on processors without VNNI.
 _BYTE_PRODUCTS = ("MatMulInteger", "QLinearMatMul", "DynamicQuantizeMatMul", "MatMulIntegerToFloat")
 _INT16_MAX = np.iinfo(np.int16).max
-#: Float16 that is computed as float32 is as far off as the rounding that is left out, of the largest number.
+#: Relative to the peak: computing float16 as float32 omits the rounding that we perform.
 _FLOAT16_PEAK_TOLERANCE = 0.05
 
 
 def saturation_reasons(node: NodeDifference | None) -> list[DivergenceReason]:
-    """The rule B33, where a product of bytes differs and some of its pairs are beyond 16 bits."""
+    """Rule B33, if a product of bytes differs and some pair of products exceeds 16 bits."""
     if node is None or node.op_type not in _BYTE_PRODUCTS:
         return []
-    found = [np.asarray(value) for _, value in node.inputs]
-    bytes_ = [value for value in found if value.dtype in (np.uint8, np.int8) and value.ndim]
-    if len(bytes_) < 2 or not pair_sum_overflows_int16(bytes_[0], bytes_[1]):
+    operands = [np.asarray(value) for _, value in node.inputs]
+    byte_arrays = [value for value in operands if value.dtype in (np.uint8, np.int8) and value.ndim]
+    if len(byte_arrays) < 2 or not pair_sum_overflows_int16(byte_arrays[0], byte_arrays[1]):
         return []
     text = (
         f"sums of pairs of products in {node.op_type} '{node.node}' are beyond 16 bits: on a processor without VNNI "
@@ -36,7 +36,7 @@ def saturation_reasons(node: NodeDifference | None) -> list[DivergenceReason]:
 
 
 def pair_sum_overflows_int16(a: Any, b: Any) -> bool:
-    """Whether a pair of products of ``a`` [..., K] (uint8) and ``b`` [K, N] (int8) has a sum beyond 16 bits."""
+    """Whether a sum of two products of ``a`` [..., K] (uint8) and ``b`` [K, N] (int8) exceeds 16 bits."""
     if a.dtype != np.uint8 or b.dtype != np.int8 or a.ndim < 1 or b.ndim != 2 or a.shape[-1] != b.shape[0]:
         return False
     rows, columns = a.reshape(-1, a.shape[-1]).astype(np.int32), b.astype(np.int32)
@@ -49,7 +49,7 @@ def pair_sum_overflows_int16(a: Any, b: Any) -> bool:
 
 
 def openvino_tolerance(graph: Graph, tolerance: Tolerance) -> tuple[Tolerance, Note | None]:
-    """The tolerance for what OpenVINO makes of a model, and why it is another one."""
+    """The tolerance for OpenVINO's arithmetic on a model, and a note if it is changed."""
     if not any(_float16_flags(graph)):
         return tolerance, None
     note = Note(
@@ -61,10 +61,10 @@ def openvino_tolerance(graph: Graph, tolerance: Tolerance) -> tuple[Tolerance, N
 
 
 def _float16_flags(graph: Graph) -> Iterator[bool]:
-    """For each value whether it is float16."""
+    """Whether each value is float16."""
     graphs = [graph, *(inner for node in walk(graph) for _, inner in bodies(node))]
-    for one in graphs:
-        yield from (_is_float16(value) for value in (*one.inputs, *one.constants))
+    for part in graphs:
+        yield from (_is_float16(value) for value in (*part.inputs, *part.constants))
     yield from (conversion_dtype(node) == np.float16 for node in walk(graph))
 
 

@@ -1,4 +1,4 @@
-"""What a run of ours tells about a model before a peer is asked: how its loops go, and what the peer cannot hold."""
+"""Profile of our run for a peer comparison: trip counts, types and values that the peer cannot represent."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _INT32 = np.iinfo(np.int32)
 
 @dataclass
 class LoopProfile:
-    """One loop over all its entries."""
+    """The profile of one loop over all its entries."""
 
     loop: Loop
     iterations: int = 0
     #: Iterations of the last entry.
     trips: int = 0
-    #: The iteration whose body first says "stop" where the specification ignores that; None: it never does.
+    #: The first iteration with a false condition that the specification ignores; None if there is none.
     first_ignored_stop: int | None = None
-    #: Back edge's result -> its type, None once that changed or where it is no tensor.
+    #: Back edge's result -> its type; None if it changed or is not a tensor.
     types: dict[Value, TensorType | None] = field(default_factory=dict)
-    #: What the values with a type take over all iterations.
+    #: Total bytes of the typed values over all iterations.
     nbytes: dict[Value, int] = field(default_factory=dict)
 
 
 @dataclass
 class RunProfile:
-    """All loops of one run."""
+    """The profile of all loops of one run."""
 
     loops: dict[str, LoopProfile] = field(default_factory=dict)
-    #: Name of a value that does not fit 32 bits, and where that was first found; None: all fit.
+    #: The name and the location of the first value that does not fit 32 bits; None if all fit.
     first_wide_value: tuple[str, str] | None = None
 
     def add_boundary(self, frame: Frame) -> None:
-        """Take note of a boundary."""
+        """Record a boundary."""
         loop = frame.loop
         assert loop is not None
-        found = self.loops.setdefault(frame.path, LoopProfile(loop))
-        found.trips = frame.iteration
+        profile = self.loops.setdefault(frame.path, LoopProfile(loop))
+        profile.trips = frame.iteration
         carried = frame.carried
         if self.first_wide_value is None:
             for name, value in carried.items():
@@ -51,20 +51,20 @@ class RunProfile:
                     break
         if not frame.iteration:
             return
-        found.iterations += 1
+        profile.iterations += 1
         for edge in loop.back_edges:
-            found_type = _tensor_type(carried[edge.param.name])
-            if edge.result not in found.types:
-                found.types[edge.result] = found_type
-            elif found.types[edge.result] != found_type:
-                found.types[edge.result] = None
+            value_type = _tensor_type(carried[edge.param.name])
+            if edge.result not in profile.types:
+                profile.types[edge.result] = value_type
+            elif profile.types[edge.result] != value_type:
+                profile.types[edge.result] = None
             value = carried[edge.param.name]
-            found.nbytes[edge.result] = found.nbytes.get(edge.result, 0) + getattr(value, "nbytes", 0)
-        ignored = loop.ignored_condition
-        if ignored is not None and found.first_ignored_stop is None:
-            yielded = ignored.constant if ignored.constant is not None else frame.values.get(ignored.name)
-            if yielded is not None and not np.asarray(yielded).reshape(-1)[:1].all():
-                found.first_ignored_stop = frame.iteration - 1
+            profile.nbytes[edge.result] = profile.nbytes.get(edge.result, 0) + getattr(value, "nbytes", 0)
+        condition = loop.ignored_condition
+        if condition is not None and profile.first_ignored_stop is None:
+            data = condition.constant if condition.constant is not None else frame.values.get(condition.name)
+            if data is not None and not np.asarray(data).reshape(-1)[:1].all():
+                profile.first_ignored_stop = frame.iteration - 1
 
 
 def _tensor_type(value: Any) -> TensorType | None:
@@ -74,7 +74,7 @@ def _tensor_type(value: Any) -> TensorType | None:
 
 
 def exceeds_int32(value: Any) -> bool:
-    """A 64-bit integer tensor with a number that 32 bits do not hold."""
+    """Whether a 64-bit integer tensor has a number that does not fit 32 bits."""
     if isinstance(value, list | tuple):
         return any(exceeds_int32(item) for item in value)
     if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64) or not value.size:
@@ -83,12 +83,12 @@ def exceeds_int32(value: Any) -> bool:
 
 
 def is_float64(value: Any) -> bool:
-    """A float64 tensor."""
+    """Whether a value is a float64 tensor."""
     return isinstance(value, np.ndarray) and value.dtype == np.float64
 
 
 def unsupported_by_peer(value: Any, peer: str) -> str:
-    """What a value is that a peer does not take, else empty."""
+    """The kind of a value that a peer does not support; empty if it does."""
     if isinstance(value, list | tuple):
         if peer == "openvino":
             return "a sequence"

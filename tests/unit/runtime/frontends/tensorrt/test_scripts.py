@@ -356,7 +356,7 @@ def test_two_functions_of_a_script_are_two_models(tmp_path: Path, capsys: pytest
     assert "model.py:two and model.py:three" in capsys.readouterr().out
     assert main(["diff", f"{path}:two", f"{path}:two"]) == 0
     assert main(["diff", f"{path}:two", "--against", "onnxruntime"]) == 0
-    assert "onnxruntime is given the network in ONNX's words" in capsys.readouterr().out
+    assert "onnxruntime is given the network converted to ONNX" in capsys.readouterr().out
 
 
 def test_made_inputs_are_as_usual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
