@@ -1,1 +1,1 @@
-"""Traces: runs recorded in SQLite files, boundary by boundary. ``docs/traces.md`` describes the tables."""
+"""Traces: runs recorded in SQLite files, boundary by boundary. ``docs/traces.md`` documents the tables."""

@@ -1,7 +1,7 @@
-"""Cells of a trace's tables as what they should be.
+"""Validation of cells of a trace's tables.
 
-SQLite keeps any value in any column, so a cell that is read is one of unknown type; what is not as it should be is a
-:class:`ValueError`, which ``database.py`` makes an error of the trace.
+SQLite stores any value in any column, so the type of a cell is unknown; an invalid cell raises :class:`ValueError`,
+which ``database.py`` converts to a trace error.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, TypeVar
 _Read = TypeVar("_Read")
 
 
-def integer(cell: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
-    """A whole number."""
-    if type(cell) is not int or not least <= cell <= most:
-        raise ValueError(f"{_cell_repr(cell)} stands where there should be a whole number from {least} to {most}")
+def integer(cell: Any, minimum: int = 0, maximum: int = (1 << 63) - 1) -> int:
+    """An integer in a range."""
+    if type(cell) is not int or not minimum <= cell <= maximum:
+        raise ValueError(f"{_cell_repr(cell)} is not a whole number from {minimum} to {maximum}")
     return cell
 
 
 def real_number(cell: Any) -> int | float:
     """A number."""
     if type(cell) not in (int, float):
-        raise ValueError(f"{_cell_repr(cell)} stands where there should be a number")
+        raise ValueError(f"{_cell_repr(cell)} is not a number")
     number: int | float = cell
     return number
 
@@ -31,25 +31,25 @@ def real_number(cell: Any) -> int | float:
 def string(cell: Any) -> str:
     """A text."""
     if type(cell) is not str:
-        raise ValueError(f"{_cell_repr(cell)} stands where there should be a text")
+        raise ValueError(f"{_cell_repr(cell)} is not a text")
     return cell
 
 
 def optional(read: Callable[[Any], _Read], cell: Any) -> _Read | None:
-    """What ``read`` makes of it; NULL stays None."""
+    """The cell read by ``read``; None for NULL."""
     return None if cell is None else read(cell)
 
 
 def shape(cell: Any) -> tuple[int, ...]:
     """A shape: ``[2,3]``."""
-    told = json.loads(string(cell))
-    if not isinstance(told, list):
+    dims = json.loads(string(cell))
+    if not isinstance(dims, list):
         raise ValueError(f"{_cell_repr(cell)} is no shape")
-    return tuple(integer(dim) for dim in told)
+    return tuple(integer(dim) for dim in dims)
 
 
 def outer_iterations(cell: Any, depth: int) -> tuple[int, ...]:
-    """The iterations of the loops around an entry: ``3/7``."""
+    """The iterations of the enclosing loops of an entry: ``3/7``."""
     parts = string(cell).split("/") if cell else []
     if len(parts) != depth or not all(part.isascii() and part.isdigit() for part in parts):
         raise ValueError(f"{_cell_repr(cell)} does not tell the iterations of {depth} loops around")

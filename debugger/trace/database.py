@@ -1,4 +1,4 @@
-"""The file of a trace as it is read: opening it, asking it, decoding what it holds."""
+"""Read access to the file of a trace: opening, queries, decoding of values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from . import queries
 from .cell_validation import optional, shape, string
 from .schema import APPLICATION_ID, SCHEMA_VERSION, TABLE_NAMES
 
-#: Decoded values that other rows refer to are kept, up to so many.
+#: Size of the cache of decoded values that other rows refer to.
 _VALUE_CACHE_ENTRIES = 64
-#: What cells that are not what they should be lead to.
+#: Exceptions that invalid cells raise.
 DAMAGE_ERRORS = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
 _Returned = TypeVar("_Returned")
 _Parameters = ParamSpec("_Parameters")
@@ -34,12 +34,12 @@ _Self = TypeVar("_Self", bound="TraceDatabase")
 def raises_trace_error(
     method: Callable[Concatenate[_Self, _Parameters], _Returned],
 ) -> Callable[Concatenate[_Self, _Parameters], _Returned]:
-    """A method that reads rows: what it trips over is a trace that is damaged."""
+    """Decorator of methods that read rows: invalid data raises TraceError for a damaged trace."""
 
     @wraps(method)
-    def wrapped(self: _Self, /, *given: _Parameters.args, **named: _Parameters.kwargs) -> _Returned:
+    def wrapped(self: _Self, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
         try:
-            return method(self, *given, **named)
+            return method(self, *args, **kwargs)
         except DAMAGE_ERRORS as error:
             raise self.damage_error(error) from None
 
@@ -49,7 +49,7 @@ def raises_trace_error(
 class TraceDatabase:
     """A trace's file, opened read-only; used by one thread at a time.
 
-    Whatever is found broken while reading is a :class:`~...runtime.errors.TraceError`.
+    Damage that is detected while reading raises :class:`~...runtime.errors.TraceError`.
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
@@ -63,7 +63,7 @@ class TraceDatabase:
         """Open a trace.
 
         Raises:
-            TraceError: there is no such file, it is no trace, broken, or of another version.
+            TraceError: there is no such file, it is no trace, damaged, or of another version.
         """
         path = Path(path)
         header = _header(path)
@@ -94,58 +94,58 @@ class TraceDatabase:
         return trace
 
     def validate(self) -> None:
-        """Read what is needed anyway, so that a file that is broken from the start is found when it is opened."""
+        """Read the basic tables, so that a damaged file is detected when it is opened."""
 
     def _check_tables(self) -> None:
-        """Tables are tables: a view in place of one may have rows without end."""
-        there = queries.table_names(self.rows)
+        """Check that tables are no views, which may have infinite rows."""
+        names = queries.table_names(self.rows)
         for name in TABLE_NAMES:
-            if name not in there:
+            if name not in names:
                 raise self.damage_error(f"there is no table {name}")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
 
     def rows(self, sql: str, *parameters: Any) -> Iterator[Any]:
-        """Rows of a query of your own.
+        """Rows of a query.
 
         Raises:
-            TraceError: the file is broken, or the query makes no sense.
+            TraceError: the file is damaged, or the query is invalid.
         """
         try:
-            # Not "yield from": that would close the cursor of a query that is left early, maybe after the database.
+            # Not "yield from": it would close the cursor of an unfinished query, possibly after the database.
             for row in self._connection.execute(sql, parameters):  # noqa: UP028
                 yield row
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _read_error(self.path, error) from None
 
     def read_transaction(self) -> AbstractContextManager[None]:
-        """In a with block: all reads are of one state, also while the trace is being written."""
+        """Context manager: all reads see one state, even while the trace is being written."""
         return queries.read_transaction(self.rows)
 
-    def damage_error(self, what: object) -> TraceError:
-        """The error that says so."""
-        told = one_line(what) if isinstance(what, Exception) else str(what)
-        return TraceError(f"{self.path}: the trace is damaged: {told}")
+    def damage_error(self, problem: object) -> TraceError:
+        """The error for a damaged trace."""
+        message = one_line(problem) if isinstance(problem, Exception) else str(problem)
+        return TraceError(f"{self.path}: the trace is damaged: {message}")
 
     def value(self, row: int, type_: int, same: int | None, data: bytes | str | None) -> Any:
         """The value of a row of ``value``: its id, type, same and data."""
         if same is None:
             return self.decode_value(type_, data)
         if same not in self._value_cache:
-            for other, held in queries.value(self.rows, same):
-                if other != type_:
+            for other_type, other_data in queries.value(self.rows, same):
+                if other_type != type_:
                     raise self.damage_error(f"value {row} refers to {same}, which is of another type")
-                self._value_cache[same] = self.decode_value(other, held)
+                self._value_cache[same] = self.decode_value(other_type, other_data)
                 break
             else:
                 raise self.damage_error(f"value {row} refers to {same}, which is not there")
@@ -153,20 +153,20 @@ class TraceDatabase:
         while len(self._value_cache) > _VALUE_CACHE_ENTRIES:
             self._value_cache.popitem(last=False)
         value = self._value_cache[same]
-        # Whoever gets it may change it.
+        # A copy, since the caller may change it.
         return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
 
     @raises_trace_error
     def decode_value(self, type_: int, data: bytes | str | None) -> Any:
-        """A value of a row of any table: ``type_`` is its type's number."""
+        """The value of a row of any table; ``type_``: the number of its type."""
         try:
             return decode_value(*self._type(type_), data)
-        except ModelError as error:  # a dtype that nobody knows
+        except ModelError as error:  # an unknown dtype
             raise self.damage_error(error) from None
 
     @raises_trace_error
     def dtype_name(self, type_: int) -> str:
-        """The name of the dtype that a type's number stands for."""
+        """The dtype name of a type's number."""
         return self._type(type_)[0]
 
     def _type(self, number: int) -> tuple[str, tuple[int, ...] | None]:
@@ -194,7 +194,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _recover_journal(path: Path) -> None:
-    """Let SQLite undo what a writer had begun when it was killed while it closed the file: that takes writing."""
+    """Let SQLite roll back the changes of a writer that was killed while closing the file; this needs write access."""
     if path.with_name(f"{path.name}-journal").exists():
         db = _connect(path, "rw")
         try:
@@ -204,14 +204,14 @@ def _recover_journal(path: Path) -> None:
 
 
 def _read_error(path: Path, error: Exception) -> TraceError:
-    told = (isinstance(error, OSError) and error.strerror) or one_line(error)
-    if isinstance(error, OSError) or "disk I/O error" in told:
-        return TraceError(f"{path}: cannot be read: {told}")
-    if "unable to open" in told or "readonly" in told:
-        # The log of a trace that was not closed needs a file beside it.
+    message = (isinstance(error, OSError) and error.strerror) or one_line(error)
+    if isinstance(error, OSError) or "disk I/O error" in message:
+        return TraceError(f"{path}: cannot be read: {message}")
+    if "unable to open" in message or "readonly" in message:
+        # The log of an unclosed trace needs a file in the same folder.
         hint = "; its recording was cut off: copy it and the file with -wal to a folder that can be written to"
-        return TraceError(f"{path}: cannot be opened ({told}){hint if _has_log(path) else ''}")
-    return TraceError(f"{path}: the trace is damaged: {told}")
+        return TraceError(f"{path}: cannot be opened ({message}){hint if _has_log(path) else ''}")
+    return TraceError(f"{path}: the trace is damaged: {message}")
 
 
 def _has_log(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A trace in every form that there is for one; ``docs/traces.md`` says how things are called there."""
+"""Writers of the export formats of traces; ``docs/traces.md`` documents the names."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ..export_formats.safetensors import SafetensorsWriter
 from . import queries
 from .exporter import ExportColumn, TraceExporter
 
-#: So many boundaries of a table are in memory at once, or so many bytes of their values.
+#: Limits of a row group in memory: boundaries, and bytes of their values.
 _ROW_GROUP_ROWS, _ROW_GROUP_BYTES = 1024, 64 << 20
-#: A boundary: where and how it is, and its values.
+#: A boundary: its position and state, and its values.
 BoundaryRow = tuple[dict[str, Any], dict[ExportColumn, Any]]
 
 
-def write_trace(exporter: TraceExporter, form: ExportFormat, path: Path) -> tuple[int, list[str]]:
-    """Write what is exported of a trace; returns of how many boundaries, and what there is to say about it.
+def write_trace(exporter: TraceExporter, format_: ExportFormat, path: Path) -> tuple[int, list[str]]:
+    """Write an export of a trace; returns the number of boundaries, and remarks.
 
     Raises:
-        UsageError: it cannot be written, or a package that writes the form is not installed.
+        UsageError: it cannot be written, or the package for the format is not installed.
     """
     try:
-        return _WRITERS[form.suffix](exporter, path)
+        return _WRITERS[format_.suffix](exporter, path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
 
@@ -54,15 +54,15 @@ def _write_csv(exporter: TraceExporter, path: Path) -> tuple[int, list[str]]:
 
 
 def _write_test_data(exporter: TraceExporter, path: Path) -> tuple[int, list[str]]:
-    """The inputs and the outputs of the run."""
+    """Write the inputs and outputs of the run."""
     from ..export_formats.onnx_test_data import write_test_data
 
     trace = exporter.trace
     with atomic_folder(path) as folder:
-        for what, values in (("input", trace.inputs), ("output", trace.outputs)):
+        for kind, values in (("input", trace.inputs), ("output", trace.outputs)):
             if not isinstance(values, Mapping):
-                raise UsageError(f"{trace.path}: the trace holds no {what}s of the run")
-            write_test_data(folder, what, ((name, _declared_type(value), value) for name, value in values.items()))
+                raise UsageError(f"{trace.path}: the trace holds no {kind}s of the run")
+            write_test_data(folder, kind, ((name, _declared_type(value), value) for name, value in values.items()))
     return sum(1 for _ in trace.boundary_refs()), []
 
 
@@ -76,34 +76,34 @@ def _declared_type(value: Any) -> ValueType:
 
 
 def _write_jsonl(exporter: TraceExporter, path: Path) -> tuple[int, list[str]]:
-    """One line a boundary, and one a value that it has."""
+    """Write one line per boundary, and one per value."""
     count = 0
     with atomic_text(path) as file:
-        for place, values in _boundary_rows(exporter):
+        for state, values in _boundary_rows(exporter):
             count += 1
-            file.write(_json_line(place))
+            file.write(_json_line(state))
             for column, value in values.items():
-                where = {key: place[key] for key in ("loop", "entry", "iteration")}
-                file.write(_json_line({**where, "name": column.name, **_json_value(value)}))
+                position = {key: state[key] for key in ("loop", "entry", "iteration")}
+                file.write(_json_line({**position, "name": column.name, **_json_value(value)}))
     return count, []
 
 
-def _json_line(told: Mapping[str, Any]) -> str:
-    return json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n"
+def _json_line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _json_value(value: Any) -> dict[str, Any]:
     if value is None:
         return {"dtype": None, "value": None}
     if isinstance(value, list):
-        return {"dtype": "sequence", "value": [_json_value(one) for one in value]}
+        return {"dtype": "sequence", "value": [_json_value(item) for item in value]}
     array = np.asarray(value)
     text = array.dtype.kind in "OSUT"
     return {"dtype": "string" if text else array.dtype.name, "shape": list(array.shape), "value": _json_numbers(array)}
 
 
 def _json_numbers(array: Array) -> Any:
-    """Numbers as JSON has them, in the fewest digits that read back as the same; ``nan``, ``inf``, ``-inf`` as text."""
+    """Numbers as JSON with the shortest exact digits; ``nan``, ``inf``, ``-inf`` as text."""
     if array.dtype.kind in "biu":
         return array.tolist()
     if array.dtype.kind in "OSUT":
@@ -128,30 +128,30 @@ def _non_finite_as_text(numbers: Any) -> Any:
 
 
 def _write_parquet(exporter: TraceExporter, path: Path) -> tuple[int, list[str]]:
-    """One row a boundary. A value that changes its type or its rank is text, in JSON."""
-    from ..export_formats.parquet import arrow_column as cells
+    """Write one row per boundary. A value whose type or rank changes is written as JSON text."""
+    from ..export_formats.parquet import arrow_column as arrow_column
     from ..export_formats.parquet import parquet_writer
 
-    kinds = {column: _column_type(column) for column in exporter.columns}
+    types = {column: _column_type(column) for column in exporter.columns}
     count = 0
     with parquet_writer(path) as append:
         for rows in _row_groups(_boundary_rows(exporter)):
             count += len(rows)
             columns: dict[str, Any] = {
-                key: _arrow_array([place[key] for place, _ in rows], key) for key in _BOUNDARY_KEYS
+                key: _arrow_array([state[key] for state, _ in rows], key) for key in _BOUNDARY_KEYS
             }
-            for column, kind in kinds.items():
-                made = [None if (v := values.get(column)) is None else _column_cell(v, kind) for _, values in rows]
-                dtype, rank = kind or (np.dtype(object), 0)
-                columns[column.name] = cells(made, dtype, rank)
+            for column, type_ in types.items():
+                cells = [None if (v := values.get(column)) is None else _column_cell(v, type_) for _, values in rows]
+                dtype, rank = type_ or (np.dtype(object), 0)
+                columns[column.name] = arrow_column(cells, dtype, rank)
             append(columns)
     return count, [
-        f"'{column.name}' changes its type or rank: as JSON" for column, kind in kinds.items() if kind is None
+        f"'{column.name}' changes its type or rank: as JSON" for column, type_ in types.items() if type_ is None
     ]
 
 
 def _row_groups(boundaries: Iterator[BoundaryRow]) -> Iterator[list[BoundaryRow]]:
-    """Boundaries in pieces that fit the memory."""
+    """Groups of boundaries that fit into memory."""
     rows: list[BoundaryRow] = []
     nbytes = 0
     for row in boundaries:
@@ -171,24 +171,24 @@ def _arrow_array(values: list[Any], key: str) -> Any:
     from ..export_formats.parquet import import_pyarrow
 
     pa = import_pyarrow()
-    kinds = {"iteration": pa.int64(), "condition": pa.bool_(), "time": pa.float64(), "entry": pa.list_(pa.int64())}
-    return pa.array(values, kinds.get(key, pa.string()))
+    types = {"iteration": pa.int64(), "condition": pa.bool_(), "time": pa.float64(), "entry": pa.list_(pa.int64())}
+    return pa.array(values, types.get(key, pa.string()))
 
 
-def _column_cell(value: Any, kind: tuple[np.dtype[Any], int] | None) -> Array:
-    if kind is None:
+def _column_cell(value: Any, type_: tuple[np.dtype[Any], int] | None) -> Array:
+    if type_ is None:
         return np.array(json.dumps(_json_value(value)), object)
     array = np.asarray(value)
-    return array if kind[1] else array.reshape(())
+    return array if type_[1] else array.reshape(())
 
 
 def _column_type(column: ExportColumn) -> tuple[np.dtype[Any], int] | None:
-    """The dtype and the rank of all values of a column; None: they have several."""
+    """The common dtype and rank of the values of a column; None: they differ."""
     types = [(dtype, shape) for dtype, shape in column.types if dtype != "none"]
-    kinds, ranks = {dtype for dtype, _ in types}, {len(shape or ()) for _, shape in types}
-    if len(kinds) != 1 or "sequence" in kinds or (len(ranks) != 1 and not column.is_number):
+    dtypes, ranks = {dtype for dtype, _ in types}, {len(shape or ()) for _, shape in types}
+    if len(dtypes) != 1 or "sequence" in dtypes or (len(ranks) != 1 and not column.is_number):
         return None
-    (name,) = kinds
+    (name,) = dtypes
     return dtype_of("object" if name == "string" else name), 0 if column.is_number else ranks.pop()
 
 
@@ -196,25 +196,25 @@ def _column_type(column: ExportColumn) -> tuple[np.dtype[Any], int] | None:
 
 
 def _boundary_rows(exporter: TraceExporter) -> Iterator[BoundaryRow]:
-    """Each boundary, in the order of time: where and how it is, and the values that were recorded at it."""
+    """Each boundary in order of time: its position and state, and its recorded values."""
     trace = exporter.trace
-    names = {one.index: one.path for one in exporter.loops}
-    for mark in trace.boundary_refs(any_of=[queries.BoundaryFilter(loop=one.index) for one in exporter.loops]):
-        entry = trace.entry(mark.entry)
-        place = {
+    names = {loop.index: loop.path for loop in exporter.loops}
+    for ref in trace.boundary_refs(any_of=[queries.BoundaryFilter(loop=loop.index) for loop in exporter.loops]):
+        entry = trace.entry(ref.entry)
+        state = {
             "loop": names[entry.loop],
             "entry": list(entry.around),
-            "iteration": mark.iteration,
-            "condition": mark.condition,
-            "ended": None if mark.ended is None else mark.ended.value,
-            "time": round(mark.time, 6),
+            "iteration": ref.iteration,
+            "condition": ref.condition,
+            "ended": None if ref.ended is None else ref.ended.value,
+            "time": round(ref.time, 6),
         }
         values = {}
         for column in exporter.columns:
             if column.loop == entry.loop:
-                for row in queries.values_at_boundary(trace.rows, column.port, mark.id):
+                for row in queries.values_at_boundary(trace.rows, column.port, ref.id):
                     values[column] = trace.value(*row)
-        yield place, values
+        yield state, values
 
 
 _WRITERS: Mapping[str, Callable[[TraceExporter, Path], tuple[int, list[str]]]] = {

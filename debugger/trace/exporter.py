@@ -1,4 +1,4 @@
-"""A trace as arrays, or as a table. ``docs/traces.md`` says how things are called there."""
+"""Export of a trace as arrays or as a table. ``docs/traces.md`` documents the names."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _STATISTICS_COLUMNS = ("min", "max", "mean", "norm")
 
 @dataclass(frozen=True)
 class ExportColumn:
-    """One recorded value of one loop, under the name that it has in the export."""
+    """One recorded value of one loop, with its name in the export."""
 
     port: int
     loop: int
     name: str
-    #: Every (dtype, shape) that it had.
+    #: Every (dtype, shape) of its values.
     types: tuple[tuple[str, tuple[int, ...] | None], ...]
 
     @property
     def is_number(self) -> bool:
-        """True for one number at every boundary."""
+        """True if it is one number at every boundary."""
         return all(
             shape is not None and math.prod(shape) == 1 and dtype not in ("string", "sequence")
             for dtype, shape in self.types
@@ -45,7 +45,7 @@ class ExportColumn:
 
 
 class TraceExporter:
-    """What of a trace is exported: one loop or all; carried values, scan elements and body values, or only some.
+    """Selects and exports data of a trace: one loop or all; carried values, scan elements and body values, or some.
 
     Raises:
         UsageError: no such loop, or a name that was not recorded.
@@ -53,47 +53,46 @@ class TraceExporter:
 
     def __init__(self, trace: TraceStore, loop: str | None = None, only: Collection[str] | None = None) -> None:
         self.trace = trace
-        self.loops = [one for one in trace.loops if loop is None or one.index == trace.loop_index(loop)]
+        self.loops = [r for r in trace.loops if loop is None or r.index == trace.loop_index(loop)]
         if not self.loops:
             raise UsageError(f"{trace.path}: the model has no loop; there is nothing to export")
-        names = [one.name for one in self.loops]
-        #: What a loop's columns begin with.
+        names = [r.name for r in self.loops]
+        #: Prefix of the columns of a loop.
         self._column_prefix = {
-            one.index: "" if len(names) == 1 else f"{one.name if names.count(one.name) == 1 else one.path}."
-            for one in self.loops
+            r.index: "" if len(names) == 1 else f"{r.name if names.count(r.name) == 1 else r.path}." for r in self.loops
         }
         self.columns = list(self._columns(None if only is None else set(only)))
 
     def _columns(self, only: set[str] | None) -> Iterator[ExportColumn]:
-        known: set[str] = set()
-        taken: set[str] = set()
-        ports = ((loop, *one) for loop in self._column_prefix for one in self.trace.numbered_ports(loop))
-        for loop, port, kind, name in sorted(ports, key=lambda one: one[1]):
+        names: set[str] = set()
+        used: set[str] = set()
+        entries = ((loop, *p) for loop in self._column_prefix for p in self.trace.numbered_ports(loop))
+        for loop, port, kind, name in sorted(entries, key=lambda p: p[1]):
             if kind == PortKind.CAPTURE:
                 continue
-            known.add(name)
+            names.add(name)
             if only is not None and name not in only:
                 continue
             types = tuple(self.trace.port_types(port))
             if not types:
                 continue
-            full = f"{self._column_prefix[loop]}{name}"
-            if full in taken:
-                # A scan output may be called as a body value is.
-                full = f"{self._column_prefix[loop]}{kind}.{name}"
-            if full in taken:
+            full_name = f"{self._column_prefix[loop]}{name}"
+            if full_name in used:
+                # A scan output and a body value may have the same name.
+                full_name = f"{self._column_prefix[loop]}{kind}.{name}"
+            if full_name in used:
                 raise self.trace.damage_error(f"'{name}' was recorded twice")
-            taken.add(full)
-            yield ExportColumn(port, loop, full, types)
-        missing = sorted((only or set()) - known)
+            used.add(full_name)
+            yield ExportColumn(port, loop, full_name, types)
+        missing = sorted((only or set()) - names)
         if missing:
-            have = ", ".join(f"'{name}'" for name in sorted(known)) or "none"
-            raise UsageError(f"{self.trace.path}: '{missing[0]}' was not recorded; there are {have}")
+            available = ", ".join(f"'{name}'" for name in sorted(names)) or "none"
+            raise UsageError(f"{self.trace.path}: '{missing[0]}' was not recorded; there are {available}")
 
     # -- tables
 
     def write_csv(self, path: Path) -> int:
-        """Write one row a boundary; returns how many.
+        """Write one row per boundary; returns their number.
 
         Raises:
             OSError: the file cannot be written.
@@ -102,8 +101,8 @@ class TraceExporter:
             write = row_writer(file)
             header = ["loop", "entry", "iteration", "condition", "ended", "time"]
             for column in self.columns:
-                plain = column.is_number or _is_text(column)
-                header += [column.name] if plain else [f"{column.name}.{word}" for word in _STATISTICS_COLUMNS]
+                is_scalar = column.is_number or _is_text(column)
+                header += [column.name] if is_scalar else [f"{column.name}.{word}" for word in _STATISTICS_COLUMNS]
             write(header)
             count = 0
             for row in self._table_rows():
@@ -113,42 +112,42 @@ class TraceExporter:
 
     def _table_rows(self) -> Iterator[list[Any]]:
         cells = [_ColumnCells(self.trace, column) for column in self.columns]
-        names = {one.index: one.path for one in self.loops}
-        for mark in self.trace.boundary_refs(any_of=[BoundaryFilter(loop=one.index) for one in self.loops]):
-            entry = self.trace.entry(mark.entry)
+        names = {r.index: r.path for r in self.loops}
+        for ref in self.trace.boundary_refs(any_of=[BoundaryFilter(loop=r.index) for r in self.loops]):
+            entry = self.trace.entry(ref.entry)
             row: list[Any] = [
                 names[entry.loop],
                 "/".join(map(str, entry.around)),
-                mark.iteration,
-                "" if mark.condition is None else _boolean_text(mark.condition),
-                "" if mark.ended is None else mark.ended.value,
-                f"{mark.time:.6f}",
+                ref.iteration,
+                "" if ref.condition is None else _boolean_text(ref.condition),
+                "" if ref.ended is None else ref.ended.value,
+                f"{ref.time:.6f}",
             ]
             for column in cells:
-                row += column.cells_at(mark.id)
+                row += column.cells_at(ref.id)
             yield row
 
     # -- arrays
 
     def write_arrays(self, file: NpzWriter | SafetensorsWriter) -> int:
-        """Write arrays, iterations first; returns of how many boundaries."""
+        """Write arrays with iterations as the first axis; returns the number of boundaries."""
         count = sum(self._write_index_arrays(file, loop) for loop in self.loops)
         for column in self.columns:
             self._write_column(file, column)
         return count
 
     def _write_index_arrays(self, file: NpzWriter | SafetensorsWriter, loop: RecordedLoop) -> int:
-        """Which boundary each row of the other arrays is."""
-        marks = list(self.trace.boundary_refs(BoundaryFilter(loop=loop.index)))
+        """Write the boundary of each row of the other arrays."""
+        refs = list(self.trace.boundary_refs(BoundaryFilter(loop=loop.index)))
         prefix = self._column_prefix[loop.index]
-        file.write_array(f"{prefix}@iteration", np.array([mark.iteration for mark in marks], np.int64))
-        file.write_array(f"{prefix}@time", np.array([mark.time for mark in marks], np.float64))
-        if any(mark.condition is not None for mark in marks):
-            file.write_array(f"{prefix}@condition", np.array([bool(mark.condition) for mark in marks], np.bool_))
+        file.write_array(f"{prefix}@iteration", np.array([ref.iteration for ref in refs], np.int64))
+        file.write_array(f"{prefix}@time", np.array([ref.time for ref in refs], np.float64))
+        if any(ref.condition is not None for ref in refs):
+            file.write_array(f"{prefix}@condition", np.array([bool(ref.condition) for ref in refs], np.bool_))
         if loop.parent is not None:
-            around = [self.trace.entry(mark.entry).around for mark in marks]
+            around = [self.trace.entry(ref.entry).around for ref in refs]
             file.write_array(f"{prefix}@entry", np.array(around, np.int64))
-        return len(marks)
+        return len(refs)
 
     def _write_column(self, file: NpzWriter | SafetensorsWriter, column: ExportColumn) -> None:
         types = [(dtype, shape) for dtype, shape in column.types if dtype != "none"]
@@ -162,20 +161,20 @@ class TraceExporter:
                 raise self.trace.damage_error(f"{count - written} values of '{column.name}' are of no boundary")
             return
         for around, iteration, value in self.column_values(column):
-            # What changes its shape stands by itself, boundary by boundary.
-            where = ".".join(map(str, (*around, iteration)))
+            # Values of varying shape are written separately for each boundary.
+            position = ".".join(map(str, (*around, iteration)))
             for suffix, array in _flatten_value(value):
-                file.write_array(f"{column.name}@{where}{suffix}", array)
+                file.write_array(f"{column.name}@{position}{suffix}", array)
 
     def column_values(self, column: ExportColumn) -> Iterator[tuple[tuple[int, ...], int, Any]]:
         """(entry, iteration, value) at every boundary that has one."""
-        for mark in self.trace.boundary_refs(BoundaryFilter(loop=column.loop)):
-            for row in queries.values_at_boundary(self.trace.rows, column.port, mark.id):
-                yield self.trace.entry(mark.entry).around, mark.iteration, self.trace.value(*row)
+        for ref in self.trace.boundary_refs(BoundaryFilter(loop=column.loop)):
+            for row in queries.values_at_boundary(self.trace.rows, column.port, ref.id):
+                yield self.trace.entry(ref.entry).around, ref.iteration, self.trace.value(*row)
 
 
 class _ColumnCells:
-    """A column's cells, read in step with the boundaries."""
+    """The cells of a column, read in step with the boundaries."""
 
     def __init__(self, trace: TraceStore, column: ExportColumn) -> None:
         self._trace = trace
@@ -195,19 +194,19 @@ class _ColumnCells:
             raise self._trace.damage_error(error) from None
         if not self._is_number and not self._holds_text:
             if number is not None:
-                # A tensor that has one element now.
+                # A tensor that has one element at this boundary.
                 statistics = [number, number, number, abs(number)]
             return ["" if cell is None else cell for cell in statistics]
         if number is not None and not self._holds_text and math.isfinite(number):
             dtype = self._trace.dtype_name(row[2])
             return [_boolean_text(bool(number)) if dtype == "bool" else _shortest_text(number, dtype)]
-        # Of one element, as all that this port had.
+        # All values of this port have one element.
         (value,) = np.asarray(self._trace.value(*row[1:5])).reshape(-1)
         return [value if isinstance(value, str) else str(value)]
 
 
 def _shortest_text(number: int | float, dtype: str) -> str:
-    """The fewest digits that read back as the same number of its dtype: 1.4142135, not 1.4142135381698608."""
+    """The shortest digits that are exact for the dtype: 1.4142135, not 1.4142135381698608."""
     return str(np.dtype(dtype).type(number)) if dtype in ("float16", "float32") else repr(number)
 
 

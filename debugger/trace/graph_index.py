@@ -1,4 +1,4 @@
-"""The loop graph of a recording: which value stands where, and what of it was recorded."""
+"""Index of the loop graph of a recording: locations of values, and which of them are recorded."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from .probes import PortKind
 from .queries import BoundaryFilter
 from .trace_store import BoundaryRef, RecordedEntry, RecordedLoop, TraceStore
 
-#: So many entries of nested loops are remembered.
+#: Size of the cache of entries of nested loops.
 _ENTRY_CACHE_SIZE = 1024
 
 
 class GraphIndex:
-    """What frames of a recording need again and again."""
+    """Cached data for the frames of a recording."""
 
     def __init__(self, trace: TraceStore) -> None:
         self.trace = trace
         self.graph = trace.graph
-        found = list(loops(trace.graph))
-        recorded = [(one.name, one.op_type, one.parent) for one in trace.loops]
+        graph_loops = list(loops(trace.graph))
+        recorded = [(r.name, r.op_type, r.parent) for r in trace.loops]
         if recorded != list(_loop_signatures(trace.graph, None, itertools.count())):
             raise trace.damage_error("its graph has other loops than were recorded")
-        self.loops = [LoopBodyIndex(one, loop) for one, loop in zip(trace.loops, found, strict=True)]
+        self.loops = [LoopBodyIndex(r, loop) for r, loop in zip(trace.loops, graph_loops, strict=True)]
         self.inputs = trace.inputs
         self._entry_cache: dict[tuple[int, tuple[int, ...]], tuple[RecordedEntry, BoundaryRef]] = {}
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """The outputs of the run by the names of the graph's values; empty where it did not come to its end."""
+        """The outputs of the run by value name in the graph; empty if it did not reach its end."""
         return self._outputs
 
     @cached_property
     def _outputs(self) -> dict[str, Any]:
         names = self.graph.output_names or [value.name for value in self.graph.outputs]
-        told = self.trace.outputs or {}
-        return {value.name: told[name] for value, name in zip(self.graph.outputs, names, strict=True) if name in told}
+        data = self.trace.outputs or {}
+        return {value.name: data[name] for value, name in zip(self.graph.outputs, names, strict=True) if name in data}
 
     def child_loops(self, index: int) -> list[LoopBodyIndex]:
         """The loops directly in a loop's body; -1: in the main graph."""
@@ -50,19 +50,19 @@ class GraphIndex:
 
     @cached_property
     def _children(self) -> dict[int, list[LoopBodyIndex]]:
-        found: dict[int, list[LoopBodyIndex]] = {}
+        children: dict[int, list[LoopBodyIndex]] = {}
         for body in self.loops:
-            found.setdefault(body.parent, []).append(body)
-        return found
+            children.setdefault(body.parent, []).append(body)
+        return children
 
     def scope(self, index: int) -> Mapping[str, Value]:
-        """What a loop's body sees by name; -1: the main graph."""
+        """The values in scope of a loop's body by name; -1: the main graph."""
         if index not in self._scopes:
             graphs: list[Graph] = []
-            around = index
-            while around >= 0:
-                graphs.append(self.loops[around].loop.body)
-                around = self.loops[around].parent
+            k = index
+            while k >= 0:
+                graphs.append(self.loops[k].loop.body)
+                k = self.loops[k].parent
             self._scopes[index] = visible_values([*graphs, self.graph])
         return self._scopes[index]
 
@@ -71,7 +71,7 @@ class GraphIndex:
         return {}
 
     def tracked_values(self, index: int) -> TrackedValues:
-        """Which values of a loop histories have."""
+        """The values of a loop with recorded histories."""
         if index not in self._tracked:
             self._tracked[index] = TrackedValues(self.loops[index].loop)
         return self._tracked[index]
@@ -81,21 +81,21 @@ class GraphIndex:
         return {}
 
     def entry_start(self, index: int, around: tuple[int, ...]) -> tuple[RecordedEntry, BoundaryRef] | None:
-        """An entry of a loop with its first boundary; None where there is none."""
+        """An entry of a loop with its first boundary; None if there is none."""
         key = (index, around)
         if key not in self._entry_cache:
             number = queries.find_entry(self.trace.rows, index, around)
-            mark = None if number is None else self.trace.boundary_ref(BoundaryFilter(entry=number, iteration=0))
-            if number is not None and mark is not None:
+            ref = None if number is None else self.trace.boundary_ref(BoundaryFilter(entry=number, iteration=0))
+            if number is not None and ref is not None:
                 if len(self._entry_cache) >= _ENTRY_CACHE_SIZE:
                     self._entry_cache.clear()
-                self._entry_cache[key] = self.trace.entry(number), mark
+                self._entry_cache[key] = self.trace.entry(number), ref
         return self._entry_cache.get(key)
 
-    # -- what was recorded
+    # -- recorded values
 
     def is_recorded(self, index: int, value: Value) -> bool:
-        """Whether a body's value can be known at the boundaries of a loop (-1: the main graph)."""
+        """Whether a body's value is available at the boundaries of a loop (-1: the main graph)."""
         if value.constant is not None:
             return True
         if index < 0:
@@ -103,7 +103,7 @@ class GraphIndex:
         body = self.loops[index]
         for scan in body.loop.scan_outputs:
             if scan.outer is value:
-                # What it has collected takes every element.
+                # The collected value needs every element.
                 return self.trace.every == 1 and (PortKind.SCAN, value.name) in self.trace.ports(index)
         if value in body.own_values:
             return self._is_body_value_recorded(body, value)
@@ -121,14 +121,14 @@ class GraphIndex:
             return self.is_recorded(body.index, body.invariants[value])
         if value in body.params:
             return True
-        known = [(PortKind.CARRIED, edge.param.name) for edge in body.edges_of_result.get(value, ())]
-        known += [(PortKind.SCAN, name) for name in body.scans_of_result.get(value, ())]
-        known.append((PortKind.NODE, value.name))
+        keys = [(PortKind.CARRIED, edge.param.name) for edge in body.edges_of_result.get(value, ())]
+        keys += [(PortKind.SCAN, name) for name in body.scans_of_result.get(value, ())]
+        keys.append((PortKind.NODE, value.name))
         is_condition = value is body.loop.condition
-        return is_condition or any(port in ports for port in known) or self._is_read_by_child(body.index, value)
+        return is_condition or any(port in ports for port in keys) or self._is_read_by_child(body.index, value)
 
     def _is_read_by_child(self, index: int, value: Value) -> bool:
-        """Whether a loop inside reads a value, which is recorded where it is entered."""
+        """Whether an inner loop reads a value, which is then recorded at its entry."""
         return any(
             (PortKind.CAPTURE, value.name) in self.trace.ports(inner.index)
             or any(
@@ -141,7 +141,7 @@ class GraphIndex:
 
 
 class LoopBodyIndex:
-    """One loop: its place among the others, and its values by what they are to it."""
+    """One loop: its position among the loops, and its values by role."""
 
     def __init__(self, recorded: RecordedLoop, loop: Loop) -> None:
         self.index = recorded.index
@@ -150,12 +150,12 @@ class LoopBodyIndex:
         self.loop = loop
         self.params = frozenset(loop.body.inputs)
         self.own_values = frozenset(own_values(loop.body))
-        #: What decides before an iteration whether it runs.
+        #: Values of the loop test before an iteration.
         self.condition_values = frozenset(condition_values(loop))
         self.edges: dict[Value, BackEdge] = {edge.param: edge for edge in loop.back_edges}
-        self.sliced: dict[Value, SlicedInput] = {one.inner: one for one in loop.sliced_inputs}
-        self.invariants: dict[Value, Value] = {one.inner: one.outer for one in loop.invariants}
-        #: What body values become: what back edges carry, and elements of scan outputs.
+        self.sliced: dict[Value, SlicedInput] = {port_.inner: port_ for port_ in loop.sliced_inputs}
+        self.invariants: dict[Value, Value] = {port_.inner: port_.outer for port_ in loop.invariants}
+        #: Uses of body values: back edges that carry them, and scan outputs that collect them.
         self.edges_of_result: dict[Value, list[BackEdge]] = {}
         self.scans_of_result: dict[Value, list[str]] = {}
         for edge in loop.back_edges:
@@ -167,26 +167,26 @@ class LoopBodyIndex:
 
     @cached_property
     def producers(self) -> dict[Value, Node]:
-        """Which node computes a value."""
+        """The node that computes each value."""
         return {value: node for node in _nodes(self.loop.body) for value in node.outputs if value is not None}
 
 
 def _loop_signatures(graph: Graph, parent: int | None, numbers: Iterator[int]) -> Iterator[tuple[str, str, int | None]]:
     """Name, operator and parent of each loop, outer before inner."""
     for node in graph.nodes:
-        inside = parent
+        inner_parent = parent
         if isinstance(node, Loop):
-            inside = next(numbers)
+            inner_parent = next(numbers)
             yield node.name, node.op_type, parent
         for _, body in bodies(node):
-            yield from _loop_signatures(body, inside, numbers)
+            yield from _loop_signatures(body, inner_parent, numbers)
 
 
 def _nodes(graph: Graph) -> list[Node]:
-    found = []
+    nodes = []
     for node in graph.nodes:
-        found.append(node)
+        nodes.append(node)
         for branch in (getattr(node, "then_branch", None), getattr(node, "else_branch", None)):
             if branch is not None:
-                found += _nodes(branch)
-    return found
+                nodes += _nodes(branch)
+    return nodes

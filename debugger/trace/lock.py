@@ -1,4 +1,4 @@
-"""A trace has one writer: whoever writes one holds the lock that stands beside it."""
+"""Lock file of a trace, which has one writer at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from ...runtime.errors import UsageError
 
 
 class TraceLock:
-    """Held until it is closed, or until the program ends in whatever way; the file beside the trace is then gone, or a
-    plain file that locks nothing.
+    """Held until it is closed, or until the process ends; then the lock file is deleted, or an unlocked file remains.
 
-    Not a lock on the trace itself, where SQLite has its own.
+    It does not lock the trace itself, where SQLite has its own locks.
 
     Raises:
-        UsageError: somebody else holds it.
+        UsageError: another writer holds it.
     """
 
     def __init__(self, trace: Path) -> None:
@@ -29,12 +28,12 @@ class TraceLock:
             except OSError as error:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     self._release()
-                    text = f"{trace}: another run is being recorded there; wait for its end, or give another name"
-                    raise UsageError(text) from None
-                # A file system that knows no locks.
+                    message = f"{trace}: another run is being recorded there; wait for its end, or give another name"
+                    raise UsageError(message) from None
+                # The file system does not support locks.
             if self._is_current():
                 return
-            # Whoever held it took it away in between.
+            # The previous holder deleted the file meanwhile.
             self._release()
 
     def _is_current(self) -> bool:
@@ -43,12 +42,12 @@ class TraceLock:
         return False
 
     def __del__(self) -> None:
-        # Whoever was to let go of it never came into being.
+        # The constructor may have failed.
         with contextlib.suppress(AttributeError):
             self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the lock."""
         if self._file >= 0:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
@@ -60,13 +59,13 @@ class TraceLock:
 
 
 def _lock_exclusively(file: int) -> None:
-    """Lock an open file for this program alone.
+    """Lock an open file exclusively for this process.
 
     Raises:
-        OSError: another program has it, or its file system knows no locks.
+        OSError: another process has locked it, or its file system does not support locks.
     """
     try:
         import fcntl
-    except ImportError:  # Windows: nothing tells two recorders on one file of each other
+    except ImportError:  # Windows: two recorders on one file are not detected
         return
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

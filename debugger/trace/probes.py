@@ -1,4 +1,4 @@
-"""What is recorded of each loop, found once before the run, so that a boundary costs no more than copying values."""
+"""Probes of the recorded values of each loop, computed before the run so that a boundary only copies values."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ...runtime.text import did_you_mean
 
 
 class PortKind(StrEnum):
-    """What a recorded value is to its loop."""
+    """The role of a recorded value in its loop."""
 
-    #: A body parameter: what the back edge carries into the next iteration.
+    #: A body parameter: the value that the back edge carries into the next iteration.
     CARRIED = "carried"
-    #: A scan output: the element that the iteration which just ended added.
+    #: A scan output: the element added by the iteration that just ended.
     SCAN = "scan"
-    #: A body value, as the iteration which just ended computed it; what decides whether an iteration runs: as that did.
+    #: A body value of the iteration that just ended; values of the loop test are of the next iteration.
     NODE = "node"
-    #: A value of an enclosing graph that the loop reads; recorded where the loop is entered.
+    #: A value of an enclosing graph that the loop reads; recorded at its entry.
     CAPTURE = "capture"
 
 
@@ -35,26 +35,26 @@ class _MissingValue:
         return "MISSING"
 
 
-#: Stands where a boundary has no value: no scan element before iteration 0, a branch that was not taken.
+#: Sentinel for a missing value at a boundary: a scan element before iteration 0, a branch that was not taken.
 MISSING: Final = _MissingValue()
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One value of one loop. ``source``: taps of one loop with one source have one value at a boundary."""
+    """One recorded value of one loop. ``source``: probes of one loop with equal sources have equal values."""
 
     port: int
     kind: PortKind
     name: str
     slot: int
     source: object
-    #: Which of the loop's edges may hold the result after swapping buffers, -1: none.
+    #: The edge of the loop that may hold the result after buffers were swapped; -1: none.
     edge: int = -1
-    #: The scan output to ask where no slot holds the element at a boundary; -1: the slot does.
+    #: The scan output to read if no slot holds the element at a boundary; -1: the slot holds it.
     scan_index: int = -1
-    #: A carried value passed on as it is: what the iteration got, not what the next one gets.
+    #: A carried value that the body returns unchanged: read the value of this iteration, not of the next one.
     reads_previous: bool = False
-    #: (position of a BRANCH, branch) that must have been taken.
+    #: (position of a BRANCH, branch) pairs that must have been taken.
     branches: tuple[tuple[int, bool], ...] = ()
     #: It is computed before the boundary of its iteration, unless the trip count ends the loop there.
     precedes_boundary: bool = False
@@ -62,14 +62,14 @@ class Probe:
 
 @dataclass(frozen=True)
 class ProbeSet:
-    """All taps of one loop."""
+    """All probes of one loop."""
 
     index: int
     #: Read at every boundary.
     boundary_probes: tuple[Probe, ...]
     #: Read at boundaries after an iteration.
     iteration_probes: tuple[Probe, ...]
-    #: Read where the loop is entered.
+    #: Read at the entry of the loop.
     entry_probes: tuple[Probe, ...]
 
     def __iter__(self) -> Iterator[Probe]:
@@ -77,48 +77,48 @@ class ProbeSet:
 
 
 def make_probes(plan: Plan, *, nodes: bool = False, only: Collection[str] | None = None) -> list[ProbeSet]:
-    """The taps of all loops. A body value that ``only`` names is recorded also without ``nodes``.
+    """The probes of all loops. A body value that ``only`` names is recorded even without ``nodes``.
 
     Raises:
-        UsageError: ``only`` has a name that nothing in the loops has.
+        UsageError: ``only`` has a name that is unknown in the loops.
     """
-    wanted = None if only is None else set(only)
-    finder = _ProbeFinder(plan, nodes, wanted)
-    tapped = [finder.probes_of_loop(loop) for loop in plan.loops]
-    for name in sorted((wanted or set()) - finder.known):
+    names = None if only is None else set(only)
+    finder = _ProbeFinder(plan, nodes, names)
+    probe_sets = [finder.probes_of_loop(loop) for loop in plan.loops]
+    for name in sorted((names or set()) - finder.known):
         hint = did_you_mean(name, finder.known)
         raise UsageError(f"no loop of the model has a value '{name}' that could be recorded{hint}")
-    return tapped
+    return probe_sets
 
 
-def read_probe(engine: Engine, index: int, one: Probe) -> Any:
-    """The tap's value at a boundary, as a copy; MISSING where there is none."""
-    if one.precedes_boundary and engine.loop_state(index)[3] is StoppedBy.TRIP_COUNT:
+def read_probe(engine: Engine, index: int, probe: Probe) -> Any:
+    """The probe's value at a boundary, as a copy; MISSING if there is none."""
+    if probe.precedes_boundary and engine.loop_state(index)[3] is StoppedBy.TRIP_COUNT:
         return MISSING
-    for pc, taken in one.branches:
-        if engine.loops.branch_taken(pc) is not taken:
+    for pc, branch in probe.branches:
+        if engine.loops.branch_taken(pc) is not branch:
             return MISSING
-    if one.scan_index >= 0:
-        newest = engine.scans.view(index, one.scan_index, 1)[2]
+    if probe.scan_index >= 0:
+        newest = engine.scans.view(index, probe.scan_index, 1)[2]
         return np.array(newest[-1], newest.dtype)  # a scalar string is no array
-    if one.reads_previous:
-        return engine.loops.previous(index, one.edge)
-    slot = one.slot
-    if one.edge >= 0 and engine.loops.was_swapped(index, one.edge):
-        slot = engine.plan.loops[index].edges[one.edge].param
+    if probe.reads_previous:
+        return engine.loops.previous(index, probe.edge)
+    slot = probe.slot
+    if probe.edge >= 0 and engine.loops.was_swapped(index, probe.edge):
+        slot = engine.plan.loops[index].edges[probe.edge].param
     return engine.value(slot) if engine.has_value(slot) else MISSING
 
 
 def last_value_results(engine: Engine, loop: LoopPlan) -> dict[int, Any]:
-    """Slot -> value: what the iteration before this boundary computed for outputs that no back edge feeds."""
+    """Slot -> value of the previous iteration, for outputs without a back edge."""
     swapped = {e.result: e.param for k, e in enumerate(loop.edges) if engine.loops.was_swapped(loop.index, k)}
     return {slot: engine.value(swapped.get(slot, slot)) for slot in last_value_slots(engine.plan, loop)}
 
 
 def last_value_slots(plan: Plan, loop: LoopPlan) -> list[int]:
-    """The slots of body values that outputs take though no back edge carries them."""
-    made = {plan.slot_of[value] for value, _ in values_with_branches(plan, loop)}
-    return [last.source for last in loop.last_values if last.edge < 0 and last.source in made]
+    """The slots of body values that are outputs without a back edge."""
+    computed = {plan.slot_of[value] for value, _ in values_with_branches(plan, loop)}
+    return [last.source for last in loop.last_values if last.edge < 0 and last.source in computed]
 
 
 @dataclass
@@ -140,36 +140,36 @@ class _ProbeFinder:
         return self._port_count
 
     def probes_of_loop(self, loop: LoopPlan) -> ProbeSet:
-        made = dict(values_with_branches(self.plan, loop))
+        computed = dict(values_with_branches(self.plan, loop))
         edge_of = {e.edge.result: k for k, e in enumerate(loop.edges)}
         param_of = {e.edge.param: k for k, e in enumerate(loop.edges)}
-        tested = {slot for i in self.plan.code[loop.top : loop.head] for slot in i.outputs}
-        always, after = [], []
+        test_slots = {slot for i in self.plan.code[loop.top : loop.head] for slot in i.outputs}
+        boundary, iteration = [], []
         for e in loop.edges:
             if self.is_wanted(e.edge.param.name):
-                always.append(Probe(self.next_port(), PortKind.CARRIED, e.edge.param.name, e.param, e.edge.result))
+                boundary.append(Probe(self.next_port(), PortKind.CARRIED, e.edge.param.name, e.param, e.edge.result))
         for k, s in enumerate(loop.scans):
             result = s.output.result
             if not self.is_wanted(s.output.outer.name):
                 continue
-            here = (self.next_port(), PortKind.SCAN, s.output.outer.name, s.result, result)
-            if result in made and s.result not in tested:
-                after.append(Probe(*here, edge=edge_of.get(result, -1)))
+            fields = (self.next_port(), PortKind.SCAN, s.output.outer.name, s.result, result)
+            if result in computed and s.result not in test_slots:
+                iteration.append(Probe(*fields, edge=edge_of.get(result, -1)))
             elif result in param_of:
-                # A parameter's slot holds what the next iteration gets.
-                after.append(Probe(*here[:4], (result, "previous"), edge=param_of[result], reads_previous=True))
+                # The parameter's slot holds the value of the next iteration.
+                iteration.append(Probe(*fields[:4], (result, "previous"), edge=param_of[result], reads_previous=True))
             else:
-                after.append(Probe(*here[:4], (result, "element"), scan_index=k))
-        # Without them a run could not go on from a boundary.
-        lasts = {last.source for last in loop.last_values if last.edge < 0}
-        for value, branches in made.items():
-            wanted = self.is_wanted(value.name, self.nodes or self.plan.slot_of[value] in lasts)
-            if wanted:
+                iteration.append(Probe(*fields[:4], (result, "element"), scan_index=k))
+        # Needed to resume a run from a boundary.
+        last_slots = {last.source for last in loop.last_values if last.edge < 0}
+        for value, branches in computed.items():
+            is_wanted = self.is_wanted(value.name, self.nodes or self.plan.slot_of[value] in last_slots)
+            if is_wanted:
                 slot = self.plan.slot_of[value]
-                ahead = slot in tested
-                source = (value, "tested") if ahead else value
-                edge = -1 if ahead else edge_of.get(value, -1)
-                (always if ahead else after).append(
+                precedes = slot in test_slots
+                source = (value, "tested") if precedes else value
+                edge = -1 if precedes else edge_of.get(value, -1)
+                (boundary if precedes else iteration).append(
                     Probe(
                         self.next_port(),
                         PortKind.NODE,
@@ -178,22 +178,22 @@ class _ProbeFinder:
                         source,
                         edge,
                         branches=branches,
-                        precedes_boundary=ahead,
+                        precedes_boundary=precedes,
                     )
                 )
-        entered = [
+        entry = [
             Probe(self.next_port(), PortKind.CAPTURE, value.name, self.plan.slot_of[value], value)
             for value in captures(self.plan, loop)
         ]
-        return ProbeSet(loop.index, tuple(always), tuple(after), tuple(entered))
+        return ProbeSet(loop.index, tuple(boundary), tuple(iteration), tuple(entry))
 
 
 def captures(plan: Plan, loop: LoopPlan) -> list[Value]:
-    """Values of enclosing graphs that the loop or its body read and that neither constants nor model inputs hold.
+    """Values of enclosing graphs that the loop or its body reads, except constants and model inputs.
 
-    What the back edges start with is left out: it is what they carry into iteration 0.
+    Initial values of back edges are excluded: they are the carried values of iteration 0.
     """
-    inside = (
+    inner_values = (
         {value for value, _ in values_with_branches(plan, loop)}
         | set(loop.loop.body.inputs)
         | set(loop.loop.body.constants)
@@ -206,19 +206,19 @@ def captures(plan: Plan, loop: LoopPlan) -> list[Value]:
     for inner in _nodes(node.body.nodes):
         read += inner.inputs
         if isinstance(inner, If):
-            inside.update(inner.then_branch.constants, inner.else_branch.constants)
+            inner_values.update(inner.then_branch.constants, inner.else_branch.constants)
     aliases = {invariant.inner for invariant in node.invariants}
     outside = dict.fromkeys(value for value in read if value is not None)
-    given = set(plan.graph.inputs)
+    model_inputs = set(plan.graph.inputs)
     return [
         value
         for value in outside
-        if value not in inside | aliases | given and value.constant is None and value in plan.slot_of
+        if value not in inner_values | aliases | model_inputs and value.constant is None and value in plan.slot_of
     ]
 
 
 def _nodes(nodes: list[Node]) -> Iterator[Node]:
-    """Nodes of a body and of the branches of its Ifs, but not of loops inside."""
+    """Nodes of a body and of the branches of its Ifs, but not of inner loops."""
     for node in nodes:
         yield node
         if isinstance(node, If):

@@ -1,7 +1,7 @@
-"""All that a trace's file is asked and told, in SQL: with the tables (``schema.py``) the only place that knows any.
+"""All SQL statements for trace files; together with the tables (``schema.py``) the only place with SQL.
 
-Most functions take ``ask``, which runs a statement with its parameters and gives its rows: that of who reads the file,
-or of who writes it. What cells hold is checked by who gets them.
+Most functions take ``ask``, which executes a statement with parameters and returns its rows, from the reader or the
+writer of the file. The caller validates the cells.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from .schema import APPLICATION_ID, SCHEMA_VERSION, TABLES_SQL
 Row = Any
 Execute = Callable[..., Iterable[Row]]
 
-#: So many rows go into one statement. sqlite3 lets go of the GIL for each, and gets it back only after a while where
-#: the engine's thread is busy in Python: the fewer the better.
+#: Rows per statement. sqlite3 releases the GIL for each statement and regains it late if the engine's thread is busy in
+#: Python, so fewer statements are better.
 _ROWS_PER_STATEMENT = 1024
-#: What SQLite takes at most as parameters of one statement, in every build of the last years.
+#: SQLite's default limit for parameters of one statement.
 _MAX_PARAMETERS = 32_766
 
 # -- the file
 
 
 def create_tables(db: sqlite3.Connection, rows: Mapping[str, Iterable[Sequence[Any]]]) -> None:
-    """The tables of a new trace, with these rows in them; of no use where that fails."""
+    """Create the tables of a new trace with these rows; on an error the file is unusable."""
     db.execute("PRAGMA synchronous = OFF")
-    db.execute("PRAGMA journal_mode = OFF")  # a journal would be another file to remove
+    db.execute("PRAGMA journal_mode = OFF")  # a journal would be another file to delete
     db.executescript(
         f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};{TABLES_SQL}"
     )
@@ -42,7 +42,7 @@ def create_tables(db: sqlite3.Connection, rows: Mapping[str, Iterable[Sequence[A
 
 
 def open_to_write(db: sqlite3.Connection) -> None:
-    """Ready to be written while others read, and when the program is killed."""
+    """Set a mode for concurrent readers and crash safety."""
     db.execute("PRAGMA busy_timeout = 10000")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
@@ -50,14 +50,14 @@ def open_to_write(db: sqlite3.Connection) -> None:
 
 
 def close_writer(db: sqlite3.Connection) -> None:
-    """One plain file again; where somebody reads it just now it stays as it is, which is no harm."""
+    """Convert to a single file; if a reader is active, the mode stays, which is harmless."""
     with contextlib.suppress(sqlite3.OperationalError):
         db.execute("PRAGMA busy_timeout = 200")
         db.execute("PRAGMA journal_mode = DELETE")
 
 
 def recover_journal(db: sqlite3.Connection) -> None:
-    """Let SQLite undo what a writer had begun when it was killed: any question does."""
+    """Let SQLite roll back the changes of a killed writer: any query does so."""
     db.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
@@ -67,7 +67,7 @@ def schema_version(ask: Execute) -> int:
 
 
 def table_names(ask: Execute) -> set[str]:
-    """The names of what are tables, not views; from here on nothing in the file is run as a program."""
+    """The names of the tables, without views; also disables functions in the file's schema."""
     for _ in ask("PRAGMA trusted_schema = OFF"):
         pass
     return {name for (name,) in ask("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -75,25 +75,25 @@ def table_names(ask: Execute) -> set[str]:
 
 @contextlib.contextmanager
 def read_transaction(ask: Execute) -> Iterator[None]:
-    """In a with block: all reads are of one state, also while the trace is being written."""
+    """Context manager: all reads see one state, even while the trace is being written."""
     list(ask("BEGIN"))
     try:
         yield
     finally:
-        # Where memory ends SQLite rolls back itself; the error to tell is the first one.
+        # Out of memory SQLite rolls back itself; the first error is the one to report.
         with contextlib.suppress(sqlite3.Error, TraceError, MemoryError):
             list(ask("ROLLBACK"))
 
 
 @contextlib.contextmanager
 def write_transaction(ask: Execute) -> Iterator[None]:
-    """In a with block: all that is written, or nothing."""
+    """Context manager: write everything or nothing."""
     list(ask("BEGIN IMMEDIATE"))
     try:
         yield
         list(ask("COMMIT"))
     except BaseException:
-        # The disk may be full: then there is nothing to roll back.
+        # If the disk is full, there is nothing to roll back.
         with contextlib.suppress(sqlite3.Error):
             list(ask("ROLLBACK"))
         raise
@@ -125,7 +125,7 @@ def types(ask: Execute) -> Iterable[Row]:
 
 
 def types_of(ask: Execute, port: int) -> Iterable[Row]:
-    """The numbers of the types that a port's values have."""
+    """The numbers of the types of a port's values."""
     return ask("SELECT DISTINCT type FROM value WHERE port = ? ORDER BY 1", port)
 
 
@@ -139,7 +139,7 @@ def totals(ask: Execute) -> Iterable[Row]:
 
 
 def loop_counts(ask: Execute, until: int) -> Iterable[Row]:
-    """Of each loop that was entered up to a boundary: loop, iterations, entries, and why it ended last before that."""
+    """For each loop entered up to a boundary: loop, iterations, entries, and the reason of its last end before that."""
     sql = (
         "SELECT e.loop, sum(b.most), count(*), (SELECT x.ended FROM boundary x JOIN entry y ON y.id = x.entry"
         " WHERE y.loop = e.loop AND x.id < ?1 AND x.ended IS NOT NULL ORDER BY x.id DESC LIMIT 1) FROM"
@@ -158,25 +158,25 @@ def entry(ask: Execute, number: int) -> Iterable[Row]:
 
 
 def entries(ask: Execute, loop: int | None = None) -> Iterable[Row]:
-    """The same of all, or of all of a loop, in the order of time."""
+    """The same for all entries, or those of a loop, in order of time."""
     columns = "SELECT id, loop, around, trip_count FROM entry"
     return ask(f"{columns} ORDER BY id") if loop is None else ask(f"{columns} WHERE loop = ? ORDER BY id", loop)
 
 
 def find_entry(ask: Execute, loop: int, around: Sequence[int]) -> int | None:
-    """The number of a loop's entry in iterations of the loops around it; None: there is none."""
-    found = ask("SELECT id FROM entry WHERE loop = ? AND around = ?", loop, outer_iterations_text(around))
-    return next((number for (number,) in found), None)
+    """The number of a loop's entry by the iterations of the enclosing loops; None: there is none."""
+    rows = ask("SELECT id FROM entry WHERE loop = ? AND around = ?", loop, outer_iterations_text(around))
+    return next((number for (number,) in rows), None)
 
 
 def entries_in_iteration(ask: Execute, parent: int | None, around: Sequence[int]) -> list[int]:
-    """The numbers of the entries of all loops that are directly in an iteration of a loop, or in the main graph."""
+    """The numbers of the entries directly in an iteration of a loop, or in the main graph."""
     sql = "SELECT e.id FROM entry e JOIN loop l ON l.id = e.loop WHERE e.around = ? AND l.parent IS ? ORDER BY e.id"
     return [number for (number,) in ask(sql, outer_iterations_text(around), parent)]
 
 
 def outer_iterations_text(around: Sequence[int]) -> str:
-    """Iterations of the loops around, as they are kept: ``3/7``."""
+    """Iterations of the enclosing loops as stored: ``3/7``."""
     return "/".join(map(str, around))
 
 
@@ -185,28 +185,28 @@ def outer_iterations_text(around: Sequence[int]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundaryFilter:
-    """Which boundaries: those of which all is so that is not None. Numbers of boundaries grow with time."""
+    """A conjunction of all conditions that are not None. Numbers of boundaries grow with time."""
 
     number: int | None = None
     after: int | None = None
     before: int | None = None
     entry: int | None = None
     loop: int | None = None
-    #: In these iterations of the loops around, as :func:`place` has it.
+    #: In these iterations of the enclosing loops, from :func:`outer_iterations_text`.
     around: str | None = None
-    #: Of any loop of the main graph.
+    #: In any loop of the main graph.
     outermost: bool | None = None
     iteration: int | None = None
     above: int | None = None
     below: int | None = None
-    #: From this iteration on, or where the loop ends.
+    #: From this iteration on, or at the loop's end.
     until: int | None = None
     ended: bool | None = None
 
     def sql_condition(self) -> tuple[str, list[int | str]]:
-        """As a condition over the table, and its parameters."""
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        return " AND ".join(_CONDITIONS[name] for name in given) or "true", list(given.values())
+        """The condition over the table, and its parameters."""
+        parameters = {name: value for name, value in vars(self).items() if value is not None}
+        return " AND ".join(_CONDITIONS[name] for name in parameters) or "true", list(parameters.values())
 
 
 ANY_BOUNDARY = BoundaryFilter()
@@ -228,22 +228,22 @@ _CONDITIONS = {
 
 def boundaries(
     ask: Execute,
-    which: BoundaryFilter,
+    filter_: BoundaryFilter,
     any_of: Collection[BoundaryFilter] = (),
     *,
     newest_first: bool = False,
-    one: bool = False,
+    first_only: bool = False,
 ) -> Iterable[Row]:
-    """id, entry, iteration, condition, ended, time of boundaries in the order of time: those of ``which`` that are one
-    of ``any_of`` as well, if that is given. ``one``: the first alone."""
-    where, given = which.sql_condition()
-    others = [other.sql_condition() for other in any_of]
-    if others:
-        where += f" AND ({' OR '.join(f'({other})' for other, _ in others)})"
-    # An index has the boundaries of an entry in this order.
-    order = ("id" if which.entry is None else "iteration") + (" DESC" if newest_first else "")
-    sql = f"SELECT id, entry, iteration, condition, ended, time FROM boundary WHERE {where} ORDER BY {order}"
-    return ask(sql + (" LIMIT 1" if one else ""), *given, *itertools.chain(*(numbers for _, numbers in others)))
+    """id, entry, iteration, condition, ended, time of boundaries in order of time: those that match ``filter_`` and, if
+    not empty, one of ``any_of``."""
+    condition, parameters = filter_.sql_condition()
+    alternatives = [alternative.sql_condition() for alternative in any_of]
+    if alternatives:
+        condition += f" AND ({' OR '.join(f'({alternative})' for alternative, _ in alternatives)})"
+    # An index has this order for the boundaries of an entry.
+    order = ("id" if filter_.entry is None else "iteration") + (" DESC" if newest_first else "")
+    sql = f"SELECT id, entry, iteration, condition, ended, time FROM boundary WHERE {condition} ORDER BY {order}"
+    return ask(sql + (" LIMIT 1" if first_only else ""), *parameters, *itertools.chain(*(p for _, p in alternatives)))
 
 
 def count_boundaries(ask: Execute) -> int:
@@ -266,23 +266,23 @@ def values_at_boundary(ask: Execute, port: int, boundary: int) -> Iterable[Row]:
 
 
 def values_in_range(ask: Execute, port: int, first: int, last: int) -> Iterable[Row]:
-    """boundary, id, type, same, data from one boundary to another."""
+    """boundary, id, type, same, data in a range of boundaries."""
     where = "port = ? AND boundary BETWEEN ? AND ?"
     return ask(f"SELECT boundary, {_VALUE_COLUMNS} FROM value WHERE {where} ORDER BY boundary", port, first, last)
 
 
 def values_at_boundaries(
-    ask: Execute, port: int, which: BoundaryFilter, *, newest_first: bool = False
+    ask: Execute, port: int, filter_: BoundaryFilter, *, newest_first: bool = False
 ) -> Iterable[Row]:
-    """Values of a port at some boundaries, in the order of time."""
-    where, given = which.sql_condition()
+    """Values of a port at matching boundaries, in order of time."""
+    condition, parameters = filter_.sql_condition()
     order = "boundary DESC" if newest_first else "boundary"
-    where = f"port = ? AND boundary IN (SELECT id FROM boundary WHERE {where})"
-    return ask(f"SELECT {_VALUE_COLUMNS} FROM value WHERE {where} ORDER BY {order}", port, *given)
+    condition = f"port = ? AND boundary IN (SELECT id FROM boundary WHERE {condition})"
+    return ask(f"SELECT {_VALUE_COLUMNS} FROM value WHERE {condition} ORDER BY {order}", port, *parameters)
 
 
 def newest_values(ask: Execute, port: int | None, entry: int, iteration: int, count: int) -> Iterable[Row]:
-    """The last values of an entry up to a boundary, but for the first boundary; newest first."""
+    """The last values of an entry up to a boundary, except at its first boundary; newest first."""
     sql = (
         "SELECT v.id, v.type, v.same, v.data FROM boundary b CROSS JOIN value v ON v.port = ? AND v.boundary = b.id"
         " WHERE b.entry = ? AND b.iteration BETWEEN 1 AND ? ORDER BY b.iteration DESC LIMIT ?"
@@ -291,7 +291,7 @@ def newest_values(ask: Execute, port: int | None, entry: int, iteration: int, co
 
 
 def statistics_until(ask: Execute, port: int, entry: int, iteration: int) -> Iterable[Row]:
-    """iteration, number, min, max, mean, norm, how many are not finite: of a port's values in an entry up to a
+    """iteration, number, min, max, mean, norm, count of non-finite elements: of a port's values in an entry up to a
     boundary, oldest first."""
     sql = (
         "SELECT b.iteration, v.number, v.min, v.max, v.mean, v.norm, v.not_finite FROM boundary b"
@@ -333,50 +333,50 @@ def checkpoint_scans(ask: Execute, loop: int, around: str, scan: int) -> Iterabl
 
 
 def count_scan_elements(ask: Execute, loop: int, around: str, scan: int) -> int:
-    """How many elements of a scan output there are."""
+    """The number of stored elements of a scan output."""
     sql = "SELECT coalesce(max(first + count), 0) FROM checkpoint_scan WHERE loop = ? AND around = ? AND scan = ?"
     ((count,),) = ask(sql, loop, around, scan)
     return int(count)
 
 
 def delete_checkpoints(ask: Execute, until: int) -> None:
-    """Those up to a number; scan elements stay."""
+    """Delete the checkpoints up to a number; scan elements stay."""
     list(ask("DELETE FROM checkpoint WHERE id <= ?", until))
     list(ask("DELETE FROM checkpoint_part WHERE checkpoint <= ?", until))
 
 
 def delete_scans(ask: Execute, loop: int) -> None:
-    """The elements of those entries of a loop that no checkpoint is in."""
-    states = (state for (told,) in ask("SELECT state FROM checkpoint") for state in json.loads(told))
-    kept = {state["around"] for state in states if state["loop"] == loop}
-    marks = ",".join("?" * len(kept))
-    list(ask(f"DELETE FROM checkpoint_scan WHERE loop = ? AND around NOT IN ({marks})", loop, *kept))
+    """Delete the scan elements of the entries of a loop without a checkpoint."""
+    states = (state for (state_text,) in ask("SELECT state FROM checkpoint") for state in json.loads(state_text))
+    used = {state["around"] for state in states if state["loop"] == loop}
+    marks = ",".join("?" * len(used))
+    list(ask(f"DELETE FROM checkpoint_scan WHERE loop = ? AND around NOT IN ({marks})", loop, *used))
 
 
 # -- writing
 
 
 def _escape_cell(cell: Any) -> Any:
-    """A cell as SQLite takes it: of a name that is not UTF-8 (a file's) what is not, in escapes."""
+    """A cell for SQLite: invalid UTF-8 (in file names) is escaped."""
     return cell.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(cell, str) else cell
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Insert rows of one width, many in a statement."""
-    told = iter(rows)
-    first = next(told, None)
+    """Insert rows of one width, many per statement."""
+    remaining = iter(rows)
+    first = next(remaining, None)
     if first is None:
         return
-    told = itertools.chain([first], told)
+    remaining = itertools.chain([first], remaining)
     width = len(first)
-    each = min(_ROWS_PER_STATEMENT, _MAX_PARAMETERS // width)
-    one = f"({','.join('?' * width)})"
-    while chunk := list(itertools.islice(told, each)):
-        if len(chunk) == each:
-            values = ",".join([one] * each)
+    per_statement = min(_ROWS_PER_STATEMENT, _MAX_PARAMETERS // width)
+    placeholders = f"({','.join('?' * width)})"
+    while chunk := list(itertools.islice(remaining, per_statement)):
+        if len(chunk) == per_statement:
+            values = ",".join([placeholders] * per_statement)
             db.execute(f"INSERT INTO {table} VALUES {values}", list(itertools.chain.from_iterable(chunk)))
         else:
-            db.executemany(f"INSERT INTO {table} VALUES {one}", chunk)
+            db.executemany(f"INSERT INTO {table} VALUES {placeholders}", chunk)
 
 
 def last_id(ask: Execute, table: str) -> int:
@@ -386,17 +386,17 @@ def last_id(ask: Execute, table: str) -> int:
 
 
 def last_boundary_seconds(ask: Execute) -> float:
-    """Seconds from the begin of the run to the newest boundary."""
+    """Seconds from the start of the run to the newest boundary."""
     ((seconds,),) = ask("SELECT coalesce(max(time), 0) FROM boundary")
     return float(seconds)
 
 
 def delete_after(ask: Execute, boundary: int, entries: Iterable[int]) -> None:
-    """All boundaries after one, all of some entries, and how the run ended."""
-    for which in (BoundaryFilter(after=boundary), *(BoundaryFilter(entry=number) for number in entries)):
-        where, given = which.sql_condition()
-        list(ask(f"DELETE FROM value WHERE boundary IN (SELECT id FROM boundary WHERE {where})", *given))
-        list(ask(f"DELETE FROM boundary WHERE {where}", *given))
+    """Delete all boundaries after one, all boundaries of some entries, and the result of the run."""
+    for filter_ in (BoundaryFilter(after=boundary), *(BoundaryFilter(entry=number) for number in entries)):
+        condition, parameters = filter_.sql_condition()
+        list(ask(f"DELETE FROM value WHERE boundary IN (SELECT id FROM boundary WHERE {condition})", *parameters))
+        list(ask(f"DELETE FROM boundary WHERE {condition}", *parameters))
     list(ask("DELETE FROM entry WHERE id NOT IN (SELECT entry FROM boundary)"))
     list(ask("DELETE FROM tensor WHERE kind = 'output'"))
     list(ask("DELETE FROM total"))
@@ -404,5 +404,5 @@ def delete_after(ask: Execute, boundary: int, entries: Iterable[int]) -> None:
 
 
 def set_error(ask: Execute, message: str) -> None:
-    """What ended the run."""
+    """Record the error that ended the run."""
     list(ask("INSERT OR REPLACE INTO meta VALUES ('error', ?)", message))

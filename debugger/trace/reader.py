@@ -1,4 +1,4 @@
-"""Reading a trace: what a user sees of one."""
+"""Public interface of traces."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Trace:
     4 1.4142135
     5 1.4142135
 
-    A trace is used by one thread at a time. Whatever is found broken while reading is a :class:`TraceError`.
+    A trace is used by one thread at a time. Damage that is detected while reading raises :class:`TraceError`.
     """
 
-    def __init__(self, inside: TraceStore) -> None:
-        #: For our own readers: what is in there may change with any version.
-        self._internals = inside
+    def __init__(self, store: TraceStore) -> None:
+        #: For built-in readers; may change with any version.
+        self._internals = store
 
     @classmethod
     def open(cls, path: str | Path) -> Trace:
         """Open a trace; it is closed by :meth:`close`, or at the end of a with block.
 
         Raises:
-            TraceError: there is no such file, it is no trace, broken, or of another version.
+            TraceError: there is no such file, it is no trace, damaged, or of another version.
 
         >>> loopdbg.Trace.open(folder / "none.loopdb")
         Traceback (most recent call last):
@@ -49,7 +49,7 @@ class Trace:
         return cls(TraceStore.open(path))
 
     def close(self) -> None:
-        """Let go of the file.
+        """Close the file.
 
         >>> trace.close()
         """
@@ -59,7 +59,7 @@ class Trace:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
 
@@ -79,7 +79,7 @@ class Trace:
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """What the trace says of itself; ``docs/traces.md`` lists the keys.
+        """The metadata of the trace; ``docs/traces.md`` lists the keys.
 
         >>> trace.meta["model"]
         'newton_sqrt.onnx'
@@ -97,7 +97,7 @@ class Trace:
 
     @property
     def model_hash(self) -> str:
-        """SHA-256 of the model's file in hexadecimal digits; empty where it came from none.
+        """SHA-256 of the model's file in hexadecimal digits; empty if it has no file.
 
         >>> len(trace.model_hash)
         64
@@ -106,7 +106,7 @@ class Trace:
 
     @property
     def every(self) -> int:
-        """Every how-manieth boundary was recorded, besides the first and last of each entry.
+        """Only every N-th boundary was recorded, and the first and last of each entry.
 
         >>> trace.every
         1
@@ -115,7 +115,7 @@ class Trace:
 
     @property
     def nodes(self) -> bool:
-        """True where all body values were recorded.
+        """True if all body values were recorded.
 
         >>> trace.nodes
         False
@@ -124,7 +124,7 @@ class Trace:
 
     @property
     def only(self) -> list[str] | None:
-        """The names of the values that were recorded; None: no choice was made.
+        """The names of the selected values; None: all values were selected.
 
         >>> trace.only is None
         True
@@ -133,7 +133,7 @@ class Trace:
 
     @property
     def complete(self) -> bool:
-        """False where the run was cut off: its program was killed, or still runs; what is here is whole.
+        """False if the run was cut off: its program was killed, or still runs; the existing data are consistent.
 
         >>> trace.complete
         True
@@ -142,7 +142,7 @@ class Trace:
 
     @property
     def ended(self) -> str | None:
-        """``end`` where the model ran to its end, else the limit or interrupt that stopped it; None: neither.
+        """``end`` if the model ran to its end, else the limit or interrupt that stopped it; None: neither.
 
         >>> trace.ended
         'end'
@@ -151,7 +151,7 @@ class Trace:
 
     @property
     def error(self) -> str:
-        """What ended the run where that was an error, a limit or an interrupt; else empty.
+        """The error, limit or interrupt that ended the run; else empty.
 
         >>> trace.error
         ''
@@ -187,7 +187,7 @@ class Trace:
 
     @property
     def outputs(self) -> dict[str, Data] | None:
-        """The outputs by name, as those of :meth:`Model.run`; None where the model did not run to its end.
+        """The outputs by name, as those of :meth:`Model.run`; None if the model did not run to its end.
 
         >>> trace.outputs["root"]
         array(1.4142135, dtype=float32)
@@ -196,7 +196,7 @@ class Trace:
 
     @property
     def totals(self) -> list[LoopTotals]:
-        """How the loops went; empty where the run was cut off.
+        """Totals of the loops; empty if the run was cut off.
 
         >>> trace.totals[0].iterations
         5
@@ -209,7 +209,7 @@ class Trace:
         return len(self._internals)
 
     def entries(self, loop: str | int | None = None) -> Iterator[RecordedEntry]:
-        """The entries of a loop, or of all, in the order of time.
+        """The entries of a loop, or of all loops, in order of time.
 
         Raises:
             UsageError: no such loop.
@@ -220,9 +220,11 @@ class Trace:
         return self._internals.entries(loop)
 
     def boundaries(self, loop: str | int | None = None, entry: Sequence[int] | None = None) -> Iterator[Boundary]:
-        """Recorded boundaries in the order of time: of one loop, of one entry of it, or all.
+        """Recorded boundaries in order of time: of one loop, of one entry of it, or all.
 
-        ``loop``: its path, name or number; ``entry``: the iterations of the loops around it, outermost first.
+        Args:
+            loop: its path, name or number.
+            entry: the iterations of the enclosing loops, outermost first.
 
         Raises:
             UsageError: no such loop.
@@ -233,7 +235,7 @@ class Trace:
         return self._internals.boundaries(loop, entry)
 
     def boundary(self, loop: str | int, entry: Sequence[int], iteration: int) -> Boundary:
-        """One boundary: the one before ``iteration``.
+        """The boundary before an iteration.
 
         Raises:
             UsageError: it was not recorded.

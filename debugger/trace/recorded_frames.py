@@ -1,4 +1,4 @@
-"""Frames of a recording: what a running loop showed at a recorded boundary."""
+"""Frames of a recording: the state of loops at a recorded boundary."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ from .trace_store import BoundaryRef, RecordedEntry
 
 
 class RecordedFrameInternals:
-    """What is behind a recorded frame.
+    """Internals of a recorded frame.
 
-    A frame around the innermost one stands inside an iteration: ``running`` is the loop that runs there. ``now``: the
-    boundary at which the recording stands.
+    An enclosing frame is inside an iteration: ``inside`` is the inner loop that runs there. ``now``: the current
+    boundary of the recording.
     """
 
     def __init__(
         self,
-        outline: GraphIndex,
+        graph_index: GraphIndex,
         index: int,
         now: int,
         entry: RecordedEntry | None = None,
-        mark: BoundaryRef | None = None,
+        ref: BoundaryRef | None = None,
         iteration: int = 0,
         inside: int | None = None,
         over: bool = False,
     ) -> None:
-        self.graph_index = outline
+        self.graph_index = graph_index
         self.index = index
         self.current_boundary = now
-        self.boundary = mark
+        self.boundary = ref
         #: The model has ended.
         self.model_ended = over
-        self.body: LoopBodyIndex | None = outline.loops[index] if index >= 0 else None
+        self.body: LoopBodyIndex | None = graph_index.loops[index] if index >= 0 else None
         self.loop: Loop | None = self.body.loop if self.body else None
-        self.trace = outline.trace
+        self.trace = graph_index.trace
         self.entry = entry
         self.iteration = iteration
-        self.running_loop = None if inside is None else outline.loops[inside].loop
+        self.running_loop = None if inside is None else graph_index.loops[inside].loop
         self._port_values: dict[tuple[PortKind, int], PortValues] = {}
 
     @property
@@ -66,53 +66,55 @@ class RecordedFrameInternals:
         return self.boundary.ended if self.boundary else None
 
     def enclosing(self) -> RecordedFrameInternals | None:
-        """The same of the frame in which this loop runs; None of the main graph."""
+        """The internals of the enclosing frame; None for the main graph."""
         if self.body is None or self.entry is None:
             return None
-        outline, parent, around = self.graph_index, self.body.parent, self.entry.around
+        graph_index, parent, around = self.graph_index, self.body.parent, self.entry.around
         if parent < 0:
-            return RecordedFrameInternals(outline, -1, self.current_boundary, inside=self.index, over=self.model_ended)
-        started = outline.entry_start(parent, around[:-1])
-        entry = None if started is None else started[0]
-        found = RecordedFrameInternals(outline, parent, self.current_boundary, entry, None, around[-1], self.index)
-        found.boundary = found.boundary_at(around[-1])
-        return found
+            return RecordedFrameInternals(
+                graph_index, -1, self.current_boundary, inside=self.index, over=self.model_ended
+            )
+        start = graph_index.entry_start(parent, around[:-1])
+        entry = None if start is None else start[0]
+        frame = RecordedFrameInternals(graph_index, parent, self.current_boundary, entry, None, around[-1], self.index)
+        frame.boundary = frame.boundary_at(around[-1])
+        return frame
 
     @property
     def entry_id(self) -> int | None:
-        """The number of the entry in the trace; None of the main graph."""
+        """The number of the entry in the trace; None for the main graph."""
         return self.entry.id if self.entry else None
 
     def boundary_at(self, iteration: int) -> BoundaryRef | None:
-        """The boundary of this entry before an iteration, where it was recorded."""
+        """The boundary of this entry before an iteration, if recorded."""
         return self._find_boundary(BoundaryFilter(entry=self.entry_id, iteration=iteration))
 
-    def _find_boundary(self, which: BoundaryFilter) -> BoundaryRef | None:
-        return None if which.entry is None else self.trace.boundary_ref(which, newest=True)
+    def _find_boundary(self, filter_: BoundaryFilter) -> BoundaryRef | None:
+        return None if filter_.entry is None else self.trace.boundary_ref(filter_, newest=True)
 
     def previous_frame(self) -> RecordedFrame | None:
-        """The frame at the recorded boundary of this entry before this one."""
+        """The frame at the previous recorded boundary of this entry."""
         return self._previous_frame
 
     @cached_property
     def _previous_frame(self) -> RecordedFrame | None:
-        mark = self._find_boundary(BoundaryFilter(entry=self.entry_id, below=self.iteration))
-        return None if mark is None else frame_at(self.graph_index, mark)
+        ref = self._find_boundary(BoundaryFilter(entry=self.entry_id, below=self.iteration))
+        return None if ref is None else frame_at(self.graph_index, ref)
 
-    def port_values(self, kind: PortKind, mark: BoundaryRef | None = None) -> PortValues:
-        """What was recorded of a kind at a boundary of this loop: at the one before the iteration that runs."""
-        mark = mark or self.boundary
-        key = (kind, 0 if mark is None else mark.id)
+    def port_values(self, kind: PortKind, ref: BoundaryRef | None = None) -> PortValues:
+        """The recorded values of a kind at a boundary of this loop; default: before the running iteration."""
+        ref = ref or self.boundary
+        key = (kind, 0 if ref is None else ref.id)
         if key not in self._port_values:
-            self._port_values[key] = PortValues(self.trace, self.index, mark, kind)
+            self._port_values[key] = PortValues(self.trace, self.index, ref, kind)
         return self._port_values[key]
 
     def scope(self) -> Mapping[str, Value]:
-        """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs."""
+        """The values in scope by name; names of the body shadow those of enclosing graphs."""
         return self.graph_index.scope(self.index)
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
-        """As :meth:`~...runtime.frame.Frame.scan_tail`, of the elements that were recorded."""
+        """As :meth:`~...runtime.frame.Frame.scan_tail`, for the recorded elements."""
         assert self.loop is not None
         port = self.loop.scan_outputs[k]
         tail = self.scan_elements(port, length)
@@ -135,15 +137,15 @@ class RecordedFrameInternals:
 
     @cached_property
     def nodes(self) -> list[BodyNode]:
-        """The body's nodes in order; of those before an inner loop that runs it is known that they are done."""
+        """The body's nodes in order; those before a running inner loop are done."""
         graph = self.loop.body if self.loop else self.graph_index.graph
         flat = list(_flatten_nodes(graph.nodes, 0, "", ()))
         path: tuple[Node, ...] = ()
-        ahead = 0
+        tested = 0
         if self.running_loop is None:
-            # At a boundary nothing of the next iteration is computed; once the model has ended, all is.
-            ahead = self._count_condition_nodes(flat)
-            position = len(flat) if self.model_ended and self.body is None else ahead if self.ended is None else -1
+            # At a boundary no node of the next iteration has run; after the model's end all have.
+            tested = self._count_condition_nodes(flat)
+            position = len(flat) if self.model_ended and self.body is None else tested if self.ended is None else -1
         else:
             position, path = next((k, path) for k, (node, _, _, path) in enumerate(flat) if node is self.running_loop)
         return [
@@ -153,27 +155,27 @@ class RecordedFrameInternals:
                 depth,
                 branch,
                 self._condition_node_state(node, branch)
-                if k < ahead
+                if k < tested
                 else self._node_state(k, node, branch, around, position, path),
             )
             for k, (node, depth, branch, around) in enumerate(flat)
         ]
 
     def _count_condition_nodes(self, flat: Sequence[tuple[Any, ...]]) -> int:
-        """How many nodes at the front were run before the boundary, to decide about the iteration."""
+        """The number of leading nodes that ran before the boundary for the loop test."""
         if self.body is None or self.ended is StoppedBy.TRIP_COUNT:
             return 0
         return sum(any(value in self.body.condition_values for value in entry[0].outputs) for entry in flat)
 
     def _condition_node_state(self, node: Node, branch: str) -> NodeState:
-        """Of a node that ran before the boundary; the recorded values tell which branch of an If did."""
+        """The state of a node of the loop test; recorded values show which branch of an If ran."""
         if not branch:
             return NodeState.DONE
-        known = self.port_values(PortKind.NODE)
-        if not known:
+        recorded = self.port_values(PortKind.NODE)
+        if not recorded:
             return NodeState.TODO
         names = [value.name for value in node.outputs if value is not None]
-        return NodeState.DONE if any(name in known for name in names) else NodeState.SKIPPED
+        return NodeState.DONE if any(name in recorded for name in names) else NodeState.SKIPPED
 
     def _node_state(
         self, k: int, node: Node, branch: str, around: tuple[Node, ...], position: int, path: tuple[Node, ...]
@@ -183,26 +185,26 @@ class RecordedFrameInternals:
         if k > position:
             return NodeState.TODO
         if node in path:
-            # The Ifs around the loop that runs: their outputs are written where the branches join.
+            # Ifs that contain the running loop: their outputs are written at the join.
             return NodeState.TODO
         if branch and not set(around) <= set(path):
-            # Which branch an earlier If took shows in what it computed.
-            after = self.boundary_at(self.iteration + 1)
-            yielded = self.port_values(PortKind.NODE, after) if after is not None else {}
-            if not yielded:
+            # The computed values show which branch an earlier If took.
+            next_ref = self.boundary_at(self.iteration + 1)
+            recorded = self.port_values(PortKind.NODE, next_ref) if next_ref is not None else {}
+            if not recorded:
                 return NodeState.TODO
             names = [value.name for value in node.outputs if value is not None]
-            return NodeState.DONE if any(name in yielded for name in names) else NodeState.SKIPPED
+            return NodeState.DONE if any(name in recorded for name in names) else NodeState.SKIPPED
         if branch and around:
-            # In the other branch of an If that the running loop is in.
-            inside = self.running_loop
+            # An If contains the running loop, possibly in its other branch.
+            running = self.running_loop
             for word, graph in bodies(around[-1]):
-                if word == branch and inside is not None:
-                    return NodeState.DONE if any(n is inside for n in walk(graph)) else NodeState.SKIPPED
+                if word == branch and running is not None:
+                    return NodeState.DONE if any(n is running for n in walk(graph)) else NodeState.SKIPPED
         return NodeState.DONE
 
     def producer_state(self, value: Value) -> NodeState | None:
-        """Where the node stands that computes a value; None where none of this body does."""
+        """The state of the node that computes a value; None if no node of this body does."""
         return self._states.get(value)
 
     @cached_property
@@ -211,33 +213,33 @@ class RecordedFrameInternals:
 
 
 class RecordedFrame:
-    """One loop of a recording, or the main graph, as :class:`~..session.frames.Frame` shows it of a run.
+    """One loop of a recording, or the main graph, with the interface of a live frame.
 
-    What was not recorded is not there: where not every boundary is, a back edge has no previous value, and a scan
-    output only the elements that were recorded.
+    Data that were not recorded are missing: if boundaries are skipped, a back edge has no previous value, and a scan
+    output has only the recorded elements.
     """
 
-    def __init__(self, inside: RecordedFrameInternals) -> None:
-        #: For our own readers: what is in there may change with any version.
-        self._internals = inside
+    def __init__(self, internals: RecordedFrameInternals) -> None:
+        #: For built-in readers; may change with any version.
+        self._internals = internals
 
     def __repr__(self) -> str:
         return f"<RecordedFrame {self.path}{'' if self.loop is None else f', {position_text(self)}'}>"
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("frame", self)
-        return drawn
+        html: str = load_plugin("html")("frame", self)
+        return html
 
     def __getitem__(self, expression: str) -> Any:
         """The value of an expression, as ``frame["max(abs(h))"]``.
 
         Raises:
-            UsageError: it is no expression, or something in it has no value here.
+            UsageError: it is no expression, or a name in it has no value here.
         """
         return parse(expression).evaluate(FrameScope(self, self.history))
 
     def iteration_of(self, name: str) -> int | None:
-        """The iteration that the value of a name is of; None for what is the same in all of them.
+        """The iteration of a value; None for values that are the same in all iterations.
 
         Raises:
             UsageError: the loop has no value of that name.
@@ -276,8 +278,8 @@ class RecordedFrame:
 
     @property
     def condition(self) -> bool | None:
-        mark = self._internals.boundary
-        return mark.condition if mark else None
+        ref = self._internals.boundary
+        return ref.condition if ref else None
 
     @property
     def stopped_by(self) -> StoppedBy | None:
@@ -287,17 +289,17 @@ class RecordedFrame:
     def at_boundary(self) -> bool:
         return self.loop is not None and self._internals.running_loop is None
 
-    # -- other moments
+    # -- other positions
 
     @property
     def around(self) -> RecordedFrame | None:
-        """The frame in which this loop runs; None of the main graph."""
+        """The frame of the enclosing loop; None for the main graph."""
         return self._around
 
     @cached_property
     def _around(self) -> RecordedFrame | None:
-        around = self._internals.enclosing()
-        return None if around is None else RecordedFrame(around)
+        internals = self._internals.enclosing()
+        return None if internals is None else RecordedFrame(internals)
 
     @property
     def history(self) -> RecordedIterationValues:
@@ -306,27 +308,29 @@ class RecordedFrame:
 
     @cached_property
     def evolution(self) -> Evolution:
-        """What was recorded of this entry's values so far, as numbers."""
-        inside = self._internals
-        body, trace, entry, until = inside.body, inside.trace, inside.entry, inside.iteration
+        """The recorded histories of this entry's values so far, as numbers."""
+        internals = self._internals
+        body, trace, entry, until = internals.body, internals.trace, internals.entry, internals.iteration
         if body is None or entry is None:
             return EMPTY_EVOLUTION
-        followed = inside.graph_index.tracked_values(inside.index)
-        found = [
+        tracked = internals.graph_index.tracked_values(internals.index)
+        series = [
             trace.statistics_until(entry, PortKind.CARRIED, edge.param.name, until) for edge in body.loop.back_edges
         ]
-        rows = sorted({iteration for one, _ in found for iteration in one})
-        for side in followed.sides:
-            one, wide = trace.statistics_until(entry, PortKind.NODE, side.name, until)
-            there, data = self.values.read(side) if not one and side not in body.own_values else (False, 0)
-            if there and isinstance(data, np.ndarray) and (same := tensor_statistics(data)) is not None:
-                # What comes from outside is the same all the time.
-                one, wide = dict.fromkeys(rows, same), data.size != 1
-            found.append((one, wide))
-        rows = sorted({iteration for one, _ in found for iteration in one})
-        missing = (EMPTY_VALUE,) * 4  # a tensor without elements, too, has no numbers in a recording
-        numbers = [np.array([one.get(k, missing) for k in rows]) if one else np.empty((0, 4)) for one, _ in found]
-        return followed.evolution(bucket_rows(np.array(rows, np.int64), numbers, [wide for _, wide in found]))
+        rows = sorted({iteration for table, _ in series for iteration in table})
+        for side in tracked.sides:
+            table, tensor = trace.statistics_until(entry, PortKind.NODE, side.name, until)
+            is_present, data = self.values.read(side) if not table and side not in body.own_values else (False, 0)
+            if is_present and isinstance(data, np.ndarray) and (stats := tensor_statistics(data)) is not None:
+                # An outer value is constant.
+                table, tensor = dict.fromkeys(rows, stats), data.size != 1
+            series.append((table, tensor))
+        rows = sorted({iteration for table, _ in series for iteration in table})
+        missing = (EMPTY_VALUE,) * 4  # as for a tensor without elements
+        numbers = [
+            np.array([table.get(k, missing) for k in rows]) if table else np.empty((0, 4)) for table, _ in series
+        ]
+        return tracked.evolution(bucket_rows(np.array(rows, np.int64), numbers, [tensor for _, tensor in series]))
 
     # -- values
 
@@ -336,63 +340,65 @@ class RecordedFrame:
 
     @property
     def back_edges(self) -> list[CarriedValue]:
-        last = self._internals.previous_frame() if self._internals.iteration and self.at_boundary else None
-        known = {} if last is None or last.iteration != self._internals.iteration - 1 else last.carried
+        previous = self._internals.previous_frame() if self._internals.iteration and self.at_boundary else None
+        known = {} if previous is None or previous.iteration != self._internals.iteration - 1 else previous.carried
         edges = []
         for edge in self.loop.back_edges if self.loop else ():
             name = edge.param.name
             names = (name, edge.result.name, edge.param.type)
-            now = self.carried.get(name)
+            value_ = self.carried.get(name)
             if self.at_boundary:
-                edges.append(CarriedValue(*names, known.get(name), now, name in self.carried))
+                edges.append(CarriedValue(*names, known.get(name), value_, name in self.carried))
             else:
                 ready = edge.result is edge.param or self._internals.producer_state(edge.result) is NodeState.DONE
-                there, value = self.values.read(edge.result) if ready else (False, None)
-                edges.append(CarriedValue(*names, now, value, there))
+                is_present, value = self.values.read(edge.result) if ready else (False, None)
+                edges.append(CarriedValue(*names, value_, value, is_present))
         return edges
 
     @cached_property
     def values(self) -> RecordedValues:
-        """Every value that is known here by name."""
+        """All available values by name."""
         return RecordedValues(self)
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
-        """What each scan output has collected so far; those of which every element was recorded."""
-        found = {}
+        """The collected value of each scan output of which every element was recorded."""
+        outputs = {}
         for k, port in enumerate(self.loop.scan_outputs if self.loop else ()):
             if not self._internals.iteration:
                 _, shape, dtype, _ = self._internals.scan_tail(k, 1)
-                found[port.outer.name] = np.zeros(shape, dtype_of(dtype))
+                outputs[port.outer.name] = np.zeros(shape, dtype_of(dtype))
                 continue
             rows = self._internals.scan_elements(port, self._internals.iteration)
             if rows and len(rows) == self._internals.iteration:
-                found[port.outer.name] = join_scan_output(np.stack(rows), port).copy()
-        return found
+                outputs[port.outer.name] = join_scan_output(np.stack(rows), port).copy()
+        return outputs
 
     # -- the body
 
     @property
     def nodes(self) -> list[BodyNode]:
-        """The body's nodes in order; of those before an inner loop that runs it is known that they are done."""
+        """The body's nodes in order; those before a running inner loop are done."""
         return self._internals.nodes
 
 
-def frame_at(outline: GraphIndex, mark: BoundaryRef, *, over: bool = False) -> RecordedFrame:
-    """The loop that a boundary is one of, standing at it."""
-    entry = outline.trace.entry(mark.entry)
-    return RecordedFrame(RecordedFrameInternals(outline, entry.loop, mark.id, entry, mark, mark.iteration, over=over))
+def frame_at(graph_index: GraphIndex, ref: BoundaryRef, *, model_ended: bool = False) -> RecordedFrame:
+    """The frame of a boundary's loop at the boundary."""
+    entry = graph_index.trace.entry(ref.entry)
+    return RecordedFrame(
+        RecordedFrameInternals(graph_index, entry.loop, ref.id, entry, ref, ref.iteration, over=model_ended)
+    )
 
 
 @public_class
 class RecordedIterationValues(IterationValues):
-    """What the values of one entry of a loop were at the boundaries that were recorded."""
+    """The values of one entry of a loop at recorded boundaries."""
 
     frame: RecordedFrame
 
     def boundary(self, iteration: int) -> RecordedFrame | None:
-        mark = self.frame._internals.boundary_at(iteration)
-        return None if mark is None else frame_at(self.frame._internals.graph_index, mark)
+        ref = self.frame._internals.boundary_at(iteration)
+        return None if ref is None else frame_at(self.frame._internals.graph_index, ref)
 
 
 def _flatten_nodes(

@@ -1,4 +1,4 @@
-"""The model of a recording: its loop graph, of which nothing can be run."""
+"""The model of a recording: a loop graph that cannot be run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...runtime.model import Model
 from ...runtime.plan.plan import Plan
 from .trace_store import TraceStore
 
-#: Why a recording does not do what a run does.
+#: Reason of refusals by recordings.
 RECORDING_REFUSAL = "this is a recording"
 
 
@@ -21,7 +21,7 @@ class RecordedModel(Model):
 
     @property
     def plan(self) -> Plan:
-        """There is none.
+        """Not available.
 
         Raises:
             UsageError: always.

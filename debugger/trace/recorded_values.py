@@ -1,4 +1,4 @@
-"""Values of a recording, read from the file when they are asked for."""
+"""Values of a recording, read lazily from the file."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _NOT_FOUND: _Lookup = (False, None)
 
 
 class PortValues(Mapping[str, Any]):
-    """What was recorded at one boundary of a loop, of one kind."""
+    """The recorded values of one kind at one boundary of a loop."""
 
-    def __init__(self, trace: TraceStore, loop: int, mark: BoundaryRef | None, kind: PortKind) -> None:
+    def __init__(self, trace: TraceStore, loop: int, ref: BoundaryRef | None, kind: PortKind) -> None:
         self._trace = trace
         self._loop = loop
-        self._boundary = mark
+        self._boundary = ref
         self._kind = kind
         self._cache: dict[str, _Lookup] = {}
 
     def find(self, name: str) -> _Lookup:
-        """Whether there is a value, and the value."""
+        """Whether a value was recorded, and the value."""
         if self._boundary is None:
             return _NOT_FOUND
         if name not in self._cache:
@@ -40,8 +40,8 @@ class PortValues(Mapping[str, Any]):
         return self._cache[name]
 
     def __getitem__(self, name: str) -> Any:
-        there, value = self.find(name)
-        if not there:
+        is_present, value = self.find(name)
+        if not is_present:
             raise KeyError(name)
         return value
 
@@ -53,8 +53,7 @@ class PortValues(Mapping[str, Any]):
 
 
 class FrameBackend(Protocol):
-    """What values need from behind a frame; :class:`~.recorded_frames.RecordedFrameInternals` says what each name
-    means."""
+    """The frame internals that values need; :class:`~.recorded_frames.RecordedFrameInternals` documents the members."""
 
     current_boundary: int
     model_ended: bool
@@ -63,13 +62,13 @@ class FrameBackend(Protocol):
     body: LoopBodyIndex | None
 
     def scope(self) -> Mapping[str, Value]: ...
-    def port_values(self, kind: PortKind, mark: BoundaryRef | None = None) -> PortValues: ...
+    def port_values(self, kind: PortKind, ref: BoundaryRef | None = None) -> PortValues: ...
     def boundary_at(self, iteration: int) -> BoundaryRef | None: ...
     def producer_state(self, value: Value) -> NodeState | None: ...
 
 
 class RecordedFrameProtocol(Protocol):
-    """What values need of the frame that they are of; :class:`~.frames.RecordedFrame` says what each name means."""
+    """The frame interface that values need; :class:`~.recorded_frames.RecordedFrame` documents the members."""
 
     @property
     def _internals(self) -> FrameBackend: ...
@@ -94,8 +93,8 @@ class RecordedFrameProtocol(Protocol):
 
 
 class RecordedValues(Mapping[str, Any]):
-    """Every value that is known at a recorded frame, by name: carried ones, body values, captures, constants, inputs,
-    and those of the frames around. Asking for one that the recording lacks says how to get it."""
+    """All values that are available at a recorded frame, by name: carried values, body values, captures, constants,
+    inputs, and those of enclosing frames. The error for a missing value has a hint how to record it."""
 
     def __init__(self, frame: RecordedFrameProtocol) -> None:
         self._frame = frame
@@ -106,10 +105,10 @@ class RecordedValues(Mapping[str, Any]):
         scope = self._frame._internals.scope()
         if name not in scope:
             hint = did_you_mean(name, scope)
-            where = "the main graph" if self._body is None else f"loop '{self._frame.name}'"
-            raise KeyError(f"{where} has no value '{name}'{hint}")
-        there, value = self.read(scope[name])
-        if not there:
+            owner = "the main graph" if self._body is None else f"loop '{self._frame.name}'"
+            raise KeyError(f"{owner} has no value '{name}'{hint}")
+        is_present, value = self.read(scope[name])
+        if not is_present:
             raise KeyError(self._missing_message(scope[name]))
         return value
 
@@ -124,19 +123,20 @@ class RecordedValues(Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def read(self, value: Value) -> _Lookup:
-        """Whether a value of the loop graph is known here, and the value; tells values that share a name apart."""
+        """Whether a value of the loop graph is available here, and the value; unambiguous for values that share a
+        name."""
         if value.constant is not None:
             return True, value.constant.copy()
         if self._body is None:
             return self._read_main(value)
         if value in self._body.own_values:
             return self._read_param(value) if value in self._body.params else self._read_result(value)
-        found = self._entry_values(PortKind.CAPTURE).find(value.name)
+        captured = self._entry_values(PortKind.CAPTURE).find(value.name)
         outer = self._frame.around
-        return found if found[0] or outer is None else outer.values.read(value)
+        return captured if captured[0] or outer is None else outer.values.read(value)
 
     def _missing_message(self, value: Value) -> str:
-        """Why a value is not known."""
+        """Message on why a value is not available."""
         frame, name = self._frame, value.name
         holder: RecordedFrameProtocol | None = frame
         while (
@@ -145,10 +145,10 @@ class RecordedValues(Mapping[str, Any]):
             holder = holder.around
         if holder is None or holder._internals.body is None:
             constants = self._graph_index.graph.constants
-            where = f" of {MAIN}"
+            location = f" of {MAIN}"
         else:
             constants = holder._internals.body.loop.body.constants
-            where = " here"
+            location = " here"
             if value in holder._internals.body.producers:
                 state = holder._internals.producer_state(value)
                 if holder.iteration == 0 and state is not NodeState.DONE:
@@ -156,37 +156,37 @@ class RecordedValues(Mapping[str, Any]):
                 return f"the recording holds no value '{name}' here; a recording with nodes holds all body values"
         if value in constants:
             return f"the recording leaves out '{name}', a large constant"
-        return f"the recording holds no value '{name}'{where}"
+        return f"the recording holds no value '{name}'{location}"
 
     # -- the main graph
 
     def _read_main(self, value: Value) -> _Lookup:
-        outline, name = self._graph_index, value.name
-        if value in outline.graph.inputs:
-            given = outline.inputs if name in outline.inputs else outline.graph.defaults
-            return (True, _copy(given[name])) if name in given else _NOT_FOUND
-        if self._frame._internals.model_ended and name in outline.outputs:
-            return True, _copy(outline.outputs[name])
+        index, name = self._graph_index, value.name
+        if value in index.graph.inputs:
+            inputs = index.inputs if name in index.inputs else index.graph.defaults
+            return (True, _copy(inputs[name])) if name in inputs else _NOT_FOUND
+        if self._frame._internals.model_ended and name in index.outputs:
+            return True, _copy(index.outputs[name])
         return self._read_child_input(value)
 
     def _read_child_input(self, value: Value) -> _Lookup:
-        """What a loop inside read from here when it was entered, of those that were entered so far."""
+        """A value that an inner loop read at its entry, among the entries so far."""
         frame = self._frame
         around = () if frame._internals.body is None else (*frame.entry, frame.iteration)
         for inner in self._graph_index.child_loops(frame.index):
-            started = self._graph_index.entry_start(inner.index, around)
-            if started is None or started[1].id > frame._internals.current_boundary:
+            start = self._graph_index.entry_start(inner.index, around)
+            if start is None or start[1].id > frame._internals.current_boundary:
                 continue
-            trace, mark = self._graph_index.trace, started[1]
-            found = trace.find_value(mark.id, inner.index, PortKind.CAPTURE, value.name)
-            if found[0]:
-                return found
+            trace, ref = self._graph_index.trace, start[1]
+            captured = trace.find_value(ref.id, inner.index, PortKind.CAPTURE, value.name)
+            if captured[0]:
+                return captured
             for edge in inner.loop.back_edges:
                 if edge.initial is value:
-                    return trace.find_value(mark.id, inner.index, PortKind.CARRIED, edge.param.name)
+                    return trace.find_value(ref.id, inner.index, PortKind.CARRIED, edge.param.name)
         return _NOT_FOUND
 
-    # -- parameters: what the iteration gets that runs, at a boundary what the next one would get
+    # -- parameters of the running iteration, at a boundary of the next one
 
     def _read_param(self, value: Value) -> _Lookup:
         frame, body = self._frame, self._body
@@ -198,79 +198,79 @@ class RecordedValues(Mapping[str, Any]):
         if value in body.invariants:
             return self.read(body.invariants[value])
         if value is body.loop.iteration:
-            kind = np.int32 if _declared_type(value).dtype == np.int32 else np.int64
-            return True, np.full(_one_element_shape(value), frame.iteration, kind)
+            dtype = np.int32 if _declared_type(value).dtype == np.int32 else np.int64
+            return True, np.full(_one_element_shape(value), frame.iteration, dtype)
         if value is body.loop.condition_input:
-            # An iteration that runs was allowed to; where the loop has no condition, the body gets true.
+            # True in a running iteration; without a condition, the body gets true as well.
             return True, np.full(_one_element_shape(value), frame.condition is not False or not frame.at_boundary)
         return _NOT_FOUND
 
     def _read_slice(self, value: Value) -> _Lookup:
         assert self._body is not None
         sliced = self._body.sliced[value]
-        whole = self.read(sliced.outer)[1]
-        if not isinstance(whole, np.ndarray):
+        outer = self.read(sliced.outer)[1]
+        if not isinstance(outer, np.ndarray):
             return _NOT_FOUND
         try:
-            parts = entry_parts(whole, sliced, self._body.loop.describe(), self._frame.trip_count)
+            parts = entry_parts(outer, sliced, self._body.loop.describe(), self._frame.trip_count)
         except LoopdbgError:
             return _NOT_FOUND
-        # After the last iteration the value is still the last part.
+        # After the last iteration the value stays the last part.
         return (True, parts[min(self._frame.iteration, len(parts) - 1)].copy()) if len(parts) else _NOT_FOUND
 
     # -- results
 
     def _read_result(self, value: Value) -> _Lookup:
-        """What the iteration computed that runs, or where it has not yet what the one before did."""
+        """A result of the running iteration, or of the previous one if it is not computed yet."""
         frame = self._frame
         if self._body is not None and value in self._body.condition_values:
             return self._read_condition_value(value)
         state = None if frame.at_boundary else frame._internals.producer_state(value)
         if state is NodeState.DONE:
-            found = self._result_at(frame._internals.boundary_at(frame.iteration + 1), value)
-            return found if found[0] else self._read_child_input(value)
+            recorded = self._result_at(frame._internals.boundary_at(frame.iteration + 1), value)
+            return recorded if recorded[0] else self._read_child_input(value)
         if state is NodeState.SKIPPED or not frame.iteration:
             return _NOT_FOUND
         return self._result_at(frame._internals.boundary, value)
 
     def _read_condition_value(self, value: Value) -> _Lookup:
-        """What decided before an iteration whether it runs: a boundary has what its own iteration computed. Where the
-        trip count ends the loop there is nothing newer than that of the iteration before."""
-        inside, mark = self._frame._internals, self._frame._internals.boundary
+        """A value of the loop test: a boundary has the one of its own iteration. If the trip count ends the loop, the
+        newest one is of the previous iteration."""
+        internals, ref = self._frame._internals, self._frame._internals.boundary
         iteration = self._frame.iteration
-        if mark is not None and mark.ended is StoppedBy.TRIP_COUNT:
+        if ref is not None and ref.ended is StoppedBy.TRIP_COUNT:
             iteration -= 1
-            mark = inside.boundary_at(iteration) if iteration >= 0 else None
-        return _NOT_FOUND if mark is None else self._recorded_result(mark, inside.boundary_at(iteration + 1), value)
+            ref = internals.boundary_at(iteration) if iteration >= 0 else None
+        return _NOT_FOUND if ref is None else self._recorded_result(ref, internals.boundary_at(iteration + 1), value)
 
-    def _result_at(self, mark: BoundaryRef | None, value: Value) -> _Lookup:
-        """What the iteration before a boundary computed: recorded, or known from what became of it."""
-        return _NOT_FOUND if mark is None or self._body is None else self._recorded_result(mark, mark, value)
+    def _result_at(self, ref: BoundaryRef | None, value: Value) -> _Lookup:
+        """A result of the iteration before a boundary: recorded, or derived from its uses."""
+        return _NOT_FOUND if ref is None or self._body is None else self._recorded_result(ref, ref, value)
 
-    def _recorded_result(self, mark: BoundaryRef, after: BoundaryRef | None, value: Value) -> _Lookup:
-        """What a mark has of a result; where it has nothing, what became of it ``after``."""
+    def _recorded_result(self, ref: BoundaryRef, after: BoundaryRef | None, value: Value) -> _Lookup:
+        """A result as recorded at a boundary; otherwise derived from its uses at ``after``."""
         body = self._body
         assert body is not None
-        found = self._frame._internals.port_values(PortKind.NODE, mark).find(value.name)
-        if found[0]:
-            return found
-        if value is body.loop.condition and mark.condition is not None:
-            return True, np.asarray(mark.condition)
+        recorded = self._frame._internals.port_values(PortKind.NODE, ref).find(value.name)
+        if recorded[0]:
+            return recorded
+        if value is body.loop.condition and ref.condition is not None:
+            return True, np.asarray(ref.condition)
         return self._result_from_ports(after, value)
 
-    def _result_from_ports(self, mark: BoundaryRef | None, value: Value) -> _Lookup:
-        """A result of the iteration before a boundary, known from what became of it."""
+    def _result_from_ports(self, ref: BoundaryRef | None, value: Value) -> _Lookup:
+        """A result of the iteration before a boundary, derived from its uses."""
         frame, body = self._frame, self._body
-        if mark is None or body is None:
+        if ref is None or body is None:
             return _NOT_FOUND
         for name in body.scans_of_result.get(value, ()):
-            found = frame._internals.port_values(PortKind.SCAN, mark).find(name)
-            if found[0]:
-                return found
+            recorded = frame._internals.port_values(PortKind.SCAN, ref).find(name)
+            if recorded[0]:
+                return recorded
         for edge in body.edges_of_result.get(value, ()):
-            found = frame._internals.port_values(PortKind.CARRIED, mark).find(edge.param.name)
-            if found[0]:
-                return found
+            recorded = frame._internals.port_values(PortKind.CARRIED, ref).find(edge.param.name)
+            if recorded[0]:
+                return recorded
         return _NOT_FOUND
 
     def _entry_values(self, kind: PortKind) -> PortValues:
@@ -278,9 +278,9 @@ class RecordedValues(Mapping[str, Any]):
 
     @cached_property
     def _entry_boundary(self) -> BoundaryRef | None:
-        """The boundary at which this entry of the loop began."""
-        started = self._graph_index.entry_start(self._frame.index, self._frame.entry)
-        return None if started is None else started[1]
+        """The first boundary of this entry of the loop."""
+        start = self._graph_index.entry_start(self._frame.index, self._frame.entry)
+        return None if start is None else start[1]
 
 
 def _copy(value: Any) -> Any:
@@ -292,6 +292,6 @@ def _declared_type(value: Value) -> TensorType:
 
 
 def _one_element_shape(value: Value) -> tuple[int, ...]:
-    """The shape that a one-element body parameter gets."""
+    """The shape of a one-element body parameter."""
     shape = _declared_type(value).shape
     return (1,) if shape is not None and len(shape) == 1 else ()

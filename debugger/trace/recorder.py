@@ -1,4 +1,4 @@
-"""Records a run: a hook that copies the values of a boundary, and passes them to the writer's thread."""
+"""Records a run: a hook that copies the values of a boundary and passes them to the writer thread."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from .schema import SCHEMA_VERSION
 from .trace_store import TraceStore
 from .writer import TraceFileWriter, TraceWriterThread, WriteTransaction, create_trace, error_text
 
-#: What waits for the writer may be this old, in seconds, or this large, in bytes; then the run waits.
+#: Limits for the age and the size of pending data; beyond these the run waits for the writer.
 FLUSH_AFTER_SECONDS = 0.1
 MAX_PENDING_BYTES = 64 << 20
-#: So many bytes go into one transaction, so that no more is lost where a disk is full.
+#: Size of a transaction, which bounds the loss if a disk is full.
 TRANSACTION_BYTES = 256 << 10
-#: What a value costs beside its elements, roughly.
+#: Approximate overhead of a value.
 _VALUE_OVERHEAD_BYTES = 200
 
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """What is recorded. ``every``: every how-manieth boundary, besides the first and the last of each entry."""
+    """Options of a recording. ``every``: record only every N-th boundary, and the first and last of each entry."""
 
     nodes: bool = False
     every: int = 1
@@ -52,9 +52,9 @@ class RecordOptions:
 
 @dataclass
 class _PendingBoundaries:
-    """Boundaries of one loop that wait for the writer: id, entry, iteration, condition, time and values of each.
+    """Pending boundaries of one loop: id, entry, iteration, condition, time and values of each.
 
-    A row is appended whole or, where there is no memory for it, not at all.
+    Appending a row is atomic, even if memory runs out.
     """
 
     rows: list[tuple[int, int, int, bool | None, float, list[Any]]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class _PendingBoundaries:
 
 @dataclass
 class _LoopProbes:
-    """A loop's taps, laid out for the hook."""
+    """The probes of a loop with data for the hook."""
 
     probes: ProbeSet
     has_condition: bool
@@ -74,7 +74,7 @@ class _LoopProbes:
 
 @dataclass
 class _PendingTransaction:
-    """What goes into one transaction: boundaries by loop, entries, and what else is written."""
+    """The data of one transaction: boundaries by loop, entries, and other writes."""
 
     loops: list[tuple[_LoopProbes, _PendingBoundaries]]
     entries: list[tuple[Any, ...]]
@@ -83,16 +83,17 @@ class _PendingTransaction:
 
 @public_class
 class Recorder:
-    """Records one run of a model in a file: give it to the run as its hook, then :meth:`finish`.
+    """Records one run of a model in a file: pass it to the run as its hook, then call :meth:`finish`.
 
     >>> with loopdbg.Recorder(folder / "run.loopdb", model, inputs) as recorder:
     ...     recorder.finish(model.execute(inputs, on_iteration=recorder))
 
-    ``path``: the file. When it can no longer be written (the disk is full) the run goes on unrecorded: ``on_error`` is
-    told at once, and the end of the with block raises what was wrong.
+    Args:
+        path: the file. If it can no longer be written (the disk is full), the run continues unrecorded.
+        on_error: called at once with an error of writing, which the end of the with block raises.
 
     Raises:
-        UsageError: the file cannot be written, or is there already; a name in ``only`` that nothing has.
+        UsageError: the file cannot be written, or exists already; a name in ``only`` is unknown.
     """
 
     def __init__(
@@ -108,11 +109,11 @@ class Recorder:
             create_trace(path, _initial_rows(model, inputs, options, self._probe_sets), force=options.force)
         )
 
-    def _resume(self, store: TraceFileWriter, position: ResumePoint, again: list[int]) -> None:
-        """Take away what will be recorded again, and the end."""
+    def _resume(self, store: TraceFileWriter, position: ResumePoint, rerun_entries: list[int]) -> None:
+        """Delete the data that will be recorded again, and the result of the run."""
         ask = store.execute
         with queries.write_transaction(ask):
-            queries.delete_after(ask, position.boundary, again)
+            queries.delete_after(ask, position.boundary, rerun_entries)
         self._next_boundary = queries.last_id(ask, "boundary") + 1
         self._next_entry = queries.last_id(ask, "entry") + 1
         self._start_time = time.perf_counter() - queries.last_boundary_seconds(ask)
@@ -126,28 +127,28 @@ class Recorder:
     def _initialize(
         self, model: Model, options: RecordOptions, on_error: Callable[[LoopdbgError], object] | None
     ) -> None:
-        tapped = make_probes(model.plan, nodes=options.nodes, only=options.only)
+        probe_sets = make_probes(model.plan, nodes=options.nodes, only=options.only)
         self._model = model
-        self._probe_sets = tapped
+        self._probe_sets = probe_sets
         self._on_error = on_error
         self._loops = [
             _LoopProbes(
-                one,
+                probes,
                 plan.condition >= 0 or plan.initial_condition >= 0,
-                {t.port: t.source for t in one if t.source is not None},
+                {p.port: p.source for p in probes if p.source is not None},
             )
-            for one, plan in zip(tapped, model.plan.loops, strict=True)
+            for probes, plan in zip(probe_sets, model.plan.loops, strict=True)
         ]
         self._every = options.every
-        whole = options.every == 1 and options.only is None
-        self._checkpoint_saver = None if whole else CheckpointSaver(model.plan.loops)
-        #: Guards what waits for the writer.
+        is_complete = options.every == 1 and options.only is None
+        self._checkpoint_saver = None if is_complete else CheckpointSaver(model.plan.loops)
+        #: Guards the pending data.
         self._lock = threading.Lock()
         self._entries: list[tuple[Any, ...]] = []
         self._deferred_writes: list[Callable[[TraceFileWriter], None]] = []
         self._next_boundary = self._next_entry = 1
         self._pending_bytes = 0
-        #: What waits and makes a piece of its own, and the bytes of what came since.
+        #: Pending complete transactions, and the size of the data since then.
         self._sealed_transactions: list[_PendingTransaction] = []
         self._unsealed_bytes = 0
         self._pending_since = 0.0
@@ -159,14 +160,14 @@ class Recorder:
         try:
             self.path, self._store = store.path, store
             self._writer = TraceWriterThread(store, self._take_pending)
-        except BaseException:  # there is no room for another thread: nobody else would let go of the file
+        except BaseException:  # the thread did not start, so the file must be closed here
             with contextlib.suppress(sqlite3.Error):
                 store.close()
             raise
 
     @property
     def recorded(self) -> int:
-        """How many boundaries are in the file by this recorder.
+        """The number of boundaries that this recorder has written.
 
         >>> with loopdbg.Recorder(folder / "run.loopdb", model, inputs) as recorder:
         ...     recorder.finish(model.execute(inputs, on_iteration=recorder))
@@ -175,19 +176,19 @@ class Recorder:
         """
         return self._store.boundaries_written
 
-    # -- the run's side
+    # -- in the run's thread
 
     def __call__(self, frame: Frame) -> None:
-        """Record a frame that stands at a boundary."""
+        """Record a frame at a boundary."""
         index = frame.index
         engine = frame._internals.engine
         loop = self._loops[index]
-        iteration, _, keep, ended, _ = engine.loop_state(index)
+        iteration, _, goes_on, ended, _ = engine.loop_state(index)
         now = time.perf_counter()
         if self._writer.internal_error is not None:
             raise self._writer.internal_error
         if self._writer.error is not None:
-            # A fault of ours is raised when the recorder is closed.
+            # An internal error is raised when the recorder is closed.
             if isinstance(self._writer.error, LoopdbgError):
                 self._report_error(self._writer.error)
             return
@@ -200,14 +201,14 @@ class Recorder:
         entry = None
         if iteration == 0:
             entry = queries.outer_iterations_text(frame.entry), frame.trip_count
-        taps = loop.probes
-        found = [(t.port, read_probe(engine, index, t)) for t in taps.boundary_probes]
+        probes = loop.probes
+        values = [(p.port, read_probe(engine, index, p)) for p in probes.boundary_probes]
         if iteration:
-            found += [(t.port, read_probe(engine, index, t)) for t in taps.iteration_probes]
+            values += [(p.port, read_probe(engine, index, p)) for p in probes.iteration_probes]
         else:
-            found += [(t.port, read_probe(engine, index, t)) for t in taps.entry_probes]
-        size = sum(getattr(value, "nbytes", _VALUE_OVERHEAD_BYTES) for _, value in found) + _VALUE_OVERHEAD_BYTES * (
-            len(found) + 1
+            values += [(p.port, read_probe(engine, index, p)) for p in probes.entry_probes]
+        size = sum(getattr(value, "nbytes", _VALUE_OVERHEAD_BYTES) for _, value in values) + _VALUE_OVERHEAD_BYTES * (
+            len(values) + 1
         )
         with self._lock:
             if not self._pending_bytes:
@@ -217,11 +218,11 @@ class Recorder:
                 loop.entry = self._next_entry
                 self._next_entry += 1
                 self._entries.append((loop.entry, index, *entry))
-            out = loop.pending
-            condition = keep if loop.has_condition else None
-            out.rows.append((self._next_boundary, loop.entry, iteration, condition, now - self._start_time, found))
+            pending = loop.pending
+            condition = goes_on if loop.has_condition else None
+            pending.rows.append((self._next_boundary, loop.entry, iteration, condition, now - self._start_time, values))
             if ended is not None:
-                out.ended[len(out.rows) - 1] = ended.value
+                pending.ended[len(pending.rows) - 1] = ended.value
             if states is not None:
                 self._defer_checkpoint(states, self._next_boundary)
             self._next_boundary += 1
@@ -232,7 +233,7 @@ class Recorder:
             self._writer.flush()
 
     def _defer_checkpoint(self, states: list[LoopResumeState], boundary: int) -> None:
-        """``boundary``: the newest one that the states come after, or are of. The lock is held."""
+        """``boundary``: the newest one at or before the states. Caller holds the lock."""
         self._deferred_writes.append(lambda store: save_checkpoint(store, states, boundary))
 
     def _report_error(self, error: LoopdbgError) -> None:
@@ -241,39 +242,39 @@ class Recorder:
             if self._on_error is not None:
                 self._on_error(error)
 
-    # -- the writer's side
+    # -- in the writer's thread
 
     def _seal_transaction(self) -> _PendingTransaction:
-        """All that came since the last piece. The lock is held."""
-        # All that wants memory comes first: what was taken out and could not be put in here would be lost.
-        piece = _PendingTransaction(
+        """The data since the last transaction. Caller holds the lock."""
+        # Allocate first: a MemoryError after the data are taken out would lose them.
+        transaction = _PendingTransaction(
             [(loop, loop.pending) for loop in self._loops if loop.pending.rows], self._entries, self._deferred_writes
         )
-        anew = [_PendingBoundaries() for _ in piece.loops]
+        fresh = [_PendingBoundaries() for _ in transaction.loops]
         entries: list[tuple[Any, ...]] = []
-        then: list[Callable[[TraceFileWriter], None]] = []
-        for (loop, _), one in zip(piece.loops, anew, strict=True):
-            loop.pending = one
-        self._entries, self._deferred_writes, self._unsealed_bytes = entries, then, 0
-        return piece
+        writes: list[Callable[[TraceFileWriter], None]] = []
+        for (loop, _), pending in zip(transaction.loops, fresh, strict=True):
+            loop.pending = pending
+        self._entries, self._deferred_writes, self._unsealed_bytes = entries, writes, 0
+        return transaction
 
     def _take_pending(self) -> Iterator[WriteTransaction]:
-        """All that waits, in the order of time, from the writer's thread."""
+        """All pending data in order of time, called by the writer thread."""
         with self._lock:
-            pieces, self._sealed_transactions = [*self._sealed_transactions, self._seal_transaction()], []
+            parts, self._sealed_transactions = [*self._sealed_transactions, self._seal_transaction()], []
             self._pending_bytes = 0
-        # Each is forgotten as soon as it is written.
-        pieces.reverse()
-        while pieces:
-            piece = pieces.pop()
+        # Release each transaction when it is written.
+        parts.reverse()
+        while parts:
+            part = parts.pop()
             yield WriteTransaction(
-                [_make_batch(loop, out) for loop, out in piece.loops], piece.entries, piece.deferred_writes
+                [_make_batch(loop, pending) for loop, pending in part.loops], part.entries, part.deferred_writes
             )
 
     # -- the end
 
     def finish(self, run: Run) -> None:
-        """Take note of how the run ended, outputs included; written when the recorder is closed.
+        """Set the result of the run, including outputs; it is written when the recorder is closed.
 
         >>> recorder = loopdbg.Recorder(folder / "run.loopdb", model, inputs)
         >>> recorder.finish(model.execute(inputs, on_iteration=recorder))
@@ -288,21 +289,21 @@ class Recorder:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         message = "" if error is None else str(error) or type(error).__name__
         try:
             self.close(message)
         except TraceError:
-            # What ended the run goes first.
+            # The error of the run takes precedence.
             if error is None:
                 raise
 
     def close(self, message: str = "") -> None:
-        """Write what is left, and close the file. ``message``: what ended the run, where that was an error.
+        """Write the pending data, and close the file. ``message``: the error that ended the run.
 
         Raises:
-            TraceError: something could not be written, now or before.
+            TraceError: data could not be written, now or before.
 
         >>> recorder = loopdbg.Recorder(folder / "run.loopdb", model, inputs)
         >>> recorder.finish(model.execute(inputs, on_iteration=recorder))
@@ -312,13 +313,13 @@ class Recorder:
         """
         run = self._run
 
-        def last(store: TraceFileWriter) -> None:
+        def write_end(store: TraceFileWriter) -> None:
             if run is not None:
                 _write_run_end(store, run)
             if message:
                 queries.set_error(store.execute, message)
 
-        self._writer.close(WriteTransaction(deferred_writes=[last]))
+        self._writer.close(WriteTransaction(deferred_writes=[write_end]))
 
 
 def resume_recorder(
@@ -327,15 +328,15 @@ def resume_recorder(
     position: ResumePoint,
     on_error: Callable[[LoopdbgError], object] | None = None,
 ) -> Recorder:
-    """A recorder that goes on in the trace of a run which goes on from ``position``, recording what that one did.
+    """A recorder that appends to the trace of a run that resumes at ``position``, with the same options.
 
     Raises:
         UsageError: the file cannot be written.
-        TraceError: it is no trace, or damaged.
+        TraceError: the file is no trace, or damaged.
     """
     with TraceStore.open(path) as trace:
         options = RecordOptions(trace.nodes, trace.every, trace.only)
-        again = [
+        rerun_entries = [
             entry.id
             for entry in trace.entries()
             if position.is_rerun(trace, entry.loop, entry.around) and position.boundary
@@ -345,7 +346,7 @@ def resume_recorder(
     store = None
     try:
         store = TraceFileWriter(path)
-        recorder._resume(store, position, again)
+        recorder._resume(store, position, rerun_entries)
         recorder._attach_writer(store)
         return recorder
     except BaseException as error:
@@ -359,12 +360,12 @@ def resume_recorder(
         raise
 
 
-def _make_batch(loop: _LoopProbes, out: _PendingBoundaries) -> BoundaryBatch:
+def _make_batch(loop: _LoopProbes, pending: _PendingBoundaries) -> BoundaryBatch:
     columns: dict[int, list[Any]] = {}
-    ids, entries, iterations, conditions, times, values = zip(*out.rows, strict=True)
+    ids, entries, iterations, conditions, times, values = zip(*pending.rows, strict=True)
     count = len(ids)
-    for k, found in enumerate(values):
-        for port, value in found:
+    for k, pairs in enumerate(values):
+        for port, value in pairs:
             column = columns.get(port)
             if column is None:
                 column = columns[port] = [MISSING] * count
@@ -375,7 +376,7 @@ def _make_batch(loop: _LoopProbes, out: _PendingBoundaries) -> BoundaryBatch:
         entries,
         iterations,
         conditions,
-        out.ended,
+        pending.ended,
         times,
         columns,
         loop.sources,
@@ -383,14 +384,14 @@ def _make_batch(loop: _LoopProbes, out: _PendingBoundaries) -> BoundaryBatch:
 
 
 def _initial_rows(
-    model: Model, inputs: Mapping[str, Data], options: RecordOptions, taps: list[ProbeSet]
+    model: Model, inputs: Mapping[str, Data], options: RecordOptions, probe_sets: list[ProbeSet]
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """What a trace holds before anything ran."""
+    """The rows of a new trace before the run."""
     types = TypeTable()
     tensors = []
-    for (value, slot), given in zip(model.plan.inputs, _inputs_by_slot(model, inputs), strict=True):
-        assert slot == given[0]
-        dtype, shape, data = encode_value(given[1])
+    for (value, slot), entry in zip(model.plan.inputs, _inputs_by_slot(model, inputs), strict=True):
+        assert slot == entry[0]
+        dtype, shape, data = encode_value(entry[1])
         tensors.append(("input", value.name, types.number_for(dtype, shape), data))
     meta = {
         "schema": SCHEMA_VERSION,
@@ -408,14 +409,14 @@ def _initial_rows(
             (p.index, p.path, p.loop.name, p.loop.op_type, p.loop.system.value, None if p.parent < 0 else p.parent)
             for p in model.plan.loops
         ],
-        "port": [(t.port, loop.index, t.kind.value, t.name) for loop in taps for t in loop],
+        "port": [(probe.port, loop.index, probe.kind.value, probe.name) for loop in probe_sets for probe in loop],
         "type": types.pop_new_rows(),
         "tensor": tensors,
     }
 
 
 def _inputs_by_slot(model: Model, inputs: Mapping[str, Data]) -> list[tuple[int, Data]]:
-    """The inputs as the engine gets them, defaults filled in, in the order of the model's signature."""
+    """The inputs of the engine with defaults, in the order of the model's signature."""
     checked = model.check(inputs)
     return [(slot, checked[slot]) for _, slot in model.plan.inputs]
 

@@ -1,6 +1,6 @@
-"""A recorded run under the debugger: everything but execution.
+"""Replay sessions: recorded runs under the debugger, without execution.
 
-A replay stands at recorded boundaries and goes from one to another, in either direction.
+A replay moves between recorded boundaries, in either direction.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .replay_controller import ReplayController
 
 @public_class
 class Replay(SessionBase):
-    """A recording, standing at one of its boundaries; at first before iteration 0 of the first loop.
+    """A recording with a current boundary; it begins before iteration 0 of the first loop.
 
-    It is used as a :class:`~..session.session.Session` is; what would have to run something is a :class:`UsageError`.
+    It has the interface of :class:`~..session.session.Session`; commands that need execution raise :class:`UsageError`.
 
     >>> replay = loopdbg.Replay(trace)
     >>> replay.goto(3).text, replay.frame.carried["x"]
@@ -42,7 +42,7 @@ class Replay(SessionBase):
 
     @property
     def trace(self) -> Trace:
-        """What is replayed.
+        """The trace of this replay.
 
         >>> loopdbg.Replay(trace).trace is trace
         True
@@ -51,7 +51,7 @@ class Replay(SessionBase):
 
     @property
     def frame(self) -> RecordedFrame:
-        """The innermost loop that ran here; at the end the loop that ended last.
+        """The frame of the innermost running loop; at the end of the loop that ended last.
 
         >>> replay.frame
         <RecordedFrame main ▸ sqrt, before iteration 0>
@@ -60,14 +60,14 @@ class Replay(SessionBase):
 
     @property
     def frames(self) -> list[RecordedFrame]:
-        """All loops that ran here, outermost first, the main graph before them.
+        """The frames of the main graph and of all running loops, outermost first.
 
         >>> [frame.path for frame in replay.frames]
         ['main', 'main ▸ sqrt']
         """
         return self._internals.frames
 
-    # -- on
+    # -- forward
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
         """Go to the first boundary.
@@ -78,12 +78,12 @@ class Replay(SessionBase):
         """
         if inputs:
             self._internals.refuse("giving other inputs")
-        inside = self._internals
-        with inside.session_lock.hold():
-            return inside.go_to_first()
+        control = self._internals
+        with control.session_lock.hold():
+            return control.go_to_first()
 
     def step(self, count: int = 1) -> Stop:
-        """To the next recorded boundary of this loop, ``count`` times; from a loop's end to that of any loop.
+        """Go to the next recorded boundary of this loop, ``count`` times; from a loop's end to that of any loop.
 
         >>> replay.step(2).text
         "before iteration 2 of loop 'sqrt'"
@@ -91,25 +91,25 @@ class Replay(SessionBase):
         return self._repeat(count, self._step)
 
     def _step(self) -> Stop:
-        inside = self._internals
-        with inside.session_lock.hold():
-            mark = inside.require_boundary("step")
-            following = None if mark.ended else inside.adjacent_boundary(mark, 1)
-            return inside.run_to(following or inside.next_boundary(mark))
+        control = self._internals
+        with control.session_lock.hold():
+            ref = control.require_boundary("step")
+            target = None if ref.ended else control.adjacent_boundary(ref, 1)
+            return control.run_to(target or control.next_boundary(ref))
 
     def into(self) -> Stop:
-        """To the next recorded boundary of any loop: down into a loop inside this one.
+        """Go to the next recorded boundary of any loop, possibly of an inner loop.
 
         >>> replay.into().text
         "before iteration 1 of loop 'sqrt'"
         """
-        inside = self._internals
-        with inside.session_lock.hold():
-            return inside.run_to(inside.next_boundary(inside.require_boundary("go on")))
+        control = self._internals
+        with control.session_lock.hold():
+            return control.run_to(control.next_boundary(control.require_boundary("go on")))
 
     def finish(self, count: int = 1) -> Stop:
-        """To the end of this loop; at its end already: to the end of the loop around it. ``count``: so many loops, from
-        the inside out.
+        """Go to the end of this loop; from there, to the end of the enclosing loop. ``count``: number of loops,
+        innermost first.
 
         >>> replay.finish().text
         "loop 'sqrt' ends after 5 iterations: the condition is false"
@@ -117,21 +117,21 @@ class Replay(SessionBase):
         return self._repeat(count, self._finish)
 
     def _finish(self) -> Stop:
-        inside = self._internals
-        with inside.session_lock.hold():
-            mark = inside.running_boundary(inside.require_boundary("finish"))
-            if mark is None:
-                return inside.run_to(inside.next_boundary(inside.require_boundary("finish")))
-            end = inside.trace.boundary_ref(BoundaryFilter(entry=mark.entry), newest=True)
-            # A loop that was cut off has no end.
-            return inside.run_to(end if end is not None and end.ended else None)
+        control = self._internals
+        with control.session_lock.hold():
+            ref = control.running_boundary(control.require_boundary("finish"))
+            if ref is None:
+                return control.run_to(control.next_boundary(control.require_boundary("finish")))
+            end = control.trace.boundary_ref(BoundaryFilter(entry=ref.entry), newest=True)
+            # A loop of an incomplete recording may have no end.
+            return control.run_to(end if end is not None and end.ended else None)
 
     def until(self, where: int | str) -> Stop:
-        """On to the first recorded boundary of this entry from that iteration on, or to the loop's end; to a place in
-        the words of ``breakpoints.add``, or to what stops before it.
+        """Go to the first recorded boundary of this entry at or after an iteration, or to the loop's end; or to a
+        location in the syntax of ``breakpoints.add``, or an earlier stop.
 
         Raises:
-            UsageError: the iteration is not ahead, no loop is running, or there is no such place.
+            UsageError: the iteration is not ahead, no loop is running, or there is no such location.
 
         >>> replay.until(3).text
         "before iteration 3 of loop 'sqrt'"
@@ -139,31 +139,31 @@ class Replay(SessionBase):
         return super().until(where)
 
     def _run_to_iteration(self, iteration: int) -> Stop:
-        inside = self._internals
-        with inside.session_lock.hold():
-            mark = inside.running_boundary(inside.require_boundary("go on"))
-            if mark is None:
+        control = self._internals
+        with control.session_lock.hold():
+            ref = control.running_boundary(control.require_boundary("go on"))
+            if ref is None:
                 raise UsageError("no loop is running here; until needs one")
-            if iteration <= mark.iteration:
-                raise UsageError(f"iteration {iteration} is not ahead of {mark.iteration}; goto {iteration} goes back")
-            found = inside.trace.boundary_ref(BoundaryFilter(entry=mark.entry, above=mark.iteration, until=iteration))
-            return inside.run_to(found)
+            if iteration <= ref.iteration:
+                raise UsageError(f"iteration {iteration} is not ahead of {ref.iteration}; goto {iteration} goes back")
+            target = control.trace.boundary_ref(BoundaryFilter(entry=ref.entry, above=ref.iteration, until=iteration))
+            return control.run_to(target)
 
     def continue_(self) -> Stop:
-        """To the next recorded boundary at which a breakpoint hits, or to the end of the recording.
+        """Go to the next recorded boundary with a breakpoint hit, or to the end of the recording.
 
         >>> replay.continue_().reason
         <Reason.DONE: 'done'>
         """
-        inside = self._internals
-        with inside.session_lock.hold():
-            inside.require_boundary("go on")
-            return inside.run_to(None)
+        control = self._internals
+        with control.session_lock.hold():
+            control.require_boundary("go on")
+            return control.run_to(None)
 
-    # -- back
+    # -- backward
 
     def back(self, count: int = 1) -> Stop:
-        """To the previous recorded boundary of this loop, up to ``count`` times; from its entry to that of any loop.
+        """Go to the previous recorded boundary of this loop, up to ``count`` times; from its entry to that of any loop.
 
         Raises:
             UsageError: there is nothing before.
@@ -175,21 +175,20 @@ class Replay(SessionBase):
         return self._repeat(count, self._back, back=True)
 
     def _back(self) -> Stop:
-        inside = self._internals
-        with inside.session_lock.hold():
+        control = self._internals
+        with control.session_lock.hold():
             if self.done:
-                return inside.go_to(inside.last_boundary())
-            mark = inside.require_boundary("go back")
-            before = inside.adjacent_boundary(mark, -1) or inside.trace.boundary_ref(
-                BoundaryFilter(before=mark.id), newest=True
+                return control.go_to(control.last_boundary())
+            ref = control.require_boundary("go back")
+            previous = control.adjacent_boundary(ref, -1) or control.trace.boundary_ref(
+                BoundaryFilter(before=ref.id), newest=True
             )
-            if before is None:
+            if previous is None:
                 raise UsageError("this is the first boundary of the recording; there is nothing before")
-            return inside.go_to(before)
+            return control.go_to(previous)
 
     def goto(self, iteration: int) -> Stop:
-        """Go to the boundary before that iteration, of the loop and entry where the replay stands; breakpoints in
-        between do not stop it.
+        """Go to the boundary before an iteration of the current loop entry; ignores breakpoints in between.
 
         Raises:
             UsageError: there is no such boundary, or it was not recorded.
@@ -199,42 +198,42 @@ class Replay(SessionBase):
         """
         if not 0 <= iteration <= MAX_ITERATION:
             raise UsageError(f"there is no iteration {iteration}")
-        inside = self._internals
-        with inside.session_lock.hold():
-            mark = inside.boundary or inside.require_boundary("go there")
-            found = inside.trace.boundary_ref(BoundaryFilter(entry=mark.entry, iteration=iteration))
-            if found is not None:
-                return inside.go_to(found)
-            below = inside.trace.boundary_ref(BoundaryFilter(entry=mark.entry, below=iteration), newest=True)
-            above = inside.trace.boundary_ref(BoundaryFilter(entry=mark.entry, above=iteration))
+        control = self._internals
+        with control.session_lock.hold():
+            ref = control.boundary or control.require_boundary("go there")
+            target = control.trace.boundary_ref(BoundaryFilter(entry=ref.entry, iteration=iteration))
+            if target is not None:
+                return control.go_to(target)
+            below = control.trace.boundary_ref(BoundaryFilter(entry=ref.entry, below=iteration), newest=True)
+            above = control.trace.boundary_ref(BoundaryFilter(entry=ref.entry, above=iteration))
             loop = self.frame.loop
             assert loop is not None
             if below is not None and above is None and below.ended is not None:
-                why = no_iteration_text(loop, iteration, below.iteration)
-                if mark.id != below.id:
-                    # As a run, which has to get there to find out.
-                    inside.go_to(below)
-                    why += ", where the session stands now"
-                raise UsageError(why)
-            near = " and ".join(str(one.iteration) for one in (below, above) if one is not None)
+                message = no_iteration_text(loop, iteration, below.iteration)
+                if ref.id != below.id:
+                    # As a live session, which must run to the end to detect this.
+                    control.go_to(below)
+                    message += ", where the session is now"
+                raise UsageError(message)
+            nearest = " and ".join(str(r.iteration) for r in (below, above) if r is not None)
             raise UsageError(
-                f"iteration {iteration} of loop '{loop.name}' is not recorded here; the nearest are {near}"
+                f"iteration {iteration} of loop '{loop.name}' is not recorded here; the nearest are {nearest}"
             )
 
     def reverse_continue(self) -> Stop:
-        """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first.
+        """Go back to the last earlier recorded boundary with a breakpoint hit; without one to the first boundary.
 
         >>> _ = replay.breakpoints.add("iter 2")
         >>> _ = replay.finish(), replay.finish()
         >>> replay.reverse_continue().text
         "breakpoint 1 (iter 2): before iteration 2 of loop 'sqrt'"
         """
-        inside = self._internals
-        with inside.session_lock.hold():
-            here = inside.boundary
-            if inside.search_hit(BoundaryFilter(before=0 if here is None else here.id + self.done), back=True):
+        control = self._internals
+        with control.session_lock.hold():
+            current = control.boundary
+            if control.search_hit(BoundaryFilter(before=0 if current is None else current.id + self.done), back=True):
                 return self.stop
-            stop = inside.go_to_first()
-            if here is not None:
-                inside.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
+            stop = control.go_to_first()
+            if current is not None:
+                control.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
             return stop

@@ -1,7 +1,7 @@
-"""How a replay goes from one recorded boundary to another, and what stops it on the way.
+"""Controller of replays: moves between recorded boundaries and stops at breakpoints.
 
-Breakpoints are tested at each boundary on the way, as those of a run are; since any boundary can be read at any time,
-nothing has to be run for that.
+Breakpoints are tested at each boundary on the way, as in a live run; boundaries are read from the trace, without
+execution.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .trace_store import BoundaryRef, TraceStore
 
 
 class ReplayController(Controller):
-    """A recording that stands at one of its boundaries."""
+    """A recording with a current boundary."""
 
     refusal_reason = RECORDING_REFUSAL
     remedy = Remedy.RUN_MODEL
@@ -35,24 +35,24 @@ class ReplayController(Controller):
     def __init__(self, trace: TraceStore) -> None:
         self.trace = trace
         self._graph_index = GraphIndex(trace)
-        #: Where it stands; None: the recording holds no boundary.
+        #: The current boundary; None: the recording holds no boundary.
         self.boundary: BoundaryRef | None = None
         self._interrupted = False
-        #: While something is looked for: the loop and the iteration that are looked at.
+        #: Loop and iteration of a running search.
         self._search_progress = (-1, 0)
         self._epoch = 0
         super().__init__(RecordedModel(trace), SymbolTable(trace.graph), self._graph_index.inputs)
 
-    # -- where it stands
+    # -- position
 
     @property
     def running(self) -> bool:
-        """True while another thread looks for the next stop."""
+        """True while another thread searches for the next stop."""
         return self.session_lock.is_held
 
     @property
     def epoch(self) -> int:
-        """Grows whenever the replay moves."""
+        """Counter that grows with each move."""
         return self._epoch
 
     @cached_property
@@ -61,29 +61,31 @@ class ReplayController(Controller):
 
     @property
     def outputs(self) -> dict[str, Data] | None:
-        """The outputs of the recorded run, once the replay is at its end; None before."""
+        """The outputs of the recorded run at the end of the replay; None before."""
         return self._outputs if self.done else None
 
     @property
     def frame(self) -> RecordedFrame:
-        """The innermost loop that ran here; at the end the loop that ended last."""
+        """The innermost running loop; at the end the loop that ended last."""
         return (
-            self._main_frame() if self.boundary is None else frame_at(self._graph_index, self.boundary, over=self.done)
+            self._main_frame()
+            if self.boundary is None
+            else frame_at(self._graph_index, self.boundary, model_ended=self.done)
         )
 
     @property
     def frames(self) -> list[RecordedFrame]:
-        """All loops that ran here, outermost first, the main graph before them."""
+        """The main graph, then all running loops, outermost first."""
         if self.boundary is None or self.done:
             return [self._main_frame()]
-        found = [self.frame]
-        while (around := found[0].around) is not None:
-            found.insert(0, around)
-        return found
+        frames = [self.frame]
+        while (outer := frames[0].around) is not None:
+            frames.insert(0, outer)
+        return frames
 
     def _main_frame(self) -> RecordedFrame:
-        now = 0 if self.boundary is None else self.boundary.id
-        return RecordedFrame(RecordedFrameInternals(self._graph_index, -1, now, over=self.done))
+        number = 0 if self.boundary is None else self.boundary.id
+        return RecordedFrame(RecordedFrameInternals(self._graph_index, -1, number, over=self.done))
 
     def is_at_boundary(self) -> bool:
         return not self.done and self.frame.at_boundary
@@ -98,27 +100,27 @@ class ReplayController(Controller):
 
     @property
     def progress(self) -> dict[str, int]:
-        # Without the trace, which is used by one thread at a time.
+        # Do not read the trace, which is used by one thread at a time.
         index, iteration = self._search_progress
-        return {one.path: iteration if one.index == index else 0 for one in self.symbols.loops}
+        return {symbol.path: iteration if symbol.index == index else 0 for symbol in self.symbols.loops}
 
     @property
     def totals(self) -> list[LoopTotals]:
-        """How often each loop had run here."""
+        """Totals of each loop up to the current boundary."""
         if self.done:
             return self.trace.totals
-        counted = self.trace.loop_counts(0 if self.boundary is None else self.boundary.id)
+        counts = self.trace.loop_counts(0 if self.boundary is None else self.boundary.id)
         seconds = 0.0 if self.boundary is None else self.boundary.time
-        told = []
+        totals = []
         for loop in self.trace.loops:
-            iterations, entries, ended = counted.get(loop.index, (0, 0, None))
-            spent = seconds if loop.parent is None and entries else 0.0
-            told.append(LoopTotals(loop.name, loop.path, iterations, entries, ended, {}, None, spent))
-        return told
+            iterations, entries, ended = counts.get(loop.index, (0, 0, None))
+            loop_seconds = seconds if loop.parent is None and entries else 0.0
+            totals.append(LoopTotals(loop.name, loop.path, iterations, entries, ended, {}, None, loop_seconds))
+        return totals
 
     @property
     def timeline(self) -> NoReturn:
-        """There is none.
+        """Not available.
 
         Raises:
             UsageError: always.
@@ -128,19 +130,19 @@ class ReplayController(Controller):
     # -- breakpoints
 
     def check_expression(self, expression: Expression, index: int) -> None:
-        """See that an expression can be tested in a loop's body (-1: in the main graph), and all it needs is recorded.
+        """Check that an expression can be tested in a loop's body (-1: in the main graph), and its values are recorded.
 
         Raises:
-            UsageError: it cannot, or is not.
+            UsageError: it cannot, or a value is not recorded.
         """
         super().check_expression(expression, index)
-        outline = self._graph_index
-        scope = outline.scope(index)
+        graph_index = self._graph_index
+        scope = graph_index.scope(index)
         for name in sorted(expression.names & scope.keys()):
-            if index == MAIN_GRAPH and scope[name].name in outline.outputs:
-                # Known at the end, where it is tested.
+            if index == MAIN_GRAPH and scope[name].name in graph_index.outputs:
+                # Available at the end, where it is tested.
                 continue
-            if not outline.is_recorded(index, scope[name]):
+            if not graph_index.is_recorded(index, scope[name]):
                 raise UsageError(f"the recording holds no value '{name}' (in '{expression.text}')", Remedy.RECORD_NODES)
         if expression.uses_history and self.trace.every > 1:
             raise UsageError(
@@ -149,59 +151,59 @@ class ReplayController(Controller):
             )
 
     def run_to(self, target: BoundaryRef | None) -> Stop:
-        """On to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
-        here = 0 if self.boundary is None else self.boundary.id
-        if self.search_hit(BoundaryFilter(after=here, before=None if target is None else target.id + 1)):
+        """Go forward to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
+        current = 0 if self.boundary is None else self.boundary.id
+        if self.search_hit(BoundaryFilter(after=current, before=None if target is None else target.id + 1)):
             return self.stop
-        ended = self.go_to(target)
+        stop = self.go_to(target)
         if target is not None:
-            return ended
-        # What the main graph has at its end was never at a boundary.
+            return stop
+        # Final values of the main graph are not available at any boundary.
         hits = self.breakpoints.find_hits(self._main_frame())
         if hits:
-            self.stop = self.hit_stop(hits, ended.text)
+            self.stop = self.hit_stop(hits, stop.text)
         return self.stop
 
-    def search_hit(self, which: BoundaryFilter, *, back: bool = False) -> bool:
-        """Stop at the first of some boundaries at which a breakpoint hits, or at the last, silently; False: at none of
-        them."""
-        for mark, frame in self._hit_candidates(which, back):
+    def search_hit(self, filter_: BoundaryFilter, *, back: bool = False) -> bool:
+        """Stop at the first matching boundary with a breakpoint hit; ``back``: at the last one, silently. False: there
+        is none."""
+        for ref, frame in self._hit_candidates(filter_, back):
             if self._interrupted:
-                self._set_boundary(mark)
+                self._set_boundary(ref)
                 self.stop = interrupt_stop(frame)
                 return True
             hits = self.breakpoints.find_hits(frame, silently=back)
             if hits:
-                self._set_boundary(mark)
+                self._set_boundary(ref)
                 self.stop = self.stop_here()
                 self.stop = self.hit_stop(hits)
                 return True
         return False
 
-    def _hit_candidates(self, which: BoundaryFilter, back: bool) -> Iterator[tuple[BoundaryRef, RecordedFrame]]:
-        """Of some boundaries those at which a breakpoint might hit."""
+    def _hit_candidates(self, filter_: BoundaryFilter, back: bool) -> Iterator[tuple[BoundaryRef, RecordedFrame]]:
+        """The matching boundaries where a breakpoint may hit."""
         any_of: list[BoundaryFilter] = []
-        for one in self.breakpoints:
-            for loop in one.loops if one.enabled else ():
-                if one.kind is Trigger.ITERATION:
-                    any_of.append(BoundaryFilter(loop=loop, ended=False, iteration=one.iterations[-1]))
+        for b in self.breakpoints:
+            for loop in b.loops if b.enabled else ():
+                if b.kind is Trigger.ITERATION:
+                    any_of.append(BoundaryFilter(loop=loop, ended=False, iteration=b.iterations[-1]))
                 else:
-                    any_of.append(BoundaryFilter(loop=loop, ended=True if one.kind is Trigger.END else None))
+                    any_of.append(BoundaryFilter(loop=loop, ended=True if b.kind is Trigger.END else None))
         if not any_of:
             return
-        for mark in self.trace.boundary_refs(which, any_of, newest_first=back):
-            frame = frame_at(self._graph_index, mark)
-            self._search_progress = frame.index, mark.iteration
-            yield mark, frame
+        for ref in self.trace.boundary_refs(filter_, any_of, newest_first=back):
+            frame = frame_at(self._graph_index, ref)
+            self._search_progress = frame.index, ref.iteration
+            yield ref, frame
 
     def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> str:
-        """The first node of the body that gave a NaN; only where all body values were recorded it can be told."""
+        """The first node of the body that gave a NaN; known only if all body values were recorded."""
         frame = self.frame
         if not frame.iteration or not self.trace.nodes or self.trace.only is not None:
             return ""
-        made = (entry.node for entry in frame.nodes if breakpoint_.node_made_nan(frame, entry.node))
-        maker = next(made, None)
-        return "" if maker is None else nan_origin_text(maker, frame.iteration - 1, frame.loop)
+        producers = (entry.node for entry in frame.nodes if breakpoint_.node_made_nan(frame, entry.node))
+        producer = next(producers, None)
+        return "" if producer is None else nan_origin_text(producer, frame.iteration - 1, frame.loop)
 
     def _request_interrupt(self) -> None:
         self._interrupted = True
@@ -210,51 +212,51 @@ class ReplayController(Controller):
         self._interrupted = False
         self._search_progress = (-1, 0)
 
-    def require_boundary(self, what: str) -> BoundaryRef:
+    def require_boundary(self, action: str) -> BoundaryRef:
         if self.done:
             raise UsageError("the recording is at its end; restart to see it again")
         if self.boundary is None:
-            raise UsageError(f"the recording holds no boundary; there is nowhere to {what}")
+            raise UsageError(f"the recording holds no boundary; there is nowhere to {action}")
         return self.boundary
 
-    def running_boundary(self, mark: BoundaryRef) -> BoundaryRef | None:
-        """The newest recorded boundary of the innermost loop that goes on here; None: none does."""
-        if mark.ended is None:
-            return mark
-        around = frame_at(self._graph_index, mark).around
-        if around is None or around._internals.entry_id is None:
+    def running_boundary(self, ref: BoundaryRef) -> BoundaryRef | None:
+        """The newest recorded boundary of the innermost loop that continues here; None: there is none."""
+        if ref.ended is None:
+            return ref
+        outer = frame_at(self._graph_index, ref).around
+        if outer is None or outer._internals.entry_id is None:
             return None
-        return self.trace.boundary_ref(BoundaryFilter(entry=around._internals.entry_id, before=mark.id), newest=True)
+        return self.trace.boundary_ref(BoundaryFilter(entry=outer._internals.entry_id, before=ref.id), newest=True)
 
-    def next_boundary(self, mark: BoundaryRef) -> BoundaryRef | None:
-        return self.trace.boundary_ref(BoundaryFilter(after=mark.id))
+    def next_boundary(self, ref: BoundaryRef) -> BoundaryRef | None:
+        return self.trace.boundary_ref(BoundaryFilter(after=ref.id))
 
     def last_boundary(self) -> BoundaryRef | None:
         return self.trace.boundary_ref(newest=True)
 
-    def adjacent_boundary(self, mark: BoundaryRef, way: int) -> BoundaryRef | None:
-        if way > 0:
-            return self.trace.boundary_ref(BoundaryFilter(entry=mark.entry, above=mark.iteration))
-        return self.trace.boundary_ref(BoundaryFilter(entry=mark.entry, below=mark.iteration), newest=True)
+    def adjacent_boundary(self, ref: BoundaryRef, direction: int) -> BoundaryRef | None:
+        if direction > 0:
+            return self.trace.boundary_ref(BoundaryFilter(entry=ref.entry, above=ref.iteration))
+        return self.trace.boundary_ref(BoundaryFilter(entry=ref.entry, below=ref.iteration), newest=True)
 
     @property
     def is_at_beginning(self) -> bool:
         return self.boundary is None or self.trace.boundary_ref(BoundaryFilter(before=self.boundary.id)) is None
 
-    def _set_boundary(self, mark: BoundaryRef | None) -> None:
-        self.boundary = mark
+    def _set_boundary(self, ref: BoundaryRef | None) -> None:
+        self.boundary = ref
         self._epoch += 1
 
     def go_to_first(self) -> Stop:
         return self.go_to(self.trace.boundary_ref())
 
-    def go_to(self, mark: BoundaryRef | None) -> Stop:
-        """Stand at a boundary, or at the end of the recording."""
-        if mark is None:
+    def go_to(self, ref: BoundaryRef | None) -> Stop:
+        """Go to a boundary, or to the end of the recording."""
+        if ref is None:
             return self._go_to_end()
         for breakpoint_ in self.breakpoints:
             breakpoint_.already_tested = False
-        self._set_boundary(mark)
+        self._set_boundary(ref)
         self.stop = self.stop_here()
         return self.stop
 
@@ -262,11 +264,11 @@ class ReplayController(Controller):
         return boundary_stop(self.frame)
 
     def _go_to_end(self) -> Stop:
-        """Behind the last boundary: the model's end, or where the recording was cut off."""
+        """Go past the last boundary: to the model's end, or the end of an incomplete recording."""
         self._set_boundary(self.last_boundary())
         trace = self.trace
         if trace.ended == "end":
-            # What a screen shows then is the loop of the main graph that ended last.
+            # The screen then shows the loop of the main graph that ended last.
             main = self.trace.boundary_ref(BoundaryFilter(outermost=True), newest=True)
             self.boundary = main or self.boundary
             self.stop = Stop(Reason.DONE, "the model ran to its end" + ("" if trace.loops else "; it has no loop"))

@@ -1,7 +1,7 @@
-"""How a recorded run goes on: where it stood, found in its trace, and an engine brought there.
+"""Resumes recorded runs: finds the resume point in a trace, and brings an engine there.
 
-The model is started on the recorded inputs, and each loop that is met on the way is put where it was. What lies before
-and between is computed again, and so is an inner loop that had ended and of which nothing is known.
+The model is started on the recorded inputs, and each loop on the way is fast-forwarded to its state. Code before and
+between is computed again, as well as inner loops that had ended without a known state.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from .trace_store import BoundaryRef, TraceStore
 
 @dataclass(frozen=True)
 class ResumePoint:
-    """Where a run can go on."""
+    """A position where a run can be resumed."""
 
-    #: The loops to be put somewhere, in the order in which they are met.
+    #: The states of the loops to restore, in execution order.
     loop_states: Sequence[LoopResumeState]
-    #: The newest boundary that lies before it; 0: none.
+    #: The newest earlier boundary; 0: none.
     boundary: int
 
     @property
     def running_loops(self) -> list[LoopResumeState]:
-        """The loops that still run, outermost first."""
+        """The running loops, outermost first."""
         return [state for state in self.loop_states if not state.ended]
 
     @property
     def label(self) -> str:
-        """For a person: ``iteration 137``, of nested loops ``iteration 3/7``."""
+        """Description: ``iteration 137``, for nested loops ``iteration 3/7``."""
         if not self.loop_states:
             return "the start"
         if not self.running_loops:
@@ -53,7 +53,7 @@ class ResumePoint:
         return f"iteration {'/'.join(str(state.iteration) for state in self.running_loops)}"
 
     def is_rerun(self, trace: TraceStore, loop: int, around: tuple[int, ...]) -> bool:
-        """True for an entry that lies in an iteration that runs, and that is run again since nothing is known of it."""
+        """True for an entry in a running iteration that must be run again since its state is unknown."""
         if any((state.loop, state.outer_iterations) == (loop, around) for state in self.loop_states):
             return False
         lineage = trace.loop_chain(loop)
@@ -63,7 +63,7 @@ class ResumePoint:
                 return False
         for depth, state in enumerate(self.running_loops):
             if depth >= len(lineage) or lineage[depth] != state.loop or around[:depth] != state.outer_iterations:
-                # Beside a running loop, in the iteration that runs around both.
+                # A sibling of a running loop, in the same outer iteration.
                 return True
             if around[depth : depth + 1] != (state.iteration,):
                 return False
@@ -71,17 +71,17 @@ class ResumePoint:
 
 
 def find_resume_point(trace: TraceStore, model: Model) -> ResumePoint:
-    """The position at which a recorded run can go on.
+    """The position where a recorded run can be resumed.
 
     Raises:
-        UsageError: the trace is one of another model, or its run came to its end.
+        UsageError: the trace is of another model, or its run is complete.
         TraceError: it is damaged.
     """
-    have = model_hash(model)
-    if trace.model_hash and have and trace.model_hash != have:
+    digest = model_hash(model)
+    if trace.model_hash and digest and trace.model_hash != digest:
         raise UsageError(f"{trace.path}: was recorded with another model ({trace.model}), not with this {model.name}")
-    plans = [plan.path for plan in model.plan.loops]
-    if plans != [loop.path for loop in trace.loops]:
+    paths = [plan.path for plan in model.plan.loops]
+    if paths != [loop.path for loop in trace.loops]:
         raise UsageError(f"{trace.path}: was recorded with a model that has other loops than {model.name}")
     if trace.ended == "end":
         raise UsageError(f"{trace.path}: this run came to its end; there is nothing to go on with")
@@ -89,56 +89,56 @@ def find_resume_point(trace: TraceStore, model: Model) -> ResumePoint:
 
 
 def _from_boundaries(trace: TraceStore, model: Model) -> ResumePoint:
-    """Every boundary is recorded whole: the newest one is where it stands."""
-    last = trace.boundary_ref(newest=True)
-    if last is None:
+    """The newest boundary, since every boundary is recorded completely."""
+    newest = trace.boundary_ref(newest=True)
+    if newest is None:
         return ResumePoint([], 0)
-    entry = trace.entry(last.entry)
+    entry = trace.entry(newest.entry)
     chain = trace.loop_chain(entry.loop)
-    taps = make_probes(model.plan, nodes=trace.nodes)
-    if [(t.kind, t.name) for loop in taps for t in loop] != [
-        one for loop in trace.loops for one in trace.ports(loop.index)
+    probe_sets = make_probes(model.plan, nodes=trace.nodes)
+    if [(probe.kind, probe.name) for loop in probe_sets for probe in loop] != [
+        port for loop in trace.loops for port in trace.ports(loop.index)
     ]:
         raise UsageError(f"{trace.path}: was recorded by another version of this program; record it again")
     path: list[LoopResumeState] = []
     for depth in range(len(chain) + 1):
-        # The entries directly in the iteration that runs: those that are over, and the one that still runs.
+        # The entries directly in the running iteration: ended ones, and the running one.
         parent = chain[depth - 1] if depth else None
-        around = (*entry.around, last.iteration)[:depth]
-        inside = False
+        around = (*entry.around, newest.iteration)[:depth]
+        is_running = False
         for number in queries.entries_in_iteration(trace.rows, parent, around):
-            mark = trace.boundary_ref(BoundaryFilter(entry=number), newest=True)
-            if mark is None:
+            ref = trace.boundary_ref(BoundaryFilter(entry=number), newest=True)
+            if ref is None:
                 raise trace.damage_error(f"entry {number} has no boundary")
-            path.append(_recorded_state(trace, model, taps, mark))
-            inside = mark.ended is None
-        if not inside:
+            path.append(_recorded_state(trace, model, probe_sets, ref))
+            is_running = ref.ended is None
+        if not is_running:
             break
-    return ResumePoint(path, last.id)
+    return ResumePoint(path, newest.id)
 
 
-def _recorded_state(trace: TraceStore, model: Model, taps: list[ProbeSet], mark: BoundaryRef) -> LoopResumeState:
-    entry = trace.entry(mark.entry)
+def _recorded_state(trace: TraceStore, model: Model, probe_sets: list[ProbeSet], ref: BoundaryRef) -> LoopResumeState:
+    entry = trace.entry(ref.entry)
     plan = model.plan.loops[entry.loop]
     carried: list[Any] = []
-    lasts: dict[int, Any] = {}
+    last_values: dict[int, Any] = {}
     scans: list[Array] = []
-    free = last_value_slots(model.plan, plan) if mark.iteration else []
-    for one in taps[entry.loop]:
-        if one.kind is PortKind.SCAN:
-            rows = trace.port_values(one.port, BoundaryFilter(entry=mark.entry, above=0, below=mark.iteration + 1))
+    slots = last_value_slots(model.plan, plan) if ref.iteration else []
+    for probe in probe_sets[entry.loop]:
+        if probe.kind is PortKind.SCAN:
+            rows = trace.port_values(probe.port, BoundaryFilter(entry=ref.entry, above=0, below=ref.iteration + 1))
             scans.append(_join_elements(trace, np.stack, rows))
-        elif one.kind is PortKind.CARRIED:
-            carried += trace.port_values(one.port, BoundaryFilter(number=mark.id))
-        elif one.kind is PortKind.NODE and one.slot in free:
-            # In a branch that the last iteration did not take: it has the value that it had before.
-            found = trace.newest_value(one.port, BoundaryFilter(entry=mark.entry, below=mark.iteration + 1))
-            lasts.update((one.slot, value) for value in found)
-    if len(carried) != len(plan.edges) or any(len(rows) != mark.iteration for rows in scans):
-        raise trace.damage_error(f"boundary {mark.id} is not whole")
-    keep = mark.condition is not False
+        elif probe.kind is PortKind.CARRIED:
+            carried += trace.port_values(probe.port, BoundaryFilter(number=ref.id))
+        elif probe.kind is PortKind.NODE and probe.slot in slots:
+            # If the last iteration did not take its branch, the older value is still valid.
+            values = trace.newest_value(probe.port, BoundaryFilter(entry=ref.entry, below=ref.iteration + 1))
+            last_values.update((probe.slot, value) for value in values)
+    if len(carried) != len(plan.edges) or any(len(rows) != ref.iteration for rows in scans):
+        raise trace.damage_error(f"boundary {ref.id} is not whole")
+    condition = ref.condition is not False
     return LoopResumeState(
-        entry.loop, entry.around, mark.iteration, keep, carried, lasts, scans, mark.ended is not None
+        entry.loop, entry.around, ref.iteration, condition, carried, last_values, scans, ref.ended is not None
     )
 
 
@@ -148,14 +148,14 @@ def _from_checkpoint(trace: TraceStore, model: Model) -> ResumePoint:
         return ResumePoint([], 0)
     number, boundary, states = row
     try:
-        path = [_saved_state(trace, model, number, told) for told in json.loads(string(states))]
+        path = [_saved_state(trace, model, number, state) for state in json.loads(string(states))]
         return ResumePoint(path, integer(boundary))
     except DAMAGE_ERRORS as error:
         raise trace.damage_error(error) from None
 
 
 def _join_elements(trace: TraceStore, join: Callable[[list[Array]], Array], rows: list[Any]) -> Array:
-    """The elements of a scan output in one array."""
+    """Join the elements of a scan output into one array."""
     if not rows:
         return np.empty((0,))
     if any(not isinstance(row, np.ndarray) or row.dtype != rows[0].dtype for row in rows):
@@ -168,61 +168,61 @@ def _join_elements(trace: TraceStore, join: Callable[[list[Array]], Array], rows
 
 def _check_count(rows: Any, count: int) -> Any:
     if len(rows) != count:
-        raise ValueError(f"{len(rows)} elements of a scan output stand where there should be {count}")
+        raise ValueError(f"there are {len(rows)} elements of a scan output instead of {count}")
     return rows
 
 
-def _saved_state(trace: TraceStore, model: Model, number: int, told: Mapping[str, Any]) -> LoopResumeState:
-    loop, iteration = integer(told["loop"], 0, len(trace.loops) - 1), integer(told["iteration"])
-    around = string(told["around"])
+def _saved_state(trace: TraceStore, model: Model, number: int, state: Mapping[str, Any]) -> LoopResumeState:
+    loop, iteration = integer(state["loop"], 0, len(trace.loops) - 1), integer(state["iteration"])
+    around = string(state["around"])
     plan = model.plan.loops[loop]
     parts: dict[str, list[Any]] = {"carried": [], "last": []}
     for role, type_, data in queries.checkpoint_parts(trace.rows, number, loop):
         parts[role].append(trace.decode_value(type_, data))
     scans = []
-    for k in range(len(plan.scans)):
+    for index in range(len(plan.scans)):
         rows = [
             _check_count(trace.decode_value(type_, data), integer(count))
-            for type_, data, count in queries.checkpoint_scans(trace.rows, loop, around, k)
+            for type_, data, count in queries.checkpoint_scans(trace.rows, loop, around, index)
         ]
         scans.append(_join_elements(trace, np.concatenate, rows))
-    free = last_value_slots(model.plan, plan) if iteration else []
+    slots = last_value_slots(model.plan, plan) if iteration else []
     if (
         len(parts["carried"]) != len(plan.edges)
-        or len(parts["last"]) != len(free)
+        or len(parts["last"]) != len(slots)
         or any(len(rows) != iteration for rows in scans)
     ):
         raise trace.damage_error(f"checkpoint {number} is not whole")
-    lasts = dict(zip(free, parts["last"], strict=True))
+    last_values = dict(zip(slots, parts["last"], strict=True))
     entry = outer_iterations(around, len(trace.loop_chain(loop)) - 1)
     return LoopResumeState(
-        loop, entry, iteration, bool(told["keep"]), parts["carried"], lasts, scans, bool(told["ended"])
+        loop, entry, iteration, bool(state["keep"]), parts["carried"], last_values, scans, bool(state["ended"])
     )
 
 
 def restore_engine(engine: Engine, position: ResumePoint, trace: TraceStore) -> None:
-    """Bring an engine that was started on the recorded inputs to a position.
+    """Bring an engine that was started on the recorded inputs to a resume point.
 
     Raises:
-        TraceError: the run does not come by there: the model or this program computes something else than it did.
+        TraceError: the run does not reach it: the model or this program computes other values than before.
         InterruptError: Ctrl-C.
     """
     _restore_totals(engine, position, trace)
     for state in position.loop_states:
         engine.clear_stops()
         engine.stop_at(state.loop, 0)
-        what, index = engine.resume()
-        if what == "interrupt":
+        event, index = engine.resume()
+        if event == "interrupt":
             raise InterruptError("interrupted before the recorded run went on")
         iterations = tuple(engine.loop_state(k)[0] for k in engine.stack)
-        if (what, index, iterations) != ("boundary", state.loop, (*state.outer_iterations, 0)):
+        if (event, index, iterations) != ("boundary", state.loop, (*state.outer_iterations, 0)):
             raise TraceError(f"{trace.path}: the run does not come by where the recorded one was; it cannot go on")
         for edge, value in zip(engine.plan.loops[state.loop].edges, state.carried, strict=True):
-            before = engine.value(edge.param)
-            optional = isinstance(edge.edge.param.type, OptionalType) and (before is None or value is None)
-            if _value_kind(before) != _value_kind(value) and not optional:
+            current = engine.value(edge.param)
+            optional = isinstance(edge.edge.param.type, OptionalType) and (current is None or value is None)
+            if _value_kind(current) != _value_kind(value) and not optional:
                 raise trace.damage_error(
-                    f"a carried value is {_value_kind(value)} there, and {_value_kind(before)} in the model"
+                    f"a carried value is {_value_kind(value)} there, and {_value_kind(current)} in the model"
                 )
         engine.loops.fast_forward(
             state.loop, state.iteration, state.condition, state.carried, state.scans, state.last_values
@@ -232,23 +232,23 @@ def restore_engine(engine: Engine, position: ResumePoint, trace: TraceStore) -> 
 
 
 def _value_kind(value: Any) -> str:
-    """What does not change from iteration to iteration."""
+    """The type that is the same in all iterations."""
     return value.dtype.name if isinstance(value, np.ndarray) else "sequence" if isinstance(value, list) else "other"
 
 
 def _restore_totals(engine: Engine, position: ResumePoint, trace: TraceStore) -> None:
-    """Entries that are neither run again nor put somewhere count as well."""
-    ours = {(state.loop, state.outer_iterations) for state in position.loop_states}
-    for mark in trace.boundary_refs(BoundaryFilter(ended=True, before=position.boundary + 1)):
-        entry = trace.entry(mark.entry)
-        if (entry.loop, entry.around) not in ours and not position.is_rerun(trace, entry.loop, entry.around):
-            assert mark.ended is not None
-            engine.loops.add_finished_entry(entry.loop, mark.iteration, mark.ended, entry.trip_count)
+    """Count the entries that are neither run again nor restored."""
+    restored = {(state.loop, state.outer_iterations) for state in position.loop_states}
+    for ref in trace.boundary_refs(BoundaryFilter(ended=True, before=position.boundary + 1)):
+        entry = trace.entry(ref.entry)
+        if (entry.loop, entry.around) not in restored and not position.is_rerun(trace, entry.loop, entry.around):
+            assert ref.ended is not None
+            engine.loops.add_finished_entry(entry.loop, ref.iteration, ref.ended, entry.trip_count)
 
 
 def model_hash(model: Model) -> str:
-    """SHA-256 of the model's file, of an IR's weights, and of the function that a script was asked for; empty where
-    the model came from no file, or that is gone.
+    """SHA-256 of the model's file, an IR's weights, and the function name of a script; empty if the model has no file,
+    or it was deleted.
 
     Raises:
         UsageError: one of them cannot be read.
@@ -272,5 +272,5 @@ def model_hash(model: Model) -> str:
 
 def _hash_file(digest: hashlib._Hash, path: Path) -> None:
     with open_regular_file(path) as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)

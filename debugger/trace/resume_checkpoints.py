@@ -1,9 +1,8 @@
-"""Checkpoints: what a trace holds so that its run can go on from there (``resume.py``).
+"""Checkpoints in traces, from which a run can be resumed (``resume.py``).
 
-A checkpoint is made of the running loops' own terms: for each of them the iteration, the condition, what its back
-edges carry and what its scan outputs collected. Where every boundary is recorded whole, each boundary is one, and
-nothing more is stored. Else they are written about twice a second: scan elements once, all
-else of the newest few.
+A checkpoint has the state of each running loop: iteration, condition, carried values and scan outputs. If every
+boundary is recorded completely, each boundary is a checkpoint, and nothing more is stored. Otherwise checkpoints are
+written about twice a second: scan elements once, other data of the newest few.
 """
 
 from __future__ import annotations
@@ -24,23 +23,24 @@ from . import queries
 from .probes import last_value_results
 from .writer import TraceFileWriter
 
-#: Seconds between two checkpoints, and the share of the time that making them may take.
+#: Seconds between two checkpoints, and their maximum share of the time.
 CHECKPOINT_INTERVAL_SECONDS = 0.5
 _MAX_TIME_SHARE = 0.05
-#: So many are kept.
+#: Number of stored checkpoints.
 _CHECKPOINTS_KEPT = 2
 
 
 @dataclass
 class LoopResumeState:
-    """Where one entry of a loop stands. ``iteration`` would run next; ``scans``: elements so far, or what was added."""
+    """The state of one entry of a loop. ``iteration``: the next one; ``scans``: all elements so far, or the new
+    ones."""
 
     loop: int
     outer_iterations: tuple[int, ...]
     iteration: int
     condition: bool
     carried: list[Any]
-    #: Slot -> value, of outputs that take what the last iteration computed.
+    #: Slot -> value, for outputs that are computed by the last iteration.
     last_values: dict[int, Any]
     scans: list[Array]
     ended: bool
@@ -48,17 +48,17 @@ class LoopResumeState:
 
 @dataclass
 class CheckpointSaver:
-    """Makes the checkpoints of a run of which not every boundary is recorded whole."""
+    """Creates the checkpoints of a run if not every boundary is recorded completely."""
 
     plans: Sequence[LoopPlan]
     _next_time: float = 0.0
-    #: (loop, iterations around) -> of each scan output how many elements are on their way to the file.
+    #: (loop, outer iterations) -> number of elements of each scan output that were sent to the writer.
     _elements_sent: dict[tuple[int, tuple[int, ...]], list[int]] = field(default_factory=dict)
-    #: States of loops of the main graph that have ended.
+    #: States of ended loops of the main graph.
     _ended: list[LoopResumeState] = field(default_factory=list)
 
     def states_due(self, engine: Engine, now: float) -> list[LoopResumeState] | None:
-        """The states to be saved at this boundary, None where it is too early."""
+        """The states to save at this boundary; None if no checkpoint is due."""
         stack = engine.stack
         _, _, _, ended, _ = engine.loop_state(stack[-1])
         if len(stack) == 1 and ended is not None:
@@ -76,22 +76,22 @@ class CheckpointSaver:
         return self._with_ended_loops(running)
 
     def resume_from(self, states: Sequence[LoopResumeState]) -> None:
-        """Take note of what the file has already, of a run that goes on."""
+        """Initialize from the existing data of a resumed run."""
         for state in states:
             self._elements_sent[state.loop, state.outer_iterations] = [len(rows) for rows in state.scans]
             if state.ended and not state.outer_iterations:
                 self._ended.append(replace(state, scans=[np.empty((0,)) for _ in state.scans]))
 
     def _with_ended_loops(self, running: list[LoopResumeState]) -> list[LoopResumeState]:
-        # Of a loop that has ended its scan elements are on their way already.
+        # Scan elements of an ended loop were sent already.
         return [*self._ended, *running]
 
     def _state(self, engine: Engine, index: int, around: tuple[int, ...]) -> LoopResumeState:
         plan = self.plans[index]
-        iteration, _, keep, ended, _ = engine.loop_state(index)
+        iteration, _, condition, ended, _ = engine.loop_state(index)
         key = (index, around)
         if key not in self._elements_sent:
-            # An inner loop was entered anew: the entry before is over.
+            # A new entry of an inner loop: drop the previous one.
             self._elements_sent = {k: v for k, v in self._elements_sent.items() if k[0] != index}
         sent = self._elements_sent.setdefault(key, [0] * len(plan.scans))
         scans = []
@@ -103,7 +103,7 @@ class CheckpointSaver:
             index,
             around,
             iteration,
-            keep,
+            condition,
             [engine.value(edge.param) for edge in plan.edges],
             last_value_results(engine, plan) if iteration else {},
             scans,
@@ -112,10 +112,10 @@ class CheckpointSaver:
 
 
 def save_checkpoint(store: TraceFileWriter, states: Sequence[LoopResumeState], boundary: int) -> None:
-    """Write a checkpoint, which comes after a boundary or is of it, and forget the oldest."""
+    """Write a checkpoint at or after a boundary, and delete the oldest."""
     ask = store.execute
     number = queries.last_id(ask, "checkpoint") + 1
-    told = []
+    states_json = []
     for state in states:
         around = queries.outer_iterations_text(state.outer_iterations)
         for k, rows in enumerate(state.scans):
@@ -124,7 +124,7 @@ def save_checkpoint(store: TraceFileWriter, states: Sequence[LoopResumeState], b
                 dtype, shape, data = encode_value(rows)
                 row = (state.loop, around, k, first, len(rows), store.types.number_for(dtype, shape), data)
                 store.insert("checkpoint_scan", [row])
-        # What was added is written: the state of a loop that ended is told again with the next checkpoint.
+        # The new elements are written: the state of an ended loop is part of the next checkpoint as well.
         state.scans = [np.empty((0,)) for _ in state.scans]
         parts = []
         for role, values in (("carried", state.carried), ("last", state.last_values.values())):
@@ -132,7 +132,7 @@ def save_checkpoint(store: TraceFileWriter, states: Sequence[LoopResumeState], b
                 dtype, shape, data = encode_value(value)
                 parts.append((number, state.loop, role, k, store.types.number_for(dtype, shape), data))
         store.insert("checkpoint_part", parts)
-        told.append(
+        states_json.append(
             {
                 "loop": state.loop,
                 "around": around,
@@ -141,8 +141,8 @@ def save_checkpoint(store: TraceFileWriter, states: Sequence[LoopResumeState], b
                 "ended": state.ended,
             }
         )
-    store.insert("checkpoint", [(number, boundary, json.dumps(told))])
+    store.insert("checkpoint", [(number, boundary, json.dumps(states_json))])
     queries.delete_checkpoints(ask, number - _CHECKPOINTS_KEPT)
     for index in {state.loop for state in states if state.outer_iterations}:
-        # Of inner loops only the entries that a checkpoint is in.
+        # For inner loops keep only the entries of a checkpoint.
         queries.delete_scans(ask, index)

@@ -1,4 +1,4 @@
-"""Batches of boundaries as rows of the tables: encoded together, since most boundaries of a loop are alike."""
+"""Encodes batches of boundaries as table rows, together because most boundaries of a loop are alike."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ...runtime.graph.value_encoding import EncodedValue, encode_value, to_littl
 from ..statistics.streaming_stats import summarize_rows
 from .probes import MISSING
 
-#: What is not larger is stored again rather than referred to.
+#: Values up to this size are stored again instead of by reference.
 INLINE_MAX_BYTES = 64
 
 
 @dataclass
 class BoundaryBatch:
-    """Boundaries of one loop, in the order of time. All sequences are of one length, and so is each column.
+    """Boundaries of one loop, in order of time. All sequences and columns have the same length.
 
-    ``columns``: port -> its values, either one after the other, MISSING where a boundary has none, or stacked in one
-    array whose first axis is the boundary. ``sources``: port -> key; ports of one key have the same values, whose data
-    are stored once.
+    ``columns``: port -> its values, either a sequence with MISSING for absent values, or stacked in one array whose
+    first axis is the boundary. ``sources``: port -> key; ports of one key have the same values, whose data are stored
+    once.
     """
 
     loop: int
@@ -33,7 +33,7 @@ class BoundaryBatch:
     entries: Sequence[int]
     iterations: Sequence[int]
     conditions: Sequence[bool | None]
-    #: Of the boundaries where the loop ends: position in the batch -> why.
+    #: Position in the batch -> reason, for boundaries where the loop ends.
     ended: Mapping[int, str]
     times: Sequence[float]
     columns: Mapping[int, Sequence[Any] | Array]
@@ -42,7 +42,7 @@ class BoundaryBatch:
 
 @dataclass
 class _LastStored:
-    """What a port held last: the row with the data, and the data."""
+    """The last stored value of a port: the row with the data, and the data."""
 
     row: int
     type: int
@@ -50,22 +50,22 @@ class _LastStored:
 
 
 class TypeTable:
-    """The numbers of (dtype, shape), and which of them are new to the file."""
+    """The numbers of (dtype, shape) pairs, and the pairs that are not in the file yet."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, tuple[int, ...] | None], int] = {}
         self.new_rows: list[tuple[int, str, str | None]] = []
 
     def add(self, number: int, dtype: str, shape: tuple[int, ...] | None) -> None:
-        """Take note of one that the file has already."""
+        """Add a pair that is already in the file."""
         self._numbers[dtype, shape] = number
 
     def number_for(self, dtype: str, shape: tuple[int, ...] | None) -> int:
-        found = self._numbers.get((dtype, shape))
-        if found is None:
-            found = self._numbers[dtype, shape] = len(self._numbers) + 1
-            self.new_rows.append((found, dtype, None if shape is None else json.dumps(list(shape))))
-        return found
+        number = self._numbers.get((dtype, shape))
+        if number is None:
+            number = self._numbers[dtype, shape] = len(self._numbers) + 1
+            self.new_rows.append((number, dtype, None if shape is None else json.dumps(list(shape))))
+        return number
 
     def pop_new_rows(self) -> list[tuple[int, str, str | None]]:
         new, self.new_rows = self.new_rows, []
@@ -78,10 +78,10 @@ ValueRow = tuple[Any, ...]
 
 @dataclass
 class _SharedRows:
-    """Of a source that several ports share: the row with the data, for each boundary.
+    """The row with the data for each boundary, of a source that several ports share.
 
-    ``entered``: boundaries where a loop is entered. What is carried there is what each back edge begins with, so ports
-    that take one result share nothing yet.
+    ``entry_boundaries``: first boundaries of entries. Carried values are the initial values there, so ports of one
+    result do not share data yet.
     """
 
     entry_boundaries: frozenset[int]
@@ -96,16 +96,16 @@ class _SharedRows:
 
 
 class RowEncoder:
-    """Turns batches into rows of ``boundary`` and ``value``; ``row``: the number of the next value."""
+    """Converts batches to rows of ``boundary`` and ``value``; ``row``: the number of the next value."""
 
     def __init__(self, types: TypeTable, row: int = 1) -> None:
         self.types = types
         self._next_row = row
-        #: (loop, source) -> what it held last.
+        #: (loop, source) -> its last stored value.
         self._last_stored: dict[object, _LastStored] = {}
 
     def reset(self) -> None:
-        """Refer to nothing written so far."""
+        """Forget all stored values, so that later rows do not refer to them."""
         self._last_stored.clear()
 
     def boundary_rows(self, batch: BoundaryBatch) -> Iterable[tuple[Any, ...]]:
@@ -124,21 +124,21 @@ class RowEncoder:
         )
 
     def value_rows(self, batch: BoundaryBatch) -> Iterator[list[ValueRow]]:
-        """Rows of ``value``, a port at a time."""
+        """Rows of ``value``, by port."""
         keys = [batch.sources.get(port, port) for port in batch.columns]
-        entered = frozenset(int(id_) for id_, i in zip(batch.ids, batch.iterations, strict=True) if i == 0)
-        written = {key: _SharedRows(entered) for key in keys if keys.count(key) > 1}
+        entry_boundaries = frozenset(int(id_) for id_, i in zip(batch.ids, batch.iterations, strict=True) if i == 0)
+        shared = {key: _SharedRows(entry_boundaries) for key in keys if keys.count(key) > 1}
         for key, (port, column) in zip(keys, batch.columns.items(), strict=True):
-            here = (batch.loop, key), port, written.get(key)
+            target = (batch.loop, key), port, shared.get(key)
             if isinstance(column, np.ndarray):
-                yield self._encode_run(*here, list(batch.ids), column)
+                yield self._encode_run(*target, list(batch.ids), column)
             else:
-                yield self._encode_column(*here, batch.ids, column)
+                yield self._encode_column(*target, batch.ids, column)
 
     def _encode_column(
-        self, source: object, port: int, written: _SharedRows | None, ids: Sequence[int], column: Sequence[Any]
+        self, source: object, port: int, shared: _SharedRows | None, ids: Sequence[int], column: Sequence[Any]
     ) -> list[ValueRow]:
-        """Runs of tensors of one dtype and shape are encoded together."""
+        """Encode runs of tensors of one dtype and shape together."""
         rows: list[ValueRow] = []
         start = 0
         while start < len(column):
@@ -150,73 +150,73 @@ class RowEncoder:
             if _is_numeric_array(first):
                 dtype, shape = first.dtype, first.shape
                 while end < len(column):
-                    other = column[end]
-                    if type(other) is not np.ndarray or other.shape != shape or other.dtype != dtype:
+                    value = column[end]
+                    if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
                         break
                     end += 1
                 stacked = np.stack(column[start:end]) if end - start > 1 else first[np.newaxis]
-                rows += self._encode_run(source, port, written, ids[start:end], stacked)
+                rows += self._encode_run(source, port, shared, ids[start:end], stacked)
             else:
-                rows.append(self._encode_value(source, port, written, ids[start], encode_value(first)))
+                rows.append(self._encode_value(source, port, shared, ids[start], encode_value(first)))
             start = end
         return rows
 
     def _encode_value(
-        self, source: object, port: int, written: _SharedRows | None, id_: int, encoded: EncodedValue
+        self, source: object, port: int, shared: _SharedRows | None, id_: int, encoded: EncodedValue
     ) -> ValueRow:
         dtype, shape, data = encoded
-        kind = self.types.number_for(dtype, shape)
+        type_ = self.types.number_for(dtype, shape)
         row = self._allocate_rows(1)
-        newest = self._last_stored.get(source)
-        same = written.row_at(id_) if written is not None else None
-        if same is None and newest is not None and newest.type == kind and newest.data == data:
-            same = newest.row
-        if same is None or data is None:
-            self._last_stored[source] = _LastStored(row, kind, data)
-            same = None
-        if written is not None:
-            written.record_row(id_, same or row)
-        return (row, id_, port, kind, None, None, None, None, None, None, same, data if same is None else None)
+        last = self._last_stored.get(source)
+        ref = shared.row_at(id_) if shared is not None else None
+        if ref is None and last is not None and last.type == type_ and last.data == data:
+            ref = last.row
+        if ref is None or data is None:
+            self._last_stored[source] = _LastStored(row, type_, data)
+            ref = None
+        if shared is not None:
+            shared.record_row(id_, ref or row)
+        return (row, id_, port, type_, None, None, None, None, None, None, ref, data if ref is None else None)
 
     def _encode_run(
-        self, source: object, port: int, written: _SharedRows | None, ids: Sequence[int], stacked: Array
+        self, source: object, port: int, shared: _SharedRows | None, ids: Sequence[int], stacked: Array
     ) -> list[ValueRow]:
-        """Tensors of one dtype and shape."""
+        """Encode tensors of one dtype and shape."""
         shape = stacked.shape[1:]
-        kind = self.types.number_for(stacked.dtype.name, shape)
+        type_ = self.types.number_for(stacked.dtype.name, shape)
         size = math.prod(shape)
         count = len(ids)
         nbytes = size * stacked.dtype.itemsize
         first = self._allocate_rows(count)
         if size == 1:
-            numbers, bad = _number_cells(stacked.reshape(count))
-            nothing = [None] * count
-            columns: tuple[list[Any], ...] = (numbers, nothing, nothing, nothing, nothing, bad)
+            numbers, non_finite = _number_cells(stacked.reshape(count))
+            nulls = [None] * count
+            columns: tuple[list[Any], ...] = (numbers, nulls, nulls, nulls, nulls, non_finite)
         else:
             columns = ([None] * count, *_statistics_cells(stacked.reshape(count, size)))
         data = to_little_endian(np.ascontiguousarray(stacked)).tobytes()
-        rows = zip(range(first, first + count), ids, [port] * count, [kind] * count, *columns, strict=True)
+        rows = zip(range(first, first + count), ids, [port] * count, [type_] * count, *columns, strict=True)
         if nbytes <= INLINE_MAX_BYTES:
             pieces = [data[k : k + nbytes] for k in range(0, count * nbytes, nbytes)] if nbytes else [b""] * count
             return [(*row, None, piece) for row, piece in zip(rows, pieces, strict=True)]
-        told: list[ValueRow] = []
-        newest = self._last_stored.get(source)
+        encoded: list[ValueRow] = []
+        last = self._last_stored.get(source)
         for k, row in enumerate(rows):
-            same = written.row_at(ids[k]) if written is not None else None
-            if same is not None:
-                told.append((*row, same, None))
+            ref = shared.row_at(ids[k]) if shared is not None else None
+            if ref is not None:
+                encoded.append((*row, ref, None))
                 continue
             piece = data[k * nbytes : (k + 1) * nbytes]
-            if newest is not None and newest.type == kind and newest.data == piece:
-                told.append((*row, newest.row, None))
+            if last is not None and last.type == type_ and last.data == piece:
+                encoded.append((*row, last.row, None))
             else:
-                newest = _LastStored(first + k, kind, piece)
-                told.append((*row, None, piece))
-            if written is not None:
-                written.record_row(ids[k], newest.row)
-        if newest is not None:
-            self._last_stored[source] = newest
-        return told
+                last = _LastStored(first + k, type_, piece)
+                encoded.append((*row, None, piece))
+            if shared is not None:
+                shared.record_row(ids[k], last.row)
+        if last is not None:
+            self._last_stored[source] = last
+        return encoded
 
     def _allocate_rows(self, count: int) -> int:
         row = self._next_row
@@ -229,30 +229,30 @@ def _is_numeric_array(value: Any) -> bool:
 
 
 def _number_cells(flat: Array) -> tuple[list[Any], list[int | None]]:
-    """One number each; None for what SQL has no number for."""
+    """One number each; None for values without an SQL number."""
     count = len(flat)
     kind = flat.dtype.kind
     if kind in "bi":
         return flat.astype(np.int64).tolist(), [None] * count
     if kind == "u":
-        # Above the largest int64 SQLite knows floating-point numbers alone.
+        # Above the largest int64 SQLite has only floating-point numbers.
         return [n if n < 1 << 63 else float(n) for n in flat.tolist()], [None] * count
     if kind == "c":
         finite = np.isfinite(flat)
-        return [None] * count, [None if ok else 1 for ok in finite.tolist()]
+        return [None] * count, [None if is_finite else 1 for is_finite in finite.tolist()]
     with np.errstate(all="ignore"):
-        found = flat.astype(np.float64)
-    whole = "int" in flat.dtype.name  # int4 and the like
-    numbers = [int(n) if whole else None if n != n else n for n in found.tolist()]
-    return numbers, [None if ok else 1 for ok in np.isfinite(found).tolist()]
+        numbers_ = flat.astype(np.float64)
+    is_integer = "int" in flat.dtype.name  # int4 and the like
+    numbers = [int(n) if is_integer else None if n != n else n for n in numbers_.tolist()]
+    return numbers, [None if is_finite else 1 for is_finite in np.isfinite(numbers_).tolist()]
 
 
 def _statistics_cells(rows: Array) -> tuple[list[Any], ...]:
-    """Minimum, maximum, mean and norm over the finite elements of each row, and how many are not; of complex numbers
-    those of their magnitude."""
-    found = summarize_rows(rows)
-    if found is None:
-        nothing = [None] * len(rows)
-        return nothing, nothing, nothing, nothing, nothing
-    *numbers, odd = (column.tolist() for column in found)
-    return *([None if n != n else n for n in column] for column in numbers), [count or None for count in odd]
+    """Minimum, maximum, mean and norm over the finite elements of each row, and the number of others; for complex
+    numbers of the magnitude."""
+    summaries = summarize_rows(rows)
+    if summaries is None:
+        nulls = [None] * len(rows)
+        return nulls, nulls, nulls, nulls, nulls
+    *numbers, non_finite = (column.tolist() for column in summaries)
+    return *([None if n != n else n for n in column] for column in numbers), [count or None for count in non_finite]

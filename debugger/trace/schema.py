@@ -1,12 +1,12 @@
-"""The tables of a trace. ``docs/traces.md`` tells users of them: what changes here changes there, and the version."""
+"""The tables of a trace. A change needs a new version, and an update of the description in ``docs/traces.md``."""
 
 from __future__ import annotations
 
 import re
 
-#: In the file's header, so that a trace is told from any other SQLite file: "lpdb".
+#: "lpdb" in the file's header, which identifies a trace among SQLite files.
 APPLICATION_ID = 0x6C706462
-#: Of the tables; a trace of another version is refused.
+#: Version of the tables; a trace of another version is rejected.
 SCHEMA_VERSION = 1
 
 TABLES_SQL = """

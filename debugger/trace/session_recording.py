@@ -1,4 +1,4 @@
-"""A session's run in a file."""
+"""Records the run of a session in a file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .recorder import Recorder, RecordOptions
 def record_session(
     session: object, path: Path, *, nodes: bool, every: int, only: Collection[str] | None, force: bool
 ) -> Run:
-    """Run the model of a session with its inputs to the end, and record that; the session stays where it is.
+    """Run the model of a session with its inputs to the end, and record the run; the session does not move.
 
     Raises:
-        UsageError: it is a recording, or something was set on its branch; or the file cannot be written.
-        TraceError: the file could not be written to its end.
+        UsageError: it is a recording, or its branch has edits; or the file cannot be written.
+        TraceError: the file could not be written completely.
     """
     if not isinstance(session, Session):
         raise UsageError("a recording cannot be run; record needs the model: open it in place of the recording")

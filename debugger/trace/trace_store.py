@@ -1,7 +1,7 @@
-"""What is behind a trace: boundaries, ports, and values by number, for what goes on with it, replays or exports it.
+"""Internal access to a trace: boundaries, ports, and values by number, for resuming, replay and export.
 
-A trace may be complete, its writer may have been killed, or it may be being written. Whatever is found broken while
-reading is a :class:`TraceError`.
+A trace may be complete, incomplete after a kill, or still being written. Damage that is detected while reading raises
+:class:`TraceError`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .database import DAMAGE_ERRORS, TraceDatabase, raises_trace_error
 from .probes import PortKind
 from .queries import ANY_BOUNDARY, BoundaryFilter
 
-#: So many bytes of values are read ahead where boundaries are asked for one after the other.
+#: Size of read-ahead for sequential access to boundaries.
 _READ_AHEAD_BYTES = 1 << 20
 
 
@@ -43,7 +43,7 @@ class RecordedLoop:
 
 @dataclass(frozen=True)
 class RecordedEntry:
-    """One run of a loop. ``around``: the iterations of the loops around it, outermost first."""
+    """One run of a loop. ``around``: the iterations of the enclosing loops, outermost first."""
 
     id: int
     loop: int
@@ -53,7 +53,7 @@ class RecordedEntry:
 
 @dataclass(frozen=True)
 class BoundaryRef:
-    """Where a boundary stands, without its values; ``id`` counts boundaries in the order of time, from 1."""
+    """A boundary without its values; ``id`` counts boundaries in order of time, from 1."""
 
     id: int
     entry: int
@@ -74,14 +74,14 @@ class TraceStore(TraceDatabase):
         _ = self.loops
 
     def __repr__(self) -> str:
-        return f"<TraceInside {self.path}>"
+        return f"<TraceStore {self.path}>"
 
     # -- the run
 
     @cached_property
     @raises_trace_error
     def meta(self) -> Mapping[str, Any]:
-        """What the trace says of itself; ``docs/traces.md`` lists the keys."""
+        """The metadata of the trace; ``docs/traces.md`` lists the keys."""
         return {string(key): value for key, value in queries.meta(self.rows)}
 
     @property
@@ -91,54 +91,54 @@ class TraceStore(TraceDatabase):
 
     @property
     def model_hash(self) -> str:
-        """SHA-256 of the model's file; empty where it came from none."""
+        """SHA-256 of the model's file; empty if it has no file."""
         return str(self.meta.get("model_hash", ""))
 
     @property
     @raises_trace_error
     def every(self) -> int:
-        """Every how-manieth boundary was recorded, besides the first and last of each entry."""
+        """Only every N-th boundary was recorded, and the first and last of each entry."""
         return integer(self.meta.get("every", 1), 1)
 
     @property
     def nodes(self) -> bool:
-        """True where all body values were recorded."""
+        """True if all body values were recorded."""
         return bool(self.meta.get("nodes"))
 
     @property
     @raises_trace_error
     def only(self) -> list[str] | None:
-        """The names of the values that were recorded; None: no choice was made."""
-        told = self.meta.get("only")
-        return None if told is None else [string(name) for name in json.loads(string(told))]
+        """The names of the selected values; None: all values were selected."""
+        names = self.meta.get("only")
+        return None if names is None else [string(name) for name in json.loads(string(names))]
 
     @property
     def has_every_boundary(self) -> bool:
-        """True where every boundary was recorded with all that it carries: a run can go on from any of them."""
+        """True if every boundary was recorded with all carried values: a run can be resumed from any of them."""
         return self.every == 1 and self.only is None
 
     @property
     def complete(self) -> bool:
-        """False where the run was cut off: its program was killed, or still runs; what is here is whole."""
+        """False if the run was cut off: its program was killed, or still runs; the existing data are consistent."""
         return "ended" in self.meta or "error" in self.meta
 
     @property
     def ended(self) -> str | None:
-        """``end`` where the model ran to its end, else the limit or interrupt that stopped it; None: neither."""
-        found = self.meta.get("ended")
-        return None if found is None else str(found)
+        """``end`` if the model ran to its end, else the limit or interrupt that stopped it; None: neither."""
+        reason = self.meta.get("ended")
+        return None if reason is None else str(reason)
 
     @property
     def error(self) -> str:
-        """What ended the run where that was an error, a limit or an interrupt; else empty."""
+        """The error, limit or interrupt that ended the run; else empty."""
         return str(self.meta.get("error", ""))
 
     @cached_property
     def graph(self) -> Graph:
         """The model's loop graph, without its large constants."""
-        for (told,) in queries.graph(self.rows):
+        for (text,) in queries.graph(self.rows):
             try:
-                return graph_from_json(told)
+                return graph_from_json(text)
             except ModelError as error:
                 raise TraceError(f"{self.path}: {error}") from None
         raise TraceError(f"{self.path}: the trace holds no loop graph")
@@ -147,21 +147,21 @@ class TraceStore(TraceDatabase):
     @raises_trace_error
     def loops(self) -> Sequence[RecordedLoop]:
         """The model's loops, outer before inner."""
-        found: list[RecordedLoop] = []
-        for number, *words, parent in queries.loops(self.rows):
-            if number != len(found):
-                raise self.damage_error(f"loop {number} stands where loop {len(found)} should")
-            # Outer before inner: so none is inside itself.
-            around = optional(lambda cell: integer(cell, 0, len(found) - 1), parent)
-            path, name, op_type, system = map(string, words)
-            outside = MAIN if around is None else found[around].path
-            if not path.startswith(f"{outside} ▸ ") or any(path == one.path for one in found):
+        loops: list[RecordedLoop] = []
+        for number, *texts, parent in queries.loops(self.rows):
+            if number != len(loops):
+                raise self.damage_error(f"loop {number} is in the place of loop {len(loops)}")
+            # Outer before inner, so there are no cycles.
+            parent_index = optional(lambda cell: integer(cell, 0, len(loops) - 1), parent)
+            path, name, op_type, system = map(string, texts)
+            parent_path = MAIN if parent_index is None else loops[parent_index].path
+            if not path.startswith(f"{parent_path} ▸ ") or any(path == loop.path for loop in loops):
                 raise self.damage_error(f"the path of loop {number} is not its own")
-            found.append(RecordedLoop(number, path, name, op_type, system, around))
-        return found
+            loops.append(RecordedLoop(number, path, name, op_type, system, parent_index))
+        return loops
 
     def loop_chain(self, loop: int) -> list[int]:
-        """The loop and those around it, outermost first."""
+        """The loop and its enclosing loops, outermost first."""
         chain = [loop]
         while (parent := self.loops[chain[0]].parent) is not None:
             chain.insert(0, parent)
@@ -174,27 +174,27 @@ class TraceStore(TraceDatabase):
 
     @property
     def outputs(self) -> dict[str, Data] | None:
-        """The outputs; None where the model did not run to its end."""
+        """The outputs; None if the model did not run to its end."""
         return self._tensors("output") if self.ended == "end" else None
 
     @property
     @raises_trace_error
     def totals(self) -> list[LoopTotals]:
-        """How the loops went; empty where the run was cut off."""
-        told = []
+        """Totals of the loops; empty if the run was cut off."""
+        totals = []
         for index, iterations, entries, stopped, reasons, trips, seconds in queries.totals(self.rows):
             loop = self.loops[integer(index)]
             counts = {StoppedBy(word): integer(count) for word, count in json.loads(string(reasons)).items()}
-            by = optional(StoppedBy, stopped)
+            reason = optional(StoppedBy, stopped)
             numbers = integer(iterations), integer(entries)
-            told.append(
-                LoopTotals(loop.name, loop.path, *numbers, by, counts, _trip_count(trips), real_number(seconds))
+            totals.append(
+                LoopTotals(loop.name, loop.path, *numbers, reason, counts, _trip_count(trips), real_number(seconds))
             )
-        return told
+        return totals
 
     @raises_trace_error
     def loop_counts(self, until: int) -> dict[int, tuple[int, int, StoppedBy | None]]:
-        """Of each loop that was entered up to a boundary: iterations, entries, and why it ended last before that."""
+        """For each loop entered up to a boundary: iterations, entries, and the reason of its last end before that."""
         return {
             integer(loop): (integer(iterations), integer(entries), optional(StoppedBy, ended))
             for loop, iterations, entries, ended in queries.loop_counts(self.rows, until)
@@ -210,17 +210,17 @@ class TraceStore(TraceDatabase):
         return queries.count_boundaries(self.rows)
 
     def loop_index(self, loop: str | int) -> int:
-        """The number of a loop given by path, by name or by number.
+        """The number of a loop by path, name or number.
 
         Raises:
-            UsageError: no such loop, or several of that name.
+            UsageError: no such loop, or several with that name.
         """
-        found = [one.index for one in self.loops if loop in (one.index, one.path, one.name)]
-        if len(found) != 1:
-            told = ", ".join(f"'{one.path}'" for one in self.loops) or "none"
-            what = "no loop" if not found else "several loops"
-            raise UsageError(f"{self.path}: {what} called '{loop}'; there are {told}")
-        return found[0]
+        matches = [loop_.index for loop_ in self.loops if loop in (loop_.index, loop_.path, loop_.name)]
+        if len(matches) != 1:
+            names = ", ".join(f"'{loop_.path}'" for loop_ in self.loops) or "none"
+            problem = "no loop" if not matches else "several loops"
+            raise UsageError(f"{self.path}: {problem} called '{loop}'; there are {names}")
+        return matches[0]
 
     @raises_trace_error
     def entry(self, number: int) -> RecordedEntry:
@@ -239,9 +239,9 @@ class TraceStore(TraceDatabase):
         )
 
     def entries(self, loop: str | int | None = None) -> Iterator[RecordedEntry]:
-        """The entries of a loop, or of all, in the order of time."""
-        which = None if loop is None else self.loop_index(loop)
-        for id_, index, around, trips in queries.entries(self.rows, which):
+        """The entries of a loop, or of all loops, in order of time."""
+        filter_ = None if loop is None else self.loop_index(loop)
+        for id_, index, around, trips in queries.entries(self.rows, filter_):
             try:
                 entry = self._make_entry(id_, index, around, trips)
             except DAMAGE_ERRORS as error:
@@ -250,37 +250,37 @@ class TraceStore(TraceDatabase):
 
     def boundary_refs(
         self,
-        which: BoundaryFilter = ANY_BOUNDARY,
+        filter_: BoundaryFilter = ANY_BOUNDARY,
         any_of: Collection[BoundaryFilter] = (),
         *,
         newest_first: bool = False,
     ) -> Iterator[BoundaryRef]:
-        """Boundaries without their values, in the order of time: those of ``which`` that are one of ``any_of`` as well,
-        if that is given."""
-        return self._make_refs(queries.boundaries(self.rows, which, any_of, newest_first=newest_first))
+        """Boundaries without their values, in order of time: those that match ``filter_`` and, if not empty, one of
+        ``any_of``."""
+        return self._make_refs(queries.boundaries(self.rows, filter_, any_of, newest_first=newest_first))
 
-    def boundary_ref(self, which: BoundaryFilter = ANY_BOUNDARY, *, newest: bool = False) -> BoundaryRef | None:
-        """The oldest of some boundaries, or the newest; None: there is none."""
-        return next(self._make_refs(queries.boundaries(self.rows, which, newest_first=newest, one=True)), None)
+    def boundary_ref(self, filter_: BoundaryFilter = ANY_BOUNDARY, *, newest: bool = False) -> BoundaryRef | None:
+        """The oldest or newest matching boundary; None: there is none."""
+        return next(self._make_refs(queries.boundaries(self.rows, filter_, newest_first=newest, first_only=True)), None)
 
     def _make_refs(self, rows: Iterable[Any]) -> Iterator[BoundaryRef]:
         for id_, entry, iteration, condition, ended, time in rows:
             try:
-                runs = None if condition is None else bool(integer(condition))
-                mark = BoundaryRef(
+                condition_ = None if condition is None else bool(integer(condition))
+                ref = BoundaryRef(
                     integer(id_),
                     integer(entry),
                     integer(iteration),
-                    runs,
+                    condition_,
                     optional(StoppedBy, ended),
                     real_number(time),
                 )
             except DAMAGE_ERRORS as error:
                 raise self.damage_error(error) from None
-            yield mark
+            yield ref
 
     def boundaries(self, loop: str | int | None = None, entry: Sequence[int] | None = None) -> Iterator[Boundary]:
-        """Recorded boundaries in the order of time: of one loop, of one entry of it, or all.
+        """Recorded boundaries in order of time: of one loop, of one entry of it, or all.
 
         Raises:
             UsageError: no such loop.
@@ -290,54 +290,56 @@ class TraceStore(TraceDatabase):
             self.boundary_refs(BoundaryFilter(loop=None if loop is None else self.loop_index(loop), around=around))
         )
 
-    def _read_boundaries(self, marks: Iterator[BoundaryRef]) -> Iterator[Boundary]:
-        """Boundaries one after the other, read some at a time: as many as are about :data:`_READ_AHEAD_BYTES` bytes."""
+    def _read_boundaries(self, refs: Iterator[BoundaryRef]) -> Iterator[Boundary]:
+        """Boundaries, read in chunks of about :data:`_READ_AHEAD_BYTES` bytes."""
         count = 1
-        while some := list(itertools.islice(marks, count)):
-            read = self._read_chunk(some)
-            yield from read
-            each = sum(_boundary_bytes(b) for b in read) / len(read)
-            count = int(min(max(_READ_AHEAD_BYTES / each, 1), 2 * count, 1000))
+        while chunk := list(itertools.islice(refs, count)):
+            boundaries = self._read_chunk(chunk)
+            yield from boundaries
+            mean_bytes = sum(_boundary_bytes(b) for b in boundaries) / len(boundaries)
+            count = int(min(max(_READ_AHEAD_BYTES / mean_bytes, 1), 2 * count, 1000))
 
     @raises_trace_error
-    def _read_chunk(self, marks: Sequence[BoundaryRef]) -> list[Boundary]:
-        """Boundaries that are near each other, with their values: one query a port instead of one a boundary."""
-        loops = [self.entry(mark.entry).loop for mark in marks]
-        values: dict[int, dict[PortKind, dict[str, Any]]] = {mark.id: {kind: {} for kind in PortKind} for mark in marks}
+    def _read_chunk(self, refs: Sequence[BoundaryRef]) -> list[Boundary]:
+        """Adjacent boundaries with their values: one query per port instead of one per boundary."""
+        loops = [self.entry(ref.entry).loop for ref in refs]
+        values: dict[int, dict[PortKind, dict[str, Any]]] = {ref.id: {kind: {} for kind in PortKind} for ref in refs}
         for loop in dict.fromkeys(loops):
-            ids = [mark.id for mark, index in zip(marks, loops, strict=True) if index == loop]
+            ids = [ref.id for ref, index in zip(refs, loops, strict=True) if index == loop]
             for port, kind, name in self._ports.get(loop, ()):
                 for boundary, *row in queries.values_in_range(self.rows, port, ids[0], ids[-1]):
                     if boundary in values:
                         values[boundary][kind][name] = self.value(*row)
-        return [self._make_boundary(mark, values[mark.id]) for mark in marks]
+        return [self._make_boundary(ref, values[ref.id]) for ref in refs]
 
     def boundary(self, loop: str | int, entry: Sequence[int], iteration: int) -> Boundary:
-        """One boundary: the one before ``iteration``.
+        """The boundary before an iteration.
 
         Raises:
             UsageError: it was not recorded.
         """
         number = queries.find_entry(self.rows, self.loop_index(loop), entry)
-        mark = None if number is None else self.boundary_ref(BoundaryFilter(entry=number, iteration=iteration))
-        if mark is not None:
-            return self.read_boundary(mark)
-        where = f" of entry {queries.outer_iterations_text(entry)}" if entry else ""
-        raise UsageError(f"{self.path}: the boundary before iteration {iteration}{where} of '{loop}' is not recorded")
+        ref = None if number is None else self.boundary_ref(BoundaryFilter(entry=number, iteration=iteration))
+        if ref is not None:
+            return self.read_boundary(ref)
+        entry_text = f" of entry {queries.outer_iterations_text(entry)}" if entry else ""
+        raise UsageError(
+            f"{self.path}: the boundary before iteration {iteration}{entry_text} of '{loop}' is not recorded"
+        )
 
     @raises_trace_error
-    def read_boundary(self, mark: BoundaryRef) -> Boundary:
+    def read_boundary(self, ref: BoundaryRef) -> Boundary:
         """A boundary with its values."""
-        return self._make_boundary(mark, self.boundary_values(mark.id, self.entry(mark.entry).loop))
+        return self._make_boundary(ref, self.boundary_values(ref.id, self.entry(ref.entry).loop))
 
-    def _make_boundary(self, mark: BoundaryRef, kinds: Mapping[PortKind, Mapping[str, Any]]) -> Boundary:
-        entry = self.entry(mark.entry)
+    def _make_boundary(self, ref: BoundaryRef, kinds: Mapping[PortKind, Mapping[str, Any]]) -> Boundary:
+        entry = self.entry(ref.entry)
         return Boundary(
             self.loops[entry.loop].path,
             entry.around,
-            mark.iteration,
-            mark.condition,
-            mark.ended,
+            ref.iteration,
+            ref.condition,
+            ref.ended,
             kinds[PortKind.CARRIED],
             kinds[PortKind.SCAN],
             kinds[PortKind.NODE],
@@ -345,12 +347,12 @@ class TraceStore(TraceDatabase):
 
     @raises_trace_error
     def boundary_values(self, boundary: int, loop: int) -> dict[PortKind, dict[str, Any]]:
-        """What was recorded at a boundary of a loop, by kind and name."""
-        found: dict[PortKind, dict[str, Any]] = {kind: {} for kind in PortKind}
+        """The recorded values at a boundary of a loop, by kind and name."""
+        values: dict[PortKind, dict[str, Any]] = {kind: {} for kind in PortKind}
         for port, kind, name in self._ports.get(loop, ()):
             for row in queries.values_at_boundary(self.rows, port, boundary):
-                found[kind][name] = self.value(*row)
-        return found
+                values[kind][name] = self.value(*row)
+        return values
 
     @raises_trace_error
     def find_value(self, boundary: int, loop: int, kind: PortKind, name: str) -> tuple[bool, Any]:
@@ -363,7 +365,7 @@ class TraceStore(TraceDatabase):
 
     @raises_trace_error
     def newest_values(self, entry: RecordedEntry, kind: PortKind, name: str, iteration: int, count: int) -> list[Any]:
-        """The last recorded values of an entry up to a boundary, but for the first boundary; oldest first."""
+        """The last recorded values of an entry up to a boundary, except at its first boundary; oldest first."""
         port = self._port_of.get((entry.loop, kind, name))
         rows = queries.newest_values(self.rows, port, entry.id, iteration, count)
         return [self.value(*row) for row in rows][::-1]
@@ -372,34 +374,34 @@ class TraceStore(TraceDatabase):
     def statistics_until(
         self, entry: RecordedEntry, kind: PortKind, name: str, iteration: int
     ) -> tuple[dict[int, tuple[float, ...]], bool]:
-        """Of the recorded values of an entry up to a boundary norm (or the one number), minimum, maximum and mean, by
-        iteration; of what is not finite NaN. And whether there are tensors among them."""
+        """Norm (or the number), minimum, maximum and mean of the recorded values of an entry up to a boundary, by
+        iteration; NaN for non-finite ones. Also whether there are tensors among them."""
         port = self._port_of.get((entry.loop, kind, name))
-        found: dict[int, tuple[float, ...]] = {}
-        wide = False
+        statistics: dict[int, tuple[float, ...]] = {}
+        has_tensors = False
         for row in () if port is None else queries.statistics_until(self.rows, port, entry.id, iteration):
-            at, (number, *more), odd = (
+            iteration_, (number, *cells), non_finite = (
                 integer(row[0]),
                 [optional(real_number, cell) for cell in row[1:6]],
                 optional(integer, row[6]),
             )
             if number is not None:
-                found[at] = (float(number),) * 4
-            elif odd or any(cell is not None for cell in more):
-                low, high, mean, norm = (math.nan if cell is None else float(cell) for cell in more)
-                found[at] = (math.nan if odd else norm, low, high, mean)
-                wide = wide or norm == norm or not odd
-        return found, wide
+                statistics[iteration_] = (float(number),) * 4
+            elif non_finite or any(cell is not None for cell in cells):
+                low, high, mean, norm = (math.nan if cell is None else float(cell) for cell in cells)
+                statistics[iteration_] = (math.nan if non_finite else norm, low, high, mean)
+                has_tensors = has_tensors or norm == norm or not non_finite
+        return statistics, has_tensors
 
-    def port_values(self, port: int, which: BoundaryFilter) -> list[Any]:
-        """The values of a port at some boundaries, in the order of time."""
-        return [self.value(*row) for row in queries.values_at_boundaries(self.rows, port, which)]
+    def port_values(self, port: int, filter_: BoundaryFilter) -> list[Any]:
+        """The values of a port at matching boundaries, in order of time."""
+        return [self.value(*row) for row in queries.values_at_boundaries(self.rows, port, filter_)]
 
-    def newest_value(self, port: int, which: BoundaryFilter) -> list[Any]:
-        """The newest of them; none, if there is none."""
+    def newest_value(self, port: int, filter_: BoundaryFilter) -> list[Any]:
+        """The newest value of a port at matching boundaries; an empty list if there is none."""
         return [
             self.value(*row)
-            for row in itertools.islice(queries.values_at_boundaries(self.rows, port, which, newest_first=True), 1)
+            for row in itertools.islice(queries.values_at_boundaries(self.rows, port, filter_, newest_first=True), 1)
         ]
 
     @cached_property
@@ -413,7 +415,7 @@ class TraceStore(TraceDatabase):
 
     @raises_trace_error
     def port_types(self, port: int) -> list[tuple[str, tuple[int, ...] | None]]:
-        """Every dtype and shape that a port's values have."""
+        """Every dtype and shape of a port's values."""
         return [self._type(number) for (number,) in queries.types_of(self.rows, port)]
 
     @cached_property
@@ -421,16 +423,16 @@ class TraceStore(TraceDatabase):
         return {(loop, kind, name): id_ for loop, ports in self._ports.items() for id_, kind, name in reversed(ports)}
 
     def numbered_ports(self, loop: int) -> list[tuple[int, PortKind, str]]:
-        """The same with their numbers in the file."""
+        """The recorded ports of a loop: numbers, kinds and names."""
         return self._ports.get(loop, [])
 
     def ports(self, loop: int) -> list[tuple[PortKind, str]]:
-        """What was recorded of a loop: kinds and names."""
+        """The recorded ports of a loop: kinds and names."""
         return [(kind, name) for _, kind, name in self._ports.get(loop, ())]
 
 
 def _boundary_bytes(boundary: Boundary) -> int:
-    """About what its values take."""
+    """The approximate size of the values."""
     kinds = (boundary.carried, boundary.scanned, boundary.computed)
     return 200 + sum(_value_bytes(value) for kind in kinds for value in kind.values())
 

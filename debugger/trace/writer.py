@@ -1,8 +1,8 @@
-"""The file of a trace, written by a thread of its own. It has one writer at a time (``lock.py``).
+"""Writes the file of a trace in a separate thread. A trace has one writer at a time (``lock.py``).
 
-The file is in WAL mode while it grows: what is committed outlives a kill -9 at any moment, since the kernel has it; a
-reader can read at the same time; and nothing waits for the disk but a checkpoint of the log (synchronous = NORMAL:
-after a power loss the newest commits may be missing, but the file is whole). A trace that was closed is one plain file.
+The file is in WAL mode while it grows: commits survive a kill -9, since the kernel has the data; readers can read at
+the same time; and only a checkpoint of the log waits for the disk (synchronous = NORMAL: after a power loss the newest
+commits may be missing, but the file is consistent). A closed trace is a single file.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ WRITE_INTERVAL_SECONDS = 0.1
 
 @dataclass
 class WriteTransaction:
-    """All that came up to some time: it is written in one transaction, so that a file never has half of it."""
+    """The data of one atomic transaction."""
 
     batches: list[BoundaryBatch] = field(default_factory=list)
     #: Rows of ``entry``.
     entries: list[tuple[Any, ...]] = field(default_factory=list)
-    #: What else is to be written with it.
+    #: Other writes of the transaction.
     deferred_writes: list[Callable[[TraceFileWriter], None]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -47,10 +47,10 @@ class WriteTransaction:
 
 
 class TraceFileWriter:
-    """The open database of a trace that is written; used by one thread at a time. It lets go of the lock when closed.
+    """The open database of a trace that is written; used by one thread at a time. It releases the lock when closed.
 
     Raises:
-        UsageError: without a lock given: somebody else writes it.
+        UsageError: without a ``lock`` argument: another writer has the lock.
     """
 
     def __init__(self, path: Path, lock: TraceLock | None = None) -> None:
@@ -63,7 +63,7 @@ class TraceFileWriter:
             raise
 
     def _open(self) -> None:
-        #: How many boundaries were written.
+        #: Number of written boundaries.
         self.boundaries_written = 0
         self._connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, cached_statements=256
@@ -74,35 +74,35 @@ class TraceFileWriter:
             self.types.add(number, dtype, None if dims is None else shape(dims))
         self.encoder = RowEncoder(self.types, queries.last_id(self.execute, "value") + 1)
 
-    def write(self, portion: WriteTransaction) -> None:
-        """One transaction."""
+    def write(self, transaction: WriteTransaction) -> None:
+        """Write one transaction."""
         with queries.write_transaction(self.execute):
-            self.insert("entry", portion.entries)
-            for batch in portion.batches:
+            self.insert("entry", transaction.entries)
+            for batch in transaction.batches:
                 self.insert("boundary", self.encoder.boundary_rows(batch))
                 for rows in self.encoder.value_rows(batch):
                     self.insert("value", rows)
-            for act in portion.deferred_writes:
-                act(self)
+            for deferred in transaction.deferred_writes:
+                deferred(self)
             self.insert("type", self.types.pop_new_rows())
-        self.boundaries_written += sum(len(batch.ids) for batch in portion.batches)
+        self.boundaries_written += sum(len(batch.ids) for batch in transaction.batches)
 
     def insert(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
         """Insert rows into a table."""
         queries.insert(self._connection, table, rows)
 
     def execute(self, sql: str, *parameters: Any) -> list[Any]:
-        """What the functions of ``queries.py`` ask with."""
+        """The ``ask`` argument of the functions of ``queries.py``."""
         return self._connection.execute(sql, parameters).fetchall()
 
     def count_boundaries(self) -> int:
-        """How many boundaries the file has, those included that were there before."""
+        """The number of boundaries in the file, including earlier ones."""
         with contextlib.suppress(sqlite3.Error):
             return queries.count_boundaries(self.execute)
         return self.boundaries_written
 
     def close(self) -> None:
-        """Make it one plain file, and close it."""
+        """Convert to a single file, and close it."""
         try:
             queries.close_writer(self._connection)
         finally:
@@ -113,47 +113,47 @@ class TraceFileWriter:
 
 
 def create_trace(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bool = False) -> TraceFileWriter:
-    """A new trace with these rows. ``force``: in place of the trace that is there.
+    """Create a new trace with these rows. ``force``: replace an existing trace.
 
-    The file appears under its name with all this in it, or not at all.
+    The creation is atomic.
 
     Raises:
-        UsageError: there is a file that is no trace, or a trace and not ``force``; or the folder cannot be written to.
+        UsageError: there is a file that is no trace, or a trace without ``force``; or the folder cannot be written to.
     """
-    given, path = path, resolve_link(path)
-    check_target(given, force=force)
-    new = unfinished_path(path.parent)
+    original, path = path, resolve_link(path)
+    check_target(original, force=force)
+    temporary = unfinished_path(path.parent)
     lock = None
     try:
         lock = TraceLock(path)
-        # Whoever wrote it may just have come to an end.
-        check_target(given, force=force)
-        db = sqlite3.connect(new, isolation_level=None)
+        # Check again: another writer may have finished meanwhile.
+        check_target(original, force=force)
+        db = sqlite3.connect(temporary, isolation_level=None)
         try:
             queries.create_tables(db, rows)
         finally:
             db.close()
-        replace_database(new, path)
-        return TraceFileWriter(given, lock)
+        replace_database(temporary, path)
+        return TraceFileWriter(original, lock)
     except BaseException as error:
-        discard(new)
+        discard(temporary)
         if lock is not None:
             lock.close()
         if isinstance(error, sqlite3.Error | OSError):
-            raise UsageError(f"{given}: cannot be written: {error_text(error)}") from None
+            raise UsageError(f"{original}: cannot be written: {error_text(error)}") from None
         raise
 
 
 def resolve_link(path: Path) -> Path:
-    """The file itself where the path is a link: it is what is replaced, and what SQLite has its files beside."""
+    """The target of a link: the file to replace; SQLite has its files in the same folder."""
     return Path(os.path.realpath(path))
 
 
 def check_target(path: Path, *, force: bool = False) -> None:
-    """Find out whether a trace can be written there.
+    """Check that a trace can be written to a path.
 
     Raises:
-        UsageError: it cannot; the text says what to do.
+        UsageError: it cannot; the message has a remedy.
     """
     try:
         _check_target(path, force)
@@ -176,7 +176,7 @@ def _check_target(path: Path, force: bool) -> None:
 
 
 def is_trace(path: Path) -> bool:
-    """True for a file whose header says that it is a trace, of whatever version."""
+    """True for a file with the header of a trace of any version."""
     try:
         with open_regular_file(path) as file:
             header = file.read(72)
@@ -186,12 +186,12 @@ def is_trace(path: Path) -> bool:
 
 
 def error_text(error: Exception) -> str:
-    """What an error of the system or of SQLite says."""
+    """The message of a system or SQLite error."""
     return error.strerror if isinstance(error, OSError) and error.strerror else one_line(error)
 
 
 class TraceWriterThread:
-    """Writes what ``take()`` has to give, in a thread of its own, every :data:`WRITE_INTERVAL_SECONDS` seconds."""
+    """Writes the transactions of ``take()`` in a separate thread every :data:`WRITE_INTERVAL_SECONDS` seconds."""
 
     def __init__(self, store: TraceFileWriter, take: Callable[[], Iterable[WriteTransaction]]) -> None:
         self._store = store
@@ -199,19 +199,19 @@ class TraceWriterThread:
         self._wake = threading.Event()
         self._flushed = threading.Condition()
         self._closing = False
-        #: Counts what was asked for by :meth:`flush` and what was done.
+        #: Numbers of requested and completed calls of :meth:`flush`.
         self._flushes_requested = self._flushes_done = 0
-        #: Whether it came to its end, with all that there was in the file.
+        #: Whether the thread ended with all data written.
         self._finished = False
-        #: Why nothing is written any more.
+        #: The error that stopped the writing.
         self.error: LoopdbgError | None = None
-        #: What is wrong with this program itself, if anything.
+        #: An internal error, if any.
         self.internal_error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="loopdbg-trace", daemon=True)
         self._thread.start()
 
     def flush(self) -> None:
-        """Wait until everything that ``take`` has now is in the file (or nothing can be written any more)."""
+        """Wait until all current data of ``take`` are in the file (or writing has failed)."""
         with self._flushed:
             self._flushes_requested += 1
             number = self._flushes_requested
@@ -220,11 +220,11 @@ class TraceWriterThread:
                 self._flushed.wait(WRITE_INTERVAL_SECONDS)
 
     def close(self, last: WriteTransaction | None = None) -> None:
-        """Write what is left, ``last`` after it, and close the file. Signals wait: SQLite crashes where a database is
-        closed while a thread writes to it.
+        """Write the remaining data, then ``last``, and close the file. Signals are deferred: SQLite crashes if a
+        database is closed while a thread writes to it.
 
         Raises:
-            TraceError: something could not be written, now or before.
+            TraceError: data could not be written, now or before.
         """
         with defer_signals():
             self._close(last)
@@ -237,7 +237,7 @@ class TraceWriterThread:
             self._thread.join()
             if not self._finished and self.error is None and self.internal_error is None:
                 self.error = TraceError(f"{self._store.path}: recording stopped: there was no memory to say why")
-            # The end stands only behind all of it.
+            # The result is written only after all other data.
             if self._finished and last is not None:
                 self._store.write(last)
         except (sqlite3.Error, OSError) as error:
@@ -256,28 +256,31 @@ class TraceWriterThread:
                 self._write_pending()
         except (sqlite3.Error, OSError, LoopdbgError) as error:
             self.error = self._recording_error(error)
-        except BaseException as fault:  # of ours, or no memory: raised where the run can see it
+        except BaseException as fault:  # an internal error or MemoryError: raised in the run's thread
             self.internal_error = fault
 
     def _write_pending(self) -> None:
         self._wake.wait(WRITE_INTERVAL_SECONDS)
         with self._flushed:
             self._wake.clear()
-            asked, closing = self._flushes_requested, self._closing
-        for portion in self._take_pending():
-            if portion:
-                self._store.write(portion)
+            requested, closing = self._flushes_requested, self._closing
+        for transaction in self._take_pending():
+            if transaction:
+                self._store.write(transaction)
         with self._flushed:
-            self._flushes_done = asked
+            self._flushes_done = requested
             self._flushed.notify_all()
-        # Where it was closed before, nothing comes after this.
+        # If the recorder was closed before, this was the last data.
         self._finished = closing
 
     def _recording_error(self, error: Exception) -> LoopdbgError:
         if isinstance(error, LoopdbgError):
             return error
-        held = self._store.count_boundaries()
-        told = "nothing of the run is" if not held else f"the first {count_text(held, 'boundary is', 'boundaries are')}"
+        count = self._store.count_boundaries()
+        written = (
+            "nothing of the run is" if not count else f"the first {count_text(count, 'boundary is', 'boundaries are')}"
+        )
         return TraceError(
-            f"{self._store.path}: recording stopped: {error_text(error)}; {told} in the file", Remedy.RESUME_RECORDING
+            f"{self._store.path}: recording stopped: {error_text(error)}; {written} in the file",
+            Remedy.RESUME_RECORDING,
         )
