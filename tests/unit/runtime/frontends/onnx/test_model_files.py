@@ -97,7 +97,7 @@ def test_paths(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     refused(tmp_path / "m.pt", "suffix '.pt'", "known are .onnx, .pb", ".xml")
     refused(tmp_path / "m", "suffix ''")
-    refused(tmp_path / "ir.bin", "open 'ir.xml' beside it")
+    refused(tmp_path / "ir.bin", "open 'ir.xml' next to it")
 
 
 def test_only_the_front_end_that_is_needed_is_imported() -> None:
@@ -151,9 +151,9 @@ def test_broken_external_data(tmp_path: Path) -> None:
     path, _ = weights(tmp_path)
     file = path.parent / "weights.bin"
     file.write_bytes(file.read_bytes()[:-4])
-    refused(path, "initializer 'w'", "the file 'weights.bin' beside the model", "1200", "1196")
+    refused(path, "initializer 'w'", "the file 'weights.bin' next to the model", "1200", "1196")
     file.unlink()
-    refused(path, "initializer 'w'", "the file 'weights.bin' beside the model")
+    refused(path, "initializer 'w'", "the file 'weights.bin' next to the model")
 
 
 def test_external_data_is_read_from_the_folder_of_the_model_alone(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_nodes_out_of_order_are_sorted() -> None:
     assert [node.name for node in graph.nodes] == ["Abs_2", "Neg_3", "Loop_1", "Neg_0", "Neg_4"]
     (loop,) = (node for node in graph.nodes if isinstance(node, Loop))
     assert [node.name for node in loop.body.nodes] == ["Identity_1", "Neg_2", "Add_0"]
-    assert [note.split(" stand")[0] for note in graph.notes] == [
+    assert [note.split(" are in")[0] for note in graph.notes] == [
         "the nodes of the model",
         "the nodes in the body of Loop 'Loop_1'",
     ]

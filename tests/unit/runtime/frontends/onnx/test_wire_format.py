@@ -216,7 +216,7 @@ def test_messages_inside_each_other_have_an_end() -> None:
         while left > 127:
             size, left = size + bytes([left & 127 | 128]), left >> 7
         deep = (b"\x22" if k % 2 else b"\x0a") + size + bytes([left]) + deep
-    with pytest.raises(own.DecodeError, match="inside each other"):
+    with pytest.raises(own.DecodeError, match="messages are nested"):
         own.TypeProto.FromString(deep)
 
 

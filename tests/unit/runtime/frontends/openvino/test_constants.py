@@ -154,7 +154,7 @@ def test_a_missing_bin_matters_only_when_a_constant_needs_it(save: SaveNet) -> N
         (
             'element_type="f32" shape="2" offset="0" size="8"',
             None,
-            r"Const 'w' has its data in .*model\.bin, which does not exist; put the \.bin beside the \.xml",
+            r"Const 'w' has its data in .*model\.bin, which does not exist; put the \.bin next to the \.xml",
         ),
         (
             'element_type="f32" shape="2" offset="4" size="8"',
