@@ -1,7 +1,7 @@
-"""Which value of a model a track of a reference is, by its numbers.
+"""Matches the tracks of a reference to values of a model by their numbers.
 
-The model is run, and what agrees is found. Only the first iterations of each loop are looked at, and all of them where
-several values agree.
+The model is run and its values are compared with the tracks. Only the first iterations of each loop are sampled;
+ambiguous tracks are compared in all iterations.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .track_forms import has_unknown_axes, iterations_by_entry
 from .value_agreement import AgreementScore, TrackQuery, ValueAgreement
 from .value_locations import LocationIndex, ValueLocation
 
-#: Iterations of each loop that are looked at, and candidates that are followed to the end.
+#: Sampled iterations of each loop, and the most candidates compared in all iterations.
 _SAMPLED_ITERATIONS = 8
 _MAX_FOLLOWED_CANDIDATES = 16
-#: So many iterations that agree whole are no chance, even if others do not.
+#: This many completely equal iterations are no coincidence, even if others differ.
 _MIN_AGREEING_ITERATIONS = 3
 
 
 class ValueMatcher:
-    """One search. ``tracks``: each with its candidates, where its name leaves a choice, else None for all values."""
+    """One search. ``tracks``: each with its candidates if its name is ambiguous, or None for all values."""
 
     def __init__(
         self,
@@ -34,125 +34,126 @@ class ValueMatcher:
         tracks: Mapping[int, tuple[Track, Sequence[TrackCandidate] | None]],
         tolerance: Tolerance,
     ) -> None:
-        depths = sorted({spot.depth for spot in layout.locations.values()})
+        depths = sorted({loc.depth for loc in layout.locations.values()})
         self._tracks = {k: track for k, (track, _) in tracks.items()}
         self._allowed_by_track = {
-            k: None if some is None else {c.location: c for c in some} for k, (_, some) in tracks.items()
+            k: None if pool is None else {c.location: c for c in pool} for k, (_, pool) in tracks.items()
         }
-        looked_for = {
-            k: TrackQuery(t, forms_by_depth(layout, t, depths), self._allowed_by_track[k])
-            for k, t in self._tracks.items()
+        queries = {
+            k: TrackQuery(track, forms_by_depth(layout, track, depths), self._allowed_by_track[k])
+            for k, track in self._tracks.items()
         }
-        self._agreement = ValueAgreement(side, layout, looked_for, tolerance)
-        #: Of a track that no value agrees with everywhere, the values that agree most.
+        self._agreement = ValueAgreement(side, layout, queries, tolerance)
+        #: The best candidates of a track that no value matches everywhere.
         self._best_scores: dict[int, Sequence[AgreementScore]] = {}
         self._scan_outputs = {scan.outer for loop in layout.loops.values() for scan in loop.scan_outputs}
 
-    def find(self, taken: Collection[ValueLocation]) -> tuple[dict[int, TrackCandidate], dict[int, str]]:
-        """What each track is, and of the others why that is not known. ``taken``: values that tracks are already."""
+    def find(self, used: Collection[ValueLocation]) -> tuple[dict[int, TrackCandidate], dict[int, str]]:
+        """The value of each track, and the reason for unmatched tracks. ``used``: locations that are already paired."""
         self._agreement.sample(_SAMPLED_ITERATIONS)
-        whole = {k: self._exact_matches(k) for k in self._tracks}
-        # What is the same in a few iterations need not be in all.
-        several = {k: found[:_MAX_FOLLOWED_CANDIDATES] for k, found in whole.items() if len(found) > 1}
-        if several:
-            self._agreement.compare_all_iterations(several)
-            whole |= {k: [score for score in found if score.agrees_everywhere] or found for k, found in several.items()}
-        return self._assign(whole, {*taken})
+        exact = {k: self._exact_matches(k) for k in self._tracks}
+        # Values that are equal in a few iterations may differ later.
+        ambiguous = {k: hits[:_MAX_FOLLOWED_CANDIDATES] for k, hits in exact.items() if len(hits) > 1}
+        if ambiguous:
+            self._agreement.compare_all_iterations(ambiguous)
+            exact |= {k: [score for score in hits if score.agrees_everywhere] or hits for k, hits in ambiguous.items()}
+        return self._assign(exact, {*used})
 
     def _exact_matches(self, k: int) -> list[AgreementScore]:
-        found = [score for score in self._agreement.scores[k].values() if score.agrees_everywhere]
-        return sorted(found, key=lambda score: self._rank(score.candidate))
+        matches = [score for score in self._agreement.scores[k].values() if score.agrees_everywhere]
+        return sorted(matches, key=lambda score: self._rank(score.candidate))
 
-    def _rank(self, one: TrackCandidate) -> tuple[bool, bool, bool, int, bool, tuple[int, ...]]:
-        """First what has as many iterations as the track, what is called so, what has the values of a loop as its
-        elements, what is computed in more loops, and what a node computes."""
-        spot, received = one.location, one.track.role == "carried"
-        other_name, no_scan = one.track.name not in spot.value.names, spot.value not in self._scan_outputs
-        unlikely = not self._is_plausible(one)
-        return unlikely, other_name, no_scan, -spot.depth, bool(spot.role) is not received, spot.order
+    def _rank(self, candidate: TrackCandidate) -> tuple[bool, bool, bool, int, bool, tuple[int, ...]]:
+        """The sort key of candidates: matching iteration counts, equal names, scan elements, deeper loops, and node
+        results come first."""
+        loc, is_input = candidate.location, candidate.track.role == "carried"
+        other_name, no_scan = candidate.track.name not in loc.value.names, loc.value not in self._scan_outputs
+        implausible = not self._is_plausible(candidate)
+        return implausible, other_name, no_scan, -loc.depth, bool(loc.role) is not is_input, loc.order
 
-    def _is_plausible(self, one: TrackCandidate) -> bool:
-        if not (one.location.depth and has_unknown_axes(one.track)):
+    def _is_plausible(self, candidate: TrackCandidate) -> bool:
+        if not (candidate.location.depth and has_unknown_axes(candidate.track)):
             return True
-        trips = self._agreement.trips.get(one.location.path, {})
+        trips = self._agreement.trips.get(candidate.location.path, {})
         return all(
-            count - trips.get(entry, count) in _allowed_extra_rows(one)
-            for entry, count in iterations_by_entry(one.form).items()
+            count - trips.get(entry, count) in _allowed_extra_rows(candidate)
+            for entry, count in iterations_by_entry(candidate.form).items()
         )
 
-    def _is_likely(self, one: TrackCandidate) -> bool:
-        """Whether a value that agrees here and there can be it: what comes in may be like what is made of it as long as
-        the state is zero."""
-        if one.location.role and one.track.role != "carried":
-            trips = self._agreement.trips.get(one.location.path, {})
-            known = iterations_by_entry(one.form).items()
-            return one.location.role == "carried" and all(count == trips.get(entry, 0) + 1 for entry, count in known)
-        return self._is_plausible(one)
+    def _is_likely(self, candidate: TrackCandidate) -> bool:
+        """Whether a partly matching value can be the track: operands may equal results while the state is zero."""
+        if candidate.location.role and candidate.track.role != "carried":
+            trips = self._agreement.trips.get(candidate.location.path, {})
+            counts = iterations_by_entry(candidate.form).items()
+            return candidate.location.role == "carried" and all(
+                count == trips.get(entry, 0) + 1 for entry, count in counts
+            )
+        return self._is_plausible(candidate)
 
     def _distinct_contents(self, scores: Sequence[AgreementScore]) -> set[int | None]:
         return {self._agreement.content_hashes.get(score.candidate.location) for score in scores}
 
     def _assign(
-        self, whole: Mapping[int, list[AgreementScore]], taken: set[ValueLocation]
+        self, exact: Mapping[int, list[AgreementScore]], used: set[ValueLocation]
     ) -> tuple[dict[int, TrackCandidate], dict[int, str]]:
-        found: dict[int, TrackCandidate] = {}
-        for k in sorted(self._tracks, key=lambda k: (len(whole[k]), k)):
-            scores = [score for score in whole[k] if score.candidate.location not in taken] or whole[k]
+        assigned: dict[int, TrackCandidate] = {}
+        for k in sorted(self._tracks, key=lambda k: (len(exact[k]), k)):
+            scores = [score for score in exact[k] if score.candidate.location not in used] or exact[k]
             if scores:
-                found[k] = scores[0].candidate
-                taken.add(found[k].location)
+                assigned[k] = scores[0].candidate
+                used.add(assigned[k].location)
         failed: dict[int, str] = {}
         for k in self._tracks:
-            if k in found:
+            if k in assigned:
                 continue
-            best = self._best_candidate(k, taken)
-            if isinstance(best, TrackCandidate):
-                found[k] = best
-                taken.add(best.location)
+            result = self._best_candidate(k, used)
+            if isinstance(result, TrackCandidate):
+                assigned[k] = result
+                used.add(result.location)
             else:
-                failed[k] = best
-        for k, one in found.items():
-            if not self._is_sure(k, one, whole[k], taken):
-                found[k] = replace(one, is_unambiguous=False)
-        return found, failed
+                failed[k] = result
+        for k, candidate in assigned.items():
+            if not self._is_sure(k, candidate, exact[k], used):
+                assigned[k] = replace(candidate, is_unambiguous=False)
+        return assigned, failed
 
     def _is_sure(
-        self, k: int, one: TrackCandidate, whole: Sequence[AgreementScore], taken: Collection[ValueLocation]
+        self, k: int, pick: TrackCandidate, exact: Sequence[AgreementScore], used: Collection[ValueLocation]
     ) -> bool:
-        """Whether no node that has no track makes the same, and chance makes nothing like it."""
-        alike = whole or self._best_scores.get(k, ())
-        made = [score.candidate.location for score in alike if not score.candidate.location.role]
-        often = bool(whole) or not alike or self._agreement.scores[k][one.location].agreed >= _MIN_AGREEING_ITERATIONS
-        return often and all(spot in taken for spot in made)
+        """Whether no unpaired node computes the same values, and coincidence is excluded."""
+        ties = exact or self._best_scores.get(k, ())
+        locations = [score.candidate.location for score in ties if not score.candidate.location.role]
+        sure = bool(exact) or not ties or self._agreement.scores[k][pick.location].agreed >= _MIN_AGREEING_ITERATIONS
+        return sure and all(loc in used for loc in locations)
 
-    def _best_candidate(self, k: int, taken: Collection[ValueLocation]) -> TrackCandidate | str:
-        """What a track is that no value agrees with everywhere, or why that is not known."""
+    def _best_candidate(self, k: int, used: Collection[ValueLocation]) -> TrackCandidate | str:
+        """The best value of a track that no value matches everywhere, or the reason why there is none."""
         allowed = self._allowed_by_track[k]
         if allowed:
-            # It has the name.
-            return min(allowed.values(), key=lambda one: (not self._is_plausible(one), -self._share(k, one.location)))
-        scores = [one for spot, one in self._agreement.scores[k].items() if spot not in taken]
+            # The name matches.
+            return min(allowed.values(), key=lambda s: (not self._is_plausible(s), -self._share(k, s.location)))
+        scores = [s for loc, s in self._agreement.scores[k].items() if loc not in used]
         if not self._agreement.has_same_group(k):
             return "no value of the model has its shape and dtype"
-        likely = [one for one in scores if one.is_significant and self._is_likely(one.candidate)]
+        likely = [s for s in scores if s.is_significant and self._is_likely(s.candidate)]
         if not likely:
             return "no value of the model has its numbers"
-        most = max(one.agreeing_share for one in likely)
-        first = sorted((one for one in likely if one.agreeing_share == most), key=lambda one: self._rank(one.candidate))
-        if len(self._distinct_contents(first)) > 1:
-            told = ", ".join(f"'{one.candidate.location.name}'" for one in first[:3])
-            return f"several values of the model agree with it as much: {told}"
-        self._best_scores[k] = first
-        return first[0].candidate
+        top = max(s.agreeing_share for s in likely)
+        best = sorted((s for s in likely if s.agreeing_share == top), key=lambda s: self._rank(s.candidate))
+        if len(self._distinct_contents(best)) > 1:
+            names = ", ".join(f"'{s.candidate.location.name}'" for s in best[:3])
+            return f"several values of the model agree with it as much: {names}"
+        self._best_scores[k] = best
+        return best[0].candidate
 
-    def _share(self, k: int, spot: ValueLocation) -> float:
-        return self._agreement.scores[k][spot].agreeing_share if spot in self._agreement.scores[k] else -1.0
+    def _share(self, k: int, loc: ValueLocation) -> float:
+        return self._agreement.scores[k][loc].agreeing_share if loc in self._agreement.scores[k] else -1.0
 
-    def same_group(self, k: int, spot: ValueLocation) -> bool:
-        """Whether a value had the shape and the kind of dtype of a track anywhere."""
-        return self._agreement.same_group(k, spot)
+    def same_group(self, k: int, loc: ValueLocation) -> bool:
+        """Whether a value had the shape and dtype kind of a track in any iteration."""
+        return self._agreement.same_group(k, loc)
 
 
-def _allowed_extra_rows(one: TrackCandidate) -> tuple[int, ...]:
-    """How many rows a track may have beyond the iterations: of what is carried the end as well."""
-    return (0, 1) if one.location.role == "carried" else (0,)
+def _allowed_extra_rows(candidate: TrackCandidate) -> tuple[int, ...]:
+    """Allowed numbers of rows beyond the iterations: a carried value also has its final value."""
+    return (0, 1) if candidate.location.role == "carried" else (0,)

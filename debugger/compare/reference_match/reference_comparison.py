@@ -1,4 +1,4 @@
-"""A run against a reference: every value that the reference has, in every iteration, as the run computes it."""
+"""Compares a run with a reference: every value of the reference in every iteration."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .value_locations import LocationIndex, ValueLocation
 
 
 def compare_reference(side: ComparisonSide, reference: Reference, options: ComparisonOptions) -> Comparison:
-    """Compare a run with a reference: all values that it has, trip counts where it tells them, and the outputs.
+    """Compare a run with a reference: its values, its trip counts if it has any, and the outputs.
 
-    The first difference is the first in the order of execution. ``options.names``: a loop or value of the model is
-    called otherwise there.
+    The first difference is the first in execution order. ``options.names``: names of loops or values of the model with
+    their names in the reference.
 
     Raises:
-        UsageError: the loop graph of the side is not known, or a name that is given is none.
+        UsageError: the side has no loop graph, or a name is unknown.
         ExecutionError, LimitError: the model does not run.
     """
     if side.graph is None:
@@ -44,69 +44,69 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
         options = replace(options, tolerance=replace(options.tolerance, reordered_sums=True))
     layout = LocationIndex(side.graph, side.loops)
     _check_names(layout, reference, options)
-    wanted = {pair.left.path for pair in select_pairs(match_loops(side.loops, side.loops, {}).pairs, options.loops)}
-    given = input_tracks(reference, [value.name for value in layout.graph.inputs], options.names)
-    tracks = [one for one in reference.tracks if one.role != "input" and one not in given.values()]
-    paired = pair_tracks(side, layout, reference, tracks, options)
-    run = _ReferenceRun(side, layout, reference, paired, options, wanted)
+    selected = {pair.left.path for pair in select_pairs(match_loops(side.loops, side.loops, {}).pairs, options.loops)}
+    input_map = input_tracks(reference, [value.name for value in layout.graph.inputs], options.names)
+    tracks = [track for track in reference.tracks if track.role != "input" and track not in input_map.values()]
+    pairing = pair_tracks(side, layout, reference, tracks, options)
+    run = _ReferenceRun(side, layout, reference, pairing, options, selected)
     run.run()
     return run.comparison()
 
 
 def _check_names(layout: LocationIndex, reference: Reference, options: ComparisonOptions) -> None:
-    here = {name for value in layout.locations for name in value.names} | outputs_by_name(layout.graph).keys()
-    here |= {name for path, loop in layout.loops.items() for name in (path, loop.name)}
-    there = {name for track in reference.tracks for name in (track.name, track.loop)} | reference.trips.keys()
+    model_names = {name for value in layout.locations for name in value.names} | outputs_by_name(layout.graph).keys()
+    model_names |= {name for path, loop in layout.loops.items() for name in (path, loop.name)}
+    reference_names = {name for track in reference.tracks for name in (track.name, track.loop)} | reference.trips.keys()
     for name, other in options.names.items():
-        for one, known, label in ((name, here, "the model"), (other, there, reference.label)):
-            if one not in known:
-                raise UsageError(f"{name}={other}: {label} has no '{one}'{did_you_mean(one, sorted(known))}")
+        for item, known_names, label in ((name, model_names, "the model"), (other, reference_names, reference.label)):
+            if item not in known_names:
+                raise UsageError(f"{name}={other}: {label} has no '{item}'{did_you_mean(item, sorted(known_names))}")
 
 
 @dataclass(eq=False)
 class _ComparedTrack:
-    """One track, followed through the run. ``name``: what the report calls the value."""
+    """One track that is compared during the run. ``name``: the name of the value in the report."""
 
     candidate: TrackCandidate
     track: Track
     location: ValueLocation
     role: str
     name: str
-    #: Iterations that were compared, and those that the reference lacks.
+    #: The numbers of compared iterations and of iterations that the reference lacks.
     compared: int = 0
     missing: int = 0
-    #: What a loop carries in the end was compared, too.
+    #: Whether the final value of a loop was compared.
     compared_at_end: bool = False
-    #: By iteration, how it differs beyond the tolerance.
+    #: Differences beyond the tolerance by iteration.
     differences: dict[Key, Difference] = field(default_factory=dict)
 
     @property
     def exact_shape(self) -> bool:
-        """Whether axes of length 1 count: a node that was made for one of a program gives its shape. [256,1,64] has
-        the numbers of [1,256,64] in their order, and what reads it computes something else."""
+        """Whether axes of length 1 count: a node converted from one node of a program has its shape. [256,1,64] has the
+        numbers of [1,256,64] in the same order, but its readers compute something else."""
         return self.candidate.method in ("metadata", "position")
 
 
 class _ReferenceRun:
-    """One run of a side, compared with what was paired."""
+    """One run of a side, compared with the paired tracks."""
 
     def __init__(
         self,
         side: ComparisonSide,
         layout: LocationIndex,
         reference: Reference,
-        paired: TrackPairing,
+        pairing: TrackPairing,
         options: ComparisonOptions,
         loops: set[str],
     ) -> None:
         self.side, self.layout, self.reference, self.options = side, layout, reference, options
-        self.pairing = paired
+        self.pairing = pairing
         self.selected_loops = loops
         self.result = Comparison("reference", side.label, reference.label)
         self.compared_tracks = list(self._make_compared_tracks())
         self.by_loop: dict[str, list[_ComparedTrack]] = {}
-        for one in self.compared_tracks:
-            self.by_loop.setdefault(one.location.path, []).append(one)
+        for track in self.compared_tracks:
+            self.by_loop.setdefault(track.location.path, []).append(track)
         self.findings: dict[str, LoopFindings] = {}
         self.reference_names = {path: self._reference_loop_name(path) for path in layout.loops}
         self.trips = {**reference.trips, **reference.folds}
@@ -116,57 +116,55 @@ class _ReferenceRun:
         self.first_difference: tuple[tuple[int, ...], _ComparedTrack, Difference] | None = None
 
     def _make_compared_tracks(self) -> Iterator[_ComparedTrack]:
-        """The tracks that were paired, and of scan outputs each element as the result of its iteration."""
-        pairs = [
-            one for one in self.pairing.candidates if one.location.path in self.selected_loops or not one.location.path
-        ]
+        """The paired tracks; scan outputs are also compared per iteration as the results that they collect."""
+        pairs = [c for c in self.pairing.candidates if c.location.path in self.selected_loops or not c.location.path]
         if self.options.loops:
-            pairs = [one for one in pairs if one.location.path]
-        there = {one.location.value for one in pairs}
-        for one in pairs:
-            yield self._make_compared_track(one, one.form, one.location)
+            pairs = [c for c in pairs if c.location.path]
+        used = {c.location.value for c in pairs}
+        for c in pairs:
+            yield self._make_compared_track(c, c.form, c.location)
             for loop in self.layout.loops.values():
                 for scan in loop.scan_outputs:
-                    spot = self.layout.locations.get(scan.result)
-                    form = scan_by_iteration(one.form, scan) if scan.outer is one.location.value else None
-                    if form is not None and spot is not None and spot.value not in there:
-                        there.add(spot.value)
-                        yield _ComparedTrack(one, form, spot, "scan", scan.outer.name)
+                    loc = self.layout.locations.get(scan.result)
+                    form = scan_by_iteration(c.form, scan) if scan.outer is c.location.value else None
+                    if form is not None and loc is not None and loc.value not in used:
+                        used.add(loc.value)
+                        yield _ComparedTrack(c, form, loc, "scan", scan.outer.name)
 
-    def _make_compared_track(self, one: TrackCandidate, track: Track, spot: ValueLocation) -> _ComparedTrack:
-        edges = [] if spot.loop is None else spot.loop.back_edges
-        edge = next((edge for edge in edges if spot.value in (edge.param, edge.result)), None)
+    def _make_compared_track(self, candidate: TrackCandidate, track: Track, loc: ValueLocation) -> _ComparedTrack:
+        edges = [] if loc.loop is None else loc.loop.back_edges
+        edge = next((edge for edge in edges if loc.value in (edge.param, edge.result)), None)
         if edge is not None:
-            return _ComparedTrack(one, track, spot, "carried", edge.param.name)
-        output = next((name for name, value in outputs_by_name(self.layout.graph).items() if value is spot.value), None)
-        role = {"sliced": "sliced input", "iteration": "iteration number"}.get(spot.role, spot.role)
-        return _ComparedTrack(one, track, spot, "output" if output else role or "result", output or spot.name)
+            return _ComparedTrack(candidate, track, loc, "carried", edge.param.name)
+        output = next((name for name, value in outputs_by_name(self.layout.graph).items() if value is loc.value), None)
+        role = {"sliced": "sliced input", "iteration": "iteration number"}.get(loc.role, loc.role)
+        return _ComparedTrack(candidate, track, loc, "output" if output else role or "result", output or loc.name)
 
     def _reference_loop_name(self, path: str) -> str:
-        """What the reference calls a loop; empty where it does not say."""
+        """The name of a loop in the reference; empty if unknown."""
         loop = self.layout.loops[path]
-        given = self.options.names.get(path, self.options.names.get(loop.name))
-        if given is not None:
-            return given
-        told = [one.track.loop for one in self.by_loop.get(path, ()) if one.track.loop]
-        known = [name for name in (path, loop.name) if name in self.reference.trips]
-        return max(told, key=told.count) if told else known[0] if known else self._only_reference_loop(path)
+        mapped = self.options.names.get(path, self.options.names.get(loop.name))
+        if mapped is not None:
+            return mapped
+        loops = [t.track.loop for t in self.by_loop.get(path, ()) if t.track.loop]
+        names = [name for name in (path, loop.name) if name in self.reference.trips]
+        return max(loops, key=loops.count) if loops else names[0] if names else self._only_reference_loop(path)
 
     def _only_reference_loop(self, path: str) -> str:
-        """The loop of the reference that is in as many loops, where there is one alone on both sides."""
-        depths = {other: self.layout.loop_depth(other) for other in self.layout.loops}
-        there = [
+        """The loop of the reference with the same depth, if there is only one on both sides."""
+        depths = {other_path: self.layout.loop_depth(other_path) for other_path in self.layout.loops}
+        names = [
             name for name, counts in self.reference.trips.items() if len(next(iter(counts), ())) == depths[path] - 1
         ]
-        return there[0] if len(there) == 1 and list(depths.values()).count(depths[path]) == 1 else ""
+        return names[0] if len(names) == 1 and list(depths.values()).count(depths[path]) == 1 else ""
 
     # -- the run
 
     def run(self) -> None:
         """Run the side to its end."""
-        values = {path: [one.location.value for one in self.by_loop.get(path, ())] for path in self.layout.loops}
+        values = {path: [track.location.value for track in self.by_loop.get(path, ())] for path in self.layout.loops}
         for step in iterate_side(
-            self.side, {path: some for path, some in values.items() if path in self.selected_loops}
+            self.side, {path: locations for path, locations in values.items() if path in self.selected_loops}
         ):
             if step.loop:
                 self._count_iteration(step)
@@ -178,83 +176,83 @@ class _ReferenceRun:
             self.stopped_by.setdefault(step.loop, {})[step.entry] = step.stopped_by
 
     def _compare_iteration(self, step: IterationRecord) -> None:
-        worst, relative, beyond, count = 0.0, 0.0, False, 0
-        for one in self.by_loop.get(step.loop, ()):
-            for key, mine in self._values_at(one, step):
-                if key not in one.track.values:
-                    one.missing += 1
+        absolute, relative, beyond, count = 0.0, 0.0, False, 0
+        for track in self.by_loop.get(step.loop, ()):
+            for key, a in self._values_at(track, step):
+                if key not in track.track.values:
+                    track.missing += 1
                     continue
-                theirs = _restore_dtype(one.track.values[key], mine)
-                delta = compare(mine, theirs, self.options.tolerance, loose_shape=not one.exact_shape)
-                one.compared += 1
+                b = _restore_dtype(track.track.values[key], a)
+                delta = compare(a, b, self.options.tolerance, loose_shape=not track.exact_shape)
+                track.compared += 1
                 count += 1
-                worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
+                absolute, relative = max(absolute, delta.absolute), max(relative, delta.relative)
                 if delta.kind:
                     beyond = True
-                    self._add_difference(one, key, mine, theirs, delta)
+                    self._add_difference(track, key, a, b, delta)
         if step.loop and count:
-            self._add_iteration(step, worst, relative, beyond, count)
+            self._add_iteration(step, absolute, relative, beyond, count)
 
-    def _values_at(self, one: _ComparedTrack, step: IterationRecord) -> Iterator[tuple[Key, Any]]:
-        """What a step knows of a value, with its iteration: of carried ones at the end of a loop what comes out."""
-        spot = one.location
+    def _values_at(self, track: _ComparedTrack, step: IterationRecord) -> Iterator[tuple[Key, Any]]:
+        """The values of one location after an iteration, with their keys; carried values also at the end of a loop."""
+        loc = track.location
         if step.iteration >= 0 or not step.loop:
-            there, data = step.reader.read(spot.value)
-            if there or (spot.branch and step.key in one.track.values):
+            is_known, data = step.reader.read(loc.value)
+            if is_known or (loc.branch and step.key in track.track.values):
                 yield step.key, data
-        behind = (*step.entry, step.iteration + 1)
-        if step.stopped_by is not None and spot.value in step.carried and behind in one.track.values:
-            one.compared_at_end = True
-            yield behind, step.carried[spot.value]
+        next_key = (*step.entry, step.iteration + 1)
+        if step.stopped_by is not None and loc.value in step.carried and next_key in track.track.values:
+            track.compared_at_end = True
+            yield next_key, step.carried[loc.value]
 
-    def _add_difference(self, one: _ComparedTrack, key: Key, mine: Data, theirs: Data, delta: Any) -> None:
-        # What an iteration receives was computed before it.
-        iteration = key[-1] - (one.location.role == "carried") if key else None
-        track = one.track
+    def _add_difference(self, compared: _ComparedTrack, key: Key, a: Data, b: Data, delta: Any) -> None:
+        # The input of an iteration was computed by the previous one.
+        iteration = key[-1] - (compared.location.role == "carried") if key else None
+        track = compared.track
         maker = f"{track.maker} '{track.node}'" if track.maker and track.node else track.maker or track.node
-        when = None if iteration is None or iteration < 0 else iteration
-        # The values of the first one alone are told.
-        values = {} if one.differences else {"left": mine, "right": theirs}
-        one.differences[key] = Difference(
-            one.role,
-            one.name,
+        number = None if iteration is None or iteration < 0 else iteration
+        # Only the first difference keeps its values.
+        values = {} if compared.differences else {"left": a, "right": b}
+        compared.differences[key] = Difference(
+            compared.role,
+            compared.name,
             track.name,
             delta,
-            one.location.path,
+            compared.location.path,
             key[:-1],
-            when,
+            number,
             **values,
             source=track.source,
             maker=maker,
         )
-        place = one.location.order_in_iteration(key)
-        if self.first_difference is None or place < self.first_difference[0]:
-            self.first_difference = place, one, one.differences[key]
-        findings = self._loop_findings(one.location.path)
-        if findings is not None and (findings.first is None or place < findings.execution_position):
-            findings.first, findings.execution_position = one.differences[key], place
+        position = compared.location.order_in_iteration(key)
+        if self.first_difference is None or position < self.first_difference[0]:
+            self.first_difference = position, compared, compared.differences[key]
+        findings = self._loop_findings(compared.location.path)
+        if findings is not None and (findings.first is None or position < findings.execution_position):
+            findings.first, findings.execution_position = compared.differences[key], position
 
     def _loop_findings(self, path: str) -> LoopFindings | None:
         if not path:
             return None
         if path not in self.findings:
-            there = self.reference_names.get(path)
-            how = next((one.candidate.method for one in self.by_loop.get(path, ())), "structure") if there else "path"
-            self.findings[path] = LoopFindings(path, there or path, how)
+            label = self.reference_names.get(path)
+            method = next((t.candidate.method for t in self.by_loop.get(path, ())), "structure") if label else "path"
+            self.findings[path] = LoopFindings(path, label or path, method)
         return self.findings[path]
 
-    def _add_iteration(self, step: IterationRecord, worst: float, relative: float, beyond: bool, count: int) -> None:
+    def _add_iteration(self, step: IterationRecord, absolute: float, relative: float, beyond: bool, count: int) -> None:
         findings = self._loop_findings(step.loop)
         assert findings is not None
         findings.compared_values += count
         findings.iterations += 1
         findings.differing_iterations += beyond
-        findings.growth.add(step.iteration, worst, relative, beyond)
+        findings.growth.add(step.iteration, absolute, relative, beyond)
 
-    # -- what came of it
+    # -- result
 
     def comparison(self) -> Comparison:
-        """The comparison."""
+        """The result of the comparison."""
         for path in self.layout.loops:
             if path in self.selected_loops and (path in self.findings or self.reference_names[path]):
                 self._compare_trip_counts(path)
@@ -268,13 +266,13 @@ class _ReferenceRun:
         return self.result
 
     def _compare_trip_counts(self, path: str) -> None:
-        """Compare how often a loop ran with what the reference says, or with how many rows it has."""
+        """Compare the trip counts of a loop with those of the reference, or with its number of rows."""
         findings = self._loop_findings(path)
         assert findings is not None
-        said = self.trips.get(self.reference_names[path])
+        trips = self.trips.get(self.reference_names[path])
         rows = self._recorded_iterations(path)
         for entry, count in self.counts.get(path, {}).items():
-            other = rows.get(entry) if said is None else said.get(entry)
+            right = rows.get(entry) if trips is None else trips.get(entry)
             ended = self.stopped_by.get(path, {}).get(entry)
             findings.left_trips = count
             if ended is None:
@@ -282,73 +280,73 @@ class _ReferenceRun:
                     count,
                     isinstance(self.side, ModelSide) and self.side.limit_hit,
                 )
-                if other is None or other >= count:
+                if right is None or right >= count:
                     continue
-            if other is None:
+            if right is None:
                 continue
-            findings.right_trips = other
-            if other == count:
+            findings.right_trips = right
+            if right == count:
                 findings.completed_entries += 1
                 findings.stopped_by = ended
-            elif said is not None or other > count:
-                self._add_trip_difference(findings, entry, count, other, ended)
+            elif trips is not None or right > count:
+                self._add_trip_difference(findings, entry, count, right, ended)
             else:
                 findings.truncated_at_iteration = min(
-                    other, findings.truncated_at_iteration if findings.truncated_at_iteration is not None else other
+                    right, findings.truncated_at_iteration if findings.truncated_at_iteration is not None else right
                 )
 
     def _add_trip_difference(
-        self, findings: LoopFindings, entry: Key, count: int, other: int, ended: StoppedBy | None
+        self, findings: LoopFindings, entry: Key, count: int, expected: int, ended: StoppedBy | None
     ) -> None:
         if findings.trips is not None:
             findings.trips.entries += 1
             return
-        findings.trips = TripDifference(entry, count, other, ended, None)
+        findings.trips = TripDifference(entry, count, expected, ended, None)
         first = findings.first
         if first is not None and first.entry <= entry:
-            when = "before iteration 0" if first.iteration is None else f"in iteration {first.iteration}"
-            findings.trips.explanation = f"'{first.name}' differs {when}"
+            time_text = "before iteration 0" if first.iteration is None else f"in iteration {first.iteration}"
+            findings.trips.explanation = f"'{first.name}' differs {time_text}"
 
     def _recorded_iterations(self, path: str) -> dict[Key, int]:
-        """By entry, how many iterations the tracks of what a loop computes go through."""
-        found: dict[Key, int] = {}
-        for one in self.by_loop.get(path, ()):
-            if one.location.role != "carried" or one.track.role == "carried":
-                for entry, count in iterations_by_entry(one.track).items():
-                    found[entry] = max(found.get(entry, 0), count)
-        return found
+        """The number of iterations of each entry that the tracks of a loop's results cover."""
+        counts: dict[Key, int] = {}
+        for track in self.by_loop.get(path, ()):
+            if track.location.role != "carried" or track.track.role == "carried":
+                for entry, count in iterations_by_entry(track.track).items():
+                    counts[entry] = max(counts.get(entry, 0), count)
+        return counts
 
     def _note_pairs(self) -> None:
-        for one in self.compared_tracks:
-            findings = self.findings.get(one.location.path)
-            if findings is not None and (one.track.name != one.name or one.candidate.method == "given"):
-                findings.renamed_values.append((one.name, one.track.name, one.candidate.method))
-            if one.missing and (
+        for track in self.compared_tracks:
+            findings = self.findings.get(track.location.path)
+            if findings is not None and (track.track.name != track.name or track.candidate.method == "given"):
+                findings.renamed_values.append((track.name, track.track.name, track.candidate.method))
+            if track.missing and (
                 findings is None or (findings.truncated_at_iteration is None and findings.trips is None)
             ):
-                total = one.missing + one.compared
+                total = track.missing + track.compared
                 self.result.add_note(
-                    f"{self.reference.label} has '{one.track.name}' in {one.compared} of {total} iterations"
+                    f"{self.reference.label} has '{track.track.name}' in {track.compared} of {total} iterations"
                 )
-                self.result.uncompared.append(one.track.name)
+                self.result.uncompared.append(track.track.name)
 
     def _add_main_graph(self) -> None:
-        for one in self.by_loop.get("", ()):
-            if not one.compared and one.track.optional:
+        for track in self.by_loop.get("", ()):
+            if not track.compared and track.track.optional:
                 continue
-            if not one.compared:
-                self._note_missing(one.track.name, "the run did not come to it")
-            elif one.role == "output":
+            if not track.compared:
+                self._note_missing(track.track.name, "the run did not come to it")
+            elif track.role == "output":
                 self.result.compared_outputs += 1
             else:
                 self.result.compared_values += 1
-            self.result.outputs += one.differences.values()
+            self.result.outputs += track.differences.values()
 
     def _note_uncompared(self) -> None:
-        """Say what of the reference and which outputs of the model were not compared."""
-        for track, why in self.pairing.unpaired:
+        """Add notes on tracks and outputs that were not compared."""
+        for track, reason in self.pairing.unpaired:
             if not self.options.loops or track.loop in self.options.loops:
-                self._note_missing(track.name, why)
+                self._note_missing(track.name, reason)
         if self.options.loops:
             return
         for name, value in outputs_by_name(self.layout.graph).items():
@@ -356,31 +354,31 @@ class _ReferenceRun:
                 self.result.add_note(f"the output '{name}' is only in {self.side.label}: not compared")
                 self.result.uncompared.append(name)
 
-    def _note_missing(self, name: str, why: str) -> None:
-        self.result.add_note(f"'{name}' is only in {self.reference.label}: not compared, since {why}")
+    def _note_missing(self, name: str, reason: str) -> None:
+        self.result.add_note(f"'{name}' is only in {self.reference.label}: not compared, since {reason}")
         self.result.uncompared.append(name)
 
     def _is_covered(self, value: Value) -> bool:
-        """Whether an output was compared, or in all iterations what it is made of."""
-        compared = {one.location.value for one in self.compared_tracks if one.compared and not one.missing}
+        """Whether an output was compared, or in all iterations the values that it consists of."""
+        compared = {item.location.value for item in self.compared_tracks if item.compared and not item.missing}
         if value in compared:
             return True
         loop = next((loop for loop in self.layout.loops.values() if value in loop.outputs), None)
         if loop is None:
             return False
         lasts = [last for last in loop.last_values if last.outer is value]
-        made = [last.result for last in lasts]
-        made += [scan.result for scan in loop.scan_outputs if scan.outer is value]
-        ends = {one.location.value for one in self.compared_tracks if one.compared_at_end}
+        parts = [last.result for last in lasts]
+        parts += [scan.result for scan in loop.scan_outputs if scan.outer is value]
+        ends = {item.location.value for item in self.compared_tracks if item.compared_at_end}
         edges = [edge for last in lasts if (edge := loop.back_edge_for(last)) is not None]
-        return any(one in compared for one in made) or any(edge.param in ends for edge in edges)
+        return any(item in compared for item in parts) or any(edge.param in ends for edge in edges)
 
     def _find_causes(self) -> None:
-        """Where the first difference comes from: of each loop, and where no loop differs of the outputs."""
+        """Find the cause of the first difference of each loop, or else of the outputs."""
         for findings in self.result.loops:
-            one = next((one for one in self.compared_tracks if findings.first in one.differences.values()), None)
-            if findings.first is not None and one is not None:
-                findings.cause = self._root_cause(one, findings.first)
+            t = next((t for t in self.compared_tracks if findings.first in t.differences.values()), None)
+            if findings.first is not None and t is not None:
+                findings.cause = self._root_cause(t, findings.first)
         first = None if self.first_difference is None else self.first_difference[1]
         if first is not None and not first.location.path and self.first_difference is not None:
             self.result.first_output, self.result.cause = (
@@ -388,50 +386,50 @@ class _ReferenceRun:
                 self._find_cause(first, self.first_difference[2]),
             )
 
-    def _root_cause(self, one: _ComparedTrack, first: Difference) -> Cause | None:
-        """The cause of a difference; of one that comes from another value that differs the cause of that."""
-        cause = self._find_cause(one, first)
+    def _root_cause(self, track: _ComparedTrack, first: Difference) -> Cause | None:
+        """The root cause of a difference: if another differing value causes it, the cause of that one."""
+        cause = self._find_cause(track, first)
         if cause is None or cause.source is None:
             return cause
-        maker = next(other for other in self.compared_tracks if cause.source in other.differences.values())
-        before = self._root_cause(maker, cause.source)
-        return cause if before is None else replace(before, source=cause.source)
+        source_track = next(item for item in self.compared_tracks if cause.source in item.differences.values())
+        root = self._root_cause(source_track, cause.source)
+        return cause if root is None else replace(root, source=cause.source)
 
-    def _find_cause(self, one: _ComparedTrack, first: Difference) -> Cause | None:
-        key = next(key for key, difference in one.differences.items() if difference is first)
-        around = one.location.branch
-        if around is not None and first.left is None and first.delta.kind == "kind":
-            asked = around.inputs[0]
-            told = "" if asked is None else f", by its condition '{asked.name}'"
-            return Cause(remark=f"the If '{around.name}' takes the other branch here{told}")
-        followed = {other.location.value: other for other in self.compared_tracks}
-        place = one.location.order_in_iteration(key)
+    def _find_cause(self, compared: _ComparedTrack, first: Difference) -> Cause | None:
+        key = next(key for key, difference in compared.differences.items() if difference is first)
+        branch = compared.location.branch
+        if branch is not None and first.left is None and first.delta.kind == "kind":
+            condition = branch.inputs[0]
+            suffix = "" if condition is None else f", by its condition '{condition.name}'"
+            return Cause(remark=f"the If '{branch.name}' takes the other branch here{suffix}")
+        tracks = {item.location.value: item for item in self.compared_tracks}
+        position = compared.location.order_in_iteration(key)
 
-        def known(value: Value, at: Key) -> bool:
-            other = followed.get(value)
-            if other is None or not (other.compared and other.candidate.is_unambiguous) or at not in other.track.values:
+        def known(value: Value, k: Key) -> bool:
+            t = tracks.get(value)
+            if t is None or not (t.compared and t.candidate.is_unambiguous) or k not in t.track.values:
                 return False
-            return other.location.order_in_iteration(at) < place
+            return t.location.order_in_iteration(k) < position
 
-        def differs(value: Value, at: Key) -> Difference | None:
-            return followed[value].differences.get(at)
+        def differs(value: Value, k: Key) -> Difference | None:
+            return tracks[value].differences.get(k)
 
-        between = DivergenceSearch(self.layout, known, differs)
-        between.search(one.location, key)
-        moment = self._reader_for(one.location, first)
+        search = DivergenceSearch(self.layout, known, differs)
+        search.search(compared.location, key)
+        reader = self._reader_for(compared.location, first)
         return cause_from_search(
-            between, first, moment, {other.location.value: other.track.name for other in self.compared_tracks}
+            search, first, reader, {item.location.value: item.track.name for item in self.compared_tracks}
         )
 
-    def _reader_for(self, spot: ValueLocation, first: Difference) -> Any:
-        if spot.path:
-            return None if first.iteration is None else self.side.reader_at(spot.path, first.entry, first.iteration)
+    def _reader_for(self, loc: ValueLocation, first: Difference) -> Any:
+        if loc.path:
+            return None if first.iteration is None else self.side.reader_at(loc.path, first.entry, first.iteration)
         return self.side.final_reader if isinstance(self.side, ModelSide) else None
 
 
-def _restore_dtype(theirs: Data, mine: Data) -> Data:
-    """What NumPy saved of a dtype that it lacks, in that dtype."""
-    if isinstance(theirs, np.ndarray) and theirs.dtype.kind == "V" and isinstance(mine, np.ndarray):
-        raw = theirs.dtype.name.startswith("void") and theirs.dtype.itemsize == mine.dtype.itemsize
-        return theirs.view(mine.dtype) if raw else theirs
-    return theirs
+def _restore_dtype(data: Data, like: Data) -> Data:
+    """Restore a dtype that NumPy saved as raw bytes."""
+    if isinstance(data, np.ndarray) and data.dtype.kind == "V" and isinstance(like, np.ndarray):
+        is_raw = data.dtype.name.startswith("void") and data.dtype.itemsize == like.dtype.itemsize
+        return data.view(like.dtype) if is_raw else data
+    return data

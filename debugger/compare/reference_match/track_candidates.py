@@ -1,4 +1,4 @@
-"""Which values of a model a track of a reference may be, by what it is called."""
+"""Candidate values of a model for a track of a reference, by name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .value_locations import LocationIndex, ValueLocation
 
 @dataclass(frozen=True, eq=False)
 class TrackCandidate:
-    """A value that a track may be. ``form``: the track as a value in as many loops. ``how``: given, metadata, name,
-    value. ``sure``: no other value has the same numbers everywhere and no track."""
+    """A candidate value for a track. ``form``: the track as a value of the same loop depth. ``method``: given,
+    metadata, name, value. ``is_unambiguous``: no other unpaired value has the same numbers everywhere."""
 
     track: Track
     form: Track
@@ -26,7 +26,7 @@ class TrackCandidate:
 
 
 class NameMatcher:
-    """Candidates by name."""
+    """Finds candidates by name."""
 
     def __init__(self, layout: LocationIndex, names: Mapping[str, str]) -> None:
         self._layout = layout
@@ -40,65 +40,65 @@ class NameMatcher:
                 self._by_name[name].insert(0, value)
 
     def candidates(self, track: Track) -> list[TrackCandidate]:
-        """The values that go by the name of a track, or by the name that is given for it, the likeliest first."""
-        given = [name for name, other in self._names.items() if other == track.name and name in self._by_name]
-        name, how = (given[0], "given") if given else (track.name, "name")
-        found: dict[ValueLocation, TrackCandidate] = {}
-        for spot in self._related_locations(name, not has_unknown_axes(track)):
-            form = track_at_depth(track, spot.depth)
+        """Values with the name of a track, or the name mapped to it, best first."""
+        mapped = [name for name, other in self._names.items() if other == track.name and name in self._by_name]
+        name, method = (mapped[0], "given") if mapped else (track.name, "name")
+        candidates: dict[ValueLocation, TrackCandidate] = {}
+        for loc in self._related_locations(name, not has_unknown_axes(track)):
+            form = track_at_depth(track, loc.depth)
             if form is not None and form.values:
-                found.setdefault(spot, TrackCandidate(track, form, spot, how))
-        there = _with_matching_role(track, self._in_named_loop(track, list(found.values())))
-        return sorted(there, key=lambda one: (bool(one.location.role), -one.location.depth))
+                candidates.setdefault(loc, TrackCandidate(track, form, loc, method))
+        matching = _with_matching_role(track, self._in_named_loop(track, list(candidates.values())))
+        return sorted(matching, key=lambda candidate: (bool(candidate.location.role), -candidate.location.depth))
 
     def has_numbered_name(self, track: Track) -> bool:
-        """Whether its name ends in a number, which an exporter may have counted."""
+        """Whether the name ends in a number that an exporter may have assigned."""
         return is_numbered_name(track.name) and track.name not in self._names.values()
 
     def _related_locations(self, name: str, elements: bool) -> Iterator[ValueLocation]:
-        """Values of a name, and of carried ones what they become; with ``elements`` those of scan outputs, too."""
+        """Values of a name, and the results of carried ones; ``elements``: also those that scan outputs collect."""
         for value in self._by_name.get(name, ()):
-            spot = self._layout.locations.get(value)
-            if spot is None:
+            loc = self._layout.locations.get(value)
+            if loc is None:
                 continue
-            yield spot
+            yield loc
             for loop in self._layout.loops.values():
                 results = [edge.result for edge in loop.back_edges if edge.param is value]
                 results += [scan.result for scan in loop.scan_outputs if elements and scan.outer is value]
-                yield from (self._layout.locations[one] for one in results if one in self._layout.locations)
+                yield from (self._layout.locations[result] for result in results if result in self._layout.locations)
 
-    def _in_named_loop(self, track: Track, found: list[TrackCandidate]) -> list[TrackCandidate]:
-        """Those in the loop that the reference names, if any of them is."""
+    def _in_named_loop(self, track: Track, candidates: list[TrackCandidate]) -> list[TrackCandidate]:
+        """The candidates in the loop that the reference names, if there are any."""
         if not track.loop:
-            return found
-        wanted = {track.loop, *(name for name, other in self._names.items() if other == track.loop)}
-        there = [
-            one
-            for one in found
-            if one.location.loop is not None and {one.location.path, one.location.loop.name} & wanted
+            return candidates
+        loop_names = {track.loop, *(name for name, other in self._names.items() if other == track.loop)}
+        matching = [
+            c
+            for c in candidates
+            if c.location.loop is not None and {c.location.path, c.location.loop.name} & loop_names
         ]
-        return there or found
+        return matching or candidates
 
 
-def _with_matching_role(track: Track, found: list[TrackCandidate]) -> list[TrackCandidate]:
-    """Parameters of a body for what an iteration received, and no parameters for what it computed, if there are any."""
+def _with_matching_role(track: Track, candidates: list[TrackCandidate]) -> list[TrackCandidate]:
+    """Body parameters if an iteration receives the value, other values if it computes it, if there are any."""
     if not track.role:
-        return found
-    received = track.role == "carried"
-    return [one for one in found if (one.location.role == "carried") is received] or found
+        return candidates
+    is_input = track.role == "carried"
+    return [candidate for candidate in candidates if (candidate.location.role == "carried") is is_input] or candidates
 
 
 def forms_by_depth(layout: LocationIndex, track: Track, depths: Sequence[int]) -> dict[int, Track]:
-    """The forms that a track can have in a model, by the number of loops around it."""
+    """The possible forms of a track by loop depth."""
     forms = {depth: track_at_depth(track, depth) for depth in depths}
     return {depth: form for depth, form in forms.items() if form is not None and form.values}
 
 
 def input_tracks(reference: Reference, inputs: Sequence[str], names: Mapping[str, str]) -> dict[str, Track]:
-    """The tracks that are inputs of the model, by the model's names."""
-    found: dict[str, Track] = {}
+    """The tracks of model inputs, by the model's names."""
+    tracks: dict[str, Track] = {}
     for track in reference.tracks:
         name = next((name for name, other in names.items() if other == track.name), track.name)
         if name in inputs and track.role in ("", "input") and set(track.values) == {()}:
-            found[name] = track
-    return found
+            tracks[name] = track
+    return tracks

@@ -1,4 +1,4 @@
-"""What a track of a reference can be: whole, or with the leading axes of an array as iterations."""
+"""The forms of a track: unchanged, or with the leading axes of an array as iterations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...reference.reference import Key, Track
 
 
 class LeadingAxesView(Mapping[Key, Data]):
-    """Arrays by an outer key whose next ``depth`` axes are iterations."""
+    """Arrays by an outer key, whose next ``depth`` axes are iterations."""
 
     def __init__(self, arrays: Mapping[Key, Array], depth: int) -> None:
         self._arrays = arrays
@@ -31,10 +31,10 @@ class LeadingAxesView(Mapping[Key, Data]):
         return isinstance(key, tuple) and self._find(key) is not None
 
     def __getitem__(self, key: Key) -> Data:
-        found = self._find(key)
-        if found is None:
+        item = self._find(key)
+        if item is None:
             raise KeyError(key)
-        return np.asarray(found[0][found[1]])
+        return np.asarray(item[0][item[1]])
 
     def __iter__(self) -> Iterator[Key]:
         for outer, array in self._arrays.items():
@@ -45,51 +45,51 @@ class LeadingAxesView(Mapping[Key, Data]):
 
 
 def track_depth(track: Track) -> int:
-    """In how many loops its values are."""
+    """The loop depth of its values."""
     return len(next(iter(track.values), ()))
 
 
 def has_unknown_axes(track: Track) -> bool:
-    """Whether nothing says what the leading axes of an array are."""
-    whole = track.values.get(())
-    return isinstance(whole, np.ndarray) and not (track.role or track.loop)
+    """Whether the meaning of an array's leading axes is unknown."""
+    array = track.values.get(())
+    return isinstance(array, np.ndarray) and not (track.role or track.loop)
 
 
 def track_at_depth(track: Track, depth: int) -> Track | None:
-    """A track as a value in so many loops; None where it is none."""
+    """A track as a value at a loop depth; None if impossible."""
     if track_depth(track) == depth:
         return track
-    whole = track.values.get(())
-    if depth and has_unknown_axes(track) and isinstance(whole, np.ndarray) and whole.ndim >= depth:
-        return replace(track, values=LeadingAxesView({(): whole}, depth))
+    array = track.values.get(())
+    if depth and has_unknown_axes(track) and isinstance(array, np.ndarray) and array.ndim >= depth:
+        return replace(track, values=LeadingAxesView({(): array}, depth))
     return None
 
 
 def scan_by_iteration(track: Track, scan: ScanOutput) -> Track | None:
-    """What a scan output collected, as the result of each iteration; None where it cannot be told apart."""
+    """The collected values of a scan output by iteration; None if they cannot be separated."""
     if scan.length is not None or scan.valid is not None:
         return None
-    parts = {key: _split_scan(whole, scan) for key, whole in track.values.items() if isinstance(whole, np.ndarray)}
-    found = {key: array for key, array in parts.items() if array is not None}
-    return replace(track, values=LeadingAxesView(found, 1), role="scan") if found else None
+    splits = {key: _split_scan(array, scan) for key, array in track.values.items() if isinstance(array, np.ndarray)}
+    arrays = {key: split for key, split in splits.items() if split is not None}
+    return replace(track, values=LeadingAxesView(arrays, 1), role="scan") if arrays else None
 
 
-def _split_scan(whole: Array, scan: ScanOutput) -> Array | None:
-    if not -whole.ndim <= scan.axis < whole.ndim:
+def _split_scan(array: Array, scan: ScanOutput) -> Array | None:
+    if not -array.ndim <= scan.axis < array.ndim:
         return None
-    axis = scan.axis % whole.ndim
+    axis = scan.axis % array.ndim
     if scan.stack:
-        found: Array = np.moveaxis(whole, axis, 0)
+        elements: Array = np.moveaxis(array, axis, 0)
     else:
-        size = _element_size(scan, axis, whole.ndim)
-        if not size or whole.shape[axis] % size:
+        size = _element_size(scan, axis, array.ndim)
+        if not size or array.shape[axis] % size:
             return None
-        found = np.moveaxis(whole.reshape(*whole.shape[:axis], -1, size, *whole.shape[axis + 1 :]), axis, 0)
-    return found[::-1] if scan.reverse else found
+        elements = np.moveaxis(array.reshape(*array.shape[:axis], -1, size, *array.shape[axis + 1 :]), axis, 0)
+    return elements[::-1] if scan.reverse else elements
 
 
 def _element_size(scan: ScanOutput, axis: int, rank: int) -> int | None:
-    """How long one element of a concatenation is along its axis, where that is declared."""
+    """The length of one element of a concatenation along its axis, if declared."""
     declared = scan.result.type
     shape: Any = declared.shape if isinstance(declared, TensorType) else None
     size = shape[axis] if shape is not None and len(shape) == rank else None
@@ -97,9 +97,9 @@ def _element_size(scan: ScanOutput, axis: int, rank: int) -> int | None:
 
 
 def iterations_by_entry(track: Track) -> dict[Key, int]:
-    """Of the innermost loop around a track, by its entry, how many iterations the track goes through."""
-    found: dict[Key, int] = {}
+    """The number of iterations of the innermost loop around a track, by entry."""
+    counts: dict[Key, int] = {}
     for key in track.values:
         if key:
-            found[key[:-1]] = max(found.get(key[:-1], 0), key[-1] + 1)
-    return found
+            counts[key[:-1]] = max(counts.get(key[:-1], 0), key[-1] + 1)
+    return counts

@@ -1,4 +1,4 @@
-"""Which value of a model each track of a reference is: as it is given, by metadata, by name, by numbers."""
+"""Pairs the tracks of a reference with values of a model: by given names, metadata, name, and numbers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .track_forms import track_at_depth
 from .unrolled_loop_matching import pair_unrolled_loops
 from .value_locations import LocationIndex, ValueLocation
 
-#: What finds values by more than their names and numbers.
+#: Matchers that use metadata.
 MATCHERS: list[Matcher] = [match_by_metadata]
 
 
 @dataclass
 class TrackPairing:
-    """What each track is; and of those of which that is not known, why."""
+    """The value of each track, and the reason for each unpaired track."""
 
     candidates: list[TrackCandidate] = field(default_factory=list)
     unpaired: list[tuple[Track, str]] = field(default_factory=list)
@@ -35,55 +35,53 @@ def pair_tracks(
     tracks: Sequence[Track],
     options: ComparisonOptions,
 ) -> TrackPairing:
-    """Pair tracks with values; the model is run where their names do not tell, or leave a choice."""
+    """Pair tracks with values; runs the model if names are missing or ambiguous."""
     folded = [track for track in tracks if isinstance(track, ProgramTrack) and track.folded]
     result = TrackPairing()
-    rest = _by_metadata(layout, reference, [track for track in tracks if track not in folded], options, result)
-    # Loops that are copies of one are first looked for as that: each alone has the numbers of some iterations.
-    early = any(isinstance(track, ProgramTrack) and track.inside for track in rest)
-    if early:
-        found = pair_unrolled_loops(
-            side, layout, reference, folded, options.tolerance, {one.location for one in result.candidates}
+    remaining = _by_metadata(layout, reference, [track for track in tracks if track not in folded], options, result)
+    # Unrolled copies of a loop are matched as a loop first: each copy alone has the numbers of some iterations.
+    has_nested = any(isinstance(track, ProgramTrack) and track.inside for track in remaining)
+    if has_nested:
+        candidates = pair_unrolled_loops(
+            side, layout, reference, folded, options.tolerance, {candidate.location for candidate in result.candidates}
         )
-        result.candidates += found
-        loops = {one.track.loop for one in found}
-        rest = [track for track in rest if not (isinstance(track, ProgramTrack) and track.inside in loops)]
-    _by_name_and_value(side, layout, rest, options, result)
-    if not early:
-        taken = {one.location for one in result.candidates}
-        result.candidates += pair_unrolled_loops(side, layout, reference, folded, options.tolerance, taken)
+        result.candidates += candidates
+        loops = {candidate.track.loop for candidate in candidates}
+        remaining = [track for track in remaining if not (isinstance(track, ProgramTrack) and track.inside in loops)]
+    _by_name_and_value(side, layout, remaining, options, result)
+    if not has_nested:
+        used = {candidate.location for candidate in result.candidates}
+        result.candidates += pair_unrolled_loops(side, layout, reference, folded, options.tolerance, used)
     return result
 
 
 def _by_name_and_value(
-    side: ComparisonSide, layout: LocationIndex, rest: list[Track], options: ComparisonOptions, result: TrackPairing
+    side: ComparisonSide, layout: LocationIndex, tracks: list[Track], options: ComparisonOptions, result: TrackPairing
 ) -> None:
-    named = NameMatcher(layout, options.names)
-    if any(one.method == "metadata" for one in result.candidates):
-        rest = [track for track in rest if not track.optional]
-    open_: dict[int, tuple[Track, list[TrackCandidate] | None]] = {}
-    for k, track in enumerate(rest):
-        found = named.candidates(track)
-        if len(found) == 1 and not named.has_numbered_name(track):
-            result.candidates.append(found[0])
+    matcher = NameMatcher(layout, options.names)
+    if any(c.method == "metadata" for c in result.candidates):
+        tracks = [track for track in tracks if not track.optional]
+    open_tracks: dict[int, tuple[Track, list[TrackCandidate] | None]] = {}
+    for k, track in enumerate(tracks):
+        candidates = matcher.candidates(track)
+        if len(candidates) == 1 and not matcher.has_numbered_name(track):
+            result.candidates.append(candidates[0])
         elif track.values:
-            open_[k] = track, None if not found or named.has_numbered_name(track) else found
-    if not open_:
+            open_tracks[k] = track, None if not candidates or matcher.has_numbered_name(track) else candidates
+    if not open_tracks:
         return
-    search = ValueMatcher(side, layout, open_, options.tolerance)
-    paired, failed = search.find({one.location for one in result.candidates})
+    search = ValueMatcher(side, layout, open_tracks, options.tolerance)
+    paired, failed = search.find({c.location for c in result.candidates})
     result.candidates += paired.values()
-    taken = {one.location for one in result.candidates}
-    for k, why in failed.items():
-        track = open_[k][0]
-        again = [
-            one for one in named.candidates(track) if one.location not in taken and search.same_group(k, one.location)
-        ]
-        if again:
-            result.candidates.append(again[0])
-            taken.add(again[0].location)
+    used = {c.location for c in result.candidates}
+    for k, reason in failed.items():
+        track = open_tracks[k][0]
+        others = [c for c in matcher.candidates(track) if c.location not in used and search.same_group(k, c.location)]
+        if others:
+            result.candidates.append(others[0])
+            used.add(others[0].location)
         elif not track.optional:
-            result.unpaired.append((track, why))
+            result.unpaired.append((track, reason))
 
 
 def _by_metadata(
@@ -93,14 +91,14 @@ def _by_metadata(
     options: ComparisonOptions,
     result: TrackPairing,
 ) -> list[Track]:
-    """Ask the matchers, but not of what is given; returns what they leave."""
-    rest = list(tracks)
+    """Ask the matchers for tracks without given names; return the unmatched tracks."""
+    remaining = list(tracks)
     for matcher in MATCHERS:
-        asked = [track for track in rest if track.name not in options.names.values()]
-        for one in matcher(layout.graph, reference, asked):
-            spot: ValueLocation | None = layout.locations.get(one.value)
-            form = None if spot is None else track_at_depth(one.track, spot.depth)
-            if spot is not None and form is not None:
-                result.candidates.append(TrackCandidate(one.track, form, spot, one.method))
-                rest.remove(one.track)
-    return rest
+        unnamed = [track for track in remaining if track.name not in options.names.values()]
+        for match in matcher(layout.graph, reference, unnamed):
+            loc: ValueLocation | None = layout.locations.get(match.value)
+            form = None if loc is None else track_at_depth(match.track, loc.depth)
+            if loc is not None and form is not None:
+                result.candidates.append(TrackCandidate(match.track, form, loc, match.method))
+                remaining.remove(match.track)
+    return remaining
