@@ -130,15 +130,15 @@ def dtype_to_onnx(dtype: np.dtype[Any]) -> int:
     raise UnsupportedError(f"ONNX has no element type '{dtype.name}'")
 
 
-def dtype_from_openvino(word: str) -> np.dtype[Any]:
+def dtype_from_openvino(name: str) -> np.dtype[Any]:
     """The dtype of an OpenVINO name such as ``f32``, ``FP32``, ``i64``, ``boolean``.
 
     Raises:
         UnsupportedError: the element type is unknown or not supported.
     """
-    if word.lower() not in _OPENVINO_DTYPE_NAMES:
-        raise UnsupportedError(f"OpenVINO element type '{word}' is not supported")
-    return dtype_from_name(_OPENVINO_DTYPE_NAMES[word.lower()])
+    if name.lower() not in _OPENVINO_DTYPE_NAMES:
+        raise UnsupportedError(f"OpenVINO element type '{name}' is not supported")
+    return dtype_from_name(_OPENVINO_DTYPE_NAMES[name.lower()])
 
 
 def dtype_to_openvino(dtype: np.dtype[Any]) -> str:
@@ -147,7 +147,7 @@ def dtype_to_openvino(dtype: np.dtype[Any]) -> str:
     Raises:
         UnsupportedError: OpenVINO has no such type.
     """
-    for word, name in _OPENVINO_DTYPE_NAMES.items():
+    for openvino_name, name in _OPENVINO_DTYPE_NAMES.items():
         if name == dtype.name:
-            return word
+            return openvino_name
     raise UnsupportedError(f"OpenVINO has no element type '{dtype.name}'")

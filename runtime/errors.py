@@ -39,7 +39,6 @@ class LoopdbgError(Exception):
         fields: values for the placeholders of the remedy.
         exit_status: exit status of the command line.
 
-
     >>> try:
     ...     loopdbg.load("nowhere.onnx")
     ... except loopdbg.LoopdbgError as error:

@@ -187,7 +187,6 @@ class Model:
         path: the file; None for an in-memory model.
         state: values of variables (OpenVINO's ReadValue and Assign) by name, which the next run reads.
 
-
     >>> model
     <Model newton_sqrt.onnx: (a float32[], tol float32[]) -> (root float32[], xs float32[n]), 1 loops>
     """
@@ -199,8 +198,8 @@ class Model:
         if path is not None:
             graph.folder = os.path.dirname(os.path.abspath(path))
         self.state: dict[str, Array] = {}
-        variable_inputs_set = {value for variable in graph.variables for value in variable.inputs}
-        self.inputs = [_input_port(graph, value) for value in graph.inputs if value not in variable_inputs_set]
+        variable_values = {value for variable in graph.variables for value in variable.inputs}
+        self.inputs = [_input_port(graph, value) for value in graph.inputs if value not in variable_values]
         names = graph.output_names or [v.name for v in graph.outputs]
         count = len(names) - sum(variable.assigned is not None for variable in graph.variables)
         self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]

@@ -47,8 +47,8 @@ class DimensionSizes:
             if name not in names and not isinstance(dims.get(name), str | None):
                 raise InputError(f"{option} {setting}: the model fixes that dimension to {dims[name]}")
             if name not in names and name not in dims:
-                known = [*dict.fromkeys(names), *(axis_name for axis_name, dim in dims.items() if dim is None)]
-                suggestion = did_you_mean(name, known) or f"; unknown are {', '.join(known) or 'none'}"
+                candidates = [*dict.fromkeys(names), *(axis_name for axis_name, dim in dims.items() if dim is None)]
+                suggestion = did_you_mean(name, candidates) or f"; unknown are {', '.join(candidates) or 'none'}"
                 raise InputError(f"{option} {setting}: no input has such a dimension{suggestion}")
             self._sizes[name] = int(number)
 

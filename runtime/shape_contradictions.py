@@ -66,8 +66,8 @@ def _last_iteration_kinds(engine: Engine, loop: LoopPlan) -> dict[Value, _Tensor
 
 def _first_iteration_kinds(engine: Engine, loop: LoopPlan) -> dict[Value, _TensorKind | None]:
     """Dtypes and shapes of the carried inputs of iteration 0, unless an outer loop has overwritten them."""
-    moved = _slots_written_by_outer_loops(engine, loop)
-    return {edge.edge.param: _kind_of_slot(engine, edge.initial, moved) for edge in loop.edges if edge.initial >= 0}
+    stale = _slots_written_by_outer_loops(engine, loop)
+    return {edge.edge.param: _kind_of_slot(engine, edge.initial, stale) for edge in loop.edges if edge.initial >= 0}
 
 
 def _slots_written_by_outer_loops(engine: Engine, loop: LoopPlan) -> set[int]:

@@ -257,8 +257,8 @@ class CodeGenerator(StraightLineCode):
         earlier = w.and_(
             w.compare_integers("sge", "i64", endless_at, 0), w.compare_integers("slt", "i64", endless_at, stop)
         )
-        never = w.or_(w.compare_integers("slt", "i64", trips, 0), w.compare_integers("eq", "i64", trips, 2**63 - 1))
-        return w.assign(f"select i1 {w.and_(earlier, never)}, i64 {endless_at}, i64 {stop}")
+        unlimited = w.or_(w.compare_integers("slt", "i64", trips, 0), w.compare_integers("eq", "i64", trips, 2**63 - 1))
+        return w.assign(f"select i1 {w.and_(earlier, unlimited)}, i64 {endless_at}, i64 {stop}")
 
     def emit_iteration_start(self, number: int, i: str, root: bool = False) -> None:
         """Go from a boundary to the next iteration, through the test of the loop where it has one."""

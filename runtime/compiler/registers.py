@@ -173,11 +173,11 @@ class RegisterFile:
 
     def type_of(self, used: set[str], nbytes: int, exact: bool) -> str:
         """The type of registers with these uses and this size. ``exact``: the values fill all bytes."""
-        only = next(iter(used)) if len(used) == 1 else ""
-        if only and bit_width(only) >= 8 * nbytes:
-            return only
-        if exact and (nbytes not in (0, 1, 2, 4, 8) or (only and 8 * nbytes % bit_width(only) == 0)):
-            element = only if only and 8 * nbytes % bit_width(only) == 0 else "i8"
+        single = next(iter(used)) if len(used) == 1 else ""
+        if single and bit_width(single) >= 8 * nbytes:
+            return single
+        if exact and (nbytes not in (0, 1, 2, 4, 8) or (single and 8 * nbytes % bit_width(single) == 0)):
+            element = single if single and 8 * nbytes % bit_width(single) == 0 else "i8"
             return vector_type(element, 8 * nbytes // bit_width(element))
         width = max([8 * nbytes, *map(bit_width, used)]) if used or nbytes else 64
         return integer_type(width // 8)
@@ -202,11 +202,11 @@ class RegisterFile:
         for op, operation in self.layout.operations.items():
             if operation.name.startswith("copy_"):
                 sizes[op] = int(operation.name.removeprefix("copy_"))
-        moved = [
+        copies = [
             (op, arguments[1:] if op in self.layout.choices else arguments)
             for op, arguments in self.program.elementwise_operations
         ]
-        return [(register, sizes[op]) for op, arguments in moved if op in sizes for register, _ in arguments]
+        return [(register, sizes[op]) for op, arguments in copies if op in sizes for register, _ in arguments]
 
     def used_types(self) -> list[tuple[int, str]]:
         """(register, C type) of all operands and results of operations other than copies."""
@@ -320,6 +320,6 @@ class RegisterFile:
 
     def fetch_add(self, address: str, increment: int | str) -> str:
         """Add to an int64 in memory; return the previous value."""
-        before = self.writer.assign(f"load i64, ptr {address}")
-        self.writer.emit(f"store i64 {self.writer.add(before, increment)}, ptr {address}")
-        return before
+        previous = self.writer.assign(f"load i64, ptr {address}")
+        self.writer.emit(f"store i64 {self.writer.add(previous, increment)}, ptr {address}")
+        return previous

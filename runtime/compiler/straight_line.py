@@ -82,14 +82,14 @@ class StraightLineCode(PrologueEpilogue):
 
     def run_end(self, first: int, targets: set[int]) -> int:
         """The end (exclusive) of the run that begins at ``first``: before an exit, a jump or a jump target."""
-        seen: set[tuple[int, int]] = set()
+        accessed: set[tuple[int, int]] = set()
         k = first
         while k < len(self.program.code) and (k == first or k not in targets) and self.is_unconditional(k):
             *operands, result = ({*self.bytes_of(*argument)} for argument in self.arguments(k))
-            seen = seen.union(*operands)
-            if seen & result:
+            accessed = accessed.union(*operands)
+            if accessed & result:
                 break
-            seen |= result
+            accessed |= result
             k += 1
         return k
 
@@ -118,20 +118,20 @@ class StraightLineCode(PrologueEpilogue):
         """The operands and the result of an operation, with their element sizes in bytes."""
         op, d, a, b, c = self.program.code[k]
         if op == self.control["EACH"]:
-            op, each = self.program.elementwise_operations[a]
+            op, elements = self.program.elementwise_operations[a]
         elif op in self.layout.choices:
-            each = [(register, [0]) for register in (a, b, c, d)]
+            elements = [(register, [0]) for register in (a, b, c, d)]
         else:
-            each = [(register, [0]) for register in ((a, b, d) if self.layout.operations[op].binary else (a, d))]
+            elements = [(register, [0]) for register in ((a, b, d) if self.layout.operations[op].binary else (a, d))]
         if op in self.layout.choices:
             sizes = [1, *[self.layout.choices[op]] * 3]
         else:
             operation = self.layout.operations[op]
             size = bit_width(TYPES[operation.argument][0]) // 8
-            sizes = [*[size] * (len(each) - 1), bit_width(TYPES[operation.result][0]) // 8]
+            sizes = [*[size] * (len(elements) - 1), bit_width(TYPES[operation.result][0]) // 8]
         if self.program.code[k][0] != self.control["EACH"]:
             sizes[-1] = max(sizes[-1], self.program.registers[d][0])  # writes the complete register
-        return list(zip(each, sizes, strict=True))
+        return list(zip(elements, sizes, strict=True))
 
     def nan_sentinels(self, first: int, last: int) -> dict[tuple[int, str], list[int]]:
         """Values whose NaN test at the end of a run shows whether it met a NaN; empty: no test needed."""

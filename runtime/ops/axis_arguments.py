@@ -19,11 +19,11 @@ def read_ints(p: P, x: T) -> tuple[int, ...]:
     return values
 
 
-def read_int(p: P, x: T, what: str) -> int:
+def read_int(p: P, x: T, name: str) -> int:
     """The number in a one-element input of any rank."""
     values = read_ints(p, x)
     if len(values) != 1:
-        raise ValueError(f"{what} must be one number, not {len(values)}")
+        raise ValueError(f"{name} must be one number, not {len(values)}")
     return values[0]
 
 
@@ -78,10 +78,10 @@ def split_element_counts(axis: int, shape: Sequence[int]) -> tuple[int, int]:
     return element_count(shape[:split]), element_count(shape[split:])
 
 
-def check_shape(shape: Sequence[int], what: str = "shape") -> tuple[int, ...]:
+def check_shape(shape: Sequence[int], name: str = "shape") -> tuple[int, ...]:
     """Check that a shape has no negative extent."""
     if any(n < 0 for n in shape):
-        raise ValueError(f"{what} {list(shape)} has a negative number")
+        raise ValueError(f"{name} {list(shape)} has a negative number")
     return tuple(shape)
 
 
@@ -95,6 +95,6 @@ def decode_string(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def unknown_value_error(attribute: str, word: str, known: Sequence[str]) -> ModelError:
+def unknown_value_error(attribute: str, value: str, allowed: Sequence[str]) -> ModelError:
     """The error for an unknown value of a string attribute."""
-    return ModelError(f"attribute {attribute}='{word}' is not one of {', '.join(known)}")
+    return ModelError(f"attribute {attribute}='{value}' is not one of {', '.join(allowed)}")

@@ -35,8 +35,8 @@ def _decode_boxes(priors: Array, variances: Array | None, offsets: Array, code_t
     elif code_type.endswith("CORNER"):
         boxes = priors + shift
     else:
-        known = ("caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE")
-        raise unknown_value_error("code_type", code_type, known)
+        code_types = ("caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE")
+        raise unknown_value_error("code_type", code_type, code_types)
     return boxes.clip(0, 1) if clip else boxes
 
 

@@ -110,11 +110,13 @@ def _check_extents(operands: Iterable[LabelledTensor], equation: str) -> None:
     extents: dict[str, Any] = {}
     for operand in operands:
         for label, extent in zip(operand.labels, operand.x.shape, strict=True):
-            known = extents.get(label, 1)
-            if known == 1:
+            previous = extents.get(label, 1)
+            if previous == 1:
                 extents[label] = extent
-            elif extent != known and extent != 1:
-                raise ModelError(f"equation {equation!r}: axis '{label}' is of length {known} and of length {extent}")
+            elif extent != previous and extent != 1:
+                raise ModelError(
+                    f"equation {equation!r}: axis '{label}' is of length {previous} and of length {extent}"
+                )
 
 
 def _sum_out(p: P, operand: LabelledTensor, keep: Iterable[str]) -> LabelledTensor:
@@ -158,8 +160,10 @@ def _drop_unit_labels(p: P, operand: LabelledTensor, other: LabelledTensor) -> L
     ]
     if not unit_labels:
         return operand
-    kept = [(label, n) for label, n in zip(operand.labels, operand.x.shape, strict=True) if label not in unit_labels]
-    return LabelledTensor(p.reshape(operand.x, tuple(n for _, n in kept)), tuple(label for label, _ in kept))
+    remaining = [
+        (label, n) for label, n in zip(operand.labels, operand.x.shape, strict=True) if label not in unit_labels
+    ]
+    return LabelledTensor(p.reshape(operand.x, tuple(n for _, n in remaining)), tuple(label for label, _ in remaining))
 
 
 def _transpose_to(p: P, operand: LabelledTensor, labels: Sequence[str]) -> T:

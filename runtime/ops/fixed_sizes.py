@@ -159,8 +159,8 @@ def _fixed_by_reshape(
             return
     remaining = [dim for k, dim in enumerate(shape) if k not in copied]
     free = tuple(dim for dim in remaining if isinstance(dim, str))
-    known = math.prod(dim for dim in remaining if isinstance(dim, int))
+    fixed = math.prod(dim for dim in remaining if isinstance(dim, int))
     size = math.prod(size for k, size in enumerate(target) if k not in copied)
-    if not free or None in remaining or not names.issuperset(free) or not known or size % known:
+    if not free or None in remaining or not names.issuperset(free) or not fixed or size % fixed:
         return
-    yield FixedSize(node, data, constant, target, free, size // known, None, broadcast=False)
+    yield FixedSize(node, data, constant, target, free, size // fixed, None, broadcast=False)

@@ -69,21 +69,21 @@ class GridAxis:
 def _cubic_weights(p: P, grid: GridAxis, t: T, a: float) -> list[T]:
     number = grid.constant
 
-    def near(distance: T) -> T:
+    def inner_weight(distance: T) -> T:
         inner = p.map(np.subtract, p.map(np.multiply, number(a + 2), distance), number(a + 3))
         return p.map(np.add, p.map(np.multiply, p.map(np.multiply, inner, distance), distance), number(1))
 
-    def far(distance: T) -> T:
+    def outer_weight(distance: T) -> T:
         inner = p.map(np.subtract, p.map(np.multiply, number(a), distance), number(5 * a))
         inner = p.map(np.add, p.map(np.multiply, inner, distance), number(8 * a))
         return p.map(np.subtract, p.map(np.multiply, inner, distance), number(4 * a))
 
-    unit, two = number(1), number(2)
+    unit, double = number(1), number(2)
     return [
-        far(p.map(np.add, t, unit)),
-        near(t),
-        near(p.map(np.subtract, unit, t)),
-        far(p.map(np.subtract, two, t)),
+        outer_weight(p.map(np.add, t, unit)),
+        inner_weight(t),
+        inner_weight(p.map(np.subtract, unit, t)),
+        outer_weight(p.map(np.subtract, double, t)),
     ]
 
 
@@ -135,7 +135,7 @@ def sample_grid(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, cla
                 p.map(np.greater, position, axis.constant(size - 1 + edge)),
             )
             position = p.where(outside, axis.clamp(position), position)
-        axis_taps.append([(*axis.tap_index(place), weight) for place, weight in _grid_taps(p, axis, position, mode)])
+        axis_taps.append([(*axis.tap_index(pixel), weight) for pixel, weight in _grid_taps(p, axis, position, mode)])
     # Pixels as rows: one gather reads all channels.
     perm = [0, *range(2, x.ndim), 1]
     area = element_count(x.shape[2:])
@@ -144,12 +144,12 @@ def sample_grid(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, cla
     value_dtype = x.dtype if mode == "nearest" else working_dtype(x.dtype)
     total = None
     for index in np.ndindex(*(len(taps) for taps in axis_taps)):
-        chosen = [taps[i] for taps, i in zip(axis_taps, index, strict=True)]
-        place = chosen[0][0]
-        for (inner, _, _), size in zip(chosen[1:], x.shape[3:], strict=True):
-            place = p.map(np.add, p.map(np.multiply, place, constant(p, size, INT64)), inner)
-        part = cast(p, p.gather(rows, p.map(np.add, place, batch_offsets), 0), value_dtype)
-        for _, inside, weight in chosen:
+        corner = [taps[i] for taps, i in zip(axis_taps, index, strict=True)]
+        pixel = corner[0][0]
+        for (inner, _, _), size in zip(corner[1:], x.shape[3:], strict=True):
+            pixel = p.map(np.add, p.map(np.multiply, pixel, constant(p, size, INT64)), inner)
+        part = cast(p, p.gather(rows, p.map(np.add, pixel, batch_offsets), 0), value_dtype)
+        for _, inside, weight in corner:
             if inside is not None:
                 part = p.where(p.reshape(inside, (*inside.shape, 1)), part, constant(p, 0, value_dtype))
             if weight is not None:

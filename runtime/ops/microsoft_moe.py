@@ -120,11 +120,11 @@ def _mix_experts(
     total = np.zeros((len(rows), x.shape[-1]), np.float32)
     for rank in range(k):
         for expert in np.unique(best[:, rank]):
-            chosen = np.nonzero(best[:, rank] == expert)[0]
-            inner = _product(p, rows[chosen], layers[0](expert))
-            other = None if layers[2] is None else _product(p, rows[chosen], layers[2](expert))
+            selected = np.nonzero(best[:, rank] == expert)[0]
+            inner = _product(p, rows[selected], layers[0](expert))
+            other = None if layers[2] is None else _product(p, rows[selected], layers[2](expert))
             y = _product(p, activation(p, inner, other), layers[1](expert))
-            total[chosen] += weights[chosen, rank, None] * y
+            total[selected] += weights[selected, rank, None] * y
     return total.reshape(x.shape).astype(x.dtype)
 
 

@@ -495,13 +495,13 @@ def multiclass_nms(
     starts = np.cumsum([0, *counts])
     images, flat = [], []
     for batch in range(len(values) if shared else len(counts)):
-        own = slice(starts[batch], starts[batch + 1]) if not shared else slice(None)
-        rows = values[batch] if shared else values[:, own]
+        box_range = slice(starts[batch], starts[batch + 1]) if not shared else slice(None)
+        rows = values[batch] if shared else values[:, box_range]
         parts = []
         for category, row in enumerate(rows):
             if category == background_class:
                 continue
-            table = tables[batch] if shared else tables[category, own]
+            table = tables[batch] if shared else tables[category, box_range]
             selected = _select_class_boxes(row, table, margin, score_threshold, iou_threshold, nms_top_k, nms_eta)
             parts.append(ImageDetections(np.full(len(selected), category), row[selected], selected, table[selected]))
         detections = _concat_results(parts, working)

@@ -262,8 +262,8 @@ def openvino_top_k(
     """``sort``: by value, by index, or none (unspecified; sorted by value)."""
     if mode.lower() not in ("max", "min") or sort.lower() not in ("value", "index", "none"):
         raise ModelError(f'mode="{mode}" sort="{sort}": mode is max or min, sort is value, index or none')
-    values, places = _top_k(p, x, k, normalize_axis(axis, x.ndim), mode.lower() == "max", sort.lower() == "index")
-    return values, cast(p, places, index_element_type)
+    values, indices = _top_k(p, x, k, normalize_axis(axis, x.ndim), mode.lower() == "max", sort.lower() == "index")
+    return values, cast(p, indices, index_element_type)
 
 
 # --- Cumulative sums and products.

@@ -104,17 +104,19 @@ class OperatorBinder(CallEmitter):
 
     def bind(self, op: ResolvedOperator) -> KernelBinding:
         results = op.apply(self, [None if i is None else self._input_buffer(i) for i in self.inputs])
-        taken: set[int] = set()
+        assigned: set[int] = set()
         outputs, views = [], []
         for result in results:
             known = result.known
             if isinstance(result, SequenceBuffer):
                 result = result if result.kind == "temp" else self.sequence("same", (result,))
-            elif known is None and not isinstance(result, DynamicExtentBuffer) and not self._fills_temp(result, taken):
+            elif (
+                known is None and not isinstance(result, DynamicExtentBuffer) and not self._fills_temp(result, assigned)
+            ):
                 if result.kind == "slot":
                     views.append(result)
                 result = self._copy(result)
-            taken.add(result.index)
+            assigned.add(result.index)
             outputs.append(result)
         used = {x.index for call in self.calls for x in call.buffers if x.kind == "temp"}
         used.update(x.index for x in outputs)
@@ -141,11 +143,11 @@ class OperatorBinder(CallEmitter):
         self.in_place = target_input.capacity == capacity and pieces[0][0] == target_input.buffer
         return out, pieces[self.in_place :]
 
-    def _fills_temp(self, buffer: Buffer, taken: set[int]) -> bool:
-        """True if a result fills a complete temp that is not taken, so that the temp can be the output."""
+    def _fills_temp(self, buffer: Buffer, assigned: set[int]) -> bool:
+        """True if a result fills a complete unassigned temp, so that the temp can be the output."""
         if isinstance(buffer, GrowableBuffer):
             return True
-        if buffer.kind != "temp" or buffer.index in taken or not buffer.contiguous or buffer.offset:
+        if buffer.kind != "temp" or buffer.index in assigned or not buffer.contiguous or buffer.offset:
             return False
         size = self.temps[buffer.index]
         return not isinstance(size, np.ndarray | VaryingIntegers) and size == buffer.size * buffer.dtype.itemsize

@@ -68,11 +68,11 @@ def bind_with_capacity(
 def bind_with_views(
     op: ResolvedOperator,
     inputs: Sequence[InputDescriptor | None],
-    seen: Mapping[int, Buffer],
+    aliases: Mapping[int, Buffer],
     target: GrowthTarget | None = None,
 ) -> KernelBinding | None:
-    """Bind ``op`` to the aliases ``seen`` of some slots; None if not profitable or not bit-identical."""
-    aliased = [i if i is None or i.slot not in seen else replace(i, alias=seen[i.slot]) for i in inputs]
+    """Bind ``op`` to the ``aliases`` of some slots; None if not profitable or not bit-identical."""
+    aliased = [i if i is None or i.slot not in aliases else replace(i, alias=aliases[i.slot]) for i in inputs]
     packed = [i if i is None or i.capacity is None or target is not None else replace(i, capacity=None) for i in inputs]
     try:
         copied = OperatorBinder(packed, target=target).bind(op)
@@ -92,12 +92,14 @@ def bind_with_views(
 
 
 def result_views(
-    op: ResolvedOperator, inputs: Sequence[InputDescriptor | None], seen: Mapping[int, Buffer]
+    op: ResolvedOperator, inputs: Sequence[InputDescriptor | None], aliases: Mapping[int, Buffer]
 ) -> tuple[Buffer, ...]:
     """The sources of the results of ``op``, with aliases for some slots; empty if it does more than copy."""
     try:
         return (
-            _StridedBinder([i if i is None or i.slot not in seen else replace(i, alias=seen[i.slot]) for i in inputs])
+            _StridedBinder(
+                [i if i is None or i.slot not in aliases else replace(i, alias=aliases[i.slot]) for i in inputs]
+            )
             .bind(op)
             .views
         )

@@ -30,7 +30,7 @@ def loopdbg_same(pytestconfig: pytest.Config, record_property: Callable[[str, ob
     """
     defaults = {name: _number(pytestconfig, name) for name in _TOLERANCES}
 
-    def same(model: Any, reference: Any, inputs: Any = None, **options: Any) -> Diff:
+    def compare(model: Any, reference: Any, inputs: Any = None, **options: Any) -> Diff:
         __tracebackhide__ = True
         from .debugger.compare.report.findings import Verdict
         from .testing import assert_same
@@ -45,7 +45,7 @@ def loopdbg_same(pytestconfig: pytest.Config, record_property: Callable[[str, ob
             raise AssertionError(str(result))
         return result
 
-    return same
+    return compare
 
 
 def _number(config: pytest.Config, name: str) -> float | None:

@@ -90,7 +90,7 @@ def test_external_weights_that_change(when: str, tmp_path: Path) -> None:
     assert m.run({"x": x})["y"].tolist() == [3, 4, 5]
     packed = pickle.dumps(m) if when == "after" else b""
     save(2)
-    with pytest.raises(loopdbg.ModelError, match="a file beside it, is another one"):
+    with pytest.raises(loopdbg.ModelError, match="a file in the same folder, has changed"):
         pickle.loads(packed or pickle.dumps(m))
 
 
