@@ -1,1 +1,1 @@
-"""Parts of a model as models of their own."""
+"""Test-case reduction: the smallest model that still shows a finding."""

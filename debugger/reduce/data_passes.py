@@ -1,4 +1,4 @@
-"""Ways to make the data of a candidate smaller: shorter axes, and numbers that a person can read."""
+"""Reduction passes for data: shorter axes, and simpler numbers."""
 
 from __future__ import annotations
 
@@ -13,74 +13,76 @@ from ..compare.running.value_comparison import dtype_kind
 from .documents.document import Document, ReductionCandidate
 from .reduction_session import ReductionSession
 
-#: Constants of so many integers may be shapes.
+#: Maximum size of an integer constant that may be a shape.
 _MAX_SHAPE_ELEMENTS = 8
 #: Significant digits that values are rounded to.
 _SIGNIFICANT_DIGITS = (1, 2, 3)
 
 
-def shorten_axes(lab: ReductionSession) -> bool:
-    """All axes of one length at once, since they belong together; then each axis of each array alone."""
-    changed = lab.attempt(_with_data(lab, {}, {}))
-    for length in sorted(_axis_lengths(lab), reverse=True):
-        changed |= any(
-            lab.attempt(_cut_all_axes(lab, length, part, shapes))
-            for part in _axis_pieces(length, _worst_index(lab))
+def shorten_axes(session: ReductionSession) -> bool:
+    """Shorten all axes of one length together, since they may be related; then each axis of each array alone."""
+    has_changed = session.attempt(_with_data(session, {}, {}))
+    for length in sorted(_axis_lengths(session), reverse=True):
+        has_changed |= any(
+            session.attempt(_cut_all_axes(session, length, part, shapes))
+            for part in _axis_pieces(length, _worst_index(session))
             for shapes in (True, False)
         )
-    for name in [*lab.best.inputs, *lab.main_document.constants()]:
-        changed |= _shorten_array_axes(lab, name)
-    return changed
+    for name in [*session.best.inputs, *session.main_document.constants()]:
+        has_changed |= _shorten_array_axes(session, name)
+    return has_changed
 
 
-def _shorten_array_axes(lab: ReductionSession, name: str) -> bool:
-    """Each axis of one array, as broadcasting may allow it."""
-    changed = False
-    array = _as_array(_arrays_by_name(lab).get(name))
+def _shorten_array_axes(session: ReductionSession, name: str) -> bool:
+    """Shorten each axis of one array, as far as broadcasting allows it."""
+    has_changed = False
+    array = _as_array(_arrays_by_name(session).get(name))
     for axis in range(0 if array is None else array.ndim):
-        array = _as_array(_arrays_by_name(lab).get(name))
+        array = _as_array(_arrays_by_name(session).get(name))
         if array is None or axis >= array.ndim:
             break
         length = array.shape[axis]
-        parts = _axis_pieces(length, _worst_index(lab)) if length > 1 else ()
-        changed |= any(lab.attempt(_replace_data(lab, {name: _slice_axis(array, axis, part)})) for part in parts)
-    return changed
+        parts = _axis_pieces(length, _worst_index(session)) if length > 1 else ()
+        has_changed |= any(
+            session.attempt(_replace_data(session, {name: _slice_axis(array, axis, part)})) for part in parts
+        )
+    return has_changed
 
 
-def simplify_values(lab: ReductionSession) -> bool:
-    """Zeros, ones, one number throughout, or fewer digits."""
-    changed = False
-    for name in [*lab.best.inputs, *lab.main_document.constants()]:
-        array = _as_array(_arrays_by_name(lab).get(name))
+def simplify_values(session: ReductionSession) -> bool:
+    """Replace values by zeros, ones, a constant, or fewer digits."""
+    has_changed = False
+    for name in [*session.best.inputs, *session.main_document.constants()]:
+        array = _as_array(_arrays_by_name(session).get(name))
         if array is None or not array.size:
             continue
         for simple in _simpler_arrays(array):
-            if lab.attempt(_replace_data(lab, {name: simple})):
-                changed = True
+            if session.attempt(_replace_data(session, {name: simple})):
+                has_changed = True
                 break
-    return changed
+    return has_changed
 
 
 def _simpler_arrays(array: Array) -> Iterator[Array]:
-    """Arrays that are simpler than one, the simplest first; none that is as simple."""
+    """Arrays that are simpler than the given one, the simplest first."""
     if array.dtype == object:
-        found = [np.full_like(array, ""), np.full_like(array, "a")]
+        candidates = [np.full_like(array, ""), np.full_like(array, "a")]
     elif array.dtype.kind == "b":
-        found = [np.zeros_like(array)]
+        candidates = [np.zeros_like(array)]
     else:
-        found = [np.zeros_like(array), np.ones_like(array)]
+        candidates = [np.zeros_like(array), np.ones_like(array)]
         if array.size > 1:
-            found += [np.full_like(array, value) for value in array.reshape(-1)[[0, -1]]]
+            candidates += [np.full_like(array, value) for value in array.reshape(-1)[[0, -1]]]
         if dtype_kind(array.dtype) == "f":
-            found += [_round_digits(array, digits) for digits in _SIGNIFICANT_DIGITS]
-    for simple in found:
+            candidates += [_round_digits(array, digits) for digits in _SIGNIFICANT_DIGITS]
+    for simple in candidates:
         if _is_same(simple, array):
             return
         yield simple
 
 
 def _round_digits(array: Array, digits: int) -> Array:
-    """The same numbers with a few significant digits."""
+    """Round numbers to a few significant digits."""
     numbers = array.astype(np.float64)
     texts = [float(f"{value:.{digits - 1}e}") for value in numbers.reshape(-1)]
     with np.errstate(all="ignore"):
@@ -96,27 +98,27 @@ def _is_same(a: Array, b: Array) -> bool:
 # -- axes
 
 
-def _axis_lengths(lab: ReductionSession) -> set[int]:
+def _axis_lengths(session: ReductionSession) -> set[int]:
     """The lengths of axes of all arrays, from 2 on."""
-    return {length for data in _arrays_by_name(lab).values() for length in getattr(data, "shape", ()) if length > 1}
+    return {length for data in _arrays_by_name(session).values() for length in getattr(data, "shape", ()) if length > 1}
 
 
-def _arrays_by_name(lab: ReductionSession) -> dict[str, Data]:
+def _arrays_by_name(session: ReductionSession) -> dict[str, Data]:
     """Inputs and constants; of two documents those of the first."""
-    return {**lab.main_document.constants(), **lab.best.inputs}
+    return {**session.main_document.constants(), **session.best.inputs}
 
 
 def _as_array(data: Any) -> Array | None:
     return data if isinstance(data, np.ndarray) else None
 
 
-def _worst_index(lab: ReductionSession) -> tuple[int, ...]:
-    """Where the values differ most."""
-    return lab.observation.delta.worst_index
+def _worst_index(session: ReductionSession) -> tuple[int, ...]:
+    """The index of the largest difference."""
+    return session.observation.delta.worst_index
 
 
 def _axis_pieces(length: int, worst: tuple[int, ...]) -> Iterator[slice]:
-    """Pieces of an axis, the smallest first: at its beginning, and where the values differ."""
+    """Pieces of an axis, the smallest first: at its beginning, and at the largest difference."""
     seen = set()
     for count in (1, 2, 3, 4, length // 2):
         for first in (0, *worst):
@@ -130,8 +132,8 @@ def _slice_axis(array: Array, axis: int, part: slice) -> Array:
     return np.ascontiguousarray(array[(slice(None),) * axis + (part,)])
 
 
-def _cut_all_axes(lab: ReductionSession, length: int, part: slice, shapes: bool) -> ReductionCandidate:
-    """Each axis of that length; ``shapes``: in constants that may be shapes, too."""
+def _cut_all_axes(session: ReductionSession, length: int, part: slice, shapes: bool) -> ReductionCandidate:
+    """Cut each axis of that length; ``shapes``: also in constants that may be shapes."""
 
     def cut(data: Data) -> Data:
         array = _as_array(data)
@@ -150,31 +152,31 @@ def _cut_all_axes(lab: ReductionSession, length: int, part: slice, shapes: bool)
                 array = _slice_axis(array, axis, part)
         return array
 
-    inputs = {name: cut(data) for name, data in lab.best.inputs.items()}
-    return _with_data(lab, inputs, {}, cut)
+    inputs = {name: cut(data) for name, data in session.best.inputs.items()}
+    return _with_data(session, inputs, {}, cut)
 
 
-def _replace_data(lab: ReductionSession, values: Mapping[str, Data]) -> ReductionCandidate:
-    """Other data for some inputs and constants."""
-    inputs = {name: data for name, data in values.items() if name in lab.best.inputs}
-    return _with_data(lab, inputs, {name: data for name, data in values.items() if name not in inputs})
+def _replace_data(session: ReductionSession, values: Mapping[str, Data]) -> ReductionCandidate:
+    """Replace the data of some inputs and constants."""
+    inputs = {name: data for name, data in values.items() if name in session.best.inputs}
+    return _with_data(session, inputs, {name: data for name, data in values.items() if name not in inputs})
 
 
 def _with_data(
-    lab: ReductionSession,
+    session: ReductionSession,
     inputs: Mapping[str, Data],
     constants: Mapping[str, Data],
-    each: Callable[[Data], Data] | None = None,
+    map_constant: Callable[[Data], Data] | None = None,
 ) -> ReductionCandidate:
-    """The best with other data, and declared as that is; ``each``: what is done to every constant."""
-    new = lab.best.copy()
-    given = {**new.inputs, **inputs}
+    """Return the best candidate with other data and declarations; ``map_constant``: applied to every constant."""
+    new = session.best.copy()
+    all_inputs = {**new.inputs, **inputs}
     for document in new.documents:
-        document.set_constants(constants if each is None else _map_constants(document, each))
-        document.declare_inputs(given)
-    return ReductionCandidate(new.documents, given)
+        document.set_constants(constants if map_constant is None else _map_constants(document, map_constant))
+        document.declare_inputs(all_inputs)
+    return ReductionCandidate(new.documents, all_inputs)
 
 
-def _map_constants(document: Document, each: Callable[[Data], Data]) -> dict[str, Data]:
-    found = ((name, data, each(data)) for name, data in document.constants().items())
-    return {name: new for name, data, new in found if new is not data}
+def _map_constants(document: Document, map_constant: Callable[[Data], Data]) -> dict[str, Data]:
+    mapped = ((name, data, map_constant(data)) for name, data in document.constants().items())
+    return {name: new for name, data, new in mapped if new is not data}

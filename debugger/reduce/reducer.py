@@ -1,4 +1,4 @@
-"""The whole reduction: all ways to make a candidate smaller, again and again until none helps."""
+"""The reduction loop: runs all passes repeatedly until none makes the candidate smaller."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from .documents.document import ReductionCandidate
 from .interestingness import Observation
 from .reduction_session import BudgetExhausted, ReductionSession
 
-#: What is done, in the order in which it helps most, what to call it, and whether it needs a finding that is the same
-#: with other numbers inside.
+#: The passes in order of effect: name, function, and whether the finding may keep its kind with other inner values.
 PASSES: Sequence[tuple[str, Callable[[ReductionSession], bool], bool]] = (
     ("outputs", reduction_passes.keep_one_output, False),
     ("iterations", reduction_passes.reduce_iterations, False),
@@ -24,13 +23,13 @@ PASSES: Sequence[tuple[str, Callable[[ReductionSession], bool], bool]] = (
     ("axes", data_passes.shorten_axes, True),
     ("values", data_passes.simplify_values, True),
 )
-#: More rounds than that have never helped.
+#: Maximum number of rounds; more have never helped.
 _MAX_ROUNDS = 6
 
 
 @dataclass(frozen=True)
 class ReductionResult:
-    """What is left. ``ended``: why it ended: ``smallest`` where nothing more helps, ``spent``, ``interrupted``."""
+    """The result of a reduction. ``end_reason``: ``smallest`` if no pass helps, ``spent``, ``interrupted``."""
 
     candidate: ReductionCandidate
     observation: Observation
@@ -38,24 +37,24 @@ class ReductionResult:
     end_reason: str
 
 
-def reduce(lab: ReductionSession) -> ReductionResult:
-    """Make what shows a finding as small as can be; Ctrl-C gives the best so far."""
-    ended = "smallest"
+def reduce(session: ReductionSession) -> ReductionResult:
+    """Minimize a candidate; Ctrl-C returns the best one so far."""
+    end_reason = "smallest"
     try:
         for _ in range(_MAX_ROUNDS):
-            if not _run_passes(lab):
+            if not _run_passes(session):
                 break
     except BudgetExhausted:
-        ended = "spent"
+        end_reason = "spent"
     except (KeyboardInterrupt, InterruptError):
-        ended = "interrupted"
-    return ReductionResult(lab.best, lab.observation, lab.tests, ended)
+        end_reason = "interrupted"
+    return ReductionResult(session.best, session.observation, session.tests, end_reason)
 
 
-def _run_passes(lab: ReductionSession) -> bool:
-    before = lab.best
-    for name, one, loose in PASSES:
-        if lab.predicate.allows_other_values or not loose:
-            lab.current_pass = name
-            one(lab)
-    return lab.best is not before
+def _run_passes(session: ReductionSession) -> bool:
+    initial = session.best
+    for name, run_pass, needs_other_values in PASSES:
+        if session.predicate.allows_other_values or not needs_other_values:
+            session.current_pass = name
+            run_pass(session)
+    return session.best is not initial

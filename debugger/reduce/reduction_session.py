@@ -1,4 +1,4 @@
-"""Where candidates are tested: the best so far, what it computes, and how much may still be tried."""
+"""State of a reduction: the best candidate so far, its values, and the remaining budget."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ...runtime.model import Data
 from .documents.document import Document, DocumentNode, ReductionCandidate
 from .interestingness import InterestingnessTest, Observation, run_document
 
-#: What a change of a document gives: its new inputs, or whether there was anything to change.
+#: Result of an edit of a document: its new inputs, or whether it changed.
 DocumentEdit = Callable[[Document], Mapping[str, Data] | bool | None]
 
 
 class BudgetExhausted(Exception):
-    """No more may be tried."""
+    """The budget of tests or time is exhausted."""
 
 
 class ReductionSession:
-    """One reduction. ``best`` shows the finding at any time; ``say`` is told what is tried.
+    """One reduction. ``best`` always shows the finding; ``say`` is called with progress messages.
 
-    ``most``: how many tests; ``seconds``: how long.
+    ``most``: maximum number of tests; ``seconds``: time limit.
     """
 
     def __init__(
         self,
         predicate: InterestingnessTest,
         start: ReductionCandidate,
-        shown: Observation,
+        observation: Observation,
         *,
         limit: int | None = None,
         most: int = 1000,
@@ -41,7 +41,7 @@ class ReductionSession:
     ) -> None:
         self.predicate = predicate
         self.best = start
-        self.observation = shown
+        self.observation = observation
         self.limit = limit
         self.tests = 0
         self.current_pass = ""
@@ -58,53 +58,55 @@ class ReductionSession:
         return self.best.documents[0]
 
     def attempt(self, candidate: ReductionCandidate | None) -> bool:
-        """Whether a candidate shows the finding; then it is the best.
+        """Test a candidate; if it shows the finding, it becomes the best.
 
         Raises:
-            Spent: no more may be tried.
+            BudgetExhausted: the budget is exhausted.
         """
         if candidate is None:
             return False
         candidate = candidate.remove_dead()
-        mark = _candidate_key(candidate)
-        if mark == self._best_key:  # a change that changes nothing
+        key = _candidate_key(candidate)
+        if key == self._best_key:  # an edit without effect
             return True
-        if mark in self._rejected_keys or not all(one.outputs for one in candidate.documents):
+        if key in self._rejected_keys or not all(document.outputs for document in candidate.documents):
             return False
         if self.tests >= self._max_tests or time.monotonic() > self._deadline:
             raise BudgetExhausted
         self.tests += 1
         self._report_progress(f"{self.current_pass}: {self.best.node_count} nodes, test {self.tests}")
-        shown = self.predicate(candidate) if all(one.is_valid() for one in candidate.documents) else None
-        if shown is None:
-            self._rejected_keys.add(mark)
+        observation = (
+            self.predicate(candidate) if all(document.is_valid() for document in candidate.documents) else None
+        )
+        if observation is None:
+            self._rejected_keys.add(key)
             return False
-        self.best, self.observation, self._best_key = candidate, shown, mark
+        self.best, self.observation, self._best_key = candidate, observation, key
         return True
 
-    def apply_edit(self, act: DocumentEdit, every: bool = True) -> ReductionCandidate | None:
-        """The best with a change; None where there is nothing to change. ``every``: in each of two documents, or else
-        what one of them computes would be held against what the other is given."""
+    def apply_edit(self, edit: DocumentEdit, every: bool = True) -> ReductionCandidate | None:
+        """Return the best candidate with an edit; None if there is nothing to edit. ``every``: in each of two
+        documents; otherwise their results would not be comparable."""
         new = self.best.copy()
-        inputs, done = dict(new.inputs), []
+        inputs, results = dict(new.inputs), []
         for document in new.documents:
             try:
-                made = act(document)
-            except (KeyError, IndexError, StopIteration):  # of two that differ one may have no such node
+                change = edit(document)
+            except (KeyError, IndexError, StopIteration):  # one of two documents may have no such node
                 return None
-            done.append(made is not None and made is not False)
-            if isinstance(made, Mapping):
-                inputs.update(made)
-        return ReductionCandidate(new.documents, inputs) if (all if every else any)(done) else None
+            results.append(change is not None and change is not False)
+            if isinstance(change, Mapping):
+                inputs.update(change)
+        return ReductionCandidate(new.documents, inputs) if (all if every else any)(results) else None
 
-    def attempt_edit(self, act: DocumentEdit, every: bool = True) -> bool:
-        """Whether the best still shows the finding after a change."""
-        return self.attempt(self.apply_edit(act, every))
+    def attempt_edit(self, edit: DocumentEdit, every: bool = True) -> bool:
+        """Test the best candidate with an edit."""
+        return self.attempt(self.apply_edit(edit, every))
 
-    # -- what the best computes
+    # -- values of the best candidate
 
     def values(self) -> dict[str, Data]:
-        """All values of the main graph; fewer where they cannot be had."""
+        """Return all values of the main graph; fewer if some cannot be computed."""
         if self._values_cache is None or self._values_cache[0] is not self.best:
             self._values_cache = (
                 self.best,
@@ -112,18 +114,18 @@ class ReductionSession:
             )
         return self._values_cache[1]
 
-    def carried_state(self, key: str, at: int, values: Mapping[str, Data]) -> list[Data] | None:
-        """What a loop of the main graph carries into an iteration."""
+    def carried_state(self, key: str, index: int, values: Mapping[str, Data]) -> list[Data] | None:
+        """Return the carried values of a loop of the main graph at an iteration."""
         document = self.main_document.copy()
         try:
             names = document.initial_names(key)
-        except KeyError:  # what begins with a part of something that is sliced
+        except KeyError:  # an initial value that is a slice
             return None
         inputs = self.best.inputs_for(self.main_document)
-        if at:
-            made = document.limit_iterations(key, (), at, values)
-            if made is not None:  # else it runs no longer in any case
-                inputs |= made
+        if index:
+            new_inputs = document.limit_iterations(key, (), index, values)
+            if new_inputs is not None:  # else it has no more iterations anyway
+                inputs |= new_inputs
             names = document.final_names(key)
             document.set_outputs(dict.fromkeys(names))
             document.remove_dead()
@@ -134,7 +136,7 @@ class ReductionSession:
         return [values[name] for name in names]
 
     def trip_count(self, step: DocumentNode) -> int:
-        """How many iterations a loop of the main graph runs; 0 where that is not known."""
+        """Return the number of iterations of a loop of the main graph; 0 if unknown."""
         try:
             model = self.main_document.build_model()
             run = model.execute(self.best.inputs_for(self.main_document), max_iterations=self.limit)
@@ -143,26 +145,26 @@ class ReductionSession:
         except Exception:
             return 0
         for node in model.loops:
-            named = {value.name for value in node.loop.outputs if value is not None}
-            if named & set(step.outputs) or node.name == step.name:
+            names = {value.name for value in node.loop.outputs if value is not None}
+            if names & set(step.outputs) or node.name == step.name:
                 return next((total.iterations for total in run.loops if total.path == node.path), 0)
         return 0
 
 
 def document_values(document: Document, inputs: Mapping[str, Data], limit: int | None) -> dict[str, Data]:
-    """All values of the main graph of a document: its inputs, constants, and what its nodes make."""
+    """Return all values of the main graph of a document: inputs, constants and results."""
     names = [name for step in document.nodes() for name in step.outputs]
-    every = document.copy()
-    every.set_outputs(dict.fromkeys(names))
-    found: dict[str, Any] = {**document.constants(), **inputs, **(run_document(every, inputs, limit) or {})}
-    return {name: value for name, value in found.items() if value is not None}
+    complete = document.copy()
+    complete.set_outputs(dict.fromkeys(names))
+    values: dict[str, Any] = {**document.constants(), **inputs, **(run_document(complete, inputs, limit) or {})}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _candidate_key(candidate: ReductionCandidate) -> int:
-    """A number that stands for a candidate."""
-    parts: list[Any] = [one.content_key() for one in candidate.documents]
+    """The hash of a candidate."""
+    parts: list[Any] = [item.content_key() for item in candidate.documents]
     for name in sorted(candidate.inputs):
         value = candidate.inputs[name]
         arrays = value if isinstance(value, list | tuple) else [value]
-        parts += [name, *(pickle.dumps(np.asarray(one)) for one in arrays)]
+        parts += [name, *(pickle.dumps(np.asarray(item)) for item in arrays)]
     return hash(tuple(parts))

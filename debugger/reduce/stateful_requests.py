@@ -1,4 +1,4 @@
-"""Several requests to a model that keeps variables: the first one that shows a finding by itself."""
+"""Several requests to a stateful model: the first one that shows a finding by itself."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from .interestingness import InterestingnessTest, Observation
 
 
 def find_first_request(
-    model: Model, inputs: Mapping[str, Data], predicate: InterestingnessTest, most: int | None
+    model: Model, inputs: Mapping[str, Data], predicate: InterestingnessTest, cap: int | None
 ) -> tuple[int, ReductionCandidate, Observation, int] | None:
-    """The first request, begun with what the ones before it assigned, that shows a finding.
+    """Find the first request, with the state that the previous ones assigned, that shows a finding.
 
     Args:
         model: the loop over the requests.
-        inputs: name -> array, with one more axis in front, that of the requests.
-        most: no loop runs more iterations.
+        inputs: name -> array, with a leading axis of requests.
+        cap: iteration limit of any loop.
 
     Returns:
-        The number of the request, the model as it begins there, what it shows, and how many iterations its loops run at
-        most; None where none shows it.
+        The number of the request, the model with its initial state, the observation, and the iteration limit of its
+        loops; None if no request shows it.
 
     Raises:
         ExecutionError, LimitError: a request does not run.
     """
     assert model.path is not None
-    one = load(model.path, model._internals.weights)
-    one.state.update(model.state)
+    runner = load(model.path, model._internals.weights)
+    runner.state.update(model.state)
     document = IrDocument.read(model.path, model._internals.weights)
     for k in range(len(next(iter(inputs.values())))):
-        given = {name: value[k] for name, value in inputs.items()}
-        begun = document.copy()
-        begun.set_initial_state(one.state)
-        candidate = ReductionCandidate((begun,), given)
-        shown = predicate(candidate)
-        run = one.execute(given, max_iterations=most)
-        if shown is not None:
-            return k, candidate, shown, max((loop.iterations for loop in run.loops), default=0) + 1
+        feeds = {name: value[k] for name, value in inputs.items()}
+        started = document.copy()
+        started.set_initial_state(runner.state)
+        candidate = ReductionCandidate((started,), feeds)
+        result = predicate(candidate)
+        run = runner.execute(feeds, max_iterations=cap)
+        if result is not None:
+            return k, candidate, result, max((loop.iterations for loop in run.loops), default=0) + 1
     return None

@@ -1,4 +1,4 @@
-"""A model file as it is cut: what reductions ask of it and change in it, whatever its format."""
+"""The interface of a model file under reduction, independent of its format."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Protocol, Self
 
 from ....runtime.model import Data, Model
 
-#: The graph that a node is in: the keys of the nodes around it, outermost first, each with the word of the inner graph.
+#: Path of a graph: the keys of the enclosing nodes, outermost first, each with the attribute of the inner graph.
 GraphPath = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class DocumentNode:
-    """A node of a document. ``key``: its first output, which names it; ``where``: the graph that it is in, ``()`` for
-    the main one; ``inputs``: what it reads, with what its inner graphs capture."""
+    """A node of a document. ``key``: its first output, which identifies it; ``graph_path``: its graph, ``()`` for the
+    main one; ``inputs``: its operands, including captures of its inner graphs."""
 
     key: str
     name: str
@@ -27,10 +27,10 @@ class DocumentNode:
 
 
 class Document(Protocol):
-    """A model file in memory. What changes it does so in place: copy it before. A key that it has not is a KeyError."""
+    """A model file in memory. Edits are in place: copy it before. An unknown key raises KeyError."""
 
     def copy(self) -> Self:
-        """Another one that is the same."""
+        """Return a copy."""
 
     @property
     def inputs(self) -> list[str]:
@@ -41,133 +41,133 @@ class Document(Protocol):
         """The names of its outputs."""
 
     def nodes(self) -> list[DocumentNode]:
-        """The nodes of the main graph, in order."""
+        """Return the nodes of the main graph, in order."""
 
     def inner_nodes(self) -> list[DocumentNode]:
-        """The nodes of all other graphs, those of outer graphs first."""
+        """Return the nodes of all other graphs, outer graphs first."""
 
     def build_model(self) -> Model:
-        """It as a model of ours.
+        """Load it as a model.
 
         Raises:
-            ModelError: it is none.
+            ModelError: it is not a valid model.
         """
 
     def is_valid(self) -> bool:
-        """Whether the checker of its format takes it, if that took what it is cut out of."""
+        """Whether the checker of its format accepts it; True if the original was not accepted."""
 
     def save(self, folder: Path, stem: str) -> Path:
-        """Write it; returns the file that a runtime opens."""
+        """Write it; return the file that a runtime opens."""
 
     def text(self) -> str:
-        """Its graph in words, for a report."""
+        """Return its graph as text for a report."""
 
     def content_key(self) -> bytes:
-        """The same bytes for what is the same."""
+        """Return a key that is equal for equal contents."""
 
     # -- the main graph
 
     def replace_by_inputs(self, values: Mapping[str, Data]) -> None:
-        """Values that nodes of the main graph make become inputs."""
+        """Turn values that nodes of the main graph compute into inputs."""
 
     def set_outputs(self, values: Mapping[str, Data | None]) -> None:
-        """Have these outputs and no others; the data tells their types where it is known."""
+        """Set the outputs; the data defines their types, if known."""
 
     def remove_dead(self) -> None:
-        """Leave out what no output needs: nodes, inputs, constants."""
+        """Remove nodes, inputs and constants that no output depends on."""
 
-    # -- loops: those of the main graph by their keys
+    # -- loops of the main graph, by key
 
     def loops(self) -> list[DocumentNode]:
-        """The loops of the main graph."""
+        """Return the loops of the main graph."""
 
     def initial_names(self, key: str) -> list[str]:
-        """What is carried into the first iteration."""
+        """Return the names of the initial carried values."""
 
     def final_names(self, key: str) -> list[str]:
-        """What is carried out of the last iteration, a name made for each that has none."""
+        """Return the names of the final carried values; unnamed ones get a name."""
 
     def limit_iterations(
-        self, key: str, where: GraphPath, count: int, values: Mapping[str, Data]
+        self, key: str, path: GraphPath, count: int, values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
-        """Let a loop, which may be in an inner graph, run no more iterations than that; returns what are inputs now.
-        None where it cannot be, or changes nothing, as below."""
+        """Limit the iterations of a loop, which may be in an inner graph; return the new inputs. None if that is
+        impossible or changes nothing, as below."""
 
     def start_at_iteration(
-        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
-        """Let a loop start with iteration ``at`` and these carried values; returns what are inputs now."""
+        """Let a loop start with an iteration and these carried values; return the new inputs."""
 
     def replace_by_iteration(
-        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
-        """Be one iteration of the body of a loop, and nothing else; returns what are inputs now. Outputs are what the
-        body gives."""
+        """Replace the model by one iteration of the body of a loop; return the new inputs. Outputs are the results of
+        the body."""
 
     def if_nodes(self) -> list[DocumentNode]:
-        """The Ifs of the main graph."""
+        """Return the Ifs of the main graph."""
 
     def inline_branch(self, key: str, values: Mapping[str, Data]) -> bool:
-        """Put the branch of an If that the values take in its place; False where it cannot be."""
+        """Replace an If by the branch that the values select; False if that is impossible."""
 
     # -- inner graphs
 
-    def replace_by_constant(self, step: DocumentNode, value: Data) -> bool:
-        """A node of an inner graph becomes a constant; False where it cannot."""
+    def replace_by_constant(self, node: DocumentNode, value: Data) -> bool:
+        """Replace a node of an inner graph by a constant; False if that is impossible."""
 
-    def bypass_node(self, step: DocumentNode, source: str) -> bool:
-        """What a node of an inner graph gives is read from one of its inputs instead; False where it cannot be."""
+    def bypass_node(self, node: DocumentNode, source: str) -> bool:
+        """Replace the result of a node of an inner graph by one of its inputs; False if that is impossible."""
 
     def carried_values(self) -> list[tuple[DocumentNode, int]]:
-        """The carried values of all loops: the loop and which of them."""
+        """Return the carried values of all loops: the loop and the index of the value."""
 
-    def remove_carried(self, step: DocumentNode, which: int) -> bool:
-        """A carried value is what it begins with in every iteration; False where it cannot be."""
+    def remove_carried(self, node: DocumentNode, index: int) -> bool:
+        """Replace a carried value by its initial value; False if that is impossible."""
 
     def unread_results(self) -> list[tuple[DocumentNode, int]]:
-        """What loops carry and collect and nobody reads: the loop and which result of its body."""
+        """Return carried values and scan outputs without readers: the loop and the index of the body's result."""
 
-    def drop_results(self, step: DocumentNode, which: Sequence[int]) -> bool:
-        """Leave out results of the body of a loop that nobody reads; False where they cannot be."""
+    def drop_results(self, node: DocumentNode, indices: Sequence[int]) -> bool:
+        """Remove results of a loop body without readers; False if that is impossible."""
 
     # -- data
 
     def constants(self) -> dict[str, Data]:
-        """All constants by name, those of inner graphs too."""
+        """Return all constants by name, including those of inner graphs."""
 
     def set_constants(self, values: Mapping[str, Data]) -> None:
-        """Other data for constants."""
+        """Replace the data of constants."""
 
     def declare_inputs(self, inputs: Mapping[str, Data]) -> None:
-        """Declare inputs as these values are, and forget what is declared of values inside."""
+        """Declare inputs with the types of these values, and remove declarations of inner values."""
 
     def cleanups(self) -> list[Callable[[], None]]:
-        """Ways to leave out what says nothing of what is computed, each on its own."""
+        """Return independent edits that remove data without effect on results."""
 
 
 @dataclass(frozen=True)
 class ReductionCandidate:
-    """What may show a finding: one document, or two that differ, and the inputs of both."""
+    """A model that may show a finding: one document, or two that differ, and their common inputs."""
 
     documents: tuple[Document, ...]
     inputs: Mapping[str, Data]
 
     def copy(self) -> ReductionCandidate:
-        """Another one whose documents can be changed."""
-        return ReductionCandidate(tuple(one.copy() for one in self.documents), dict(self.inputs))
+        """Return a copy whose documents can be edited."""
+        return ReductionCandidate(tuple(document.copy() for document in self.documents), dict(self.inputs))
 
     def remove_dead(self) -> ReductionCandidate:
-        """It without what no output needs."""
-        for one in self.documents:
-            one.remove_dead()
-        used = {name for one in self.documents for name in one.inputs}
+        """Remove parts that no output depends on."""
+        for document in self.documents:
+            document.remove_dead()
+        used = {name for document in self.documents for name in document.inputs}
         return ReductionCandidate(self.documents, {name: value for name, value in self.inputs.items() if name in used})
 
     def inputs_for(self, document: Document) -> dict[str, Data]:
-        """The inputs of one of the documents."""
+        """Return the inputs of one of the documents."""
         return {name: self.inputs[name] for name in document.inputs if name in self.inputs}
 
     @property
     def node_count(self) -> int:
-        """How many nodes it has, in inner graphs too."""
-        return sum(len(one.nodes()) + len(one.inner_nodes()) for one in self.documents)
+        """The number of nodes, including those of inner graphs."""
+        return sum(len(document.nodes()) + len(document.inner_nodes()) for document in self.documents)

@@ -1,4 +1,4 @@
-"""An OpenVINO IR as a document that is cut: layers and their attributes stay as they are, and so do names."""
+"""An OpenVINO IR under reduction: layers, attributes and names are preserved."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ from .ir_graph import (
     walk_graphs,
 )
 
-#: Where a constant has its bytes in the pool; no attribute of the format.
+#: Attribute with a constant's index in the pool; not part of the format.
 _POOL_INDEX = "pooled"
-#: What no reader needs.
+#: Metadata that no reader needs.
 _METADATA_TAGS = ("rt_info", "meta_data", "quantization_parameters", "statistics")
 
 
 class IrDocument:
-    """An IR in memory, weights included. Every value has one name, which its tensor has."""
+    """An IR in memory with its weights. Every value has one name, that of its tensor."""
 
     def __init__(self, root: Element, pool: list[bytes]) -> None:
         self.root = root
-        #: The bytes of constants; copies share them, and only add to them.
+        #: The bytes of constants; copies share the list, which is append-only.
         self.pool = pool
 
     @classmethod
     def read(cls, path: Path, weights: Path | None = None) -> IrDocument:
-        """The model of a file.
+        """Read the model in a file.
 
         Raises:
             ModelError: it cannot be read.
         """
         try:
             root = etree.parse(str(path), etree.XMLParser(remove_comments=True, remove_blank_text=True)).getroot()
-            beside = path.with_suffix(".bin") if weights is None else weights
-            blob = beside.read_bytes() if beside.exists() else b""
+            weights_path = path.with_suffix(".bin") if weights is None else weights
+            blob = weights_path.read_bytes() if weights_path.exists() else b""
         except (OSError, etree.XMLSyntaxError) as error:
             raise ModelError(f"{path}: cannot be cut: {one_line(error)}") from None
-        found = cls(root, [])
-        found._pool_constants(blob)
+        document = cls(root, [])
+        document._pool_constants(blob)
         model = load(path, weights)
-        _assign_names(found.graph, [port.name for port in model.inputs], [port.name for port in model.outputs])
+        _assign_names(document.graph, [port.name for port in model.inputs], [port.name for port in model.outputs])
         root.set("version", "11")
-        return found
+        return document
 
     def copy(self) -> IrDocument:
         return IrDocument(copy.deepcopy(self.root), self.pool)
@@ -73,19 +73,19 @@ class IrDocument:
 
     @property
     def inputs(self) -> list[str]:
-        return [output_ports(one)[0].get("names") for one in self.graph.layers_of_type("Parameter")]
+        return [output_ports(layer)[0].get("names") for layer in self.graph.layers_of_type("Parameter")]
 
     @property
     def outputs(self) -> list[str]:
-        return [one.get("output_names") for one in self.graph.layers_of_type("Result")]
+        return [layer.get("output_names") for layer in self.graph.layers_of_type("Result")]
 
     def nodes(self) -> list[DocumentNode]:
-        return [_document_node(self.graph, one, ()) for one in _operator_layers(self.graph)]
+        return [_document_node(self.graph, layer, ()) for layer in _operator_layers(self.graph)]
 
     def inner_nodes(self) -> list[DocumentNode]:
-        found: list[DocumentNode] = []
-        _collect_inner_nodes(self.graph, (), found)
-        return found
+        nodes: list[DocumentNode] = []
+        _collect_inner_nodes(self.graph, (), nodes)
+        return nodes
 
     def build_model(self) -> Model:
         with scratch_folder() as folder:
@@ -98,19 +98,19 @@ class IrDocument:
         root, blob = copy.deepcopy(self.root), bytearray()
         for layer in _constants(IrGraph(root)):
             data = self.pool[int(layer.attrib.pop(_POOL_INDEX))]
-            # The same bytes once, and each where its type wants it.
-            at = blob.find(data)
-            while at % 8 and at >= 0:
-                at = blob.find(data, at + 1)
-            if at < 0:
+            # Store equal bytes once, with the alignment of the type.
+            offset = blob.find(data)
+            while offset % 8 and offset >= 0:
+                offset = blob.find(data, offset + 1)
+            if offset < 0:
                 blob += bytes(-len(blob) % 8)
-                at = len(blob)
+                offset = len(blob)
                 blob += data
-            layer.find("data").set("offset", str(at))
+            layer.find("data").set("offset", str(offset))
             layer.find("data").set("size", str(len(data)))
         path = folder / f"{stem}.xml"
         for layer in root.iter("layer", "edges"):
-            layer.tail = "\n"  # a layer a line: small, and can be read all the same
+            layer.tail = "\n"  # one layer per line: small but readable
         write_bytes(path, b'<?xml version="1.0"?>\n' + etree.tostring(root))
         write_bytes(path.with_suffix(".bin"), blob)
         return path
@@ -119,23 +119,23 @@ class IrDocument:
         return escape_lines(_text_lines(self, self.graph, ""))
 
     def content_key(self) -> bytes:
-        held = [self.pool[int(layer.get(_POOL_INDEX))] for layer in _constants(self.graph)]
-        return b"\0".join([bytes(etree.tostring(self.root)), *held])
+        pooled = [self.pool[int(layer.get(_POOL_INDEX))] for layer in _constants(self.graph)]
+        return b"\0".join([bytes(etree.tostring(self.root)), *pooled])
 
     # -- the main graph
 
     def replace_by_inputs(self, values: Mapping[str, Data]) -> None:
         net = self.graph
-        made = {name: port for port, name in net.name_by_output().items() if name in values}
-        for name, port in made.items():
+        ports = {name: port for port, name in net.name_by_output().items() if name in values}
+        for name, port in ports.items():
             layer = net.layer(port[0])
             if layer.get("type") in ("Parameter", *CONSTANT_TYPES):
                 continue
-            next(one for one in output_ports(layer) if one.get("id") == port[1]).attrib.pop("names")
+            next(output for output in output_ports(layer) if output.get("id") == port[1]).attrib.pop("names")
             new = ir_loop_edits.add_parameter(net, name, values[name])
             net.redirect_readers(port, new)
         for result in net.layers_of_type("Result"):
-            if result.get("output_names") in made:
+            if result.get("output_names") in ports:
                 net.remove_layer(result)
 
     def set_outputs(self, values: Mapping[str, Data | None]) -> None:
@@ -154,7 +154,7 @@ class IrDocument:
     # -- loops
 
     def loops(self) -> list[DocumentNode]:
-        return [_document_node(self.graph, one, ()) for one in self.graph.layers_of_type(*LOOP_TYPES)]
+        return [_document_node(self.graph, layer, ()) for layer in self.graph.layers_of_type(*LOOP_TYPES)]
 
     def initial_names(self, key: str) -> list[str]:
         return ir_loop_edits.initial_names(self.graph, self._layer(key))
@@ -163,22 +163,22 @@ class IrDocument:
         return ir_loop_edits.final_names(self.graph, self._layer(key))
 
     def limit_iterations(
-        self, key: str, where: GraphPath, count: int, values: Mapping[str, Data]
+        self, key: str, path: GraphPath, count: int, values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
-        net = self._graph_at(where)
+        net = self._graph_at(path)
         return ir_loop_edits.limit_iterations(
-            self.make_constant, net, self._layer(key, where), count, values, main=not where
+            self.make_constant, net, self._layer(key, path), count, values, main=not path
         )
 
     def start_at_iteration(
-        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
-        return ir_loop_edits.start_at_iteration(self.make_constant, self.graph, self._layer(key), at, state, values)
+        return ir_loop_edits.start_at_iteration(self.make_constant, self.graph, self._layer(key), index, state, values)
 
     def replace_by_iteration(
-        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
-        return ir_loop_edits.replace_by_iteration(self.root, self._layer(key), at, state, values)
+        return ir_loop_edits.replace_by_iteration(self.root, self._layer(key), index, state, values)
 
     def if_nodes(self) -> list[DocumentNode]:
         return []
@@ -209,26 +209,26 @@ class IrDocument:
         return True
 
     def carried_values(self) -> list[tuple[DocumentNode, int]]:
-        every = [*self.nodes(), *self.inner_nodes()]
-        found = [(step, self._layer(step.key, step.graph_path)) for step in every if step.op_type in LOOP_TYPES]
-        return [(step, k) for step, layer in found for k in range(len(back_edges(layer)))]
+        nodes = [*self.nodes(), *self.inner_nodes()]
+        loops = [(step, self._layer(step.key, step.graph_path)) for step in nodes if step.op_type in LOOP_TYPES]
+        return [(step, k) for step, layer in loops for k in range(len(back_edges(layer)))]
 
-    def remove_carried(self, step: DocumentNode, which: int) -> bool:
-        edge = back_edges(self._layer(step.key, step.graph_path))[which]
+    def remove_carried(self, step: DocumentNode, index: int) -> bool:
+        edge = back_edges(self._layer(step.key, step.graph_path))[index]
         edge.getparent().remove(edge)
         return True
 
     def unread_results(self) -> list[tuple[DocumentNode, int]]:
-        every = [*self.nodes(), *self.inner_nodes()]
-        found = [(step, self._layer(step.key, step.graph_path)) for step in every if step.op_type in LOOP_TYPES]
+        nodes = [*self.nodes(), *self.inner_nodes()]
+        loops = [(step, self._layer(step.key, step.graph_path)) for step in nodes if step.op_type in LOOP_TYPES]
         return [
             (step, k)
-            for step, layer in found
+            for step, layer in loops
             for k in ir_loop_edits.unread_results(self._graph_at(step.graph_path), layer)
         ]
 
-    def drop_results(self, step: DocumentNode, which: Sequence[int]) -> bool:
-        ir_loop_edits.drop_results(self._graph_at(step.graph_path), self._layer(step.key, step.graph_path), which)
+    def drop_results(self, step: DocumentNode, indices: Sequence[int]) -> bool:
+        ir_loop_edits.drop_results(self._graph_at(step.graph_path), self._layer(step.key, step.graph_path), indices)
         return True
 
     # -- data
@@ -237,10 +237,10 @@ class IrDocument:
         return {name: array for name, (_, array) in self._constants_by_name().items()}
 
     def set_constants(self, values: Mapping[str, Data]) -> None:
-        found = self._constants_by_name()
+        constants = self._constants_by_name()
         for name, data in values.items():
-            if name in found:
-                self.make_constant(found[name][0], np.asarray(data))
+            if name in constants:
+                self.make_constant(constants[name][0], np.asarray(data))
 
     def declare_inputs(self, inputs: Mapping[str, Data]) -> None:
         for layer in self.graph.layers_of_type("Parameter"):
@@ -250,7 +250,7 @@ class IrDocument:
         for net in list(walk_graphs(self.graph))[1:]:
             for layer in net.layers_of_type("Parameter"):
                 data = layer.find("data")
-                rank = len([one for one in data.get("shape", "").split(",") if one])
+                rank = len([size for size in data.get("shape", "").split(",") if size])
                 data.set("shape", ",".join(["?"] * rank))
         self._remove_shapes()
 
@@ -263,43 +263,43 @@ class IrDocument:
         ]
 
     def _remove_metadata(self) -> None:
-        """No metadata."""
+        """Remove metadata."""
         for tag in _METADATA_TAGS:
-            for one in list(self.root.iter(tag)):
-                one.getparent().remove(one)
+            for element in list(self.root.iter(tag)):
+                element.getparent().remove(element)
 
     def _remove_shapes(self) -> None:
-        """No shapes of what layers make: they follow."""
+        """Remove the shapes of layer outputs, which can be inferred."""
         for port in self.root.iter("port"):
             for dim in list(port):
                 port.remove(dim)
 
     def _remove_empty_elements(self) -> None:
-        """No elements that say nothing."""
-        for one in list(self.root.iter("data", "input", "output", "back_edges")):
-            if not len(one) and not one.attrib:
-                one.getparent().remove(one)
+        """Remove empty elements."""
+        for element in list(self.root.iter("data", "input", "output", "back_edges")):
+            if not len(element) and not element.attrib:
+                element.getparent().remove(element)
 
     # -- variables
 
     def set_initial_state(self, state: Mapping[str, Data]) -> None:
-        """Let variables begin with these values."""
+        """Set the initial values of variables."""
         ir_variables.set_initial_state(self.make_constant, self.graph, state)
 
     def assigned_names(self) -> list[str]:
-        """What the main graph assigns to variables."""
+        """The names of values that the main graph assigns to variables."""
         return ir_variables.assigned_names(self.graph)
 
-    # -- for the modules that know loops
+    # -- for the modules with loop edits
 
     def make_constant(self, layer: Element, value: Any) -> None:
-        """Let a layer be a constant."""
+        """Turn a layer into a constant."""
         array = np.ascontiguousarray(value)
         layer.set("type", "Const")
         layer.set("version", "opset1")
         for tag in ("input", "data", "rt_info"):
-            for one in layer.findall(tag):
-                layer.remove(one)
+            for element in layer.findall(tag):
+                layer.remove(element)
         shape = ",".join(map(str, np.shape(value)))
         data = etree.Element("data", element_type=ir_loop_edits.element_type(array.dtype), shape=shape)
         layer.insert(0, data)
@@ -309,7 +309,7 @@ class IrDocument:
             port.set("precision", ir_loop_edits.port_precision(array.dtype))
 
     def _pool_constants(self, blob: bytes) -> None:
-        """Put the bytes of all constants into the pool."""
+        """Move the bytes of all constants to the pool."""
         for layer in _constants(self.graph):
             data = layer.find("data")
             start, size = int(data.get("offset", 0)), int(data.get("size", 0))
@@ -317,108 +317,110 @@ class IrDocument:
             self.pool.append(blob[start : start + size])
 
     def _constants_by_name(self) -> dict[str, tuple[Element, Data]]:
-        """Constants of plain types, by name; a number follows where one name stands in two graphs."""
-        found: dict[str, tuple[Element, Data]] = {}
+        """Constants of supported types, by name; a number is appended to a name that two graphs share."""
+        constants: dict[str, tuple[Element, Data]] = {}
         for k, net in enumerate(walk_graphs(self.graph)):
             for layer in net.layers_of_type(*CONSTANT_TYPES):
                 name = output_ports(layer)[0].get("names")
                 array = _constant_array(layer, self.pool[int(layer.get(_POOL_INDEX))])
                 if array is not None:
-                    found[name if name not in found else f"{name} {k}"] = layer, array
-        return found
+                    constants[name if name not in constants else f"{name} {k}"] = layer, array
+        return constants
 
-    def _graph_at(self, where: GraphPath) -> IrGraph:
+    def _graph_at(self, path: GraphPath) -> IrGraph:
         net = self.graph
-        for key, word in where:
+        for key, word in path:
             net = dict(inner_graphs(_layer_by_key(net, key)))[word]
         return net
 
-    def _layer(self, key: str, where: GraphPath = ()) -> Element:
-        return _layer_by_key(self._graph_at(where), key)
+    def _layer(self, key: str, path: GraphPath = ()) -> Element:
+        return _layer_by_key(self._graph_at(path), key)
 
 
 def _constant_array(layer: Element, data: bytes) -> Data | None:
-    """The numbers of a constant; None where they are packed."""
-    told = layer.find("data")
+    """The numbers of a constant; None for packed types."""
+    data_element = layer.find("data")
     try:
-        dtype = dtypes.dtype_from_openvino(told.get("element_type", ""))
-        shape = [int(dim) for dim in told.get("shape", "").split(",") if dim]
+        dtype = dtypes.dtype_from_openvino(data_element.get("element_type", ""))
+        shape = [int(dim) for dim in data_element.get("shape", "").split(",") if dim]
         return np.frombuffer(data, dtype)[: int(np.prod(shape))].reshape(shape)
     except (UnsupportedError, ValueError, TypeError):
         return None
 
 
-def _assign_names(net: IrGraph, given: Sequence[str], results: Sequence[str]) -> None:
-    """Give each value one name: that of the model's input or output, its tensor's, or its layer's."""
-    taken: set[str] = set()
-    params, known = net.layers_of_type("Parameter"), iter(given)
+def _assign_names(net: IrGraph, input_names: Sequence[str], results: Sequence[str]) -> None:
+    """Give each value one name: that of the model's input or output, of its tensor, or of its layer."""
+    used: set[str] = set()
+    params, names = net.layers_of_type("Parameter"), iter(input_names)
     for layer in params:
         port = output_ports(layer)[0]
-        port.set("names", _unused_name(next(known, port.get("names") or layer.get("name")), taken))
+        port.set("names", _unused_name(next(names, port.get("names") or layer.get("name")), used))
     sources = net.source_by_input()
-    told = {sources[one.get("id"), one.find("input")[0].get("id")]: one for one in net.layers_of_type("Result")}
-    wanted = dict(zip(told, results, strict=False)) if len(told) == len(results) else {}
+    results_by_source = {
+        sources[result.get("id"), result.find("input")[0].get("id")]: result for result in net.layers_of_type("Result")
+    }
+    output_names = dict(zip(results_by_source, results, strict=False)) if len(results_by_source) == len(results) else {}
     for layer in net.layers:
         for port in () if layer in params else output_ports(layer):
-            own = (port.get("names") or layer.get("name") or layer.get("type")).split(",")[0]
-            port.set("names", _unused_name(wanted.get((layer.get("id"), port.get("id")), own), taken))
+            default = (port.get("names") or layer.get("name") or layer.get("type")).split(",")[0]
+            port.set("names", _unused_name(output_names.get((layer.get("id"), port.get("id")), default), used))
         for _, inner in inner_graphs(layer):
             _assign_names(inner, (), ())
-    for source, layer in told.items():
+    for source, layer in results_by_source.items():
         layer.set("output_names", net.name_by_output()[source])
     for layer in net.layers_of_type("Result"):
-        if net.element.tag == "net" and layer not in told.values():
-            net.remove_layer(layer)  # a value is an output once
+        if net.element.tag == "net" and layer not in results_by_source.values():
+            net.remove_layer(layer)  # a value is an output only once
 
 
-def _unused_name(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, used: set[str]) -> str:
     name = name.replace(",", "_")
-    found, count = name, 1
-    while found in taken:
+    unique, count = name, 1
+    while unique in used:
         count += 1
-        found = f"{name}_{count}"
-    taken.add(found)
-    return found
+        unique = f"{name}_{count}"
+    used.add(unique)
+    return unique
 
 
 def _operator_layers(net: IrGraph) -> list[Element]:
-    return [one for one in net.layers if one.get("type") not in ("Parameter", "Result", *CONSTANT_TYPES)]
+    return [layer for layer in net.layers if layer.get("type") not in ("Parameter", "Result", *CONSTANT_TYPES)]
 
 
-def _document_node(net: IrGraph, layer: Element, where: GraphPath) -> DocumentNode:
-    made = tuple(port.get("names") for port in output_ports(layer) if port.get("names"))
-    key = made[0] if made else layer.get("name")
-    return DocumentNode(key, layer.get("name"), layer.get("type"), tuple(net.input_names(layer)), made, where)
+def _document_node(net: IrGraph, layer: Element, path: GraphPath) -> DocumentNode:
+    outputs = tuple(port.get("names") for port in output_ports(layer) if port.get("names"))
+    key = outputs[0] if outputs else layer.get("name")
+    return DocumentNode(key, layer.get("name"), layer.get("type"), tuple(net.input_names(layer)), outputs, path)
 
 
 def _layer_by_key(net: IrGraph, key: str) -> Element:
     return net.layer(net.output_named(key)[0])
 
 
-def _collect_inner_nodes(net: IrGraph, where: GraphPath, found: list[DocumentNode]) -> None:
+def _collect_inner_nodes(net: IrGraph, path: GraphPath, nodes: list[DocumentNode]) -> None:
     for layer in _operator_layers(net):
         for word, inner in inner_graphs(layer):
-            around = (*where, (_document_node(net, layer, where).key, word))
-            found += [_document_node(inner, one, around) for one in _operator_layers(inner)]
-            _collect_inner_nodes(inner, around, found)
+            inner_path = (*path, (_document_node(net, layer, path).key, word))
+            nodes += [_document_node(inner, inner_layer, inner_path) for inner_layer in _operator_layers(inner)]
+            _collect_inner_nodes(inner, inner_path, nodes)
 
 
 def _constants(net: IrGraph) -> list[Element]:
-    return [layer for one in walk_graphs(net) for layer in one.layers_of_type(*CONSTANT_TYPES)]
+    return [layer for graph in walk_graphs(net) for layer in graph.layers_of_type(*CONSTANT_TYPES)]
 
 
 def _text_lines(document: IrDocument, net: IrGraph, indent: str) -> list[str]:
-    """The layers of a graph, one a line."""
+    """The layers of a graph, one per line."""
     lines = []
     for layer in net.layers:
-        told = layer.find("data")
-        words = {} if told is None else dict(told.attrib)
-        made = ", ".join(port.get("names") or "_" for port in output_ports(layer)) or layer.get(
+        data = layer.find("data")
+        words = {} if data is None else dict(data.attrib)
+        outputs = ", ".join(port.get("names") or "_" for port in output_ports(layer)) or layer.get(
             "output_names", "result"
         )
-        reads = ", ".join(net.input_names(layer))
+        inputs = ", ".join(net.input_names(layer))
         text = ", ".join(f"{name}={value}" for name, value in words.items() if name not in ("offset", "size"))
-        line = f"{indent}{made} = {layer.get('type')}({reads}) {text}".rstrip()
+        line = f"{indent}{outputs} = {layer.get('type')}({inputs}) {text}".rstrip()
         if layer.get("type") in CONSTANT_TYPES:
             array = _constant_array(layer, document.pool[int(layer.get(_POOL_INDEX))])
             line += "" if array is None else f" {np.array2string(np.asarray(array), threshold=10)}"

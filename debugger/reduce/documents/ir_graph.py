@@ -1,4 +1,4 @@
-"""A graph of an OpenVINO IR as it is cut: layers, ports and edges of one ``<net>`` or ``<body>``."""
+"""A graph of an OpenVINO IR under reduction: layers, ports and edges of one ``<net>`` or ``<body>``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from lxml import etree
 
 Element = Any  # lxml.etree._Element; lxml has no type information of its own
-#: A port of a layer: layer id and port id, as they stand in the file.
+#: A port of a layer: layer id and port id, as in the file.
 Port = tuple[str, str]
-#: The words of graphs inside layers.
+#: Element names of graphs inside layers.
 BODY_TAGS = ("body", "then_body", "else_body")
 LOOP_TYPES = ("Loop", "TensorIterator")
 CONSTANT_TYPES = ("Const", "Constant")
 
 
 class IrGraph:
-    """One graph. Each output port has one tensor name, which is what a value is called here."""
+    """One graph. Each output port has one tensor name, which is the name of the value."""
 
     def __init__(self, element: Element) -> None:
         self.element = element
@@ -28,66 +28,70 @@ class IrGraph:
         return list(self.element.find("layers"))
 
     def layer(self, id: str) -> Element:
-        """A layer by its id.
+        """Return a layer by its id.
 
         Raises:
-            KeyError: there is none.
+            KeyError: no layer has that id.
         """
-        for one in self.layers:
-            if one.get("id") == id:
-                return one
+        for layer in self.layers:
+            if layer.get("id") == id:
+                return layer
         raise KeyError(id)
 
     def layers_of_type(self, *kinds: str) -> list[Element]:
-        """The layers of some types."""
-        return [one for one in self.layers if one.get("type") in kinds]
+        """Return the layers of some types."""
+        return [layer for layer in self.layers if layer.get("type") in kinds]
 
     def edges(self) -> list[Element]:
-        """All edges."""
-        found = self.element.find("edges")
-        return [] if found is None else list(found)
+        """Return all edges."""
+        edges = self.element.find("edges")
+        return [] if edges is None else list(edges)
 
     def source_by_input(self) -> dict[Port, Port]:
-        """For each connected input port the output port that it reads."""
+        """Return the output port of each connected input port."""
         return {
-            (one.get("to-layer"), one.get("to-port")): (one.get("from-layer"), one.get("from-port"))
-            for one in self.edges()
+            (edge.get("to-layer"), edge.get("to-port")): (edge.get("from-layer"), edge.get("from-port"))
+            for edge in self.edges()
         }
 
     def name_by_output(self) -> dict[Port, str]:
-        """What the values at output ports are called."""
-        return {(one.get("id"), port.get("id")): port.get("names") for one in self.layers for port in output_ports(one)}
+        """Return the names of the values at output ports."""
+        return {
+            (layer.get("id"), port.get("id")): port.get("names")
+            for layer in self.layers
+            for port in output_ports(layer)
+        }
 
     def output_named(self, name: str) -> Port:
-        """Where a value is made.
+        """Return the output port of a value.
 
         Raises:
-            KeyError: nowhere.
+            KeyError: no layer computes it.
         """
-        for port, known in self.name_by_output().items():
-            if known == name:
+        for port, value_name in self.name_by_output().items():
+            if value_name == name:
                 return port
         raise KeyError(name)
 
     def input_names(self, layer: Element) -> list[str]:
-        """What a layer reads."""
+        """Return the names of a layer's inputs."""
         sources, names = self.source_by_input(), self.name_by_output()
         ports = [(layer.get("id"), port.get("id")) for port in input_ports(layer)]
         return [names[sources[port]] for port in ports if port in sources]
 
     def source_name(self, layer: Element, port: str) -> str:
-        """What an input port reads.
+        """Return the name of the value at an input port.
 
         Raises:
-            KeyError: nothing is connected.
+            KeyError: the port is not connected.
         """
         return self.name_by_output()[self.source_by_input()[layer.get("id"), port]]
 
-    # -- changes
+    # -- edits
 
     def add_layer(self, type: str, name: str, version: str = "opset1") -> Element:
-        """A layer with a fresh id."""
-        ids = [int(one.get("id")) for one in self.layers]
+        """Add a layer with a new id."""
+        ids = [int(other.get("id")) for other in self.layers]
         layer = etree.SubElement(
             self.element.find("layers"),
             "layer",
@@ -99,7 +103,7 @@ class IrGraph:
         return layer
 
     def connect(self, source: Port, target: Port) -> None:
-        """An edge; one that leads to the same port is replaced."""
+        """Connect two ports; replace an existing edge to the target."""
         self.disconnect(target)
         edges = self.element.find("edges")
         if edges is None:
@@ -108,40 +112,40 @@ class IrGraph:
         etree.SubElement(edges, "edge", **ends)
 
     def disconnect(self, target: Port) -> None:
-        """No edge leads to a port."""
-        for one in self.edges():
-            if (one.get("to-layer"), one.get("to-port")) == target:
-                one.getparent().remove(one)
+        """Remove the edge to a port."""
+        for edge in self.edges():
+            if (edge.get("to-layer"), edge.get("to-port")) == target:
+                edge.getparent().remove(edge)
 
     def redirect_readers(self, source: Port, other: Port) -> None:
-        """What reads one value reads another."""
-        for one in self.edges():
-            if (one.get("from-layer"), one.get("from-port")) == source:
-                one.set("from-layer", other[0])
-                one.set("from-port", other[1])
+        """Redirect the readers of one output port to another."""
+        for edge in self.edges():
+            if (edge.get("from-layer"), edge.get("from-port")) == source:
+                edge.set("from-layer", other[0])
+                edge.set("from-port", other[1])
 
     def remove_layer(self, layer: Element) -> None:
-        """Leave out a layer and its edges."""
+        """Remove a layer and its edges."""
         id = layer.get("id")
         layer.getparent().remove(layer)
-        for one in self.edges():
-            if id in (one.get("from-layer"), one.get("to-layer")):
-                one.getparent().remove(one)
+        for edge in self.edges():
+            if id in (edge.get("from-layer"), edge.get("to-layer")):
+                edge.getparent().remove(edge)
 
     def remove_dead(self) -> None:
-        """Leave out the layers that no Result needs, nor a variable that is read; Parameters of a body stay, since the
-        layer around it has them."""
+        """Remove layers that no Result and no variable that is read depends on; Parameters of a body are kept, since
+        the outer layer refers to them."""
         sources = self.source_by_input()
         feeding: dict[str, set[str]] = {}
         for (target, _), (source, _) in sources.items():
             feeding.setdefault(target, set()).add(source)
-        keep = "Parameter" if self.element.tag != "net" else ""
+        kept_type = "Parameter" if self.element.tag != "net" else ""
         live: set[str] = set()
-        todo = [one.get("id") for one in self.layers_of_type("Result", keep)]
-        while todo:
-            live.update(todo)
-            todo = [source for one in todo for source in feeding.get(one, ()) if source not in live]
-            todo = todo or [one for one in self._assigns_of_live_reads(live) if one not in live]
+        pending = [id_.get("id") for id_ in self.layers_of_type("Result", kept_type)]
+        while pending:
+            live.update(pending)
+            pending = [source for id_ in pending for source in feeding.get(id_, ()) if source not in live]
+            pending = pending or [id_ for id_ in self._assigns_of_live_reads(live) if id_ not in live]
         for layer in self.layers:
             if layer.get("id") not in live:
                 self.remove_layer(layer)
@@ -151,25 +155,25 @@ class IrGraph:
 
     def _assigns_of_live_reads(self, live: Collection[str]) -> list[str]:
         """The Assigns of the variables that the layers ``live`` read."""
-        read = {variable_of(one) for one in self.layers_of_type("ReadValue") if one.get("id") in live}
-        return [one.get("id") for one in self.layers_of_type("Assign") if variable_of(one) in read]
+        variables = {variable_of(layer) for layer in self.layers_of_type("ReadValue") if layer.get("id") in live}
+        return [layer.get("id") for layer in self.layers_of_type("Assign") if variable_of(layer) in variables]
 
 
 def variable_of(layer: Element) -> str:
-    """The variable that a ReadValue or an Assign is about."""
+    """The variable of a ReadValue or an Assign."""
     return str(layer.find("data").get("variable_id"))
 
 
 def inner_graphs(layer: Element) -> Iterator[tuple[str, IrGraph]]:
-    """The graphs inside a layer, with their words."""
+    """The graphs inside a layer, with their element names."""
     for word in BODY_TAGS:
-        found = layer.find(word)
-        if found is not None:
-            yield word, IrGraph(found)
+        element = layer.find(word)
+        if element is not None:
+            yield word, IrGraph(element)
 
 
 def walk_graphs(net: IrGraph) -> Iterator[IrGraph]:
-    """A graph and all inside it, the outer ones first."""
+    """A graph and all graphs inside it, outer graphs first."""
     yield net
     for layer in net.layers:
         for _, inner in inner_graphs(layer):
@@ -178,39 +182,39 @@ def walk_graphs(net: IrGraph) -> Iterator[IrGraph]:
 
 def input_ports(layer: Element) -> list[Element]:
     """The input ports of a layer."""
-    found = layer.find("input")
-    return [] if found is None else list(found)
+    ports = layer.find("input")
+    return [] if ports is None else list(ports)
 
 
 def output_ports(layer: Element) -> list[Element]:
     """The output ports of a layer."""
-    found = layer.find("output")
-    return [] if found is None else list(found)
+    ports = layer.find("output")
+    return [] if ports is None else list(ports)
 
 
 def get_or_add_child(layer: Element, tag: str) -> Element:
-    """A part of a layer, made where there is none."""
-    found = layer.find(tag)
-    return etree.SubElement(layer, tag) if found is None else found
+    """Return a child of a layer; add it if it is missing."""
+    child = layer.find(tag)
+    return etree.SubElement(layer, tag) if child is None else child
 
 
 def port_map_entries(layer: Element, tag: str) -> list[Element]:
     """The entries of a port map: ``input`` or ``output``."""
-    found = layer.find("port_map")
-    return [] if found is None else [one for one in found if one.tag == tag]
+    port_map = layer.find("port_map")
+    return [] if port_map is None else [entry for entry in port_map if entry.tag == tag]
 
 
 def back_edges(layer: Element) -> list[Element]:
     """The back edges of a loop."""
-    found = layer.find("back_edges")
-    return [] if found is None else list(found)
+    edges = layer.find("back_edges")
+    return [] if edges is None else list(edges)
 
 
 def renumber_ports(net: IrGraph, layer: Element) -> None:
-    """Number the ports of a layer from 0 on, inputs first: OpenVINO takes the id of a port for its index."""
+    """Number the ports of a layer from 0 on, inputs first: OpenVINO uses the id of a port as its index."""
     id = layer.get("id")
     old = [[port.get("id") for port in ports] for ports in (input_ports(layer), output_ports(layer))]
-    new = [{one: str(k) for k, one in enumerate(old[0])}, {one: str(len(old[0]) + k) for k, one in enumerate(old[1])}]
+    new = [{id_: str(k) for k, id_ in enumerate(old[0])}, {id_: str(len(old[0]) + k) for k, id_ in enumerate(old[1])}]
     for ports, numbers in zip((input_ports(layer), output_ports(layer)), new, strict=True):
         for port in ports:
             port.set("id", numbers[port.get("id")])
@@ -221,5 +225,5 @@ def renumber_ports(net: IrGraph, layer: Element) -> None:
             edge.set("from-port", new[1][edge.get("from-port")])
     for numbers, tag in zip(new, ("input", "output"), strict=True):
         for entry in port_map_entries(layer, tag):
-            known = entry.get("external_port_id")
-            entry.set("external_port_id", numbers.get(known, known))
+            old_id = entry.get("external_port_id")
+            entry.set("external_port_id", numbers.get(old_id, old_id))

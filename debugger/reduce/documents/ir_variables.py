@@ -1,4 +1,4 @@
-"""The variables of an OpenVINO IR as it is cut: what ReadValue and Assign of one name share."""
+"""Variables of an OpenVINO IR under reduction: the common state of ReadValue and Assign with one name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lxml import etree
 from ....runtime.model import Data
 from .ir_graph import Element, IrGraph, get_or_add_child, input_ports, renumber_ports, variable_of, walk_graphs
 
-#: Lets a layer be a constant.
+#: Turns a layer into a constant.
 MakeConstant = Callable[[Element, Any], None]
 
 
 def set_initial_state(fill: MakeConstant, main: IrGraph, state: Mapping[str, Data]) -> None:
-    """Let variables begin with these values, which become constants."""
+    """Set the initial values of variables to constants."""
     for net in list(walk_graphs(main)):
         for layer in net.layers_of_type("ReadValue"):
             if variable_of(layer) in state:
@@ -36,17 +36,19 @@ def _set_initial_value(fill: MakeConstant, net: IrGraph, layer: Element, value: 
 
 
 def _unused_name(net: IrGraph, name: str) -> str:
-    taken = set(net.name_by_output().values())
-    return next(one for one in (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3))) if one not in taken)
+    used = set(net.name_by_output().values())
+    return next(
+        candidate for candidate in (name, *(f"{name}_{k}" for k in range(2, len(used) + 3))) if candidate not in used
+    )
 
 
 def assigned_names(net: IrGraph) -> list[str]:
-    """What is assigned to variables in a graph."""
+    """The names of values that a graph assigns to variables."""
     return [name for layer in net.layers_of_type("Assign") for name in net.input_names(layer)]
 
 
 def remove_assigns(net: IrGraph) -> None:
-    """Nothing is assigned to variables."""
-    for one in list(walk_graphs(net)):
-        for layer in one.layers_of_type("Assign"):
-            one.remove_layer(layer)
+    """Remove all Assigns."""
+    for graph in list(walk_graphs(net)):
+        for layer in graph.layers_of_type("Assign"):
+            graph.remove_layer(layer)

@@ -1,4 +1,4 @@
-"""The inner graphs of an ONNX model made smaller: bodies of loops that have to stay, and branches."""
+"""Edits of inner graphs of an ONNX model: loop bodies and branches."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ...extract.onnx_names import all_names, names_read_by_node
 from .onnx_graph import attribute_value, keep_only, loop_body, make_tensor, redirect_reads, walk_graphs
 from .onnx_loop_edits import initial_names
 
-#: The inputs of the body of a Loop before what it carries, and its outputs before that.
+#: Number of body inputs before the carried values, and of outputs before them, by loop operator.
 _LEADING_PORTS = {"Loop": (2, 1), "Scan": (0, 0)}
 
 
 def replace_by_constant(graph: GraphProto, node: NodeProto, value: Data) -> bool:
-    """A node becomes a constant of its graph. False where it has several outputs, or the value is no tensor."""
+    """Replace a node by a constant. False if it has several outputs, or the value is no tensor."""
     if sum(map(bool, node.output)) != 1 or node.op_type == "Constant" or value is None or isinstance(value, list):
         return False
     name = next(filter(None, node.output))
@@ -27,91 +27,93 @@ def replace_by_constant(graph: GraphProto, node: NodeProto, value: Data) -> bool
 
 
 def bypass_node(graph: GraphProto, node: NodeProto, source: str) -> bool:
-    """What a node gives is read from ``source`` instead."""
+    """Replace the result of a node by ``source``."""
     if sum(map(bool, node.output)) != 1 or source not in node.input:
         return False
     name = next(filter(None, node.output))
-    keep_only(graph.node, [one for one in graph.node if one is not node])
-    results = [one.name for one in graph.output]
+    keep_only(graph.node, [entry for entry in graph.node if entry is not node])
+    results = [entry.name for entry in graph.output]
     redirect_reads(graph, {name: source}, outputs=False)
     if name in results:
-        if source in results or source not in {n for one in graph.node for n in one.output}:
+        if source in results or source not in {n for entry in graph.node for n in entry.output}:
             graph.node.append(NodeProto(op_type="Identity", input=[source], output=[name]))
             return node.op_type != "Identity"
-        for one in graph.output:
-            one.name = source if one.name == name else one.name
+        for entry in graph.output:
+            entry.name = source if entry.name == name else entry.name
     return True
 
 
-def remove_carried(node: NodeProto, which: int) -> bool:
-    """Iterations read what a carried value begins with in place of it; nobody may read what it ends with."""
+def remove_carried(node: NodeProto, index: int) -> bool:
+    """Replace a carried value by its initial value; its final value must not have readers."""
     body = loop_body(node)
-    name = initial_names(node)[which]
-    into, out = _LEADING_PORTS[node.op_type]
-    if (which < len(node.output) and node.output[which]) or name in all_names(body):
+    name = initial_names(node)[index]
+    first, out = _LEADING_PORTS[node.op_type]
+    if (index < len(node.output) and node.output[index]) or name in all_names(body):
         return False
-    redirect_reads(body, {body.input[into + which].name: name})
-    _remove_results(node, [which], into, out)
+    redirect_reads(body, {body.input[first + index].name: name})
+    _remove_results(node, [index], first, out)
     return True
 
 
-def unread_results(around: GraphProto, node: NodeProto) -> list[int]:
-    """Which results of the body of a loop nobody reads, inside or outside: what is carried, then what is collected."""
-    needed = {name for other in around.node for name in names_read_by_node(other)} | {one.name for one in around.output}
-    into, out = _LEADING_PORTS[node.op_type]
+def unread_results(graph: GraphProto, node: NodeProto) -> list[int]:
+    """The indices of body results without readers, inside or outside: carried values, then scan outputs."""
+    used = {name for other in graph.node for name in names_read_by_node(other)} | {
+        output.name for output in graph.output
+    }
+    first, out = _LEADING_PORTS[node.op_type]
     body, count = loop_body(node), len(initial_names(node))
     results = range(len(body.output) - out)
-    outside = [k for k in results if k < len(node.output) and node.output[k] in needed]
-    live = _live_results(body, outside, count, into, out)
+    outside = [k for k in results if k < len(node.output) and node.output[k] in used]
+    live = _live_results(body, outside, count, first, out)
     return [k for k in results if k not in outside and (k >= count or k not in live)]
 
 
-def drop_results(node: NodeProto, which: Sequence[int]) -> None:
-    """Leave out results of the body of a loop that nobody reads."""
-    _remove_results(node, which, *_LEADING_PORTS[node.op_type])
+def drop_results(node: NodeProto, indices: Sequence[int]) -> None:
+    """Remove results of a loop body without readers."""
+    _remove_results(node, indices, *_LEADING_PORTS[node.op_type])
 
 
-def _live_results(body: GraphProto, outside: Sequence[int], count: int, into: int, out: int) -> set[int]:
-    """Which results of a body somebody needs: outside, the condition, or the next iteration for one of these."""
-    params = {body.input[into + k].name: k for k in range(count)}
+def _live_results(body: GraphProto, outside: Sequence[int], count: int, first: int, out: int) -> set[int]:
+    """The indices of live body results: used outside, by the condition, or by the next iteration of a live result."""
+    params = {body.input[first + k].name: k for k in range(count)}
     makers = {name: node for node in body.node for name in node.output}
     live: set[int] = set()
-    todo = [body.output[k].name for k in range(out)] + [body.output[out + k].name for k in outside]
+    pending = [body.output[k].name for k in range(out)] + [body.output[out + k].name for k in outside]
     live.update(outside)
-    seen: set[str] = set()
-    while todo:
-        name = todo.pop()
-        if name in seen:
+    visited: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         if name in makers:
-            todo += names_read_by_node(makers[name])
+            pending += names_read_by_node(makers[name])
         elif name in params:
             live.add(params[name])
-            todo.append(body.output[out + params[name]].name)
+            pending.append(body.output[out + params[name]].name)
     return live
 
 
-def _remove_results(node: NodeProto, which: Sequence[int], into: int, out: int) -> None:
-    """Leave out results of a body, with the parameters that those that are carried go to."""
+def _remove_results(node: NodeProto, indices: Sequence[int], start: int, out: int) -> None:
+    """Remove results of a body, with the parameters of the carried ones."""
     body, count = loop_body(node), len(initial_names(node))
     first = len(node.input) - int(attribute_value(node, "num_scan_inputs", 0)) - count
-    carried = [k for k in which if k < count]
+    carried = [k for k in indices if k < count]
     inputs = [name for k, name in enumerate(node.input) if k - first not in carried or k < first]
-    keep_only(body.input, [one for k, one in enumerate(body.input) if k - into not in carried or k < into])
-    keep_only(body.output, [one for k, one in enumerate(body.output) if k < out or k - out not in which])
-    outputs = [name for k, name in enumerate(node.output) if k not in which]
+    keep_only(body.input, [item for k, item in enumerate(body.input) if k - start not in carried or k < start])
+    keep_only(body.output, [item for k, item in enumerate(body.output) if k < out or k - out not in indices])
+    outputs = [name for k, name in enumerate(node.output) if k not in indices]
     node.input[:], node.output[:] = inputs, outputs
-    for one in node.attribute:
-        if one.name in ("scan_output_axes", "scan_output_directions"):
-            one.ints[:] = [value for k, value in enumerate(one.ints) if k + count not in which]
+    for item in node.attribute:
+        if item.name in ("scan_output_axes", "scan_output_directions"):
+            item.ints[:] = [value for k, value in enumerate(item.ints) if k + count not in indices]
 
 
 def remove_shapes(graph: GraphProto) -> None:
-    """Nothing is said of the lengths of values but of the model's inputs: they follow from those."""
-    for k, one in enumerate(walk_graphs(graph)):
-        del one.value_info[:]
-        for port in (*(one.input if k else ()), *one.output):
+    """Remove the shapes of all values except the model's inputs: they can be inferred."""
+    for k, inner in enumerate(walk_graphs(graph)):
+        del inner.value_info[:]
+        for port in (*(inner.input if k else ()), *inner.output):
             if port.type.HasField("tensor_type"):
                 for dim in port.type.tensor_type.shape.dim:
                     dim.Clear()

@@ -1,4 +1,4 @@
-"""An ONNX model as a document that is cut: names and attributes stay as they are."""
+"""An ONNX model under reduction: names and attributes are preserved."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class OnnxDocument:
     def __init__(self, model: OnnxModel, checked: bool | None = None) -> None:
         self.proto = model.proto
         self._model = model
-        #: ONNX's own checker takes it: what is cut out of it has to be a model as well.
+        #: ONNX's own checker accepts it, so reduced models must be accepted as well.
         self._was_valid = _is_valid(self.proto) if checked is None else checked
 
     @classmethod
     def read(cls, path: Path) -> OnnxDocument:
-        """The model of a file.
+        """Read the model in a file.
 
         Raises:
             ModelError: it cannot be read.
@@ -61,20 +61,20 @@ class OnnxDocument:
 
     @property
     def inputs(self) -> list[str]:
-        constants = {one.name for one in self.graph.initializer}
-        return [one.name for one in self.graph.input if one.name not in constants]
+        constants = {port.name for port in self.graph.initializer}
+        return [port.name for port in self.graph.input if port.name not in constants]
 
     @property
     def outputs(self) -> list[str]:
-        return [one.name for one in self.graph.output]
+        return [port.name for port in self.graph.output]
 
     def nodes(self) -> list[DocumentNode]:
         return [_document_node(node) for node in self.graph.node]
 
     def inner_nodes(self) -> list[DocumentNode]:
-        found: list[DocumentNode] = []
-        _collect_inner_nodes(self.graph, (), found)
-        return found
+        nodes: list[DocumentNode] = []
+        _collect_inner_nodes(self.graph, (), nodes)
+        return nodes
 
     def build_model(self) -> Model:
         return Model(from_proto(self.proto, "the cut model", self._model.folder))
@@ -96,25 +96,27 @@ class OnnxDocument:
     # -- the main graph
 
     def replace_by_inputs(self, values: Mapping[str, Data]) -> None:
-        graph, taken = self.graph, all_names(self.graph)
+        graph, used_names = self.graph, all_names(self.graph)
         frozen = {name for node in graph.node for name in node.output if name in values}
         nodes = [node for node in graph.node if not all(name in frozen for name in node.output if name)]
         keep_only(graph.node, nodes)
         for node in graph.node:
-            # What else the node gives is still needed.
-            node.output[:] = [fresh_name(f"{name}_unread", taken) if name in frozen else name for name in node.output]
+            # Other outputs of the node are still needed.
+            node.output[:] = [
+                fresh_name(f"{name}_unread", used_names) if name in frozen else name for name in node.output
+            ]
         graph.input.extend(value_info(name, values[name]) for name in values if name in frozen)
-        keep_only(graph.output, [one for one in graph.output if one.name not in frozen])
+        keep_only(graph.output, [port for port in graph.output if port.name not in frozen])
 
     def set_outputs(self, values: Mapping[str, Data | None]) -> None:
-        old = {one.name: one for one in self.graph.output}
+        old = {port.name: port for port in self.graph.output}
         keep_only(self.graph.output, [old.get(name) or value_info(name, data, False) for name, data in values.items()])
 
     def remove_dead(self) -> None:
         graph = self.graph
         remove_dead(graph)
         used = {name for node in graph.node for name in names_read_by_node(node)} | set(self.outputs)
-        keep_only(graph.input, [one for one in graph.input if one.name in used])
+        keep_only(graph.input, [port for port in graph.input if port.name in used])
 
     # -- loops
 
@@ -128,21 +130,21 @@ class OnnxDocument:
         return onnx_loop_edits.final_names(self.node_by_key(key), all_names(self.graph))
 
     def limit_iterations(
-        self, key: str, where: GraphPath, count: int, values: Mapping[str, Data]
+        self, key: str, path: GraphPath, count: int, values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
         return onnx_loop_edits.limit_iterations(
-            self.graph, self.graph_at(where), self.node_by_key(key, where), count, values
+            self.graph, self.graph_at(path), self.node_by_key(key, path), count, values
         )
 
     def start_at_iteration(
-        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
-        return onnx_loop_edits.start_at_iteration(self.graph, self.node_by_key(key), at, state, values)
+        return onnx_loop_edits.start_at_iteration(self.graph, self.node_by_key(key), index, state, values)
 
     def replace_by_iteration(
-        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
     ) -> dict[str, Data] | None:
-        return onnx_loop_edits.replace_by_iteration(self.graph, self.node_by_key(key), at, state, values)
+        return onnx_loop_edits.replace_by_iteration(self.graph, self.node_by_key(key), index, state, values)
 
     def if_nodes(self) -> list[DocumentNode]:
         return [_document_node(node) for node in self.graph.node if node.op_type == "If"]
@@ -163,132 +165,132 @@ class OnnxDocument:
         )
 
     def carried_values(self) -> list[tuple[DocumentNode, int]]:
-        every = [*self.nodes(), *self.inner_nodes()]
-        found = [
-            (step, self.node_by_key(step.key, step.graph_path)) for step in every if step.op_type in LOOP_OPERATORS
+        nodes = [*self.nodes(), *self.inner_nodes()]
+        loops = [
+            (step, self.node_by_key(step.key, step.graph_path)) for step in nodes if step.op_type in LOOP_OPERATORS
         ]
-        return [(step, k) for step, node in found for k in range(len(onnx_loop_edits.initial_names(node)))]
+        return [(step, k) for step, node in loops for k in range(len(onnx_loop_edits.initial_names(node)))]
 
-    def remove_carried(self, step: DocumentNode, which: int) -> bool:
-        return onnx_body_edits.remove_carried(self.node_by_key(step.key, step.graph_path), which)
+    def remove_carried(self, step: DocumentNode, index: int) -> bool:
+        return onnx_body_edits.remove_carried(self.node_by_key(step.key, step.graph_path), index)
 
     def unread_results(self) -> list[tuple[DocumentNode, int]]:
-        every = [*self.nodes(), *self.inner_nodes()]
-        found = [
-            (step, self.node_by_key(step.key, step.graph_path)) for step in every if step.op_type in LOOP_OPERATORS
+        nodes = [*self.nodes(), *self.inner_nodes()]
+        loops = [
+            (step, self.node_by_key(step.key, step.graph_path)) for step in nodes if step.op_type in LOOP_OPERATORS
         ]
         return [
             (step, k)
-            for step, node in found
+            for step, node in loops
             for k in onnx_body_edits.unread_results(self.graph_at(step.graph_path), node)
         ]
 
-    def drop_results(self, step: DocumentNode, which: Sequence[int]) -> bool:
+    def drop_results(self, step: DocumentNode, indices: Sequence[int]) -> bool:
         node = self.node_by_key(step.key, step.graph_path)
-        onnx_body_edits.drop_results(node, which)
+        onnx_body_edits.drop_results(node, indices)
         return True
 
     # -- data
 
     def constants(self) -> dict[str, Data]:
-        return {name: onnx.numpy_helper.to_array(one) for name, one in self._constants_by_name().items()}
+        return {name: onnx.numpy_helper.to_array(tensor) for name, tensor in self._constants_by_name().items()}
 
     def set_constants(self, values: Mapping[str, Data]) -> None:
-        found = self._constants_by_name()
+        constants = self._constants_by_name()
         for name, data in values.items():
-            if name in found:
-                found[name].CopyFrom(make_tensor(found[name].name, data))
+            if name in constants:
+                constants[name].CopyFrom(make_tensor(constants[name].name, data))
 
     def declare_inputs(self, inputs: Mapping[str, Data]) -> None:
-        for one in self.graph.input:
-            if one.name in inputs:
-                one.CopyFrom(value_info(one.name, inputs[one.name]))
+        for port in self.graph.input:
+            if port.name in inputs:
+                port.CopyFrom(value_info(port.name, inputs[port.name]))
         onnx_body_edits.remove_shapes(self.graph)
 
     def cleanups(self) -> list[Callable[[], None]]:
         return [self._inline_functions, self._remove_metadata, self._remove_unused_opsets]
 
     def _inline_functions(self) -> None:
-        """Functions are written out where they are called."""
+        """Inline functions at their calls."""
         if self.proto.functions:
             self.proto.CopyFrom(onnx.inliner.inline_local_functions(self.proto))
 
     def _remove_metadata(self) -> None:
-        """Neither documentation nor metadata."""
+        """Remove documentation and metadata."""
         del self.proto.metadata_props[:]
         for field in ("producer_name", "producer_version", "doc_string"):
             self.proto.ClearField(field)
         for graph in walk_graphs(self.graph):
             del graph.value_info[:], graph.quantization_annotation[:], graph.metadata_props[:]
             graph.ClearField("doc_string")
-            for one in (*graph.node, *graph.input, *graph.output, *graph.initializer):
-                one.ClearField("doc_string")
-                if hasattr(one, "metadata_props"):
-                    del one.metadata_props[:]
+            for item in (*graph.node, *graph.input, *graph.output, *graph.initializer):
+                item.ClearField("doc_string")
+                if hasattr(item, "metadata_props"):
+                    del item.metadata_props[:]
 
     def _remove_unused_opsets(self) -> None:
-        """No operator sets that nothing needs."""
+        """Remove unused operator sets."""
         used = {node.domain for graph in walk_graphs(self.graph) for node in graph.node}
         used |= {node.domain for function in self.proto.functions for node in function.node} | {""}
-        keep_only(self.proto.opset_import, [one for one in self.proto.opset_import if one.domain in used])
+        keep_only(self.proto.opset_import, [opset for opset in self.proto.opset_import if opset.domain in used])
 
-    # -- for the modules that know loops and bodies
+    # -- for the modules with edits of loops and bodies
 
-    def graph_at(self, where: GraphPath) -> GraphProto:
-        """An inner graph."""
+    def graph_at(self, path: GraphPath) -> GraphProto:
+        """Return an inner graph."""
         graph = self.graph
-        for key, word in where:
+        for key, word in path:
             graph = next(inner for name, inner in inner_graphs(_find_node(graph, key)) if name == word)
         return graph
 
-    def node_by_key(self, key: str, where: GraphPath = ()) -> NodeProto:
-        """A node by its key."""
-        return _find_node(self.graph_at(where), key)
+    def node_by_key(self, key: str, path: GraphPath = ()) -> NodeProto:
+        """Return a node by its key."""
+        return _find_node(self.graph_at(path), key)
 
     def _constants_by_name(self) -> dict[str, TensorProto]:
-        """Initializers and the values of Constant nodes, by what they are called; one name may stand in two graphs.
-        Without those of a large model whose data stay in files."""
-        found: dict[str, TensorProto] = {}
+        """Initializers and the values of Constant nodes, by name; a number is appended to a name that two graphs share.
+        External data of a large model are omitted."""
+        constants: dict[str, TensorProto] = {}
         for k, graph in enumerate(walk_graphs(self.graph)):
-            every = [(one.name, one) for one in graph.initializer]
+            tensors = [(tensor.name, tensor) for tensor in graph.initializer]
             for node in graph.node:
                 if node.op_type == "Constant" and not node.domain:
-                    every += [(node.output[0], one.t) for one in node.attribute if one.name == "value"]
-            for name, one in every:
-                if not is_external(one):
-                    found[name if name not in found else f"{name} {k}"] = one
-        return found
+                    tensors += [(node.output[0], tensor.t) for tensor in node.attribute if tensor.name == "value"]
+            for name, tensor in tensors:
+                if not is_external(tensor):
+                    constants[name if name not in constants else f"{name} {k}"] = tensor
+        return constants
 
 
 def _is_valid(proto: ModelProto) -> bool:
     try:
         onnx.checker.check_model(without_external_data(proto) if any(map(is_external, tensors(proto))) else proto)
-    except Exception:  # of protobuf too, where it is too large
+    except Exception:  # also protobuf's, for a large model
         return False
     return True
 
 
-def _document_node(node: NodeProto, where: GraphPath = ()) -> DocumentNode:
+def _document_node(node: NodeProto, path: GraphPath = ()) -> DocumentNode:
     return DocumentNode(
         node_key(node),
         node.name,
         node.op_type,
         tuple(names_read_by_node(node)),
         tuple(filter(None, node.output)),
-        where,
+        path,
     )
 
 
 def _find_node(graph: GraphProto, key: str) -> NodeProto:
-    found: NodeProto | None = next((node for node in graph.node if node_key(node) == key), None)
-    if found is None:
+    match: NodeProto | None = next((node for node in graph.node if node_key(node) == key), None)
+    if match is None:
         raise KeyError(key)
-    return found
+    return match
 
 
-def _collect_inner_nodes(graph: GraphProto, where: GraphPath, found: list[DocumentNode]) -> None:
+def _collect_inner_nodes(graph: GraphProto, path: GraphPath, nodes: list[DocumentNode]) -> None:
     for node in graph.node:
         for word, inner in inner_graphs(node):
-            around = (*where, (node_key(node), word))
-            found += [_document_node(one, around) for one in inner.node]
-            _collect_inner_nodes(inner, around, found)
+            inner_path = (*path, (node_key(node), word))
+            nodes += [_document_node(child, inner_path) for child in inner.node]
+            _collect_inner_nodes(inner, inner_path, nodes)

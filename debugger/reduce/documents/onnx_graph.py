@@ -1,4 +1,4 @@
-"""Graphs of ONNX as they are cut: who reads what, what is dead, and fresh names."""
+"""Graphs of ONNX under reduction: readers, dead code, and unique names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 from ....runtime.model import Data
 from ...extract.onnx_names import names_read_by_node, own_names
 
-#: The words of graphs inside nodes.
+#: Attribute names of graphs inside nodes.
 SUBGRAPH_ATTRIBUTES = ("body", "then_branch", "else_branch")
 
 
@@ -31,13 +31,13 @@ def loop_body(node: NodeProto) -> GraphProto:
 
 
 def attribute_value(node: NodeProto, name: str, default: Any) -> Any:
-    """An attribute of a node."""
-    found = next((one for one in node.attribute if one.name == name), None)
-    return default if found is None else onnx.helper.get_attribute_value(found)
+    """The value of an attribute of a node."""
+    attribute = next((candidate for candidate in node.attribute if candidate.name == name), None)
+    return default if attribute is None else onnx.helper.get_attribute_value(attribute)
 
 
 def walk_graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and all inside it, the outer ones first."""
+    """A graph and all graphs inside it, outer graphs first."""
     yield graph
     for node in graph.node:
         for _, inner in inner_graphs(node):
@@ -45,43 +45,42 @@ def walk_graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def node_key(node: NodeProto) -> str:
-    """What names a node: its first output, which no other node of its graph has."""
+    """The key of a node: its first output, which is unique in its graph."""
     return next((name for name in node.output if name), node.name)
 
 
-def keep_only(repeated: Any, wanted: Iterable[Any]) -> None:
-    """Leave only some members in a repeated field, in the order given."""
+def keep_only(repeated: Any, members: Iterable[Any]) -> None:
+    """Keep only some members of a repeated field, in the given order."""
     copies = []
-    for one in wanted:
-        copy = type(one)()
-        copy.CopyFrom(one)
+    for member in members:
+        copy = type(member)()
+        copy.CopyFrom(member)
         copies.append(copy)
     del repeated[:]
     repeated.extend(copies)
 
 
 def remove_dead(graph: GraphProto) -> None:
-    """Leave out the nodes that no output of a graph needs, in the graphs inside it too, and constants without a
-    reader."""
+    """Remove nodes that no output of a graph depends on, also in inner graphs, and constants without a reader."""
     for node in graph.node:
         for _, inner in inner_graphs(node):
             remove_dead(inner)
-    needed = {one.name for one in graph.output}
+    used = {item.name for item in graph.output}
     live = []
     for node in reversed(graph.node):
-        if needed.intersection(node.output):
+        if used.intersection(node.output):
             live.append(node)
-            needed.update(names_read_by_node(node))
+            used.update(names_read_by_node(node))
     if len(live) != len(graph.node):
         keep_only(graph.node, live[::-1])
-    if any(one.name not in needed for one in graph.initializer):
-        keep_only(graph.initializer, [one for one in graph.initializer if one.name in needed])
-    if any(one.values.name not in needed for one in graph.sparse_initializer):
-        keep_only(graph.sparse_initializer, [one for one in graph.sparse_initializer if one.values.name in needed])
+    if any(item.name not in used for item in graph.initializer):
+        keep_only(graph.initializer, [item for item in graph.initializer if item.name in used])
+    if any(item.values.name not in used for item in graph.sparse_initializer):
+        keep_only(graph.sparse_initializer, [item for item in graph.sparse_initializer if item.values.name in used])
 
 
 def rename_values(graph: GraphProto, new: Mapping[str, str]) -> None:
-    """Give values other names wherever they are read or made, in inner graphs too, as far as they mean these values."""
+    """Rename values where they are read or computed, also in inner graphs unless the name is redefined there."""
     for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
         value.name = new.get(value.name, value.name)
     for node in graph.node:
@@ -90,19 +89,19 @@ def rename_values(graph: GraphProto, new: Mapping[str, str]) -> None:
 
 
 def redirect_reads(graph: GraphProto, new: Mapping[str, str], outputs: bool = True) -> None:
-    """Read other values in place of some: by nodes, by graphs inside them, and as outputs."""
+    """Redirect readers of some values to others: nodes, inner graphs, and outputs."""
     for node in graph.node:
         node.input[:] = [new.get(name, name) for name in node.input]
         for _, inner in inner_graphs(node):
-            own = own_names(inner)
-            redirect_reads(inner, {old: name for old, name in new.items() if old not in own})
+            defined = own_names(inner)
+            redirect_reads(inner, {old: name for old, name in new.items() if old not in defined})
     if outputs:
         for value in graph.output:
             value.name = new.get(value.name, value.name)
 
 
 def type_proto(data: Data | None, sized: bool = True) -> TypeProto:
-    """The type of a value at run time; not ``sized``: nothing is said of the lengths of its axes."""
+    """The type of a value at run time; not ``sized``: without the lengths of its axes."""
     if isinstance(data, list | tuple):
         return onnx.helper.make_sequence_type_proto(type_proto(data[0], False) if data else _tensor_type(np.float32))
     array = np.asarray(data)
@@ -117,11 +116,11 @@ def _tensor_type(dtype: Any, shape: list[Any] | None = None) -> TypeProto:
 
 
 def value_info(name: str, data: Data | None, sized: bool = True) -> ValueInfoProto:
-    """A port; of data that is not known nothing is said."""
-    found = ValueInfoProto(name=name)
+    """A port; without a type if the data is unknown."""
+    info = ValueInfoProto(name=name)
     if data is not None:
-        found.type.CopyFrom(type_proto(data, sized))
-    return found
+        info.type.CopyFrom(type_proto(data, sized))
+    return info
 
 
 def make_tensor(name: str, data: Data) -> TensorProto:

@@ -1,4 +1,4 @@
-"""An ONNX model as text for a person: ONNX's own notation, with large constants shortened."""
+"""An ONNX model as text: ONNX's own notation with abbreviated constants."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ....runtime.frontends.onnx.model_file import is_external, tensors
 from ....runtime.text import escape_unprintable
 from .onnx_graph import walk_graphs
 
-#: Elements of a constant that are written in full, and of a longer one how many of its first.
+#: Maximum number of elements written in full, and number of the first elements of a longer constant.
 _MAX_ELEMENTS, _FIRST_ELEMENTS = 64, 4
 
 
 def model_text(proto: ModelProto) -> str:
-    """A model in ONNX's notation; of constants with more than 64 elements the first four: ``{1, 2, 3, 4, ... 600
-    elements}``."""
+    """Return a model in ONNX's notation; constants with more than 64 elements show the first four: ``{1, 2, 3, 4, ...
+    600 elements}``."""
     copy = ModelProto()
     copy.CopyFrom(proto)
     _make_printable(copy)
@@ -38,15 +38,15 @@ def model_text(proto: ModelProto) -> str:
 
 
 class _ConstantShortener:
-    """Constants that are printed as placeholders, and what takes their place in the text."""
+    """Placeholders for constants in the printed text, and the texts that replace them."""
 
     def __init__(self) -> None:
-        # No name in a model is equal to it.
+        # No name in a model equals it.
         self._token = uuid.uuid4().hex
         self._texts: list[str] = []
 
     def shorten_tensor(self, tensor: TensorProto) -> None:
-        """Let a large tensor be printed as a placeholder."""
+        """Replace a large tensor by a placeholder."""
         count = int(np.prod(tensor.dims, dtype=object))
         if count <= _MAX_ELEMENTS:
             return
@@ -67,7 +67,7 @@ class _ConstantShortener:
         tensor.external_data.add(key="location", value=self._placeholder(f"{{{_abbreviated(texts, count)}}}"))
 
     def shorten_attribute(self, attribute: AttributeProto) -> None:
-        """Let a long list of numbers or strings be printed as a placeholder."""
+        """Replace a long list of numbers or strings by a placeholder."""
         for field in ("floats", "ints", "strings"):
             values = getattr(attribute, field)
             if len(values) > _MAX_ELEMENTS:
@@ -78,7 +78,7 @@ class _ConstantShortener:
                 attribute.s = self._placeholder(text).encode()
 
     def fill_placeholders(self, text: str) -> str:
-        """A printed model with the short texts in place of the placeholders."""
+        """Substitute the short texts for the placeholders."""
         tensor, attribute = rf' ?\["location": "{self._token} (\d+)"\]', rf'string = "{self._token} (\d+)"'
         text = re.sub(tensor, lambda match: f" {self._texts[int(match[1])]}", text)
         return re.sub(attribute, lambda match: self._texts[int(match[1])], text)
@@ -99,17 +99,17 @@ def _quoted(text: bytes | str) -> str:
 
 
 def _make_printable(message: Any) -> None:
-    """In all texts of a message, such as names, what cannot be printed becomes an escape."""
+    """Escape unprintable characters in all texts of a message, such as names."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_STRING:
             texts = [value] if isinstance(value, str) else list(value)
             if not all(map(str.isprintable, texts)):
                 message.ClearField(field.name)
-                changed = [escape_unprintable(text) for text in texts]
+                escaped = [escape_unprintable(text) for text in texts]
                 if isinstance(value, str):
-                    setattr(message, field.name, changed[0])
+                    setattr(message, field.name, escaped[0])
                 else:
-                    getattr(message, field.name).extend(changed)
+                    getattr(message, field.name).extend(escaped)
         elif field.type == field.TYPE_MESSAGE:
-            for one in [value] if hasattr(value, "ListFields") else value:
-                _make_printable(one)
+            for child in [value] if hasattr(value, "ListFields") else value:
+                _make_printable(child)

@@ -1,4 +1,4 @@
-"""From a finding to a folder that shows it: reduced, written, and seen again on what was written."""
+"""Create a reproducer for a finding: reduced, written to a folder, and verified from the written files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .repro_report import FindingSource
 
 @dataclass(frozen=True)
 class Repro:
-    """What came of it."""
+    """The result of a reproduction."""
 
     finding: Finding
     reduced: ReductionResult
@@ -30,32 +30,32 @@ class Repro:
 
     @property
     def confirmed(self) -> bool:
-        """The files of the pack show the finding."""
+        """Whether the written files show the finding."""
         return self.output.recheck is not None
 
     def lines(self) -> list[str]:
-        """What to tell a person."""
+        """Return the report for a person."""
         reduced, pack = self.reduced, self.output
-        ended = {"spent": ", ended by a limit", "interrupted": ", interrupted"}.get(reduced.end_reason, "")
+        end_text = {"spent": ", ended by a limit", "interrupted": ", interrupted"}.get(reduced.end_reason, "")
         lines = [
             self.title,
             f"{self.finding.original_node_count} nodes -> {reduced.candidate.node_count}"
-            f" ({count_text(reduced.tests, 'test')}{ended}); "
+            f" ({count_text(reduced.tests, 'test')}{end_text}); "
             f"{', '.join(path.name for path in pack.models)}: {pack.nbytes} bytes",
         ]
         lines += [
-            f"{one.script}: {one.last_line}" + (f" (status {one.status})" if one.status < 0 else "")
-            for one in pack.script_runs
+            f"{run.script}: {run.last_line}" + (f" (status {run.status})" if run.status < 0 else "")
+            for run in pack.script_runs
         ]
-        again = "the files in it show it again" if self.confirmed else "THE FILES IN IT DO NOT SHOW IT AGAIN"
-        return [*lines, f"wrote {pack.folder}: {again}"]
+        status_text = "the files in it show it again" if self.confirmed else "THE FILES IN IT DO NOT SHOW IT AGAIN"
+        return [*lines, f"wrote {pack.folder}: {status_text}"]
 
     def __str__(self) -> str:
         return escape_lines(self.lines())
 
 
 def _short_timeout(finding: Finding) -> AbstractContextManager[None]:
-    """Of a runtime that hangs most tests wait for an answer that does not come; what is left is waited for in full."""
+    """Use a short timeout for tests of a runtime that hangs; the final check uses the full one."""
     predicate = finding.test
     if finding.observation.kind == "hung" and isinstance(predicate, PeerDisagreement):
         return predicate.peer.hurry()
@@ -71,16 +71,16 @@ def make_repro(
     seconds: float = 300.0,
     say: Callable[[str], object] = lambda text: None,
 ) -> Repro:
-    """Reduce, write and check. ``most``: tests at most; ``seconds``: how long; ``say``: is told how far it is.
+    """Reduce, write and check. ``most``: maximum number of tests; ``seconds``: time limit; ``say``: progress callback.
 
     Raises:
         UsageError: the folder cannot be written.
     """
-    lab = ReductionSession(
+    session = ReductionSession(
         finding.test, finding.candidate, finding.observation, limit=finding.limit, most=most, seconds=seconds, say=say
     )
     with _short_timeout(finding):
-        reduced = reduce(lab)
+        reduced = reduce(session)
     title = repro_report.finding_title(about, reduced)
     with write_folder(folder, force=True) as temporary:
         pack = write_repro(reduced, finding, title, temporary)

@@ -1,4 +1,4 @@
-"""The README.md of a pack: what was expected, what came, with what, and how to see it."""
+"""The README.md of a reproducer: expected and actual values, versions, and commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..interestingness import Observation
 from ..reducer import ReductionResult
 from .repro_folder import ReproFolder
 
-#: Characters of a value that are printed.
+#: Maximum length of a printed value.
 _MAX_VALUE_CHARS = 1000
 _FAILURE_TEXTS = {
     "refused": "refuses the model",
@@ -31,50 +31,50 @@ _FAILURE_TEXTS = {
 
 @dataclass(frozen=True)
 class FindingSource:
-    """Whose finding it is. ``peer``: the runtime that differs, with its version and what it was told; empty for two
+    """The source of a finding. ``peer``: the runtime that differs, with its version and configuration; empty for two
     models, a NaN, or a stop."""
 
     models: Sequence[str]
     peer: str = ""
     version: str = ""
     configuration: Mapping[str, str] = field(default_factory=dict)
-    #: The expression that was waited for.
+    #: The expression of the breakpoint.
     expression: str = ""
-    #: What to type to look at the pack with this program; ``{model}``: the file.
+    #: Commands to examine the folder with loopdbg; ``{model}``: the file.
     commands: Sequence[str] = ()
 
 
-def finding_title(about: FindingSource, reduced: ReductionResult) -> str:
-    """The finding in one line."""
-    shown = reduced.observation
-    if about.peer:
-        said = f"{about.peer} {about.version}"
-        if shown.kind in _FAILURE_TEXTS:
-            return f"{said} {_FAILURE_TEXTS[shown.kind]}"
-        return f"{said} gives another {'value' if shown.kind == 'value' else shown.kind} of '{shown.output}'"
-    if len(about.models) == 2:
-        return f"{about.models[0]} and {about.models[1]} give two values of '{shown.output}'"
-    if shown.kind == "stop":
-        return f"'{about.expression}' is true"
+def finding_title(source: FindingSource, reduced: ReductionResult) -> str:
+    """Return the finding in one line."""
+    observation = reduced.observation
+    if source.peer:
+        runtime = f"{source.peer} {source.version}"
+        if observation.kind in _FAILURE_TEXTS:
+            return f"{runtime} {_FAILURE_TEXTS[observation.kind]}"
+        return f"{runtime} gives another {'value' if observation.kind == 'value' else observation.kind} of '{observation.output}'"
+    if len(source.models) == 2:
+        return f"{source.models[0]} and {source.models[1]} give two values of '{observation.output}'"
+    if observation.kind == "stop":
+        return f"'{source.expression}' is true"
     steps = reduced.candidate.documents[0].nodes()
-    maker = next((step.op_type for step in steps if shown.output in step.outputs), "the model")
-    return f"{maker} makes {'a NaN' if shown.kind == 'nan' else 'an infinity'}: '{shown.output}'"
+    maker = next((step.op_type for step in steps if observation.output in step.outputs), "the model")
+    return f"{maker} makes {'a NaN' if observation.kind == 'nan' else 'an infinity'}: '{observation.output}'"
 
 
-def report_text(pack: ReproFolder, reduced: ReductionResult, finding: Finding, about: FindingSource) -> str:
-    """The whole text."""
-    shown, title = reduced.observation, finding_title(about, reduced)
+def report_text(pack: ReproFolder, reduced: ReductionResult, finding: Finding, source: FindingSource) -> str:
+    """Return the whole text."""
+    observation, title = reduced.observation, finding_title(source, reduced)
     parts = [
         f"# {_escape_markdown(title)}",
-        *_expected_and_actual(shown, about),
-        *_known_reasons(reduced, about),
+        *_expected_and_actual(observation, source),
+        *_known_reasons(reduced, source),
         "## To see it",
-        _commands(pack, about),
+        _commands(pack, source),
         *_script_results(pack),
         "## Versions",
-        "\n".join(f"- {_escape_markdown(line)}" for line in _versions(about)),
+        "\n".join(f"- {_escape_markdown(line)}" for line in _versions(source)),
         "## The model",
-        f"Reduced from {_escape_markdown(' and '.join(about.models))}: {finding.original_node_count} nodes before, "
+        f"Reduced from {_escape_markdown(' and '.join(source.models))}: {finding.original_node_count} nodes before, "
         f"{reduced.candidate.node_count} now, in {count_text(reduced.tests, 'test')}"
         f"{'' if reduced.end_reason == 'smallest' else ', and not to the end'}.",
     ]
@@ -83,95 +83,101 @@ def report_text(pack: ReproFolder, reduced: ReductionResult, finding: Finding, a
     return "\n\n".join(parts) + "\n"
 
 
-def _expected_and_actual(shown: Observation, about: FindingSource) -> list[str]:
-    if shown.kind in _FAILURE_TEXTS:
-        expected = [line for name, value in shown.outputs.items() for line in _assignment_lines(name, value)]
+def _expected_and_actual(observation: Observation, source: FindingSource) -> list[str]:
+    if observation.kind in _FAILURE_TEXTS:
+        expected = [line for name, value in observation.outputs.items() for line in _assignment_lines(name, value)]
         return [
             "## Expected",
             _code_block(expected),
             "## What came",
-            _code_block((shown.text or shown.kind).splitlines()),
+            _code_block((observation.text or observation.kind).splitlines()),
         ]
-    if shown.kind == "stop":
-        return ["## What came", f"loopdbg: {_escape_markdown(shown.text)}."]
-    if shown.kind in ("nan", "inf"):
+    if observation.kind == "stop":
+        return ["## What came", f"loopdbg: {_escape_markdown(observation.text)}."]
+    if observation.kind in ("nan", "inf"):
         return [
             "## Expected",
             "Numbers: nothing that goes in is NaN or infinite.",
             "## What came",
-            _code_block(_assignment_lines(shown.output, shown.actual)),
+            _code_block(_assignment_lines(observation.output, observation.actual)),
         ]
-    first = "What the specification asks for" if about.peer else about.models[0]
-    then = f"{about.peer} {about.version}" if about.peer else about.models[-1]
+    first = "What the specification asks for" if source.peer else source.models[0]
+    actual_title = f"{source.peer} {source.version}" if source.peer else source.models[-1]
     return [
         "## Expected",
-        f"{_escape_markdown(first)}:\n\n{_code_block(_assignment_lines(shown.output, shown.expected))}",
+        f"{_escape_markdown(first)}:\n\n{_code_block(_assignment_lines(observation.output, observation.expected))}",
         "## What came",
-        f"{_escape_markdown(then)}:\n\n{_code_block(_assignment_lines(shown.output, shown.actual))}",
+        f"{_escape_markdown(actual_title)}:\n\n{_code_block(_assignment_lines(observation.output, observation.actual))}",
     ]
 
 
 def _escape_markdown(text: str) -> str:
-    """Text with names out of files, as Markdown: one line without code, links, images and HTML."""
+    """Escape text from files for Markdown: one line without code, links, images and HTML."""
     return re.sub(r"([\\`<>\[\]|&])", r"\\\1", escape_unprintable(text))
 
 
 def _code_block(lines: Sequence[str]) -> str:
-    """Lines as a block of code, which nothing in them ends."""
+    """Lines as a block of code that their contents cannot end."""
     text = escape_lines(lines)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}\n{text}\n{fence}"
 
 
 def _assignment_lines(name: str, value: Any) -> list[str]:
-    first, *more = _value_text(value).split("\n")
-    return [f"{name} = {first}", *more]
+    first, *rest = _value_text(value).split("\n")
+    return [f"{name} = {first}", *rest]
 
 
 def _value_text(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return f"sequence of {len(value)}: {', '.join(_value_text(one) for one in value[:4])}"[:_MAX_VALUE_CHARS]
+        return f"sequence of {len(value)}: {', '.join(_value_text(item) for item in value[:4])}"[:_MAX_VALUE_CHARS]
     array = np.asarray(value)
     text = np.array2string(array, max_line_width=110, threshold=40)[:_MAX_VALUE_CHARS]
     return f"{array.dtype.name}{list(array.shape)}\n{text}" if array.ndim else f"{array.dtype.name} {text}"
 
 
-def _known_reasons(reduced: ReductionResult, about: FindingSource) -> list[str]:
-    """What is known of it already."""
-    if not about.peer:
+def _known_reasons(reduced: ReductionResult, source: FindingSource) -> list[str]:
+    """Known reasons for the finding."""
+    if not source.peer:
         return []
     graph = reduced.candidate.documents[0].build_model().graph
     notes = [*graph.notes, *(note for loop in loops(graph) for note in loop.notes)]
     effects = ("failure",) if reduced.observation.kind in _FAILURE_TEXTS else ("values", "trips")
-    found = [one for effect in effects for one in reasons_predicting(reasons_from_notes(notes), effect, about.peer)]
-    return ["## Known", *dict.fromkeys(_escape_markdown(f"{one.rule}: {one.text}") for one in found)] if found else []
+    reasons = [
+        reason for effect in effects for reason in reasons_predicting(reasons_from_notes(notes), effect, source.peer)
+    ]
+    return (
+        ["## Known", *dict.fromkeys(_escape_markdown(f"{reason.rule}: {reason.text}") for reason in reasons)]
+        if reasons
+        else []
+    )
 
 
-def _commands(pack: ReproFolder, about: FindingSource) -> str:
+def _commands(pack: ReproFolder, source: FindingSource) -> str:
     lines = []
     for path in pack.files:
         if path.suffix == ".py":
             package = path.stem.removeprefix("run_")
             lines.append(f"pip install {package}; python {path.name}")
-    lines += [line.format(model=pack.models[0].name) for line in about.commands]
+    lines += [line.format(model=pack.models[0].name) for line in source.commands]
     return f"{_code_block(lines)}\n\nA script ends with status 1 where the finding shows."
 
 
 def _script_results(pack: ReproFolder) -> list[str]:
     if not pack.script_runs:
         return []
-    rows = [f"| `{one.script}` | {one.status} | {_escape_markdown(one.last_line)} |" for one in pack.script_runs]
+    rows = [f"| `{run.script}` | {run.status} | {_escape_markdown(run.last_line)} |" for run in pack.script_runs]
     return ["Here:", "\n".join(["| script | status | last line |", "| --- | --- | --- |", *rows])]
 
 
-def _versions(about: FindingSource) -> list[str]:
-    found = [f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"]
-    if about.peer:
-        told = ", ".join(f"{name}={value}" for name, value in about.configuration.items())
-        found.append(f"{about.peer} {about.version}" + (f" ({told})" if told else ""))
+def _versions(source: FindingSource) -> list[str]:
+    lines = [f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"]
+    if source.peer:
+        settings = ", ".join(f"{name}={value}" for name, value in source.configuration.items())
+        lines.append(f"{source.peer} {source.version}" + (f" ({settings})" if settings else ""))
     for package in ("loopdbg", "numpy", "onnx"):
         try:
-            found.append(f"{package} {metadata.version(package)}")
+            lines.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return lines

@@ -1,4 +1,4 @@
-"""The scripts of a pack: each runs the model in one runtime, and needs nothing but that runtime and what it brings."""
+"""The scripts of a reproducer: each runs the model in one runtime, without other dependencies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ....runtime.model import Data
 from ...compare.running.value_comparison import Tolerance
 from ...tensorrt_export.script_code import docstring_text
 
-#: Data of more elements stands in a file beside the script.
+#: Data with more elements is stored in a separate file.
 MAX_INLINE_ELEMENTS = 300
 #: The data file.
 DATA_FILE = "data.npz"
@@ -20,7 +20,8 @@ DATA_FILE = "data.npz"
 
 @dataclass(frozen=True)
 class ReproScript:
-    """What a script is about. ``how``: in which way it shows: differs, fails, hangs, nan, inf, two (models), same."""
+    """The contents of a script. ``mode``: how the finding shows: differs, fails, hangs, nan, inf, two (models),
+    same."""
 
     title: str
     mode: str
@@ -32,29 +33,31 @@ class ReproScript:
 
 
 def onnxruntime_script(script: ReproScript) -> str:
-    """Runs it in ONNX Runtime."""
+    """Return a script for ONNX Runtime."""
     return _script_text(script, "onnxruntime", _ONNXRUNTIME)
 
 
 def openvino_script(script: ReproScript) -> str:
-    """Runs it in OpenVINO."""
+    """Return a script for OpenVINO."""
     return _script_text(script, "openvino", _OPENVINO)
 
 
 def overall_tolerance(expected: Mapping[str, Data], tolerance: Tolerance) -> tuple[float, float]:
-    """The tolerance for all outputs together."""
-    found = [tolerance.for_dtypes(value.dtype) for value in expected.values() if isinstance(value, np.ndarray)]
-    return max((one for one, _ in found), default=0.0), max((one for _, one in found), default=0.0)
+    """Return the tolerance for all outputs together."""
+    tolerances = [tolerance.for_dtypes(value.dtype) for value in expected.values() if isinstance(value, np.ndarray)]
+    return max((value_ for value_, _ in tolerances), default=0.0), max(
+        (value_ for _, value_ in tolerances), default=0.0
+    )
 
 
 def is_plain_numpy(values: Mapping[str, Data]) -> bool:
-    """Whether NumPy alone, without further types, holds the values."""
-    arrays = [one for value in values.values() for one in (value if isinstance(value, list | tuple) else [value])]
-    return all(one is not None and np.asarray(one).dtype.kind != "V" for one in arrays)
+    """Whether NumPy's own types can represent the values."""
+    arrays = [item for value in values.values() for item in (value if isinstance(value, list | tuple) else [value])]
+    return all(item is not None and np.asarray(item).dtype.kind != "V" for item in arrays)
 
 
 def data_file_arrays(script: ReproScript) -> dict[str, Any]:
-    """What stands in the data file, by the names that the scripts use; empty where all is in the scripts."""
+    """Return the arrays of the data file, by their names in the scripts; empty if all are inline."""
     values = {**{f"in {k}": v for k, v in script.inputs.items()}, **{f"out {k}": v for k, v in script.expected.items()}}
     if sum(np.size(value) for value in values.values()) <= MAX_INLINE_ELEMENTS:
         return {}
@@ -83,12 +86,12 @@ def _script_text(script: ReproScript, package: str, run: str) -> str:
     return "".join(parts)
 
 
-def _value_code(value: Data, name: str, away: Mapping[str, Any]) -> str:
+def _value_code(value: Data, name: str, arrays: Mapping[str, Any]) -> str:
     """A value as Python code."""
-    if name in away:
+    if name in arrays:
         return f"DATA[{name!r}]"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_value_code(one, '', {}) for one in value)}]"
+        return f"[{', '.join(_value_code(item, '', {}) for item in value)}]"
     array = np.asarray(value)
     kind = "object" if array.dtype.kind in "OUT" else f'"{array.dtype.name}"'
     text = _number_code(array.tolist())
@@ -190,7 +193,7 @@ for (name, value), other in zip(EXPECTED.items(), got):
 print("{package}", {package}.__version__.split("-")[0], "does not fail")
 """,
     "hangs": """
-#: The system ends the script after so many seconds, and so many of a processor, whatever the runtime does.
+#: The system ends the script after this time and CPU time in seconds, whatever the runtime does.
 SECONDS, OF_A_PROCESSOR = 20, 5
 signal.alarm(SECONDS)
 signal.setitimer(signal.ITIMER_PROF, OF_A_PROCESSOR)

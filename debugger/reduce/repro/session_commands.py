@@ -1,4 +1,4 @@
-"""``extract`` and ``repro`` where a session stands."""
+"""The commands ``extract`` and ``repro`` at the position of a session."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ from .. import initial_candidate
 from .repro import Repro, make_repro
 from .repro_report import FindingSource
 
-#: Seconds that a person waits for the answer of a peer, and for the whole.
+#: Timeouts in seconds of a peer's answer, and of the whole search.
 _PEER_TIMEOUT_SECONDS, _SEARCH_SECONDS = 10.0, 120.0
 
 
 def extract_from_session(
     session: SessionBase, folder: Path, frame: SessionFrame, whole: bool, force: bool = False
 ) -> ExtractionResult:
-    """Write the iteration of a frame, or all of its entry, as a model of its own.
+    """Write the iteration of a frame, or its whole entry, as a separate model.
 
     Raises:
         UsageError: no loop is running, or the folder cannot be written; or it is a recording.
-        UnsupportedError: it cannot be a model of its own.
+        UnsupportedError: it cannot be a separate model.
     """
     if frame.loop is None:
         raise UsageError("no loop is running here; extract needs one")
     runs = CaptureRuns(session.model, session.inputs, locate=session._internals.timeline.detached_engine)
-    place = LoopEntryRef(session.model.plan.loops[frame.index], frame.entry)
-    return extract(runs, place, None if whole else frame.iteration, folder, force=force)
+    entry = LoopEntryRef(session.model.plan.loops[frame.index], frame.entry)
+    return extract(runs, entry, None if whole else frame.iteration, folder, force=force)
 
 
 def repro_from_session(session: SessionBase, folder: Path, what: str, force: bool = False) -> Repro:
-    """Write the smallest part of the model that shows something: ``nan``, a peer's name, or ``if EXPR``.
+    """Write the smallest part of the model that shows a finding: ``nan``, a peer's name, or ``if EXPR``.
 
     Raises:
-        UsageError: nothing of the kind happens, or the folder cannot be written; or it is a recording.
+        UsageError: no such finding, the folder cannot be written, or it is a recording.
     """
     if not isinstance(session, Session):
         raise UsageError("a recording cannot be run; repro needs the model: open it in place of the recording")
     check_folder(folder, force=force)
-    model, inputs, most = session.model, session.inputs, session.max_iterations
+    model, inputs, max_iterations = session.model, session.inputs, session.max_iterations
     if what in PEERS:
         with Peer(what, _PEER_TIMEOUT_SECONDS) as peer:
-            finding = initial_candidate.find_peer_disagreement(model, inputs, peer, Tolerance(), most)
-            about = FindingSource([model.name], peer.name, peer.version, peer.configuration)
-            return make_repro(finding, about, folder, seconds=_SEARCH_SECONDS)
+            finding = initial_candidate.find_peer_disagreement(model, inputs, peer, Tolerance(), max_iterations)
+            source = FindingSource([model.name], peer.name, peer.version, peer.configuration)
+            return make_repro(finding, source, folder, seconds=_SEARCH_SECONDS)
     text = what.removeprefix("if ").strip()
     if what != "nan" and text == what:
         raise UsageError(f"repro shows nan, {', '.join(PEERS)} or if EXPR, not '{what}'")
     return make_repro(
-        initial_candidate.find_breakpoint_hit(model, inputs, text, most),
+        initial_candidate.find_breakpoint_hit(model, inputs, text, max_iterations),
         FindingSource([model.name], expression=text),
         folder,
         seconds=_SEARCH_SECONDS,

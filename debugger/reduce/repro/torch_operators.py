@@ -1,4 +1,4 @@
-"""ONNX operators in PyTorch's words: for each a function of its inputs, as code, and its attributes."""
+"""ONNX operators as PyTorch code: for each a function of its inputs, as code, and its attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-#: What the code of a node is made of: the inputs as code, attributes by name, and the operator set.
+#: Arguments of the code of a node: the inputs as code, attributes by name, and the operator set.
 OperatorCode = Callable[[Sequence[str], Mapping[str, Any], int], str]
 
 _DTYPE_NAMES = {"float": "float32", "double": "float64", "float16": "float16", "bfloat16": "bfloat16", "bool": "bool"}
@@ -15,10 +15,10 @@ _DTYPE_NAMES |= {name: name for name in ("int8", "int16", "int32", "int64", "uin
 
 
 def torch_dtype(code: int) -> str:
-    """A type of ONNX as PyTorch calls it.
+    """Return the PyTorch name of an ONNX type.
 
     Raises:
-        KeyError: it has none.
+        KeyError: PyTorch has no such type.
     """
     return f"torch.{_DTYPE_NAMES[onnx.TensorProto.DataType.Name(code).lower()]}"
 
@@ -32,21 +32,21 @@ def _binary_operator(sign: str) -> OperatorCode:
 
 
 def _variadic(name: str) -> OperatorCode:
-    def words(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+    def make_code(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
         text = inputs[0]
-        for one in inputs[1:]:
-            text = f"{name}({text}, {one})"
+        for operand in inputs[1:]:
+            text = f"{name}({text}, {operand})"
         return text
 
-    return words
+    return make_code
 
 
 def _reduction(name: str) -> OperatorCode:
-    def words(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+    def make_code(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
         axes = inputs[1] if len(inputs) > 1 and inputs[1] else list(attributes.get("axes", [])) or None
         return f"{name}({inputs[0]}, {axes}, {bool(attributes.get('keepdims', 1))})"
 
-    return words
+    return make_code
 
 
 def _softmax(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
@@ -58,25 +58,27 @@ def _softmax(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -
 
 
 def _gemm(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
-    a, b = (f"{one}.T" if attributes.get(f"trans{k}", 0) else one for one, k in zip(inputs, "AB", strict=False))
+    a, b = (
+        f"{operand}.T" if attributes.get(f"trans{k}", 0) else operand for operand, k in zip(inputs, "AB", strict=False)
+    )
     text = f"{attributes.get('alpha', 1.0)} * ({a} @ {b})"
     return text if len(inputs) < 3 else f"{text} + {attributes.get('beta', 1.0)} * {inputs[2]}"
 
 
 def _clip(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
-    given = [*inputs[1:], "", ""][:2] if opset >= 11 else [attributes.get(k, "") for k in ("min", "max")]
-    low, high = (None if one == "" else one for one in given)
+    limits = [*inputs[1:], "", ""][:2] if opset >= 11 else [attributes.get(k, "") for k in ("min", "max")]
+    low, high = (None if limit == "" else limit for limit in limits)
     return f"torch.clip({inputs[0]}, {low}, {high})"
 
 
 def _squeeze_axes(name: str) -> OperatorCode:
-    """Squeeze and Unsqueeze, whose axes were an attribute once."""
+    """Squeeze and Unsqueeze, whose axes are an attribute in old operator sets."""
 
-    def words(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+    def make_code(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
         axes = inputs[1] if len(inputs) > 1 and inputs[1] else list(attributes.get("axes", [])) or None
         return f"{name}({inputs[0]}, {axes})"
 
-    return words
+    return make_code
 
 
 OPERATOR_CODE: Mapping[str, OperatorCode] = {
@@ -134,10 +136,10 @@ OPERATOR_CODE: Mapping[str, OperatorCode] = {
     "ReduceMin": _reduction("reduce_min"),
     "ArgMax": lambda i, a, opset: f"torch.argmax({i[0]}, {a.get('axis', 0)}, keepdim={bool(a.get('keepdims', 1))})",
     "ArgMin": lambda i, a, opset: f"torch.argmin({i[0]}, {a.get('axis', 0)}, keepdim={bool(a.get('keepdims', 1))})",
-    "Range": lambda i, a, opset: f"torch.arange({', '.join(f'{one}.item()' for one in i)}, dtype={i[0]}.dtype)",
+    "Range": lambda i, a, opset: f"torch.arange({', '.join(f'{x}.item()' for x in i)}, dtype={i[0]}.dtype)",
 }
 
-#: Functions that the words above use, and what these use in turn.
+#: Functions that the code above uses, and their dependencies.
 HELPERS: Mapping[str, str] = {
     "div": '''def div(a, b):
     """Integers are rounded towards zero."""
@@ -180,7 +182,7 @@ HELPERS: Mapping[str, str] = {
 
 
 def helper_code(code: str) -> str:
-    """The functions that some code uses."""
+    """Return the functions that some code uses."""
     used = {name for name in HELPERS if f"{name}(" in code}
-    more = {name for name in HELPERS if any(f"{name}(" in HELPERS[one] for one in used)}
-    return "".join(f"\n{HELPERS[name]}\n" for name in HELPERS if name in used | more)
+    dependencies = {name for name in HELPERS if any(f"{name}(" in HELPERS[user] for user in used)}
+    return "".join(f"\n{HELPERS[name]}\n" for name in HELPERS if name in used | dependencies)

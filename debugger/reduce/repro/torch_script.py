@@ -1,4 +1,4 @@
-"""A reduced ONNX model as a script for PyTorch: what its nodes should give, loops as Python's loops."""
+"""A reduced ONNX model as a PyTorch script: the expected results of its nodes, with loops as Python loops."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SUPPORTED_DTYPES = ["float16", "float32", "float64", "bool", "int8", "int16", "
 
 
 class _NotExpressibleError(Exception):
-    """PyTorch cannot say it."""
+    """The model cannot be expressed in PyTorch."""
 
 
 def torch_script(model: ModelProto, script: ReproScript) -> str:
-    """The script; empty where there are no words for a node, or the data is too large to stand in it."""
+    """Return the script; empty if a node cannot be expressed, or the data is too large to be inline."""
     try:
         return _TorchScriptWriter(model, script).text()
     except (_NotExpressibleError, KeyError):
@@ -37,21 +37,21 @@ class _TorchScriptWriter:
     def __init__(self, model: ModelProto, script: ReproScript) -> None:
         self.model = model
         self.script = script
-        self.opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
+        self.opset = next((opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")), 0)
         self.identifiers: dict[str, str] = {}
         if script.mode == "two" or model.functions:
             raise _NotExpressibleError
 
     def text(self) -> str:
-        """All of it."""
+        """Return the whole script."""
         graph = self.model.graph
         size = sum(np.size(value) for value in (*self.script.inputs.values(), *self.script.expected.values()))
-        size += sum(int(np.prod(one.dims)) for one in tensors(self.model))
+        size += sum(int(np.prod(item.dims)) for item in tensors(self.model))
         if size > MAX_INLINE_ELEMENTS:
             raise _NotExpressibleError
         body = [f"{self.identifier(name)} = {_tensor_code(value)}" for name, value in self.script.inputs.items()]
         body += self.graph_lines(graph)
-        results = ", ".join(self.identifier(one.name) for one in graph.output)
+        results = ", ".join(self.identifier(item.name) for item in graph.output)
         expected = [f"    {name!r}: {_tensor_code(value)},\n" for name, value in self.script.expected.items()]
         parts = [
             _HEAD.format(title=docstring_text(self.script.title)),
@@ -64,7 +64,7 @@ class _TorchScriptWriter:
         return "".join(parts)
 
     def identifier(self, name: str) -> str:
-        """A value as a name of Python's."""
+        """Return a Python name for a value."""
         if name not in self.identifiers:
             word = re.sub(r"\W", "_", name) or "value"
             word = f"v_{word}" if not word.isidentifier() or word in _RESERVED else word
@@ -75,8 +75,8 @@ class _TorchScriptWriter:
 
     def graph_lines(self, graph: GraphProto) -> Iterator[str]:
         """The code of a graph."""
-        for one in graph.initializer:
-            yield f"{self.identifier(one.name)} = {_tensor_code(onnx.numpy_helper.to_array(one))}"
+        for tensor in graph.initializer:
+            yield f"{self.identifier(tensor.name)} = {_tensor_code(onnx.numpy_helper.to_array(tensor))}"
         for node in graph.node:
             yield from self.node_lines(node)
 
@@ -96,67 +96,69 @@ class _TorchScriptWriter:
         elif node.domain or len(node.output) != 1:
             raise _NotExpressibleError
         else:
-            given = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+            attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
             inputs = [self.identifier(name) if name else "" for name in node.input]
-            yield f"{self.identifier(node.output[0])} = {OPERATOR_CODE[node.op_type](inputs, given, self.opset)}"
+            yield f"{self.identifier(node.output[0])} = {OPERATOR_CODE[node.op_type](inputs, attributes, self.opset)}"
 
     def loop_lines(self, node: NodeProto) -> Iterator[str]:
-        """A Loop: a condition that is left out is not looked at."""
+        """A Loop; an omitted condition is not tested."""
         body = loop_body(node)
-        most, condition, *initials = node.input
+        trip_count, condition, *initials = node.input
         count = len(initials)
-        yield from self.initial_lines(node, count, [one.name for one in body.input[2:]], initials)
-        number, going = self.identifier(body.input[0].name), self.identifier(body.input[1].name)
+        yield from self.initial_lines(node, count, [port.name for port in body.input[2:]], initials)
+        number, condition_name = self.identifier(body.input[0].name), self.identifier(body.input[1].name)
         yield f"{number} = torch.tensor(0)"
-        yield f"{going} = {self.identifier(condition) if condition else 'torch.tensor(True)'}"
-        tests = [f"{number} < {self.identifier(most)}"] if most else []
-        tests += [f"{going}"] if condition else []
+        yield f"{condition_name} = {self.identifier(condition) if condition else 'torch.tensor(True)'}"
+        tests = [f"{number} < {self.identifier(trip_count)}"] if trip_count else []
+        tests += [f"{condition_name}"] if condition else []
         yield f"while {' and '.join(tests) or 'True'}:"
         yield from (f"    {line}" for line in self.graph_lines(body))
         yield from self.append_lines(node, body, 1, count)
         yield from self.back_edge_lines(
-            [one.name for one in body.input[2:]], [one.name for one in body.output[1 : 1 + count]]
+            [port.name for port in body.input[2:]], [port.name for port in body.output[1 : 1 + count]]
         )
         yield f"    {number} = {number} + 1"
-        yield f"    {going} = {self.identifier(body.output[0].name)}"
-        yield from self.result_lines(node, [one.name for one in body.input[2:]], count)
+        yield f"    {condition_name} = {self.identifier(body.output[0].name)}"
+        yield from self.result_lines(node, [port.name for port in body.input[2:]], count)
 
     def scan_lines(self, node: NodeProto) -> Iterator[str]:
         """A Scan along first axes, forwards."""
         body = loop_body(node)
         count = len(node.input) - int(attribute_value(node, "num_scan_inputs", 0))
-        told = [one.name for one in node.attribute if one.name.endswith(("_axes", "_directions")) and any(one.ints)]
-        if told or len(body.input) != len(node.input):
+        unsupported = [
+            port.name for port in node.attribute if port.name.endswith(("_axes", "_directions")) and any(port.ints)
+        ]
+        if unsupported or len(body.input) != len(node.input):
             raise _NotExpressibleError
-        params = [one.name for one in body.input[:count]]
+        params = [port.name for port in body.input[:count]]
         yield from self.initial_lines(node, count, params, list(node.input[:count]))
         yield f"for row in range(len({self.identifier(node.input[count])})):"
-        for one, name in zip(body.input[count:], node.input[count:], strict=True):
-            yield f"    {self.identifier(one.name)} = {self.identifier(name)}[row]"
+        for port, name in zip(body.input[count:], node.input[count:], strict=True):
+            yield f"    {self.identifier(port.name)} = {self.identifier(name)}[row]"
         yield from (f"    {line}" for line in self.graph_lines(body))
         yield from self.append_lines(node, body, 0, count)
-        yield from self.back_edge_lines(params, [one.name for one in body.output[:count]])
+        yield from self.back_edge_lines(params, [port.name for port in body.output[:count]])
         yield from self.result_lines(node, params, count)
 
     def initial_lines(self, node: NodeProto, count: int, params: list[str], initials: list[str]) -> Iterator[str]:
-        """What is carried, and what is collected, before the first iteration."""
+        """The carried values and scan outputs before the first iteration."""
         for param, initial in zip(params, initials, strict=True):
             yield f"{self.identifier(param)} = {self.identifier(initial)}"
         yield from (f"{self.identifier(name)} = []" for name in node.output[count:] if name)
 
-    def append_lines(self, node: NodeProto, body: GraphProto, before: int, count: int) -> Iterator[str]:
-        """What an iteration adds to scan outputs."""
-        for name, one in zip(node.output[count:], body.output[before + count :], strict=False):
+    def append_lines(self, node: NodeProto, body: GraphProto, first: int, count: int) -> Iterator[str]:
+        """The elements that an iteration appends to scan outputs."""
+        for name, result in zip(node.output[count:], body.output[first + count :], strict=False):
             if name:
-                yield f"    {self.identifier(name)}.append({self.identifier(one.name)})"
+                yield f"    {self.identifier(name)}.append({self.identifier(result.name)})"
 
     def back_edge_lines(self, params: list[str], results: list[str]) -> Iterator[str]:
-        """Back edges, all at once."""
+        """Back edges, as one simultaneous assignment."""
         if params:
             yield f"    {', '.join(map(self.identifier, params))} = {', '.join(map(self.identifier, results))}"
 
     def result_lines(self, node: NodeProto, params: list[str], count: int) -> Iterator[str]:
-        """What a loop gives."""
+        """The results of a loop."""
         for name, param in zip(node.output[:count], params, strict=False):
             if name:
                 yield f"{self.identifier(name)} = {self.identifier(param)}"
@@ -168,14 +170,14 @@ class _TorchScriptWriter:
 
     def if_lines(self, node: NodeProto) -> Iterator[str]:
         """An If."""
-        found = dict(inner_graphs(node))
+        branches = dict(inner_graphs(node))
         yield f"if {self.identifier(node.input[0])}:"
-        for word, other in (("then_branch", "else:"), ("else_branch", "")):
-            yield from (f"    {line}" for line in self.graph_lines(found[word]))
-            for name, one in zip(node.output, found[word].output, strict=True):
-                yield f"    {self.identifier(name)} = {self.identifier(one.name)}"
-            if other:
-                yield other
+        for word, else_line in (("then_branch", "else:"), ("else_branch", "")):
+            yield from (f"    {line}" for line in self.graph_lines(branches[word]))
+            for name, result in zip(node.output, branches[word].output, strict=True):
+                yield f"    {self.identifier(name)} = {self.identifier(result.name)}"
+            if else_line:
+                yield else_line
 
 
 def _tensor_code(value: object) -> str:
