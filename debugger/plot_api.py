@@ -223,11 +223,11 @@ def draw_comparison(runs: Sequence[Mapping[str, ValueHistory]], labels: Sequence
     from .plots.figures import Curve, plot_difference
 
     a, b = runs
-    shared = [name for name in a if name in b and (request.kind == "carried" or a[name].is_tensor)]
-    if not shared:
+    common = [name for name in a if name in b and (request.kind == "carried" or a[name].is_tensor)]
+    if not common:
         first_names, second_names = (", ".join(names) or "nothing" for names in runs)
         raise UsageError(f"the loops carry nothing of one name: one has {first_names}, the other {second_names}")
-    pairs = [(Curve(f"{name} in {labels[0]}", a[name]), Curve(f"{name} in {labels[1]}", b[name])) for name in shared]
+    pairs = [(Curve(f"{name} in {labels[0]}", a[name]), Curve(f"{name} in {labels[1]}", b[name])) for name in common]
     return plot_difference(pairs, f"{labels[0]} and {labels[1]}")
 
 

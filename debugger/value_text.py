@@ -128,8 +128,8 @@ def number_text(value: float | Decimal | None, digits: int = 3) -> str:
     written in full: ``1234``."""
     if value is None:
         return "none"
-    whole = f"{value:.0f}"
-    return whole if digits < len(whole.lstrip("-")) <= _MAX_INTEGER_DIGITS else f"{value:.{digits}g}"
+    integer = f"{value:.0f}"
+    return integer if digits < len(integer.lstrip("-")) <= _MAX_INTEGER_DIGITS else f"{value:.{digits}g}"
 
 
 def difference_text(before: Any, after: Any, digits: int = 3) -> str:

@@ -115,13 +115,13 @@ def read_config() -> Mapping[str, Any]:
 def _validate_setting(path: Path, name: str, value: Any) -> Any:
     if name == KEYS_TABLE:
         return value
-    known = {setting.name: setting for setting in SETTINGS}
-    if name not in known:
-        hint = did_you_mean(name, [KEYS_TABLE, *known]) or "; loopdbg config lists them"
+    by_name = {setting.name: setting for setting in SETTINGS}
+    if name not in by_name:
+        hint = did_you_mean(name, [KEYS_TABLE, *by_name]) or "; loopdbg config lists them"
         raise UsageError(f"{path}: there is no setting '{name}'{hint}")
-    parsed = known[name].parse(value)
+    parsed = by_name[name].parse(value)
     if parsed is None:
-        raise UsageError(f"{path}: {name} = {value!r}: it is {known[name].accepted_text}")
+        raise UsageError(f"{path}: {name} = {value!r}: it is {by_name[name].accepted_text}")
     return parsed
 
 

@@ -217,10 +217,10 @@ class SessionWorker:
             self._condition.notify()
         return True
 
-    def refusal(self, what: str) -> str:
+    def refusal(self, operation: str) -> str:
         """The message why an operation is not possible, such as in a recording, with the remedy."""
         try:
-            self._session._internals.refuse(what)
+            self._session._internals.refuse(operation)
         except UsageError as problem:
             return self.error_text(problem)
 
@@ -311,24 +311,24 @@ class SessionWorker:
                 self.post(message)
 
     def _run_query(self, query: SessionQuery) -> None:
-        result, error, fault = None, None, None
+        result, error, internal_error = None, None, None
         try:
             with ApiBoundary():
                 result = query.compute(self._session)
         except LoopdbgError as problem:
             error = self.error_text(problem)
         except Exception as problem:
-            fault = problem
+            internal_error = problem
         with self._condition:
             self._current = None
             is_open = not self._is_closed()
-        if fault is None and is_open:
+        if internal_error is None and is_open:
             try:
                 query.on_result(result, error)
             except Exception as problem:
-                fault = problem
-        if fault is not None and is_open:
-            self.post(CommandFinished(SessionCommand.START, None, internal_error=fault))
+                internal_error = problem
+        if internal_error is not None and is_open:
+            self.post(CommandFinished(SessionCommand.START, None, internal_error=internal_error))
 
     def _run_command(self, command: WorkerRequest) -> CommandFinished:
         error = None

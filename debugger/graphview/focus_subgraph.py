@@ -57,25 +57,25 @@ def _neighbours(view: GraphView) -> list[list[int]]:
 
 def _breadth_first(neighbours: Sequence[Sequence[int]], start: Iterable[int], limit: int) -> Iterator[int]:
     """Boxes in order of distance from the start boxes, at most ``limit``."""
-    seen = dict.fromkeys(start)
-    queue = deque(seen)
+    visited = dict.fromkeys(start)
+    queue = deque(visited)
     while queue and limit > 0:
         box = queue.popleft()
         limit -= 1
         yield box
-        unseen = [other for other in neighbours[box] if other not in seen]
-        seen.update(dict.fromkeys(unseen))
+        unseen = [other for other in neighbours[box] if other not in visited]
+        visited.update(dict.fromkeys(unseen))
         queue += dict.fromkeys(unseen)
 
 
 def _by_distance(neighbours: Sequence[Sequence[int]], focus: int) -> Iterator[int]:
     """All boxes: the connected component of the focus by distance, then the components of the boxes next to it in
     order, and so on."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     for start in sorted(range(len(neighbours)), key=lambda box: abs(box - focus)):
-        if start not in seen:
+        if start not in visited:
             component = list(_breadth_first(neighbours, [start], len(neighbours)))
-            seen.update(component)
+            visited.update(component)
             yield from component
 
 

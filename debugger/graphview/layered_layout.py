@@ -98,18 +98,18 @@ def _route_wires(
     for wire in view.wires:
         path: dict[int, int] = {}
         stops = sorted({rank[wire.source], *[rank[k] for k in wire.readers]})
-        for above, below in pairwise(stops):
-            passed = range(above + 1, below)
-            if len(passed) > _LANE_MIN_LAYERS:
-                spans[len(ranks)] = passed[0], passed[-1]
-                path.update(dict.fromkeys(passed, len(ranks)))
+        for upper, lower in pairwise(stops):
+            span = range(upper + 1, lower)
+            if len(span) > _LANE_MIN_LAYERS:
+                spans[len(ranks)] = span[0], span[-1]
+                path.update(dict.fromkeys(span, len(ranks)))
                 ranks.append(-1)
             else:
-                path.update(zip(passed, range(len(ranks), len(ranks) + len(passed)), strict=True))
-                ranks += passed
-            if below < stops[-1]:
-                path[below] = len(ranks)
-                ranks.append(below)
+                path.update(zip(span, range(len(ranks), len(ranks) + len(span)), strict=True))
+                ranks += span
+            if lower < stops[-1]:
+                path[lower] = len(ranks)
+                ranks.append(lower)
         bends.append(path)
     return bends, ranks, spans
 
@@ -176,8 +176,8 @@ def _order_by_barycenter(
         layer = layers[rank]
         middle = {}
         for item in layer:
-            others = neighbours[item] or ([partner[item]] if item in partner else [])
-            middle[item] = sum([position[other] for other in others]) / len(others) if others else position[item]
+            adjacent = neighbours[item] or ([partner[item]] if item in partner else [])
+            middle[item] = sum([position[other] for other in adjacent]) / len(adjacent) if adjacent else position[item]
         layer.sort(key=middle.__getitem__)
         position.update((item, float(k)) for k, item in enumerate(layer))
     return layers
@@ -220,26 +220,26 @@ def _assign_centers(
         steps = range(len(order)) if sweep % 2 == 0 else reversed(range(len(order)))
         for position in steps:
             layer = order[position]
-            wanted, weight = [], []
+            targets, weight = [], []
             for item in layer:
-                others = neighbours[item] or (up, down)[1 - sweep % 2][item]
-                weights = [_STRAIGHTNESS_WEIGHTS[(item < boxes) + (other < boxes)] for other in others]
+                adjacent = neighbours[item] or (up, down)[1 - sweep % 2][item]
+                weights = [_STRAIGHTNESS_WEIGHTS[(item < boxes) + (other < boxes)] for other in adjacent]
                 total = sum(weights)
-                pull = sum([w * center[other] for w, other in zip(weights, others, strict=True)])
-                wanted.append(pull / total if total else center[item])
+                pull = sum([w * center[other] for w, other in zip(weights, adjacent, strict=True)])
+                targets.append(pull / total if total else center[item])
                 weight.append(total or 0.1)
-            for item, x in zip(layer, _isotonic_positions(wanted, weight, distances[position]), strict=True):
+            for item, x in zip(layer, _isotonic_positions(targets, weight, distances[position]), strict=True):
                 center[item] = x
     return center
 
 
-def _isotonic_positions(wanted: Sequence[float], weight: Sequence[float], distances: Sequence[float]) -> list[float]:
+def _isotonic_positions(targets: Sequence[float], weight: Sequence[float], distances: Sequence[float]) -> list[float]:
     """The positions nearest to the wanted ones with minimum distances: isotonic regression by pooling (PAVA)."""
     offset = [0.0]
     for step in distances:
         offset.append(offset[-1] + step)
     pools: list[tuple[float, float, int]] = []
-    for x, w, shift in zip(wanted, weight, offset, strict=False):
+    for x, w, shift in zip(targets, weight, offset, strict=False):
         mean, total, count = x - shift, w, 1
         while pools and pools[-1][0] > mean:
             pool_mean, pool_weight, pool_size = pools.pop()

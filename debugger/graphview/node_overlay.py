@@ -159,8 +159,8 @@ class _BoxValueReader:
             return True, np.int64(state.iteration)
         producer = box.node or (self._producers.get(box.values[0]) if box.values else None)
         node_state = NodeState.DONE if producer is None else state.node_states.get(producer)
-        ran = node_state is NodeState.DONE or (state.between_iterations and state.iteration > 0)
-        if not box.values or not ran or node_state is NodeState.SKIPPED:
+        has_run = node_state is NodeState.DONE or (state.between_iterations and state.iteration > 0)
+        if not box.values or not has_run or node_state is NodeState.SKIPPED:
             return False, None
         return state.read_value(box.values[0])
 

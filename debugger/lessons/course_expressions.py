@@ -113,4 +113,4 @@ def fill_template(text: str, run: SceneRun) -> str:
     Raises:
         UsageError: an expression cannot be computed.
     """
-    return _PLACEHOLDER.sub(lambda hole: str(evaluate_on_run(parse_expression(hole[1]), run)), text)
+    return _PLACEHOLDER.sub(lambda match: str(evaluate_on_run(parse_expression(match[1]), run)), text)

@@ -206,14 +206,14 @@ def _make_place_card(fields: TomlTable, scene: Scene, text: RunText) -> Card:
         _with_location(fields, lambda: parse_expression(fields.pop("where", str))),
         fields.pop("question", str),
     )
-    why, hint = fields.pop("why", str), fields.pop("see", str, "Look at the panes: what is asked for is not so here.")
+    cause, hint = fields.pop("why", str), fields.pop("see", str, "Look at the panes: what is asked for is not so here.")
     hints, vary = fields.pop_strings("hints"), _input_generator(fields, scene)
 
     def check_state(state: LearnerState) -> Feedback | None:
         """Whether the condition holds in the learner's state."""
         if not state.loop_name or not condition.truth(LearnerScope(state.frame, state.reference_run)):
             return None
-        return Feedback(True, fill_template(why, state.reference_run))
+        return Feedback(True, fill_template(cause, state.reference_run))
 
     def draw(random: Random) -> Question:
         """The question with other inputs."""

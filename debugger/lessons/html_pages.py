@@ -176,7 +176,7 @@ class _CoursePageWriter:
         numbers = [*self._course.lessons]
         index = numbers.index(number)
         neighbours = [("before", numbers[index - 1 : index]), ("next", numbers[index + 1 : index + 2])]
-        links = [f'<a href="{_lesson_file(n)}">{label}: lesson {n}</a>' for label, near in neighbours for n in near]
+        links = [f'<a href="{_lesson_file(n)}">{label}: lesson {n}</a>' for label, ids in neighbours for n in ids]
         return f'<nav><a href="index.html">All lessons</a>{"".join(links)}</nav>'
 
     # -- parts of pages
@@ -244,13 +244,13 @@ def _answer_row_html(printed: PrintedQuestion) -> str:
     """The table row of an answer."""
     question, wrong = printed.question, ""
     if isinstance(question, StateQuestion):
-        correct, why = "", question.hint(len(getattr(question, "hints", ())))
+        correct, explanation = "", question.hint(len(getattr(question, "hints", ())))
     elif isinstance(question, OpenQuestion):
-        correct, why = "", "It is not judged."
+        correct, explanation = "", "It is not judged."
     else:
         answer = question.answer  # type: ignore[attr-defined]
         letter = next((f"{key}) " for key, value in question.choices.items() if value == answer), "")
-        correct, why = f"{letter}{format_answer(answer)}", question.grade(str(answer)).text
+        correct, explanation = f"{letter}{format_answer(answer)}", question.grade(str(answer)).text
     if isinstance(question, ValueQuestion):
         items = (
             f"<li>{escape(format_answer(value))}: {_inline_code_html(question.grade(format_answer(value)).text)}</li>"
@@ -260,7 +260,7 @@ def _answer_row_html(printed: PrintedQuestion) -> str:
     prompt = _inline_code_html(question.text.splitlines()[0])
     return (
         f"<tr><td>{printed.number}</td><td>{prompt}<br><strong>{escape(correct)}</strong>"
-        f" {_inline_code_html(why)}{wrong}</td></tr>"
+        f" {_inline_code_html(explanation)}{wrong}</td></tr>"
     )
 
 

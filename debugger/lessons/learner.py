@@ -340,8 +340,8 @@ class Learner:
             self.open_card(int(rest) - 1)
         elif self.card_index + 1 < count:
             self.open_card(self.card_index + 1)
-        elif (following := self._lesson_after()) is not None:
-            self._start_lesson(following)
+        elif (lesson := self._lesson_after()) is not None:
+            self._start_lesson(lesson)
         else:
             self.write_message("That was the last card.")
 

@@ -129,7 +129,7 @@ class ValueQuestion(Question):
         for rule in self.wrong_rules:
             value = rule.compute(self.scene.reference_run)
             if value is not None and not any(
-                answers_equal(value, other) for other in (self.answer, *(known for known, _ in answers))
+                answers_equal(value, other) for other in (self.answer, *(earlier for earlier, _ in answers))
             ):
                 answers.append((value, rule))
         return answers

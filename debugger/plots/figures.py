@@ -139,24 +139,24 @@ def plot_difference(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:
     figure = _create_figure(2 * len(pairs))
     axes = figure.subplots(2 * len(pairs), 1, sharex=True, squeeze=False)[:, 0]
     for k, (a, b) in enumerate(pairs):
-        above, below = axes[2 * k], axes[2 * k + 1]
-        _draw_curve(above, a, 0)
-        _draw_curve(above, b, 1)
-        above.set_ylabel("norm" if a.history.is_tensor else "value")
-        above.legend()
+        upper, lower = axes[2 * k], axes[2 * k + 1]
+        _draw_curve(upper, a, 0)
+        _draw_curve(upper, b, 1)
+        upper.set_ylabel("norm" if a.history.is_tensor else "value")
+        upper.legend()
         iterations, difference = differences(a.history, b.history)
-        below.plot(
+        lower.plot(
             iterations,
             difference,
             "k-",
             marker="." if len(iterations) <= _MARKER_MAX_POINTS else "",
             label="difference",
         )
-        below.set_ylabel("|difference|" + (" of norms" if a.history.is_tensor else ""))
+        lower.set_ylabel("|difference|" + (" of norms" if a.history.is_tensor else ""))
         if (difference > 0).any():
-            below.set_yscale("log")
+            lower.set_yscale("log")
         else:
-            below.text(0.5, 0.6, "no difference", transform=below.transAxes, ha="center")
+            lower.text(0.5, 0.6, "no difference", transform=lower.transAxes, ha="center")
     axes[0].set_title(remark, fontsize="small", loc="left")
     _finish_figure(figure, axes[-1], title)
     return figure

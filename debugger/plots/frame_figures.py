@@ -111,11 +111,11 @@ def _changing_names(loop: Loop, names: list[str], evolution: Mapping[str, ValueH
     """Select the carried values that the body changes and that have a magnitude, with a remark on the others; all if
     none would remain."""
     origins = ProducerMap.for_graph(loop.body)
-    handed_on = {edge.param.name for edge in loop.back_edges if origins.skip_identities(edge.result) is edge.param}
-    unchanged = [name for name in names if name in handed_on]
+    passed_through = {edge.param.name for edge in loop.back_edges if origins.skip_identities(edge.result) is edge.param}
+    unchanged = [name for name in names if name in passed_through]
     if unchanged and len(unchanged) == len(names):
         return names, "the body changes none of these"
-    index_names = {value.name for value in index_values(loop)} - handed_on
+    index_names = {value.name for value in index_values(loop)} - passed_through
     indices = [name for name in names if name in index_names and evolution[name].is_tensor]
     remaining = [name for name in names if name not in {*unchanged, *indices}]
     if not remaining:
@@ -220,8 +220,8 @@ def _frame_title(frame: FrameProtocol) -> str:
     return escape_unprintable(frame.path)
 
 
-def _unknown_name_error(frame: FrameProtocol, name: str, known: list[str]) -> UsageError:
-    hint = did_you_mean(name, known) or (f"; there is {', '.join(map(repr, known))}" if known else "")
+def _unknown_name_error(frame: FrameProtocol, name: str, candidates: list[str]) -> UsageError:
+    hint = did_you_mean(name, candidates) or (f"; there is {', '.join(map(repr, candidates))}" if candidates else "")
     return UsageError(
         f"loop '{escape_unprintable(frame.name)}' has nothing called '{escape_unprintable(name)}' over iterations{hint}"
     )

@@ -231,10 +231,10 @@ class _PositionedGraph:
             (outside, high), (end, high), (end, y + self._box_top(arc.target)),
         ]  # fmt: skip
         boxes = self._view.boxes
-        odd = arc.source in self._overlay.non_finite
+        non_finite = arc.source in self._overlay.non_finite
         style = (
             "odd"
-            if odd
+            if non_finite
             else "decides"
             if boxes[arc.target].affects_condition and boxes[arc.source].affects_condition
             else "arc"

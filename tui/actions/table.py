@@ -96,7 +96,7 @@ def _reject_key_clash(changed: Action, table: Iterable[Action]) -> None:
             or (other.panes and other.panes != changed.panes)
         ):
             continue
-        shared = set(other.keys) & set(changed.keys)
-        if shared:
-            key = key_name(min(shared))
+        common = set(other.keys) & set(changed.keys)
+        if common:
+            key = key_name(min(common))
             raise UsageError(f"'{changed.id}' and '{other.id}' both have the key {key}; give one of them another")

@@ -50,13 +50,13 @@ def help_chapters(
     actions: Sequence[Action], kind: ScreenKind, pane: str = "", name: str = "", lesson: bool = True
 ) -> list[HelpChapter]:
     """The chapters of the help, the pane in focus first. ``lesson``: include the keys of lessons."""
-    known = actions_on(kind, actions)
-    own = [a for a in known if pane in a.panes]
+    table = actions_on(kind, actions)
+    own = [a for a in table if pane in a.panes]
     groups = [(f"In the pane {name}", own)] if own else []
     sections = [section for section in HelpSection if section.screen is kind]
     if not lesson:
         sections.remove(HelpSection.LESSON)
-    groups += [(section, [a for a in known if a.section is section and not a.panes]) for section in sections]
+    groups += [(section, [a for a in table if a.section is section and not a.panes]) for section in sections]
     titled = [(str(title), tuple((a.keys_text, a.help) for a in rows if a.keys)) for title, rows in groups]
     return [*titled, ("Signs", _SIGN_ROWS), ("Words", _TERM_ROWS)] if kind is ScreenKind.PANES else titled
 

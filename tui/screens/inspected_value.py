@@ -159,14 +159,14 @@ class InspectedValue:
     def series_query(self) -> Callable[[SessionBase], IterationSeries]:
         """A query for the series, sampled evenly over long runs."""
         count = min(_QUERIED_ITERATIONS_MAX, self.last_iteration + 1)
-        wanted = sorted({round(k * self.last_iteration / max(1, count - 1)) for k in range(count)})
+        targets = sorted({round(k * self.last_iteration / max(1, count - 1)) for k in range(count)})
         # Within an iteration only the stop has the values computed so far.
         current = (
             [(self.iteration, representative_number(self.value))]
-            if self.is_present and self.iteration in wanted
+            if self.is_present and self.iteration in targets
             else []
         )
-        queries = [(iteration, self.iteration_query(iteration)) for iteration in wanted if iteration != self.iteration]
+        queries = [(iteration, self.iteration_query(iteration)) for iteration in targets if iteration != self.iteration]
         quantity = self.quantity
 
         def query(session: SessionBase) -> IterationSeries:

@@ -233,6 +233,6 @@ class InspectorState:
 
     def flat_position(self, change: TensorChange) -> int:
         """The flat index of the element that changed most; -1 if nothing changed."""
-        if self.growth is None or self.tensor is None or change.at < 0:
-            return change.at
-        return self.growth.flat_position(change.at, self.tensor.shape)
+        if self.growth is None or self.tensor is None or change.flat_index < 0:
+            return change.flat_index
+        return self.growth.flat_position(change.flat_index, self.tensor.shape)

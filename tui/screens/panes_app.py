@@ -326,7 +326,7 @@ class PanesApp(BaseApp[int]):
 
     def action_find(self) -> None:
         """Open the search prompt."""
-        self.console_pane.open("/", once=True)
+        self.console_pane.open("/", one_shot=True)
         self._update_console_class()
 
     def action_find_next(self, direction: int) -> None:
@@ -345,7 +345,7 @@ class PanesApp(BaseApp[int]):
 
     def action_go_to_line(self) -> None:
         """Open the prompt for a line number, or the name of a value or node."""
-        self.console_pane.open("@", once=True)
+        self.console_pane.open("@", one_shot=True)
         self._update_console_class()
 
     @on(ConsolePane.LineRequested)
@@ -374,7 +374,7 @@ class PanesApp(BaseApp[int]):
 
     def action_console(self, text: str) -> None:
         """Open the console; with prefilled text for one line only."""
-        self.console_pane.open(text, once=bool(text))
+        self.console_pane.open(text, one_shot=bool(text))
         self._update_console_class()
 
     def on_paste(self, event: events.Paste) -> None:

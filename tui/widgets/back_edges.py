@@ -139,8 +139,8 @@ class BackEdgesPane(Pane):
         cells = min(width - max(spans_width(row.spans) for row in lines) - 2, _HISTORY_MAX_CELLS)
         edges = state.frame.frame.back_edges
         histories = [state.frame.frame.history.get(edge.param) for edge in edges]
-        known = [history for history in histories if history is not None and len(history) > 1]
-        if cells < _HISTORY_MIN_CELLS or not known:
+        available = [history for history in histories if history is not None and len(history) > 1]
+        if cells < _HISTORY_MIN_CELLS or not available:
             self.set_title("Back edges", _iterations_text(state))
             return lines
         indices = _index_names(state)
@@ -151,9 +151,9 @@ class BackEdgesPane(Pane):
             [max(len(_RANGE_HEADER), *map(len, ranges))]
         )
         size = cells - range_cells - 1
-        min_bar_cells = max(len("history"), min(_BARS_MIN_CELLS, max(map(len, known))))
+        min_bar_cells = max(len("history"), min(_BARS_MIN_CELLS, max(map(len, available))))
         size = size if any(ranges) and size >= min_bar_cells else cells
-        self.set_title(_history_title(known, state.frame.frame.iteration, size, width), _iterations_text(state))
+        self.set_title(_history_title(available, state.frame.frame.iteration, size, width), _iterations_text(state))
         header = "history" if cells >= len("history") else "hist"
         bars = [
             "" if history is None else _history_text(history, size, _edge_dtype(edge), edge.param in indices)
@@ -165,9 +165,9 @@ class BackEdgesPane(Pane):
                 [*spans, (f" {ends}", Role.DIM)] for spans, ends in zip(columns, [_RANGE_HEADER, *ranges], strict=True)
             ]
         rows = zip(lines, columns, strict=False)
-        drawn = [styled_line(*row.spans, *spans, target=row.target) for row, spans in rows]
+        result = [styled_line(*row.spans, *spans, target=row.target) for row, spans in rows]
         notes = _flat_notes(histories, edges)
-        return [*drawn, styled_line((truncate(notes, width), Role.DIM))] if notes and len(drawn) < height else drawn
+        return [*result, styled_line((truncate(notes, width), Role.DIM))] if notes and len(result) < height else result
 
 
 def _empty_reason(state: ScreenState) -> str:
@@ -189,8 +189,8 @@ def _append_sequences(lines: list[StyledLine], state: ScreenState, width: int, h
     targets = [row.target for row in rows]
     if len(lines) + len(rows) <= height:
         texts = [recurrence_text(frame, edge, width - 2) for edge in frame.back_edges]
-        below = [styled_line(f"  {text}", target=target) for text, target in zip(texts, targets, strict=True)]
-        pairs = [line for pair in zip(rows, below, strict=True) for line in pair]
+        sequences = [styled_line(f"  {text}", target=target) for text, target in zip(texts, targets, strict=True)]
+        pairs = [line for pair in zip(rows, sequences, strict=True) for line in pair]
         return [lines[0], *pairs, *lines[1 + len(rows) :]]
     names = [f"{quote(edge.param)} " for edge in frame.back_edges]
     return lines + [
@@ -217,12 +217,12 @@ def _iterations_text(state: ScreenState) -> str:
 def _edge_row(
     edge: CarriedValue, max_cells: tuple[int, int], is_initial: bool, param: str, result: str, index: bool
 ) -> list[Span]:
-    def cell(value: Any, known: bool, role: Role) -> Span:
-        if known and isinstance(value, np.ndarray) and value.size == 1:
+    def cell(value: Any, ready: bool, role: Role) -> Span:
+        if ready and isinstance(value, np.ndarray) and value.size == 1:
             return value_span(norm_value(value.reshape(()), max_cells[1]), role)
         # The size of an index carries no meaning, nor does the difference of two.
         write = _last_indices_text if index and not isinstance(value, TensorSummary) else norm_value
-        return value_span(write(value, max_cells[0]), role) if known else (NOT_COMPUTED_SIGN, Role.DIM)
+        return value_span(write(value, max_cells[0]), role) if ready else (NOT_COMPUTED_SIGN, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
     # During a long run the previous tensor is not kept.
@@ -276,9 +276,9 @@ def _range_text(history: ValueHistory | None, dtype: str, index: bool) -> str:
     return f"{number_text(bounds[0])}..{number_text(bounds[1])}"
 
 
-def _history_title(known: Sequence[ValueHistory], last: int, cells: int, width: int) -> str:
+def _history_title(histories: Sequence[ValueHistory], last: int, cells: int, width: int) -> str:
     """The title with the plotted iterations and the number of iterations per cell."""
-    longest = max(known, key=len)
+    longest = max(histories, key=len)
     per_cell = iterations_per_cell(longest, cells)
     scale = f", 1 cell = {per_cell}" if per_cell > 1 else ""
     iterations = f"{longest.iterations[0]}–{last}"

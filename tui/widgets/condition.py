@@ -157,9 +157,9 @@ class _CurrentOperands:
         data = self.phrases.constant(value)
         if data is None and value is not None:
             frame = self.view.frame
-            pretest = frame.loop is not None and frame.loop.condition_node_count is not None and frame.at_boundary
+            is_pretest = frame.loop is not None and frame.loop.condition_node_count is not None and frame.at_boundary
             # A condition tested before the iteration reads the values carried into it.
-            data = frame.carried.get(value.name) if pretest else None
+            data = frame.carried.get(value.name) if is_pretest else None
             data = frame.values.get(value.name) if data is None else data
         self.complete = self.complete and data is not None
         return short_value(data, 16)

@@ -211,10 +211,10 @@ class ConsolePane(Vertical):
         yield self._candidates_label
         yield self.input_line
 
-    def open(self, text: str = "", once: bool = False) -> None:
+    def open(self, text: str = "", one_shot: bool = False) -> None:
         """Show the console with a prefilled line."""
         self.display = True
-        self.one_shot = once
+        self.one_shot = one_shot
         self.input_line.disabled = False
         self.input_line.value = text
         self.input_line.cursor_position = len(text)

@@ -95,8 +95,8 @@ class Header(LineWidget):
         # From all crumbs down to the frame in focus alone; the model's name is dropped last.
         paths = [steps, steps[: focus + 1]]
         paths += [[steps[0], _OMITTED, *steps[max(1, focus - 1) : focus + 1]], [steps[0], _OMITTED, steps[focus]]]
-        shorter = [path for path in paths if len(path) <= len(steps)] + [[steps[0], steps[focus]]] * (focus > 0)
-        fits = [path for path in shorter if 1 + cell_len(_SEPARATOR.join(step.text for step in path)) <= cells]
+        candidates = [path for path in paths if len(path) <= len(steps)] + [[steps[0], steps[focus]]] * (focus > 0)
+        fits = [path for path in candidates if 1 + cell_len(_SEPARATOR.join(step.text for step in path)) <= cells]
         return self._crumb_spans(fits[0] if fits else [steps[focus]], cells)
 
     def _crumb_spans(self, steps: Sequence[_Breadcrumb], cells: int) -> list[Span]:

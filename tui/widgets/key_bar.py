@@ -60,9 +60,9 @@ class KeyBar(LineWidget):
     def action_context(self, context: ActionContext) -> None:
         if context == self._action_context:
             return
-        before = self._fitting_labels(self.size.width)
+        old_labels = self._fitting_labels(self.size.width)
         self._action_context, self._fitting_cache = context, None
-        if self._fitting_labels(self.size.width) != before:
+        if self._fitting_labels(self.size.width) != old_labels:
             self.refresh()
 
     @property

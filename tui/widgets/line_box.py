@@ -64,9 +64,9 @@ class LineBox(LineWidget):
 
     def show_lines(self, lines: Sequence[StyledLine]) -> None:
         """Replace the lines."""
-        before, self.lines = self.lines, tuple(lines)
-        for k in range(max(len(before), len(self.lines))):
-            if k >= len(before) or k >= len(self.lines) or before[k] != self.lines[k]:
+        old_lines, self.lines = self.lines, tuple(lines)
+        for k in range(max(len(old_lines), len(self.lines))):
+            if k >= len(old_lines) or k >= len(self.lines) or old_lines[k] != self.lines[k]:
                 self.refresh_line(k)
 
     def refresh_line(self, k: int) -> None:

@@ -131,8 +131,8 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     def watch_screen_state(self) -> None:
         state = self.screen_state
         stop = None if state is None else (state.view.snapshot.position, state.frame.frame.path, state.done)
-        moved, self._followed_stop = stop != self._followed_stop, stop
-        self.rebuild(follow=moved)
+        changed, self._followed_stop = stop != self._followed_stop, stop
+        self.rebuild(follow=changed)
 
     def size_changed(self) -> None:
         """See :class:`.resized.SizeAware`."""
@@ -190,12 +190,12 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         return StyledLine(truncate_spans([(name, Role.DIM), *self.one_line_spans(state)], width))
 
     def _set_size(self, size: Size) -> None:
-        before = self.virtual_size
-        if size == before:
+        old = self.virtual_size
+        if size == old:
             return
         always_shown = self.styles.overflow_y == "scroll"
-        had_bar, has_bar = [always_shown or candidate.height > self._built_size.height for candidate in (before, size)]
-        if size.width != before.width or had_bar != has_bar:
+        had_bar, has_bar = [always_shown or candidate.height > self._built_size.height for candidate in (old, size)]
+        if size.width != old.width or had_bar != has_bar:
             self.virtual_size = size
             return
         # The scroll bar stays as it is: no new layout is needed.
@@ -226,10 +226,10 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     def follow(self) -> None:
         """Move the cursor to the current line and scroll to it; panes without one do nothing."""
 
-    def show_line(self, index: int, around: int = 2) -> None:
-        """Scroll a line into view, with ``around`` lines of context."""
+    def show_line(self, index: int, context: int = 2) -> None:
+        """Scroll a line into view, with ``context`` lines of context."""
         self.scroll_to_region(
-            Region(0, max(0, index - around), 1, 2 * around + 1), animate=False, force=True, immediate=True
+            Region(0, max(0, index - context), 1, 2 * context + 1), animate=False, force=True, immediate=True
         )
 
     # -- the cursor
@@ -267,8 +267,8 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         """Put the cursor on a line and scroll it into view."""
         index = max(0, min(index, len(self.lines) - 1))
         if index != self.cursor:
-            before, self.cursor = self.cursor, index
-            self.refresh_line(before)
+            old_cursor, self.cursor = self.cursor, index
+            self.refresh_line(old_cursor)
             self.refresh_line(index)
             self.post_message(self.CursorMoved())
         self.show_line(index, 0)
@@ -286,10 +286,10 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         """Move the cursor to the next line (-1: the previous one) with a text; False if there is none."""
         self.search_text = text
         count = len(self.lines)
-        wanted = text.lower()
+        needle = text.lower()
         for k in range(count):
             index = (self.cursor + direction * (k + (0 if from_cursor else 1))) % count
-            if wanted in self.lines[index].text.lower():
+            if needle in self.lines[index].text.lower():
                 self.move_to(index)
                 return True
         return False

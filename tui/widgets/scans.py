@@ -115,10 +115,10 @@ def _scan_line(scan: ScanSnapshot, width: int, owner: str = "") -> StyledLine:
     if owner:
         spans = [(text, Role.DIM) for text, _ in spans] + [(owner, Role.DIM)]
     layout_span = (f"  {layout} axis {scan.axis}{reverse}", Role.DIM)
-    for more in ([_last_element_span(scan), layout_span], [_last_element_span(scan)], [layout_span]):
-        longer = [*spans, *(span for span in more if span[0])]
-        if cell_len(styled_line(*longer).text) <= width:
-            return styled_line(*longer)
+    for suffix in ([_last_element_span(scan), layout_span], [_last_element_span(scan)], [layout_span]):
+        extended = [*spans, *(span for span in suffix if span[0])]
+        if cell_len(styled_line(*extended).text) <= width:
+            return styled_line(*extended)
     return styled_line(*spans)
 
 

@@ -37,6 +37,6 @@ class StatusMessage(Static):
         if text == self.text:
             return
         # A new layout is needed only if the number of lines can change.
-        longer = max(cell_len(text), cell_len(self.text)) >= self.size.width - 2
+        may_wrap = max(cell_len(text), cell_len(self.text)) >= self.size.width - 2
         self.text = text
-        self.update(Content(text), layout=longer)
+        self.update(Content(text), layout=may_wrap)

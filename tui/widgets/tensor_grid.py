@@ -37,12 +37,12 @@ class TensorGrid(LineBox):
         #: The text shown when the value is absent.
         self.absence_text: str | None = None
 
-    def set_value(self, tensor: TensorRef | None, items: Sequence[Any], absent: str | None) -> None:
+    def set_value(self, tensor: TensorRef | None, items: Sequence[Any], absence_text: str | None) -> None:
         """Show another tensor, or a sequence; the viewport stays if the shape does."""
-        before, self.tensor = self.tensor, tensor
-        self.items, self.absence_text = items, absent
+        old_tensor, self.tensor = self.tensor, tensor
+        self.items, self.absence_text = items, absence_text
         self.value_range = None
-        if tensor is not None and (before is None or before.shape != tensor.shape):
+        if tensor is not None and (old_tensor is None or old_tensor.shape != tensor.shape):
             self.viewport = TensorViewport(TensorSlice.initial(tensor.shape), number_format=self.viewport.number_format)
         self.viewport = replace(self.viewport, baseline=None, growth=None)
 

@@ -26,10 +26,10 @@ class ValuePane(Pane, can_focus=False):
 
     def follow_cursor(self, state: ScreenState, target: Target | None) -> None:
         """Follow the cursor to another target, or a new stop."""
-        moved, self._cursor_target = target != self._cursor_target, target
+        changed, self._cursor_target = target != self._cursor_target, target
         if state is not self.screen_state:
             self.screen_state = state
-        elif moved:
+        elif changed:
             self.rebuild(follow=False)
 
     def space_request(self, state: ScreenState) -> SpaceRequest | None:

@@ -24,7 +24,7 @@ def _check_final_value(wanted: int, state: LearnerState) -> Feedback | None:
     if state.stopped_by is None or not state.at_boundary or not edits:
         return None
     x, edit = state.carried("x"), edits[0]
-    before = _carried_before_iteration_2(state.reference_run)
+    old_x = _carried_before_iteration_2(state.reference_run)
     if len(edits) > 1:
         return Feedback(False, f"x_last is {x}, by {len(edits)} changes; one is enough: `r`.")
     if edit.name != "start":
@@ -34,14 +34,14 @@ def _check_final_value(wanted: int, state: LearnerState) -> Feedback | None:
         )
     added = state.value("start")
     if x == wanted and edit.iteration == 2:
-        return Feedback(True, f"Iteration 2 received {before} and read start again: {before} + {added} is {wanted}.")
+        return Feedback(True, f"Iteration 2 received {old_x} and read start again: {old_x} + {added} is {wanted}.")
     if edit.iteration < 2:
         return Feedback(
             False,
             f"x_last is {x}: every iteration from {edit.iteration} on adds {added}. But see: x itself did not jump to "
             f"{added}; the initial value was taken once. Set it before iteration 2.",
         )
-    return Feedback(False, f"x_last is {x}: iteration 2 adds start to what it received, {before} + {added}.")
+    return Feedback(False, f"x_last is {x}: iteration 2 adds start to what it received, {old_x} + {added}.")
 
 
 def final_value_question(start: int, wanted: int) -> StateQuestion:

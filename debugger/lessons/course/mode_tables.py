@@ -22,7 +22,7 @@ def _table_text(system: System, intro: str) -> str:
 
 
 def _mode_lesson(
-    number: int, system: System, scenes: Mapping[str, Scene], intro: str, look: RunText, remember: str
+    number: int, system: System, scenes: Mapping[str, Scene], intro: str, look_text: RunText, remember: str
 ) -> ExerciseSet:
     """The table, a comparison of the two rows that are easily confused, and five loops to classify."""
     first = next(iter(scenes.values()))
@@ -34,7 +34,7 @@ def _mode_lesson(
             first,
             steps=_STEPS,
         ),
-        Card(CardKind.LOOK, look, first),
+        Card(CardKind.LOOK, look_text, first),
         *(Card(CardKind.ASK, "", first, generate_question=mode_question_generator(system)) for _ in range(5)),
         Card(CardKind.LAST, remember, first),
     )

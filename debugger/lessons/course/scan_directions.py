@@ -20,7 +20,7 @@ def _running_sums(x: list[int], y: list[int]) -> list[int]:
     return sums
 
 
-def _scan_question(name: str, other: str, why: str) -> ValueQuestion:
+def _scan_question(name: str, other: str, explanation: str) -> ValueQuestion:
     return ValueQuestion(
         _SCENE,
         lambda run: (
@@ -28,7 +28,7 @@ def _scan_question(name: str, other: str, why: str) -> ValueQuestion:
             f"a·b to t, from 0; sums collects t in order, newest with the newest first. What is {name}?"
         ),
         lambda run: run[name],
-        why,
+        explanation,
         (
             WrongRule(lambda run: run[other], f"That is {other}."),
             WrongRule(

@@ -24,12 +24,12 @@ def _collected_values(
     return [*zeros, *values] if front else [*values, *zeros]
 
 
-def _output_question(name: str, prompt: str, why: str, wrong_rules: tuple[WrongRule, ...]) -> ValueQuestion:
+def _output_question(name: str, prompt: str, explanation: str, wrong_rules: tuple[WrongRule, ...]) -> ValueQuestion:
     return ValueQuestion(
         _SCENE,
         lambda run: f"x is a recurrence that begins with {run['x0']}, x_next = x + 3, kCOUNT is {run['n']}. {prompt}",
         lambda run: run[name],
-        why,
+        explanation,
         wrong_rules,
         "`f` runs it; then `print` the output.",
         (
