@@ -64,7 +64,7 @@ def _path(model: str) -> Path:
 
 
 def _run(engine: Engine, given: object) -> None:
-    engine.start(given, unseen=True)  # type: ignore[arg-type]
+    engine.start(given, outputs_only=True)  # type: ignore[arg-type]
     engine.resume()
 
 

@@ -1,1 +1,1 @@
-"""Runs a Plan: stops at any boundary or node of any nesting, and goes on (docs/dev/engine.md)."""
+"""Runs a Plan: stops at any boundary or node of any nesting, and resumes (docs/engine.md)."""

@@ -1,10 +1,11 @@
-"""The engine: runs a Plan, stops at any boundary or node of any nesting, and goes on.
+"""The engine: runs a Plan, stops at any boundary or node of any nesting, and resumes.
 
-``interpreter.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine says where it
-stops, and hands what needs Python to its parts, which work on one ``ExecutionState`` in C: ``Memory`` (slots, and all that the
-state stands in), ``NodeBinder`` (nodes), ``ScanOutputs`` (scan outputs), ``Loops`` (entries, boundaries, exits), ``ValueHistories`` (what was at
-all boundaries), ``Checkpoints`` (going back), ``ExecutionEditor`` (what-if) and ``BoundaryMonitor`` (predicates, records). Each says in its
-constructor which parts it needs; none knows the engine. All that is fast is an ``OptimizerBase`` above them (fast/floor.pyx);
+``interpreter.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine
+decides where it stops, and delegates what needs Python to its parts, which share one ``ExecutionState`` in C:
+``Memory`` (owner of the state and its slots), ``NodeBinder`` (nodes), ``ScanOutputs`` (scan outputs), ``Loops``
+(entries, boundaries, exits), ``ValueHistories`` (values at all boundaries), ``Checkpoints`` (going back),
+``ExecutionEditor`` (what-if) and ``BoundaryMonitor`` (predicates, records). Each names the parts it needs in its
+constructor; none depends on the engine. An ``OptimizerBase`` makes it fast (optimized/optimizer.pyx);
 ``LOOPDBG_FAST=0`` leaves it out.
 """
 
@@ -24,7 +25,7 @@ from .baseline.arena cimport arena_free_tree, arena_alloc
 from .baseline.state cimport *
 from .baseline.scan_outputs cimport ScanOutputs
 
-# Not the module around it, which makes an enum of every number: 6 us a run.
+# Not ``signal``, which wraps every number in an enum: 6 us a run.
 import _signal as signal
 import os
 import threading
@@ -40,18 +41,18 @@ from .history.boundary_monitor import BoundaryMonitor
 
 np.import_array()
 
-#: Whether new engines have what makes them fast; without it they give the same bits.
+#: Whether new engines have an optimizer; without it they give the same bits.
 optimizer_enabled = os.environ.get("LOOPDBG_FAST", "") != "0"
-#: Whether this is a build with bounds checks, which runs some iterations on a plain engine as well (selfcheck.py).
+#: Whether this build has bounds checks; it then runs some iterations on a baseline engine as well (selfcheck.py).
 is_checked_build = bool(LOOPDBG_CHECKED)
 
 cdef int _SIGINT = signal.SIGINT
-# How long run_plan may run before signals and limits are looked at.
+# Time slice of run_plan between checks of signals and limits.
 cdef double SLICE_SECONDS = 0.01
-# How long an interrupt waits for a boundary.
+# Time that an interrupt waits for a boundary.
 cdef double INTERRUPT_PATIENCE_SECONDS = 0.05
 
-# Whether Ctrl-C stops a run at its next boundary.
+# State of the SIGINT handler.
 cdef enum SigintState:
     SIGINT_INACTIVE = 0
     SIGINT_PENDING = 1
@@ -68,7 +69,7 @@ cdef class Engine:
     cdef readonly object plan
     cdef readonly Memory memory
     cdef OptimizerBase optimizer_base
-    cdef readonly object optimizer        # the accelerator as Python has it; None: there is none
+    cdef readonly object optimizer        # None: no optimizer
     cdef readonly NodeBinder binder
     cdef readonly ScanOutputs scans
     cdef readonly ValueHistories histories
@@ -79,20 +80,20 @@ cdef class Engine:
     cdef ExecutionState *s
     cdef double tick_time
     cdef int64_t slice_budget
-    cdef double interrupted_at          # when an interrupt was first seen, 0: none was
+    cdef double interrupted_at          # time when an interrupt was first seen, 0: none
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
-    cdef dict reusable_outputs                  # output -> the array that the execution before gave, if it is large
+    cdef dict reusable_outputs                  # output -> its large array from the previous execution
     cdef SigintState sigint_state
-    cdef object previous_allocator            # NumPy's, which another one stands in for; None: none does
-    cdef bint self_checking              # with a plain engine (selfcheck.py)
+    cdef object previous_allocator            # NumPy's, while the guarded one replaces it; else None
+    cdef bint self_checking              # a baseline engine runs (selfcheck.py)
 
-    def __init__(self, plan, bint plain=False):
-        """``plain``: without what makes it fast."""
+    def __init__(self, plan, bint baseline=False):
+        """``baseline``: without an optimizer."""
         self.plan = plan
         self.memory = Memory(plan)
         self.s = &self.memory.s
-        if optimizer_enabled and not plain:
+        if optimizer_enabled and not baseline:
             from .optimized.optimizer import Optimizer
 
             self.optimizer = Optimizer(self.memory)
@@ -117,16 +118,16 @@ cdef class Engine:
 
     # -- running
 
-    def start(self, inputs, bint unseen=False):
+    def start(self, inputs, bint outputs_only=False):
         """Begin an execution, stopped before the first instruction.
 
         ``inputs``: for each input slot of the plan its value, already checked against the model. Tensors are not
-        copied: they must not change while the execution lasts. ``unseen``: nobody looks at anything but the outputs.
+        copied: they must not change while the execution lasts. ``outputs_only``: only the outputs are read.
         """
         cdef int k
         if self.s.user_edited:
             self.editor.undo()
-        self.optimizer_base.begin(unseen)
+        self.optimizer_base.begin(outputs_only)
         for slot, value in inputs.items():
             self.memory.put_input(slot, value)
         for k in range(self.memory.nloops):
@@ -150,7 +151,7 @@ cdef class Engine:
         self.clear_stops()
 
     def clear_stops(self):
-        """Forget every stop that was asked for; hooks and limits stay."""
+        """Remove all stops; hooks and limits stay."""
         cdef int k
         self.s.stepping &= ~STEPPING
         self.s.stop_any = 0
@@ -160,27 +161,27 @@ cdef class Engine:
             self.s.loops[k].stop_at_exit = 0
 
     def stop_at(self, int index, int64_t iteration):
-        """Ask for a stop at the first boundary of a loop from this iteration on, and at the loop's end."""
+        """Stop at the first boundary of a loop from this iteration on, and at the loop's end."""
         self.s.loops[index].stop_at_iteration = iteration
         self.s.loops[index].stop_at_exit = 1
 
     def stop_at_end(self, int index):
-        """Ask for a stop where a loop ends."""
+        """Stop where a loop ends."""
         self.s.loops[index].stop_at_exit = 1
 
     def stop_anywhere(self):
-        """Ask for a stop at the next boundary of any loop."""
+        """Stop at the next boundary of any loop."""
         self.s.stop_any = self.s.watch = 1
 
     def stop_before_node(self):
-        """Ask for a stop before the very next node."""
+        """Stop before the very next node."""
         self.s.stepping |= STEPPING
         self.s.moved, self.s.step_depth = 1, self.s.depth
 
     def stop_at_node(self, depth=None):
-        """Ask for a stop before the next node of the innermost running loop (or, once that ended, further out).
+        """Stop before the next node of the innermost running loop (or, once that ended, further out).
 
-        ``depth``: the number of running loops that the node may have around it, where the present one was left already.
+        ``depth``: maximum number of running loops around that node, if the present one was left already.
         """
         self.s.stepping |= STEPPING
         self.s.moved = depth is not None and depth < self.s.depth
@@ -188,29 +189,29 @@ cdef class Engine:
 
     @property
     def stop_requested(self):
-        """Does somebody want a stop at the next boundary, or look at every boundary?"""
+        """Does a stop or a hook apply to the next boundary?"""
         return bool(self.s.watch)
 
     def set_breaks(self, int index, iterations):
-        """Stop at these iterations' boundaries in every entry of a loop; replaces those set before."""
+        """Stop at these iterations' boundaries in every entry of a loop; replaces earlier ones."""
         cdef LoopState *loop = self.s.loops + index
-        wanted = sorted(iterations)
-        cdef int64_t *breaks = <int64_t *>arena_alloc(self.s.own, len(wanted), sizeof(int64_t))
-        for k, iteration in enumerate(wanted):
+        ordered = sorted(iterations)
+        cdef int64_t *breaks = <int64_t *>arena_alloc(self.s.own, len(ordered), sizeof(int64_t))
+        for k, iteration in enumerate(ordered):
             breaks[k] = iteration
         arena_free_tree(loop.breaks)
-        loop.breaks, loop.nbreaks = breaks, len(wanted)
+        loop.breaks, loop.nbreaks = breaks, len(ordered)
 
     def set_traps(self, positions):
-        """Stop before each of these instructions (nodes, Ifs, ENTERs) whenever it is met; replaces those set before."""
+        """Stop before each of these instructions (nodes, Ifs, ENTERs) at every execution; replaces earlier ones."""
         cdef int k
-        wanted = frozenset(positions)
+        trapped = frozenset(positions)
         for k in range(self.memory.ncode):
-            trap = k in wanted
+            trap = k in trapped
             if trap != self.s.code[k].trap:
                 self.s.code[k].trap = trap
                 self.s.generation += 1      # scalar programs do not stop before instructions
-        self.s.stepping = self.s.stepping & ~TRAPS | (TRAPS if wanted else 0)
+        self.s.stepping = self.s.stepping & ~TRAPS | (TRAPS if trapped else 0)
 
     def set_limits(self, max_iterations=None, bint refuse_endless=False):
         """Bound every entry of every loop; ``refuse_endless``: stop loops that nothing can end (docs/semantics.md 3.2).
@@ -228,38 +229,39 @@ cdef class Engine:
         self.s.loops[index].limit = self.s.loops[index].i + more
 
     def set_hook(self, hook):
-        """Call ``hook(loop_index)`` at every boundary of every loop; a true result stops there. None: no more."""
+        """Call ``hook(loop_index)`` at every boundary of every loop; a true result stops there. None: remove the
+        hook."""
         self.on_boundary = hook
         self.s.hook_any = hook is not None
         self.s.watch = self.s.watch or self.s.hook_any
 
     def set_c_hook(self, uintptr_t function, uintptr_t context=0):
-        """Call a C function at every boundary of every loop, without the GIL; 0: no more.
+        """Call a C function at every boundary of every loop, without the GIL; 0: remove it.
 
-        ``int function(void *context, const BoundaryView *view)``; not 0 stops there. The struct is in ``state.pxd``.
+        ``int function(void *context, const BoundaryView *view)``; nonzero stops there. The struct is in ``state.pxd``.
         """
         self.s.c_hook = <boundary_hook>function
         self.s.c_context = <void *>context
         self.s.watch = self.s.watch or function != 0
 
     def interrupt(self):
-        """Stop at the next boundary; from any thread or a signal handler."""
+        """Stop at the next boundary; callable from any thread or a signal handler."""
         self.s.interrupt = 1
         self.s.watch = 1
 
     def clear_interrupt(self):
-        """Forget an interrupt that no stop has answered."""
+        """Cancel an interrupt that no stop has answered."""
         self.s.interrupt = 0
 
     def resume(self):
         """Run until a stop.
 
-        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("predicate", loop)`` (``observers.hits`` says which are true),
-        ``("node", pc)``, ``("limit", loop)`` or ``("interrupt", -1)``.
+        Returns: ``("end", -1)``, ``("boundary", loop)``, ``("predicate", loop)`` (``monitor.hits`` lists the true
+        ones), ``("node", pc)``, ``("limit", loop)`` or ``("interrupt", -1)``.
 
         Raises:
             ExecutionError: a node or a boundary failed; the engine stays there.
-            LimitError: a loop that nothing can end was met, and ``set_limits`` said to refuse those.
+            LimitError: a loop that nothing can end was met, which ``set_limits`` refuses.
         """
         if self.s.running:
             raise RuntimeError("this engine is running already")
@@ -267,12 +269,12 @@ cdef class Engine:
         self.s.epoch += 1
         self.s.just_resumed = 1
         self.sigint_state = SIGINT_PENDING
-        try:                          # all of it may want memory that there is not
+        try:  # all of it may run out of memory
             if self.optimizer_base.watched_generation != self.s.generation:
                 slots = self.monitor.slots_read() | self.histories.slots_read()
                 self.optimizer_base.watch(self.s.generation, frozenset(slots))
             if self.s.stepping & STEPPING:
-                self.loops.materialize_all()     # inside the iteration that follows it cannot be had any more
+                self.loops.materialize_all()     # inside the next iteration they are lost
             return self.run()
         finally:
             flush_suspended(self.s)
@@ -287,25 +289,25 @@ cdef class Engine:
             self.sigint_state = SIGINT_INACTIVE
 
     cdef int install_sigint_handler(self) except -1:
-        """Let Ctrl-C stop the run at its next boundary, from now on."""
+        """From here on, Ctrl-C stops the run at its next boundary."""
         self.sigint_state = SIGINT_INACTIVE
         try:
             self.claim_sigint()
-        except KeyboardInterrupt:       # it was pressed since the run began
+        except KeyboardInterrupt:       # pressed since the run began
             if signal.getsignal(_SIGINT) is not signal.default_int_handler:
                 raise
             self.interrupt()
             self.claim_sigint()
 
     cdef int claim_sigint(self) except -1:
-        # Where somebody else decides what Ctrl-C means, that holds.
+        # Another handler for Ctrl-C takes precedence.
         if threading.get_ident() == threading.main_thread().ident and \
                 signal.getsignal(_SIGINT) is signal.default_int_handler:
             signal.signal(_SIGINT, self.on_signal)
             self.sigint_state = SIGINT_INSTALLED
 
     def on_signal(self, number, frame):
-        """First Ctrl-C: stop at the next boundary. A second one, while a hook hangs, is an ordinary interrupt."""
+        """First Ctrl-C: stop at the next boundary. A second one, while a hook hangs: KeyboardInterrupt."""
         if self.s.interrupt:
             raise KeyboardInterrupt
         self.interrupt()
@@ -320,12 +322,12 @@ cdef class Engine:
                 status = run_plan(self.s)
             if status == S_END:
                 return ("end", -1)
-            if self.sigint_state == SIGINT_PENDING:     # a run that ends at once asks for neither: both took as long as a short run
+            if self.sigint_state == SIGINT_PENDING:     # deferred: these cost as much as a short run
                 self.previous_allocator = install_guarded_allocator()
                 self.install_sigint_handler()
             if status == S_PYTHON:
                 self.binder.run_node(self.s.pc)
-                # A node in Python may take any time: the clock decides, not its cost.
+                # A node in Python may take any time: use the clock, not its cost.
                 if self.s.interrupt or now() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
             elif status == S_SLOW:
@@ -344,7 +346,7 @@ cdef class Engine:
                 self.look(self.s.stack[self.s.depth - 1])
             elif status == S_OBSERVE:
                 self.monitor.observe_slow(self.s.code[self.s.pc].loop)
-                # What it asked of Python may take any time.
+                # Python code in it may take any time.
                 if self.s.interrupt or now() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
             elif status == S_CONDITION_TESTED:
@@ -355,8 +357,8 @@ cdef class Engine:
                 return ("interrupt", -1)
 
     cdef int look(self, int index) except -1:
-        """A loop that just crossed a boundary may be due for the floor above. Builds with bounds checks run the two iterations
-        that follow on a plain engine as well: where something new was made, and where values have grown."""
+        """Run the optimizer if it is due at a loop that just crossed a boundary. Builds with bounds checks compare the
+        next two iterations with a baseline engine: after an optimization, and where values have grown."""
         cdef LoopState *loop = self.s.loops + index
         cdef bint due = optimizer_is_due(loop)
         if due:
@@ -369,7 +371,7 @@ cdef class Engine:
                 self.self_checking = False
 
     cdef bint can_self_check(self) noexcept:
-        """Does nobody want a stop in these iterations?"""
+        """Is no stop set for the next iterations?"""
         cdef LoopState *loop
         cdef int k
         for k in range(self.memory.nloops):
@@ -385,10 +387,10 @@ cdef class Engine:
             self.s.loops[k].limit, self.s.loops[k].endless_at = other.s.loops[k].limit, other.s.loops[k].endless_at
 
     def retest_condition(self):
-        """Something was changed at a boundary: where the condition is that of the iteration itself, decide again.
+        """After an edit at a boundary: if the loop tests its condition before the iteration, decide again.
 
         Raises:
-            ExecutionError: what the condition needs cannot be computed; the engine stays there.
+            ExecutionError: the condition cannot be computed; the engine stays there.
         """
         cdef LoopState *loop
         cdef int stepping = self.s.stepping
@@ -409,15 +411,15 @@ cdef class Engine:
         loop.ended = end_reason(loop)
 
     def run_to(self, int index, int64_t iteration):
-        """Run on to a loop's boundary, or its end, whatever stops were asked for; they stay."""
+        """Run to a loop's boundary, or its end, ignoring other stops, which stay set."""
         cdef LoopState *loop = self.s.loops + index
-        asked = (loop.stop_at_iteration, loop.stop_at_exit)
+        stops = (loop.stop_at_iteration, loop.stop_at_exit)
         loop.stop_at_iteration, loop.stop_at_exit = min(loop.stop_at_iteration, iteration), 1
         try:
             return self.run()
         finally:
             flush_suspended(self.s)
-            loop.stop_at_iteration, loop.stop_at_exit = asked
+            loop.stop_at_iteration, loop.stop_at_exit = stops
 
     cdef object handle_boundary(self, int index):
         cdef LoopState *loop = self.s.loops + index
@@ -459,12 +461,12 @@ cdef class Engine:
                 word = "iterator over" if self.plan.loops[index].loop.system is System.TENSORRT else "sliced input"
                 raise ExecutionError(f"{self.memory.describe_loop(index)}: the {word} '{sliced.outer.name}' has only "
                                      f"{loop.slices[k].parts} parts; the loop wants part {loop.i}")
-        # Parts that nothing needs were made up: the boundary, which was told of, is gone over again.
+        # Missing parts were appended; the boundary was reported already, and runs again.
         loop.parts = min([loop.slices[k].parts for k in range(loop.nslices)])
         loop.reported = 1
 
     cdef int tick(self) except -1:
-        """Look at signals; adapt how long run_plan may run. True: stop here."""
+        """Check signals and adapt the time slice. True: stop here."""
         PyErr_CheckSignals()
         t = now()
         elapsed = max(t - self.tick_time, 1e-6)
@@ -474,7 +476,7 @@ cdef class Engine:
         if self.on_tick is not None:
             self.on_tick()
         if self.s.interrupt:
-            # The next boundary stops; where a body takes long to get there, stop between its nodes.
+            # The next boundary stops; if the body takes long to get there, stop between its nodes.
             if not self.interrupted_at:
                 self.interrupted_at = t
             elif t - self.interrupted_at > INTERRUPT_PATIENCE_SECONDS and not self.optimizer_base.is_mid_region():
@@ -482,43 +484,43 @@ cdef class Engine:
                 return 1
         return 0
 
-    # -- where the time goes
+    # -- timing
 
-    def time_nodes(self, bint on):
-        """Add up from here on what each instruction takes; what was added up before is forgotten."""
+    def time_nodes(self, bint enabled):
+        """Reset the time per instruction and start or stop measuring."""
         self.s.stepping &= ~TIMING
         arena_free_tree(self.s.node_seconds)
         self.s.node_seconds, self.s.timed_pc = NULL, -1
-        if on:
+        if enabled:
             self.s.node_seconds = <double *>arena_alloc(self.s.own, self.memory.ncode, sizeof(double))
             self.s.stepping |= TIMING
 
     @property
     def node_seconds(self):
-        """Seconds of each instruction of the plan: those of a group are its leader's, those of a scalar program the
-        boundary's."""
+        """Seconds of each instruction of the plan: those of a group are charged to its leader, those of a scalar
+        program to the boundary."""
         return [self.s.node_seconds[k] if self.s.node_seconds != NULL else 0.0 for k in range(len(self.plan.code))]
 
-    # -- looking, while stopped
+    # -- inspection, while stopped
 
     @property
     def spec_count(self):
-        """How many shapes it knows from all its executions: what it keeps of each is never forgotten."""
+        """Number of shapes seen in all executions, whose entries are never freed."""
         return self.memory.specs.count
 
     @property
     def running(self):
-        """True while somebody's :meth:`resume` lasts."""
+        """True while :meth:`resume` runs."""
         return bool(self.s.running)
 
     @property
     def epoch(self):
-        """Grows whenever the engine goes on: what was read before may be stale."""
+        """Incremented when the engine resumes: values read before may be stale."""
         return self.s.epoch
 
     @property
     def position(self):
-        """Where the execution stands: see :attr:`Loops.position`."""
+        """Where the execution is: see :attr:`Loops.position`."""
         return self.loops.position
 
     @property
@@ -532,36 +534,36 @@ cdef class Engine:
         return [self.s.stack[k] for k in range(self.s.depth)]
 
     def value(self, int slot):
-        """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
+        """A copy of a slot's value: an array, a list, or None. The caller knows whether it was computed."""
         self.optimizer_base.materialize(slot)
         return self.memory.value(slot)
 
     def peek(self, int slot):
-        """What a slot holds, not copied: good until the engine goes on, and never to be written."""
+        """A slot's value, not copied: valid until the engine resumes, read-only."""
         self.optimizer_base.materialize(slot)
         return self.memory.peek(slot)
 
     def results(self):
-        """The outputs of an execution that ended, by name; copies. A large one may be the array of the execution before, if
-        nobody else holds it.
+        """The outputs of an ended execution, by name; copies. A large one may reuse the array of the previous
+        execution, if the caller no longer refers to it.
 
         Raises:
-            ExecutionError: an output that nothing wrote.
+            ExecutionError: an output has no value.
         """
         cdef int slot
         results = {}
         for name, slot in self.plan.outputs:
             if not self.is_available(slot):
                 raise ExecutionError(f"output '{name}' has no value")
-            before = self.reusable_outputs.pop(name, None)
-            value = results[name] = self.memory.value(slot) if before is None else self.memory.value_into(slot, before)
+            previous = self.reusable_outputs.pop(name, None)
+            value = results[name] = self.memory.value(slot) if previous is None else self.memory.value_into(slot, previous)
             if self.s.slots[slot].spec and REUSED_OUTPUT_MIN_BYTES <= np.PyArray_NBYTES(value) <= KEPT_ARRAY_MAX_BYTES:
                 self.reusable_outputs[name] = value
         return results
 
     def has_value(self, int slot):
-        """False where a slot was never written, or what the last iteration gave cannot be had any more: inside an
-        iteration, of nodes that ran in a group and did not run again yet."""
+        """False where a slot was never written, or its last value is lost: inside an iteration, for nodes that ran in a
+        group and not since."""
         return self.is_available(slot)
 
     cdef bint is_available(self, int slot) except -1:

@@ -1,1 +1,1 @@
-"""What runs a plan: state, memory, binder, interpreter, loops. It knows nothing of what makes it fast."""
+"""The baseline tier: state, memory, binder, interpreter, loops. It does not depend on the optimizer."""

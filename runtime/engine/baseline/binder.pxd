@@ -1,4 +1,4 @@
-"""The binder, for the parts of the engine that run nodes or bind more than the plan's."""
+"""The binder, for modules that run nodes or bind more than those of the plan."""
 
 from libc.stdint cimport int64_t
 
@@ -9,11 +9,11 @@ cdef class NodeBinder:
     cdef Memory memory
     cdef ExecutionState *s
     cdef object plan
-    cdef list keep               # position -> arrays that its calls use
-    cdef public bint native_enabled      # False: every node runs in Python, for comparison
-    cdef object silent_context            # the context that operators run in, without warnings
-    cdef dict constant_overrides           # slot -> value in place of what its node, a constant, gives; never changed itself
-    cdef public int64_t seed     # of random operators that have none of their own
+    cdef list keep               # position -> arrays used by its calls
+    cdef public bint native_enabled      # False: every node runs in Python (for comparison)
+    cdef object silent_context            # context without NumPy warnings, in which operators run
+    cdef dict constant_overrides           # slot -> value that replaces a constant; the dict is never modified
+    cdef public int64_t seed     # of random operators without a seed of their own
 
     cdef set dependency_slots(self, object instruction)
     cdef int set_edited(self, bint user_edited) except -1

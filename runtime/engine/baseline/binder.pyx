@@ -1,4 +1,4 @@
-"""Nodes: bound to kernels when they are first met, on the dtypes and shapes that their inputs then have; or run in Python."""
+"""Nodes: bound to kernels at their first execution for the dtypes and shapes of their inputs; or run in Python."""
 
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
@@ -36,19 +36,19 @@ np.import_array()
 
 _EAGER = EagerPrimitives()
 
-#: Tests set this: an operator that fails to bind for any other reason than NoNativeKernel, but runs, is a bug of ours.
+#: Set by tests: a failure to bind other than NoNativeKernel, of an operator that runs, is reported as a bug.
 strict_binding = False
 
 
 cdef class NodeBinder:
-    """Binds and runs the nodes of a plan. An accelerator's binder (fast/binding.pyx) binds some in other ways."""
+    """Binds and runs the nodes of a plan. The optimizer's binder (optimized/optimizing_binder.pyx) extends it."""
 
     def __init__(self, Memory memory not None):
         self.memory, self.s, self.plan = memory, &memory.s, memory.plan
         self.keep = [None] * memory.ncode
         self.native_enabled = True
         self.constant_overrides = {}
-        # NumPy's warnings off in a context of its own: np.errstate takes 1.5 us a node, this 0.05.
+        # A context with NumPy's warnings off: np.errstate takes 1.5 us a node, this 0.05.
         self.silent_context = contextvars.copy_context()
         self.silent_context.run(np.seterr, all="ignore")
         self.silent_context.run(install_guarded_allocator)
@@ -76,15 +76,15 @@ cdef class NodeBinder:
         self.memory.load_consumers()
 
     cdef set dependency_slots(self, object instruction):
-        """Slots on whose values a node may be bound."""
+        """Slots whose values a binding may depend on."""
         return set(instruction.inputs)
 
     cdef int set_edited(self, bint user_edited) except -1:
-        """Whether something of this execution was changed by hand."""
+        """Set whether the user edited this execution."""
         self.s.user_edited = user_edited
 
     cdef int invalidate(self) except -1:
-        """The execution was put elsewhere: no region keeps anything of where it was."""
+        """The execution jumped: regions drop their state."""
         cdef Region *r
         cdef int k
         for k in range(self.memory.ncode):
@@ -94,7 +94,7 @@ cdef class NodeBinder:
                 r = r.next
 
     cdef int materialize(self) except -1:
-        """Let slots have what regions left out, as far as it can still be had."""
+        """Write the values that regions omitted into their slots, as far as they are available."""
         cdef Region *r
         cdef int k
         for k in range(self.memory.ncode):
@@ -105,7 +105,7 @@ cdef class NodeBinder:
                 r = r.next
 
     cdef int bind_node(self, int pc) except -1:
-        """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
+        """Bind the node at pc for its present inputs. 0: it has to run in Python."""
         instruction = self.plan.code[pc]
         inputs = self.input_descriptors(instruction)
         if inputs is None:
@@ -116,12 +116,12 @@ cdef class NodeBinder:
         try:
             self.install(pc, instruction, bound)
         except BaseException:
-            self.unbind(pc)     # half of it may be there, and no memory for the rest
+            self.unbind(pc)     # the binding may be incomplete for lack of memory
             raise
         return 1
 
     cdef list input_descriptors(self, object instruction):
-        """The inputs of a node, to bind it on; None where it has to run in Python."""
+        """Descriptors of a node's inputs, for binding; None: it has to run in Python."""
         cdef int slot
         if not instruction.op.native:
             return None
@@ -134,7 +134,7 @@ cdef class NodeBinder:
         return inputs
 
     cdef int allocate_results(self, object instruction, object bound) except -1:
-        """Memory for the results of a bound node; 0: it has to run in Python, or where it runs says what is wrong."""
+        """Memory for the results of a bound node; 0: run it in Python, which also reports what is wrong."""
         if len(bound.outputs) < len(instruction.outputs):
             return 0
         for slot, out in zip(instruction.outputs, bound.outputs):
@@ -154,7 +154,7 @@ cdef class NodeBinder:
         return 1
 
     cdef object input(self, int slot):
-        """A slot that holds a tensor or a sequence, as an input to bind on."""
+        """Descriptor of a slot that holds a tensor or a sequence."""
         if self.s.slots[slot].spec == 0:
             return SequenceInput(slot, None, (), None, lambda: self.memory.look(slot))
         dtype, shape = self.memory.specs.kind(self.s.slots[slot].spec)
@@ -162,7 +162,7 @@ cdef class NodeBinder:
                      capacity=self.memory.specs.capacity(self.s.slots[slot].spec))
 
     cdef int add_instruction(self) except -1:
-        """Capacity for one more bound instruction, which the plan does not have; its position."""
+        """Append an instruction that the plan does not have; returns its position."""
         cdef int pc = self.memory.ncode
         self.s.code = <Instr *>arena_grow(self.s.own, self.s.code, pc, pc + 1, sizeof(Instr))
         self.keep.append(None)
@@ -170,20 +170,20 @@ cdef class NodeBinder:
         return pc
 
     cdef int unbind(self, int pc) except -1:
-        """Nothing is left of what was bound at pc, and it is bound anew when it is met."""
+        """Drop the binding at pc; it is bound again at its next execution."""
         self.release_binding(pc)
         self.keep[pc] = None
         self.s.code[pc].kind = UNBOUND
 
     cdef int release_binding(self, int pc) except -1:
-        """Nothing is left of what a node is bound to now."""
+        """Free the present binding of a node."""
         cdef Instr *ins = self.s.code + pc
         arena_free_tree(ins.calls)
         ins.calls, ins.guards, ins.cells, ins.outer = NULL, NULL, NULL, NULL
         ins.ncalls = ins.nguards = ins.follows = 0
 
     cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
-        """Turn a Bound into C. ``around``: how many calls more there are before its own, and after them."""
+        """Convert a KernelBinding to C. ``around``: number of extra calls before its own, and after them."""
         cdef Instr *ins = self.s.code + pc
         cdef Call *call
         cdef int k, j, rows = 0
@@ -231,17 +231,17 @@ cdef class NodeBinder:
         ins.binding = self.s.generation
 
     cdef int run_node(self, int pc) except -1:
-        """Run the node at pc, bound if that is possible, and move on."""
+        """Run the node at pc, bound if possible, and advance."""
         cdef Instr *ins = self.s.code + pc
         cdef bint was_native
         instruction = self.plan.code[pc]
-        trouble = None
+        binding_error = None
         was_native = ins.kind == NATIVE
         if self.run_cached_binding(pc):
             self.s.pc = pc + 1
             return 0
         if was_native:
-            on_inputs_changed(&ins.again)     # guards or a kernel's own check failed
+            on_inputs_changed(&ins.again)     # a guard or the kernel's own check failed
         ins.kind = UNBOUND
         if self.constant_overrides and instruction.outputs and instruction.outputs[0] in self.constant_overrides:
             self.replace_constant(pc, instruction.outputs[0])
@@ -261,27 +261,27 @@ cdef class NodeBinder:
                 on_unbindable(&ins.again)
                 ins.again.bound += 1
             except Exception as error:
-                trouble = error
+                binding_error = error
                 ins.again.bound = MAX_CONSECUTIVE_BINDINGS
         on_python_run(&ins.again)
         self.on_python_fallback(pc)
         ins.kind = UNBOUND
         self.run_in_python(pc, instruction)
-        if trouble is not None and strict_binding:
-            raise trouble
+        if binding_error is not None and strict_binding:
+            raise binding_error
         self.s.pc = pc + 1
 
     cdef int run_cached_binding(self, int pc) except -1:
-        """Run a node as it was bound before, where that serves its inputs of now; 0: it does not."""
+        """Run a node with an earlier binding if that fits its inputs; 0: none does."""
 
     cdef int on_python_fallback(self, int pc) except -1:
-        """The node runs in Python: what it is bound to does not fit."""
+        """Called before a node runs in Python because its binding does not fit."""
 
     cdef int is_reusable_binding(self, int pc) except -1:
-        """Does what the node is bound to hold for many shapes?"""
+        """Does the node's binding serve many shapes?"""
 
     cdef int replace_constant(self, int pc, int slot) except -1:
-        """Give a constant's slot the value that was set by hand, from now on."""
+        """Store the user's value for a constant in its slot, and keep it there."""
         value = self.constant_overrides[slot]
         self.memory.store(slot, value)
         if self.s.slots[slot].spec and self.native_enabled:
@@ -298,7 +298,7 @@ cdef class NodeBinder:
             if slot < 0:
                 arguments.append(None)
             elif self.s.slots[slot].spec:
-                # Sums in NumPy go another way where elements do not follow each other.
+                # NumPy sums in another order where elements are not contiguous.
                 arguments.append(as_contiguous(self.memory.tensor(self.s.slots[slot].data, self.s.slots[slot].spec)))
             else:
                 arguments.append(self.memory.look(slot))
@@ -310,13 +310,13 @@ cdef class NodeBinder:
                 if not isinstance(results, tuple):
                     results = (results,)
         except LoopdbgError as error:
-            what = f"{self.memory.describe_node(pc)}: {error.what}{self.fixed_size_hint(instruction, arguments)}"
-            raise ExecutionError(what, error.remedy, **error.fields) from error
+            message = f"{self.memory.describe_node(pc)}: {error.what}{self.fixed_size_hint(instruction, arguments)}"
+            raise ExecutionError(message, error.remedy, **error.fields) from error
         except Exception as error:
-            why = one_line(error) + (refusal_text() if isinstance(error, MemoryError) else "")
-            cause = self.fixed_size_hint(instruction, arguments)
+            cause = one_line(error) + (refusal_text() if isinstance(error, MemoryError) else "")
+            hint = self.fixed_size_hint(instruction, arguments)
             raise ExecutionError(
-                f"{self.memory.describe_node(pc)}: {why} (inputs: {describe_values(arguments)}){cause}") from error
+                f"{self.memory.describe_node(pc)}: {cause} (inputs: {describe_values(arguments)}){hint}") from error
         if any(slot >= 0 for slot in instruction.outputs[len(results):]):
             raise ExecutionError(f"{self.memory.describe_node(pc)}: it has {len(instruction.outputs)} outputs, but the operator "
                                  f"gives only {len(results)}")
@@ -332,13 +332,13 @@ cdef class NodeBinder:
             raise ExecutionError(f"{self.memory.describe_node(pc)}: {one_line(error)}{refusal_text()}") from error
 
     def fixed_size_hint(self, instruction, arguments):
-        """The end of an error message where a constant of the file excludes the shapes that a node got."""
+        """The end of an error message where a constant in the file excludes the shapes of a node's inputs."""
         shapes = [x.shape if isinstance(x, np.ndarray) else None for x in arguments]
         fixed = violated_fixed_size(self.plan.graph, instruction.node, shapes)
         return "" if fixed is None else f"; {fixed}"
 
     def apply_random(self, int pc, instruction, arguments):
-        """Run an operator that draws random numbers: by node and iterations, so that running again gives the same."""
+        """Run an operator that draws random numbers, seeded by node and iterations: running again gives the same."""
         cdef int index = instruction.inside
         path = self.plan.loops[index].path if index >= 0 else MAIN
         iterations = []
@@ -355,7 +355,7 @@ cdef class NodeBinder:
 
 
 cdef int call_native(ExecutionState *s, Instr *ins) except -1:
-    """Run a bound node; 0: it could not be run as bound."""
+    """Run a bound node; 0: its guards or calls failed."""
     cdef int failed
     with nogil:
         failed = run_bound_node(s, ins)
@@ -367,27 +367,27 @@ cdef object as_contiguous(np.ndarray array):
 
 
 cdef list detach_elements(list result, list arguments):
-    """A sequence without elements that are engine memory, which changes under them. Written for long ones: it runs at
-    each insertion."""
+    """A sequence without elements in engine memory, which is overwritten. Optimized for long sequences: it runs at each
+    insertion."""
     cdef int k
     cdef Py_ssize_t j
     cdef PyObject *element
-    cdef list given = [a for a in arguments if isinstance(a, np.ndarray)]
-    cdef list kept = None
+    cdef list arrays = [a for a in arguments if isinstance(a, np.ndarray)]
+    cdef list copied = None
     for j in range(len(result)):
         element = PyList_GET_ITEM(result, j)
         if not np.PyArray_Check(<object>element):
             continue
         foreign = np.PyArray_BASE(<object>element) != NULL
-        for k in range(len(given)):
-            foreign = foreign or element == <PyObject *>given[k]
+        for k in range(len(arrays)):
+            foreign = foreign or element == <PyObject *>arrays[k]
         if foreign:
-            if kept is None:
-                kept = list(result)
-            kept[j] = (<object>element).copy()
-    if kept is not None:
-        return kept
-    # Operators may give what they got.
+            if copied is None:
+                copied = list(result)
+            copied[j] = (<object>element).copy()
+    if copied is not None:
+        return copied
+    # Operators may return their argument.
     return list(result) if any([result is a for a in arguments]) else result
 
 
@@ -398,7 +398,7 @@ def slot_by_temp(instruction, bound):
 
 
 def temp_memory(temp):
-    """Memory for a temp: a constant's own, or as many bytes. At least 8, which is what scalar programs read."""
+    """Memory for a temp: the constant's own, or that many bytes. At least 8, the size that scalar programs read."""
     nbytes = temp.nbytes if isinstance(temp, np.ndarray) else temp
     if isinstance(temp, np.ndarray) and nbytes >= 8:
         return as_aligned(temp)

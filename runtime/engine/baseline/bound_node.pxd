@@ -1,4 +1,4 @@
-"""Running a node as it is bound: its guards, then its calls."""
+"""Run a bound node: its guards, then its calls."""
 
 from libc.string cimport memcmp
 
@@ -7,7 +7,7 @@ from .state cimport Instr, ExecutionState
 
 
 cdef inline int run_bound_node(const ExecutionState *s, const Instr *ins) noexcept nogil:
-    """Run a bound node; not 0: a guard or a call says that it cannot be run so."""
+    """Run a bound node; nonzero: a guard or a call failed."""
     cdef int k
     for k in range(ins.nguards):
         if memcmp(s.slots[ins.guards[k].slot].data, ins.guards[k].expected, ins.guards[k].nbytes):
@@ -16,7 +16,7 @@ cdef inline int run_bound_node(const ExecutionState *s, const Instr *ins) noexce
 
 
 cdef inline int run_calls(Call *calls, int count) noexcept nogil:
-    """Run calls in their order; not 0: one could not be run."""
+    """Run calls in order; nonzero: one failed."""
     cdef Call *call = calls
     cdef Call *stop = calls + count
     cdef int status
@@ -24,5 +24,5 @@ cdef inline int run_calls(Call *calls, int count) noexcept nogil:
         status = call.run(call)
         if status > 0:
             return status
-        call += 1 - status      # below 0: so many that follow it are left out
+        call += 1 - status      # below 0: the number of following calls to skip
     return 0

@@ -1,4 +1,4 @@
-"""What the plain floor tells whoever notes what happens at boundaries (time/history.pyx)."""
+"""Interface through which the baseline tier reports boundaries (history/value_history.pyx)."""
 
 cdef class BoundaryObserver:
     cdef int prepare(self, int index, bint crossing) except -1

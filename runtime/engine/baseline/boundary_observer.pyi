@@ -1,2 +1,2 @@
 class BoundaryObserver:
-    """What the plain floor tells whoever notes what happens at boundaries."""
+    """Interface through which the baseline tier reports boundaries."""

@@ -1,11 +1,11 @@
-"""What the plain floor tells whoever notes what happens at boundaries."""
+"""Interface through which the baseline tier reports boundaries."""
 
 
 cdef class BoundaryObserver:
-    """Nothing is noted."""
+    """No-op base: nothing is recorded."""
 
     cdef int prepare(self, int index, bint crossing) except -1:
-        """A loop is entered, or one of its boundaries crossed, where its log (state.pxd) is not ready."""
+        """Called before a loop is entered or a boundary crossed while its log (state.pxd) is not ready."""
 
     cdef int restart_at(self, int index) except -1:
-        """A loop stands at a boundary, and nothing is known of how it came there."""
+        """A loop was placed at a boundary; nothing is known of the boundaries before."""

@@ -1,4 +1,4 @@
-"""The clock, and whose time it is: what each instruction of a plan takes, where somebody asks."""
+"""The clock, and the time per instruction while node timing is on."""
 
 from .state cimport ExecutionState
 
@@ -11,14 +11,14 @@ cdef extern from "time.h" nogil:
 
 
 cdef inline double now() noexcept nogil:
-    """Seconds on a clock that only goes forward."""
+    """Seconds on a monotonic clock."""
     cdef timespec t
     clock_gettime(CLOCK_MONOTONIC, &t)
     return t.tv_sec + t.tv_nsec * 1e-9
 
 
 cdef inline void charge_time_to(ExecutionState *s, int pc) noexcept nogil:
-    """From here on the time is that of another instruction; -1: of none."""
+    """Charge the time from here on to another instruction; -1: to none."""
     cdef double t = now()
     if s.timed_pc >= 0:
         s.node_seconds[s.timed_pc] += t - s.timed_since

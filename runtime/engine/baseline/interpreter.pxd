@@ -1,4 +1,4 @@
-"""The interpreter, for the classes above it."""
+"""The interpreter, for the classes that use it."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -12,7 +12,7 @@ cdef extern from *:
     #define LOOPDBG_CHECKED 0
     #endif
     """
-    # Builds with bounds checks compare what is fast with what is plain.
+    # Builds with bounds checks compare the optimized with the baseline tier.
     enum:
         LOOPDBG_CHECKED
 
@@ -33,7 +33,7 @@ cdef int run_plan(ExecutionState *s) noexcept nogil
 
 
 cdef inline void copy_bytes(char *target, const char *source, Py_ssize_t nbytes) noexcept nogil:
-    """memcpy with the sizes of scalars spelled out: a call of unknown size costs more than the copy."""
+    """memcpy with the sizes of scalars spelled out: a call with an unknown size costs more than the copy."""
     if nbytes == 4:
         (<int32_t *>target)[0] = (<const int32_t *>source)[0]
     elif nbytes == 8:
@@ -45,10 +45,10 @@ cdef inline void copy_bytes(char *target, const char *source, Py_ssize_t nbytes)
 
 
 cdef inline int optimizer_is_due(const LoopState *loop) noexcept nogil:
-    """Is the floor above to look at the loop now?"""
+    """Should the optimizer re-examine this loop?"""
     return loop.boundaries == loop.optimizer_due_at
 
 
 cdef inline int boundary_is_checked(const LoopState *loop) noexcept nogil:
-    """Is the boundary after this iteration compared with what it has to be? Not each: that copies everything carried."""
+    """Do debug builds verify the boundary after this iteration? Not every one: that copies all carried values."""
     return loop.i < 100

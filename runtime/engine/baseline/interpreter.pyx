@@ -1,8 +1,8 @@
-"""The interpreter: ``run_plan`` runs instructions without the GIL until somebody is needed who has it.
+"""The interpreter: ``run_plan`` runs instructions without the GIL until one of them needs Python.
 
-It returns when an instruction needs Python (to be bound to kernels, or to be run by NumPy), when a stop was asked for,
-when the floor above is to look at a loop, or when its time slice is over (so that signals and limits are looked at).
-Where an instruction leads a region that fits (state.pxd), that runs in its place.
+It returns when an instruction needs Python (to be bound to kernels, or to be run by NumPy), at a stop, when the
+optimizer is due at a loop, or when its time slice is over (for signals and limits). An instruction that leads a region
+that fits (state.pxd) is replaced by it.
 """
 
 from cpython.object cimport PyObject
@@ -14,8 +14,8 @@ from .clock cimport charge_time_to, now
 from .spec_table cimport extent_of
 from .state cimport *
 
-# Elements of scan outputs of so many bytes: where the next one goes is asked for while its iteration computes. Nobody was
-# there for long, and a boundary would wait for it (0.7 us for 8 KB in place of 0.4).
+# Size of scan elements whose next slot is prefetched while the iteration computes: the line is cold, and the boundary
+# would stall on the store (0.7 us for 8 KB instead of 0.4).
 cdef enum:
     PREFETCH_MIN_BYTES = 1024
     PREFETCH_MAX_BYTES = 16384
@@ -40,13 +40,14 @@ cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil:
 
 
 cdef int can_enter(const ExecutionState *s, const LoopState *loop) noexcept nogil:
-    """Is everything as ``enter_loop`` needs it, as in the entry before? Else ``Loops.prepare_entry`` has to see to it."""
+    """Are the buffers ready for ``enter_loop``, as in the previous entry? Else ``Loops.prepare_entry`` prepares
+    them."""
     cdef int k
     cdef int64_t trip
     cdef const BackEdgeState *e
     cdef const Scan *c
     cdef const Slot *initial
-    cdef const Slot *p
+    cdef const Slot *param
     if not loop.native_entry or (loop.log != NULL and loop.log.entry_unready):
         return 0
     if loop.trip_slot >= 0:
@@ -59,10 +60,10 @@ cdef int can_enter(const ExecutionState *s, const LoopState *loop) noexcept nogi
         return 0
     for k in range(loop.nedges):
         e = loop.edges + k
-        initial, p = s.slots + e.initial, s.slots + e.param
+        initial, param = s.slots + e.initial, s.slots + e.param
         if initial.spec == 0:
             return 0
-        if initial.spec != p.spec and (initial.nbytes > p.capacity or not e.swap or
+        if initial.spec != param.spec and (initial.nbytes > param.capacity or not e.swap or
                                        not same_family(s, e, e.initial, e.param)):
             return 0
     for k in range(loop.nslices):
@@ -82,35 +83,35 @@ cdef int can_enter(const ExecutionState *s, const LoopState *loop) noexcept nogi
 
 
 cdef inline int can_gather(const ExecutionState *s, const Slice *c) noexcept nogil:
-    """May the parts of a slice be written where those of the entry before are? The slot and ``Loops`` know that array;
-    somebody else may keep it."""
+    """May the parts of a slice overwrite those of the previous entry? Not if anything but the slot and ``Loops`` refers
+    to that array."""
     cdef PyObject *owner = s.slots[c.inner].owner
     return c.pieces and owner != NULL and np.PyArray_BYTES(<np.ndarray>owner) == c.base and owner.ob_refcnt <= 2
 
 
 cdef void gather_slices(const ExecutionState *s, const LoopState *loop) noexcept nogil:
-    """Bring parts together whose pieces lie apart in the outer tensor: as ``Loops.cut_slice`` did in an entry before."""
+    """Gather parts whose segments are strided in the outer tensor, as ``Loops.cut_slice`` did in an earlier entry."""
     cdef const Slice *c
     cdef const char *source
-    cdef char *at
-    cdef int64_t _, piece
+    cdef char *target
+    cdef int64_t _, segment
     cdef int k
     for k in range(loop.nslices):
         c = loop.slices + k
         if c.direct:
             continue
-        # In the order of the outer tensor: the processor reads ahead of who reads what follows.
-        for piece in range(c.pieces):
-            source = s.slots[c.outer].data + c.first + piece * c.apart
-            at = c.base + piece * c.piece
+        # In the order of the outer tensor: sequential reads are prefetched.
+        for segment in range(c.pieces):
+            source = s.slots[c.outer].data + c.first + segment * c.apart
+            target = c.base + segment * c.piece
             for _ in range(c.parts):
-                copy_bytes(at, source, c.piece)
-                at += c.pieces * c.piece
+                copy_bytes(target, source, c.piece)
+                target += c.pieces * c.piece
                 source += c.along
 
 
 cdef int64_t entry_trip_count(const ExecutionState *s, const LoopState *loop) noexcept nogil:
-    """The trip count that an entry begins with."""
+    """The trip count of an entry."""
     cdef int64_t trip = loop.fixed_trips
     if loop.trip_slot >= 0:
         trip = read_int(s.slots + loop.trip_slot)
@@ -119,7 +120,7 @@ cdef int64_t entry_trip_count(const ExecutionState *s, const LoopState *loop) no
 
 
 cdef void enter_loop(ExecutionState *s, int index, int64_t trip) noexcept nogil:
-    """What an entry begins with. Buffers are there, and have been looked at."""
+    """Start an entry. Its buffers are ready."""
     cdef LoopState *loop = s.loops + index
     cdef int k
     cdef BackEdgeState *e
@@ -162,12 +163,12 @@ cdef void enter_loop(ExecutionState *s, int index, int64_t trip) noexcept nogil:
 
 
 cdef inline int same_family(const ExecutionState *s, const BackEdgeState *e, int a, int b) noexcept nogil:
-    """Do two specs differ in no more than what the carried value's did before?"""
+    """Are both specs in the family of the carried value's earlier specs?"""
     return e.family != NULL and extent_of(e.family, s.slots[a].spec) >= 0 and extent_of(e.family, s.slots[b].spec) >= 0
 
 
 cdef int can_cross(const ExecutionState *s, const LoopState *loop) noexcept nogil:
-    """Is everything as ``cross_boundary`` needs it? Else ``Loops.prepare_boundary`` has to see to it."""
+    """Are the buffers ready for ``cross_boundary``? Else ``Loops.prepare_boundary`` prepares them."""
     cdef int k
     cdef const BackEdgeState *e
     cdef const Scan *c
@@ -204,7 +205,7 @@ cdef int can_cross(const ExecutionState *s, const LoopState *loop) noexcept nogi
 
 
 cdef void cross_boundary(ExecutionState *s, LoopState *loop) noexcept nogil:
-    """The boundary after an iteration. Everything that it yields is taken before anything is written (docs/semantics.md 2.1)."""
+    """The boundary after an iteration. All yielded values are read before any is written (docs/semantics.md 2.1)."""
     cdef int k, keep = 1
     cdef BackEdgeState *e
     cdef Scan *c
@@ -233,7 +234,7 @@ cdef void cross_boundary(ExecutionState *s, LoopState *loop) noexcept nogil:
         if e.previous_in_back and r.spec:
             copy_bytes(e.back.data, r.data, r.nbytes)
             e.back.spec, e.back.nbytes, e.back.version = r.spec, r.nbytes, 0
-    # What was carried before is in the back buffer from now on, or in the result's slot.
+    # From here on the previous values are in the back buffers, or in the results' slots.
     for k in range(loop.nedges):
         e = loop.edges + k
         if e.identity:
@@ -251,34 +252,34 @@ cdef void cross_boundary(ExecutionState *s, LoopState *loop) noexcept nogil:
     s.pc = iteration_start(loop)
 
 
-cdef inline void exchange_buffers(ExecutionState *s, int param, Slot *other, int result) noexcept nogil:
-    """Exchange the buffer of a parameter with that of its result, or with one that is no slot's (-1)."""
+cdef inline void exchange_buffers(ExecutionState *s, int param, Slot *partner, int result) noexcept nogil:
+    """Exchange the buffer of a parameter with that of its result, or (-1) with a back buffer."""
     cdef Slot old = s.slots[param]
-    cdef Py_ssize_t least
-    s.slots[param] = other[0]
-    other[0] = old
+    cdef Py_ssize_t min_nbytes
+    s.slots[param] = partner[0]
+    partner[0] = old
     if s.slots[param].spec == old.spec:
         return
-    least = min(s.slots[param].nbytes, old.nbytes)
-    on_spec_changed(s, param, least)
+    min_nbytes = min(s.slots[param].nbytes, old.nbytes)
+    on_spec_changed(s, param, min_nbytes)
     if result >= 0:
-        on_spec_changed(s, result, least)
+        on_spec_changed(s, result, min_nbytes)
         if s.writer[result] >= 0 and not s.code[s.writer[result]].follows:
             s.code[s.writer[result]].kind = UNBOUND
 
 
 cdef int exit_fast(ExecutionState *s, LoopState *loop) noexcept nogil:
-    """Copy the outputs where they have the same specs as the last time."""
+    """Copy the outputs if their specs are those of the last exit."""
     cdef int k
-    cdef LastValueState *o
+    cdef LastValueState *last_value
     cdef Scan *c
     cdef Slot *target
     for k in range(loop.nlasts):
-        o = loop.last_values + k
-        target = s.slots + o.outer
-        if target.spec != s.slots[o.source].spec or target.spec == 0 or not target.flags & OWN:
+        last_value = loop.last_values + k
+        target = s.slots + last_value.outer
+        if target.spec != s.slots[last_value.source].spec or target.spec == 0 or not target.flags & OWN:
             return 0
-        if o.edge < 0 and loop.i == 0:
+        if last_value.edge < 0 and loop.i == 0:
             return 0
     for k in range(loop.nscans):
         c = loop.scans + k
@@ -287,9 +288,9 @@ cdef int exit_fast(ExecutionState *s, LoopState *loop) noexcept nogil:
                 not target.flags & OWN or not has_output_length(c):
             return 0
     for k in range(loop.nlasts):
-        o = loop.last_values + k
-        target = s.slots + o.outer
-        copy_bytes(target.data, s.slots[o.source].data, target.nbytes)
+        last_value = loop.last_values + k
+        target = s.slots + last_value.outer
+        copy_bytes(target.data, s.slots[last_value.source].data, target.nbytes)
     for k in range(loop.nscans):
         c = loop.scans + k
         write_scan_output(s.slots[c.outer].data, c)
@@ -297,25 +298,25 @@ cdef int exit_fast(ExecutionState *s, LoopState *loop) noexcept nogil:
 
 
 cdef void write_scan_output(char *out, const Scan *c) noexcept nogil:
-    """Put the elements that a scan output has collected where they are in it (graph.slices.join_scan_output)."""
+    """Write the elements of a scan output in its layout (graph.slicing.join_scan_output)."""
     cdef int64_t _, k
-    cdef Py_ssize_t piece
-    cdef char *at
+    cdef Py_ssize_t segment_nbytes
+    cdef char *target
     cdef const char *element = c.buffer
     if is_output_layout(c):
         copy_bytes(out, c.buffer, c.count * c.nbytes)
         return
-    piece = c.nbytes // c.pieces if c.nbytes else 0
-    for k in range(c.count if piece else 0):
-        at = out + (c.count - 1 - k if c.reverse else k) * piece
+    segment_nbytes = c.nbytes // c.pieces if c.nbytes else 0
+    for k in range(c.count if segment_nbytes else 0):
+        target = out + (c.count - 1 - k if c.reverse else k) * segment_nbytes
         for _ in range(c.pieces):
-            copy_bytes(at, element, piece)
-            at += c.count * piece
-            element += piece
+            copy_bytes(target, element, segment_nbytes)
+            target += c.count * segment_nbytes
+            element += segment_nbytes
 
 
 cdef void leave_loop(ExecutionState *s, LoopState *loop) noexcept nogil:
-    """What fast and slow exits share."""
+    """Common end of fast and slow exits."""
     loop.iterations += loop.i
     loop.by_reason[loop.ended] += 1
     if s.depth == 1:
@@ -326,7 +327,7 @@ cdef void leave_loop(ExecutionState *s, LoopState *loop) noexcept nogil:
 
 
 cdef int check_hooks(ExecutionState *s, int index) noexcept nogil:
-    """The rare part of a boundary: somebody watches. True to leave run_plan."""
+    """Rare part of a boundary: stops and hooks. True: leave run_plan."""
     cdef LoopState *loop = s.loops + index
     cdef BoundaryView view
     cdef int k
@@ -348,26 +349,26 @@ cdef int check_hooks(ExecutionState *s, int index) noexcept nogil:
 
 
 cdef int update_previous_slots(ExecutionState *s, LoopState *loop) noexcept nogil:
-    """Let the derived slots show what back edges carried before; 0: a spec is another than before."""
+    """Point the derived slots to the previous values of back edges; 0: a spec changed."""
     cdef int k
     cdef BackEdgeState *e
     cdef Slot *slot
-    cdef Slot *before
+    cdef Slot *previous
     for k in range(loop.nedges):
         e = loop.edges + k
         slot = s.slots + loop.first_derived_slot + k
-        before = previous_value_slot(s, e)
-        slot.data = before.data
-        if slot.spec != before.spec:
+        previous = previous_value_slot(s, e)
+        slot.data = previous.data
+        if slot.spec != previous.spec:
             return 0
     return 1
 
 
 cdef int observe(ExecutionState *s, LoopState *loop) noexcept nogil:
-    """Ask the predicates of a boundary and append to its records. 0: that needs Python, and nothing was done."""
+    """Evaluate the predicates of a boundary and append to its records. 0: that needs Python; nothing was done."""
     cdef int k, j
     cdef boundary_record *record
-    cdef Predicate *p
+    cdef Predicate *predicate
     cdef Instr *ins
     if loop.reads_previous and loop.i > 0 and not update_previous_slots(s, loop):
         return 0
@@ -384,17 +385,17 @@ cdef int observe(ExecutionState *s, LoopState *loop) noexcept nogil:
     loop.hit = 0
     k = loop.first_predicate
     while k >= 0:
-        p = s.predicates + k
-        p.hit = 0
-        if p.enabled and (loop.i > 0 or not p.needs_body):
-            ins = s.code + p.pc
+        predicate = s.predicates + k
+        predicate.hit = 0
+        if predicate.enabled and (loop.i > 0 or not predicate.needs_body):
+            ins = s.code + predicate.pc
             if ins.kind != NATIVE:
                 return 0
             if run_bound_node(s, ins):
                 return 0
-            p.hit = (p.cell[0] + p.offset)[0] != 0
-            loop.hit |= p.hit
-        k = p.next
+            predicate.hit = (predicate.cell[0] + predicate.offset)[0] != 0
+            loop.hit |= predicate.hit
+        k = predicate.next
     append_records(s, loop)
     loop.checked = 1
     return 1
@@ -417,7 +418,7 @@ cdef void append_records(ExecutionState *s, LoopState *loop) noexcept nogil:
 
 
 cdef inline int can_move(const ExecutionState *s, const SlotCopy *m) noexcept nogil:
-    """Has the output of an If the memory for what its branch gives? Else ``Loops.control_slow`` has to see to it."""
+    """Does the output of an If have memory for its branch's value? Else ``Loops.control_slow`` allocates it."""
     cdef const Slot *source = s.slots + m.source
     cdef const Slot *target = s.slots + m.target
     if source.spec == target.spec:
@@ -433,7 +434,7 @@ cdef inline void copy_slot(ExecutionState *s, const SlotCopy *m) noexcept nogil:
 
 
 cdef inline int run_regions(ExecutionState *s, Region *r) noexcept nogil:
-    """Run the first region that fits, of those that one instruction leads."""
+    """Run the first region of an instruction that fits."""
     cdef int status = REGION_NONE
     while r != NULL and status == REGION_NONE:
         if r.fits == NULL or r.fits(s, r):
@@ -445,7 +446,7 @@ cdef inline int run_regions(ExecutionState *s, Region *r) noexcept nogil:
 cdef int run_plan(ExecutionState *s) noexcept nogil:
     cdef Instr *ins
     cdef LoopState *loop
-    cdef Slice *c
+    cdef Slice *part
     cdef int k, kind
     if s.suspended != NULL and s.suspended.run(s, s.suspended) == REGION_TICK:
         return S_TICK
@@ -480,11 +481,11 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
         elif kind == HEAD:
             loop = s.loops + ins.loop
             loop.ended = end_reason(loop)
-            # Before anybody looks: what the next iteration gets.
+            # Before any reader: the inputs of the next iteration.
             if loop.i < loop.parts and not loop.edited:
                 for k in range(loop.nslices):
-                    c = loop.slices + k
-                    s.slots[c.inner].data = c.base + loop.i * c.step
+                    part = loop.slices + k
+                    s.slots[part.inner].data = part.base + loop.i * part.step
             if loop.iteration >= 0 and not loop.edited:
                 if loop.iteration_wide:
                     (<int64_t *>s.slots[loop.iteration].data)[0] = loop.i
@@ -506,7 +507,7 @@ cdef int run_plan(ExecutionState *s) noexcept nogil:
                 continue
             if loop.i >= loop_iteration_limit(loop.limit, loop.endless_at, loop.trip):
                 return S_LIMIT
-            # Before a region is entered, which would leave again at once, for ever.
+            # Before a region is entered, which would return at once, forever.
             if loop.nslices and loop.i >= loop.parts:
                 return S_NO_SLICE
             if ins.region != NULL and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:

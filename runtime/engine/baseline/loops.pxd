@@ -1,4 +1,4 @@
-"""Loops, for the parts of the engine that look at them."""
+"""Loops, for the modules that read their state."""
 
 from libc.stdint cimport int64_t
 
@@ -17,7 +17,7 @@ cdef class Loops:
     cdef BoundaryObserver boundary_observer
     cdef ExecutionState *s
     cdef readonly object plan
-    cdef object checks           # what builds with bounds checks compare entries and boundaries with
+    cdef object checks           # selfcheck.py, in builds with bounds checks
     cdef dict slice_arrays       # (loop, k) -> rearranged parts
 
     cdef int materialize_all(self) except -1

@@ -1,8 +1,7 @@
-"""Loops: what entering one, a boundary and leaving need before the hot path can do them.
+"""Loops: the slow path of entries, boundaries and exits.
 
-What an entry begins with and what a boundary does stand in ``interpreter.pyx``, once. Where a spec is another than the last time,
-memory is missing or values are Python objects, it is prepared here first; everything that a loop's own system rejects is
-found here.
+``interpreter.pyx`` implements entries and boundaries. Where a spec differs from the last time, memory is missing or
+values are Python objects, this module prepares them first, and reports whatever the loop's own system rejects.
 """
 
 from libc.stdint cimport int64_t, INT64_MAX
@@ -36,7 +35,7 @@ np.import_array()
 
 _REASON_CODES = {StoppedBy.TRIP_COUNT: BY_TRIP_COUNT, StoppedBy.CONDITION: BY_CONDITION, StoppedBy.INPUT_EXHAUSTED: BY_INPUT}
 _REASONS = {RUNNING: None, **{number: reason for reason, number in _REASON_CODES.items()}}
-#: No more parts that nothing needs are made up: a trip count may be any number.
+#: Limit of parts added that nothing needs: a trip count may be any number.
 MAX_PADDED_PARTS = 1 << 20
 
 
@@ -91,21 +90,22 @@ cdef class Loops:
             loop.last_values[k].source, loop.last_values[k].outer, loop.last_values[k].edge = last.source, last.outer, last.edge
         if plan.iteration >= 0:
             declared = self.plan.slots[plan.iteration].type
-            wide = declared.dtype != np.int32
-            loop.iteration_wide = wide
-            self.memory.own(plan.iteration, self.memory.spec(np.dtype(np.int64 if wide else np.int32), _one_element_shape(declared)))
+            is_int64 = declared.dtype != np.int32
+            loop.iteration_wide = is_int64
+            dtype = np.dtype(np.int64 if is_int64 else np.int32)
+            self.memory.own(plan.iteration, self.memory.spec(dtype, _one_element_shape(declared)))
         if plan.condition_input >= 0:
             shape = _one_element_shape(plan.loop.condition_input.type)
             self.memory.own(plan.condition_input, self.memory.spec(np.dtype(np.bool_), shape))
 
     cdef int64_t prepare_entry(self, int index) except? -2:
-        """Make all that ``enter_loop`` needs; returns the trip count. Raises for what the loop's own system rejects.
+        """Prepare ``enter_loop``; returns the trip count. Raises for what the loop's own system rejects.
 
-        What the fast way rests on is noted at the end alone: after an error the next entry is looked at again.
+        The conditions of the fast path are recorded last: after an error the next entry is checked again.
         """
         cdef LoopState *loop = self.s.loops + index
         cdef int k
-        cdef BackEdgeState *e
+        cdef BackEdgeState *edge
         cdef int64_t trip
         cdef bint fast = True
         loop.native_entry = 0
@@ -124,17 +124,17 @@ cdef class Loops:
             counts.append((self.plan.loops[index].slices[k].sliced.outer.name, loop.slices[k].parts))
             fast = fast and (loop.slices[k].direct or loop.slices[k].pieces)
         if loop.counted and len({count for _, count in counts}) > 1:
-            told = ", ".join(f"'{name}' has {count}" for name, count in counts)
+            counts_text = ", ".join(f"'{name}' has {count}" for name, count in counts)
             raise ExecutionError(f"{self.plan.loops[index].loop.describe()}: its sliced inputs disagree on the number of "
-                                 f"iterations: {told}")
+                                 f"iterations: {counts_text}")
         for k in range(loop.nedges):
-            e = loop.edges + k
-            if e.initial < 0:
+            edge = loop.edges + k
+            if edge.initial < 0:
                 continue
-            if self.s.slots[e.initial].spec:
-                self.memory.own(e.param, self.s.slots[e.initial].spec)
+            if self.s.slots[edge.initial].spec:
+                self.memory.own(edge.param, self.s.slots[edge.initial].spec)
             else:
-                self.memory.forward_value(e.initial, e.param)
+                self.memory.forward_value(edge.initial, edge.param)
                 fast = False
         self.scans.begin(index)
         if loop.trip_slot >= 0:
@@ -156,15 +156,15 @@ cdef class Loops:
         count = min(int(array.reshape(())), INT64_MAX)
         trips = max(count, -INT64_MAX)
         if not normalize_trip_count(loop.negative, &trips):
-            least = "0" if loop.negative == REFUSED else "-1 (no limit), 0"
-            raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be {least} or more")
+            minimum = "0" if loop.negative == REFUSED else "-1 (no limit), 0"
+            raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be {minimum} or more")
         return trips
 
     def init_first_part(self, int index, int k, list counts):
-        """Give a parameter that has a slice and a back edge its part 0; returns the least number of parts so far: it
-        counts iterations as any sliced input does, though only part 0 is read."""
+        """Store part 0 in a parameter that has a slice and a back edge; returns the least number of parts so far: the
+        slice counts iterations as any sliced input does, though only part 0 is read."""
         cdef LoopState *loop = self.s.loops + index
-        cdef int64_t least
+        cdef int64_t count
         sliced = self.plan.loops[index].edges[k].sliced
         where = self.plan.loops[index].loop.describe()
         parts = slice_parts(self.sliceable_tensor(self.plan.slot_of[sliced.outer], where), sliced, where)
@@ -172,8 +172,8 @@ cdef class Loops:
             raise ExecutionError(f"{where}: '{sliced.outer.name}' has no slice 0 for '{sliced.inner.name}'")
         self.memory.store(loop.edges[k].param, parts[:1].reshape(parts.shape[1:]))
         counts.append((sliced.outer.name, len(parts)))
-        least = len(parts)
-        return least if loop.first_parts < 0 else min(least, loop.first_parts)
+        count = len(parts)
+        return count if loop.first_parts < 0 else min(count, loop.first_parts)
 
     def sliceable_tensor(self, int slot, str where):
         array = self.memory.look(slot)
@@ -183,7 +183,7 @@ cdef class Loops:
         return array
 
     cdef int cut_slice(self, int index, int k, int64_t trip) except -1:
-        """Find the parts of a sliced input; the slot inside shows part 0. ``trip``: the trip count of the entry."""
+        """Find the parts of a sliced input; its inner slot shows part 0. ``trip``: the trip count of the entry."""
         cdef LoopState *loop = self.s.loops + index
         cdef Slice *c = loop.slices + k
         where = self.plan.loops[index].loop.describe()
@@ -210,29 +210,30 @@ cdef class Loops:
         self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
 
     def pad_missing_parts(self, int index, int k):
-        """Give a sliced input parts for the last iterations where nothing needs them: TensorRT evaluates an element when
-        something needs it. They are zeros. Returns False where they are needed, or where that is not known."""
+        """Append zeros as parts of a sliced input for the last iterations if nothing needs them: TensorRT evaluates
+        elements on demand. Returns False where they are needed, or where that is unknown."""
         cdef LoopState *loop = self.s.loops + index
         cdef Slice *c = loop.slices + k
         plan = self.plan.loops[index]
-        late = trailing_iterations_without_part(plan.loop, plan.slices[k].sliced) if plan.parent < 0 and loop.trip >= 0 and c.part_spec else 0
-        lacking = loop.trip - c.parts
-        if lacking < 1 or late is not None and lacking > late or lacking > MAX_PADDED_PARTS:
+        spare = 0
+        if plan.parent < 0 and loop.trip >= 0 and c.part_spec:
+            spare = trailing_iterations_without_part(plan.loop, plan.slices[k].sliced)
+        missing = loop.trip - c.parts
+        if missing < 1 or spare is not None and missing > spare or missing > MAX_PADDED_PARTS:
             return False
         parts = self.slice_arrays[index, k]
-        parts = np.concatenate([parts, np.zeros((lacking, *parts.shape[1:]), parts.dtype)])
+        parts = np.concatenate([parts, np.zeros((missing, *parts.shape[1:]), parts.dtype)])
         self.slice_arrays[index, k] = parts
         c.parts, c.direct, c.pieces, c.offset, c.step = loop.trip, 0, 0, 0, parts.strides[0]
         c.base = np.PyArray_BYTES(parts)
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
         self.put_part(index, k, loop.i)
-        # The next entry has to look again.
-        loop.native_entry = False
+        loop.native_entry = False     # check the next entry in Python
         return True
 
     cdef int locate_segments(self, Slice *c, array, parts, int axis) except -1:
-        """Note where in the outer tensor the parts' pieces are, for entries like this one."""
+        """Record where the segments of the parts are in the outer tensor, for similar entries."""
         if parts.size and array.flags.c_contiguous and np.may_share_memory(parts, array):
             c.pieces = math.prod(array.shape[:axis])
             c.piece, c.apart = parts[0].nbytes // c.pieces, math.prod(array.shape[axis:]) * array.itemsize
@@ -240,18 +241,18 @@ cdef class Loops:
             c.along = parts.strides[0]
 
     def gather_parts(self, int index, int k, parts):
-        """Parts whose elements lie apart, one after the other: where those of the entry before are, if only this slice and
-        its slot know them. Other memory is far from the processor."""
-        before = self.slice_arrays.get((index, k))
-        mine = 2 + (self.s.slots[self.s.loops[index].slices[k].inner].owner == <PyObject *>before)
-        if before is None or before.base is not None or before.shape != parts.shape or before.dtype != parts.dtype or \
-                Py_REFCNT(before) > mine:
+        """Make strided parts contiguous, in the array of the previous entry if only this slice and its slot refer to
+        it: new memory is cold."""
+        previous = self.slice_arrays.get((index, k))
+        references = 2 + (self.s.slots[self.s.loops[index].slices[k].inner].owner == <PyObject *>previous)
+        if previous is None or previous.base is not None or previous.shape != parts.shape or \
+                previous.dtype != parts.dtype or Py_REFCNT(previous) > references:
             return np.ascontiguousarray(parts)
-        np.copyto(before, parts)
-        return before
+        np.copyto(previous, parts)
+        return previous
 
     cdef int put_part(self, int index, int k, int64_t part) except -1:
-        """Let the slot inside show a part."""
+        """Let the inner slot show a part."""
         cdef Slice *c = self.s.loops[index].slices + k
         cdef Slot *slot = self.s.slots + c.inner
         if part >= c.parts:
@@ -265,7 +266,7 @@ cdef class Loops:
         slot.data = c.base + <Py_ssize_t>part * c.step
 
     cdef int put_parts(self, int index) except -1:
-        """The parts that the hot path cannot show by itself: strings, and those after one that was set by hand."""
+        """Show the parts that the hot path cannot: strings, and those after a user-edited part."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         for k in range(loop.nslices):
@@ -281,7 +282,7 @@ cdef class Loops:
         return array
 
     cdef int set_back_buffer(self, BackEdgeState *e, object owner, int spec) except -1:
-        """Give a back edge a second buffer: of one spec, or with ``spec`` -1 bytes that later take any."""
+        """Set the second buffer of a back edge: for one spec, or (-1) bytes for any."""
         if isinstance(owner, list):
             owner = make_sequence(owner)
         Py_INCREF(owner)
@@ -293,7 +294,7 @@ cdef class Loops:
         e.back.capacity, e.back.version = e.back.nbytes, 0
 
     cdef int preserve_results(self, int index, int param) except -1:
-        """A parameter gets another value at a boundary: what the iteration before yielded for it stays to be seen."""
+        """Before a parameter is edited at a boundary: keep the previous iteration's result readable."""
         cdef LoopState *loop = self.s.loops + index
         cdef BackEdgeState *e
         cdef int k
@@ -305,7 +306,7 @@ cdef class Loops:
                 e.previous_in_back = 1
 
     cdef int prepare_boundary(self, int index) except -1:
-        """Make all that ``cross_boundary`` needs. Raises for what the loop's own system rejects, before anything is changed."""
+        """Prepare ``cross_boundary``. Raises for what the loop's own system rejects, before any change."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         for k in range(loop.nscans):
@@ -326,35 +327,35 @@ cdef class Loops:
             self.prepare_edge(loop.edges + k)
 
     cdef int prepare_edge(self, BackEdgeState *e) except -1:
-        """A buffer for a copy, and the family of a value whose extent varies."""
-        cdef Slot *p = self.s.slots + e.param
-        cdef Slot *r = self.s.slots + e.result
+        """Allocate the buffer for a copy, and find the family of a value whose extent varies."""
+        cdef Slot *param = self.s.slots + e.param
+        cdef Slot *result = self.s.slots + e.result
         if e.identity:
             return 0
-        if edge_copies(e, r):
-            if r.spec == 0:
+        if edge_copies(e, result):
+            if result.spec == 0:
                 self.set_back_buffer(e, self.memory.value(e.result), 0)
-            elif e.back.capacity < r.nbytes or e.back.owner == NULL or e.back.spec == 0:
-                make = allocate_or_raise if p.spec == r.spec else allocate_growable
-                self.set_back_buffer(e, make(r.nbytes, lambda: self.memory.describe_value(e.result)), -1)
-        if p.spec and r.spec and p.spec != r.spec:
+            elif e.back.capacity < result.nbytes or e.back.owner == NULL or e.back.spec == 0:
+                make = allocate_or_raise if param.spec == result.spec else allocate_growable
+                self.set_back_buffer(e, make(result.nbytes, lambda: self.memory.describe_value(e.result)), -1)
+        if param.spec and result.spec and param.spec != result.spec:
             e.family = self.optimizer_base.family_of(e)
 
     cdef int check_edge(self, int index, int k) except -1:
         """A carried value keeps its dtype, and in TensorRT its shape."""
         cdef BackEdgeState *e = self.s.loops[index].edges + k
-        cdef int had = self.s.slots[e.param].spec, gets = self.s.slots[e.result].spec
-        if had == gets or not had or not gets:
+        cdef int old_spec = self.s.slots[e.param].spec, new_spec = self.s.slots[e.result].spec
+        if old_spec == new_spec or not old_spec or not new_spec:
             return 0
         plan = self.plan.loops[index]
-        dtype, shape = self.memory.specs.kind(had)
-        new_dtype, new_shape = self.memory.specs.kind(gets)
+        dtype, shape = self.memory.specs.kind(old_spec)
+        new_dtype, new_shape = self.memory.specs.kind(new_spec)
         if dtype != new_dtype:
             mixed = next(find_mixed_types(self.plan.graph), None)
-            why = "" if mixed is None else f" ({mixed})"
+            hint = "" if mixed is None else f" ({mixed})"
             raise ExecutionError(
                 f"{self.memory.describe_loop(index)}: the back edge to '{plan.edges[k].edge.param.name}' carries {new_dtype.name}, but the "
-                f"parameter is {dtype.name}; a carried value keeps its dtype{why}")
+                f"parameter is {dtype.name}; a carried value keeps its dtype{hint}")
         if plan.loop.system is System.TENSORRT:
             raise ExecutionError(f"{self.memory.describe_loop(index)}: the recurrence '{plan.edges[k].edge.param.name}' had the shape "
                                  f"{list(shape)} and gets {list(new_shape)}; a carried value keeps its shape in TensorRT")
@@ -362,21 +363,21 @@ cdef class Loops:
     def fast_forward(self, int index, int64_t iteration, bint keep, carried, scans, last_values):
         """Put a loop, stopped at a boundary, at the boundary before ``iteration``, as if it had run till there.
 
-        ``carried``: of each back edge what it carries; ``scans``: of each scan output its elements, stacked; ``last_values``:
-        slot -> what the last iteration computed, where an output takes that. ``keep``: the condition. Nobody is told of
-        this boundary again.
+        ``carried``: value of each back edge; ``scans``: elements of each scan output, stacked; ``last_values``: slot ->
+        value from the last iteration, for outputs that take it. ``keep``: the condition. This boundary is not reported
+        again.
         """
         cdef LoopState *loop = self.s.loops + index
         cdef int k
-        cdef BackEdgeState *e
+        cdef BackEdgeState *edge
         for k, value in enumerate(carried):
-            e = loop.edges + k
-            self.memory.store(e.param, value)
-            self.memory.set_known(e.param, None)
-            if not e.identity:
-                # What was carried before is not known; the same is at least no garbage.
-                e.previous_in_back = 1
-                self.set_back_buffer(e, self.memory.value(e.param), self.s.slots[e.param].spec)
+            edge = loop.edges + k
+            self.memory.store(edge.param, value)
+            self.memory.set_known(edge.param, None)
+            if not edge.identity:
+                # The previous value is unknown; the same value is at least initialized.
+                edge.previous_in_back = 1
+                self.set_back_buffer(edge, self.memory.value(edge.param), self.s.slots[edge.param].spec)
         for slot, value in last_values.items():
             self.memory.store(slot, value)
             self.memory.set_known(slot, None)
@@ -393,7 +394,7 @@ cdef class Loops:
         return None
 
     def add_finished_entry(self, int index, int64_t iterations, reason, trip):
-        """Count an entry of a loop that does not run now: it ended before this execution, which goes on from there."""
+        """Count an entry of a loop that ended before this execution, which resumes after it."""
         cdef LoopState *loop = self.s.loops + index
         loop.iterations += iterations
         loop.entries += 1
@@ -422,7 +423,7 @@ cdef class Loops:
         leave_loop(self.s, loop)
 
     cdef int control_slow(self, int pc) except -2:
-        """A control instruction that run_plan handed over; returns the loop whose boundary was crossed, or -1."""
+        """Run a control instruction that needs Python; returns the loop whose boundary was crossed, or -1."""
         cdef Instr *ins = self.s.code + pc
         cdef int k
         if ins.kind == ENTER:
@@ -462,7 +463,7 @@ cdef class Loops:
         return -1
 
     cdef int assign_branch_output(self, int source, int target) except -1:
-        """Let the output of an If have what its branch gives, in memory for more where that grows."""
+        """Store a branch's value in the output of an If, with spare capacity where it grows."""
         cdef Slot *slot = self.s.slots + source
         cdef Slot *out = self.s.slots + target
         if out.spec and out.nbytes < slot.nbytes and out.flags & OWN and self.memory.specs.capacity(slot.spec) is None:
@@ -472,32 +473,32 @@ cdef class Loops:
         self.memory.set_known(target, None)
 
     def test_condition_slow(self, int index):
-        """Look at a condition that was computed for the iteration ahead; TEST then takes it."""
+        """Validate a condition computed for the iteration ahead; TEST then reads it."""
         cdef LoopState *loop = self.s.loops + index
         self.require_one_element(loop.condition, "b", "the condition", self.memory.describe_loop(index))
         loop.yielded_spec = self.s.slots[loop.condition].spec
 
     cdef int materialize_all(self) except -1:
-        """Let every slot have its value: regions may hold some."""
+        """Write all values that regions hold into their slots."""
         flush_suspended(self.s)
         self.binder.materialize()
         return self.optimizer_base.materialize_all()
 
-    # -- looking
+    # -- inspection
 
     @property
     def position(self):
-        """Where the execution stands, as a tuple that orders all moments of one execution in time.
+        """Where the execution is, as a tuple that orders all moments of one execution in time.
 
-        Position of the ENTER of the outermost loop, its iteration, the same of the loops inside, and the position of the
-        instruction that runs next: at a boundary the loop's HEAD.
+        Position of the ENTER of the outermost loop, its iteration, the same of the loops inside, and the position of
+        the instruction that runs next: at a boundary the loop's HEAD.
         """
         cdef int k
         flush_suspended(self.s)
-        where = []
+        position = []
         for k in range(self.s.depth):
-            where += (self.plan.loops[self.s.stack[k]].enter, self.s.loops[self.s.stack[k]].i)
-        return (*where, self.s.pc)
+            position += (self.plan.loops[self.s.stack[k]].enter, self.s.loops[self.s.stack[k]].i)
+        return (*position, self.s.pc)
 
     def state(self, int index):
         """(iteration, trip count or None, condition, reason it ended or None, active) of a loop."""
@@ -505,12 +506,12 @@ cdef class Loops:
         return (loop.i, None if loop.trip < 0 else loop.trip, bool(loop.keep), _REASONS[loop.ended], bool(loop.active))
 
     def part_count(self, int index):
-        """How many iterations the sliced inputs allow; None without sliced inputs."""
+        """Number of iterations that the sliced inputs allow; None without sliced inputs."""
         return None if self.s.loops[index].parts < 0 else self.s.loops[index].parts
 
     def totals(self, int index):
-        """(iterations, entries, {reason: entries that ended by it}, seconds) of the execution; seconds only for loops
-        in the main graph, 0.0 for nested ones. The running entry counts."""
+        """(iterations, entries, {reason: entries that ended by it}, seconds) of the execution, with the running entry;
+        seconds only for loops in the main graph, 0.0 for nested ones."""
         cdef LoopState *loop = self.s.loops + index
         reasons = {_REASONS[k]: loop.by_reason[k] for k in range(1, 4) if loop.by_reason[k]}
         seconds = loop.seconds + (now() - loop.entered if loop.active and self.s.depth and
@@ -518,16 +519,17 @@ cdef class Loops:
         return loop.iterations + (loop.i if loop.active else 0), loop.entries, reasons, seconds
 
     def previous(self, int index, int k):
-        """A copy of what back edge k carried into the iteration before; only at a boundary, after an iteration."""
+        """A copy of the value that back edge k carried into the previous iteration; only at a boundary, after an
+        iteration."""
         return self.memory.copied_value(self.peek_previous(index, k))
 
     def peek_previous(self, int index, int k):
-        """The same, not copied: good until the engine goes on, and never to be written."""
+        """As ``previous``, not copied: valid until the engine resumes, read-only."""
         cdef BackEdgeState *e = self.s.loops[index].edges + k
-        cdef Slot *before = previous_value_slot(self.s, e)
-        if before.spec == 0:
-            return python_value(before.owner)
-        return self.memory.tensor(before.data, before.spec)
+        cdef Slot *previous = previous_value_slot(self.s, e)
+        if previous.spec == 0:
+            return python_value(previous.owner)
+        return self.memory.tensor(previous.data, previous.spec)
 
     def was_swapped(self, int index, int k):
         """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""
@@ -535,10 +537,10 @@ cdef class Loops:
         return not e.previous_in_back and not e.identity
 
     def branch_taken(self, int pc):
-        """Which branch the If at pc took last: True for then."""
+        """Branch of the If at pc at its last execution: True for then."""
         return bool(self.s.code[pc].taken)
 
 
 def _one_element_shape(declared):
-    """The shape for a one-element body parameter: the rank that the body declares, scalar where it does not."""
+    """Shape of a one-element body parameter: the rank that the body declares, else a scalar."""
     return (1,) if isinstance(declared, TensorType) and declared.shape is not None and len(declared.shape) == 1 else ()

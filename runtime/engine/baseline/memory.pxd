@@ -5,9 +5,9 @@ from cpython.object cimport PyObject
 from .spec_table cimport SpecTable
 from .state cimport ExecutionState
 
-# A large output is written into the array of the execution before, if nobody else holds that array. For new memory malloc may
-# ask the system, which hands it out page by page: 1 ms for 2 MB. It does so from about MAPPED bytes on. Arrays of more than HELD
-# bytes are not kept between executions.
+# A large output is written into the array of the previous execution if only the engine holds it. New memory of
+# REUSED_OUTPUT_MIN_BYTES or more comes from the system page by page: 1 ms for 2 MB. Arrays of more than
+# KEPT_ARRAY_MAX_BYTES are not kept between executions.
 cdef enum:
     REUSED_OUTPUT_MIN_BYTES = 1 << 17
     KEPT_ARRAY_MAX_BYTES = 1 << 25
@@ -15,14 +15,14 @@ cdef enum:
 cdef class Memory:
     cdef ExecutionState s
     cdef readonly object plan
-    cdef int nslots              # of the plan
-    cdef int ncode               # instructions, those of predicates included
+    cdef int nslots              # slots of the plan
+    cdef int ncode               # instructions, including those of predicates
     cdef int nloops
     cdef SpecTable specs             # spec -> (dtype, shape)
     cdef list known              # slot -> array that is known without running, or None
     cdef list consumers          # slot -> positions of nodes that read it
     cdef dict producers          # slot -> position of the node that writes it
-    cdef dict aliases            # slot -> the one in whose memory its value may be, and where there
+    cdef dict aliases            # slot -> (slot whose memory may hold its value, byte offset there)
 
     cdef int load_consumers(self) except -1
     cdef int spec(self, dtype, tuple shape, object capacity=?) except -1

@@ -1,7 +1,7 @@
-"""The engine's memory: slots, the specs (dtype and shape) of what they hold, and who reads them.
+"""The engine's memory: slots, the specs (dtype and shape) of their values, and their readers.
 
-A slot whose spec changes unbinds its consumers, which are bound again when they are met, but for those that follow the
-change by themselves: loops whose shapes change need nothing special.
+A slot whose spec changes unbinds its consumers, which are bound again at their next execution, except those that follow
+the change: loops whose shapes change need no special handling.
 """
 
 from cpython.object cimport PyObject
@@ -25,27 +25,27 @@ from ...plan.kernel_binding import shape_with_capacity
 from ...text import size_text
 
 cdef extern from "numpy/arrayobject.h":
-    # It takes over the reference to the dtype.
+    # Steals the reference to the dtype.
     object new_array "PyArray_NewFromDescr"(void *type, void *dtype, int rank, const npy_intp *dims,
                                             const npy_intp *strides, void *data, int flags, PyObject *like)
 
 np.import_array()
 
-# A buffer of so many bytes and more begins with a cache line. Where vectors lie in two lines each, a loop takes up to 6 %
-# longer; aligning less would cost more than it brings.
+# Buffers of at least this size are aligned to cache lines. Vectors that straddle two lines slow a loop by up to 6 %;
+# for smaller buffers the alignment costs more than it gains.
 cdef Py_ssize_t ALIGN_MIN_BYTES = 1 << 10
 cdef Py_ssize_t CACHE_LINE_BYTES = 64
-# Known numbers of so many bytes are not copied for their slot.
+# Known arrays of at least this size are borrowed, not copied into their slot.
 cdef Py_ssize_t BORROW_MIN_BYTES = 1 << 12
 
 
 cdef class Memory:
-    """One execution's slots. ``known`` values are those that follow from constants and shapes alone."""
+    """The slots of one execution. ``known`` values follow from constants and shapes alone."""
 
     def __cinit__(self, plan):
         self.plan = plan
         self.nslots, self.ncode, self.nloops = len(plan.slots), len(plan.code), len(plan.loops)
-        # Behind the plan's slots: for each loop what its back edges carried before, iteration, condition, trip count.
+        # Behind the plan's slots, for each loop: previous values of its back edges, iteration, condition, trip count.
         self.s.nslots = self.nslots + sum(len(p.edges) + 3 for p in plan.loops)
         self.s.own = arena_alloc(NULL, 0, 1)
         self.s.slots = <Slot *>arena_alloc(self.s.own, self.s.nslots, sizeof(Slot))
@@ -73,7 +73,7 @@ cdef class Memory:
         arena_free_tree(self.s.own)
 
     cdef int load_consumers(self) except -1:
-        """Who reads and writes each slot, for C."""
+        """Copy the readers and the writer of each slot to C arrays."""
         cdef int k, n = 0
         arena_free_tree(self.s.reader)
         self.s.reader = NULL
@@ -87,7 +87,7 @@ cdef class Memory:
         self.s.readers[self.s.nslots] = n
 
     cdef int spec(self, dtype, tuple shape, object capacity=None) except -1:
-        """The spec of a value; ``capacity``: as ``SpecTable.capacity`` has it."""
+        """The spec of a value; ``capacity``: as in ``SpecTable.capacity``."""
         if capacity is None:
             return self.specs.find(dtype, shape)
         return spec_of(self.specs.family(dtype, shape, capacity[0], capacity[1]), shape[capacity[0]])
@@ -97,10 +97,10 @@ cdef class Memory:
         return self.put_buffer(k, owner, spec, np.PyArray_NBYTES(owner) if spec else 0, flags)
 
     cdef int put_buffer(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1:
-        """Give a slot memory that may be more than its value needs; consumers of a changed spec are unbound."""
+        """Give a slot a buffer, which may be larger than its value; consumers of a changed spec are unbound."""
         cdef Slot *slot = self.s.slots + k
         cdef int changed = slot.spec != spec
-        cdef Py_ssize_t before = slot.nbytes
+        cdef Py_ssize_t old_nbytes = slot.nbytes
         Py_INCREF(owner)
         Py_XDECREF(slot.owner)
         slot.owner = <PyObject *>owner
@@ -108,10 +108,10 @@ cdef class Memory:
         slot.data, slot.nbytes = np.PyArray_BYTES(owner) if spec else NULL, nbytes
         slot.capacity = np.PyArray_NBYTES(owner) if spec and flags & OWN else 0
         if changed:
-            on_spec_changed(&self.s, k, min(before, nbytes))
+            on_spec_changed(&self.s, k, min(old_nbytes, nbytes))
 
     cdef int put_input(self, int k, object value) except -1:
-        """Let a slot show a value from outside, not copied where kernels can read it as it is."""
+        """Let a slot show an input, without a copy where kernels can read it directly."""
         cdef Slot *slot = self.s.slots + k
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
             return self.store(k, value)
@@ -132,26 +132,26 @@ cdef class Memory:
                 r = r.next
 
     cdef int unbind_producer(self, int k) except -1:
-        """The node that writes a slot was bound on other terms, or does not write it because it was folded."""
+        """Unbind the node that writes a slot: the terms of its binding changed, or the slot was folded."""
         if k in self.producers:
             self.s.generation += 1
             unbind_node(self.s.code + <int>self.producers[k])
 
     cdef int set_known(self, int k, object array) except -1:
-        """Note what a slot holds without running (None: it takes a run); a change unbinds what rests on it."""
-        before = self.known[k]
-        if before is None and array is None:
+        """Set the known value of a slot (None: it is computed); a change unbinds its readers."""
+        previous = self.known[k]
+        if previous is None and array is None:
             return 0
-        if before is not None and array is not None and before.shape == array.shape and \
-                before.dtype == array.dtype and before.tobytes() == array.tobytes():
+        if previous is not None and array is not None and previous.shape == array.shape and \
+                previous.dtype == array.dtype and previous.tobytes() == array.tobytes():
             return 0
         self.known[k] = array
         return self.unbind_consumers(k)
 
     cdef int own(self, int k, int spec) except -1:
-        """Make sure that a slot has a buffer of its own for a spec."""
+        """Give a slot its own buffer for a spec."""
         cdef Slot *slot = self.s.slots + k
-        slot.version = 0     # somebody writes to it
+        slot.version = 0     # the caller writes to it
         if slot.spec == spec and slot.flags & OWN and not slot.flags & SHARED:
             slot.flags = OWN
             return 0
@@ -163,11 +163,11 @@ cdef class Memory:
             return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
         return self.put_owner(k, allocate_or_raise(nbytes, lambda: self.describe_value(k)).view(dtype).reshape(shape), spec, OWN)
 
-    def describe_value(self, int k, before=""):
-        """What a slot's value is, for messages; ``before``: what is said before the value itself."""
+    def describe_value(self, int k, prefix=""):
+        """Describe a slot's value for a message, after ``prefix``."""
         if k in self.producers:
-            return f"{self.describe_node(self.producers[k])}: {before}its result"
-        return f"{before}'{self.plan.slots[k].name}'"
+            return f"{self.describe_node(self.producers[k])}: {prefix}its result"
+        return f"{prefix}'{self.plan.slots[k].name}'"
 
     cdef int set_constant(self, int k, object array) except -1:
         if array.dtype.hasobject:
@@ -177,7 +177,7 @@ cdef class Memory:
         self.known[k] = array
 
     cdef int fill_known(self, int k) except -1:
-        """Let a slot hold what is known of it; many numbers where they are, for nobody writes there."""
+        """Store the known value of a slot; large arrays are borrowed, since they are never written."""
         array = self.known[k]
         if array.nbytes < BORROW_MIN_BYTES or not np.PyArray_ISCARRAY_RO(array):
             self.store(k, array)
@@ -186,11 +186,11 @@ cdef class Memory:
         return self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
 
     cdef int store(self, int k, object value) except -1:
-        """Copy a value into a slot: tensors into the slot's own buffer, anything else as it is."""
+        """Copy a value into a slot: tensors into the slot's own buffer, other values by reference."""
         if isinstance(value, np.generic):
             value = np.asarray(value)
         elif isinstance(value, str):
-            value = np.array(value, object)     # one element of a tensor of strings, as NumPy gives it
+            value = np.array(value, object)     # a 0-d string tensor, as NumPy returns it
         elif isinstance(value, list):
             value = make_sequence(value)
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
@@ -204,7 +204,7 @@ cdef class Memory:
             np.copyto(self.look(k), value)
 
     cdef int forward_value(self, int source, int target) except -1:
-        """Copy what a slot holds into another one; what nobody changes is the same in both."""
+        """Copy the value of a slot into another; immutable values are shared."""
         cdef Slot *slot = self.s.slots + source
         if slot.spec == 0 and slot.owner != NULL:
             return self.put_owner(target, <object>slot.owner, 0, 0)
@@ -215,21 +215,21 @@ cdef class Memory:
         return slot.owner != NULL and type(<object>slot.owner) is SequenceValue
 
     cdef int ensure_sequence(self, int k) except -1:
-        """Make sure that a slot has a sequence, for a call to put its own there."""
+        """Put a sequence into a slot, for a call to fill."""
         return 0 if self.s.slots[k].spec == 0 and self.is_sequence(k) else self.put_owner(k, make_sequence([]), 0, 0)
 
     cdef object tensor(self, char *data, int spec):
-        """An array over memory that stays valid only until the engine goes on."""
+        """An array over memory, valid only until the engine resumes."""
         dtype, shape = self.specs.kind(spec)
         capacity = self.specs.capacity(spec)
         if capacity is None:
             return self.array_of(dtype, shape, data)
         axis = capacity[0]
-        whole = self.array_of(dtype, shape_with_capacity(shape, capacity), data)
-        return whole[(slice(None),) * axis + (slice(0, shape[axis]),)]
+        padded = self.array_of(dtype, shape_with_capacity(shape, capacity), data)
+        return padded[(slice(None),) * axis + (slice(0, shape[axis]),)]
 
     cdef object array_of(self, object dtype, tuple shape, char *data):
-        """An array over memory, or with its own where that is NULL."""
+        """An array over memory; with its own memory where that is NULL."""
         cdef npy_intp dims[64]
         cdef npy_intp n = 1
         cdef int k
@@ -243,7 +243,7 @@ cdef class Memory:
                          0 if data == NULL else np.NPY_ARRAY_CARRAY, NULL)
 
     cdef object look(self, int k):
-        """A slot's value without copying: for reading before the engine goes on."""
+        """A slot's value without copying, valid until the engine resumes."""
         cdef Slot *slot = self.s.slots + k
         if slot.spec == 0:
             return python_value(slot.owner)
@@ -259,39 +259,40 @@ cdef class Memory:
         elif k in self.aliases:
             source, offset = self.aliases[k]
             if slot.data == self.s.slots[<int>source].data + <npy_intp>offset:
-                # Whoever keeps it keeps the memory.
+                # The view keeps the memory alive.
                 dtype, shape = self.specs.kind(slot.spec)
-                held = self.look(source).reshape(-1).view(np.uint8)[offset:offset + slot.nbytes]
-                return held.view(dtype).reshape(shape)
+                array = self.look(source).reshape(-1).view(np.uint8)[offset:offset + slot.nbytes]
+                return array.view(dtype).reshape(shape)
         return self.tensor(slot.data, slot.spec)
 
     cpdef object value(self, int slot):
-        """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
-        cdef Slot *held = self.s.slots + slot
-        if held.spec == 0:
+        """A copy of a slot's value: an array, a list, or None. The caller knows whether it was computed."""
+        cdef Slot *source = self.s.slots + slot
+        if source.spec == 0:
             return self.copied_value(self.look(slot))
-        dtype, shape = self.specs.kind(held.spec)
-        if held.nbytes >= ALIGN_MIN_BYTES and not reserve_bytes(held.nbytes):
-            raise ExecutionError(f"{self.describe_value(slot, 'a copy of ')} {shortage_text(held.nbytes)}")
+        dtype, shape = self.specs.kind(source.spec)
+        if source.nbytes >= ALIGN_MIN_BYTES and not reserve_bytes(source.nbytes):
+            raise ExecutionError(f"{self.describe_value(slot, 'a copy of ')} {shortage_text(source.nbytes)}")
         array = self.array_of(dtype, shape, NULL)
-        if self.specs.capacity(held.spec) is not None:
+        if self.specs.capacity(source.spec) is not None:
             np.copyto(array, self.look(slot))
-        elif held.nbytes:
-            memcpy(np.PyArray_BYTES(array), held.data, held.nbytes)
+        elif source.nbytes:
+            memcpy(np.PyArray_BYTES(array), source.data, source.nbytes)
         return array
 
-    cdef object value_into(self, int slot, object before):
-        """As ``value``, but written into ``before``, the array of an earlier value, if only the caller refers to it and dtype
-        and shape are the same."""
-        cdef Slot *held = self.s.slots + slot
-        if held.spec == 0 or Py_REFCNT(before) > 1 or not np.PyArray_ISCARRAY(before) or \
-                self.specs.capacity(held.spec) is not None or self.specs.kind(held.spec) != (before.dtype, before.shape):
+    cdef object value_into(self, int slot, object previous):
+        """As ``value``, but written into ``previous``, the array of an earlier value, if only the caller refers to it
+        and dtype and shape match."""
+        cdef Slot *source = self.s.slots + slot
+        if source.spec == 0 or Py_REFCNT(previous) > 1 or not np.PyArray_ISCARRAY(previous) or \
+                self.specs.capacity(source.spec) is not None or \
+                self.specs.kind(source.spec) != (previous.dtype, previous.shape):
             return self.value(slot)
-        memcpy(np.PyArray_BYTES(before), held.data, held.nbytes)
-        return before
+        memcpy(np.PyArray_BYTES(previous), source.data, source.nbytes)
+        return previous
 
     def peek(self, int slot):
-        """What a slot holds, not copied: good until the engine goes on, and never to be written."""
+        """A slot's value, not copied: valid until the engine resumes, read-only."""
         return read_only_view(self.look(slot))
 
     cdef object copied_value(self, object value):
@@ -306,13 +307,13 @@ cdef class Memory:
         return self.s.slots[slot].owner != NULL
 
     def dtype_and_shape(self, int slot):
-        """Dtype and shape of the tensor that a slot holds; None where it holds none."""
-        cdef Slot *at = self.s.slots + slot
-        return self.specs.kind(at.spec) if at.spec and at.owner != NULL else None
+        """Dtype and shape of the tensor in a slot; None: it holds none."""
+        cdef Slot *source = self.s.slots + slot
+        return self.specs.kind(source.spec) if source.spec and source.owner != NULL else None
 
     def capacity(self, int slot):
-        """The axis along which a slot's memory has capacity for more than the tensor in it, and the extent that there is memory
-        for; None: elements follow each other."""
+        """The axis along which a slot's buffer has spare capacity, and the extent that it has memory for; None: the
+        tensor is contiguous."""
         return self.specs.capacity(self.s.slots[slot].spec)
 
     def describe_node(self, int pc):
@@ -332,8 +333,8 @@ cdef bint same_dtype_and_shape(np.ndarray a, np.ndarray b):
 
 
 def match_inputs(list fitted, inputs):
-    """Arrays by slot where they are of the dtypes and shapes in ``fitted`` (name, slot, dtype, shape), one for each
-    input; else None."""
+    """Arrays by slot if exactly the inputs in ``fitted`` (name, slot, dtype, shape) are given, with their dtypes and
+    shapes; else None."""
     cdef int d
     cdef tuple shape
     cdef np.ndarray array
@@ -355,14 +356,14 @@ def match_inputs(list fitted, inputs):
 
 
 cdef object python_value(PyObject *owner):
-    """What a slot holds that is no tensor of numbers, as Python has it: a sequence is a list of its own."""
+    """The Python value of a slot that holds no numeric tensor; a sequence becomes a new list."""
     if owner != NULL and type(<object>owner) is SequenceValue:
         return (<SequenceValue>owner).items[:(<SequenceValue>owner).count]
     return <object>owner if owner != NULL else None
 
 
 def read_only_view(value):
-    """A view of an array that cannot be written; anything else as it is."""
+    """A read-only view of an array; other values unchanged."""
     if not isinstance(value, np.ndarray):
         return value
     view = value.view()
@@ -371,10 +372,10 @@ def read_only_view(value):
 
 
 def allocate_buffer(Py_ssize_t nbytes):
-    """An array of so many bytes (at least one), uint8. What is large begins with a cache line.
+    """A uint8 array of ``nbytes`` (at least 1), aligned to a cache line if it is large.
 
     Raises:
-        MemoryError: there are not as many.
+        MemoryError: not enough memory.
     """
     if nbytes < ALIGN_MIN_BYTES:
         return np.empty(max(nbytes, 1), np.uint8)
@@ -389,30 +390,30 @@ def allocate_buffer(Py_ssize_t nbytes):
 
 
 def shortage_text(nbytes):
-    """That there is no memory, for the end of a message."""
+    """The end of an out-of-memory message."""
     return f"needs {size_text(nbytes)}{refusal_text() or ', which the system does not give'}"
 
 
-def allocate_or_raise(nbytes, who):
-    """An array of so many bytes (at least one). ``who()`` says what they are for.
+def allocate_or_raise(nbytes, describe):
+    """As ``allocate_buffer``. ``describe()`` names the purpose, for the error message.
 
     Raises:
-        ExecutionError: the machine has not as many.
+        ExecutionError: not enough memory.
     """
     try:
         return allocate_buffer(nbytes)
     except (MemoryError, OverflowError) as error:
-        what = error if isinstance(error, MemoryError) else shortage_text(nbytes)
-        raise ExecutionError(f"{who()} {what}; run fewer iterations, or smaller tensors") from None
+        reason = error if isinstance(error, MemoryError) else shortage_text(nbytes)
+        raise ExecutionError(f"{describe()} {reason}; run fewer iterations, or smaller tensors") from None
 
 
-def allocate_growable(nbytes, who):
-    """As ``allocate_or_raise``, for a value that grows: with half as much more where there is as much, so that it is copied a few
-    times in all, and not at each step."""
+def allocate_growable(nbytes, describe):
+    """As ``allocate_or_raise``, for a value that grows: with half as much spare capacity if possible, which amortizes
+    copying."""
     try:
         return allocate_buffer(nbytes + max(nbytes // 2, 256))
     except (MemoryError, OverflowError):
-        return allocate_or_raise(nbytes, who)
+        return allocate_or_raise(nbytes, describe)
 
 
 def as_aligned(array):
@@ -424,12 +425,12 @@ def as_aligned(array):
 
 def describe_values(values):
     """Values in words, for messages: ``float32 [3], a sequence of 2``."""
-    told = []
+    texts = []
     for value in values:
         if isinstance(value, np.ndarray):
-            told.append(f"{'string' if value.dtype.hasobject else value.dtype.name} {list(value.shape)}")
+            texts.append(f"{'string' if value.dtype.hasobject else value.dtype.name} {list(value.shape)}")
         elif isinstance(value, list):
-            told.append(f"a sequence of {len(value)}")
+            texts.append(f"a sequence of {len(value)}")
         else:
-            told.append("nothing" if value is None else type(value).__name__)
-    return ", ".join(told)
+            texts.append("nothing" if value is None else type(value).__name__)
+    return ", ".join(texts)

@@ -1,7 +1,6 @@
-"""What the plain floor tells an accelerator: whatever stands above it and makes an execution fast (fast/).
+"""Interface through which the baseline tier drives an optimizer (optimized/).
 
-By itself nobody does, and every method here does nothing. What an accelerator does while instructions run is a matter of
-regions (state.pxd).
+Every method here is a no-op. While instructions run, an optimizer acts through regions (state.pxd).
 """
 
 from libc.stdint cimport int64_t
@@ -9,9 +8,9 @@ from libc.stdint cimport int64_t
 from .state cimport BackEdgeState, Family
 
 cdef class OptimizerBase:
-    cdef int64_t watched_generation      # the generation of the state when ``watch`` was called last
+    cdef int64_t watched_generation      # generation of the state at the last call of ``watch``
 
-    cdef int begin(self, bint unseen) except -1
+    cdef int begin(self, bint outputs_only) except -1
     cdef int look(self, int index) except -1
     cdef int tick(self) except -1
     cdef int watch(self, int64_t generation, frozenset slots) except -1

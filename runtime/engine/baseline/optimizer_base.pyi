@@ -1,2 +1,2 @@
 class OptimizerBase:
-    """What the plain floor tells whatever makes an execution fast."""
+    """Interface through which the baseline tier drives an optimizer."""

@@ -1,4 +1,4 @@
-"""What the plain floor tells whatever makes an execution fast: see accelerator.pxd."""
+"""Interface through which the baseline tier drives an optimizer: see optimizer_base.pxd."""
 
 from libc.stdint cimport int64_t
 
@@ -6,49 +6,49 @@ from .state cimport BackEdgeState, Family
 
 
 cdef class OptimizerBase:
-    """Nobody is there to be told."""
+    """No-op base: the engine runs without an optimizer."""
 
     def __init__(self):
         self.watched_generation = -1
 
-    cdef int begin(self, bint unseen) except -1:
-        """An execution begins. ``unseen``: nobody looks at anything but its outputs."""
+    cdef int begin(self, bint outputs_only) except -1:
+        """An execution begins. ``outputs_only``: only its outputs are read."""
 
     cdef int look(self, int index) except -1:
-        """A loop ran as many boundaries as its ``optimizer_due_at`` said."""
+        """A loop crossed the boundary at which its ``optimizer_due_at`` asked for a call."""
 
     cdef int tick(self) except -1:
-        """About 10 ms of a run went by."""
+        """About 10 ms of a run passed."""
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
-        """The execution goes on: these slots, and no others, are read at boundaries."""
+        """The execution resumes; ``slots`` are the only slots read at boundaries."""
         self.watched_generation = generation
 
     cdef int materialize(self, int slot) except -1:
-        """Somebody reads a slot: let it have its value, if it can still be had."""
+        """Write the value of a slot that is about to be read, if it is still available."""
 
     cdef bint is_available(self, int slot) except -1:
-        """Has a slot the value that the last run of its node gave?"""
+        """Does a slot hold the value from the last run of its node?"""
         return True
 
     cdef int materialize_all(self) except -1:
-        """Let every slot have its value, as far as it can still be had: what no region can give."""
+        """Write the values of all slots, as far as they are available, that no region can write."""
 
     cdef set unavailable_slots(self):
-        """The slots that lack their values."""
+        """The slots whose values are lost."""
         return set()
 
     cdef int on_jump(self) except -1:
-        """The execution was put elsewhere; all slots have the values that they have there."""
+        """The execution jumped; all slots hold the values of the new position."""
 
     cdef int before_edit(self) except -1:
-        """Something is to be changed by hand: nothing that was computed before follows it."""
+        """The user is about to edit a value: results computed before do not follow it."""
 
     cdef bint is_mid_region(self) except -1:
-        """Does a region stand in its middle, where no execution can be stopped?"""
+        """Is a region suspended in its middle, where an execution cannot stop?"""
         return False
 
     cdef Family *family_of(self, BackEdgeState *e) except? NULL:
-        """The family of specs that both values of a back edge are of, where the node that makes one of them follows it; NULL:
-        every other spec is looked at."""
+        """The family of both specs of a back edge, where the node that makes one of them follows it; NULL: other specs
+        are handled in Python."""
         return NULL

@@ -1,4 +1,4 @@
-"""Scan outputs, for the parts of the engine that know loops."""
+"""Scan outputs, for the modules that know loops."""
 
 from libc.stdint cimport int64_t
 
@@ -11,7 +11,7 @@ cdef class ScanOutputs:
     cdef object plan
     cdef dict arrays             # (loop, k) -> array behind a scan buffer, or list of objects
     cdef dict handed_over             # (loop, k) -> array behind the buffer that became the output last
-    cdef dict spare               # (loop, k) -> the one before, which nobody else has, for what is collected next
+    cdef dict spare               # (loop, k) -> its predecessor, free for reuse
 
     cdef int begin(self, int index) except -1
     cdef int cap_capacity(self, Scan *c) except -1

@@ -1,4 +1,4 @@
-"""Scan outputs: memory for the elements that a loop collects, and what it has collected so far."""
+"""Scan outputs: buffers for the elements that a loop collects, and views of the elements so far."""
 
 from cpython.ref cimport Py_REFCNT
 from libc.stdint cimport int64_t
@@ -19,13 +19,13 @@ from .memory import as_aligned, allocate_or_raise, allocate_buffer, describe_val
 
 np.import_array()
 
-# Outputs of more bytes get the buffer that collected them. To copy fewer takes less time than to hand it over and to collect
-# into a new one: 256 KB in 6 us instead of 11.
+# Larger outputs take over the buffer that collected them. Smaller ones are copied, which is faster than to hand over
+# and to collect into a new buffer: 256 KB in 6 us instead of 11.
 cdef Py_ssize_t HAND_OVER_MIN_BYTES = 1 << 20
 
 
 cdef class ScanOutputs:
-    """The scan outputs of all loops; ``k`` counts those of one."""
+    """The scan outputs of all loops; ``k`` is an index among those of one loop."""
 
     def __init__(self, Memory memory not None):
         self.memory, self.s, self.plan = memory, &memory.s, memory.plan
@@ -43,7 +43,7 @@ cdef class ScanOutputs:
                 self.read_length(index, k)
 
     def read_length(self, int index, int k):
-        """How long a scan output is to be that has a length."""
+        """Read the required length of a scan output."""
         cdef Scan *c = self.s.loops[index].scans + k
         port = self.plan.loops[index].scans[k].output
         where = f"{self.plan.loops[index].loop.describe()}: the length of '{port.outer.name}', '{port.length.name}'"
@@ -53,12 +53,12 @@ cdef class ScanOutputs:
         if not 0 <= int(array.reshape(())) < 1 << 62:
             raise ExecutionError(f"{where}, is {array.reshape(())}; it must be 0 or more")
         c.length = int(array.reshape(()))
-        # What no fast way reads as it is comes here each time.
+        # Other dtypes are read here at each entry.
         c.length_spec = self.s.slots[c.length_slot].spec if array.dtype.kind == "i" and array.itemsize >= 4 else -1
         self.cap_capacity(c)
 
     cdef int cap_capacity(self, Scan *c) except -1:
-        """No more elements than its length are taken without anybody looking."""
+        """Limit the capacity to the required length, so that the hot path returns there."""
         if c.length >= 0:
             c.capacity = min(c.capacity, c.length)
 
@@ -84,7 +84,7 @@ cdef class ScanOutputs:
                                      f"its rank is {rank}")
 
     cdef int reserve(self, int index, int k) except -1:
-        """Capacity for one more element of a scan output; one that is a Python object is appended here."""
+        """Reserve capacity for one more element of a scan output; a Python object is appended here."""
         cdef Scan *c = self.s.loops[index].scans + k
         cdef Slot *r = self.s.slots + c.result
         if r.spec == 0:
@@ -100,7 +100,7 @@ cdef class ScanOutputs:
             self.grow(index, k)
 
     def begin_elements(self, int index, int k, int spec):
-        """The first element is seen: all are like it. A buffer that is there serves on."""
+        """Handle the first element, which sets the spec of all. An existing buffer is reused."""
         cdef Scan *c = self.s.loops[index].scans + k
         port = self.plan.loops[index].scans[k].output
         dtype, shape = self.memory.specs.kind(spec)
@@ -113,7 +113,7 @@ cdef class ScanOutputs:
         self.cap_capacity(c)
 
     cdef int grow(self, int index, int k) except -1:
-        """Capacity for all iterations where their number is known and that is not much, else twice as much as before."""
+        """Grow to all iterations if their number is known and small, else double the capacity."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *c = loop.scans + k
         port = self.plan.loops[index].scans[k].output
@@ -136,7 +136,7 @@ cdef class ScanOutputs:
         c.buffer, c.capacity = np.PyArray_BYTES(array), capacity
 
     def allocate_larger(self, int index, int k, Py_ssize_t capacity):
-        """A larger buffer for a scan output, and how many elements it holds: ``capacity``, or fewer where memory is
+        """A larger buffer for a scan output, and its capacity in elements: ``capacity``, or fewer if memory is
         short."""
         cdef Scan *c = self.s.loops[index].scans + k
         name = self.plan.loops[index].scans[k].output.outer.name
@@ -150,7 +150,7 @@ cdef class ScanOutputs:
                 capacity = c.count + (capacity - c.count + 1) // 2
 
     cdef int restore_elements(self, int index, int k, object rows) except -1:
-        """Let a scan output have collected these elements, stacked."""
+        """Replace the elements of a scan output by ``rows``, stacked elements."""
         cdef Scan *c = self.s.loops[index].scans + k
         c.count, c.spec, c.capacity, c.objects = 0, -1, 0, 0
         self.arrays.pop((index, k), None)
@@ -173,7 +173,7 @@ cdef class ScanOutputs:
         cdef Scan *c = self.s.loops[index].scans + k
         value = pad_scan_output(self.output_so_far(index, k), self.plan.loops[index].scans[k].output, c.length)
         if is_output_layout(c) and has_output_length(c) and value.base is not None and value.nbytes > HAND_OVER_MIN_BYTES and c.count == c.capacity:
-            # The buffer is the output, and large: hand it over instead of copying it.
+            # Hand over the large buffer as the output instead of copying it.
             value = value.reshape(value.shape)
             self.memory.put_owner(c.outer, value, self.memory.spec(value.dtype, value.shape), OWN)
             self.hand_over_buffer(index, k)
@@ -184,31 +184,31 @@ cdef class ScanOutputs:
         self.memory.set_known(c.outer, None)
 
     cdef int hand_over_buffer(self, int index, int k) except -1:
-        """The buffer became the output. The one that it replaced is kept for the next elements, if nobody else refers to it
-        and it is not too large (HELD)."""
+        """After the buffer became the output: keep its predecessor for the next elements, if nothing else refers to it
+        and it has at most KEPT_ARRAY_MAX_BYTES."""
         array = self.arrays.pop((index, k))
-        cdef np.ndarray before = self.handed_over.pop((index, k), None)
+        cdef np.ndarray previous = self.handed_over.pop((index, k), None)
         if len(array) <= KEPT_ARRAY_MAX_BYTES:
             self.handed_over[index, k] = array
-            # Views of it refer to the memory that it is a part of, as it does itself.
-            if before is not None and Py_REFCNT(before) == 1 and Py_REFCNT(<object>np.PyArray_BASE(before)) == 1:
-                self.spare[index, k] = before
+            # Views of it refer to its base, as it does itself.
+            if previous is not None and Py_REFCNT(previous) == 1 and Py_REFCNT(<object>np.PyArray_BASE(previous)) == 1:
+                self.spare[index, k] = previous
 
     def output_so_far(self, int index, int k):
-        """What a scan output has collected so far, as its loop would return it; a view, valid until the engine goes on."""
+        """The scan output so far, as its loop would return it; a view, valid until the engine resumes."""
         rows = self.elements(index, k)
         port = self.plan.loops[index].scans[k].output
         return self.empty(index, k) if rows is None else join_scan_output(rows, port)
 
     cdef object empty(self, int index, int k):
-        """Zero elements: the declared dims of the element (0 where unknown), with the scan axis of length 0. What the body
-        returns without computing it has a dtype, and dims where none are declared."""
+        """Zero elements: the declared dims of the element (0 where unknown), with the scan axis of length 0. A value
+        that the body returns without computing it supplies the dtype, and dims where none are declared."""
         cdef LoopState *loop = self.s.loops + index
-        cdef int slot = loop.scans[k].result, made = self.s.writer[slot]
+        cdef int slot = loop.scans[k].result, producer = self.s.writer[slot]
         port = self.plan.loops[index].scans[k].output
         declared = port.result.type if isinstance(port.result.type, TensorType) else TensorType()
         dtype, shape = declared.dtype, declared.shape
-        if not loop.top <= made < loop.exit and not self.is_computed(index, port.result):
+        if not loop.top <= producer < loop.exit and not self.is_computed(index, port.result):
             value = self.memory.look(slot)
             if isinstance(value, np.ndarray):
                 dtype, shape = value.dtype, value.shape if shape is None else shape
@@ -218,12 +218,12 @@ cdef class ScanOutputs:
         return np.empty(scan_output_shape(dims, port, 0), dtype if dtype is not None else np.float32)
 
     def is_computed(self, int index, value):
-        """Does a node of the body compute it, an If for one, which no single instruction writes?"""
+        """Does a node of the body compute the value? No single instruction writes the output of an If."""
         return any([value in node.outputs for node in self.plan.loops[index].loop.body.nodes])
 
     cpdef object elements(self, int index, int k):
-        """The elements of a scan output in the order of their iterations, ``[count, *shape]``; None while there are none. A
-        view where they are no Python objects, valid until the engine goes on. After the loop its output has them."""
+        """The elements of a scan output in iteration order, ``[count, *shape]``; None while there are none. A view,
+        valid until the engine resumes, unless they are Python objects. After the loop they are read from its output."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *c = loop.scans + k
         if c.count == 0:
@@ -231,8 +231,8 @@ cdef class ScanOutputs:
         port = self.plan.loops[index].scans[k].output
         rows = self.arrays.get((index, k))
         if rows is None:
-            whole = self.memory.look(c.outer)
-            return split_scan_output(whole if has_output_length(c) else unpad_scan_output(whole, port, c.count), port, c.count)
+            output = self.memory.look(c.outer)
+            return split_scan_output(output if has_output_length(c) else unpad_scan_output(output, port, c.count), port, c.count)
         if isinstance(rows, list):
             return np.stack(rows)
         dtype, shape = self.memory.specs.kind(c.spec)
@@ -240,7 +240,7 @@ cdef class ScanOutputs:
         return stacked.reshape((c.count, *shape))
 
     def view(self, int index, int k, int64_t newest):
-        """(number of elements, the whole as a view, the newest elements in order) of a scan output."""
+        """(number of elements, the output so far as a view, the newest elements in order) of a scan output."""
         cdef int64_t count = self.s.loops[index].scans[k].count
         rows = self.elements(index, k)
         return count, self.output_so_far(index, k), [] if rows is None else rows[max(count - newest, 0):]

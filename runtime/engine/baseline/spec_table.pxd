@@ -9,16 +9,16 @@ cdef class SpecFamily:
     cdef readonly object dtype
     cdef readonly tuple before   # the axes before the one that varies
     cdef readonly tuple after
-    cdef readonly object capacity    # the extent that there is memory for; None: as much as it takes
+    cdef readonly object capacity    # extent that there is memory for; None: no extra capacity
 
 cdef class SpecTable:
     cdef int end                 # the next free number
     cdef dict ids                # (dtype, shape) -> number
-    cdef dict shapes             # and back
-    cdef dict kin                # (dtype, axes before, axes after, capacity) -> Kin
-    cdef bint has_capacity_specs              # some have capacity
+    cdef dict shapes             # number -> (dtype, shape)
+    cdef dict kin                # (dtype, axes before, axes after, capacity) -> SpecFamily
+    cdef bint has_capacity_specs              # some specs have capacity
     cdef list starts             # first numbers of the segments of all families, ascending
-    cdef list segments           # for each: (Kin, first extent)
+    cdef list segments           # for each: (SpecFamily, first extent)
 
     cdef object kind(self, int spec)
     cdef int find(self, object dtype, tuple shape) except -1
@@ -30,28 +30,28 @@ cdef class SpecTable:
 
 
 cdef inline int64_t extent_of(Family *f, int spec) noexcept nogil:
-    """The varying extent of a spec; -1: it is not of this family."""
+    """The varying extent of a spec; -1: not of this family."""
     cdef int k
-    cdef SpecRun *g = f.segments + f.at
-    if 0 <= spec - g.first < g.count:
-        return g.low + spec - g.first
+    cdef SpecRun *run = f.segments + f.last_hit
+    if 0 <= spec - run.first < run.count:
+        return run.low + spec - run.first
     for k in range(f.nsegments):
-        g = f.segments + k
-        if 0 <= spec - g.first < g.count:
-            f.at = k
-            return g.low + spec - g.first
+        run = f.segments + k
+        if 0 <= spec - run.first < run.count:
+            f.last_hit = k
+            return run.low + spec - run.first
     return -1
 
 
 cdef inline int spec_of(Family *f, int64_t extent) noexcept nogil:
     """The spec for an extent; 0: none yet."""
     cdef int k
-    cdef SpecRun *g = f.segments + f.at
-    if 0 <= extent - g.low < g.count:
-        return <int>(g.first + extent - g.low)
+    cdef SpecRun *run = f.segments + f.last_hit
+    if 0 <= extent - run.low < run.count:
+        return <int>(run.first + extent - run.low)
     for k in range(f.nsegments):
-        g = f.segments + k
-        if 0 <= extent - g.low < g.count:
-            f.at = k
-            return <int>(g.first + extent - g.low)
+        run = f.segments + k
+        if 0 <= extent - run.low < run.count:
+            f.last_hit = k
+            return <int>(run.first + extent - run.low)
     return 0

@@ -1,12 +1,12 @@
-"""Specs: dtype, shape and where elements lie, of what slots have, as numbers that C can compare.
+"""Specs: dtype, shape and memory layout of slot values, as numbers that C can compare.
 
-Elements lie in row-major order, one after the other. A value that grows along an axis with others before it may have capacity
-there: its memory is that of a value with a larger extent, of which it is the beginning. Its spec says so (``capacity``: the
-axis, and the extent that there is memory for).
+Elements are in row-major order, contiguous. A value that grows along an axis behind others may have spare capacity
+there: it is the beginning of a value with a larger extent in memory. Its spec records that (``capacity``: the axis, and
+the extent that there is memory for).
 
-Shapes that differ in the extent of one axis can form a family. It reserves runs of numbers, so that the spec of the next
-extent is found without Python, and thousands of shapes take no memory. Each shape has one number, whoever asks: what had
-one before its family came keeps it.
+Shapes that differ in the extent of one axis can form a family. It reserves runs of numbers: the spec of the next extent
+is found without Python, and thousands of shapes take no memory. Each shape has exactly one number; a number assigned
+before the family was created stays.
 """
 
 from bisect import bisect_right
@@ -25,15 +25,15 @@ cdef int64_t MAX_SPEC = 2**31 - 2**20
 
 
 cdef class SpecFamily:
-    """A family: one dtype, and one shape but for the extent of an axis; with ``capacity``, that for which there is memory
+    """One dtype and one shape, except for the extent of an axis; ``capacity``: the extent that there is memory for
     along it."""
 
     def __init__(self, dtype, tuple before, tuple after, capacity):
         self.dtype, self.before, self.after, self.capacity = dtype, before, after, capacity
         self.c.unit = math.prod((*before, *after)) * dtype.itemsize
         if capacity is not None:
-            self.c.whole, self.c.unit = self.c.unit * <Py_ssize_t>capacity, 0
-        # One that is empty, for who looks before there is another.
+            self.c.capacity_nbytes, self.c.unit = self.c.unit * <Py_ssize_t>capacity, 0
+        # An empty run, for lookups before the first reservation.
         self.c.segments = <SpecRun *>arena_alloc(NULL, 0, sizeof(SpecRun))
 
     def __dealloc__(self):
@@ -41,7 +41,7 @@ cdef class SpecFamily:
 
 
 cdef class SpecTable:
-    """Number -> (dtype, shape); 0 -> None, which stands for everything that is no tensor of fixed-size elements."""
+    """Number -> (dtype, shape); 0 -> None, for any value that is not a tensor of fixed-size elements."""
 
     def __init__(self):
         self.end = 1
@@ -54,34 +54,34 @@ cdef class SpecTable:
 
     @property
     def count(self):
-        """How many shapes and families are remembered, each in its own entry."""
+        """Number of shapes and families with an entry of their own."""
         return len(self.ids) + len(self.kin)
 
     def __getitem__(self, int spec):
         return self.kind(spec)
 
     cdef object kind(self, int spec):
-        """(dtype, shape) of a spec, as ``specs[spec]`` gives it, for who has no need of Python to ask."""
-        found = self.shapes.get(spec, self)
-        if found is not self:
-            return found
+        """(dtype, shape) of a spec: ``specs[spec]`` for callers in C."""
+        entry = self.shapes.get(spec, self)
+        if entry is not self:
+            return entry
         cdef int k = bisect_right(self.starts, spec) - 1
         if k < 0 or spec >= self.end:
             raise IndexError(spec)
-        cdef SpecFamily kin
-        kin, low = self.segments[k]
-        return kin.dtype, (*kin.before, low + spec - self.starts[k], *kin.after)
+        cdef SpecFamily family
+        family, low = self.segments[k]
+        return family.dtype, (*family.before, low + spec - self.starts[k], *family.after)
 
     cdef object capacity(self, int spec):
-        """The axis along which a value has capacity for more, and the extent that there is memory for; None: none has."""
-        cdef SpecFamily kin
+        """The axis along which a value has spare capacity, and the extent that there is memory for; None: none has."""
+        cdef SpecFamily family
         if not self.has_capacity_specs or spec in self.shapes:
             return None
-        kin = self.segments[bisect_right(self.starts, spec) - 1][0]
-        return None if kin.capacity is None else (len(kin.before), kin.capacity)
+        family = self.segments[bisect_right(self.starts, spec) - 1][0]
+        return None if family.capacity is None else (len(family.before), family.capacity)
 
     cdef Py_ssize_t nbytes(self, int spec) except -1:
-        """Bytes of memory that a value takes."""
+        """Bytes of memory of a value, with its capacity."""
         if spec == 0:
             return 0
         dtype, shape = self.kind(spec)
@@ -89,29 +89,29 @@ cdef class SpecTable:
         return math.prod(shape if capacity is None else shape_with_capacity(shape, capacity)) * dtype.itemsize
 
     cdef int find(self, object dtype, tuple shape) except -1:
-        """The number of a pair, a new one where it has none."""
+        """The number of a dtype and shape, a new one if there is none."""
         cdef int axis
-        cdef SpecFamily kin
+        cdef SpecFamily family
         key = (dtype, shape)
-        found = self.ids.get(key)
-        if found is not None:
-            return found
+        spec = self.ids.get(key)
+        if spec is not None:
+            return spec
         if self.kin:
             for axis in range(len(shape)):
-                kin = self.kin.get((dtype, shape[:axis], shape[axis + 1:], None))
-                if kin is not None:
-                    found = spec_of(&kin.c, shape[axis])
-                    if found:
-                        return found
-        found = self.end
-        self.shapes[found] = key     # where there is no memory for it, nobody finds the number
-        self.ids[key] = found
+                family = self.kin.get((dtype, shape[:axis], shape[axis + 1:], None))
+                if family is not None:
+                    spec = spec_of(&family.c, shape[axis])
+                    if spec:
+                        return spec
+        spec = self.end
+        self.shapes[spec] = key     # without memory for the next line, the number stays unused
+        self.ids[key] = spec
         self.end += 1
-        return found
+        return spec
 
     cdef Family *family(self, object dtype, tuple shape, int axis, object capacity=None) except NULL:
-        """The family of a shape with an axis that varies, with numbers for what comes next. ``capacity``: the extent that
-        there is memory for along that axis, where it is more than the value takes."""
+        """The family of a shape whose axis varies, with numbers reserved for the next extents. ``capacity``: the extent
+        that there is memory for along that axis, if more than the value takes."""
         cdef SpecFamily kin
         key = (dtype, shape[:axis], shape[axis + 1:], capacity)
         kin = self.kin.get(key)
@@ -123,7 +123,7 @@ cdef class SpecTable:
         return &kin.c
 
     cdef int ensure_extent(self, Family *family, int64_t extent) except -1:
-        """Make sure that a family has a number for an extent; 0 where it cannot."""
+        """Reserve a number for an extent of a family; 0: impossible."""
         cdef SpecFamily kin
         for kin in self.kin.values():
             if &kin.c == family:
@@ -131,13 +131,13 @@ cdef class SpecTable:
         return spec_of(family, extent)
 
     cdef int reserve_extents(self, SpecFamily kin, int64_t extent) except -1:
-        """Reserve numbers for extents up to twice this one, if there are that many left."""
+        """Reserve numbers for extents up to twice this one, if enough are left."""
         cdef Family *f = &kin.c
         cdef SpecRun *last = f.segments + f.nsegments - 1
         cdef int64_t low = last.low + last.count if f.nsegments else 0
         cdef int64_t high = 2 * extent + 64
         if kin.capacity is not None:
-            # What fills its capacity lies as any other value.
+            # A value that fills its capacity is laid out as any other.
             high = kin.capacity
         if extent < low or high <= low or high - low > MAX_SPEC - self.end:
             return 0
@@ -155,7 +155,7 @@ cdef class SpecTable:
             self.end += stop - start
 
     def register_segment(self, SpecFamily kin, start):
-        """Whose numbers are those from the end on; where there is no memory to note it, they stay nobody's."""
+        """Assign the numbers from ``end`` on to a family; without memory for the entry they stay unused."""
         self.segments.append((kin, start))
         try:
             self.starts.append(self.end)
@@ -164,36 +164,36 @@ cdef class SpecTable:
             raise
 
     def existing_runs(self, SpecFamily kin, int64_t low, int64_t high):
-        """A range of extents as runs (first, end, number); number 0 where the shapes have none yet."""
+        """A range of extents as runs (first, end, number); number 0: no spec yet."""
         cdef int axis = len(kin.before)
         cdef int rank = axis + 1 + len(kin.after)
         cdef int other_axis
         cdef SpecFamily other
-        have = {}
+        existing = {}
         if kin.capacity is not None:
-            return [(low, high, 0)]     # nobody else has numbers for these
+            return [(low, high, 0)]     # specs with capacity belong to one family
         for (dtype, shape), spec in self.ids.items():
             if dtype == kin.dtype and len(shape) == rank and shape[:axis] == kin.before and \
                     shape[axis + 1:] == kin.after and low <= shape[axis] < high:
-                have[shape[axis]] = spec
+                existing[shape[axis]] = spec
         for other in self.kin.values():
             other_axis = len(other.before)
             if other.capacity is not None or other.dtype != kin.dtype or other_axis == axis or \
                     other_axis + 1 + len(other.after) != rank:
                 continue
-            # Two lines through the shapes of a rank meet in one point at most.
+            # Two families of one rank share at most one shape.
             mine = (*kin.before, None, *kin.after)
             theirs = (*other.before, None, *other.after)
             if all(a == b or d in (axis, other_axis) for d, (a, b) in enumerate(zip(mine, theirs))) and \
                     low <= theirs[axis] < high:
                 spec = spec_of(&other.c, mine[other_axis])
                 if spec:
-                    have.setdefault(theirs[axis], spec)
+                    existing.setdefault(theirs[axis], spec)
         runs = []
-        for extent in sorted(have):
+        for extent in sorted(existing):
             if low < extent:
                 runs.append((low, extent, 0))
-            runs.append((extent, extent + 1, have[extent]))
+            runs.append((extent, extent + 1, existing[extent]))
             low = extent + 1
         if low < high:
             runs.append((low, high, 0))

@@ -1,7 +1,6 @@
-"""The state of an execution. Plain C structs, so that a run needs neither the GIL nor an allocation.
+"""The state of an execution: plain C structs, so that a run needs neither the GIL nor an allocation.
 
-What makes an execution fast keeps its own state (fast/fast_state.pxd). Of it the structs here know a ``Region`` alone: what
-runs in place of instructions.
+The optimizer keeps its own state (optimized/optimizer_state.pxd); the structs here know only its ``Region``.
 """
 
 from cpython.object cimport PyObject
@@ -39,39 +38,39 @@ cdef extern from "boundary_record.h" nogil:
         char *buffer
         int64_t count, capacity
 
-# What is done before each instruction: stops before nodes, and who wants to know where the time goes.
+# Work before each instruction: stops before nodes, and timing.
 cdef enum:
     STEPPING = 1
     TRAPS = 2
     TIMING = 4
 
-# Values of more bytes are in no scalar program.
+# Larger values are not used in scalar programs.
 cdef enum:
     REGISTER_BYTES = 512
 
-# What a slot's flags say.
+# Flags of a slot.
 cdef enum:
-    OWN = 1       # the buffer belongs to the slot alone and may be written
+    OWN = 1       # the buffer belongs to this slot alone and may be written
     FOLDED = 2    # holds a constant that its instruction does not write again
-    SHARED = 4    # with OWN: a back edge's parameter and result are in one buffer, the one a prefix of the other;
-                  # only the node that appends writes there
+    SHARED = 4    # with OWN: parameter and result of a back edge share one buffer, the smaller a prefix of the larger;
+                  # only the appending node writes there
 
 cdef struct Slot:
-    char *data            # NULL where the value is no tensor of fixed-size elements
-    PyObject *owner       # owned reference: the array that holds the memory, or the value itself
+    char *data            # NULL where the value is not a tensor of fixed-size elements
+    PyObject *owner       # owned reference: the array with the memory, or the value itself
     int spec              # index of (dtype, shape); 0: a Python object (sequence, optional, strings) or nothing
     int flags
     Py_ssize_t nbytes
-    Py_ssize_t capacity   # bytes that the buffer has; 0: it is not the slot's own
-    int64_t version       # of the buffer, as the journal has it; 0: it has none (renewal.h)
+    Py_ssize_t capacity   # bytes of the buffer; 0: the slot does not own it
+    int64_t version       # of the buffer in the dirty-range journal; 0: none (dirty_range_journal.h)
 
 cdef struct InputGuard:
     int slot
     Py_ssize_t nbytes
     char *expected
 
-# Specs that differ in the extent of one axis (specs.pyx), and runs of their numbers: extents from ``low`` on have the
-# numbers from ``first`` on.
+# A family: specs that differ in the extent of one axis (spec_table.pyx), as runs of numbers: extents from ``low`` on
+# have the numbers from ``first`` on.
 cdef struct SpecRun:
     int64_t low
     int64_t count
@@ -79,9 +78,9 @@ cdef struct SpecRun:
 
 cdef struct Family:
     int nsegments
-    int at                # where a number was found last
-    Py_ssize_t unit       # bytes of an extent of 1
-    Py_ssize_t whole      # and of all, where there is capacity for more
+    int last_hit          # segment of the last successful lookup
+    Py_ssize_t unit       # bytes per unit of extent; 0 with capacity
+    Py_ssize_t capacity_nbytes # bytes of all memory, with capacity
     SpecRun *segments
 
 # A node's instruction is NATIVE when bound; UNBOUND ones go through Python, which binds or runs them.
@@ -102,50 +101,50 @@ cdef struct SlotCopy:
     int source
     int target
 
-# How a region ended.
+# Result of running a region.
 cdef enum RegionStatus:
-    REGION_RAN = 0       # what it stands for ran; s.pc says where to go on
+    REGION_RAN = 0       # its instructions ran; s.pc is the next one
     REGION_TICK = 1      # the time slice is over: run it again
-    REGION_PYTHON = 2    # the instruction that it begins with needs Python
-    REGION_NONE = 3      # it did not run: go on as without it
+    REGION_PYTHON = 2    # its first instruction needs Python
+    REGION_NONE = 3      # it did not run: interpret the instructions
 
-# What runs in place of one instruction or more, from the one on that leads it: a node or a loop's HEAD. The floor above makes
-# regions, and all that the plain floor knows of them is this.
+# A region runs in place of one or more instructions, from its leader on: a node or a loop's HEAD. The optimizer makes
+# regions; this is all that the baseline tier knows of them.
 cdef struct Region:
-    int (*fits)(ExecutionState *s, Region *r) noexcept nogil                    # may it run here and now? NULL: always
-    int (*run)(ExecutionState *s, Region *r) noexcept nogil                     # run, or go on: a RegionStatus
-    int (*materialize)(ExecutionState *s, Region *r) noexcept nogil             # let slots have the values that were left out; 0:
-                                                                       # they cannot be had any more. NULL: none ever is
-    void (*invalidate)(ExecutionState *s, Region *r) noexcept nogil             # the execution is elsewhere: keep nothing of before
-    Region *next         # led by the same instruction, asked after this one
-    int stale            # something is not known any more that it was made on
+    int (*fits)(ExecutionState *s, Region *r) noexcept nogil                    # may it run now? NULL: always
+    int (*run)(ExecutionState *s, Region *r) noexcept nogil                     # run or resume: a RegionStatus
+    int (*materialize)(ExecutionState *s, Region *r) noexcept nogil             # write omitted values to slots; 0: they are
+                                                                                # lost. NULL: none is omitted
+    void (*invalidate)(ExecutionState *s, Region *r) noexcept nogil             # the execution jumped: drop state
+    Region *next         # of the same leader, tried after this one
+    int stale            # an assumption no longer holds
 
-# What an instruction does by itself where specs change.
+# What an instruction handles by itself when specs change.
 cdef enum Follows:
-    FOLLOWS_INPUTS = 1   # it need not be bound anew where an input's spec changes
-    SETS_OUTPUTS = 2     # nor where a result's is another: its calls say what it is
+    FOLLOWS_INPUTS = 1   # no rebinding when the spec of an input changes
+    SETS_OUTPUTS = 2     # nor of a result: its calls set the spec
 
 cdef struct Instr:
-    # what each execution looks at, in one cache line
+    # the hot fields, in one cache line
     int kind
     int ncalls
     int nguards
     int nmoves
-    Region *region       # the first that it leads, NULL: none
-    Call *calls          # all memory of the binding belongs to this piece
+    Region *region       # the first that it leads; NULL: none
+    Call *calls          # block that owns all memory of the binding
     InputGuard *guards
     int64_t cost
     SlotCopy *moves
     int loop
     int target
-    int taken            # BRANCH: 1 then, 0 else, as of its last execution
+    int taken            # BRANCH: 1 then, 0 else, at its last execution
     int condition        # BRANCH: its slot
     int trap             # stop before it
     int follows          # a Follows
-    RebindPolicy again        # when to bind it anew
+    RebindPolicy again        # when to rebind
     char **cells         # addresses of temps
     npy_intp *outer      # outer axes of all calls
-    int64_t binding      # differs whenever the node is bound anew
+    int64_t binding      # number of the binding, unique
 
 cdef struct BackEdgeState:
     int initial          # -1: part 0 of a sliced input
@@ -153,41 +152,41 @@ cdef struct BackEdgeState:
     int result
     int swap
     int identity         # passed through unchanged
-    int previous_in_back          # where the previous value is: the back buffer, or (swapped) the result's slot
-    Slot back            # a second buffer for the parameter of an edge that copies
-    Family *family       # of the specs that the carried value had so far, where they differed; NULL: they did not
+    int previous_in_back          # place of the previous value: the back buffer, else (swapped) the result's slot
+    Slot back            # second buffer for the parameter, if the edge copies
+    Family *family       # specs of the carried values so far; NULL: they have one spec
 
 cdef struct Slice:
     int outer
     int inner
     int outer_spec
-    int part_spec        # 0: strings, which Python has to put where they are read
-    int direct           # parts are contiguous in the outer tensor itself
+    int part_spec        # 0: strings, which Python puts into the inner slot
+    int direct           # parts are contiguous in the outer tensor
     char *base
     Py_ssize_t offset    # of part 0
     Py_ssize_t step
     int64_t parts
-    int64_t pieces       # that a part has in the outer tensor, where they can be gathered without Python; else 0
+    int64_t pieces       # segments of a part in the outer tensor, if gathered without Python; else 0
     Py_ssize_t piece     # bytes of one
-    Py_ssize_t first     # where part 0 begins there
-    Py_ssize_t along     # from part to part there
-    Py_ssize_t apart     # from piece to piece there
+    Py_ssize_t first     # offset of part 0 there
+    Py_ssize_t along     # distance between parts there
+    Py_ssize_t apart     # distance between segments there
 
 cdef struct Scan:
     int result
     int outer
-    int spec             # of the elements, or while there are none of those seen last; -1: none ever, or Python objects
+    int spec             # of the elements; while there are none, of the last ones; -1: none yet, or Python objects
     int objects          # the elements are Python objects
-    int64_t pieces       # of an element, which lie apart in the output: its axes before the one that grows
+    int64_t pieces       # separate segments of an element in the output: the axes before the scan axis
     int reverse          # the output begins with the last element
     char *buffer
     Py_ssize_t nbytes    # of an element
     int64_t count
     int64_t capacity
-    int length_slot      # how long the output is to be; -1: as long as there are elements
+    int length_slot      # required length of the output; -1: none
     int length_spec
     int64_t length       # -1: none
-    int out_spec         # of the output when it was last stored, and for how many elements
+    int out_spec         # spec of the output when last stored, and its number of elements
     int64_t out_count
 
 cdef struct LastValueState:
@@ -195,44 +194,44 @@ cdef struct LastValueState:
     int outer
     int edge
 
-# A question about a boundary, bound to kernels as nodes are: its instruction stands behind the plan's.
+# A predicate at a boundary, bound to kernels as nodes are; its instruction is behind those of the plan.
 cdef struct Predicate:
     int pc
     int loop
     int enabled
-    int needs_body       # not asked before iteration 0
+    int needs_body       # not evaluated before iteration 0
     int hit
     int next             # of the same loop, -1: none
-    char **cell          # where the answer is
+    char **cell          # address of the result
     Py_ssize_t offset
 
-# Who notes what a loop carries at all its boundaries (time/history.pyx).
+# Log of the carried values of a loop at all boundaries (history/value_history.pyx).
 cdef struct BoundaryLog:
-    int entry_unready    # it has to be prepared before the loop is entered, and before a boundary is crossed
+    int entry_unready    # prepare it before the loop is entered, or a boundary crossed
     int boundary_unready
     void (*write_row)(ExecutionState *s, LoopState *loop, int entering) noexcept nogil
 
 cdef struct LoopState:
     int index            # in the plan
-    int top              # where an iteration begins: what its own condition needs, else the head
+    int top              # start of an iteration: the code of its own condition, else the head
     int head
     int exit
     # slots, -1 where absent
     int trip_slot
     int initial_slot
-    int condition        # what decides whether the next iteration runs
+    int condition        # decides whether the next iteration runs
     int condition_input
-    int yielded          # what an iteration gives the next one's condition input: the condition, also where it is ignored
+    int yielded          # feeds the next condition input: the condition, even if ignored
     int iteration
     int trip_spec
     int initial_spec
-    int yielded_spec     # -1: not looked at yet
+    int yielded_spec     # -1: not read yet
     int iteration_wide   # the iteration number is int64 (else int32)
-    int negative         # what a negative trip count is: a Negative
-    int counted          # as many iterations as sliced inputs have parts
+    int negative         # meaning of a negative trip count
+    int counted          # the number of parts of the sliced inputs limits the iterations
     int64_t fixed_trips  # -1: none
-    int native_entry       # the last entry was one that needs no Python on the same specs
-    int64_t first_parts  # parts of sliced inputs that have a back edge; -1: there are none
+    int native_entry       # the last entry needed no Python; valid for the same specs
+    int64_t first_parts  # parts of sliced inputs with a back edge; -1: none
     int nedges
     int nslices
     int nscans
@@ -242,35 +241,35 @@ cdef struct LoopState:
     Slice *slices
     Scan *scans
     LastValueState *last_values
-    SlotCopy *kept           # outputs that take what an iteration got: it is gone once the boundary is crossed
+    SlotCopy *kept           # inputs of an iteration that outputs take, saved before the boundary is crossed
     # the running loop
     int active
     int64_t i
     int64_t trip         # -1: no limit
-    int64_t parts        # least of the sliced inputs; -1: none
+    int64_t parts        # least number of parts of the sliced inputs; -1: none
     int keep             # the condition
-    int ended            # a Reason
-    int reported         # this boundary was shown to whoever asked
-    int retest           # stop once its condition was tested, before the boundary is looked at
-    int edited           # a part or the iteration number was set by hand at this boundary
+    int ended            # end reason
+    int reported         # this boundary was reported
+    int retest           # stop after testing the condition, before the boundary is reported
+    int edited           # the user edited a part or the iteration number at this boundary
     # records and predicates
-    int observers        # how many there are
+    int observers        # number of records and predicates
     int checked          # those of this boundary are done
     int hit              # a predicate is true
     int first_predicate  # -1: none
     int first_record
-    int reads_previous   # one of them reads what a back edge carried before
-    int first_derived_slot    # slots behind the plan's: previous value of each edge, then iteration, condition, trip count
+    int reads_previous   # one of them reads the previous value of a back edge
+    int first_derived_slot    # behind the plan's: previous value of each edge, then iteration, condition, trip count
     # stops and limits
     int64_t stop_at_iteration
     int stop_at_exit
-    BoundaryLog *log             # NULL: nobody asked
-    int64_t *breaks      # iterations at which every entry stops, in order
+    BoundaryLog *log             # NULL: none
+    int64_t *breaks      # iterations at which every entry stops, ascending
     int nbreaks
     int64_t limit
-    int64_t endless_from # the plan's; -1: something can end the loop
-    int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
-    # when the floor above looks at it: after so many boundaries of this execution; -1: not again
+    int64_t endless_from # of the plan; -1: something can end the loop
+    int64_t endless_at   # refuse to pass this iteration where nothing can end the loop; -1: allowed
+    # boundaries of this execution, and at which of them the optimizer looks at the loop; -1: never again
     int64_t boundaries
     int64_t optimizer_due_at
     # totals of the run
@@ -283,18 +282,18 @@ cdef struct LoopState:
 # Why run_plan returned.
 cdef enum Status:
     S_END = 0
-    S_PYTHON = 1         # the instruction at pc needs Python: to be bound, or run
+    S_PYTHON = 1         # the instruction at pc needs Python: to be bound or run
     S_SLOW = 2           # the control instruction at pc needs Python
     S_BOUNDARY = 3
     S_NODE = 4
     S_TICK = 5
     S_LIMIT = 6
     S_NO_SLICE = 7
-    S_OPTIMIZE = 8           # a loop is to be looked at by the floor above
+    S_OPTIMIZE = 8           # the optimizer is due at a loop
     S_OBSERVE = 9        # records or predicates of the loop at pc need Python
     S_CONDITION_TESTED = 10        # a condition was tested again
 
-# What a C hook is shown at a boundary (docs/hooks.md). ``carried``: addresses of the carried values, in port order.
+# Argument of a C hook at a boundary (docs/hooks.md). ``carried``: addresses of the carried values, in port order.
 cdef struct BoundaryView:
     int loop
     int ended
@@ -305,7 +304,7 @@ cdef struct BoundaryView:
 ctypedef int (*boundary_hook)(void *context, const BoundaryView *view) noexcept nogil
 
 cdef struct ExecutionState:
-    void *own            # the piece that all memory of the engine belongs to
+    void *own            # arena block that owns all memory of the engine
     Slot *slots
     Instr *code
     LoopState *loops
@@ -314,71 +313,71 @@ cdef struct ExecutionState:
     int depth
     int pc
     int64_t budget
-    # stops before nodes: stepping is the one flag the hot path looks at
+    # stops before nodes: the hot path tests only ``stepping``
     int stepping         # STEPPING, TRAPS and TIMING
     int step_depth
     int moved
-    int just_resumed            # nothing was run since the engine was resumed
-    double *node_seconds        # with TIMING: seconds of each instruction
-    int timed_pc            # the one whose time runs, -1: none
+    int just_resumed            # nothing ran since the engine was resumed
+    double *node_seconds        # with TIMING: seconds per instruction
+    int timed_pc            # the instruction being timed, -1: none
     double timed_since
-    # boundaries: watch is the one flag the hot path looks at
+    # boundaries: the hot path tests only ``watch``
     int watch
     int stop_any
     int hook_any
-    # who reads a slot (readers[k] to before readers[k + 1]) and who writes it (-1: no node)
+    # readers of slot k: reader[readers[k]] to before reader[readers[k + 1]]; its writer (-1: no node)
     int *readers
     int *reader
     int *writer
-    # grows whenever an instruction is bound or unbound, or a slot's spec changes
+    # incremented when an instruction is bound or unbound, or a slot's spec changes
     int64_t generation
-    int user_edited          # something of this execution was changed by hand: everything runs whenever it is met
-    Region *suspended    # the one that a time slice ended in and that has values which are in no slot; NULL: none
-    void *above          # what the floor above keeps of this execution
+    int user_edited          # the user edited this execution: no result is reused
+    Region *suspended    # region in which a time slice ended, with values that are in no slot yet; NULL: none
+    void *optimizer      # state of the optimizer
     int interrupt
-    int running          # somebody resumed it
-    int64_t epoch        # grows whenever the engine goes on: what was read before may be stale
+    int running          # the engine was resumed and has not returned
+    int64_t epoch        # incremented when the engine resumes: values read before may be stale
     int stop_reasons              # 1: a stop, 2: the Python hook, 4: a predicate
-    int nslots           # derived ones included
+    int nslots           # including derived ones
     Predicate *predicates
     boundary_record **records
     boundary_hook c_hook
     void *c_context
 
 cdef inline int iteration_start(const LoopState *loop) noexcept nogil:
-    """Where the iteration ahead begins. Where the trip count ends the loop, its condition is not looked at any more."""
+    """First instruction of the next iteration. The condition is not tested where the trip count ends the loop."""
     return loop.top if loop_tests_condition(loop.trip, loop.i) else loop.head
 
 
 cdef inline int has_output_length(const Scan *c) noexcept nogil:
-    """A scan output is as long as it has elements."""
+    """Does a scan output have its required length, if any?"""
     return c.length < 0 or c.length == c.count
 
 
 cdef inline int is_output_layout(const Scan *c) noexcept nogil:
-    """Is the buffer of a scan output the output?"""
+    """Is the buffer of a scan output laid out as the output?"""
     return c.pieces == 1 and not c.reverse
 
 
 cdef inline void unbind_node(Instr *ins) noexcept nogil:
-    """It is bound anew when it is met."""
+    """Rebind the node at its next execution."""
     ins.kind = UNBOUND
     on_inputs_changed(&ins.again)
 
 
 cdef inline void flush_suspended(ExecutionState *s) noexcept nogil:
-    """Let every slot have what a suspended region holds: the engine then stands before a boundary."""
+    """Write the values of a suspended region into their slots; the engine is then at a boundary."""
     if s.suspended != NULL:
         s.suspended.materialize(s, s.suspended)
 
 
-cdef inline void on_spec_changed(ExecutionState *s, int k, Py_ssize_t least) noexcept nogil:
-    """Unbind who reads a slot whose spec changed, but for nodes that follow by themselves. ``least``: its bytes, before
-    or after, whichever are fewer."""
+cdef inline void on_spec_changed(ExecutionState *s, int k, Py_ssize_t min_nbytes) noexcept nogil:
+    """Unbind the readers of a slot whose spec changed, except nodes that follow changes. ``min_nbytes``: the smaller of
+    its sizes before and after."""
     cdef int j
     cdef Instr *ins
-    # No scalar program rests on larger values but through nodes that are unbound here.
-    cdef int matters = least <= REGISTER_BYTES
+    # Scalar programs depend on larger values only through nodes that are unbound here.
+    cdef int matters = min_nbytes <= REGISTER_BYTES
     for j in range(s.readers[k], s.readers[k + 1]):
         ins = s.code + s.reader[j]
         if not ins.follows & FOLLOWS_INPUTS:
@@ -388,26 +387,26 @@ cdef inline void on_spec_changed(ExecutionState *s, int k, Py_ssize_t least) noe
 
 
 cdef inline void change_spec(ExecutionState *s, int k, int spec, Py_ssize_t nbytes) noexcept nogil:
-    """Let a slot have a value of another spec in the memory that it has."""
+    """Give a slot a value of another spec in its present memory."""
     cdef Slot *slot = s.slots + k
-    cdef Py_ssize_t least = min(slot.nbytes, nbytes)
+    cdef Py_ssize_t min_nbytes = min(slot.nbytes, nbytes)
     slot.spec, slot.nbytes = spec, nbytes
-    on_spec_changed(s, k, least)
+    on_spec_changed(s, k, min_nbytes)
 
 
 cdef inline int edge_copies(const BackEdgeState *e, const Slot *result) noexcept nogil:
-    """Does the parameter of a back edge get a copy of the result, and not its buffer? Sequences, optionals and strings
-    are never changed once they are made: they move."""
+    """Is the result of a back edge copied, instead of moved by exchanging buffers? Sequences, optionals and strings are
+    immutable and always move."""
     return not e.swap or (result.spec != 0 and result.flags & ~SHARED != OWN)
 
 
 cdef inline int needs_back_buffer(const BackEdgeState *e, const Slot *result) noexcept nogil:
-    """Is there no buffer for the copy that a back edge takes? Values of no bytes need one, too: none holds no value."""
+    """Is the buffer missing into which a back edge copies? Values of 0 bytes need one, too: NULL means no value."""
     return edge_copies(e, result) and (e.back.owner == NULL or e.back.capacity < result.nbytes)
 
 
 cdef inline Slot *previous_value_slot(ExecutionState *s, BackEdgeState *e) noexcept nogil:
-    """Where a boundary left what a back edge carried before."""
+    """Slot with the previous value of a back edge after a boundary."""
     if e.identity:
         return s.slots + e.param
     return &e.back if e.previous_in_back else s.slots + e.result

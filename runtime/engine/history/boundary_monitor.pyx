@@ -1,8 +1,8 @@
-"""Predicates and records: looking at every boundary of a loop without leaving native code.
+"""Predicates and records: evaluated at every boundary of a loop in native code.
 
-A predicate is an operator over slots that gives one boolean. It is bound to kernels as a node is, asked at each boundary
-of its loop (in scalar programs as well), and stops the engine where it is true. A record appends the values of slots at
-each boundary to a buffer.
+A predicate is an operator over slots with one boolean result. It is bound to kernels like a node, evaluated at each
+boundary of its loop (in scalar programs as well), and stops the engine when it is true. A record appends the values of
+slots at each boundary to a buffer.
 """
 
 from libc.stdint cimport int64_t
@@ -27,12 +27,12 @@ from ...ops.primitives import NoNativeKernel
 np.import_array()
 
 _EAGER = EagerPrimitives()
-# Of a record, in one piece of memory.
+# Of one chunk of a record.
 cdef int64_t MAX_CHUNK_ROWS = 1 << 16
 
 
 class PredicateInstruction:
-    """What an instruction of the plan is to the binder."""
+    """A predicate in the form in which the binder takes nodes."""
 
     outputs = ()
     inside = -1
@@ -42,10 +42,9 @@ class PredicateInstruction:
 
 
 class RecordBuffer:
-    """A record as Python sees it: rows of ``full`` chunks, then those of the one that is written.
+    """A record in Python: the rows of ``full_chunks``, then those of the current chunk.
 
-    ``keep``: how many of the newest rows are wanted. Chunks are never written again, nor copied, so that a record costs
-    what writing it costs.
+    ``keep``: number of newest rows to keep. Chunks are never rewritten or copied: a record costs only the writes.
     """
 
     def __init__(self, entry, index, slots, keep):
@@ -56,7 +55,7 @@ class RecordBuffer:
 
 
 cdef class BoundaryMonitor:
-    """Asks predicates and keeps records."""
+    """Evaluates predicates and keeps records."""
 
     cdef Memory memory
     cdef NodeBinder binder
@@ -65,10 +64,10 @@ cdef class BoundaryMonitor:
     cdef object plan
     cdef int npredicates         # entries of the state's array
     cdef int nrecords
-    cdef dict predicate_table          # key -> (entry, operator, slots, otherwise)
-    cdef dict record_buffers         # key -> Recording
+    cdef dict predicate_table          # key -> (entry, instruction, fallback)
+    cdef dict record_buffers         # key -> RecordBuffer
     cdef int next_key
-    cdef public tuple hits       # keys of the predicates that are true where the engine stopped by one
+    cdef public tuple hits       # keys of the true predicates where one stopped the engine
 
     def __init__(self, Memory memory not None, NodeBinder binder not None, Loops loops not None):
         self.memory, self.binder, self.loops = memory, binder, loops
@@ -76,39 +75,39 @@ cdef class BoundaryMonitor:
         self.predicate_table, self.record_buffers, self.hits = {}, {}, ()
 
     def begin(self):
-        """Another execution begins: records do so with it."""
+        """Truncate all records before another execution begins."""
         self.hits = ()
         for key in self.record_buffers:
             self.truncate_record(key)
 
     def slots_read(self):
-        """What predicates and records read."""
-        slots = {slot for _, question, _ in self.predicate_table.values() for slot in question.inputs}
+        """The slots that predicates and records read."""
+        slots = {slot for _, instruction, _ in self.predicate_table.values() for slot in instruction.inputs}
         return slots.union(*[recording.slots for recording in self.record_buffers.values()])
 
-    # -- what can be read at a boundary
+    # -- slots that can be read at a boundary
 
     def previous_slot(self, int index, int k):
-        """The slot that, at a boundary after an iteration, shows what back edge k carried into that iteration."""
+        """The slot with the previous value of back edge k at a boundary after an iteration."""
         return self.s.loops[index].first_derived_slot + k
 
     def iteration_slot(self, int index):
-        """The slot that shows a loop's iteration number (int64), whether its body has one or not."""
+        """The slot with a loop's iteration number (int64), even if its body has none."""
         return self.s.loops[index].first_derived_slot + self.s.loops[index].nedges
 
     def condition_slot(self, int index):
-        """The slot that shows the execution condition in force at a boundary."""
+        """The slot with the current execution condition at a boundary."""
         return self.s.loops[index].first_derived_slot + self.s.loops[index].nedges + 1
 
     def trip_count_slot(self, int index):
-        """The slot that shows a loop's trip count (int64); -1: no limit."""
+        """The slot with a loop's trip count (int64); -1: no limit."""
         return self.s.loops[index].first_derived_slot + self.s.loops[index].nedges + 2
 
     def slot_at_boundary(self, int index, int slot):
         """The slot that has a body value at a boundary after an iteration that computed it.
 
-        A result that a back edge carries may have moved to the edge's parameter by then. What an iteration gets stays
-        where it is, also where it is the result of another back edge: at a boundary it is what the next one gets.
+        A result carried by a back edge may have moved to the edge's parameter by then. Inputs of an iteration stay in
+        place, even as results of other back edges: at a boundary they are the inputs of the next one.
         """
         cdef LoopState *loop = self.s.loops + index
         cdef int k
@@ -127,41 +126,41 @@ cdef class BoundaryMonitor:
 
     # -- predicates
 
-    def add_predicate(self, int index, op, slots, bint needs_body=False, otherwise=None):
-        """Ask ``op`` about the values of ``slots`` at every boundary of a loop from now on; returns a key.
+    def add_predicate(self, int index, op, slots, bint needs_body=False, fallback=None):
+        """Evaluate ``op`` on the values of ``slots`` at every boundary of a loop from now on; returns a key.
 
-        ``op`` has ``apply(p, inputs)`` over primitives and gives one boolean. Where it is true, ``Engine.resume`` returns
-        ``("predicate", index)`` at that boundary, the one at which the loop ends included. ``needs_body``: it reads what
-        an iteration computed or carried before, and is not asked before iteration 0.
+        ``op`` has ``apply(p, inputs)`` over primitives and returns one boolean. When it is true, ``Engine.resume``
+        returns ``("predicate", index)`` at that boundary, which may be the last one. ``needs_body``: it reads results
+        of an iteration or previous values, and is not evaluated before iteration 0.
 
-        A value that changes its dtype or shape binds it anew. Where it cannot be bound to kernels, ``otherwise(index)``
-        is called at the boundary, or without that NumPy runs ``op``; a slot that has no value makes it false.
+        A change of a value's dtype or shape rebinds it. If it cannot be bound to kernels, ``fallback(index)`` is called
+        at the boundary, or without that NumPy runs ``op``; a slot without a value makes it false.
         """
         cdef int k
-        cdef Predicate *p
+        cdef Predicate *predicate
         self.loops.materialize_all()
         self.check_readable(index, slots)
-        taken = {entry for entry, _, _ in self.predicate_table.values()}
-        k = next((j for j in range(self.npredicates) if j not in taken), -1)
+        used = {entry for entry, _, _ in self.predicate_table.values()}
+        k = next((j for j in range(self.npredicates) if j not in used), -1)
         if k < 0:
             k = self.grow_predicates()
-        p = self.s.predicates + k
-        p.loop, p.enabled, p.needs_body, p.hit = index, 1, needs_body, 0
-        p.next = self.s.loops[index].first_predicate
+        predicate = self.s.predicates + k
+        predicate.loop, predicate.enabled, predicate.needs_body, predicate.hit = index, 1, needs_body, 0
+        predicate.next = self.s.loops[index].first_predicate
         self.s.loops[index].first_predicate = k
-        question = PredicateInstruction(op, slots)
-        for slot in set(question.inputs):
-            self.memory.consumers[slot].append(p.pc)
+        instruction = PredicateInstruction(op, slots)
+        for slot in set(instruction.inputs):
+            self.memory.consumers[slot].append(predicate.pc)
         self.memory.load_consumers()
-        unbind_node(self.s.code + p.pc)
+        unbind_node(self.s.code + predicate.pc)
         self.next_key += 1
-        self.predicate_table[self.next_key] = (k, question, otherwise)
+        self.predicate_table[self.next_key] = (k, instruction, fallback)
         self.bind_derived_slots()
         self.update_observer_counts(index)
         return self.next_key
 
     def grow_predicates(self):
-        """One more entry, with an instruction of its own behind those of the plan."""
+        """Append an entry, with an instruction behind those of the plan."""
         self.s.predicates = <Predicate *>arena_grow(self.s.own, self.s.predicates, self.npredicates, self.npredicates + 1,
                                                 sizeof(Predicate))
         self.s.predicates[self.npredicates].pc = self.binder.add_instruction()
@@ -169,10 +168,10 @@ cdef class BoundaryMonitor:
         return self.npredicates - 1
 
     def remove_predicate(self, int key):
-        """Ask it no more."""
+        """Stop evaluating a predicate and delete it."""
         cdef int k, index
         cdef int *link
-        entry, question, _ = self.question(key)
+        entry, instruction, _ = self.question(key)
         k = entry
         index = self.s.predicates[k].loop
         self.loops.materialize_all()
@@ -180,7 +179,7 @@ cdef class BoundaryMonitor:
         while link[0] != k:
             link = &self.s.predicates[link[0]].next
         link[0] = self.s.predicates[k].next
-        for slot in set(question.inputs):
+        for slot in set(instruction.inputs):
             self.memory.consumers[slot].remove(self.s.predicates[k].pc)
         self.memory.load_consumers()
         self.binder.unbind(self.s.predicates[k].pc)
@@ -193,39 +192,39 @@ cdef class BoundaryMonitor:
         return self.predicate_table[key]
 
     def enable_predicate(self, int key, bint enabled=True):
-        """Ask it, or keep it without asking."""
+        """Enable or disable a predicate."""
         cdef int k = self.question(key)[0]
         self.loops.materialize_all()
         self.s.predicates[k].enabled = enabled
         self.update_observer_counts(self.s.predicates[k].loop)
 
     def is_native(self, int key):
-        """True while kernels answer it, without Python. It is bound where it is asked first."""
+        """True while kernels evaluate the predicate. It is bound at its first evaluation."""
         cdef int k = self.question(key)[0]
         return self.s.code[self.s.predicates[k].pc].kind == NATIVE
 
     def is_unbindable(self, int key):
-        """True where no kernels could be found for it as its values are now, so that Python answers it."""
+        """True while no kernels fit its present values, so that Python evaluates it."""
         cdef int k = self.question(key)[0]
         return self.s.code[self.s.predicates[k].pc].kind != NATIVE and self.s.code[self.s.predicates[k].pc].again.stable < 0
 
     def true_predicates(self, int index):
-        """Keys of the predicates that are true at the boundary where a loop stands, in the order of their keys."""
+        """Keys of the predicates that are true at the present boundary of a loop, ascending."""
         return tuple(key for key, (entry, _, _) in self.predicate_table.items()
                      if self.s.predicates[<int>entry].loop == index and self.s.predicates[<int>entry].enabled and
                      self.s.predicates[<int>entry].hit)
 
     cdef int update_observer_counts(self, int index) except -1:
-        """After a change: what the hot path has to look at, and programs that look at something else are no more."""
+        """After a change: update the hot path's counts and invalidate scalar programs."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         loop.observers = loop.reads_previous = 0
         derived = range(loop.first_derived_slot, loop.first_derived_slot + loop.nedges)
-        for entry, question, _ in self.predicate_table.values():
+        for entry, instruction, _ in self.predicate_table.values():
             k = entry
             if self.s.predicates[k].loop == index and self.s.predicates[k].enabled:
                 loop.observers += 1
-                loop.reads_previous |= any(slot in derived for slot in question.inputs)
+                loop.reads_previous |= any(slot in derived for slot in instruction.inputs)
         for recording in self.record_buffers.values():
             if recording.index == index and self.s.records[<int>recording.entry].enabled:
                 loop.observers += 1
@@ -233,7 +232,7 @@ cdef class BoundaryMonitor:
         self.s.generation += 1
 
     def bind_derived_slots(self):
-        """Let the derived slots show where iterations, conditions and trip counts are."""
+        """Point the derived slots to iteration numbers, conditions and trip counts."""
         cdef LoopState *loop
         cdef Slot *slot
         cdef int index, k
@@ -246,7 +245,7 @@ cdef class BoundaryMonitor:
                 slot.data, slot.spec, slot.nbytes = <char *><size_t>address, self.memory.spec(dtype, ()), dtype.itemsize
 
     def check_readable(self, int index, slots):
-        """What a back edge carried before shows only at the boundaries of its own loop."""
+        """Reject previous values of other loops: they exist only at the boundaries of their own loop."""
         cdef LoopState *loop
         cdef int k
         for k in range(self.memory.nloops):
@@ -256,7 +255,7 @@ cdef class BoundaryMonitor:
                                  f"boundaries")
 
     def observe_slow(self, int index):
-        """Whatever the predicates and records of a boundary need, then all of them."""
+        """Prepare the predicates and records of a boundary in Python, then evaluate them all."""
         cdef LoopState *loop = self.s.loops + index
         cdef Slot *slot
         cdef BackEdgeState *e
@@ -286,29 +285,29 @@ cdef class BoundaryMonitor:
         loop.checked = 1
 
     cdef int evaluate_slow(self, int index, int key) except -1:
-        """Bind a predicate and ask it, or ask it in Python."""
+        """Bind a predicate and evaluate it, in Python if necessary."""
         cdef Instr *ins
-        cdef Predicate *p
-        entry, question, otherwise = self.predicate_table[key]
-        p = self.s.predicates + <int>entry
-        ins = self.s.code + p.pc
+        cdef Predicate *predicate
+        entry, instruction, fallback = self.predicate_table[key]
+        predicate = self.s.predicates + <int>entry
+        ins = self.s.code + predicate.pc
         if ins.kind == NATIVE and ins.nguards or ins.kind != NATIVE and ins.again.stable >= 0:
             try:
-                self.bind_predicate(<int>entry, question)
+                self.bind_predicate(<int>entry, instruction)
             except NoNativeKernel:
                 ins.kind = UNBOUND
                 on_unbindable(&ins.again)
         if ins.kind == NATIVE:
             if not run_bound_node(self.s, ins):
-                return (p.cell[0] + p.offset)[0] != 0
-        if otherwise is not None:
-            return bool(otherwise(index))
-        values = [self.value_at_boundary(index, slot) for slot in question.inputs]
+                return (predicate.cell[0] + predicate.offset)[0] != 0
+        if fallback is not None:
+            return bool(fallback(index))
+        values = [self.value_at_boundary(index, slot) for slot in instruction.inputs]
         if any(value is None for value in values):
             return 0
         where = f"a predicate at {self.memory.describe_loop(index)}"
         try:
-            (answer,) = self.binder.silent_context.run(question.op.apply, _EAGER, values)
+            (answer,) = self.binder.silent_context.run(instruction.op.apply, _EAGER, values)
         except LoopdbgError as error:
             raise ExecutionError(f"{where}: {one_line(error)}") from error
         except Exception as error:
@@ -316,50 +315,51 @@ cdef class BoundaryMonitor:
         return _boolean_answer(answer, where)
 
     def value_at_boundary(self, int index, int slot):
-        """A slot's value for NumPy; derived ones too."""
+        """A slot's value for NumPy; derived slots too."""
         cdef LoopState *loop = self.s.loops + index
         if loop.first_derived_slot <= slot < loop.first_derived_slot + loop.nedges:
             return self.loops.previous(index, slot - loop.first_derived_slot)
         return self.memory.look(slot)
 
-    def bind_predicate(self, int entry, question):
-        """Bind a predicate on what its inputs are now.
+    def bind_predicate(self, int entry, instruction):
+        """Bind a predicate for its present inputs.
 
         Raises:
-            NoNativeKernel: that is not possible.
+            NoNativeKernel: it cannot be bound.
         """
-        cdef Predicate *p = self.s.predicates + entry
+        cdef Predicate *predicate = self.s.predicates + entry
         cdef Instr *ins
-        cdef int pc = p.pc
+        cdef int pc = predicate.pc
         inputs = []
-        for slot in question.inputs:
+        for slot in instruction.inputs:
             if self.s.slots[<int>slot].spec == 0 or self.s.slots[<int>slot].data == NULL:
                 raise NoNativeKernel
             inputs.append(self.binder.input(slot))
-        bound = binding.bind(question.op, inputs)
+        bound = binding.bind(instruction.op, inputs)
         (answer,) = bound.outputs
         if answer.dtype != np.bool_ or answer.size != 1:
             raise UsageError(f"a predicate must give one boolean, and this one gives {answer.dtype.name} "
                              f"{list(answer.shape)}")
-        self.binder.install(pc, question, bound)
+        self.binder.install(pc, instruction, bound)
         ins = self.s.code + pc
-        p.cell = &self.s.slots[<int>answer.index].data if answer.kind == "slot" else &ins.cells[<int>answer.index]
-        p.offset = answer.offset
+        index = answer.index
+        predicate.cell = &self.s.slots[<int>index].data if answer.kind == "slot" else &ins.cells[<int>index]
+        predicate.offset = answer.offset
 
     # -- records
 
     def add_record(self, int index, slots, keep=None):
         """Append the values of ``slots`` at every boundary of a loop from now on; returns a key.
 
-        Values must be tensors of numbers; one that changes its dtype or shape ends the record. ``keep``: how many of the
-        newest rows are wanted, None: all; about twice as many are held. ``Engine.start`` begins them anew.
+        Values must be tensors of numbers; a change of dtype or shape ends the record. ``keep``: number of newest rows
+        to keep, None: all; about twice as many are stored. ``Engine.start`` empties records.
         """
         cdef boundary_record *record
         cdef int n = len(slots), k
         self.loops.materialize_all()
         self.check_readable(index, slots)
-        taken = {recording.entry for recording in self.record_buffers.values()}
-        k = next((j for j in range(self.nrecords) if j not in taken), -1)
+        used = {recording.entry for recording in self.record_buffers.values()}
+        k = next((j for j in range(self.nrecords) if j not in used), -1)
         if k < 0:
             self.s.records = <boundary_record **>arena_grow(
                 self.s.own, self.s.records, self.nrecords, self.nrecords + 1, sizeof(boundary_record *))
@@ -381,7 +381,7 @@ cdef class BoundaryMonitor:
         return self.next_key
 
     cdef int record_slow(self, int index, object recording) except -1:
-        """Capacity for a row; the first time, what a row is. A value that is another than before ends the record."""
+        """Make space for a row, and at first define its layout. A change of a value's spec ends the record."""
         cdef boundary_record *record = self.s.records[<int>recording.entry]
         cdef int j
         cdef Slot *slot
@@ -418,9 +418,10 @@ cdef class BoundaryMonitor:
         return self.record_buffers[key]
 
     def read_record(self, int key):
-        """What a record has: iterations, entries of the loop (0, 1 ...) and for each slot its values, ``[rows, ...]``.
+        """The contents of a record: iterations, entries of the loop (0, 1 ...) and for each slot its values, ``[rows,
+        ...]``.
 
-        Read-only, and they stay as they are while the engine goes on.
+        Read-only; they do not change when the engine resumes.
         """
         cdef boundary_record *record
         recording = self.recording(key)
@@ -446,14 +447,14 @@ cdef class BoundaryMonitor:
         return self.recording(key).is_complete
 
     def truncate_record(self, int key, int64_t count=0):
-        """Keep the first ``count`` rows of a record only: after a checkpoint was restored, say."""
+        """Keep the first ``count`` rows of a record, for instance after a checkpoint was restored."""
         cdef boundary_record *record
         recording = self.recording(key)
         record = self.s.records[<int>recording.entry]
         self.loops.materialize_all()
         rows = self.all_rows(recording)[:max(count, 0)]
         recording.full_chunks = [rows] if len(rows) else []
-        # What was given out stays as it is: a new chunk is begun at the next boundary.
+        # Rows returned earlier stay valid: the next boundary begins a new chunk.
         recording.chunk = None
         record.count = record.capacity = 0
 
@@ -465,7 +466,7 @@ cdef class BoundaryMonitor:
         return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def remove_record(self, int key):
-        """Record no more, and forget what there is; views of it stay."""
+        """Stop recording and delete the record; views of it stay valid."""
         cdef int k
         cdef int *link
         recording = self.recording(key)

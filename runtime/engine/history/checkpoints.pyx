@@ -1,8 +1,8 @@
-"""Checkpoints: the whole state of a stopped execution, to come back to it as often as one likes.
+"""Checkpoints: the complete state of a stopped execution, which can be restored any number of times.
 
-A checkpoint holds a copy of every tensor that the engine writes, and references to what nobody writes: constants, inputs,
-sequences, strings. What did not change since the checkpoint before is shared with it. Scan outputs only grow, so their
-elements stand in logs that all checkpoints of one entry of a loop share; a checkpoint knows how many of them are its own.
+A checkpoint holds a copy of every tensor that the engine writes, and references to immutable values: constants, inputs,
+sequences, strings. Tensors equal to those of the previous checkpoint are shared with it. Scan outputs only grow: their
+elements are in logs shared by all checkpoints of one entry of a loop; a checkpoint knows how many are its own.
 """
 
 cimport cython
@@ -35,21 +35,21 @@ from ..baseline.memory import allocate_buffer
 
 np.import_array()
 
-# Tensors up to this size stand in one block of bytes.
+# Tensors up to this size are stored in one block of bytes.
 cdef Py_ssize_t SMALL_TENSOR_MAX_BYTES = 256
 
-# A value of at least this size that a checkpoint does not have is let go before the checkpoint is restored.
+# Values of at least this size that a checkpoint does not have are freed before it is restored.
 cdef Py_ssize_t RELEASE_FIRST_MIN_BYTES = 1 << 20
 
-# How a slot's value is kept.
+# How the value of a slot is stored.
 cdef enum StorageKind:
     EMPTY = 0
-    REFERENCE = 1     # a Python object, or memory that nobody writes
-    KNOWN = 2         # what a folded node gives
+    REFERENCE = 1     # a Python object, or memory that is never written
+    KNOWN = 2         # the result of a folded node
     SMALL = 3         # in the block
     LARGE = 4
-    PART = 5          # a part of a sliced input: where it is follows from the loop
-    STALE = 6         # a part of a sliced input that is gone since
+    PART = 5          # a part of a sliced input: located by the loop
+    STALE = 6         # a part of a sliced input that no longer exists
 
 cdef struct LoopSnapshot:
     int64_t i, trip, parts, first_parts, iterations, entries
@@ -64,7 +64,7 @@ cdef struct EdgeSnapshot:
 cdef struct SliceSnapshot:
     int direct, outer_spec, part_spec, shown_spec
     Py_ssize_t offset, step
-    int64_t parts, at
+    int64_t parts, part
 
 cdef struct ScanSnapshot:
     int spec
@@ -76,14 +76,14 @@ cdef struct ScanSnapshot:
 
 @cython.final
 cdef class SlotLayout:
-    """What the slots are at a checkpoint, without their numbers; shared while nothing is bound anew."""
+    """The slots of a checkpoint, without their values; shared while nothing is rebound."""
 
-    cdef object specs              # the engine's table, which only grows
+    cdef object specs              # the engine's append-only table
     cdef list known
     cdef int *spec
     cdef int *flags
     cdef int *storage
-    cdef int *kept               # REFERENCE, LARGE: index into the checkpoint's ``kept``, where slots stand first
+    cdef int *kept               # REFERENCE, LARGE: index into the checkpoint's ``kept``, where slots come first
     cdef int nkept
 
     def __cinit__(self, int nslots):
@@ -109,29 +109,29 @@ cdef class SlotLayout:
 
 @cython.final
 cdef class ScanLog:
-    """The elements of a scan output in the order of their iterations: those of ``parent`` up to ``start``, then its own.
+    """The elements of a scan output in iteration order: those of ``parent`` up to ``start``, then its own.
 
-    Rows are only ever added. Where time was gone back and another way was taken since, a log of its own begins.
+    Append-only. After going back and diverging, a new log begins.
     """
 
     cdef ScanLog parent
     cdef int64_t start, count
     cdef Py_ssize_t nbytes       # of a row
     cdef bytearray rows
-    cdef list objects            # rows that are no tensors of fixed-size elements
+    cdef list objects            # rows that are not tensors of fixed-size elements
 
     cdef int add(self, const char *rows, int64_t last) except -1:
-        """Go on up to row ``last`` of ``rows``."""
-        cdef Py_ssize_t have = (self.count - self.start) * self.nbytes, more = (last - self.count) * self.nbytes
+        """Append up to row ``last`` of ``rows``."""
+        cdef Py_ssize_t used = (self.count - self.start) * self.nbytes, added = (last - self.count) * self.nbytes
         cdef Py_ssize_t capacity = len(self.rows)
-        if have + more > capacity:
-            PyByteArray_Resize(self.rows, max(have + more, have + have // 2))
-        if more:
-            memcpy(PyByteArray_AS_STRING(self.rows) + have, rows + self.count * self.nbytes, more)
+        if used + added > capacity:
+            PyByteArray_Resize(self.rows, max(used + added, used + used // 2))
+        if added:
+            memcpy(PyByteArray_AS_STRING(self.rows) + used, rows + self.count * self.nbytes, added)
         self.count = last
 
     cdef bint equals(self, const char *rows, int64_t first, int64_t last) noexcept:
-        """Are its own rows first..last the same in ``rows``?"""
+        """Are its own rows first..last equal to those in ``rows``?"""
         cdef Py_ssize_t n = (last - first) * self.nbytes
         cdef char *own = PyByteArray_AS_STRING(self.rows) + (first - self.start) * self.nbytes
         return n == 0 or memcmp(own, rows + first * self.nbytes, n) == 0
@@ -141,7 +141,7 @@ cdef class ScanLog:
         return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(rows[first:last], own))
 
     cdef int copy(self, char *target, int64_t first, int64_t last) except -1:
-        """Rows first..last to where row 0 would be at ``target``."""
+        """Copy rows first..last; ``target`` is the address of row 0."""
         cdef ScanLog log = self
         cdef int64_t begin
         while log is not None and last > first:
@@ -168,17 +168,17 @@ cdef ScanLog new_scan_log(ScanLog parent, int64_t start, Py_ssize_t nbytes, bint
 
 @cython.final
 cdef class Checkpoint:
-    """The state of one moment of an execution. It never changes; any engine of the same plan can be put there."""
+    """The state of one moment of an execution. Immutable; any engine of the same plan can restore it."""
 
     cdef object __weakref__
     cdef object plan
     cdef readonly tuple position     # orders all moments of an execution
-    cdef readonly Py_ssize_t nbytes  # about what it alone holds
+    cdef readonly Py_ssize_t nbytes  # approximate size of what is not shared
     cdef SlotLayout layout
     cdef list kept
-    cdef bytes block                 # numbers of small tensors: slots, then back edges' previous values
-    cdef dict constant_overrides               # constants set by hand
-    cdef bint user_edited                # something was
+    cdef bytes block                 # values of small tensors: slots, then previous values of back edges
+    cdef dict constant_overrides               # constants edited by the user
+    cdef bint user_edited                # something was edited
     cdef tuple taken                 # of each If: its last branch
     cdef tuple histories             # of each loop, or None
     cdef tuple logs                  # of each scan output of each loop: its log, or None
@@ -199,7 +199,7 @@ cdef class Checkpoint:
 
 @cython.final
 cdef class CheckpointReader:
-    """How much of a checkpoint was read while it is restored."""
+    """Read position in a checkpoint during its restoration."""
 
     cdef Checkpoint c
     cdef const char *block
@@ -207,7 +207,7 @@ cdef class CheckpointReader:
 
 
 cdef inline void empty(Slot *slot):
-    """Let a slot hold no value."""
+    """Clear a slot."""
     Py_XDECREF(slot.owner)
     slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
     slot.capacity = slot.version = 0
@@ -219,7 +219,7 @@ cdef inline bint keeps_part_array(int storage, int active, int direct) noexcept:
 
 
 cdef class Checkpoints:
-    """Takes and restores checkpoints of an execution."""
+    """Saves and restores checkpoints of an execution."""
 
     cdef Memory memory
     cdef NodeBinder binder
@@ -229,10 +229,10 @@ cdef class Checkpoints:
     cdef ValueHistories histories
     cdef ExecutionState *s
     cdef object plan
-    cdef set read_only_slots               # slots whose memory the engine gets and never writes: inputs and constants
+    cdef set read_only_slots               # slots with foreign memory, never written: inputs and constants
     cdef readonly set unavailable_slots       # slots without a value, whatever is in their memory
     cdef list branches           # positions of the Ifs
-    cdef dict scan_logs          # (loop, k) -> (log, rows that are sure to be in it, entry of the loop)
+    cdef dict scan_logs          # (loop, k) -> (log, number of rows known to be in it, entry of the loop)
     cdef object latest           # weak reference to the checkpoint that was saved or restored last
 
     def __init__(self, Memory memory not None, NodeBinder binder not None, Loops loops not None, ScanOutputs scans not None,
@@ -247,16 +247,16 @@ cdef class Checkpoints:
         self.unavailable_slots = set()
 
     def begin(self):
-        """Another execution begins: nothing is shared with checkpoints before."""
+        """Another execution begins: it shares nothing with earlier checkpoints."""
         self.scan_logs.clear()
         self.latest = None
 
     # -- saving
 
     def save(self):
-        """The present state as a :class:`Checkpoint`. Stops that were asked for and limits are no part of it."""
+        """The present state as a :class:`Checkpoint`, without stops and limits."""
         cdef Checkpoint c = Checkpoint.__new__(Checkpoint)
-        cdef Checkpoint before = None if self.latest is None else self.latest()
+        cdef Checkpoint previous = None if self.latest is None else self.latest()
         cdef SlotLayout layout = SlotLayout.__new__(SlotLayout, self.memory.nslots)
         cdef int k
         self.loops.materialize_all()
@@ -270,17 +270,17 @@ cdef class Checkpoints:
         c.taken = tuple([self.s.code[<int>pc].taken for pc in self.branches])
         for k in range(self.memory.nloops):
             self.snapshot_loop(c, k)
-        # Parts of sliced inputs are told from other values by the marks.
+        # First, since it marks the slots that are parts of sliced inputs.
         self.snapshot_slices(c, layout)
         self.snapshot_slots(layout)
-        if before is not None and layout.same(before.layout, self.memory.nslots):
-            layout = before.layout
+        if previous is not None and layout.same(previous.layout, self.memory.nslots):
+            layout = previous.layout
         else:
             c.nbytes += self.memory.nslots * (4 * sizeof(int) + sizeof(void *))
         c.layout = layout
         self.snapshot_edges(c)
         self.snapshot_scans(c)
-        self.copy_values(c, before)
+        self.copy_values(c, previous)
         self.snapshot_histories(c)
         self.latest = weakref.ref(c)
         return c
@@ -313,7 +313,7 @@ cdef class Checkpoints:
         mark.active, mark.first_parts = loop.active, loop.first_parts
 
     cdef int snapshot_slices(self, Checkpoint c, SlotLayout layout) except -1:
-        """Which part of each sliced input the slot inside shows; one that was set by hand is kept as any value is."""
+        """Find the part that the inner slot of each sliced input shows; an edited one is stored like other values."""
         cdef LoopState *loop
         cdef Slice *s
         cdef Slot *slot
@@ -333,10 +333,10 @@ cdef class Checkpoints:
                     valid = loop.active or not s.direct or (self.s.slots[s.outer].spec == s.outer_spec and
                                                             self.s.slots[s.outer].data + s.offset == s.base)
                     from_base = <Py_ssize_t>slot.data - <Py_ssize_t>s.base
-                    mark.at = from_base // s.step if s.step and valid else 0
+                    mark.part = from_base // s.step if s.step and valid else 0
                     if not valid:
                         layout.storage[s.inner] = STALE
-                    elif mark.at * s.step == from_base and (0 <= mark.at < s.parts or s.parts == 0):
+                    elif mark.part * s.step == from_base and (0 <= mark.part < s.parts or s.parts == 0):
                         layout.storage[s.inner] = PART
                 mark += 1
 
@@ -346,7 +346,7 @@ cdef class Checkpoints:
         layout.specs, layout.known = self.memory.specs, self.memory.known[:]
         for k in range(self.memory.nslots):
             slot = self.s.slots + k
-            # Two slots in one buffer get one each where they are restored.
+            # Slots that share a buffer get separate ones at restoration.
             layout.spec[k], layout.flags[k], layout.kept[k] = slot.spec, slot.flags & ~SHARED, -1
             if k in self.unavailable_slots:
                 layout.spec[k] = layout.flags[k] = 0
@@ -388,7 +388,7 @@ cdef class Checkpoints:
                 scan = self.s.loops[index].scans + k
                 mark.count, mark.spec, mark.pieces, mark.nbytes = scan.count, scan.spec, scan.pieces, scan.nbytes
                 mark.length = scan.length
-                # Once the loop was left, its output has them.
+                # After the loop the elements are in its output.
                 logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
                 mark += 1
         c.logs = tuple(logs)
@@ -398,33 +398,33 @@ cdef class Checkpoints:
         c.histories = tuple([self.histories.snapshot_history(index) for index in range(self.memory.nloops)])
         for mark in c.histories:
             for entry in () if mark is None else mark[2:]:
-                # One that ended is shared by all checkpoints since.
+                # An ended entry is shared by all later checkpoints.
                 if entry is not None:
                     c.nbytes += entry.nbytes if entry is mark[2 + mark[0]] else 8
 
     cdef ScanLog log_scan(self, Checkpoint c, int index, int k):
-        """The log that has what the scan output of a running loop collected so far."""
+        """The log of the elements of a running loop's scan output."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *scan = loop.scans + k
         cdef ScanLog log = None
-        cdef int64_t sure = 0, both
+        cdef int64_t verified = 0, common
         rows = self.scans.arrays.get((index, k))
         objects = isinstance(rows, list)
-        found = self.scan_logs.get((index, k))
-        if found is not None and found[2] == loop.entries:
-            log, sure = found[0], found[1]
+        entry = self.scan_logs.get((index, k))
+        if entry is not None and entry[2] == loop.entries:
+            log, verified = entry[0], entry[1]
             if log.count == 0:
-                # Only now it is known what the elements are.
+                # Only now the type of the elements is known.
                 log.nbytes, log.objects = scan.nbytes, [] if objects else None
             elif scan.count and (log.nbytes != scan.nbytes or (log.objects is not None) != objects):
                 log = None
         if log is None:
-            log, sure = new_scan_log(None, 0, scan.nbytes, objects), 0
-        both = min(scan.count, log.count)
-        # Going on from an earlier moment gives the same again, unless something was changed.
-        if both > sure and not (log.equal_objects(rows, sure, both) if objects else
-                                log.equals(scan.buffer, sure, both)):
-            log = new_scan_log(log, sure, log.nbytes, objects)
+            log, verified = new_scan_log(None, 0, scan.nbytes, objects), 0
+        common = min(scan.count, log.count)
+        # Running on from an earlier moment repeats the same elements, unless something was edited.
+        if common > verified and not (log.equal_objects(rows, verified, common) if objects else
+                                log.equals(scan.buffer, verified, common)):
+            log = new_scan_log(log, verified, log.nbytes, objects)
         if scan.count > log.count:
             if objects:
                 c.nbytes += sum(200 if row.dtype.hasobject else row.nbytes for row in rows[log.count:])
@@ -436,8 +436,8 @@ cdef class Checkpoints:
         self.scan_logs[index, k] = (log, scan.count, loop.entries)
         return log
 
-    cdef int copy_values(self, Checkpoint c, Checkpoint before) except -1:
-        """The numbers, now that it is clear what stands where."""
+    cdef int copy_values(self, Checkpoint c, Checkpoint previous) except -1:
+        """Copy the values, after the storage of all slots was chosen."""
         cdef SlotLayout layout = c.layout
         cdef Slot *slot
         cdef Slice *s
@@ -463,7 +463,7 @@ cdef class Checkpoints:
                 memcpy(block, slot.data, slot.nbytes)
                 block += slot.nbytes
             elif layout.storage[k] == LARGE:
-                c.kept.append(self.large_tensor_bytes(c, before, k))
+                c.kept.append(self.large_tensor_bytes(c, previous, k))
             elif layout.storage[k] == REFERENCE:
                 c.kept.append(<object>slot.owner)
         edge = c.edges
@@ -481,23 +481,23 @@ cdef class Checkpoints:
                     block += edge.nbytes
                 edge += 1
 
-    cdef bytes large_tensor_bytes(self, Checkpoint c, Checkpoint before, int k):
-        """The bytes of a large tensor: those of the checkpoint before where they are the same."""
+    cdef bytes large_tensor_bytes(self, Checkpoint c, Checkpoint previous, int k):
+        """The bytes of a large tensor, shared with the previous checkpoint if equal."""
         cdef Slot *slot = self.s.slots + k
-        cdef bytes have
-        if before is not None and before.layout.storage[k] == LARGE:
-            have = before.kept[before.layout.kept[k]]
-            if len(have) == slot.nbytes and memcmp(PyBytes_AS_STRING(have), slot.data, slot.nbytes) == 0:
-                return have
+        cdef bytes stored
+        if previous is not None and previous.layout.storage[k] == LARGE:
+            stored = previous.kept[previous.layout.kept[k]]
+            if len(stored) == slot.nbytes and memcmp(PyBytes_AS_STRING(stored), slot.data, slot.nbytes) == 0:
+                return stored
         c.nbytes += slot.nbytes
         return PyBytes_FromStringAndSize(slot.data, slot.nbytes)
 
     # -- restoring
 
     def restore(self, Checkpoint checkpoint):
-        """Go back (or on) to a checkpoint of this or another engine of the same plan.
+        """Go back (or forward) to a checkpoint of this or another engine of the same plan.
 
-        Afterwards everything is as if the execution had just got there. Stops that were asked for and limits stay.
+        The engine is then as if it had just arrived there. Stops and limits stay.
         """
         cdef CheckpointReader reader = CheckpointReader.__new__(CheckpointReader)
         cdef Checkpoint c = checkpoint
@@ -528,15 +528,15 @@ cdef class Checkpoints:
         self.latest = weakref.ref(c)
 
     cdef int local_spec(self, SlotLayout layout, int spec) except -2:
-        """A spec of a checkpoint as this engine numbers it."""
+        """Translate a spec of a checkpoint to this engine's number."""
         if spec <= 0 or layout.specs is self.memory.specs:
             return spec
         dtype, shape = layout.specs[spec]
         return self.memory.spec(dtype, shape, (<SpecTable>layout.specs).capacity(spec))
 
     cdef int release_stale(self, Checkpoint c) except -1:
-        """Let go of large values that the checkpoint does not have before its own are copied: what an iteration holds for
-        which there was too little memory is needed for the iterations before."""
+        """Free large values that the checkpoint does not have before its own are copied: an iteration that ran out of
+        memory may occupy what earlier iterations need."""
         cdef SlotLayout layout = c.layout
         cdef EdgeSnapshot *mark = c.edges
         cdef BackEdgeState *e
@@ -549,7 +549,7 @@ cdef class Checkpoints:
             if layout.storage[k] != PART and layout.storage[k] != STALE and \
                     self.local_spec(layout, layout.spec[k]) != slot.spec:
                 empty(slot)
-                # What was bound to its memory is no longer: restore_slot sees no change from what is empty here.
+                # Unbind here: restore_slot sees no change of an empty slot.
                 self.memory.unbind_consumers(k)
                 self.memory.unbind_producer(k)
         for index in range(self.memory.nloops):
@@ -576,7 +576,7 @@ cdef class Checkpoints:
         elif storage == KNOWN and not flags & OWN:
             self.memory.put_owner(k, known, spec, flags)
         elif storage == KNOWN:
-            self.memory.store(k, known)     # one number may stand for many
+            self.memory.store(k, known)     # it may be broadcast
             slot.flags = flags
         else:
             if flags & OWN:
@@ -591,9 +591,9 @@ cdef class Checkpoints:
             else:
                 memcpy(slot.data, PyBytes_AS_STRING(<bytes>reader.c.kept[layout.kept[k]]), slot.nbytes)
         if known is not self.memory.known[k]:
-            before = self.s.generation
+            old_generation = self.s.generation
             self.memory.set_known(k, known)
-            changed = changed or self.s.generation != before
+            changed = changed or self.s.generation != old_generation
         if changed:
             self.memory.unbind_consumers(k)
             self.memory.unbind_producer(k)
@@ -603,14 +603,14 @@ cdef class Checkpoints:
         cdef LoopState *loop = self.s.loops + index
         cdef LoopSnapshot *mark = reader.c.loops + index
         cdef int k
-        entry_before = loop.entries
+        old_entry = loop.entries
         loop.i, loop.trip, loop.parts = mark.i, mark.trip, mark.parts
         loop.iterations, loop.entries = mark.iterations, mark.entries
         for k in range(4):
             loop.by_reason[k] = mark.by_reason[k]
         loop.seconds, loop.entered = mark.seconds, now() - mark.elapsed
         loop.keep, loop.ended, loop.reported, loop.edited = mark.keep, mark.ended, mark.reported, mark.edited
-        # The next entry is looked at: it rests on nothing that was so at another moment.
+        # Check the next entry in Python.
         loop.active, loop.native_entry, loop.checked = mark.active, 0, 0
         loop.first_parts = mark.first_parts
         for k in range(loop.nslices):
@@ -618,7 +618,7 @@ cdef class Checkpoints:
         for k in range(loop.nedges):
             self.restore_edge(reader, index, k)
         for k in range(loop.nscans):
-            self.restore_scan(reader, index, k, entry_before)
+            self.restore_scan(reader, index, k, old_entry)
 
     cdef int restore_slice(self, CheckpointReader reader, int index, int k) except -1:
         cdef Slice *s = self.s.loops[index].slices + k
@@ -638,12 +638,12 @@ cdef class Checkpoints:
         if storage == PART:
             self.memory.put_owner(s.inner, self.loops.slice_arrays[index, k], self.local_spec(layout, mark.shown_spec), 0)
             slot.nbytes = self.memory.specs.nbytes(slot.spec)
-            slot.data = s.base + mark.at * s.step
+            slot.data = s.base + mark.part * s.step
         elif storage == STALE and slot.owner != NULL and slot.spec != 0:
             slot.data = np.PyArray_BYTES(<object>slot.owner)
 
     cdef int rebase_slice(self, int index, int k) except -1:
-        """Let a slice read from where its parts are: in the outer tensor itself, or rearranged."""
+        """Point a slice to its parts: in the outer tensor, or rearranged."""
         cdef Slice *s = self.s.loops[index].slices + k
         if s.direct:
             plan = self.plan.loops[index]
@@ -670,17 +670,17 @@ cdef class Checkpoints:
             e.back.version = 0
             reader.block += mark.nbytes
 
-    cdef int restore_scan(self, CheckpointReader reader, int index, int k, int64_t entry_before) except -1:
+    cdef int restore_scan(self, CheckpointReader reader, int index, int k, int64_t old_entry) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *scan = loop.scans + k
         cdef ScanSnapshot *mark = reader.c.scans + reader.scan
         cdef ScanLog log = reader.c.logs[reader.scan]
-        cdef int64_t there = 0
+        cdef int64_t valid = 0
         reader.scan += 1
-        found = self.scan_logs.pop((index, k), None)
+        logged = self.scan_logs.pop((index, k), None)
         rows = self.scans.arrays.get((index, k))
-        if found is not None and found[0] is log and found[2] == entry_before and isinstance(rows, np.ndarray):
-            there = min(<int64_t>found[1], mark.count)
+        if logged is not None and logged[0] is log and logged[2] == old_entry and isinstance(rows, np.ndarray):
+            valid = min(<int64_t>logged[1], mark.count)
         scan.count, scan.pieces, scan.nbytes = mark.count, mark.pieces, mark.nbytes
         scan.objects = log is not None and log.objects is not None and mark.count > 0
         scan.spec = self.local_spec(reader.c.layout, mark.spec)
@@ -694,8 +694,8 @@ cdef class Checkpoints:
             if not isinstance(rows, np.ndarray) or len(rows) < mark.count * mark.nbytes:
                 rows = allocate_buffer((mark.count + mark.count // 2 + 16) * mark.nbytes)
                 self.scans.arrays[index, k] = rows
-                there = 0
-            log.copy(np.PyArray_BYTES(rows), there, mark.count)
+                valid = 0
+            log.copy(np.PyArray_BYTES(rows), valid, mark.count)
             scan.buffer = np.PyArray_BYTES(rows)
             scan.capacity = len(rows) // mark.nbytes if mark.nbytes else mark.count + 16
         scan.length = mark.length

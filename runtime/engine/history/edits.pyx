@@ -1,4 +1,4 @@
-"""What-if: values, conditions and trip counts of a stopped execution, set by hand."""
+"""What-if: values, conditions and trip counts of a stopped execution, edited by the user."""
 
 cimport numpy as np
 
@@ -20,7 +20,7 @@ np.import_array()
 
 
 cdef class ExecutionEditor:
-    """Changes an execution that stands still, so that it goes on as if it had been so."""
+    """Edits a stopped execution, which then continues with the edited values."""
 
     cdef Memory memory
     cdef NodeBinder binder
@@ -36,7 +36,7 @@ cdef class ExecutionEditor:
         self.s, self.plan, self.optimizer_base = &memory.s, memory.plan, optimizer_base
 
     def undo(self):
-        """Another execution begins: nothing of it was changed."""
+        """Undo all edits before another execution begins."""
         for slot in self.binder.constant_overrides:
             self.memory.set_known(slot, None)
             self.memory.unbind_producer(slot)
@@ -48,12 +48,11 @@ cdef class ExecutionEditor:
         self.binder.set_edited(False)
 
     def set(self, int slot, value):
-        """Overwrite what a slot holds; a tensor may have any shape. The value is copied.
+        """Overwrite the value of a slot; a tensor may have any shape. The value is copied.
 
-        What it means: a parameter at a boundary, the value that the next iteration gets (what it was before stays
-        ``Loops.previous``); a node's output inside an iteration, until the node runs again; a constant, from now on, until
-        the next start; the outer value of a sliced input, for the iterations that follow. A scan output keeps what
-        it has collected.
+        Effect: a parameter at a boundary, the value in the next iteration (its old value stays ``Loops.previous``); a
+        node's output inside an iteration, until the node runs again; a constant, from now on, until the next start; the
+        outer value of a sliced input, for the iterations that follow. A scan output keeps its elements.
 
         Raises:
             UsageError: the loop needs the value to keep its type, or cannot slice it.
@@ -97,14 +96,14 @@ cdef class ExecutionEditor:
         self.reslice(slot)
 
     def is_constant_node(self, int slot):
-        """Does a node without inputs make the value, the same each time?"""
+        """Does a pure node without inputs compute the value?"""
         if slot not in self.memory.producers:
             return False
         instruction = self.plan.code[self.memory.producers[slot]]
         return not instruction.inputs and instruction.op.pure and len(instruction.outputs) == 1
 
     cdef object slot_value(self, int slot, object value):
-        """A copy, as slots hold values; plain numbers take the dtype that the slot has."""
+        """A copy, as slots hold values; plain numbers take the dtype of the slot."""
         if isinstance(value, (bool, int, float, str)):
             spec = self.s.slots[slot].spec
             dtype = self.memory.specs.kind(spec)[0] if spec else getattr(self.plan.slots[slot].type, "dtype", None)
@@ -120,40 +119,41 @@ cdef class ExecutionEditor:
                          f"of arrays or None")
 
     def check_type_unchanged(self, int slot, value):
-        """The loop writes the slot itself at each boundary, and wants it as it is."""
+        """Reject another type for a slot that the loop itself writes at each boundary."""
         dtype, shape = self.memory.specs.kind(self.s.slots[slot].spec)
         if not isinstance(value, np.ndarray) or value.dtype != dtype or value.shape != shape:
             raise UsageError(f"'{self.plan.slots[slot].name}' must stay {dtype.name} {list(shape)}, got {describe_values([value])}")
 
     def check_sliceable(self, int index, int k, value):
-        """A running loop slices it."""
+        """Reject a value that a running loop cannot slice."""
         plan = self.plan.loops[index]
         name = plan.slices[k].sliced.outer.name
-        words = self.part_element_kind(index, k)
-        if words != _element_kind(value):
-            raise UsageError(f"'{name}' is sliced by {plan.loop.describe()}; it must be a tensor of {words}")
+        kind = self.part_element_kind(index, k)
+        if kind != _element_kind(value):
+            raise UsageError(f"'{name}' is sliced by {plan.loop.describe()}; it must be a tensor of {kind}")
         try:
             slice_parts(value, plan.slices[k].sliced, plan.loop.describe())
         except ExecutionError as error:
             raise UsageError(one_line(error)) from None
 
     cdef str part_element_kind(self, int index, int k):
-        """What the parts of a sliced input are tensors of."""
+        """The element kind of the parts of a sliced input."""
         return "strings" if self.s.loops[index].slices[k].part_spec == 0 else "numbers"
 
     cdef int set_part(self, int index, int k, object value) except -1:
-        """The part that an iteration sees, in place of the one that was cut; later iterations get theirs."""
+        """Replace the part of this iteration; later iterations keep theirs."""
         cdef int slot = self.s.loops[index].slices[k].inner
-        words = self.part_element_kind(index, k)
-        if words != _element_kind(value):
-            raise UsageError(f"'{self.plan.slots[slot].name}' is a part of a sliced input; it must be a tensor of {words}")
+        kind = self.part_element_kind(index, k)
+        if kind != _element_kind(value):
+            name = self.plan.slots[slot].name
+            raise UsageError(f"'{name}' is a part of a sliced input; it must be a tensor of {kind}")
         self.memory.put_owner(slot, value, 0 if value.dtype.hasobject else self.memory.spec(value.dtype, value.shape), 0)
         self.memory.set_known(slot, None)
         if self.is_at_boundary(index):
             self.s.loops[index].edited = 1
 
     cdef int reslice(self, int slot) except -1:
-        """Running loops that slice the value go on with the new one."""
+        """Let running loops that slice the value continue with the new one."""
         cdef LoopState *loop
         cdef int index, k
         for index in range(self.memory.nloops):
@@ -161,13 +161,13 @@ cdef class ExecutionEditor:
             if not loop.active:
                 continue
             plan = self.plan.loops[index]
-            hit = False
+            is_sliced = False
             for k in range(loop.nslices):
                 if loop.slices[k].outer == slot:
-                    hit = True
+                    is_sliced = True
                     self.loops.cut_slice(index, k, loop.slices[k].parts)
                     self.loops.put_part(index, k, loop.i)
-            if hit:
+            if is_sliced:
                 counts = [loop.slices[k].parts for k in range(loop.nslices)]
                 counts += [len(slice_parts(self.memory.look(self.plan.slot_of[e.sliced.outer]), e.sliced, plan.loop.describe()))
                            for e in plan.edges if e.sliced is not None]
@@ -176,16 +176,16 @@ cdef class ExecutionEditor:
                     loop.ended = end_reason(loop)
 
     cdef bint is_at_boundary(self, int index) noexcept:
-        """Does the execution stand at a boundary of this loop?"""
+        """Is the execution at a boundary of this loop?"""
         return self.s.depth > 0 and self.s.stack[self.s.depth - 1] == index and self.s.pc == self.s.loops[index].head
 
     def set_condition(self, int index, bint value):
-        """The execution condition at the boundary where the execution stands: whether the next iteration may run.
+        """Set the execution condition at the present boundary: whether the next iteration may run.
 
-        Where the loop ends there by its condition, true lets it go on.
+        If the condition ended the loop there, true lets it continue.
 
         Raises:
-            UsageError: the execution does not stand at a boundary of this loop.
+            UsageError: the execution is not at a boundary of this loop.
         """
         cdef LoopState *loop = self.s.loops + index
         self.loops.materialize_all()
@@ -198,7 +198,7 @@ cdef class ExecutionEditor:
         loop.ended = end_reason(loop)
 
     def set_trip_count(self, int index, count):
-        """The most iterations that the running entry of a loop may run; None: no limit. Later entries have their own.
+        """Set the maximum iterations of the running entry of a loop; None: no limit. Later entries are unaffected.
 
         Raises:
             UsageError: the loop is not running, or the count is negative.
@@ -215,5 +215,5 @@ cdef class ExecutionEditor:
 
 
 def _element_kind(value):
-    """What a value is a tensor of; None: it is none."""
+    """The kind of a tensor's elements; None: no tensor."""
     return None if not isinstance(value, np.ndarray) else "strings" if value.dtype.hasobject else "numbers"

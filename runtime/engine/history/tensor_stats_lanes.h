@@ -1,4 +1,4 @@
-/* Floats as sums and extremes, for one width (tensors.h). */
+/* Sums and extremes of floats, for one vector width (tensor_stats.h). */
 
 static void NAME(history_accumulate_floats)(history_partial_sums *to, float const *x, int64_t n) {
     float low[HISTORY_LANES], high[HISTORY_LANES];
@@ -11,18 +11,18 @@ static void NAME(history_accumulate_floats)(history_partial_sums *to, float cons
     for (; k + HISTORY_LANES <= n; k += HISTORY_LANES)
         for (int j = 0; j < HISTORY_LANES; j++) {
             float const v = x[k + j];
-            double const wide = v;
+            double const x_double = v;
             low[j] = v < low[j] ? v : low[j];
             high[j] = v > high[j] ? v : high[j];
-            sum[j] += wide;
-            squares[j] += wide * wide;
+            sum[j] += x_double;
+            squares[j] += x_double * x_double;
         }
     for (; k < n; k++) {
-        double const wide = x[k];
+        double const x_double = x[k];
         low[0] = x[k] < low[0] ? x[k] : low[0];
         high[0] = x[k] > high[0] ? x[k] : high[0];
-        sum[0] += wide;
-        squares[0] += wide * wide;
+        sum[0] += x_double;
+        squares[0] += x_double * x_double;
     }
     for (int j = 0; j < HISTORY_LANES; j++) {
         int const lane = j % 4;

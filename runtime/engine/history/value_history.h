@@ -1,10 +1,9 @@
-/* What a loop's values were at all its boundaries, in bounded memory.
+/* The values of a loop at all its boundaries, in bounded memory.
  *
- * A row is what one boundary shows: of a value of one element its bits, of a larger one its norm, smallest, largest and mean.
- * Rows stand in a ring, which is all that a boundary writes. Once it is full they are reduced to buckets of a power of two of
- * rows each, wider the later they are: 1 up to row 512, then 2 up to 1024, 4 up to 2048 ... So nothing is ever written again:
- * what was known at an earlier moment is a beginning of what is known now. The newest row stays in the ring, for it can be
- * changed by hand.
+ * A row is one boundary: the bits of a value of one element, else norm, minimum, maximum and mean. A boundary writes
+ * only to a ring of rows. A full ring is reduced to buckets, whose width in rows is a power of two that grows with the
+ * row number: 1 up to row 512, then 2 up to 1024, 4 up to 2048 ... The log is append-only: an earlier state is a prefix
+ * of the present one. The newest row stays in the ring, since the user may edit it.
  */
 #ifndef LOOPDBG_HISTORY_H
 #define LOOPDBG_HISTORY_H
@@ -22,37 +21,37 @@
 
 enum {
     HISTORY_ROWS = 512,    /* of a ring */
-    HISTORY_COLUMNS = 4,   /* of a series: norm, smallest, largest, mean; or the first alone, with bits */
-    HISTORY_ENTRIES = 8,   /* of a loop that are remembered, the running one included */
+    HISTORY_COLUMNS = 4,   /* of a series: norm, minimum, maximum, mean; or the first alone, as bits */
+    HISTORY_ENTRIES = 8,   /* kept of a loop, including the running one */
 };
 
 typedef struct {
-    double low, high; /* of finite numbers; NaN where there are none */
+    double low, high; /* of finite numbers; NaN if there are none */
     double first, last;
-    double nonfinite; /* how many are not finite */
+    double nonfinite; /* number of values that are not finite */
 } history_stat;
 
 typedef struct {
-    int result;     /* the slot that is read where a boundary is crossed */
-    int param;      /* and the one where an entry begins; -1: none, the first row has nothing */
+    int result;     /* the slot read where a boundary is crossed */
+    int param;      /* the slot read where an entry begins; -1: none, the first row is empty */
     int kind, itemsize;
-    int steady;     /* nothing but a hand changes it: it is read where rows are reduced, through `cell` */
-    int identity;   /* handed on as it is */
+    int steady;     /* only the user changes it: read through `cell` when rows are reduced */
+    int identity;   /* passed through unchanged */
     char **cell;
     ptrdiff_t const *nbytes;
     double *table;
 } history_series;
 
 typedef struct {
-    int64_t entry;  /* its number; -1: none */
+    int64_t entry;  /* entry number; -1: none */
     int64_t origin; /* the iteration of row 0 */
-    int64_t rows;   /* that were reduced */
+    int64_t rows;   /* number of reduced rows */
     int n;          /* rows in the ring */
-    int out_of_memory;       /* memory ran out: nothing was noted since */
+    int out_of_memory;       /* memory ran out: nothing was recorded since */
     uint64_t *ring; /* HISTORY_ROWS of each column */
-    history_stat *log, *pending; /* rows of all columns: whole buckets, and the one that is begun */
+    history_stat *log, *pending; /* rows of all columns: whole buckets, and the current one */
     int64_t nlog, capacity;
-    char *wide;     /* of each series: its rows are the four numbers */
+    char *wide;     /* of each series: its rows are statistics */
 } history_entry;
 
 typedef struct {
@@ -63,19 +62,19 @@ typedef struct {
     history_entry *now;
 } loop_history;
 
-/* How many rows the bucket with a row has. */
+/* Number of rows in the bucket of a row. */
 static inline int64_t history_bucket_rows(int64_t row) {
     return row < HISTORY_ROWS ? 1 : (int64_t)1 << (63 - __builtin_clzll((uint64_t)row) - 8);
 }
 
-/* The width of all buckets where so many rows are to be HISTORY_ROWS buckets at most. */
+/* Uniform bucket width for at most HISTORY_ROWS buckets. */
 static inline int64_t history_uniform_width(int64_t rows) {
     int64_t width = 1;
     while (rows > HISTORY_ROWS * width) width *= 2;
     return width;
 }
 
-/* Elements as doubles. */
+/* Convert elements to doubles. */
 static inline void history_to_doubles(history_series const *q, char const *from, int64_t step, int64_t n, double *to) {
     loopdbg_elements_to_double(q->kind, q->table, from, step, n, to);
 }
@@ -84,7 +83,7 @@ static inline void history_to_doubles(history_series const *q, char const *from,
 
 static inline int history_is_empty(history_stat const *a) { return a->low != a->low && a->nonfinite == 0; }
 
-/* Let a bucket that is followed by another one have both. */
+/* Merge bucket `b`, which follows `a`, into `a`. */
 static inline void history_merge_buckets(history_stat *a, history_stat const *b) {
     if (history_is_empty(a)) {
         *a = *b;
@@ -102,37 +101,37 @@ static inline history_stat history_empty_stat(void) {
     return nothing;
 }
 
-/* What stands for a tensor without elements: a NaN of its own, which is not counted as one. */
+/* Represents a tensor without elements: a distinct NaN, which is not counted as one. */
 static inline double history_empty_value(void) {
     uint64_t const bits = 0x7ff8000067617000u;
-    double gap;
-    memcpy(&gap, &bits, sizeof gap);
-    return gap;
+    double empty;
+    memcpy(&empty, &bits, sizeof empty);
+    return empty;
 }
 
 static inline int history_is_nonfinite(double x) {
-    double const gap = history_empty_value();
-    return x - x != 0 && memcmp(&x, &gap, sizeof x) != 0;
+    double const empty = history_empty_value();
+    return x - x != 0 && memcmp(&x, &empty, sizeof x) != 0;
 }
 
 /* The bucket of one number. */
 static inline history_stat history_stat_of(double x) {
-    history_stat one = {x + 0.0, x + 0.0, x, x, 0};
+    history_stat stat = {x + 0.0, x + 0.0, x, x, 0};
     if (x - x != 0) {
-        one.low = one.high = NAN;
-        one.nonfinite = history_is_nonfinite(x);
+        stat.low = stat.high = NAN;
+        stat.nonfinite = history_is_nonfinite(x);
     }
-    return one;
+    return stat;
 }
 
-/* The bucket of some numbers, at least one. */
+/* The bucket of one or more numbers. */
 static inline history_stat history_reduce(double const *x, int64_t n) {
     history_stat all = history_stat_of(x[0]);
     int64_t k = 0;
     all.last = x[n - 1];
 #if defined(__SSE2__) && !defined(LOOPDBG_PORTABLE)
     if (n >= 8) {
-        /* What is not finite leaves a NaN in `rest`. */
+        /* Values that are not finite leave a NaN in `rest`. */
         __m128d low = _mm_loadu_pd(x), high = low, low2 = low, high2 = low, rest = _mm_setzero_pd(), rest2 = rest;
         for (; k + 4 <= n; k += 4) {
             __m128d a = _mm_loadu_pd(x + k), b = _mm_loadu_pd(x + k + 2);
@@ -166,19 +165,19 @@ static inline history_stat history_reduce(double const *x, int64_t n) {
     return all;
 }
 
-/* Where column `c` of series `k` stands in a ring. */
+/* Column `c` of series `k` in a ring. */
 static inline uint64_t *history_column(history_entry const *e, int k, int c) {
     return e->ring + (int64_t)(k * HISTORY_COLUMNS + c) * HISTORY_ROWS;
 }
 
-/* What a series is that nothing but a hand changes. */
+/* The value of a steady series. */
 static inline double history_steady_value(history_series const *q) {
     double x = NAN;
     if (*q->cell != NULL && *q->nbytes == q->itemsize) history_to_doubles(q, *q->cell, 0, 1, &x);
     return x;
 }
 
-/* The numbers that a column of the ring has, from row 0 up to n; one column alone where rows are bits. */
+/* Rows 0 to n of a column of the ring as numbers; column 0 only where rows are bits. */
 static inline void history_read_column(loop_history const *h, history_entry const *e, int k, int c, int n, double *to) {
     history_series const *q = h->series + k;
     if (q->kind <= KIND_NONE) {
@@ -193,7 +192,7 @@ static inline void history_read_column(loop_history const *h, history_entry cons
 
 static inline int history_grow(loop_history const *h, history_entry *e, int64_t more) {
     size_t row = sizeof(history_stat) * (size_t)(h->nseries * HISTORY_COLUMNS);
-    /* A loop that carries nothing has rows of nothing. */
+    /* Without values rows are empty. */
     if (row == 0 || e->nlog + more <= e->capacity) return 1;
     int64_t capacity = e->nlog + more > 2 * e->capacity ? e->nlog + more : 2 * e->capacity;
     history_stat *log = (history_stat *)realloc(e->log, (size_t)capacity * row);
@@ -216,8 +215,8 @@ static inline void history_flush(loop_history *h, history_entry *e) {
         return;
     }
     for (int k = 0; k < h->nseries; k++) {
-        int const told = e->wide[k] ? HISTORY_COLUMNS : 1;
-        for (int c = 0; c < told; c++) {
+        int const ncolumns = e->wide[k] ? HISTORY_COLUMNS : 1;
+        for (int c = 0; c < ncolumns; c++) {
             int const column = k * HISTORY_COLUMNS + c;
             history_stat *pending = e->pending + column;
             int64_t done = 0;
@@ -243,14 +242,14 @@ static inline void history_flush(loop_history *h, history_entry *e) {
                 }
             }
         }
-        /* Of one element all four are the same. */
-        for (int c = told; c < HISTORY_COLUMNS; c++) {
+        /* The statistics of one element are equal. */
+        for (int c = ncolumns; c < HISTORY_COLUMNS; c++) {
             int const column = k * HISTORY_COLUMNS;
             e->pending[column + c] = e->pending[column];
             for (int64_t j = 0; j < more; j++)
                 e->log[(e->nlog + j) * columns + column + c] = e->log[(e->nlog + j) * columns + column];
         }
-        for (int c = 0; c < told; c++) {
+        for (int c = 0; c < ncolumns; c++) {
             uint64_t *cells = history_column(e, k, c);
             cells[0] = cells[m];
         }
@@ -260,7 +259,7 @@ static inline void history_flush(loop_history *h, history_entry *e) {
     e->n = 1;
 }
 
-/* The place of the running entry. Not in Cython: with its checks for overflow, pointers differ by bytes. */
+/* Index of the running entry. Not in Cython: with its overflow checks, pointer differences are in bytes. */
 static inline int history_entry_index(const loop_history *h) { return (int)(h->now - h->entries); }
 
 /* Begin an entry, in place of the oldest one. */
@@ -274,14 +273,14 @@ static inline void history_begin(loop_history *h, int64_t entry, int64_t origin)
     memset(e->wide, 0, (size_t)h->nseries);
 }
 
-/* Where the next row goes. */
+/* The next row. */
 static inline uint64_t *history_row(loop_history *h) {
     history_entry *e = h->now;
     if (e->n == HISTORY_ROWS) history_flush(h, e);
     return e->ring + e->n++;
 }
 
-/* From here on the rows of a series are four numbers. */
+/* Convert the rows of a series to statistics. */
 static inline void history_widen(loop_history *h, history_entry *e, int k) {
     double x[HISTORY_ROWS];
     history_read_column(h, e, k, 0, e->n, x);
@@ -292,7 +291,7 @@ static inline void history_widen(loop_history *h, history_entry *e, int k) {
     e->wide[k] = 1;
 }
 
-/* All rows of an entry as buckets of `width` rows, of each series its four columns: [rows / width][columns]. */
+/* All rows of an entry as buckets of `width` rows, with four columns of each series: [rows / width][columns]. */
 static inline void history_view(loop_history const *h, history_entry const *e, int64_t width, history_stat *out) {
     int const columns = h->nseries * HISTORY_COLUMNS;
     int64_t const buckets = (e->rows + e->n + width - 1) / width;

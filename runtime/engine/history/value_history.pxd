@@ -23,9 +23,9 @@ cdef class ValueHistories(BoundaryObserver):
     cdef Memory memory
     cdef ExecutionState *s
     cdef object plan
-    cdef loop_history **all      # of the loops that are followed
-    cdef dict logs               # (loop, place) -> (entry, Rows) that its log begins with
-    cdef dict frozen             # (loop, place) -> EntrySnapshot of one that ended
+    cdef loop_history **all      # of the followed loops
+    cdef dict logs               # (loop, place) -> (entry, HistoryRows) at the beginning of its log
+    cdef dict frozen             # (loop, place) -> EntrySnapshot of an ended entry
 
     cdef int begin(self) except -1
     cdef int prepare(self, int index, bint crossing) except -1

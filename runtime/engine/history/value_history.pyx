@@ -1,7 +1,7 @@
-"""Histories: what loops carried, and what their conditions compared, at every boundary, whatever made the run stop.
+"""Histories: carried values and operands of conditions at every boundary.
 
-A boundary writes one row (history.h); the rest is done once in hundreds of iterations. Nothing is noted unless somebody
-follows the loop. Going back to a checkpoint takes the history back with it.
+A boundary writes one row (value_history.h); rows are reduced once in hundreds of iterations. Only followed loops are
+recorded. Restoring a checkpoint also restores the history.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -37,34 +37,34 @@ cdef extern from "value_history.h" nogil:
 
 cdef extern from "tensor_stats.h" nogil:
     double history_empty_value()
-    void history_tensor_stats(const history_series *q, const char *data, int64_t count, double *told)
+    void history_tensor_stats(const history_series *q, const char *data, int64_t count, double *stats)
     void history_write_tensor(loop_history *h, int series, uint64_t *row, const char *data, int64_t count)
 
-# What was seen of an entry of a loop: ``stats[bucket, series, norm smallest largest mean, low high first last odd]``, of
-# ``width`` boundaries each, from that before iteration ``origin`` on. ``has_numbers``: the series that have numbers; ``is_summarized``: those
-# whose values are no single numbers; ``whole``: False where memory ran out.
+# History of an entry of a loop: ``stats[bucket, series, norm minimum maximum mean, low high first last nonfinite]``, of
+# ``width`` boundaries per bucket, from that before iteration ``origin`` on. ``has_numbers``: the numeric series;
+# ``is_summarized``: those of more than one element; ``is_complete``: False after memory ran out.
 HistoryView = namedtuple("HistoryView", "entry origin rows width stats has_numbers is_summarized is_complete")
 
 
 cdef void write_row(ExecutionState *s, loop_history *h, int entering) noexcept nogil:
-    """One more row: what an entry begins with, or what an iteration yields, before anything of it is written."""
+    """Append a row: the values at an entry, or the results of an iteration before any is overwritten."""
     cdef uint64_t *row = history_row(h)
     cdef history_entry *e = h.now
-    cdef history_series *q
+    cdef history_series *series
     cdef Slot *slot
     cdef uint64_t *cell
     cdef int k, slot_read
     for k in range(h.nseries):
-        q = h.series + k
-        if q.kind <= KIND_NONE or q.steady:
+        series = h.series + k
+        if series.kind <= KIND_NONE or series.steady:
             continue
-        slot_read = q.param if entering else q.result
+        slot_read = series.param if entering else series.result
         if slot_read < 0:
             continue
         slot = s.slots + slot_read
         cell = row + k * HISTORY_COLUMNS * HISTORY_ROWS
         if not e.wide[k]:
-            if slot.spec and slot.nbytes == q.itemsize and slot.nbytes <= 8:
+            if slot.spec and slot.nbytes == series.itemsize and slot.nbytes <= 8:
                 if slot.nbytes == 4:
                     memcpy(cell, slot.data, 4)
                 elif slot.nbytes == 8:
@@ -72,11 +72,11 @@ cdef void write_row(ExecutionState *s, loop_history *h, int entering) noexcept n
                 else:
                     memcpy(cell, slot.data, slot.nbytes)
                 continue
-        history_write_tensor(h, k, row, slot.data, slot.nbytes // q.itemsize if slot.spec else 0)
+        history_write_tensor(h, k, row, slot.data, slot.nbytes // series.itemsize if slot.spec else 0)
 
 
 cdef void write_boundary_row(ExecutionState *s, LoopState *loop, int entering) noexcept nogil:
-    """As the interpreter calls it."""
+    """Called by the interpreter."""
     cdef loop_history *h = history_of(loop)
     if entering:
         history_begin(h, loop.entries - 1, 0)
@@ -84,15 +84,15 @@ cdef void write_boundary_row(ExecutionState *s, LoopState *loop, int entering) n
 
 
 cdef class HistoryRows:
-    """Reduced rows as checkpoints share them: those of ``before``, then its own."""
+    """Reduced rows, shared by checkpoints: those of ``before``, then its own."""
 
 
 cdef class EntrySnapshot:
-    """What a checkpoint keeps of the history of an entry."""
+    """History of an entry in a checkpoint."""
 
 
 cdef class ValueHistories(BoundaryObserver):
-    """What loops did, for those that are followed."""
+    """The histories of followed loops."""
 
     def __init__(self, Memory memory not None):
         self.memory, self.s, self.plan = memory, &memory.s, memory.plan
@@ -100,7 +100,7 @@ cdef class ValueHistories(BoundaryObserver):
         self.all = <loop_history **>arena_alloc(NULL, memory.nloops + 1, sizeof(loop_history *))
 
     def __dealloc__(self):
-        # What is in ``all`` ends with a NULL: the memory that knows how many loops there are may be gone.
+        # ``all`` ends with a NULL: the Memory that knows the number of loops may be gone.
         cdef loop_history **h = self.all
         cdef int k
         while h != NULL and h[0] != NULL:
@@ -115,10 +115,11 @@ cdef class ValueHistories(BoundaryObserver):
         return self.s.loops[index].log != NULL
 
     def follow(self, int index, sides=()):
-        """Note from now on what the back edges of a loop carry (its first series, in their order), and what these slots
-        hold when an iteration ends: one more series each, which has nothing before iteration 0. At a stop.
+        """Record from now on the carried values of a loop (its first series, in the order of back edges), and the
+        values of these slots at the end of iterations: one more series each, empty before iteration 0. Call it at a
+        stop.
 
-        What is computed outside of all loops is read where rows are reduced: nothing but a hand changes it.
+        Values computed outside of all loops are read when rows are reduced: only the user changes them.
         """
         cdef LoopState *loop = self.s.loops + index
         cdef loop_history *h
@@ -163,7 +164,7 @@ cdef class ValueHistories(BoundaryObserver):
             self.restart_at(index)
 
     def is_steady(self, int slot):
-        """Does nothing in a loop write it?"""
+        """Is it never written in a loop?"""
         if slot in {k for _, k in self.plan.inputs} or slot in {k for k, _ in self.plan.constants}:
             return True
         if slot not in self.memory.producers:
@@ -172,7 +173,7 @@ cdef class ValueHistories(BoundaryObserver):
         return instruction.inside < 0 or (not instruction.inputs and instruction.op.pure)
 
     cdef set slots_read(self):
-        """What is read at boundaries that no port reads."""
+        """The slots read at boundaries that no port reads."""
         cdef loop_history *h
         cdef int index, k
         slots = set()
@@ -184,7 +185,7 @@ cdef class ValueHistories(BoundaryObserver):
         return slots
 
     cdef int begin(self) except -1:
-        """Another execution begins."""
+        """Clear the histories before another execution begins."""
         cdef loop_history *h
         cdef int index, k
         self.logs.clear()
@@ -199,7 +200,7 @@ cdef class ValueHistories(BoundaryObserver):
                 h.entries[k].n = h.entries[k].rows = h.entries[k].nlog = 0
 
     cdef int prepare(self, int index, bint crossing) except -1:
-        """Find out what the values are, as far as they are there: before an entry begins, or a boundary is crossed."""
+        """Determine the types of values, as far as they are available, before an entry or a boundary."""
         cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_series *q
         cdef int k, slot, kind
@@ -226,7 +227,7 @@ cdef class ValueHistories(BoundaryObserver):
             log.boundary_unready = 0
 
     cdef int restart_at(self, int index) except -1:
-        """A loop stands at a boundary, and nothing is known of how it came there."""
+        """A loop was placed at a boundary; nothing is known of the boundaries before."""
         cdef LoopState *loop = self.s.loops + index
         if loop.log == NULL:
             return 0
@@ -235,20 +236,20 @@ cdef class ValueHistories(BoundaryObserver):
         write_row(self.s, history_of(loop), 1)
 
     cdef int rewrite_newest_row(self, int index) except -1:
-        """What the next iteration gets was changed by hand, at this boundary."""
+        """The user edited an input of the next iteration at this boundary."""
         cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_entry *e
         if h == NULL or h.now.entry < 0 or h.now.n == 0:
             return 0
         e = h.now
-        # The row has what was compared before; only what is carried is written again.
+        # The row keeps the operands of conditions; only carried values are rewritten.
         if e.n > 1:
             history_flush(h, e)
         e.n = 0
         write_row(self.s, h, 1)
 
     cdef int mark_mutable(self, int slot) except -1:
-        """Something that no loop writes is about to be changed by hand."""
+        """A slot that no loop writes is about to be edited."""
         cdef loop_history *h
         cdef history_series *q
         cdef int index, k, place
@@ -264,7 +265,7 @@ cdef class ValueHistories(BoundaryObserver):
                 self.s.generation += 1
 
     cdef int sample_steady_value(self, loop_history *h, history_entry *e, int k) except -1:
-        """Write into the newest row what a steady value is now."""
+        """Write the present value of a steady series to the newest row."""
         cdef history_series *q = h.series + k
         cdef uint64_t *cell = e.ring + k * HISTORY_COLUMNS * HISTORY_ROWS
         if e.entry < 0 or e.n == 0:
@@ -276,7 +277,7 @@ cdef class ValueHistories(BoundaryObserver):
     # -- checkpoints
 
     cdef tuple snapshot_history(self, int index):
-        """The history of a loop as a checkpoint keeps it; None: there is none."""
+        """The history of a loop for a checkpoint; None: there is none."""
         cdef loop_history *h = history_of(self.s.loops + index)
         if h == NULL:
             return None
@@ -319,20 +320,20 @@ cdef class ValueHistories(BoundaryObserver):
             cells[k] = e.ring[k * HISTORY_ROWS]
         frozen.is_summarized = PyBytes_FromStringAndSize(e.wide, h.nseries)
         frozen.nbytes = 200 + row + columns * sizeof(uint64_t) + 2 * h.nseries + added
-        # What ended does not change any more.
+        # An ended entry does not change.
         if e != h.now:
             self.frozen[index, place] = frozen
         return frozen
 
     cdef int restore_history(self, int index, tuple mark) except -1:
-        """Go back to what ``snapshot_history`` gave."""
+        """Restore the result of ``snapshot_history``."""
         cdef LoopState *loop = self.s.loops + index
         cdef loop_history *h = history_of(loop)
         cdef int place
         if h == NULL:
             return 0
         if mark is None or mark[1] != h.nseries:
-            # An engine that follows nothing, or something else, took it.
+            # The checkpoint's engine followed nothing, or something else.
             for place in range(HISTORY_ENTRIES):
                 self.restore_entry(index, place, None)
             if loop.active:
@@ -374,17 +375,17 @@ cdef class ValueHistories(BoundaryObserver):
             e.ring[k * HISTORY_ROWS] = cells[k]
         memcpy(e.wide, PyBytes_AS_STRING(frozen.is_summarized), h.nseries)
 
-    # -- looking; from the thread that runs the engine
+    # -- inspection; from the thread that runs the engine
 
     def entries(self, int index):
-        """The numbers of the entries that are remembered, oldest first."""
+        """The numbers of the entries that are kept, oldest first."""
         cdef loop_history *h = history_of(self.s.loops + index)
         if h == NULL:
             return []
         return sorted([h.entries[k].entry for k in range(HISTORY_ENTRIES) if h.entries[k].entry >= 0])
 
     def view(self, int index, entry=None):
-        """What was seen of an entry of a loop (the running or last one), as :class:`HistoryView`; None: nothing."""
+        """The history of an entry of a loop (the running or last one), as :class:`HistoryView`; None: there is none."""
         cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_entry *e
         cdef int64_t width, rows
@@ -409,19 +410,19 @@ cdef class ValueHistories(BoundaryObserver):
                     not e.out_of_memory)
 
 
-#: Stands for a value of no numbers, as a tensor without elements: a NaN that is not counted as one.
+#: Represents a tensor without elements: a NaN that is not counted as one.
 EMPTY_VALUE = history_empty_value()
 
 
 def is_empty_value(numbers):
-    """Where float64 numbers are gaps; other NaN are not."""
+    """Where float64 numbers are EMPTY_VALUE; other NaN are not."""
     return numbers.view(np.uint64) == np.float64(EMPTY_VALUE).view(np.uint64)
 
 
 def tensor_statistics(value):
-    """Norm, smallest, largest and mean of an array as a history has them; None where they are no numbers."""
+    """Norm, minimum, maximum and mean of an array, as in a history; None: not numeric."""
     cdef history_series q
-    cdef double told[4]
+    cdef double stats[4]
     memset(&q, 0, sizeof(q))
     kind = number_kind(value.dtype)
     if kind == KIND_NONE:
@@ -431,5 +432,5 @@ def tensor_statistics(value):
     q.kind, q.itemsize = kind, value.dtype.itemsize
     if table is not None:
         q.table = <double *>np.PyArray_DATA(table)
-    history_tensor_stats(&q, np.PyArray_BYTES(value), value.size, told)
-    return told[0], told[1], told[2], told[3]
+    history_tensor_stats(&q, np.PyArray_BYTES(value), value.size, stats)
+    return stats[0], stats[1], stats[2], stats[3]

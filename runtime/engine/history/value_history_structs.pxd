@@ -1,4 +1,4 @@
-"""The state of histories, in C: see history.h."""
+"""Cython declarations of histories: see value_history.h."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -33,12 +33,12 @@ cdef extern from "value_history.h" nogil:
         history_entry *entries
         history_entry *now
 
-# What a followed loop's ``log`` is.
+# The ``log`` of a followed loop.
 cdef struct HistoryLog:
     BoundaryLog log              # first
     loop_history *history
 
 
 cdef inline loop_history *history_of(const LoopState *loop) noexcept nogil:
-    """NULL: the loop is not followed."""
+    """The history of a loop; NULL: it is not followed."""
     return NULL if loop.log == NULL else (<HistoryLog *>loop.log).history

@@ -1,1 +1,1 @@
-"""What makes an execution fast, above the plain engine: regions, and the accelerator that makes them."""
+"""The optimized tier above the baseline engine: regions, and the optimizer that makes them."""

@@ -1,4 +1,4 @@
-"""Regions of one node, for what is fast."""
+"""Regions of one node, for the optimizer."""
 
 from libc.stdint cimport int64_t
 
@@ -22,10 +22,10 @@ cdef int set_result_extent(Call *call) noexcept nogil
 
 
 cdef inline DynamicResult *dynamic_result_of(const Instr *ins, int k) noexcept nogil:
-    """What is known of a result that is as long as the calls say."""
+    """State of a result whose length its calls compute."""
     return <DynamicResult *>ins.calls[k].data
 
 
 cdef inline Py_ssize_t port_bytes(const VaryingPort *p, int64_t extent) noexcept nogil:
-    """What a value at a port needs."""
-    return p.nbytes if p.family == NULL else p.family.whole + p.family.unit * (p.base + p.slope * extent)
+    """Bytes of a value at a port."""
+    return p.nbytes if p.family == NULL else p.family.capacity_nbytes + p.family.unit * (p.base + p.slope * extent)

@@ -1,1 +1,1 @@
-"""No Python names: see nodes.pxd."""
+"""No Python names: see node_regions.pxd."""

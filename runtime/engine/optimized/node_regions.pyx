@@ -1,7 +1,7 @@
-"""Regions of one node: it runs once an entry, keeps what it computed for a block of iterations, or follows an extent that varies:
-its calls, temps and outputs do then, without Python.
+"""Regions of one node: it runs once an entry, computes a block of iterations at once, or follows a varying extent
+without Python: its calls, temps and outputs change with it.
 
-What follows an extent gives up (0) where memory, a spec or another binding is needed; ``Growing`` (ranges/varying.pyx) does that.
+The last fails (0) where memory, a spec or another binding is needed; ``RangeBindings`` provides that.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -17,7 +17,7 @@ from .copy_elision.elided_calls cimport restore_copies, elide_copies, materializ
 
 
 cdef void add_region(Instr *ins, Region *r) noexcept nogil:
-    """Let an instruction lead a region, which is asked before those that it leads already."""
+    """Make an instruction lead a region, tried before those that it already leads."""
     r.next = ins.region
     ins.region = r
 
@@ -31,20 +31,20 @@ cdef void remove_region(Instr *ins, Region *r) noexcept nogil:
 
 
 cdef void init_node(ExecutionState *s, int pc, int once) noexcept nogil:
-    """What is known of a node from its plan."""
+    """Initialize the state of a node."""
     cdef OptimizerNode *n = optimizer_node(s, pc)
     n.pc, n.once, n.done = pc, once, -1
     n.region.run, n.region.invalidate = run_region, forget
 
 
 cdef void add_node_region(ExecutionState *s, OptimizerNode *n) noexcept nogil:
-    """Let a node be a region by itself."""
+    """Make a node a region by itself."""
     cdef Region *r = s.code[n.pc].region
     while r != NULL:
         if r == &n.region:
             return
         if r.next == NULL:
-            r.next = &n.region      # behind a group that it leads
+            r.next = &n.region      # after a group that it leads
             return
         r = r.next
     s.code[n.pc].region = &n.region
@@ -54,36 +54,36 @@ cdef void add_node_region(ExecutionState *s, OptimizerNode *n) noexcept nogil:
 
 
 cdef inline int64_t element_of(const VaryingBinding *v, const char *data) noexcept nogil:
-    """The number that varies, where it is one in a tensor."""
+    """The varying extent, if it is an integer in a tensor."""
     return (<const int32_t *>data)[v.element] if v.narrow else (<const int64_t *>data)[v.element]
 
 
 cdef int matches_extent(ExecutionState *s, VaryingBinding *v, int64_t *extent) noexcept nogil:
-    """Do the inputs differ from those that the node was bound on in the one extent alone, and not too much?"""
-    cdef VaryingPort *p = v.inputs + v.leading
+    """Do the inputs differ from the bound ones only in the varying extent, within its range?"""
+    cdef VaryingPort *port = v.inputs + v.leading
     cdef int k
-    cdef int64_t n
+    cdef int64_t current
     if v.element < 0:
-        n = extent_of(p.family, s.slots[p.slot].spec)
-    elif s.slots[p.slot].spec == p.spec:
-        n = element_of(v, s.slots[p.slot].data)
+        current = extent_of(port.family, s.slots[port.slot].spec)
+    elif s.slots[port.slot].spec == port.spec:
+        current = element_of(v, s.slots[port.slot].data)
     else:
         return 0
-    if n < v.low or n > v.high:
+    if current < v.low or current > v.high:
         return 0
     for k in range(v.ninputs):
-        p = v.inputs + k
-        if p.family == NULL:
-            if s.slots[p.slot].spec != p.spec:
+        port = v.inputs + k
+        if port.family == NULL:
+            if s.slots[port.slot].spec != port.spec:
                 return 0
-        elif extent_of(p.family, s.slots[p.slot].spec) != p.base + p.slope * n:
+        elif extent_of(port.family, s.slots[port.slot].spec) != port.base + port.slope * current:
             return 0
-    extent[0] = n
+    extent[0] = current
     return 1
 
 
 cdef void cache_binding(ExecutionState *s, OptimizerNode *n) noexcept nogil:
-    """Put a node's binding aside, without what it computed for a block of iterations."""
+    """Move a node's binding to its cache, without results for a block of iterations."""
     cdef Instr *ins = s.code + n.pc
     cdef VaryingBinding *v = n.varying
     cdef int k
@@ -100,7 +100,8 @@ cdef void cache_binding(ExecutionState *s, OptimizerNode *n) noexcept nogil:
 
 
 cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) noexcept nogil:
-    """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then. ``extent``: what it is now."""
+    """Select the binding that fits the inputs, if any; an unbound node becomes NATIVE. ``extent``: receives the
+    extent."""
     cdef Instr *ins = s.code + n.pc
     cdef int elided = n.elided
     cdef VaryingBinding *v
@@ -133,9 +134,9 @@ cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) no
 
 
 cdef int update_calls(ExecutionState *s, OptimizerNode *n) noexcept nogil:
-    """Put the numbers of now into the calls."""
+    """Update the numbers in the calls."""
     cdef VaryingBinding *v
-    cdef VaryingPort *p
+    cdef VaryingPort *port
     cdef int k, spec
     cdef int64_t extent = 0
     if not select_binding(s, n, &extent):
@@ -145,12 +146,12 @@ cdef int update_calls(ExecutionState *s, OptimizerNode *n) noexcept nogil:
         if v.temps[k].base + v.temps[k].slope * extent > v.temps[k].capacity:
             return 0
     for k in range(v.noutputs):
-        p = v.outputs + k
-        if p.family != NULL:
-            spec = spec_of(p.family, p.base + p.slope * extent)
+        port = v.outputs + k
+        if port.family != NULL:
+            spec = spec_of(port.family, port.base + port.slope * extent)
             if not spec:
                 return 0
-            p.spec = spec
+            port.spec = spec
     for k in range(v.ninputs):
         v.inputs[k].spec = s.slots[v.inputs[k].slot].spec
     for k in range(v.nnumbers):
@@ -165,9 +166,9 @@ cdef int update_calls(ExecutionState *s, OptimizerNode *n) noexcept nogil:
 
 
 cdef int fit_to_inputs(ExecutionState *s, OptimizerNode *n) noexcept nogil:
-    """Make a bound node fit what its inputs are now."""
+    """Fit a bound node to its present inputs."""
     cdef VaryingBinding *v = n.varying
-    cdef VaryingPort *p
+    cdef VaryingPort *port
     cdef Slot *slot
     cdef Slot *source
     cdef int k
@@ -184,50 +185,50 @@ cdef int fit_to_inputs(ExecutionState *s, OptimizerNode *n) noexcept nogil:
                 return 0
             v = n.varying
     for k in range(v.noutputs):
-        p = v.outputs + k
-        slot = s.slots + p.slot
+        port = v.outputs + k
+        slot = s.slots + port.slot
         if slot.flags & FOLDED:
-            return 0     # whoever reads it rests on numbers that were known
-        if p.data_dependent:
-            continue     # its own calls see to it
-        if p.append >= 0:
-            source = s.slots + p.append
-            nbytes = port_bytes(p, v.extent)
+            return 0     # its readers are bound to known numbers
+        if port.data_dependent:
+            continue     # its own calls set the spec
+        if port.append >= 0:
+            source = s.slots + port.append
+            nbytes = port_bytes(port, v.extent)
             if slot.owner != source.owner or source.capacity < nbytes:
                 return 0
-        elif slot.spec == p.spec:
+        elif slot.spec == port.spec:
             continue
         else:
-            nbytes = port_bytes(p, v.extent)
+            nbytes = port_bytes(port, v.extent)
             if slot.capacity < nbytes or slot.flags != OWN:
                 return 0
-        if slot.spec != p.spec:
-            change_spec(s, p.slot, p.spec, nbytes)
+        if slot.spec != port.spec:
+            change_spec(s, port.slot, port.spec, nbytes)
     return not (n.looks and not n.elided and materialize_inputs(s, n))
 
 
 cdef int has_capacity(Call *call) noexcept nogil:
-    """Before a node's calls: has a result capacity for as much as they can make it?"""
-    cdef const DynamicResult *t = <const DynamicResult *>call.data
-    cdef const Slot *slot = t.state.slots + t.slot
-    return slot.flags != OWN or slot.capacity < t.most
+    """Before a node's calls: does a result have its maximum capacity?"""
+    cdef const DynamicResult *result = <const DynamicResult *>call.data
+    cdef const Slot *slot = result.state.slots + result.slot
+    return slot.flags != OWN or slot.capacity < result.max_nbytes
 
 
 cdef int set_result_extent(Call *call) noexcept nogil:
-    """After a node's calls: a result gets the length that they say."""
-    cdef DynamicResult *t = <DynamicResult *>call.data
-    cdef Slot *slot = t.state.slots + t.slot
+    """After a node's calls: set the length of a result."""
+    cdef DynamicResult *result = <DynamicResult *>call.data
+    cdef Slot *slot = result.state.slots + result.slot
     cdef int64_t extent = (<int64_t *>call.cell[0][0])[0]
-    cdef int spec = spec_of(t.family, extent)
+    cdef int spec = spec_of(result.family, extent)
     if not spec:
         return 1
     if slot.spec != spec:
-        change_spec(t.state, t.slot, spec, t.family.unit * extent)
+        change_spec(result.state, result.slot, spec, result.family.unit * extent)
     return 0
 
 
 cdef void free_binding_cache(OptimizerNode *n) noexcept:
-    """All that were put aside."""
+    """Free all cached bindings."""
     cdef VaryingBinding *v
     while n.cache != NULL:
         v = n.cache
@@ -240,7 +241,7 @@ cdef void free_binding_cache(OptimizerNode *n) noexcept:
 
 
 cdef inline int run(ExecutionState *s, OptimizerNode *n, Instr *ins) noexcept nogil:
-    """Run a node as it is bound, or not where it ran in this entry; not 0: it cannot be run so."""
+    """Run a node as bound, unless it ran in this entry; nonzero: its binding does not fit."""
     if n.once >= 0 and already_ran_in_entry(s, n):
         return 0
     if ins.kind != NATIVE or (n.varying != NULL and not fit_to_inputs(s, n)) or run_bound_node(s, ins):
@@ -252,7 +253,7 @@ cdef inline int run(ExecutionState *s, OptimizerNode *n, Instr *ins) noexcept no
 
 
 cdef int run_node(ExecutionState *s, int pc) noexcept nogil:
-    """Run a node by itself; not 0: it cannot be run as it is bound."""
+    """Run a node by itself; nonzero: its binding does not fit."""
     return run(s, optimizer_node(s, pc), s.code + pc)
 
 
@@ -262,8 +263,8 @@ cdef int run_region(ExecutionState *s, Region *r) noexcept nogil:
     if run(s, n, ins):
         return REGION_PYTHON
     ins, n = ins + 1, n + 1
-    # What ran in this entry comes in rows, with constants: two of three nodes in an iteration of nms_soft. Asked for one by
-    # one, each takes 60 instructions; here, 20.
+    # Nodes that ran in this entry are often adjacent to constants: two of three nodes in an iteration of nms_soft. As
+    # separate regions each costs 60 instructions; here, 20.
     while not s.stepping and is_idle(s, n, ins):
         ins, n = ins + 1, n + 1
     s.pc = <int>(ins - s.code)
@@ -271,14 +272,14 @@ cdef int run_region(ExecutionState *s, Region *r) noexcept nogil:
 
 
 cdef inline int is_idle(const ExecutionState *s, const OptimizerNode *n, const Instr *ins) noexcept nogil:
-    """Is there nothing to run: for a constant, or a node that ran in this entry?"""
+    """Is there nothing to run: a constant, or a node that ran in this entry?"""
     if ins.region == NULL:
         return ins.kind == NATIVE and ins.ncalls == 0 and ins.nguards == 0
     return ins.region == &n.region and n.once >= 0 and already_ran_in_entry(s, n)
 
 
 cdef void forget(ExecutionState *s, Region *r) noexcept nogil:
-    """What it computed once an entry, or for a block of iterations, is of before."""
+    """Invalidate results computed once an entry, or for a block of iterations."""
     cdef OptimizerNode *n = <OptimizerNode *>r
     cdef int k
     n.done = -1
@@ -286,36 +287,35 @@ cdef void forget(ExecutionState *s, Region *r) noexcept nogil:
         invalidate_iteration_block(s.code[n.pc].calls + k)
 
 
-# -- at a boundary, back in the iteration before
+# -- restoring the previous iteration at a boundary
 
 
 cdef void shift_body_iteration(ExecutionState *s, LoopState *loop, int back) noexcept nogil:
-    """At a boundary: let the slots of a body be what they were in the iteration before (``back``), until they are turned
-    again."""
+    """At a boundary: restore the body's slots of the previous iteration (``back``), or undo that."""
     cdef int k
     cdef int64_t i = loop.i - 1 if back else loop.i
     cdef BackEdgeState *e
-    cdef Slice *c
+    cdef Slice *part
     for k in range(loop.nedges):
         e = loop.edges + (loop.nedges - 1 - k if back else k)
         if not e.identity:
             exchange_slots(s.slots + e.param, previous_value_slot(s, e))
     for k in range(loop.nslices):
-        c = loop.slices + k
-        if c.part_spec and i < loop.parts:
-            s.slots[c.inner].data = c.base + i * c.step
+        part = loop.slices + k
+        if part.part_spec and i < loop.parts:
+            s.slots[part.inner].data = part.base + i * part.step
     if loop.iteration >= 0:
         write_integer(s.slots + loop.iteration, loop.iteration_wide, i)
 
 
 cdef inline void exchange_slots(Slot *a, Slot *b) noexcept nogil:
-    cdef Slot other = a[0]
+    cdef Slot saved = a[0]
     a[0] = b[0]
-    b[0] = other
+    b[0] = saved
 
 
-cdef inline void write_integer(Slot *slot, int wide, int64_t number) noexcept nogil:
-    if wide:
+cdef inline void write_integer(Slot *slot, int is_int64, int64_t number) noexcept nogil:
+    if is_int64:
         (<int64_t *>slot.data)[0] = number
     else:
         (<int32_t *>slot.data)[0] = <int32_t>number

@@ -1,6 +1,4 @@
-"""What makes an execution fast, as one accelerator of the plain engine: ranges of shapes, elided copies, groups of nodes and
-scalar programs, each asked in turn.
-"""
+"""The optimizer: shape ranges, elided copies, fused groups and scalar programs."""
 
 from libc.stdint cimport int64_t
 
@@ -23,13 +21,13 @@ from ...compiler import llvm_jit
 
 # Iterations after which a loop is worth a scalar program.
 cdef int64_t HOT_LOOP_ITERATIONS = 200
-# How long a program is interpreted before it is compiled, as a multiple of what that costs: where another processor does it,
-# nothing is lost but its time; where there is none, at most a twentieth.
+# Compile a program when it was interpreted for this multiple of the expected compile time. With a second processor only
+# its time is lost; with one, at most a twentieth.
 cdef double COMPILE_COST_RATIO = 1 if len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0]) > 1 else 20
 
 
 cdef class Optimizer(OptimizerBase):
-    """All that is fast in one engine."""
+    """All optimizations of one engine."""
 
     cdef Memory memory
     cdef ExecutionState *s
@@ -38,8 +36,8 @@ cdef class Optimizer(OptimizerBase):
     cdef readonly OptimizingBinder binder
     cdef readonly CopyElision copy_elision
     cdef Fuser fuser
-    cdef dict compile_jobs                   # loop -> what compiles its program, and keeps the code
-    cdef public double compile_after # see above; 0: at once, and in this thread; -1: never
+    cdef dict compile_jobs                   # loop -> CompileJob of its program, which keeps the code
+    cdef public double compile_after # as COMPILE_COST_RATIO; 0: at once, in this thread; -1: never
 
     def __init__(self, Memory memory not None):
         OptimizerBase.__init__(self)
@@ -57,54 +55,56 @@ cdef class Optimizer(OptimizerBase):
         self.f.loops = <OptimizerLoop *>arena_alloc(self.s.own, self.memory.nloops, sizeof(OptimizerLoop))
         self.f.nnodes = self.memory.ncode
         self.f.hot_after, self.f.fusion_enabled = HOT_LOOP_ITERATIONS, 1
-        self.s.above = self.f
+        self.s.optimizer = self.f
 
-    # -- what the plain floor tells
+    # -- calls of the baseline tier
 
-    cdef int begin(self, bint unseen) except -1:
-        """Where nobody looks, nodes of the main graph may leave values out, and alias memory."""
-        cdef bint outside = unseen and self.f.fusion_enabled
-        self.range_bindings.begin(unseen)
-        self.fuser.begin(unseen)
+    cdef int begin(self, bint outputs_only) except -1:
+        """If only outputs are read, nodes of the main graph may omit values and alias memory."""
+        cdef bint fuse_main_graph = outputs_only and self.f.fusion_enabled
+        self.range_bindings.begin(outputs_only)
+        self.fuser.begin(outputs_only)
         self.reset_timers()
         self.copy_elision.forget()
         self.copy_elision.shown_iterations.clear()
         self.f.program_runs = 0
         self.tick()
-        return self.copy_elision.alias(self.fuser.members()) if outside else self.copy_elision.restore_aliases(True)
+        if fuse_main_graph:
+            return self.copy_elision.alias(self.fuser.members())
+        return self.copy_elision.restore_aliases(True)
 
     cdef int reset_timers(self) except -1:
-        """What was to be looked at is so after the first iteration. Elided copies go on from execution to execution."""
+        """Schedule pending work after the first iteration. Elided copies stay from execution to execution."""
         cdef LoopState *loop
         cdef OptimizerLoop *f
         cdef int k
         for k in range(self.memory.nloops):
             loop, f = self.s.loops + k, self.f.loops + k
-            f.groups_timer.at, f.groups_timer.wait = f.groups_timer.at > loop.boundaries, 1
-            if f.views_timer.at:
-                f.views_timer.at = max(f.views_timer.at - loop.boundaries, -1) or -1
-            f.program_timer.at = self.f.hot_after
+            f.groups_timer.due_at, f.groups_timer.wait = f.groups_timer.due_at > loop.boundaries, 1
+            if f.views_timer.due_at:
+                f.views_timer.due_at = max(f.views_timer.due_at - loop.boundaries, -1) or -1
+            f.program_timer.due_at = self.f.hot_after
             loop.boundaries = 0
             schedule(self.s, loop)
 
     cdef int look(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef OptimizerLoop *f = self.f.loops + index
-        if self.f.fusion_enabled and (loop.boundaries == f.groups_timer.at or loop.boundaries == f.views_timer.at):
+        if self.f.fusion_enabled and loop.boundaries in (f.groups_timer.due_at, f.views_timer.due_at):
             self.update_groups(index)
-        if loop.boundaries == f.program_timer.at:
+        if loop.boundaries == f.program_timer.due_at:
             self.build_programs()
         schedule(self.s, loop)
 
     cdef int update_groups(self, int index) except -1:
-        """Groups first: what they read is copied."""
+        """Update groups before copy elision: their inputs must be copied."""
         self.fuser.look(index)
         members = self.fuser.members()
         self.copy_elision.stop_eliding_for(members)
         return self.copy_elision.look(index, members)
 
     cdef int build_programs(self) except -1:
-        """Make scalar programs for the running loops where that is possible; the others are looked at again later."""
+        """Make scalar programs for the running loops; retry later where that fails."""
         cdef LoopState *loop
         cdef OptimizerLoop *f
         cdef int k, index
@@ -129,7 +129,7 @@ cdef class Optimizer(OptimizerBase):
         self.compile_jobs.pop(index, None)
 
     cdef int tick(self) except -1:
-        """Have programs compiled that were interpreted for so long that it pays."""
+        """Compile programs that were interpreted long enough."""
         cdef Program *program
         cdef int k
         if self.compile_after < 0:
@@ -142,7 +142,7 @@ cdef class Optimizer(OptimizerBase):
     cdef int compile(self, int index, Program *program) except -1:
         job = self.compile_jobs.get(index)
         if job is None:
-            if program.spent * 1e-9 < self.compile_after * llvm_jit.expected_seconds():
+            if program.interpreted_cost * 1e-9 < self.compile_after * llvm_jit.expected_seconds():
                 return 0
             job = self.compile_jobs[index] = compile_job_for(program, self.memory.plan)
             if self.compile_after:
@@ -153,7 +153,7 @@ cdef class Optimizer(OptimizerBase):
             attach_code(program, job)
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
-        """Groups write what is read at boundaries, and copies of it are made."""
+        """Values read at boundaries are written by groups, and copied."""
         self.fuser.watch(slots)
         self.copy_elision.watch(slots)
         self.watched_generation = self.s.generation
@@ -175,15 +175,15 @@ cdef class Optimizer(OptimizerBase):
         return {slot for slot in self.fuser.internal_slots if not self.is_available(slot)} | self.copy_elision.unavailable_slots()
 
     cdef int on_jump(self) except -1:
-        """The execution is elsewhere: programs are made for what runs from here on."""
+        """Execution jumped (restore/goto): make programs for the loops that run from here on."""
         cdef OptimizerLoop *f
         cdef int k
         self.copy_elision.restore_aliases(True)
         self.copy_elision.forget()
         for k in range(self.memory.nloops):
             f = self.f.loops + k
-            if f.program_timer.at <= self.s.loops[k].boundaries and self.f.hot_after >= 0:
-                f.program_timer.at = self.s.loops[k].boundaries + self.f.hot_after
+            if f.program_timer.due_at <= self.s.loops[k].boundaries and self.f.hot_after >= 0:
+                f.program_timer.due_at = self.s.loops[k].boundaries + self.f.hot_after
                 schedule(self.s, self.s.loops + k)
 
     cdef int before_edit(self) except -1:
@@ -195,27 +195,27 @@ cdef class Optimizer(OptimizerBase):
     cdef Family *family_of(self, BackEdgeState *e) except? NULL:
         return self.range_bindings.family_of(e)
 
-    # -- for tests and measurements
+    # -- for tests and benchmarks
 
     @property
     def fuse(self):
-        """Nodes over large tensors run together, block by block (plan/fusion/groups.py); off: each by itself."""
+        """Run nodes over large tensors together, block by block (plan/fusion/groups.py); off: each by itself."""
         return bool(self.f.fusion_enabled)
 
     @fuse.setter
-    def fuse(self, bint on):
-        if on != self.f.fusion_enabled:
-            self.fuser.set_enabled(on)
+    def fuse(self, bint enabled):
+        if enabled != self.f.fusion_enabled:
+            self.fuser.set_enabled(enabled)
 
     @property
     def groups(self):
-        """The groups that run, as :class:`~...plan.fusion.groups.GroupPlan`, with how often each ran."""
+        """The active groups, as :class:`~...plan.fusion.groups.GroupPlan`, with their number of runs."""
         return [(group, optimizer_node(self.s, <int>group.first).group.runs) for group in self.fuser.groups
-                if optimizer_node(self.s, <int>group.first).group.on]
+                if optimizer_node(self.s, <int>group.first).group.enabled]
 
     @property
     def hot_after(self):
-        """Iterations after which a loop is worth a scalar program; -1: none is. Takes effect at the next start."""
+        """Iterations after which a loop gets a scalar program; -1: never. Takes effect at the next start."""
         return self.f.hot_after
 
     @hot_after.setter
@@ -230,5 +230,5 @@ cdef class Optimizer(OptimizerBase):
 
     @property
     def program_runs(self):
-        """How often a scalar program was entered in this execution."""
+        """Number of entries of scalar programs in this execution."""
         return self.f.program_runs

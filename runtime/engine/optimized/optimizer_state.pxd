@@ -1,4 +1,4 @@
-"""What the ways to be fast keep of an execution, beside the plain state."""
+"""State of the optimizer, in addition to that of the baseline tier."""
 
 from libc.stdint cimport int64_t
 from numpy cimport npy_intp
@@ -9,22 +9,22 @@ from ..baseline.backoff cimport BackoffTimer, earliest_due
 from ..baseline.state cimport Family, InputGuard, LoopState, Region, ExecutionState
 from .scalar.program_structs cimport Program
 
-# How a bound node follows an extent that varies (varying.pyx): each number below is base + slope * it.
+# A number in a binding that follows a varying extent (range_bindings.pyx): base + slope * extent.
 cdef struct VaryingNumber:
     npy_intp *where
-    int narrow           # it has 32 bits there
+    int narrow           # it has 32 bits
     npy_intp base
     npy_intp slope
 
 cdef struct VaryingPort:
     int slot
-    int spec              # for which the numbers are right now
-    int append            # outputs: the slot whose buffer this value goes on in; -1: none
-    int data_dependent   # outputs: the calls say how long it is
-    int seen              # inputs: other memory is read in place of the slot's (views.pyx)
-    int axis              # that varies
-    Family *family        # NULL: the spec does not vary
-    Py_ssize_t nbytes     # where it does not
+    int spec              # for which the numbers hold now
+    int append            # outputs: slot whose buffer this value extends; -1: none
+    int data_dependent   # outputs: the calls compute its length
+    int seen              # inputs: other memory is read instead of the slot's (copy_elision)
+    int axis              # the varying axis
+    Family *family        # NULL: the spec is fixed
+    Py_ssize_t nbytes     # of a fixed spec
     int64_t base
     int64_t slope
 
@@ -40,14 +40,14 @@ cdef struct VaryingBinding:
     int64_t extent
     int64_t cost_base
     int64_t cost_slope
-    int64_t fitted        # how often they were changed
-    int64_t seen          # how often of that in executions before
-    int leading           # the input whose extent it is
-    int element           # or in which it is this element, an integer; -1: an extent
-    int narrow            # which has 32 bits, not 64
+    int64_t fitted        # number of changes
+    int64_t seen          # changes up to the last execution
+    int leading           # the input that defines the extent
+    int element           # index of the integer that is the extent; -1: the extent is one of its shape
+    int narrow            # that integer has 32 bits, not 64
     int copies           # it only copies: its node's copies may be elided
-    int through           # it reads what inputs are copies of
-    int ninputs           # with what decides how that lies
+    int through           # it reads the sources of elided copies
+    int ninputs           # including those that decide where such a source is
     int noutputs
     int nnumbers
     int ntemps
@@ -55,38 +55,38 @@ cdef struct VaryingBinding:
     VaryingPort *outputs
     VaryingNumber *numbers
     VaryingTemp *temps
-    # while it waits in the node's inline cache: the rest of the binding
+    # while in the node's inline cache: the rest of the binding
     VaryingBinding *next
-    int64_t key           # its arrays are kept under this
+    int64_t key           # of its arrays
     int ncalls
     int nguards
     int counts
-    Call *calls           # all memory of a binding belongs to this piece
+    Call *calls           # block that owns all memory of a binding
     InputGuard *guards
     char **cells
     npy_intp *outer
 
-# A result that is as long as the calls that made it say (nodes.pyx).
+# A result whose length its calls compute (node_regions.pyx).
 cdef struct DynamicResult:
     ExecutionState *state
     int slot
-    Family *family       # of the specs that it may have
-    npy_intp most        # bytes that it may take
+    Family *family       # of its possible specs
+    npy_intp max_nbytes  # maximum number of bytes
 
-# Where an argument is in the block that runs.
+# Address of an argument in the current block.
 cdef struct OperandAddress:
-    char *at
-    char **cell          # NULL: in the group's own memory, where it stays
+    char *address
+    char **cell          # NULL: fixed, in the group's own memory
     npy_intp offset
-    npy_intp steps[8]    # bytes from block to block along each axis
+    npy_intp steps[8]    # bytes between blocks along each axis
 
-# Nodes that run together, block by block (plan/fusion/groups.py). Good as long as they are bound as they were, on the same
+# A fused group runs its nodes block by block (plan/fusion/groups.py). It is valid while they keep their bindings and
 # specs.
 cdef struct FusedGroup:
     Region region        # first
-    int on               # it runs; off: its nodes run one by one
+    int enabled          # off: its nodes run one by one
     int leader           # position of its first node
-    int loop             # in whose body it is
+    int loop             # whose body contains it
     int end              # position after it
     int nmembers
     int nbefore
@@ -94,83 +94,83 @@ cdef struct FusedGroup:
     int nslots
     int naxes
     int nplaces
-    int nmoving          # places that change from block to block: the first ones
+    int nmoving          # places that change between blocks: the first ones
     int ncalls
-    int nmakers
+    int nproducers
     int *members
     int64_t *bindings    # of the members
     int *before
     int *after
-    int *makers         # members with a result that only members read
+    int *producers         # members with a result that only members read
     int *slots
     int *specs
     npy_intp *blocks     # along each axis
-    npy_intp *at         # the block that runs next
+    npy_intp *block      # current block
     OperandAddress *places
     Call *calls
-    Call *tail           # of a shorter last block along the last axis; NULL: there is none
+    Call *tail           # calls of a shorter last block along the last axis; NULL: none
     npy_intp *outer      # outer axes of all calls
     char **constants
     int64_t cost         # of a block
     int running          # a time slice ended between two blocks
     int64_t runs
-    int64_t ran          # the iteration that it ran in last, while the results that only members read lack that one; -1: none
-    int64_t entry        # and the entry of its loop
+    int64_t last_run    # iteration of the last run, while its internal results lack that iteration; -1: none
+    int64_t entry        # entry of its loop in that run
 
-# What is known of a node of the plan besides its instruction.
+# State of a node of the plan in addition to its instruction.
 cdef struct OptimizerNode:
     Region region        # first: of the node alone
     int pc
-    int once             # index of the loop in whose entries it runs once; -1: it runs whenever it is met
-    int64_t done         # the entry of that loop in which it ran last; -1: none
-    VaryingBinding *varying     # NULL: bound on one spec
+    int once             # index of the loop in whose entries it runs once; -1: it always runs
+    int64_t done         # the entry of its last run; -1: none
+    VaryingBinding *varying     # NULL: bound for one spec
     VaryingBinding *cache       # bindings for other ranges of the extent: an inline cache
     int ncached
-    int counts           # results that are as long as the calls say; as many calls come before, and after
-    int renews           # it was bound to a call that gives versions
-    int elided           # 1 and the calls that are left out: who reads the results reads what they are copies of (views.pyx)
-    int through          # it is bound to read what inputs are copies of
-    int looks            # it was so in one of its bindings; others ask for what nodes with elided copies would give
-    FusedGroup *group         # the group that it leads, NULL: none
+    int counts           # results whose length the calls compute; as many calls precede and follow its own
+    int renews           # one of its calls assigns buffer versions
+    int elided           # 1 + number of omitted calls: readers use the sources of the copies (copy_elision)
+    int through          # its binding reads the sources of elided copies
+    int looks            # one of its bindings does; others request materialization
+    FusedGroup *group         # the group that it leads; NULL: none
 
 cdef struct OptimizerLoop:
     Program *program     # NULL: none
     BackoffTimer program_timer
     BackoffTimer groups_timer
-    BackoffTimer views_timer       # of nodes whose readers follow an extent; at 0: there were none
+    BackoffTimer views_timer       # of nodes whose readers follow an extent; due at 0: none
 
 cdef struct OptimizerState:
     OptimizerNode *nodes      # of the plan's instructions
     int nnodes
     OptimizerLoop *loops
-    DirtyJournal *journal     # what was written on top of copies; NULL: nothing ever
-    int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
+    DirtyJournal *journal     # writes on top of copies; NULL: none yet
+    int64_t hot_after    # iterations after which a loop gets a scalar program; -1: never
     int fusion_enabled           # nodes run in groups
-    int elision_active          # copies are elided (views.pyx)
-    int64_t program_runs # how often a program was entered in this execution
+    int elision_active          # copies are elided
+    int64_t program_runs # program entries in this execution
 
 
 cdef inline OptimizerState *fast(const ExecutionState *s) noexcept nogil:
-    return <OptimizerState *>s.above
+    return <OptimizerState *>s.optimizer
 
 
 cdef inline OptimizerNode *optimizer_node(const ExecutionState *s, int pc) noexcept nogil:
-    """What is known of the node at pc; NULL for an instruction that is not the plan's."""
-    cdef OptimizerState *f = <OptimizerState *>s.above
+    """State of the node at pc; NULL for an instruction that the plan does not have."""
+    cdef OptimizerState *f = <OptimizerState *>s.optimizer
     return f.nodes + pc if pc < f.nnodes else NULL
 
 
 cdef inline OptimizerLoop *optimizer_loop(const ExecutionState *s, const LoopState *loop) noexcept nogil:
-    return (<OptimizerState *>s.above).loops + loop.index
+    return (<OptimizerState *>s.optimizer).loops + loop.index
 
 
 cdef inline int already_ran_in_entry(const ExecutionState *s, const OptimizerNode *n) noexcept nogil:
-    """Did a node whose inputs stay as they are run in this entry of its loop?"""
+    """Did a node with constant inputs run in this entry of its loop?"""
     return n.done == s.loops[n.once].entries and not s.user_edited
 
 
 cdef inline void schedule(ExecutionState *s, LoopState *loop) noexcept nogil:
-    """When the loop is looked at next: where the first of all that wait for it is due."""
+    """Set the next optimizer call of a loop to its earliest timer."""
     cdef OptimizerLoop *f = optimizer_loop(s, loop)
     loop.optimizer_due_at = earliest_due(-1, &f.program_timer, loop.boundaries)
     loop.optimizer_due_at = earliest_due(loop.optimizer_due_at, &f.groups_timer, loop.boundaries)

@@ -1,4 +1,4 @@
-"""The binder of what is fast."""
+"""The binder of the optimizer."""
 
 from ...kernels.call cimport Call
 from ..baseline.binder cimport NodeBinder
@@ -8,8 +8,8 @@ from .optimizer_state cimport OptimizerNode
 cdef class OptimizingBinder(NodeBinder):
     cdef RangeBindings range_bindings
     cdef list hoisted             # positions of nodes that may be computed for a block of iterations
-    cdef list views              # position -> what a node's results are copies of, where that is all that it does
-    cdef bint was_elided         # the node that is run now left out its copies
+    cdef list views              # position -> sources of a node's results if it only copies
+    cdef bint was_elided         # the node being run had elided its copies
 
     cdef int bind_variant(self, int pc, object instruction) except -1
     cdef int use_incremental_update(self, int pc, Call *call, object spec, dict slot_of_temp) except -1

@@ -1,4 +1,4 @@
-"""Nodes bound in ways that are fast: for a range of shapes, for a block of iterations, to memory instead of its copy."""
+"""Optimized bindings: for a range of shapes, for a block of iterations, to memory instead of its copy."""
 
 from ...kernels.call cimport Call
 from ...kernels.dirty_range_journal cimport DirtyJournal, IncrementalCopy, loopdbg_journal_clear
@@ -21,7 +21,7 @@ from ..baseline.binder import slot_by_temp
 
 
 cdef class OptimizingBinder(NodeBinder):
-    """Binds and runs the nodes of a plan, with all that makes them fast."""
+    """Binds and runs the nodes of a plan, optimized."""
 
     def __init__(self, Memory memory not None, RangeBindings range_bindings not None):
         self.range_bindings, self.hoisted = range_bindings, []
@@ -35,12 +35,12 @@ cdef class OptimizingBinder(NodeBinder):
                 add_node_region(self.s, optimizer_node(self.s, pc))
 
     cdef set dependency_slots(self, object instruction):
-        """Those of what it is computed from for a block of iterations, too."""
+        """Include the inputs of a hoisted computation."""
         return set(instruction.inputs if instruction.hoisted is None else (*instruction.inputs, *instruction.hoisted.inputs))
 
     cdef int set_edited(self, bint user_edited) except -1:
-        """Whether something was changed by hand. Then no node uses what was computed for a block of iterations: the change
-        could be of what it would have read."""
+        """Set whether the user edited this execution. Then no node uses results for a block of iterations: the edit may
+        affect their inputs."""
         if self.s.user_edited != user_edited:
             self.s.user_edited = user_edited
             self.s.generation += 1
@@ -49,28 +49,28 @@ cdef class OptimizingBinder(NodeBinder):
                 unbind_node(self.s.code + <int>pc)
 
     cdef int bind_node(self, int pc) except -1:
-        """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
+        """Bind the node at pc for its present inputs. 0: it has to run in Python."""
         instruction = self.plan.code[pc]
         bound = False
         if instruction.hoisted is not None and not self.s.user_edited:
-            last = self.range_bindings.last_bound[pc]
+            previous = self.range_bindings.last_bound[pc]
             try:
                 bound = self.bind_variant(pc, instruction.hoisted)
             except NoNativeKernel:
                 pass
             except Exception:
-                # It is bound as it stands.
+                # Bind it unhoisted below.
                 if canonical_value.strict_binding:
                     raise
             if not bound:
-                self.range_bindings.last_bound[pc] = last
+                self.range_bindings.last_bound[pc] = previous
         if not bound and not self.bind_variant(pc, instruction):
             return 0
         self.update_copy_elision(instruction, optimizer_node(self.s, pc), self.was_elided)
         return 1
 
     cdef int bind_variant(self, int pc, object instruction) except -1:
-        """Bind what runs at pc: on the shapes of now, or where others came before, for a range of them."""
+        """Bind the node at pc: for the present shapes, or if they changed, for a range of them."""
         varied = None
         inputs = self.input_descriptors(instruction)
         if inputs is None:
@@ -80,8 +80,8 @@ cdef class OptimizingBinder(NodeBinder):
         if varied is None:
             bound = bind_with_capacity(instruction.op, inputs)
         else:
-            followed, bound, appended = varied
-            loose, bound = bound, range_binding.at_current_extent(bound, inputs)
+            symbolic, bound, appended = varied
+            ranged, bound = bound, range_binding.at_current_extent(bound, inputs)
         if bound.inspected_inputs:
             self.range_bindings.remember_integers(pc, inputs, bound.inspected_inputs)
         if any([isinstance(out, DynamicExtentBuffer) and not self.range_bindings.has_specs_for(out)
@@ -92,67 +92,67 @@ cdef class OptimizingBinder(NodeBinder):
         self.range_bindings.cache_current(pc)
         try:
             self.install(pc, instruction, bound)
-            # Where there is nothing to copy yet, it is what it is a copy of later on.
-            self.views[pc] = bound.views if varied is None else loose.views or self.views[pc]
+            # Without a source yet, keep the one of the last binding.
+            self.views[pc] = bound.views if varied is None else ranged.views or self.views[pc]
             if varied is not None:
-                self.range_bindings.vary(pc, instruction, followed, loose, appended, self.keep[pc], {}, {})
+                self.range_bindings.vary(pc, instruction, symbolic, ranged, appended, self.keep[pc], {}, {})
                 self.keep[pc] = None
                 return self.range_bindings.adapt(pc)
             self.range_bindings.reserve(pc)
             return 1
         except BaseException:
-            self.unbind(pc)     # half of it may be there, and no memory for the rest
+            self.unbind(pc)     # the binding may be incomplete for lack of memory
             raise
 
     cdef int release_binding(self, int pc) except -1:
-        """Nothing is left of what a node is bound to now."""
+        """Free the present binding of a node."""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         NodeBinder.release_binding(self, pc)
         if n != NULL:
             if n.renews:
-                # Buffers with versions that it gave may be written in other ways now.
+                # Buffers with versions from this binding may now be written by other calls.
                 loopdbg_journal_clear(fast(self.s).journal)
             n.varying = NULL
             n.counts = n.elided = n.through = n.renews = 0
 
     cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
-        """Turn a Bound into C, with calls around its own for results that are as long as they say."""
+        """Convert a KernelBinding to C, with extra calls around its own for results of dynamic length."""
         cdef Instr *ins = self.s.code + pc
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef int k
         if n == NULL:
             return NodeBinder.install(self, pc, instruction, bound)
-        dependent = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
+        dynamic = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
                      if slot >= 0 and isinstance(out, DynamicExtentBuffer)]
-        NodeBinder.install(self, pc, instruction, bound, len(dependent))
-        n.counts = len(dependent)
-        if dependent:
+        NodeBinder.install(self, pc, instruction, bound, len(dynamic))
+        n.counts = len(dynamic)
+        if dynamic:
             ins.follows = SETS_OUTPUTS
         slot_of_temp = slot_by_temp(instruction, bound)
         for k, spec in enumerate(bound.calls):
             if spec.copy_target >= 0:
                 self.use_incremental_update(pc, ins.calls + n.counts + k, spec, slot_of_temp)
-        for k, (slot, out) in enumerate(dependent):
+        for k, (slot, out) in enumerate(dynamic):
             self.range_bindings.count(n, k, slot, out)
         request_grouping(self.s, instruction.inside)
         return 0
 
     cdef int use_incremental_update(self, int pc, Call *call, object spec, dict slot_of_temp) except -1:
-        """Let a call bring its result up to what it begins with, where that is less than to copy it."""
+        """Let a call update its result to its source incrementally, where that costs less than a copy."""
         cdef OptimizerState *f = fast(self.s)
-        cdef IncrementalCopy *renewal
+        cdef IncrementalCopy *update
         source, target = spec.buffers[0], spec.buffers[<int>spec.copy_target]
         if target.kind != "temp" or target.index not in slot_of_temp:
             return 0
         if f.journal == NULL:
             f.journal = <DirtyJournal *>arena_alloc(self.s.own, 1, sizeof(DirtyJournal))
-        renewal = <IncrementalCopy *>arena_alloc(self.s.code[pc].calls, 1, sizeof(IncrementalCopy))
-        renewal.journal = f.journal
-        renewal.target = &self.s.slots[<int>slot_of_temp[target.index]].version
+        update = <IncrementalCopy *>arena_alloc(self.s.code[pc].calls, 1, sizeof(IncrementalCopy))
+        update.journal = f.journal
+        update.target = &self.s.slots[<int>slot_of_temp[target.index]].version
         if source.kind == "slot" and source.offset == 0 and \
                 self.s.slots[<int>source.index].nbytes == source.size * source.dtype.itemsize:
-            renewal.source = &self.s.slots[<int>source.index].version
-        call.renewal = renewal
+            update.source = &self.s.slots[<int>source.index].version
+        call.renewal = update
         optimizer_node(self.s, pc).renews = 1
 
     cdef int run_node(self, int pc) except -1:
@@ -162,13 +162,13 @@ cdef class OptimizingBinder(NodeBinder):
             n.done = self.s.loops[n.once].entries
 
     cdef int run_cached_binding(self, int pc) except -1:
-        """Run a node by the binding in its cache that fits, or with more memory."""
+        """Run a node with the cached binding that fits, after growing its memory if needed."""
         cdef Instr *ins = self.s.code + pc
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef bint was_native = ins.kind == NATIVE
         instruction = self.plan.code[pc]
         self.was_elided = n.elided and n.varying != NULL and not n.region.stale
-        # One that goes on with what it was bound to for a range is read as before.
+        # Readers of a node that keeps a binding for a range stay bound to its sources.
         if n.varying == NULL or n.region.stale or not self.native_enabled:
             self.restore_input_copies(instruction, n)
         if n.region.stale:
@@ -177,7 +177,7 @@ cdef class OptimizingBinder(NodeBinder):
             return 0
         if n.varying != NULL or n.cache != NULL:
             if n.varying == NULL:
-                self.release_binding(pc)       # of no use any more: one from the cache may take its place
+                self.release_binding(pc)       # useless now: a cached binding may replace it
             if self.range_bindings.adapt(pc):
                 if (n.elided or not n.looks or not materialize_inputs(self.s, n)) and call_native(self.s, ins):
                     return 1
@@ -191,12 +191,12 @@ cdef class OptimizingBinder(NodeBinder):
         return self.update_copy_elision(self.plan.code[pc], optimizer_node(self.s, pc), False)
 
     cdef int is_reusable_binding(self, int pc) except -1:
-        """Is the node bound for a range, and are there only so many of them?"""
+        """Is the node bound for a range, with few cached bindings?"""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         return n.varying != NULL and n.varying.low < n.varying.high and n.ncached < MAX_CACHED_BINDINGS
 
     cdef int restore_input_copies(self, object instruction, OptimizerNode *n) except -1:
-        """Before a node is bound or run in Python: it reads copies, and so do those who read its results."""
+        """Before a node is bound or run in Python: restore the copies that it and its readers read."""
         cdef int slot
         if not fast(self.s).elision_active:
             return 0
@@ -209,8 +209,8 @@ cdef class OptimizingBinder(NodeBinder):
                 materialize_slot(self.s, slot)
 
     cdef int update_copy_elision(self, object instruction, OptimizerNode *n, bint elided) except -1:
-        """A node was bound anew, or runs in Python: those for a range ask for the copies that they read, and leave their own
-        out as before (``elided``), but else whoever writes what it reads runs again."""
+        """After a node was bound, or before it runs in Python: one bound for a range materializes what it reads and
+        elides its own copies as before (``elided``); otherwise the producers of its inputs restore theirs."""
         cdef int slot
         if n.varying != NULL and n.varying.copies and elided:
             elide_copies(self.s, n)

@@ -111,9 +111,9 @@ cdef class CopyElision:
         again."""
         cdef LoopState *loop = self.s.loops + index
         cdef BackoffTimer *turn = &optimizer_loop(self.s, loop).views_timer
-        if varied and not turn.at:
-            turn.at = loop.boundaries + range_retry_boundaries
-        if turn.at > loop.boundaries:
+        if varied and not turn.due_at:
+            turn.due_at = loop.boundaries + range_retry_boundaries
+        if turn.due_at > loop.boundaries:
             return []
         found = [pc for pc in varied if not any([is_bound_to_one_extent(optimizer_node(self.s, k)) for k in (pc, *self.readers_of(pc))])]
         if len(found) < len(varied):

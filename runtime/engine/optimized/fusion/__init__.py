@@ -1,1 +1,1 @@
-"""Nodes that run together, one cache-sized block after the other, as plan/fusion/ says."""
+"""Fused groups of nodes, run block by block in cache-sized blocks, as plan/fusion/ plans them."""

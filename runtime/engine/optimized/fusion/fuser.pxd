@@ -1,4 +1,4 @@
-"""Looking for groups, for the engine."""
+"""Fusion of nodes into groups, for the engine."""
 
 from libc.stdint cimport int64_t
 from numpy cimport npy_intp
@@ -12,19 +12,19 @@ cdef class Fuser:
     cdef Memory memory
     cdef CopyElision copy_elision
     cdef ExecutionState *s
-    cdef readonly list groups    # a groups.GroupPlan for each that was made and not replaced since
-    cdef dict planned            # first position of a run of nodes -> what its groups were made for
-    cdef dict plan_cache               # what plans depend on -> what is known, and the groups
+    cdef readonly list groups    # a groups.GroupPlan for each existing group
+    cdef dict planned            # first position of a run of nodes -> key of its planned groups
+    cdef dict plan_cache               # inputs of planning -> known values, and the groups
     cdef object ports
     cdef dict internal_slots              # slot that only members of a group read -> the group's first position
-    cdef dict materialize_counts              # how often such a slot was read before it was there
+    cdef dict materialize_counts              # slot of these -> number of reads that had to materialize it
     cdef frozenset watched       # slots that are read at boundaries: groups write them
-    cdef bint has_products       # the main graph has nodes that chains may be made of
-    cdef tuple main_graph_results      # what its nodes give
-    cdef int64_t main_graph_generation          # the generation in which the main graph was looked at
+    cdef bint has_products       # the main graph has nodes that form chains
+    cdef tuple main_graph_results      # results of its nodes
+    cdef int64_t main_graph_generation          # generation when the main graph was last planned
 
-    cdef int set_enabled(self, bint on) except -1
-    cdef int begin(self, bint unseen) except -1
+    cdef int set_enabled(self, bint enabled) except -1
+    cdef int begin(self, bint outputs_only) except -1
     cdef set members(self)
     cdef int show(self) except -1
     cdef int materialize(self, int slot) except -1

@@ -1,7 +1,7 @@
-"""Looks for groups (plan/fusion/groups.py) in the bodies of running loops, once their nodes are bound, and installs them.
+"""Plans groups (plan/fusion/groups.py) for the bodies of running loops, once their nodes are bound, and installs them.
 
-What only members of a group read is written nowhere while it runs. Who looks at it gets it all the same: the members
-that make it run once more, by themselves, on what the iteration had. What is looked at again and again is written.
+A group does not write its internal results, which only members read. A reader gets one all the same: the members that
+produce it run again by themselves, on the inputs of the iteration. Frequently read results are written.
 """
 
 from .group_region cimport GROUP_MATERIALIZED, make_group, group_results, materialize_results, dissolve_group
@@ -17,28 +17,28 @@ import numpy as np
 from ....plan.plan import Opcode
 from ..copy_elision.copy_elision import externally_used_slots, condition_prologue_slots
 
-# Where no value has so many bytes, groups bring nothing. Nodes of the main graph run once a run, and looking at them costs
-# more than values that stay in a second-level cache.
+# Groups do not pay if all values are smaller. Nodes of the main graph run once a run, and planning costs more than is
+# gained for values that fit the second-level cache.
 cdef npy_intp MIN_GROUPED_BYTES = 4096
 cdef npy_intp MIN_MAIN_GRAPH_GROUPED_BYTES = 1 << 18
 
-# So many plans are kept for shapes that come back.
+# Cached plans, for recurring shapes.
 cdef int MAX_CACHED_PLANS = 16
 
 
 cdef inline FusedGroup *group_of(ExecutionState *s, object group) noexcept:
-    """A group as C has it."""
+    """The C struct of a group."""
     return optimizer_node(s, <int>group.first).group
 
 
 cdef inline void request_group_update(ExecutionState *s, LoopState *loop) noexcept:
-    """Look for groups after the next iteration."""
-    optimizer_loop(s, loop).groups_timer.at = loop.boundaries + 1
+    """Plan groups after the next iteration."""
+    optimizer_loop(s, loop).groups_timer.due_at = loop.boundaries + 1
     schedule(s, loop)
 
 
 cdef class Fuser:
-    """What an engine knows about the groups in its plan."""
+    """The groups of an engine's plan."""
 
     def __init__(self, Memory memory not None, CopyElision copy_elision not None):
         self.memory, self.copy_elision, self.s = memory, copy_elision, &memory.s
@@ -46,32 +46,32 @@ cdef class Fuser:
         self.planned, self.plan_cache, self.internal_slots, self.materialize_counts = {}, {}, {}, {}
         self.watched = frozenset()
         self.main_graph_generation = -1
-        outside = [i for i in memory.plan.code if i.kind == Opcode.NODE and i.inside < 0]
-        self.has_products = any([i.node.op_type in ("MatMul", "MatMulInteger") for i in outside])
-        self.main_graph_results = tuple([slot for i in outside for slot in i.outputs if slot >= 0])
+        main_graph_nodes = [i for i in memory.plan.code if i.kind == Opcode.NODE and i.inside < 0]
+        self.has_products = any([i.node.op_type in ("MatMul", "MatMulInteger") for i in main_graph_nodes])
+        self.main_graph_results = tuple([slot for i in main_graph_nodes for slot in i.outputs if slot >= 0])
 
-    cdef int set_enabled(self, bint on) except -1:
-        """Let groups run, or their nodes one by one; those that were made stay for later."""
+    cdef int set_enabled(self, bint enabled) except -1:
+        """Let groups run, or their nodes one by one; existing groups are kept."""
         cdef FusedGroup *g
         self.show()
-        self.copy_elision.stop_eliding_for(set() if on else self.copy_elision.elided)
-        fast(self.s).fusion_enabled = on
+        self.copy_elision.stop_eliding_for(set() if enabled else self.copy_elision.elided)
+        fast(self.s).fusion_enabled = enabled
         for group in self.groups:
             g = group_of(self.s, group)
             g.running = 0
-            if not on or g.loop >= 0:
-                g.on = on
-        if on:
+            if not enabled or g.loop >= 0:
+                g.enabled = enabled
+        if enabled:
             for k in range(self.memory.nloops):
-                # Nodes may have been bound meanwhile.
+                # Nodes may have been bound while groups were off.
                 request_group_update(self.s, self.s.loops + <int>k)
 
-    cdef int begin(self, bint unseen) except -1:
-        """An execution begins: none is under way. ``unseen``: nobody looks at its values while it runs, so that chains of the
-        main graph may keep theirs."""
+    cdef int begin(self, bint outputs_only) except -1:
+        """An execution begins. ``outputs_only``: values are not read while it runs, so that chains of the main graph
+        may omit theirs."""
         cdef FusedGroup *g
-        cdef bint outside = unseen and fast(self.s).fusion_enabled
-        if outside and self.main_graph_generation != self.s.generation:
+        cdef bint fuse_main_graph = outputs_only and fast(self.s).fusion_enabled
+        if fuse_main_graph and self.main_graph_generation != self.s.generation:
             if self.has_products or self.has_large(self.main_graph_results, MIN_MAIN_GRAPH_GROUPED_BYTES):
                 self.copy_elision.restore_aliases(True)
                 self.look(-1)
@@ -81,15 +81,15 @@ cdef class Fuser:
             g = group_of(self.s, group)
             g.running = 0
             if g.loop < 0:
-                g.on = outside
+                g.enabled = fuse_main_graph
 
     cdef int show(self) except -1:
-        """Let every slot have its value, as far as it can still be had."""
+        """Write the values of all slots that are available."""
         for group in self.groups:
             materialize_results(self.s, group_of(self.s, group))
 
     cdef int materialize(self, int slot) except -1:
-        """Somebody reads a slot that only members of a group read."""
+        """Write a slot that only members of a group read."""
         cdef FusedGroup *g = optimizer_node(self.s, self.internal_slots[slot]).group
         if group_results(self.s, g) == GROUP_MATERIALIZED:
             return 0
@@ -99,16 +99,16 @@ cdef class Fuser:
             self.replan({slot})
 
     cdef bint is_available(self, int slot) except -1:
-        """False where a slot that only members of a group read lacks the value of the last iteration."""
+        """False where a slot that only members of a group read lacks its last value."""
         return group_results(self.s, optimizer_node(self.s, self.internal_slots[slot]).group) == GROUP_MATERIALIZED
 
     cdef bint is_being_written(self, int slot) except -1:
-        """Is a slot one that a group writes which is under way?"""
+        """Does a suspended group write a slot?"""
         cdef FusedGroup *g = self.running_group()
         return g != NULL and any([slot in self.memory.plan.code[g.members[k]].outputs for k in range(g.nmembers)])
 
     cdef FusedGroup *running_group(self) noexcept:
-        """The group in whose middle the execution stands; NULL: in none."""
+        """The group in which the execution is suspended; NULL: none."""
         cdef OptimizerNode *n = optimizer_node(self.s, self.s.pc) if self.groups else NULL
         return n.group if n != NULL and n.group != NULL and n.group.running else NULL
 
@@ -119,24 +119,24 @@ cdef class Fuser:
         self.replan(added)
 
     def replan(self, slots):
-        """Groups that do not write one of the slots give way to others that do, after the next iteration."""
+        """Replace groups that do not write one of the slots, after the next iteration."""
         cdef FusedGroup *g
         self.show()
         for slot in slots:
             if slot in self.internal_slots:
                 g = optimizer_node(self.s, self.internal_slots[slot]).group
-                g.on = 0
+                g.enabled = 0
                 request_group_update(self.s, self.s.loops + g.loop)
 
     cdef int look(self, int index) except -1:
-        """Look at a loop's body. Nodes in a row that are bound as they were the last time keep their groups."""
+        """Plan a loop's body. Runs of nodes whose bindings are unchanged keep their groups."""
         cdef list run = []
         cdef OptimizerNode *n
         cdef int first = self.s.loops[index].head if index >= 0 else -1
         for pc, instruction in enumerate(self.memory.plan.code):
             n = optimizer_node(self.s, pc)
-            # Nodes that follow an extent change their calls by themselves, and those that count settle their results. Those
-            # that decide before an iteration whether it runs are few.
+            # Nodes that follow an extent update their calls, and those with dynamic lengths their results. Code before
+            # HEAD that decides whether an iteration runs is short.
             bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
                 self.s.code[<int>pc].kind == NATIVE and n.varying == NULL and not n.counts and \
                 not self.has_gaps(instruction) and \
@@ -149,13 +149,13 @@ cdef class Fuser:
 
     cdef set members(self):
         """Positions of the nodes that run in groups."""
-        found = set()
+        positions = set()
         for group in self.groups:
-            found.update(group.members)
-        return found
+            positions.update(group.members)
+        return positions
 
     def has_gaps(self, instruction):
-        """Do the elements of an input not follow each other?"""
+        """Is an input not contiguous?"""
         return any([slot >= 0 and self.memory.specs.capacity(self.s.slots[<int>slot].spec) is not None
                     for slot in instruction.inputs])
 
@@ -170,14 +170,15 @@ cdef class Fuser:
         cdef Instr *ins
         cdef OptimizerNode *n
         cdef FusedGroup *g
-        made = {slot for pc in run for slot in self.memory.plan.code[pc].outputs}
+        outputs = {slot for pc in run for slot in self.memory.plan.code[pc].outputs}
         written = self.watched | {slot for slot, times in self.materialize_counts.items() if times >= MATERIALIZE_LIMIT}
-        key = (tuple([self.s.code[<int>pc].binding for pc in run]), made & written)
+        key = (tuple([self.s.code[<int>pc].binding for pc in run]), outputs & written)
         if self.planned.get(run[0]) == key:
             return
         self.planned[run[0]] = key
-        # Not at the top: a run whose tensors are all small needs none of it, nor does one without quantised products.
-        large = self.has_large(made, MIN_GROUPED_BYTES if self.memory.plan.code[run[0]].inside >= 0 else MIN_MAIN_GRAPH_GROUPED_BYTES)
+        # A local import: not needed if all tensors are small and nothing is quantized.
+        min_nbytes = MIN_GROUPED_BYTES if self.memory.plan.code[run[0]].inside >= 0 else MIN_MAIN_GRAPH_GROUPED_BYTES
+        large = self.has_large(outputs, min_nbytes)
         chained = any([self.is_integer_product(self.memory.plan.code[pc]) for pc in run])
         if not (large or chained):
             return
@@ -188,9 +189,9 @@ cdef class Fuser:
         if self.ports is None:
             self.ports = externally_used_slots(self.memory.plan)
         nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops} | condition_prologue_slots(self.memory.plan)
-        # A group may go beyond these nodes, where one behind them is not bound any more.
-        dropped = {pc for pc in run if optimizer_node(self.s, pc).group != NULL}
-        self.internal_slots = {slot: leader for slot, leader in self.internal_slots.items() if leader not in dropped}
+        # A group may extend beyond this run, if a node after it is no longer bound.
+        leaders = {pc for pc in run if optimizer_node(self.s, pc).group != NULL}
+        self.internal_slots = {slot: leader for slot, leader in self.internal_slots.items() if leader not in leaders}
         for pc in run:
             ins, n = self.s.code + <int>pc, optimizer_node(self.s, pc)
             if n.group != NULL:
@@ -200,14 +201,14 @@ cdef class Fuser:
             for slot in self.memory.plan.code[pc].outputs:
                 self.internal_slots.pop(slot, None)
             instruction = self.memory.plan.code[pc]
-            # At a boundary its condition input, and what the condition needs, is no more what an iteration had:
-            # ``materialize_results`` could not run it again.
+            # At a boundary the condition input, and what feeds the condition, differ from the iteration's:
+            # ``materialize_results`` could not run the node again.
             fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
             idle = ins.ncalls == 0 and n.elided == 0 and ins.nguards == 0
             nodes.append(groups.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
                                           instruction.node.op_type, n.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
-        for group in self.groups_for(nodes, made & written, chained, large):
+        for group in self.groups_for(nodes, outputs & written, chained, large):
             g = make_group(self.s, group)
             optimizer_node(self.s, group.first).group = g
             g.loop = self.memory.plan.code[run[0]].inside
@@ -216,8 +217,8 @@ cdef class Fuser:
             self.groups.append(group)
 
     def groups_for(self, list nodes, set written, bint chained, bint large):
-        """The groups of nodes in a row. What was planned for the same shapes is found again: a loop whose first iteration
-        has others than those that follow would plan anew in each run."""
+        """The groups of a run of nodes. Plans are cached by shapes: a loop whose first iteration has others than the
+        rest would plan again in each run."""
         used = sorted({slot for node in nodes for slot in (*node.inputs, *node.outputs) if slot >= 0})
         known = [self.memory.known[slot] for slot in used]
         readers = tuple([tuple(self.copy_elision.readers.of(slot)) for node in nodes for slot in node.outputs if slot >= 0])
@@ -227,7 +228,7 @@ cdef class Fuser:
         if key not in self.plan_cache:
             while len(self.plan_cache) >= MAX_CACHED_PLANS:
                 del self.plan_cache[next(iter(self.plan_cache))]
-            # With what is known, so that nothing else is found where it was.
+            # The known arrays are kept alive, so that their ids stay unique.
             self.plan_cache[key] = (known, self.search(nodes, written, chained, large))
         return self.plan_cache[key][1]
 
@@ -243,14 +244,14 @@ cdef class Fuser:
 
             planned = quantized_chains.plan_chains(nodes, slots)
         if large:
-            # Between the chains.
+            # Plan the nodes between the chains.
             ends = [nodes[0].pc, *[end for group in planned for end in (group.first, group.end)], nodes[len(nodes) - 1].pc + 1]
             for first, end in zip(ends[::2], ends[1::2]):
                 planned += groups.plan_groups([node for node in nodes if first <= node.pc < end], slots)
         return planned
 
-    def has_large(self, slots, npy_intp least):
-        return any([slot >= 0 and self.s.slots[<int>slot].nbytes >= least for slot in slots])
+    def has_large(self, slots, npy_intp min_nbytes):
+        return any([slot >= 0 and self.s.slots[<int>slot].nbytes >= min_nbytes for slot in slots])
 
     def is_integer_product(self, instruction):
         cdef int slot = instruction.outputs[0] if instruction.outputs else -1

@@ -1,14 +1,14 @@
-"""Groups of nodes, for the engine."""
+"""Fused groups, for the engine."""
 
 from ...baseline.state cimport ExecutionState
 from ..optimizer_state cimport FusedGroup
 
-# Where an execution stands, as seen from a group.
+# State of a group's internal results.
 cdef enum GroupResults:
-    GROUP_MATERIALIZED = 0      # all its results are there
-    GROUP_CURRENT = 1        # it ran in the iteration that runs
+    GROUP_MATERIALIZED = 0      # all are written
+    GROUP_CURRENT = 1        # it ran in the current iteration
     GROUP_PREVIOUS = 2     # it ran in the iteration before the boundary
-    GROUP_UNAVAILABLE = 3       # it ran in the iteration before, whose values are partly gone
+    GROUP_UNAVAILABLE = 3       # it ran in the previous iteration, whose inputs are partly lost
 
 cdef FusedGroup *make_group(ExecutionState *s, object group) except NULL
 cdef void dissolve_group(ExecutionState *s, FusedGroup *g) noexcept nogil

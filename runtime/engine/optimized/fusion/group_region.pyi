@@ -1,1 +1,1 @@
-"""No Python names: see group.pxd."""
+"""No Python names: see group_region.pxd."""

@@ -1,7 +1,7 @@
-"""Groups of nodes that run block by block: made from what ``plan/fusion/groups.py`` plans, and run without the GIL.
+"""Fused groups: made from what ``plan/fusion/groups.py`` plans, and run without the GIL, block by block.
 
-A group is a region that its first node leads, and it goes on behind its last one. Where it cannot run, its nodes do so one
-by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
+A group is a region led by its first node; execution continues behind its last one. If it cannot run, its nodes run one
+by one: a group never writes its own inputs, so that it can be restarted.
 """
 
 from libc.stdint cimport int64_t
@@ -23,7 +23,7 @@ np.import_array()
 
 
 cdef FusedGroup *make_group(ExecutionState *s, object group) except NULL:
-    """A groups.GroupPlan in C."""
+    """Convert a groups.GroupPlan to C."""
     cdef FusedGroup *g = <FusedGroup *>arena_alloc(s.own, 1, sizeof(FusedGroup))
     try:
         fill(s, g, group)
@@ -37,7 +37,7 @@ cdef FusedGroup *make_group(ExecutionState *s, object group) except NULL:
 
 
 cdef void dissolve_group(ExecutionState *s, FusedGroup *g) noexcept nogil:
-    """It is no region any more; whoever has it releases it."""
+    """Remove its region; the caller frees it."""
     remove_region(s.code + g.leader, &g.region)
     optimizer_node(s, g.leader).group = NULL
 
@@ -45,11 +45,11 @@ cdef void dissolve_group(ExecutionState *s, FusedGroup *g) noexcept nogil:
 cdef int fill(ExecutionState *s, FusedGroup *g, object group) except -1:
     cdef int k, j
     cdef char *own
-    g.on, g.leader, g.end, g.cost = 1, group.first, group.end, group.cost
+    g.enabled, g.leader, g.end, g.cost = 1, group.first, group.end, group.cost
     g.nmembers, g.nbefore, g.nafter = len(group.members), len(group.before), len(group.after)
     g.members, g.before, g.after = arena_alloc_ints(g, group.members), arena_alloc_ints(g, group.before), arena_alloc_ints(g, group.after)
-    g.nmakers, g.makers = len(group.producers), arena_alloc_ints(g, group.producers)
-    g.ran = -1
+    g.nproducers, g.producers = len(group.producers), arena_alloc_ints(g, group.producers)
+    g.last_run = -1
     g.bindings = <int64_t *>arena_alloc(g, g.nmembers, sizeof(int64_t))
     for k in range(g.nmembers):
         g.bindings[k] = s.code[g.members[k]].binding
@@ -58,10 +58,10 @@ cdef int fill(ExecutionState *s, FusedGroup *g, object group) except -1:
     g.specs = arena_alloc_ints(g, [s.slots[<int>slot].spec for slot in group.slots])
     g.naxes = len(group.blocks)
     g.blocks = <npy_intp *>arena_alloc(g, g.naxes, sizeof(npy_intp))
-    g.at = <npy_intp *>arena_alloc(g, g.naxes, sizeof(npy_intp))
+    g.block = <npy_intp *>arena_alloc(g, g.naxes, sizeof(npy_intp))
     for k, count in enumerate(group.blocks):
         g.blocks[k] = count
-    # It begins with a cache line.
+    # Align it to a cache line.
     memory = np.zeros(group.nbytes + 64, np.uint8)
     own = np.PyArray_BYTES(memory)
     own += -<size_t>own % 64
@@ -69,7 +69,7 @@ cdef int fill(ExecutionState *s, FusedGroup *g, object group) except -1:
     g.constants = <char **>arena_alloc(g, len(group.constants), sizeof(char *))
     for k, array in enumerate(group.constants):
         g.constants[k] = np.PyArray_BYTES(array)
-    # Those that move come first.
+    # Moving places come first.
     order = sorted(range(len(group.places)), key=lambda k: not any(group.places[k].steps))
     place_of = {}
     g.nplaces = len(order)
@@ -84,7 +84,7 @@ cdef int fill(ExecutionState *s, FusedGroup *g, object group) except -1:
         if place.kind == "slot":
             g.places[k].cell = &s.slots[<int>place.index].data
         elif place.kind == "own":
-            g.places[k].at = own + <npy_intp>place.offset
+            g.places[k].address = own + <npy_intp>place.offset
         else:
             g.places[k].cell = g.constants + <int>place.index
     g.ncalls = len(group.calls)
@@ -98,34 +98,35 @@ cdef int fill(ExecutionState *s, FusedGroup *g, object group) except -1:
 
 
 cdef int fill_calls(FusedGroup *g, Call **calls, list specs, dict place_of, int rows) except -1:
-    """Calls as ``Nodes.install`` makes them, on the group's places. Returns how much of ``outer`` is used."""
+    """Fill calls like ``NodeBinder.install``, with the group's places as cells. Returns the rows of ``outer`` in
+    use."""
     cdef Call *call
     cdef int k, j
     calls[0] = <Call *>arena_alloc(g, len(specs), sizeof(Call))
     for k, spec in enumerate(specs):
         call = calls[0] + k
         for j, buffer in enumerate(spec.buffers):
-            call.cell[j] = &g.places[<int>place_of[buffer.index]].at
+            call.cell[j] = &g.places[<int>place_of[buffer.index]].address
         rows += set_call(call, spec, g.outer + rows)
     return rows
 
 
 cdef void request_grouping(ExecutionState *s, int loop) noexcept nogil:
-    """A node was bound: look for groups at the next boundary, later and later where that goes on."""
-    cdef LoopState *state
-    cdef BackoffTimer *turn
+    """A node was bound: plan groups at the next boundary, with back-off while that repeats."""
+    cdef LoopState *loop_state
+    cdef BackoffTimer *timer
     if not fast(s).fusion_enabled or loop < 0:
         return
-    state = s.loops + loop
-    turn = &optimizer_loop(s, state).groups_timer
-    if turn.at <= state.boundaries:
-        back_off(turn, state.boundaries)
-        turn.wait = min(2 * turn.wait, 1 << 20)
-        schedule(s, state)
+    loop_state = s.loops + loop
+    timer = &optimizer_loop(s, loop_state).groups_timer
+    if timer.due_at <= loop_state.boundaries:
+        back_off(timer, loop_state.boundaries)
+        timer.wait = min(2 * timer.wait, 1 << 20)
+        schedule(s, loop_state)
 
 
 cdef int fits(const ExecutionState *s, const FusedGroup *g) noexcept nogil:
-    """Are its nodes bound as they were when it was made, on the same specs?"""
+    """Do its nodes have the bindings and specs for which it was made?"""
     cdef const Instr *ins
     cdef int k
     for k in range(g.nmembers):
@@ -140,19 +141,19 @@ cdef int fits(const ExecutionState *s, const FusedGroup *g) noexcept nogil:
 
 cdef int can_run_group(ExecutionState *s, Region *r) noexcept nogil:
     cdef FusedGroup *g = <FusedGroup *>r
-    if not g.on:
+    if not g.enabled:
         return 0
     if is_observed(s, g):
         g.running = 0
         return 0
     if not g.running and not fits(s, g):
-        g.on = 0
+        g.enabled = 0
         return 0
     return 1
 
 
 cdef int run_members(ExecutionState *s, const FusedGroup *g, const int *positions, int count) noexcept nogil:
-    """Run nodes by themselves; not 0: one could not be run."""
+    """Run nodes by themselves; nonzero: one failed."""
     cdef int k
     for k in range(count):
         if s.stepping & TIMING:
@@ -165,13 +166,13 @@ cdef int run_members(ExecutionState *s, const FusedGroup *g, const int *position
 
 
 cdef int run_group(ExecutionState *s, Region *r) noexcept nogil:
-    """Run a group, or go on with it."""
+    """Run or resume a group."""
     cdef FusedGroup *g = <FusedGroup *>r
     cdef int status = run_blocks(s, g)
     if status == REGION_RAN:
         s.pc = g.end
     elif status == REGION_NONE:
-        g.on = 0
+        g.enabled = 0
     return status
 
 
@@ -179,35 +180,35 @@ cdef int run_blocks(ExecutionState *s, FusedGroup *g) noexcept nogil:
     cdef OperandAddress *place
     cdef Call *calls
     cdef int k, d, last = g.naxes - 1
-    cdef npy_intp back
+    cdef npy_intp distance
     if not g.running:
         if run_members(s, g, g.before, g.nbefore):
             return REGION_NONE
         for k in range(g.nplaces):
             place = g.places + k
             if place.cell != NULL:
-                place.at = place.cell[0] + place.offset
+                place.address = place.cell[0] + place.offset
         for d in range(g.naxes):
-            g.at[d] = 0
+            g.block[d] = 0
         g.running = 1
         g.runs += 1
     while g.running:
-        calls = g.tail if g.tail != NULL and g.at[last] == g.blocks[last] - 1 else g.calls
+        calls = g.tail if g.tail != NULL and g.block[last] == g.blocks[last] - 1 else g.calls
         for k in range(g.ncalls):
             if calls[k].run(calls + k):
                 g.running = 0
                 return REGION_NONE if g.naxes else run_separately(s, g)
         d = last
         while d >= 0:
-            g.at[d] += 1
-            if g.at[d] < g.blocks[d]:
+            g.block[d] += 1
+            if g.block[d] < g.blocks[d]:
                 for k in range(g.nmoving):
-                    g.places[k].at += g.places[k].steps[d]
+                    g.places[k].address += g.places[k].steps[d]
                 break
-            back = g.blocks[d] - 1
+            distance = g.blocks[d] - 1
             for k in range(g.nmoving):
-                g.places[k].at -= g.places[k].steps[d] * back
-            g.at[d] = 0
+                g.places[k].address -= g.places[k].steps[d] * distance
+            g.block[d] = 0
             d -= 1
         s.budget -= g.cost
         if d < 0:
@@ -217,20 +218,20 @@ cdef int run_blocks(ExecutionState *s, FusedGroup *g) noexcept nogil:
     if run_members(s, g, g.after, g.nafter):
         return REGION_NONE
     if g.loop >= 0:
-        g.ran, g.entry = s.loops[g.loop].i, s.loops[g.loop].entries
+        g.last_run, g.entry = s.loops[g.loop].i, s.loops[g.loop].entries
     return REGION_RAN
 
 
 cdef int run_separately(ExecutionState *s, FusedGroup *g) noexcept nogil:
-    """The numbers at hand are none for the group's call: this time its nodes run by themselves."""
+    """The group's call refuses the present numbers: run its nodes by themselves this time."""
     if run_members(s, g, g.members, g.nmembers) or run_members(s, g, g.after, g.nafter):
         return REGION_NONE
-    g.ran = -1
+    g.last_run = -1
     return REGION_RAN
 
 
 cdef int is_observed(const ExecutionState *s, const FusedGroup *g) noexcept nogil:
-    """Does somebody look at the results of the nodes, in the iteration or right after it?"""
+    """Are results of the nodes observed, in the iteration or right after it?"""
     cdef const LoopState *loop
     cdef int k
     if g.loop < 0:
@@ -249,39 +250,39 @@ cdef int is_observed(const ExecutionState *s, const FusedGroup *g) noexcept nogi
 
 
 cdef int group_results(const ExecutionState *s, const FusedGroup *g) noexcept nogil:
-    """Where the execution stands, as seen from the results that only members read, and that a group does not write."""
+    """State of the internal results, which a group does not write."""
     cdef const LoopState *loop
-    if g.ran < 0:
+    if g.last_run < 0:
         return GROUP_MATERIALIZED
     loop = s.loops + g.loop
     if loop.entries != g.entry:
         return GROUP_MATERIALIZED
     if not loop.active and s.depth:
-        return GROUP_UNAVAILABLE      # what it reads of loops around it may be another by now
+        return GROUP_UNAVAILABLE      # its inputs from outer loops may have changed
     if not loop.active or (loop.top <= s.pc <= loop.head and s.stack[s.depth - 1] == g.loop):
-        return GROUP_PREVIOUS if g.ran == loop.i - 1 else GROUP_MATERIALIZED
-    if g.ran == loop.i:
+        return GROUP_PREVIOUS if g.last_run == loop.i - 1 else GROUP_MATERIALIZED
+    if g.last_run == loop.i:
         return GROUP_CURRENT
-    return GROUP_UNAVAILABLE if g.ran == loop.i - 1 and s.pc <= g.leader else GROUP_MATERIALIZED
+    return GROUP_UNAVAILABLE if g.last_run == loop.i - 1 and s.pc <= g.leader else GROUP_MATERIALIZED
 
 
 cdef int materialize_results(ExecutionState *s, FusedGroup *g) noexcept nogil:
-    """Compute the results that only members read, as their nodes do by themselves. 0: that cannot be done any more."""
-    cdef int back, status = group_results(s, g)
+    """Compute the internal results with their nodes. 0: they are lost."""
+    cdef int is_previous, status = group_results(s, g)
     cdef int64_t budget = s.budget
     if status == GROUP_MATERIALIZED:
         return 1
     if status == GROUP_UNAVAILABLE:
         return 0
-    back = status == GROUP_PREVIOUS
-    if back:
+    is_previous = status == GROUP_PREVIOUS
+    if is_previous:
         shift_body_iteration(s, s.loops + g.loop, 1)
-    status = not fits(s, g) or run_members(s, g, g.makers, g.nmakers)
+    status = not fits(s, g) or run_members(s, g, g.producers, g.nproducers)
     s.budget = budget
-    if back:
+    if is_previous:
         shift_body_iteration(s, s.loops + g.loop, 0)
     if not status:
-        g.ran = -1
+        g.last_run = -1
     return not status
 
 
@@ -290,6 +291,6 @@ cdef int show(ExecutionState *s, Region *r) noexcept nogil:
 
 
 cdef void forget(ExecutionState *s, Region *r) noexcept nogil:
-    """What it left out is of another iteration, and it is not under way."""
-    (<FusedGroup *>r).ran = -1
+    """Drop internal results of another iteration, and any suspended run."""
+    (<FusedGroup *>r).last_run = -1
     (<FusedGroup *>r).running = 0

@@ -1,1 +1,1 @@
-"""Loops whose values are all single numbers, run by an interpreter over registers."""
+"""Loops over single numbers and small tensors, run by a register machine."""

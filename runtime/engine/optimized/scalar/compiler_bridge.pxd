@@ -1,4 +1,4 @@
-"""Compiled programs, for the floor that has them."""
+"""Compilation of scalar programs."""
 
 from .program_structs cimport Program
 

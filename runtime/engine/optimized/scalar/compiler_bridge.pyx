@@ -1,4 +1,4 @@
-"""What code is made of: a program and the structures that it stands in, as ``compiler/lowering.py`` reads them."""
+"""Input of code generation: a program and its structures, as ``compiler/codegen.py`` reads them."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -47,19 +47,19 @@ register_symbols({"loopdbg_begin": <size_t>&history_begin, "loopdbg_flush": <siz
 
 
 cdef dict operations():
-    """Opcode -> what it does."""
-    cdef const scalar_operation *o
+    """Opcode -> its operation."""
+    cdef const scalar_operation *row
     cdef int k
-    found = {}
+    by_opcode = {}
     for k in range(SCALAR_OPERATIONS):
-        o = scalar_operations + k
-        found[o.op] = ScalarOperation(o.name.decode(), o.argument.decode(), o.result.decode(), o.expression.decode(),
-                                bool(o.binary), bool(o.divides))
-    return found
+        row = scalar_operations + k
+        by_opcode[row.op] = ScalarOperation(row.name.decode(), row.argument.decode(), row.result.decode(),
+                                            row.expression.decode(), bool(row.binary), bool(row.divides))
+    return by_opcode
 
 
 cdef dict offsets():
-    """Where the fields of the C structures are."""
+    """Offsets of the fields of C structures."""
     cdef scalar_program *p = NULL
     cdef scalar_loop *loop = NULL
     cdef scalar_scan *scan = NULL
@@ -93,7 +93,7 @@ cdef object cached_layout = None
 
 
 cdef object layout():
-    """What is the same for all programs."""
+    """The properties common to all programs."""
     global cached_layout
     if cached_layout is None:
         cached_layout = ProgramLayout(
@@ -111,7 +111,7 @@ cdef object layout():
 
 
 cdef list pairs(const scalar_move *moves, int count, dict numbers):
-    """Moves of whole registers: of several moves of 8 bytes, the first one stands for all."""
+    """Moves of whole registers: the first of several moves of 8 bytes represents all."""
     return [(numbers[moves[k].source], numbers[moves[k].to]) for k in range(count) if moves[k].to in numbers]
 
 
@@ -134,54 +134,54 @@ cdef dict describe_loop(const scalar_loop *loop, dict numbers):
 
 
 cdef dict constants(Program *program, object plan):
-    """The registers of the plan's integer constants; the program notes them, to be entered as code only where they are such."""
+    """The registers of the plan's integer constants, stored for ``has_constants``."""
     cdef int k
     known = {slot: array for slot, array in plan.constants if isinstance(array, np.ndarray) and array.dtype.kind in "bi"}
-    found = {k: int(known[program.values[k].slot].reshape(()))
+    registers = {k: int(known[program.values[k].slot].reshape(()))
              for k in range(program.nregisters) if not program.values[k].written and
              program.values[k].slot in known and known[program.values[k].slot].size == 1}
-    program.nconstants, program.constants = len(found), arena_alloc_ints(program, list(found))
-    program.wanted = <int64_t *>arena_alloc(program, len(found), sizeof(int64_t))
-    for k, register in enumerate(found):
-        program.wanted[k] = found[register]     # its low bytes are the register's
-    return found
+    program.nconstants, program.constants = len(registers), arena_alloc_ints(program, list(registers))
+    program.constant_values = <int64_t *>arena_alloc(program, len(registers), sizeof(int64_t))
+    for k, register in enumerate(registers):
+        program.constant_values[k] = registers[register]     # its low bytes are the register's
+    return registers
 
 
 cdef tuple element_places(const scalar_elementwise *each, Program *program, dict numbers):
-    """(opcode, of each argument: its register, and which bytes of it its elements begin at)"""
+    """(opcode, for each argument its register and the byte offsets of its elements there)"""
     cdef int j
     arguments = []
     for j in range(each.nargs):
-        at = [each.at[j][k] for k in range(each.n)]
-        number = max([k for k in range(program.nregisters) if program.values[k].at <= min(at)])
-        arguments.append((number, [place - program.values[<int>number].at for place in at]))
+        offsets = [each.offsets[j][k] for k in range(each.n)]
+        number = max([k for k in range(program.nregisters) if program.values[k].offset <= min(offsets)])
+        arguments.append((number, [offset - program.values[<int>number].offset for offset in offsets]))
     return each.op, arguments
 
 
 cdef tuple describe_node(const scalar_node *node, dict numbers):
-    """(registers, those of results, cost, order) of a node that its kernels compute"""
+    """(registers, those of results, cost, order) of a node run by its kernels"""
     order = None
     if node.order != NULL:
-        kind, how, *tensors = <object>node.order
-        order = ORDERS[kind](*how, *[(numbers[register], places) for register, places in tensors])
+        kind, options, *tensors = <object>node.order
+        order = ORDERS[kind](*options, *[(numbers[register], places) for register, places in tensors])
     return ([numbers[node.taken[k]] for k in range(node.ntaken)], [numbers[node.given[k]] for k in range(node.ngiven)],
             node.cost, order)
 
 
 cdef object describe(Program *program, object plan):
-    """All of a program that stays as it is."""
+    """Everything constant in a program."""
     cdef scalar_program *core = &program.core
-    cdef scalar_instruction *i
+    cdef scalar_instruction *ins
     cdef int k
-    numbers = {-1: -1, 0: 0, **{program.values[k].at: k for k in range(program.nregisters)}}
+    numbers = {-1: -1, 0: 0, **{program.values[k].offset: k for k in range(program.nregisters)}}
     code = []
     for k in range(program.ncode):
-        i = core.code + k
-        jumps = i.op == OP_BRANCH or i.op == OP_JUMP
-        plain = i.op in (OP_CALL, OP_LOAD, OP_ENTER, OP_NEXT, OP_COUNT, OP_JUMP, OP_EACH, OP_NODE)
-        number = i.op in (OP_COUNT, OP_BLOCK)
-        code.append((i.op, i.d if jumps else numbers[i.d], i.a if plain else numbers[i.a], i.b if number else numbers[i.b],
-                     numbers[i.c]))
+        ins = core.code + k
+        is_jump = ins.op == OP_BRANCH or ins.op == OP_JUMP
+        is_index = ins.op in (OP_CALL, OP_LOAD, OP_ENTER, OP_NEXT, OP_COUNT, OP_JUMP, OP_EACH, OP_NODE)
+        is_count = ins.op in (OP_COUNT, OP_BLOCK)
+        code.append((ins.op, ins.d if is_jump else numbers[ins.d], ins.a if is_index else numbers[ins.a],
+                     ins.b if is_count else numbers[ins.b], numbers[ins.c]))
     return ProgramDescription(
         code,
         [(program.values[k].nbytes, bool(program.values[k].exact)) for k in range(program.nregisters)],
@@ -192,19 +192,19 @@ cdef object describe(Program *program, object plan):
         constants(program, plan),
         [element_places(core.elementwise_operations + k, program, numbers) for k in range(program.neaches)],
         [describe_node(core.nodes + k, numbers) for k in range(program.nnodes)],
-        [program.values[k].at for k in range(program.nregisters)],
+        [program.values[k].offset for k in range(program.nregisters)],
     )
 
 
 cdef object compile_job_for(Program *program, object plan):
-    """What compiles a program."""
-    described, known = describe(program, plan), layout()
-    return CompileJob(lambda: lower(described, known))
+    """The job that compiles a program."""
+    description, structures = describe(program, plan), layout()
+    return CompileJob(lambda: lower(description, structures))
 
 
 cdef bint attach_code(Program *program, object job) except -1:
-    """Let a program run as code from here on, if that is there."""
+    """Attach the machine code of a program, if it is ready."""
     if job.code is not None:
         program.compiled = <scalar_function><size_t>job.code.address
-        program.as_code = has_constants(program)     # it may be suspended
+        program.constants_hold = has_constants(program)     # it may be suspended
     return program.compiled != NULL

@@ -1,12 +1,12 @@
-"""Where the elements are that a call computes."""
+"""Memory locations of the elements that a call computes."""
 
 from ....kernels.call cimport Call
 
 cdef class ElementAccess:
-    cdef readonly int op, n          # opcode; how many there are
-    cdef readonly list arguments     # which of the call's arguments it takes, the result last
+    cdef readonly int op, n          # opcode; number of elements
+    cdef readonly list arguments     # indices of the call's arguments, the result last
     cdef readonly list sizes         # bytes of an element of each of them
-    cdef readonly list places        # of each of them: byte offsets from where the argument's memory begins
+    cdef readonly list places        # of each of them: byte offsets of the elements in the argument's memory
 
 cdef int operation_of(const Call *call) noexcept nogil
 cdef ElementAccess elements_of(const Call *call)

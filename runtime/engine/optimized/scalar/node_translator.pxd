@@ -1,4 +1,4 @@
-"""What a scalar program computes, node by node."""
+"""Translation of nodes into scalar instructions."""
 
 from ....kernels.call cimport Call
 from ...baseline.state cimport Instr, ExecutionState
@@ -9,19 +9,19 @@ cdef class NodeTranslator:
     cdef object plan
     cdef dict registers              # ("slot", k) or ("temp", address) -> byte offset of the register
     cdef readonly list values        # (slot, cell address, byte offset, nbytes, are they the value's) of each register
-    cdef readonly int nbytes         # of all registers, with the room between them
+    cdef readonly int nbytes         # of all registers, with padding
     cdef int used                    # of their values
     cdef readonly list code          # (op, d, a, b, c)
     cdef readonly list positions     # instruction -> position in the plan
     cdef readonly list calls         # (loop, data, registers, steps)
     cdef readonly list loads         # (slot, offset, block, length, base, register of the index, as int64)
     cdef readonly list elementwise_operations        # (opcode, registers of the arguments, places of their elements, address of the call)
-    cdef readonly list nodes         # (address of the calls, how many, cost, registers of each, those of results, order)
-    cdef readonly dict fixed         # slot -> bytes that the program rests on
+    cdef readonly list nodes         # (address and number of calls, cost, registers of each, those of results, order)
+    cdef readonly dict fixed         # slot -> bytes that the program assumes
     cdef set constants               # slots of the model's constants
     cdef set changing                # slots that the loop is known to write
-    cdef set large                   # slots without a register, which it may not write
-    cdef dict boundary_registers                # slot -> register that has its value at the boundary ahead, while predicates are laid out
+    cdef set large                   # slots without a register; the loop must not write them
+    cdef dict boundary_registers                # slot -> register at the next boundary, while predicates are translated
 
     cdef int slot(self, int k) except -1
     cdef int optional_slot(self, int k) except -2

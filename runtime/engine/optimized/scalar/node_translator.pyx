@@ -1,7 +1,7 @@
-"""What a scalar program computes: registers for the values of bound nodes, and instructions for their calls.
+"""Translation of nodes: registers for their values, and instructions for their calls.
 
-A call that programs know becomes an instruction on numbers or on elements of small tensors; of other nodes the kernels
-themselves run on registers, so that their bits are the same whatever they do.
+A call with a scalar operation becomes an instruction on numbers or on elements of small tensors; other nodes run their
+kernels on registers, which gives the same bits.
 """
 
 from ....kernels.call cimport Call
@@ -10,24 +10,24 @@ from ...baseline.state cimport *
 from .element_access cimport ElementAccess, elements_of, fold_offsets, gather_access, product_offsets, search_offsets
 from .program_structs cimport *
 
-# Bytes of all registers, beyond which a program is none of small values.
+# Limit for all registers of a program.
 cdef enum:
     MAX_REGISTERS_BYTES = 16384
 
-# Products of two numbers, or numbers looked at, beyond which a kernel is faster than machine code.
+# Products of two numbers, or numbers compared, up to which machine code is faster than a kernel.
 cdef enum:
     MAX_INLINE_PRODUCTS = 512
 
-# Types whose extremes machine code finds: NumPy's character -> the C type, and its bytes.
+# Types whose extremes machine code finds: NumPy's character -> C type and size.
 SEARCH_TYPES = {"f": ("float", 4), "d": ("double", 8), "i": ("int32_t", 4), "l": ("int64_t", 8)}
 
 
 class NotScalar(Exception):
-    """The loop is none that a scalar program can run."""
+    """A scalar program cannot run the loop."""
 
 
 cdef class NodeTranslator:
-    """Collects instructions as Python lists, with registers as byte offsets; -1: none."""
+    """Collects instructions in Python lists, with registers as byte offsets; -1: none."""
 
     def __init__(self, plan, set changing):
         self.plan, self.changing = plan, changing
@@ -44,7 +44,7 @@ cdef class NodeTranslator:
                 raise NotScalar
             return self.boundary_registers[k]
         if k >= len(self.plan.slots):
-            raise NotScalar     # derived from another loop, and not followed here
+            raise NotScalar     # derived from another loop
         if slot.spec == 0 or slot.data == NULL or not 0 < slot.nbytes <= REGISTER_BYTES:
             raise NotScalar
         return self.register(("slot", k), k, 0, slot.nbytes, True)
@@ -53,25 +53,25 @@ cdef class NodeTranslator:
         return -1 if k < 0 else self.slot(k)
 
     cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes, bint exact) except -1:
-        cdef Py_ssize_t room
+        cdef Py_ssize_t alignment
         if key not in self.registers:
-            room = REGISTER_ALIGNMENT_BYTES if nbytes > 8 else 8
-            self.nbytes = (self.nbytes + room - 1) // room * room
+            alignment = REGISTER_ALIGNMENT_BYTES if nbytes > 8 else 8
+            self.nbytes = (self.nbytes + alignment - 1) // alignment * alignment
             self.registers[key] = self.nbytes
             self.values.append((slot, cell, self.nbytes, nbytes, exact))
-            self.nbytes += (nbytes + room - 1) // room * room
+            self.nbytes += (nbytes + alignment - 1) // alignment * alignment
             self.used += nbytes
             if self.used > MAX_REGISTERS_BYTES:
                 raise NotScalar
         return self.registers[key]
 
     cdef list moves(self, int source, int target):
-        """The moves of 8 bytes by which one register gets what another one has. Both are slots of one spec."""
+        """Moves of 8 bytes from one register to another. Both are slots of one spec."""
         a, b = self.slot(source), self.slot(target)
         return [(a + k, b + k) for k in range(0, self.s.slots[target].nbytes, 8)]
 
     cdef int slot_of_cell(self, char **cell) except -2:
-        """The slot whose memory a call's argument is in; -1: a temp."""
+        """The slot of a call's argument; -1: a temp."""
         cdef size_t first = <size_t>&self.s.slots[0].data
         cdef size_t address = <size_t>cell
         cdef size_t end = first + self.s.nslots * sizeof(Slot)
@@ -82,7 +82,7 @@ cdef class NodeTranslator:
         return <int>((address - first) // sizeof(Slot))
 
     cdef int argument(self, Call *call, int j, dict temps) except -1:
-        """The register of a call's argument. ``temps``: bytes of what is no slot; what is not known there is one number."""
+        """The register of a call's argument. ``temps``: sizes of temps; others hold one number."""
         cdef int slot = self.slot_of_cell(call.cell[j])
         cdef size_t cell = <size_t>call.cell[j]
         if slot >= 0:
@@ -91,14 +91,14 @@ cdef class NodeTranslator:
         return self.register(("temp", cell), -1, cell, temps.get(cell, 8), cell in temps)
 
     def emit(self, int position, int op, int d=0, int a=0, int b=0, int c=0):
-        """Append an instruction; returns its number."""
+        """Append an instruction; returns its index."""
         self.code.append((op, d, a, b, c))
         self.positions.append(position)
         return len(self.code) - 1
 
     cdef int node(self, int pc, Instr *ins, char **answer) except -1:
-        """What a bound node does: instructions where all of its calls are known, else its kernels. ``answer``: the cell that
-        a predicate's is in."""
+        """Translate a bound node: into instructions if all of its calls have one, else as kernels. ``answer``: the cell
+        of a predicate's result."""
         cdef int k
         cdef ElementAccess e
         elements = [self.elements(ins.calls + k) for k in range(ins.ncalls)]
@@ -120,11 +120,11 @@ cdef class NodeTranslator:
                 self.number_call(pc, ins.calls + k, registers)
 
     cdef list arguments(self, Call *call, ElementAccess e):
-        """Which of a call's arguments are in registers."""
+        """The indices of a call's register arguments."""
         return e.arguments if e is not None else [1, 2] if is_gather(call) else list(range(call.nargs))
 
     cdef ElementAccess elements(self, Call *call):
-        """Where the elements are of an operation on registers; None for other calls."""
+        """The elements of an operation on registers; None for other calls."""
         cdef ElementAccess e = gather_access(call, self.indices(call)) if is_gather(call) else elements_of(call)
         cdef Py_ssize_t nbytes
         if e is None:
@@ -136,7 +136,7 @@ cdef class NodeTranslator:
         return e
 
     cdef bytes indices(self, Call *call):
-        """The indices of a Gather where the model holds them constant, on which the program rests then; else b"" """
+        """The indices of a Gather if they are constants of the model, which the program then assumes; else b"" """
         cdef int slot = self.slot_of_cell(call.cell[1])
         cdef Py_ssize_t nbytes = call.extra[3] * call.extra[4]
         if slot not in self.constants or call.offset[1] or self.s.slots[slot].nbytes != nbytes:
@@ -145,12 +145,12 @@ cdef class NodeTranslator:
         return self.fixed[slot]
 
     cdef Py_ssize_t port_bytes(self, Call *call, int j) except -2:
-        """The bytes of a slot that a call has as an argument; -1: it has memory of the node's own."""
+        """The size of the slot of a call's argument; -1: a temp."""
         cdef int slot = self.slot_of_cell(call.cell[j])
         return -1 if slot < 0 else self.s.slots[slot].nbytes
 
     cdef bint is_number(self, Call *call, int j) except -1:
-        """Is an argument all of a register of at most 8 bytes?"""
+        """Does an argument fill a register of at most 8 bytes?"""
         return not call.offset[j] and self.port_bytes(call, j) <= 8
 
     cdef bint is_number_call(self, Call *call) except -1:
@@ -175,20 +175,21 @@ cdef class NodeTranslator:
         self.emit(pc, OP_CALL, a=len(self.calls) - 1)
 
     cdef int operate(self, int pc, Call *call, ElementAccess e, list registers) except -1:
-        """An operation on numbers that fill their registers, or on elements of them."""
-        fits = all([places == [0] and self.port_bytes(call, j) in (-1, size)
+        """Emit an operation on whole registers, or on elements in them."""
+        is_whole = all([places == [0] and self.port_bytes(call, j) in (-1, size)
                     for j, size, places in zip(e.arguments, e.sizes, e.places)])
-        if fits:
+        if is_whole:
             last = len(registers) - 1
             inputs = (registers[:last] + [0, 0, 0])[:3]
             self.emit(pc, e.op, registers[last], inputs[0], inputs[1], inputs[2])
             return 0
-        places = [[register + at for at in places] for register, places in zip(registers, e.places)]
+        places = [[register + offset for offset in places] for register, places in zip(registers, e.places)]
         self.elementwise_operations.append((e.op, registers, places, 0 if is_gather(call) else <size_t>call))
         self.emit(pc, OP_EACH, a=len(self.elementwise_operations) - 1)
 
     cdef int kernel_node(self, int pc, Instr *ins, char **answer) except -1:
-        """A node by its kernels. What is no register stays where it is: memory of its own, and what the loop does not write."""
+        """Run a node by its kernels. Arguments without a register stay in place: temps, and what the loop does not
+        write."""
         cdef int k
         registers, results = [], [self.slot(slot) for slot in self.results(pc, answer)]
         for k in range(ins.ncalls):
@@ -202,9 +203,9 @@ cdef class NodeTranslator:
         self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
 
     cdef object order(self, Call *call):
-        """How a small product of registers is summed: ("product", (is it fused), and of a, b and the result: register,
-        places); or how extremes are found: ("search", (C type, is it the greatest, the last), the same of x and the result);
-        else None."""
+        """Evaluation order of a small product of registers: ("product", (is it fused), and for a, b and the result:
+        register, places); or of a search for extremes: ("search", (C type, is it the maximum, the last), the same of x
+        and the result); else None."""
         if is_arg_reduction(call):
             return self.search(call)
         if not is_small_product(call) or not 0 < call.dims[1] * call.dims[2] * call.dims[3] <= MAX_INLINE_PRODUCTS or \
@@ -215,7 +216,7 @@ cdef class NodeTranslator:
             (self.argument(call, 2, {}), result)
 
     cdef object search(self, Call *call):
-        """As above."""
+        """The order of a search for extremes, as in ``order``."""
         kind = SEARCH_TYPES.get(chr(call.extra[0]))
         if kind is None or not 0 <= self.port_bytes(call, 0) <= REGISTER_BYTES or self.port_bytes(call, 1) < 0 or \
                 call.extra[1] * call.extra[2] * call.extra[3] > MAX_INLINE_PRODUCTS:
@@ -225,12 +226,13 @@ cdef class NodeTranslator:
             (self.argument(call, 1, {}), result)
 
     cdef object fold(self, Call *calls):
-        """How two calls fold numbers into a result: ("fold", (opcode, numbers of a part), of where it begins, of what is
-        folded and of the result: register, places); None: they do not."""
-        cdef tuple found = fold_offsets(calls, calls + 1)
-        if found is None or not 0 <= self.port_bytes(calls + 1, 1) <= REGISTER_BYTES or self.port_bytes(calls + 1, 2) < 0:
+        """How two calls fold numbers into a result: ("fold", (opcode, numbers of a part), register and places of the
+        initial values, of the operands and of the result); None: they do not."""
+        cdef tuple fold = fold_offsets(calls, calls + 1)
+        if fold is None or not 0 <= self.port_bytes(calls + 1, 1) <= REGISTER_BYTES or \
+                self.port_bytes(calls + 1, 2) < 0:
             return None
-        op, part, size, starts, x, result = found
+        op, part, size, starts, x, result = fold
         if len(x) * len(result) > MAX_INLINE_PRODUCTS or self.port_bytes(calls, 0) > REGISTER_BYTES:
             return None
         begin = self.argument(calls, 0, {<size_t>calls.cell[0]: max(starts) + size})
@@ -243,7 +245,7 @@ cdef class NodeTranslator:
         return [slot for slot in slots if slot >= 0]
 
     cdef int place(self, Call *call, int j, char **answer) except -2:
-        """The register of an argument of a node that its kernels compute; -1: none."""
+        """The register of an argument of a kernel node; -1: none."""
         cdef int slot = self.slot_of_cell(call.cell[j])
         if call.cell[j] == answer or (slot >= 0 and self.s.slots[slot].nbytes <= REGISTER_BYTES):
             return self.argument(call, j, {})

@@ -1,4 +1,4 @@
-"""Parts of scalar programs, for who makes C of them."""
+"""Assembly of scalar programs from Python parts."""
 
 from ...baseline.state cimport ExecutionState
 

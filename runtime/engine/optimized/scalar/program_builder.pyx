@@ -1,6 +1,6 @@
-"""What a scalar program consists of: a loop's body, inner loops and Ifs included, as instructions over registers.
+"""Builds the parts of a scalar program: a loop's body, with inner loops and Ifs, as instructions over registers.
 
-``build_parts`` looks at a loop whose instructions are all bound, and finds that it fits or not.
+``build_parts`` takes a loop whose instructions are all bound, and finds whether it can be a program.
 """
 
 from ...baseline.state cimport *
@@ -13,21 +13,21 @@ from .node_translator import NotScalar
 
 
 cdef class ProgramBuilder(NodeTranslator):
-    """Collects a program's parts."""
+    """Collects the parts of a program."""
 
     cdef readonly set written        # slots that the loop writes
-    cdef readonly list once          # positions of nodes that are left out
-    cdef readonly list loops         # of each loop what ``ports`` gives
+    cdef readonly list once          # positions of omitted nodes
+    cdef readonly list loops         # result of ``ports`` for each loop
     cdef dict starts                 # position in the plan -> instruction
     cdef list patches                # (instruction, position) of jumps
-    cdef int branches                # how many Ifs the instruction stands in
+    cdef int branches                # nesting depth of Ifs around the instruction
 
     def __init__(self, plan, set changing):
         NodeTranslator.__init__(self, plan, changing)
         self.written, self.loops, self.once, self.starts, self.patches = set(), [], [], {}, []
 
     cdef int body(self, int first, int last, int current) except -1:
-        """Instructions of the plan from first to before last; ``current``: index of the loop around them."""
+        """Translate the plan's instructions from first to before last; ``current``: index of the loop around them."""
         cdef Instr *ins
         cdef OptimizerNode *n
         cdef int k, pc = first
@@ -73,7 +73,7 @@ cdef class ProgramBuilder(NodeTranslator):
         self.starts[last] = len(self.code)
 
     cdef int copy(self, int pc, int source, int target) except -1:
-        """One slot's value becomes another one's, of the same spec."""
+        """Copy one slot's value to another of the same spec."""
         cdef Py_ssize_t nbytes = self.s.slots[target].nbytes
         if nbytes <= 8:
             self.emit(pc, OP_copy_8, d=self.slot(target), a=self.slot(source))
@@ -82,9 +82,9 @@ cdef class ProgramBuilder(NodeTranslator):
         self.written.add(target)
 
     cdef dict ports(self, int index, int parent):
-        """What a loop in the program needs besides its body."""
+        """Interface of a loop in the program, without its body."""
         cdef LoopState *loop = self.s.loops + index
-        cdef BackEdgeState *e
+        cdef BackEdgeState *edge
         cdef int k
         moves = []
         for k in range(loop.nkept):
@@ -93,12 +93,12 @@ cdef class ProgramBuilder(NodeTranslator):
             moves += self.moves(loop.kept[k].source, loop.kept[k].target)
             self.written.add(loop.kept[k].target)
         for k in range(loop.nedges):
-            e = loop.edges + k
-            if self.s.slots[e.param].spec != self.s.slots[e.result].spec:
+            edge = loop.edges + k
+            if self.s.slots[edge.param].spec != self.s.slots[edge.result].spec:
                 raise NotScalar
-            if not e.identity:
-                moves += self.moves(e.result, e.param)
-                self.written.add(e.param)
+            if not edge.identity:
+                moves += self.moves(edge.result, edge.param)
+                self.written.add(edge.param)
         if loop.condition_input >= 0 and loop.yielded >= 0:
             moves += self.moves(loop.yielded, loop.condition_input)
         for slot in (loop.iteration, loop.condition_input):
@@ -108,10 +108,10 @@ cdef class ProgramBuilder(NodeTranslator):
         staged = any(source in params for source, _ in moves)
         before = None
         if parent < 0 and loop.top != loop.head:
-            # It may end behind its boundary, by its test: what was carried before is then to be seen.
+            # Its test may end it behind its boundary, where the previous values are visible.
             before = [self.before(loop.edges + k) for k in range(loop.nedges)]
-            kept = [(k, at) for k, at in enumerate(before) if at >= 0]
-            moves = [(self.slot(loop.edges[<int>k].param) + j, at + j) for k, at in kept
+            saved = [(k, register) for k, register in enumerate(before) if register >= 0]
+            moves = [(self.slot(loop.edges[<int>k].param) + j, register + j) for k, register in saved
                      for j in range(0, self.s.slots[loop.edges[<int>k].param].nbytes, 8)] + moves
         if staged and len(moves) > SCALAR_MAX_STAGED_MOVES:
             raise NotScalar
@@ -122,7 +122,7 @@ cdef class ProgramBuilder(NodeTranslator):
             "trip": self.optional_slot(loop.trip_slot) if nested else -1,
             "trip_wide": nested and loop.trip_slot >= 0 and self.s.slots[loop.trip_slot].nbytes == 8,
             "initial": self.optional_slot(loop.initial_slot) if nested else -1,
-            # One that is tested before an iteration is OP_TEST's.
+            # A condition tested before the iteration belongs to OP_TEST.
             "cond": self.optional_slot(loop.condition) if loop.top == loop.head else -1,
             "cond_in": self.optional_slot(loop.condition_input), "iteration": self.optional_slot(loop.iteration),
             "scans": [self.scan(loop.scans + k) for k in range(loop.nscans)],
@@ -131,76 +131,78 @@ cdef class ProgramBuilder(NodeTranslator):
         }
 
     cdef tuple scan(self, Scan *c):
-        """The register that a scan output takes, and its bytes."""
+        """The register of a scan output's element, and its size."""
         if self.s.slots[c.result].spec != c.spec:
             raise NotScalar
         return self.slot(c.result), c.nbytes
 
     cdef int before(self, BackEdgeState *e) except -2:
-        """The register for what a back edge carried before; -1: that is still in its parameter."""
+        """The register for the previous value of a back edge; -1: its parameter still has it."""
         if e.identity:
             return -1
-        # Its cell is read where the program is entered, and says nothing.
+        # The content read from its cell at entry is unused.
         return self.register(("before", e.param), -1, <size_t>&self.s.slots[e.param].data, self.s.slots[e.param].nbytes,
                              True)
 
     cdef list notes(self, int index):
-        """(column, register of the result, of the parameter, series, how many elements) of what a history has of the loop."""
+        """(column, register of the result, of the parameter, series, number of elements) for the series of the loop's
+        history."""
         cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_series *q
         cdef int k
-        found = []
+        cells = []
         for k in range(0 if h == NULL else h.nseries):
             q = h.series + k
             if q.kind == KIND_UNKNOWN:
                 raise NotScalar
             if q.kind != KIND_NONE and not q.steady:
-                found.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.optional_slot(q.param), k,
+                cells.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.optional_slot(q.param), k,
                               self.s.slots[q.result].nbytes // q.itemsize))
-        return found
+        return cells
 
     cdef list records(self, int index):
-        """(record, registers) of what is recorded at the loop's boundaries, of values that a program has then."""
+        """(record, registers) of the records of the loop's boundaries, if a program has their values then."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k = loop.first_record
-        found = []
-        later = {loop.iteration, *[loop.slices[j].inner for j in range(loop.nslices)]}
+        records = []
+        unavailable = {loop.iteration, *[loop.slices[j].inner for j in range(loop.nslices)]}
         while k >= 0:
             if self.s.records[k].enabled:
                 slots = [self.s.records[k].slots[j] for j in range(self.s.records[k].nvalues)]
-                if not self.s.records[k].row or any([s in later or s >= len(self.plan.slots) for s in slots]):
+                if not self.s.records[k].row or any([s in unavailable or s >= len(self.plan.slots) for s in slots]):
                     raise NotScalar
-                found.append((k, [self.slot(s) for s in slots]))
+                records.append((k, [self.slot(s) for s in slots]))
             k = self.s.records[k].next
-        return found
+        return records
 
     cdef int predicates(self, int index, int position, bint entering) except -1:
-        """Ask a loop's predicates before a boundary is crossed: the engine then does that, asks again and stops there."""
+        """Evaluate a loop's predicates before a boundary is crossed: if one is true, the engine crosses it, evaluates
+        them again and stops there."""
         cdef LoopState *loop = self.s.loops + index
-        cdef Predicate *p
+        cdef Predicate *predicate
         cdef Instr *ins
         cdef int k = loop.first_predicate
-        asked = False
+        is_mapped = False
         while k >= 0:
-            p = self.s.predicates + k
-            k = p.next
-            if not p.enabled or (entering and p.needs_body):
+            predicate = self.s.predicates + k
+            k = predicate.next
+            if not predicate.enabled or (entering and predicate.needs_body):
                 continue
-            ins = self.s.code + p.pc
-            if ins.kind != NATIVE or ins.nguards or p.offset:
+            ins = self.s.code + predicate.pc
+            if ins.kind != NATIVE or ins.nguards or predicate.offset:
                 raise NotScalar
-            if not asked:
-                asked = True
+            if not is_mapped:
+                is_mapped = True
                 self.map_boundary_registers(index, position, entering)
-            self.node(position, ins, p.cell)
-            slot = self.slot_of_cell(p.cell)
+            self.node(position, ins, predicate.cell)
+            slot = self.slot_of_cell(predicate.cell)
             answer = self.slot(slot) if slot >= 0 else \
-                self.register(("temp", <size_t>p.cell), -1, <size_t>p.cell, 8, False)
+                self.register(("temp", <size_t>predicate.cell), -1, <size_t>predicate.cell, 8, False)
             self.emit(position, OP_STOP_IF, a=answer)
         self.boundary_registers = {}
 
     cdef int map_boundary_registers(self, int index, int position, bint entering) except -1:
-        """Which registers have the values of the boundary ahead; -1 for what no register has."""
+        """Map slots to the registers with their values at the next boundary; -1: no register."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k, condition, derived = loop.first_derived_slot
         boundary_registers = {}
@@ -209,25 +211,25 @@ cdef class ProgramBuilder(NodeTranslator):
         for k in range(loop.nedges):
             boundary_registers[derived + k] = -1 if entering else self.slot(loop.edges[k].param)
             boundary_registers[loop.edges[k].param] = self.slot(loop.edges[k].initial if entering else loop.edges[k].result)
-        for slot, wide in ((derived + loop.nedges, 1), (loop.iteration, loop.iteration_wide)):
+        for slot, is_int64 in ((derived + loop.nedges, 1), (loop.iteration, loop.iteration_wide)):
             if slot >= 0:
-                # Its cell is read where the program is entered, and says nothing.
+                # The content read from its cell at entry is unused.
                 boundary_registers[slot] = self.register(("count", index, slot), -1,
                                               <size_t>&self.s.slots[derived + loop.nedges].data, 8, False)
-                self.emit(position, OP_COUNT, d=boundary_registers[slot], a=-1 if entering else 1, b=wide)
+                self.emit(position, OP_COUNT, d=boundary_registers[slot], a=-1 if entering else 1, b=is_int64)
         for slot, later in ((derived + loop.nedges + 1, loop.condition), (loop.condition_input, loop.yielded)):
             condition = loop.initial_slot if entering else later
             if slot >= 0 and (condition >= 0 or index != self.loops[0]["index"]):
                 boundary_registers[slot] = self.slot(condition) if condition >= 0 else -1
         if index == self.loops[0]["index"]:
-            # Nothing changes them in the program.
+            # The program does not change them.
             for slot, nbytes in ((derived + loop.nedges + 1, 1), (derived + loop.nedges + 2, 8)):
                 if slot not in boundary_registers:
                     boundary_registers[slot] = self.register(("slot", slot), slot, 0, nbytes, True)
         self.boundary_registers = boundary_registers
 
     cdef int inner(self, int pc, int parent) except -1:
-        """An inner loop from its ENTER; returns the position after its EXIT."""
+        """Translate an inner loop from its ENTER; returns the position after its EXIT."""
         cdef int index = self.s.code[pc].loop
         cdef LoopState *loop = self.s.loops + index
         cdef int k
@@ -262,7 +264,7 @@ cdef class ProgramBuilder(NodeTranslator):
         return plan.exit + 1
 
     cdef int test(self, int index, int number) except -1:
-        """What decides before an iteration whether it runs, where there is such."""
+        """Translate the code that decides whether an iteration runs, if any."""
         cdef LoopState *loop = self.s.loops + index
         cdef int k = loop.first_predicate
         self.loops[number]["test"] = -1
@@ -270,14 +272,14 @@ cdef class ProgramBuilder(NodeTranslator):
             return 0
         while k >= 0:
             if self.s.predicates[k].enabled:
-                raise NotScalar     # they are asked once the condition is known
+                raise NotScalar     # they are evaluated once the condition is known
             k = self.s.predicates[k].next
         self.loops[number]["test"] = len(self.code)
         self.body(loop.top, loop.head - 1, number)
         self.emit(loop.head - 1, OP_TEST, a=self.slot(loop.condition))
 
     cdef int root(self, int index) except -1:
-        """All of a program: the body of its outermost loop, and what that needs."""
+        """Translate a whole program: the outermost loop."""
         plan = self.plan.loops[index]
         ports = self.ports(index, -1)
         self.loops.append(ports)
@@ -295,8 +297,8 @@ cdef class ProgramBuilder(NodeTranslator):
 
 
 cdef bint is_candidate(ExecutionState *s, int root, int nslots) noexcept:
-    """What is seen at once: each node of the body is bound for good, and what it writes goes into a register. Loops are
-    looked at in each execution, and few of those that do not fit get further."""
+    """A quick check: each node of the body is bound for good, and its results fit registers. It runs for each loop in
+    each execution, and rejects most of those that do not fit."""
     cdef LoopState *loop = s.loops + root
     cdef OptimizerNode *n
     cdef int k, pc
@@ -315,18 +317,18 @@ cdef bint is_candidate(ExecutionState *s, int root, int nslots) noexcept:
 
 
 cdef object build_parts(ExecutionState *s, object plan, int root):
-    """The parts of a program for the loop ``root``, as a ``ProgramBuilder`` has them; None where it cannot be one."""
-    cdef ProgramBuilder maker
+    """The parts of a program for the loop ``root``, as a ``ProgramBuilder``; None: it cannot be one."""
+    cdef ProgramBuilder builder
     if not is_candidate(s, root, len(plan.slots)):
         return None
     written = set()
     while True:
-        maker = ProgramBuilder(plan, written)
-        maker.s = s
+        builder = ProgramBuilder(plan, written)
+        builder.s = s
         try:
-            maker.root(root)
+            builder.root(root)
         except NotScalar:
             return None
-        if not any([load[0] in maker.written for load in maker.loads]):
-            return maker
-        written = maker.written     # what it takes parts of is in registers
+        if not any([load[0] in builder.written for load in builder.loads]):
+            return builder
+        written = builder.written     # tensors that loads read must not be in registers

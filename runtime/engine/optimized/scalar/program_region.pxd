@@ -1,4 +1,4 @@
-"""Scalar programs, for the floor that has them."""
+"""Scalar programs as regions, for the optimizer."""
 
 from ...baseline.state cimport ExecutionState
 from ..optimizer_state cimport Program

@@ -1,1 +1,1 @@
-"""No Python names: see programs.pxd."""
+"""No Python names: see program_region.pxd."""

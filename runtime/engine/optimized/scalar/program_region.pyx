@@ -1,8 +1,8 @@
-"""Scalar programs: a loop whose values are all single numbers or small tensors, run by an interpreter over registers.
+"""Scalar programs: a loop over single numbers and small tensors, run by an interpreter over registers.
 
-``make_program`` turns a loop's body into a program (program.pxd), if it fits (maker.pyx). It is a region that the loop's HEAD
-leads: the engine gets the loop back at the boundary where something happens; from there on it is as if the engine had run
-every iteration itself. A loop of Mul, Add and Less takes 15 ns an iteration instead of 40.
+``make_program`` converts a loop's body into a program (program_structs.pxd), if possible (program_builder.pyx). It is a
+region led by the loop's HEAD: at the boundary of an event the engine takes over, as if it had run every iteration
+itself. A loop of Mul, Add and Less takes 15 ns an iteration instead of 40.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -28,13 +28,13 @@ cdef extern from "scalar_elementwise.h" nogil:
     const scalar_elementwise_kind scalar_elementwise_kinds[]
     int elementwise_by_kernel(char *registers, const scalar_elementwise *each)
 
-# Elements from which on a kernel is faster than one after the other.
+# From this many elements on a kernel is faster than one by one.
 cdef enum:
     MIN_KERNEL_ELEMENTS = 12
 
 
 cdef Program *make_program(ExecutionState *s, object plan, int root) except? NULL:
-    """A program for the loop ``root``, whose instructions are bound; NULL where it cannot be one."""
+    """A program for the loop ``root``, whose instructions are bound; NULL: it cannot be one."""
     cdef Program *program
     parts = build_parts(s, plan, root)
     if parts is None:
@@ -52,7 +52,7 @@ cdef Program *make_program(ExecutionState *s, object plan, int root) except? NUL
 
 
 cdef void drop_program(ExecutionState *s, Program *program) noexcept:
-    """It is no region any more."""
+    """Remove and free its region."""
     if program != NULL:
         remove_region(s.code + s.loops[program.root].head, &program.region)
         arena_free_tree(program)
@@ -67,7 +67,7 @@ cdef scalar_move *moves_of(Program *program, list pairs) except NULL:
 
 
 cdef int fill(ExecutionState *s, Program *program, object parts, int root) except -1:
-    """Make C of the parts of a program."""
+    """Convert the parts of a program to C."""
     cdef scalar_program *core = &program.core
     cdef int k, j
     program.root = root
@@ -91,9 +91,9 @@ cdef int fill(ExecutionState *s, Program *program, object parts, int root) excep
     program.nonce, program.once = len(parts.once), arena_alloc_ints(program, parts.once)
     program.nloads = len(parts.loads)
     core.loads = <scalar_load *>arena_alloc(program, program.nloads, sizeof(scalar_load))
-    for k, (slot, offset, block, length, base, index, wide) in enumerate(parts.loads):
+    for k, (slot, offset, block, length, base, index, is_int64) in enumerate(parts.loads):
         core.loads[k].slot, core.loads[k].offset, core.loads[k].block = slot, offset, block
-        core.loads[k].length, core.loads[k].index, core.loads[k].wide = length, index, wide
+        core.loads[k].length, core.loads[k].index, core.loads[k].wide = length, index, is_int64
         address = base + offset if slot < 0 else 0
         core.loads[k].base = <const char *><size_t>address
     fill_eaches(program, parts.elementwise_operations)
@@ -110,9 +110,9 @@ cdef int fill(ExecutionState *s, Program *program, object parts, int root) excep
         fill_loop(s, program, core.loops + k, s.loops + <int>ports["index"], ports)
     program.nregisters = len(parts.values)
     program.values = <ProgramRegister *>arena_alloc(program, program.nregisters, sizeof(ProgramRegister))
-    for k, (slot, cell, at, nbytes, exact) in enumerate(parts.values):
+    for k, (slot, cell, offset, nbytes, exact) in enumerate(parts.values):
         program.values[k].slot, program.values[k].cell = slot, <char **><size_t>cell
-        program.values[k].at, program.values[k].nbytes, program.values[k].exact = at, nbytes, exact
+        program.values[k].offset, program.values[k].nbytes, program.values[k].exact = offset, nbytes, exact
         program.values[k].written = slot in parts.written
 
 
@@ -127,7 +127,7 @@ cdef int fill_eaches(Program *program, list elementwise_operations) except -1:
         each.op, each.n, each.nargs = op, len(places[0]), len(places)
         each.run = scalar_elementwise_kinds[each.op].run
         for j in range(each.nargs):
-            each.at[j] = <int32_t *>arena_alloc_ints(program, places[j])
+            each.offsets[j] = <int32_t *>arena_alloc_ints(program, places[j])
         if call != NULL and each.n >= MIN_KERNEL_ELEMENTS:
             each.call, each.run = <Call *>arena_alloc(program, 1, sizeof(Call)), elementwise_by_kernel
             copy_call(each.call, call)
@@ -143,8 +143,8 @@ cdef int fill_nodes(Program *program, list nodes) except -1:
     for k, (address, ncalls, cost, registers, results, order) in enumerate(nodes):
         node, calls = program.core.nodes + k, <const Call *><size_t>address
         node.ncalls, node.cost = ncalls, cost
-        taken = sorted({at for call in registers for at in call if at >= 0})
-        node.taken, node.ntaken = arena_alloc_ints(program, taken), len(taken)
+        arguments = sorted({register for call in registers for register in call if register >= 0})
+        node.taken, node.ntaken = arena_alloc_ints(program, arguments), len(arguments)
         node.given, node.ngiven = arena_alloc_ints(program, results), len(results)
         if order is not None:
             arena_hold_object(program, order)
@@ -156,13 +156,13 @@ cdef int fill_nodes(Program *program, list nodes) except -1:
 
 
 cdef int point_call_at_registers(Program *program, Call *call, list registers) except -1:
-    """Let a call's arguments be registers, where they are not -1."""
+    """Point a call's arguments to registers, except those of -1."""
     cdef char **cells = <char **>arena_alloc(program, call.nargs, sizeof(char *))
-    cdef int j, at
+    cdef int j, register
     for j in range(call.nargs):
-        at = registers[j]
-        if at >= 0:
-            cells[j] = program.core.registers + at
+        register = registers[j]
+        if register >= 0:
+            cells[j] = program.core.registers + register
             call.cell[j] = cells + j
 
 
@@ -202,13 +202,13 @@ cdef int fill_loop(ExecutionState *s, Program *program, scalar_loop *loop, LoopS
 
 
 cdef int64_t bound(const LoopState *loop) noexcept nogil:
-    """The first boundary of a loop at which the engine has to look itself."""
+    """The first boundary of a loop that the engine has to handle."""
     cdef int64_t first = min(loop.limit, loop.stop_at_iteration, next_break(loop, loop.i + 1))
     return loop_iteration_limit(first, loop.endless_at, loop.trip)
 
 
 cdef int may_enter(ExecutionState *s, Region *r) noexcept nogil:
-    """May a loop's program run from the loop's head on? Not where it is out of date."""
+    """May a loop's program run from the loop's head? Not if it is outdated."""
     cdef Program *program = <Program *>r
     cdef scalar_loop *root = program.core.loops
     cdef LoopState *loop = s.loops + program.root
@@ -216,13 +216,13 @@ cdef int may_enter(ExecutionState *s, Region *r) noexcept nogil:
     cdef int k
     if program.generation != s.generation:
         if program.generation >= 0:
-            program.generation = -1        # never again; another is made once the loop is hot again
-            optimizer_loop(s, loop).program_timer.at = loop.boundaries + fast(s).hot_after
+            program.generation = -1        # it is dead; a hot loop gets another
+            optimizer_loop(s, loop).program_timer.due_at = loop.boundaries + fast(s).hot_after
             schedule(s, loop)
         return 0
     for k in range(program.nfixed):
         if memcmp(s.slots[program.fixed[k].slot].data, program.fixed[k].data, program.fixed[k].nbytes):
-            return 0        # a hand has changed it
+            return 0        # the user edited it
     if loop.i + 1 >= bound(loop) or (root.before != NULL and not can_show_previous(s, loop)):
         return 0
     for k in range(root.nnotes):
@@ -239,31 +239,31 @@ cdef int may_enter(ExecutionState *s, Region *r) noexcept nogil:
 
 
 cdef int run_program(ExecutionState *s, Region *r) noexcept nogil:
-    """Enter a program that fits, or go on with the one that is suspended."""
+    """Enter a program, or resume the suspended one."""
     if s.suspended != r:
         enter(s, <Program *>r)
     return continue_program(s, <Program *>r)
 
 
 cdef int show(ExecutionState *s, Region *r) noexcept nogil:
-    """Write back what a suspended program holds: the engine then stands before a boundary."""
+    """Write back the values of a suspended program; the engine is then before a boundary."""
     if s.suspended == r:
         leave_program(s, <Program *>r, SCALAR_AT_NEXT)
     return 1
 
 
 cdef void forget(ExecutionState *s, Region *r) noexcept nogil:
-    """The values that a suspended program holds are of before."""
+    """Discard the values of a suspended program."""
     if s.suspended == r:
         s.suspended = NULL
 
 
 cdef void enter(ExecutionState *s, Program *program) noexcept nogil:
-    """Take the values of now into the registers of a program."""
+    """Load the present values into a program's registers."""
     cdef scalar_program *core = &program.core
     cdef scalar_loop *root = core.loops
     cdef LoopState *loop = s.loops + program.root
-    cdef ProgramRegister *v
+    cdef ProgramRegister *register
     cdef LoopState *inner
     cdef int k
     for k in range(1, program.nloops):
@@ -271,11 +271,11 @@ cdef void enter(ExecutionState *s, Program *program) noexcept nogil:
         core.loops[k].stop = min(inner.limit, inner.stop_at_iteration, next_break(inner, 0))
         core.loops[k].endless_at = inner.endless_at
     for k in range(program.nregisters):
-        v = program.values + k
-        if v.slot >= 0:
-            memcpy(core.registers + v.at, s.slots[v.slot].data, v.nbytes)
+        register = program.values + k
+        if register.slot >= 0:
+            memcpy(core.registers + register.offset, s.slots[register.slot].data, register.nbytes)
         else:
-            memcpy(core.registers + v.at, v.cell[0], v.nbytes)
+            memcpy(core.registers + register.offset, register.cell[0], register.nbytes)
     for k in range(program.nloads):
         if core.loads[k].slot >= 0:
             core.loads[k].base = s.slots[core.loads[k].slot].data + core.loads[k].offset
@@ -289,19 +289,19 @@ cdef void enter(ExecutionState *s, Program *program) noexcept nogil:
     for k in range(1, program.nloops):
         core.loops[k].ended = 0
     core.at_loop = core.suspended = 0
-    program.as_code = has_constants(program)
+    program.constants_hold = has_constants(program)
     fast(s).program_runs += 1
 
 
 cdef int continue_program(ExecutionState *s, Program *program) noexcept nogil:
-    """Run on from where the program is, and write everything back unless only the time slice is over."""
-    cdef int64_t before = s.budget
+    """Run a program, and write back everything unless only the time slice is over."""
+    cdef int64_t old_budget = s.budget
     cdef int status
-    if program.compiled != NULL and program.as_code:
+    if program.compiled != NULL and program.constants_hold:
         status = program.compiled(&program.core, &s.watch, &s.budget)
     else:
         status = scalar_run(&program.core, &s.watch, &s.budget)
-        program.spent += before - s.budget
+        program.interpreted_cost += old_budget - s.budget
     s.loops[program.core.loops[0].index].i = program.core.loops[0].i
     if status == SCALAR_TICK:
         s.suspended = &program.region
@@ -311,19 +311,19 @@ cdef int continue_program(ExecutionState *s, Program *program) noexcept nogil:
 
 
 cdef void leave_program(ExecutionState *s, Program *program, int status) noexcept nogil:
-    """Write everything back, and stand where the program stood."""
+    """Write back everything; the engine continues where the program stopped."""
     cdef scalar_program *core = &program.core
     cdef scalar_loop *root = core.loops
     cdef LoopState *loop
-    cdef ProgramRegister *v
-    cdef int k, at
+    cdef ProgramRegister *register
+    cdef int k, number
     cdef int chain[MAX_LOOPS]
     cdef int depth = 0
     s.suspended = NULL
     for k in range(program.nregisters):
-        v = program.values + k
-        if v.written:
-            memcpy(s.slots[v.slot].data, core.registers + v.at, v.nbytes)
+        register = program.values + k
+        if register.written:
+            memcpy(s.slots[register.slot].data, core.registers + register.offset, register.nbytes)
     loop = s.loops + root.index
     loop.keep = root.keep
     for k in range(root.nscans):
@@ -338,12 +338,12 @@ cdef void leave_program(ExecutionState *s, Program *program, int status) noexcep
             loop = s.loops + core.loops[k].index
             loop.i, loop.trip = core.loops[k].i, core.loops[k].trips
             loop.keep, loop.ended = core.loops[k].keep, core.loops[k].ended
-    # The inner loops that were running become frames of the engine.
-    at = core.at_loop
-    while core.loops[at].parent >= 0:
-        chain[depth] = at
+    # The running inner loops become active in the engine.
+    number = core.at_loop
+    while core.loops[number].parent >= 0:
+        chain[depth] = number
         depth += 1
-        at = core.loops[at].parent
+        number = core.loops[number].parent
     while depth > 0:
         depth -= 1
         loop = s.loops + core.loops[chain[depth]].index
@@ -354,7 +354,7 @@ cdef void leave_program(ExecutionState *s, Program *program, int status) noexcep
         s.depth += 1
     if status == SCALAR_AT_INSN:
         if root.before != NULL and core.at_insn >= root.test:
-            restore_previous_values(s, program)     # its test, which stands last, is the engine's to finish
+            restore_previous_values(s, program)     # the engine completes its test, the last code
         s.pc = program.positions[core.at_insn]
     elif status == SCALAR_AT_NEXT:
         s.pc = next_instruction_of(s, core.loops[core.at_loop].index)
@@ -362,14 +362,14 @@ cdef void leave_program(ExecutionState *s, Program *program, int status) noexcep
         restore_previous_values(s, program)
         s.pc = s.loops[root.index].head
     else:
-        # Only before iteration 0 of an inner loop, which the program entered: predicates and records are done.
+        # Only before iteration 0 of an inner loop that the program entered: predicates and records are done.
         loop = s.loops + core.loops[core.at_loop].index
         loop.checked, loop.hit = 1, 0
         s.pc = loop.head
 
 
 cdef int can_show_previous(ExecutionState *s, LoopState *loop) noexcept nogil:
-    """Is there capacity where ``restore_previous_values`` puts it? A boundary that the engine crosses makes it."""
+    """Are there buffers for ``restore_previous_values``? A boundary that the engine crosses allocates them."""
     cdef BackEdgeState *e
     cdef int k
     for k in range(loop.nedges):
@@ -380,7 +380,7 @@ cdef int can_show_previous(ExecutionState *s, LoopState *loop) noexcept nogil:
 
 
 cdef void restore_previous_values(ExecutionState *s, Program *program) noexcept nogil:
-    """A program crossed the boundary at which its loop ends: leave what back edges carried before where ``cross`` does."""
+    """A program crossed the boundary at which its loop ends: put the previous values where ``cross_boundary`` does."""
     cdef scalar_loop *root = program.core.loops
     cdef LoopState *loop = s.loops + root.index
     cdef BackEdgeState *e

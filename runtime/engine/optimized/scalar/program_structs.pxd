@@ -1,4 +1,4 @@
-"""Scalar programs as Cython has them: see scalar_program.h for what all of it is."""
+"""Cython declarations of scalar programs: see scalar_program.h."""
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp
@@ -39,7 +39,7 @@ cdef extern from "scalar_program.h" nogil:
     ctypedef struct scalar_elementwise:
         int (*run)(char *registers, const scalar_elementwise *each) noexcept nogil
         int op, n, nargs
-        int32_t *at[4]
+        int32_t *offsets[4]
         Call *call
 
     ctypedef struct scalar_node:
@@ -100,54 +100,55 @@ cdef extern from "scalar_program.h" nogil:
         scalar_node *nodes
         int at_insn, at_loop, suspended
 
-# What kernels read at once. Registers of several numbers begin at such pieces and have whole ones, which machine code
-# writes as wide: a read of more than what was written waits until that, and everything before, is done.
+# Unit of vector loads. Registers of several numbers are aligned to and padded with it, and machine code writes them in
+# whole units: a load wider than the preceding stores stalls until they retire.
 cdef enum:
     REGISTER_ALIGNMENT_BYTES = 64
 
-# A register and where its value lives. ``written``: the loop changes it, so that leaving the program writes it back.
+# A register and the location of its value. ``written``: the loop changes it, so that it is written back at exit.
 cdef struct ProgramRegister:
     int slot                 # -1: a temp
     char **cell
-    int at                   # byte offset among the registers
+    int offset                   # byte offset among the registers
     Py_ssize_t nbytes
-    int exact                # the value has so many bytes; else it is one number of at most so many
+    int exact                # the value has exactly nbytes; else it is one number of at most nbytes
     int written
 
-# A constant that a program rests on: it is not entered where a hand has changed it.
+# A constant that a program assumes: it is not entered after the user changed it.
 cdef struct ProgramConstant:
     int slot
     Py_ssize_t nbytes
     char *data
 
-# What runs a program: the interpreter, or code that was made for it.
+# The interpreter of a program, or its machine code.
 ctypedef int (*scalar_function)(scalar_program *p, const int *watch, int64_t *budget) noexcept nogil
 
-# A program as a region. It is good as long as nothing was bound or unbound since it was made.
+# A program as a region. It is valid while nothing is bound or unbound.
 cdef struct Program:
     Region region            # first
     scalar_program core
     int root                 # index of the loop
     int64_t generation
     int nregisters, ncode, nloops, nloads, ncalls, neaches, nnodes, nonce
-    scalar_function compiled # NULL: the interpreter runs it
-    int nconstants           # registers that the code takes for the numbers in ``wanted``
+    scalar_function compiled # NULL: interpreted
+    int nconstants           # registers that the machine code assumes to hold ``constant_values``
     int *constants
-    int64_t *wanted
-    int as_code              # and they have those
-    int64_t spent            # budget that the interpreter took for it; one unit is about a nanosecond
+    int64_t *constant_values
+    int constants_hold       # and they do
+    int64_t interpreted_cost # budget spent by the interpreter; one unit is about 1 ns
     ProgramRegister *values
     int nfixed
     ProgramConstant *fixed
     int *positions           # instruction of the program -> position in the plan
-    int *once                # positions of nodes that are left out: they ran in this entry
+    int *once                # positions of omitted nodes, which ran in this entry
 
 
 cdef inline int has_constants(const Program *program) noexcept nogil:
-    """Are the registers that its code takes for constants such? A hand may have changed them."""
-    cdef int k, register
+    """Do the registers that the machine code assumes constant have these values? The user may have edited them."""
+    cdef int k
+    cdef ProgramRegister *value
     for k in range(program.nconstants):
-        register = program.constants[k]
-        if memcmp(program.core.registers + program.values[register].at, program.wanted + k, program.values[register].nbytes):
+        value = program.values + program.constants[k]
+        if memcmp(program.core.registers + value.offset, program.constant_values + k, value.nbytes):
             return 0
     return 1

@@ -1,10 +1,10 @@
-/* Operations on several elements, as the interpreter of scalar programs does them. */
+/* Elementwise operations of the scalar interpreter. */
 #ifndef LOOPDBG_SCALAR_EACH_H
 #define LOOPDBG_SCALAR_EACH_H
 
 #include "scalar_program.h"
 
-#define AT(T, j) (*(T *)(registers + each->at[j][k]))
+#define AT(T, j) (*(T *)(registers + each->offsets[j][k]))
 #define FOR_EACH for (int k = 0; k < each->n; k++)
 #define EACH_BINARY(ID, NAME, C, T, Q, EXPRESSION)                                                            \
     static int each_##ID(char *registers, scalar_elementwise const *each) {                                          \
@@ -41,7 +41,7 @@ SCALAR_UNARY(EACH_UNARY)
 SCALAR_DIVISIONS(EACH_DIVISION)
 SCALAR_CHOICES(EACH_CHOICE)
 
-/* By opcode: what does it, and the bytes of an element of each argument, the result last (0: there is no such). */
+/* By opcode: the function, and the element size of each argument, the result last (0: no argument). */
 typedef struct {
     int (*run)(char *, scalar_elementwise const *);
     int sizes[LOOPDBG_SCALAR_ARGS];
@@ -53,7 +53,7 @@ typedef struct {
 static scalar_elementwise_kind const scalar_elementwise_kinds[] = {SCALAR_BINARY(EACH_BINARY_ROW) SCALAR_UNARY(
     EACH_UNARY_ROW) SCALAR_DIVISIONS(EACH_BINARY_ROW) SCALAR_CHOICES(EACH_CHOICE_ROW)};
 
-/* Many elements: by the kernel, which takes several at once. */
+/* For many elements: the kernel, which is vectorized. */
 static inline int elementwise_by_kernel(char *registers, scalar_elementwise const *each) {
     (void)registers;
     return each->call->run(each->call) == 0;

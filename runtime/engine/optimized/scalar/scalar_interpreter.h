@@ -36,33 +36,33 @@
         in++;                                                                                                 \
         continue;
 
-/* Run a node's kernels; 0: one says that it cannot be run so. */
+/* Run a node's kernels; 0: one failed. */
 static inline int scalar_run_node(scalar_node const *node) {
     for (loopdbg_call *call = node->calls, *end = call + node->ncalls; call < end;) {
         int status = call->run(call);
         if (status > 0) return 0;
-        call += 1 - status; /* below 0: so many that follow it are left out */
+        call += 1 - status; /* below 0: the number of following calls to skip */
     }
     return 1;
 }
 
-/* Does loop L test a condition before the iteration ahead? */
+/* Does loop L test a condition before the next iteration? */
 static inline int scalar_tests_condition(scalar_loop const *L) { return L->test >= 0 && loop_tests_condition(L->trips, L->i); }
 
-/* One value of a history's newest row. */
+/* Write one value of a history's newest row. */
 static inline void scalar_write_cell(char const *R, scalar_loop const *L, uint64_t *row, scalar_history_cell const *note,
                                      int32_t from) {
     if (note->count == 1) row[note->column] = REG(uint64_t const, from);
     else history_write_tensor(L->history, note->series, row, R + from, note->count);
 }
 
-/* What the boundary ahead shows, before it is crossed. */
+/* Write the row of the next boundary, before it is crossed. */
 static inline void scalar_write_result_row(char const *R, scalar_loop const *L) {
     uint64_t *row = history_row(L->history);
     for (int k = 0; k < L->nnotes; k++) scalar_write_cell(R, L, row, L->notes + k, L->notes[k].result);
 }
 
-/* What an entry begins with. */
+/* Write the row of an entry. */
 static void scalar_write_entry_row(char const *R, scalar_loop const *L) {
     history_begin(L->history, *L->entries - 1, 0);
     uint64_t *row = history_row(L->history);
@@ -70,8 +70,8 @@ static void scalar_write_entry_row(char const *R, scalar_loop const *L) {
         if (L->notes[k].param >= 0) scalar_write_cell(R, L, row, L->notes + k, L->notes[k].param);
 }
 
-/* Runs from the head of loop `at_loop`, or goes on. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction.
- * Compiled by itself: inlined, it has to share registers, and an iteration takes 4 % longer. */
+/* Run from the head of loop `at_loop`, or resume. `watch`: set to request a stop. An instruction costs one unit of
+ * `budget`. Not inlined: sharing registers with the caller slows an iteration by 4 %. */
 __attribute__((noinline, unused)) static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *budget) {
     char *R = p->registers;
     scalar_loop *L = p->loops + p->at_loop;
@@ -169,7 +169,7 @@ __attribute__((noinline, unused)) static int scalar_run(scalar_program *p, int c
                     return SCALAR_TICK;
                 }
                 if (i >= L->stop_before || *watch) goto leave_next;
-                /* The end of the outermost loop is the engine's. */
+                /* The engine handles the end of the outermost loop. */
                 if (L->parent < 0 && loop_end_reason(keep, L->trips, L->counted, L->parts, i)) goto leave_next;
                 if (L->nslices && i >= L->parts) goto leave_next;
                 for (k = 0; k < L->nscans; k++)
@@ -182,9 +182,9 @@ __attribute__((noinline, unused)) static int scalar_run(scalar_program *p, int c
                 L->keep = keep;
                 if (L->history) scalar_write_result_row(R, L);
                 if (L->staged) {
-                    uint64_t taken[SCALAR_MAX_STAGED_MOVES];
-                    for (k = 0; k < L->nmoves; k++) taken[k] = REG(uint64_t, L->moves[k].source);
-                    for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = taken[k];
+                    uint64_t staged[SCALAR_MAX_STAGED_MOVES];
+                    for (k = 0; k < L->nmoves; k++) staged[k] = REG(uint64_t, L->moves[k].source);
+                    for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = staged[k];
                 } else
                     for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = REG(uint64_t, L->moves[k].source);
                 L->i = i;
@@ -206,7 +206,7 @@ __attribute__((noinline, unused)) static int scalar_run(scalar_program *p, int c
     head:
         {
             int ended = loop_end_reason(L->keep, L->trips, L->counted, L->parts, L->i);
-            /* As the engine's head, where a loop ends too: whoever looks later finds how far it came. */
+            /* Set the iteration number also at the end, as the engine's HEAD does: later readers see it. */
             if (L->iteration >= 0) {
                 if (L->iteration_wide) REG(int64_t, L->iteration) = L->i;
                 else REG(int32_t, L->iteration) = (int32_t)L->i;
@@ -229,7 +229,7 @@ __attribute__((noinline, unused)) static int scalar_run(scalar_program *p, int c
             in = p->code + L->body;
         }
     }
-    /* Each way out by itself: with one for all of them, an iteration takes 10 % longer. */
+    /* Separate exits: a common one slows an iteration by 10 %. */
 leave_insn:
     p->at_insn = (int)(in - p->code);
     p->at_loop = (int)(L - p->loops);

@@ -1,4 +1,4 @@
-/* The list of operations on single elements as text, from which compiled programs are made. */
+/* Scalar operations as text, for code generation. */
 #ifndef LOOPDBG_SCALAR_TABLE_H
 #define LOOPDBG_SCALAR_TABLE_H
 
@@ -11,7 +11,7 @@ typedef struct {
 } scalar_operation;
 
 #define SCALAR_TEXT_OF(...) #__VA_ARGS__
-#define SCALAR_TEXT(...) SCALAR_TEXT_OF(__VA_ARGS__) /* of what macros in it stand for */
+#define SCALAR_TEXT(...) SCALAR_TEXT_OF(__VA_ARGS__) /* with macros expanded */
 #define SCALAR_ROW(ID, Q, T, E, BINARY, DIVIDES)                                                              \
     {OP_##ID, #ID, SCALAR_TEXT(T), SCALAR_TEXT(Q), SCALAR_TEXT(E), BINARY, DIVIDES},
 #define SCALAR_BINARY_ROW(ID, NAME, C, T, Q, E) SCALAR_ROW(ID, Q, T, E, 1, 0)

@@ -1,9 +1,9 @@
-/* Scalar programs: the body of a loop whose values are all single numbers or small tensors, as instructions over registers.
+/* Scalar programs: the body of a loop over single numbers and small tensors, as instructions over registers.
  *
- * A register has the bytes of its value, as they lie in the slot, rounded up to 8; every slot and temp of the body has one,
- * so nothing is optimised away and every value can be written back to its slot. The interpreter runs iterations until something happens that it leaves to the engine: the
- * loop would end, a limit or a stop is reached, a predicate is true, a buffer is full, a division by zero, an index
- * outside. It then stands before the instruction that the engine has to do (at_insn), or before the boundary of loop
+ * A register holds the bytes of a value as in its slot, padded to a multiple of 8; every slot and temp of the body has
+ * one, so that no value is optimised away and all can be written back. The interpreter runs iterations until it reaches
+ * something that the engine handles: the end of the loop, a limit or a stop, a true predicate, a full buffer, a
+ * division by zero, an index out of range. It then is before that instruction (at_insn), or before the boundary of loop
  * `at_loop` (at_next, at_head), and has changed nothing of that step.
  */
 #ifndef LOOPDBG_SCALAR_PROGRAM_H
@@ -16,31 +16,31 @@
 #include "boundary_record.h"
 
 enum { LOOPDBG_SCALAR_ARGS = 4 }; /* of an elementwise loop */
-enum { SCALAR_MAX_STAGED_MOVES = 256 };     /* moves of 8 bytes that are read before any is written */
+enum { SCALAR_MAX_STAGED_MOVES = 256 };     /* moves of 8 bytes that are all read before any is written */
 
 #define SCALAR_OPCODE(ID, ...) OP_##ID,
 enum {
     SCALAR_BINARY(SCALAR_OPCODE) SCALAR_UNARY(SCALAR_OPCODE) SCALAR_DIVISIONS(SCALAR_OPCODE) SCALAR_CHOICES(SCALAR_OPCODE)
         OP_CALL, /* a: index of an inner loop's call */
     OP_LOAD,                               /* d: register; a: index of a load */
-    OP_BRANCH,                             /* a: condition; d: where to go on when it is false */
-    OP_JUMP,                               /* d: where to go on */
+    OP_BRANCH,                             /* a: condition; d: target when it is false */
+    OP_JUMP,                               /* d: target */
     OP_ENTER,                              /* a: loop */
     OP_NEXT,                               /* a: loop */
-    OP_TEST,                               /* a: condition; whether the iteration ahead runs */
+    OP_TEST,                               /* a: condition of the next iteration */
     OP_COUNT,                              /* d: register; a: iterations that the boundary ahead has behind it,
                                               relative to the running one, or -1: none; b: as int64, else int32 */
-    OP_STOP_IF,                            /* a: condition; leaves before the boundary ahead */
-    OP_EACH,                               /* a: index of an operation on several elements */
-    OP_NODE,                               /* a: index of a node that its kernels compute */
-    OP_BLOCK,                              /* d, a: registers; b: bytes that are copied */
+    OP_STOP_IF,                            /* a: condition; returns before the next boundary */
+    OP_EACH,                               /* a: index of an elementwise operation */
+    OP_NODE,                               /* a: index of a node run by its kernels */
+    OP_BLOCK,                              /* d, a: registers; b: number of bytes to copy */
 };
 
 typedef struct {
     int32_t op, d, a, b, c; /* registers as byte offsets */
 } scalar_instruction;
 
-/* 8 bytes; larger values move by several. */
+/* 8 bytes; larger values take several moves. */
 typedef struct {
     int32_t source, to;
 } scalar_move;
@@ -64,21 +64,21 @@ typedef struct {
     int wide;
 } scalar_load;
 
-/* An operation on several elements. Broadcasting, turning, cutting and joining all are a matter of where elements are. */
+/* An elementwise operation. Broadcasting, transposing, slicing and concatenation only change the element offsets. */
 typedef struct scalar_elementwise {
     int (*run)(char *registers, struct scalar_elementwise const *each); /* 0: an integer is divided by 0 */
     int op, n, nargs;
-    int32_t *at[LOOPDBG_SCALAR_ARGS]; /* of each argument, the result last, where its elements are: byte offsets */
-    loopdbg_call *call;               /* what computes many elements faster than one after the other */
+    int32_t *offsets[LOOPDBG_SCALAR_ARGS]; /* byte offsets of the elements of each argument, the result last */
+    loopdbg_call *call;               /* vectorized kernel for many elements */
 } scalar_elementwise;
 
-/* A node whose kernels run on registers: all that it needs is in `calls`. */
+/* A node whose kernels run on registers. */
 typedef struct {
     loopdbg_call *calls;
     int ncalls, ntaken, ngiven;
     int64_t cost;
-    int *taken, *given; /* all registers that they have as arguments, and those of results */
-    void *order;        /* a Python object: how it is computed, for machine code; NULL: by its kernels */
+    int *taken, *given; /* registers of all arguments, and of results */
+    void *order;        /* a Python object: evaluation order for machine code; NULL: use the kernels */
 } scalar_node;
 
 typedef struct {
@@ -94,45 +94,45 @@ typedef struct {
     char const *base;
 } scalar_slice;
 
-/* A record as a program writes it. */
+/* A user's record. */
 typedef struct {
     boundary_record *record;
     int *source;
 } scalar_recorder;
 
-/* A series of a history: the first cell of its column, and the registers that a boundary and an entry read (-1: none); of
- * how many elements (1: a number, whose bits are noted). */
+/* A series of a history: first cell of its column, registers read at a boundary and at an entry (-1: none), and number
+ * of elements (1: the bits of the number are written). */
 typedef struct {
     int32_t column, result, param;
     int series, count;
 } scalar_history_cell;
 
 typedef struct {
-    int index, parent;           /* of the loop in the plan; of the loop around it in the program, -1: none */
+    int index, parent;           /* loop in the plan; outer loop in the program, -1: none */
     int body, after;             /* instructions */
-    int test;                    /* what decides whether an iteration runs, before it does; -1: nothing */
+    int test;                    /* code that decides whether an iteration runs; -1: none */
     int32_t trip, initial, cond, cond_in, iteration; /* registers, -1: none */
-    int trip_wide, iteration_wide, negative; /* negative: as in endings.h */
+    int trip_wide, iteration_wide, negative; /* negative: see termination.h */
     int64_t fixed_trips;
-    int staged;                  /* a result is a parameter that a move writes: read all before writing any */
+    int staged;                  /* a move writes the source of another: read all before writing any */
     int ninit, nmoves, nouts, nscans, nslices, nrecorders;
     scalar_move *init, *moves, *outs;
-    int *before;                 /* of each back edge the register with what it carried before; NULL: the engine has that */
+    int *before;                 /* of each back edge, the register of its previous value; NULL: the engine has it */
     scalar_scan *scans;
     scalar_slice *slices;
     scalar_recorder *recorders;
-    loop_history *history; /* NULL: nobody asked */
+    loop_history *history; /* NULL: none */
     int nnotes;
     scalar_history_cell *notes;
     /* the running loop */
-    int64_t i, trips, parts, stop_before; /* trips, parts: -1 is none */
-    int64_t stop, endless_at;             /* of an inner loop: what stop_before comes from where it is entered */
+    int64_t i, trips, parts, stop_before; /* trips, parts: -1: none */
+    int64_t stop, endless_at;             /* of an inner loop: used to compute stop_before at its entry */
     int keep, counted;
-    int ended; /* why an inner loop ended last; 0: not since the program was entered */
+    int ended; /* reason of an inner loop's last end; 0: not since the program was entered */
     int64_t *iterations, *entries, *by_reason;
 } scalar_loop;
 
-/* SCALAR_AT_TEST: the condition of the outermost loop was tested, and it ends there. */
+/* SCALAR_AT_TEST: the condition of the outermost loop was tested and ended it. */
 enum { SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD, SCALAR_AT_TEST };
 
 typedef struct {
@@ -144,7 +144,7 @@ typedef struct {
     scalar_elementwise *elementwise_operations;
     scalar_node *nodes;
     int at_insn, at_loop;
-    int suspended; /* it goes on with at_insn, else at the head of at_loop */
+    int suspended; /* resume at at_insn; else start at the head of at_loop */
 } scalar_program;
 
 #endif

@@ -1,4 +1,4 @@
-/* Records that a scalar program writes. */
+/* Records written by scalar programs. */
 #ifndef LOOPDBG_SCALAR_RECORDS_H
 #define LOOPDBG_SCALAR_RECORDS_H
 
@@ -6,14 +6,14 @@
 
 #include "scalar_program.h"
 
-/* Has one of loop L's records no room for another row? */
+/* Is one of loop L's records full? */
 static inline int scalar_records_full(scalar_loop const *L) {
     for (int k = 0; k < L->nrecorders; k++)
         if (L->recorders[k].record->count == L->recorders[k].record->capacity) return 1;
     return 0;
 }
 
-/* What loop L's parameters and values are at boundary i. */
+/* Append the values at boundary i to loop L's records. */
 static inline void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
     for (int k = 0; k < L->nrecorders; k++) {
         boundary_record *record = L->recorders[k].record;

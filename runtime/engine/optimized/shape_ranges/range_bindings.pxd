@@ -6,31 +6,31 @@ from ...baseline.memory cimport Memory
 from ...baseline.state cimport BackEdgeState, Family, ExecutionState
 from ..optimizer_state cimport OptimizerNode, VaryingPort, VaryingBinding
 
-# Bindings for ranges that a node keeps besides the one in use: a value that grows meets another one with each capacity, and once
-# more where it moves there. With more of them each binding is a new one (schedule.pxd).
+# Cached bindings of a node besides the one in use: a growing value needs one for each capacity, and another when it
+# moves there. Beyond that each binding is a new one (backoff.pxd).
 cdef enum:
     MAX_CACHED_BINDINGS = 24
 
 cdef class RangeBindings:
     cdef Memory memory
     cdef ExecutionState *s
-    cdef list last_bound         # position -> what was last bound there, and the shapes of its inputs
-    cdef dict appends            # (result slot, loop) -> slot of the parameter that a back edge carries it to
+    cdef list last_bound         # position -> last binding there, and the shapes of its inputs
+    cdef dict appends            # (result slot, loop) -> slot of the parameter of its back edge
     cdef dict arrays             # (position, key of a binding) -> the arrays behind it
     cdef int64_t keys
-    cdef dict carriers               # as ``append_edges`` gives them
-    cdef dict branches           # as ``branch_result_sources`` gives them
-    cdef bint outputs_only             # nobody looks at anything but the outputs of this execution
+    cdef dict carriers               # result of ``append_edges``
+    cdef dict branches           # result of ``branch_result_sources``
+    cdef bint outputs_only             # only the outputs of this execution are read
 
     cdef object varied(self, int pc, object instruction, list inputs)
-    cdef object as_range_binding(self, object instruction, object followed, list given, object bound)
-    cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays, dict seen,
-                  dict beyond) except -1
+    cdef object as_range_binding(self, object instruction, object symbolic, list descriptors, object bound)
+    cdef int vary(self, int pc, object instruction, object symbolic, object bound, object appended, list arrays, dict seen,
+                  dict sources) except -1
     cdef int number(self, list numbers, size_t where, object value, bint narrow=?) except -1
-    cdef object growth_target(self, object instruction, list given)
+    cdef object growth_target(self, object instruction, list descriptors)
     cdef int input_port(self, VaryingPort *p, int slot, object shape, object capacity) except -1
     cdef int port(self, VaryingPort *p, int slot, object shape, object dtype, object capacity) except -1
-    cdef int remember_integers(self, int pc, list inputs, object looked) except -1
+    cdef int remember_integers(self, int pc, list inputs, object positions) except -1
     cdef int begin(self, bint outputs_only) except -1
     cdef bint has_specs_for(self, object out) except -1
     cdef int count(self, OptimizerNode *n, int k, int slot, object out) except -1

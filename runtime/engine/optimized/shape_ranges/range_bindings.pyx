@@ -1,20 +1,19 @@
-"""Nodes whose inputs vary in one extent: bound once for a range of it, and given memory as it grows.
+"""Nodes whose inputs vary in one extent: bound once for a range of it, with memory that grows.
 
-The first time that a node is met on other shapes than before, it is bound on shapes with an extent that varies
-(extents.py). If all numbers of its calls follow from that one, ``fit`` changes them from then on, without Python. The
-bindings for other ranges are kept: a loop that is entered again starts small again.
+When a node first meets other shapes than before, it is bound for shapes with a symbolic extent (symbolic_extents.py).
+If all numbers of its calls follow from that one, ``update_calls`` changes them from then on, without Python. Bindings
+for other ranges are cached: a loop that is entered again starts small again.
 
 A node that appends to a carried value, and whose result the back edge carries to the next iteration, writes behind the
-value into the very buffer that holds it, so that an append costs what is appended. Nothing is lost by that: the value
-is the beginning of the result. The buffer has capacity for half as much again when it is made.
+value into the same buffer: an append costs only what is appended. The old value stays intact as the beginning of the
+result. The buffer is allocated with half as much spare capacity.
 
-Where something stands before the axis (the caches of a decoder: [1, heads, T, d]), that would move every row. Both values
-then have capacity along it (specs.pyx), which their readers step over. That is so in executions of which nobody looks at
-anything but the outputs: elsewhere values lie without gaps, for whoever is shown them.
+With an axis before the varying one (the caches of a decoder: [1, heads, T, d]) an append would move every row. Both
+values then have capacity along it (spec_table.pyx), which their readers step over. Only executions whose outputs alone
+are read do that: elsewhere visible values are contiguous.
 
-A result that is as long as the numbers say (NonZero) has a buffer for the longest that it can be. Its node's calls begin
-with one that looks whether it is there, and end with one that gives the slot its spec, so that whoever runs them need not
-know.
+A result whose length its calls compute (NonZero) has a buffer for the maximum. Its node's calls begin with one that
+checks the buffer, and end with one that sets the slot's spec, so that callers need no special handling.
 """
 
 from libc.stdint cimport int64_t
@@ -46,16 +45,16 @@ from ...baseline.memory import allocate_growable, allocate_or_raise
 
 np.import_array()
 
-# Integers of an input that are followed: shapes, axes, bounds.
+# Tracked integers of an input: shapes, axes, bounds.
 cdef int MAX_FOLLOWED_INTEGERS = 64
-#: Extents that there is memory for at first, where something stands before an axis that grows. Memory that nobody wrote
-#: to takes none of the machine's, so four times as much comes next, up to so many bytes: each time all readers are bound.
+#: Initial extent of the capacity along a growing axis behind others. Untouched memory takes no physical pages: capacity
+#: quadruples up to FAST_GROWTH_MAX_BYTES, since each time all readers are bound again.
 min_growing_extent = 64
 cdef Py_ssize_t FAST_GROWTH_MAX_BYTES = 1 << 20
 
 
 cdef class RangeBindings:
-    """Knows which nodes follow what."""
+    """The nodes that follow varying extents."""
 
     def __init__(self, Memory memory not None):
         self.memory, self.s = memory, &memory.s
@@ -69,37 +68,38 @@ cdef class RangeBindings:
                     self.appends[edge.result, loop.index] = edge.param
 
     cdef object varied(self, int pc, object instruction, list inputs):
-        """A node bound for a range of shapes: (Followed, Bound, (result, what it appends to) or None); None where that cannot
-        be. The call that would copy what stands there already is left out."""
+        """A node bound for a range of shapes: (symbolic extents, binding, (result, what it appends to) or None),
+        without the call that copies what is already in place; None: impossible."""
         shapes = [None if i is None else i.shape for i in inputs]
-        before, self.last_bound[pc] = self.last_bound[pc], (instruction, shapes, {})
-        if before is None or before[0] is not instruction:
+        previous, self.last_bound[pc] = self.last_bound[pc], (instruction, shapes, {})
+        if previous is None or previous[0] is not instruction:
             return None
         numbers = {}
-        for k, old in before[2].items():
+        for k, old in previous[2].items():
             if inputs[k].known is None:
                 numbers[k] = old, current_integers(inputs[k])
-        followed = infer_symbolic_extents(before[1], shapes, numbers)
-        if followed is None:
+        symbolic = infer_symbolic_extents(previous[1], shapes, numbers)
+        if symbolic is None:
             return None
-        given = []
-        for k, (i, shape, old) in enumerate(zip(inputs, followed.shapes, shapes)):
-            if i is not None and (shape is not old or k in followed.integer_inputs):
+        descriptors = []
+        for k, (i, shape, old) in enumerate(zip(inputs, symbolic.shapes, shapes)):
+            if i is not None and (shape is not old or k in symbolic.integer_inputs):
                 if i.known is not None:
                     return None
                 if i.capacity is not None and symbolic_axis(shape) not in (-1, i.capacity[0]):
                     return None
-                i = InputDescriptor(i.slot, i.dtype, shape, None, i.peek, followed.integer_inputs.get(k), None, i.capacity)
-            given.append(i)
-        followed.capacities = [None if i is None else i.capacity for i in given]
+                integers = symbolic.integer_inputs.get(k)
+                i = InputDescriptor(i.slot, i.dtype, shape, None, i.peek, integers, None, i.capacity)
+            descriptors.append(i)
+        symbolic.capacities = [None if i is None else i.capacity for i in descriptors]
         try:
-            bound = bind_with_capacity(instruction.op, given, self.growth_target(instruction, given))
+            bound = bind_with_capacity(instruction.op, descriptors, self.growth_target(instruction, descriptors))
         except REFUSAL_ERRORS:
-            return None     # bound on plain shapes, it says what is wrong
-        return self.as_range_binding(instruction, followed, given, bound)
+            return None     # binding for fixed shapes reports the error
+        return self.as_range_binding(instruction, symbolic, descriptors, bound)
 
-    cdef object growth_target(self, object instruction, list given):
-        """Where a value that grows goes on with capacity for more: the slot of what it appends to, and the capacity; None: it
+    cdef object growth_target(self, object instruction, list descriptors):
+        """Where a growing value continues with spare capacity: the slot that it appends to, and the capacity; None: it
         does not."""
         cdef int axis
         if not self.outputs_only or instruction.node.op_type != "Concat":
@@ -107,24 +107,24 @@ cdef class RangeBindings:
         param = self.carriers.get((instruction.outputs[0], instruction.inside))
         if param is None:
             return None
-        before = given[0]
-        axis = symbolic_axis(before.shape)
-        if axis < 1 or math.prod(before.shape[:axis]) < 2 or self.memory.known[param] is not None:
+        carried = descriptors[0]
+        axis = symbolic_axis(carried.shape)
+        if axis < 1 or math.prod(carried.shape[:axis]) < 2 or self.memory.known[param] is not None:
             return None
-        extent = sum([current_extent(i.shape[axis]) for i in given])
-        if before.capacity is not None and extent < before.capacity[1]:
-            return param, before.capacity
-        unit = math.prod([current_extent(e) for d, e in enumerate(before.shape) if d != axis]) * before.dtype.itemsize
+        extent = sum([current_extent(i.shape[axis]) for i in descriptors])
+        if carried.capacity is not None and extent < carried.capacity[1]:
+            return param, carried.capacity
+        unit = math.prod([current_extent(e) for d, e in enumerate(carried.shape) if d != axis]) * carried.dtype.itemsize
         capacity = min_growing_extent
         while capacity <= extent + extent // 4:
             capacity *= 4 if capacity * unit < FAST_GROWTH_MAX_BYTES else 2
         return param, (axis, capacity)
 
-    cdef object as_range_binding(self, object instruction, object followed, list given, object bound):
-        """A node bound for a range, as ``varied`` gives it; None where it does not follow the extent alone."""
-        # Numbers that vary and that nothing asked about do no harm, but say nothing about the shapes either.
-        if any(symbolic_axis(given[k].shape) != -1 for k in bound.guards) or \
-                (followed.lead_element >= 0 and followed.lead_input not in bound.guards) or \
+    cdef object as_range_binding(self, object instruction, object symbolic, list descriptors, object bound):
+        """A node bound for a range, as the result of ``varied``; None: it does not follow the extent alone."""
+        # Varying integers that the binding did not read do no harm, but do not determine the shapes either.
+        if any(symbolic_axis(descriptors[k].shape) != -1 for k in bound.guards) or \
+                (symbolic.lead_element >= 0 and symbolic.lead_input not in bound.guards) or \
                 any(out.known is not None or not has_one_varying_axis(out) for out in bound.outputs):
             return None
         range_binding.fix_driver_choices(bound)
@@ -135,17 +135,17 @@ cdef class RangeBindings:
                 if bound.in_place:
                     appended = (slot, param)
             elif param >= 0 and slot >= 0 and param in instruction.inputs:
-                copied = range_binding.find_leading_copy(bound, k, param)
-                if copied is not None:
-                    # Where provide puts the result, what it begins with stands already.
-                    bound.calls.pop(copied)
+                copy_index = range_binding.find_leading_copy(bound, k, param)
+                if copy_index is not None:
+                    # The result is allocated where its beginning already is.
+                    bound.calls.pop(copy_index)
                     appended = (slot, param)
-        return followed, bound, appended
+        return symbolic, bound, appended
 
-    cdef int vary(self, int pc, object instruction, object followed, object bound, object appended,
-                  list arrays, dict seen, dict beyond) except -1:
-        """Note how what ``install`` made of a bound node follows the extent. ``seen``: slots in place of which it reads
-        other memory; ``beyond``: the shapes and capacities of others on which it rests."""
+    cdef int vary(self, int pc, object instruction, object symbolic, object bound, object appended,
+                  list arrays, dict seen, dict sources) except -1:
+        """Record how the installed binding follows the extent. ``seen``: slots in place of which it reads other memory;
+        ``sources``: shapes and capacities of that memory's slots."""
         cdef Instr *ins = self.s.code + pc
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef VaryingBinding *v = <VaryingBinding *>arena_alloc(ins.calls, 1, sizeof(VaryingBinding))
@@ -155,7 +155,7 @@ cdef class RangeBindings:
         for k, spec in enumerate(bound.calls):
             call = ins.calls + n.counts + k
             if call.renewal != NULL:
-                # How much is copied varies.
+                # The amount to copy varies.
                 (<IncrementalCopy *>call.renewal).source = NULL
             for j, value in enumerate(spec.dims):
                 self.number(numbers, <size_t>&call.dims[j], value)
@@ -185,10 +185,10 @@ cdef class RangeBindings:
         slots = {slot: k for k, slot in enumerate(instruction.inputs) if slot >= 0}
         outputs = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]
         for k, (slot, out) in enumerate([(slot, out) for slot, out in outputs if isinstance(out, DynamicExtentBuffer)]):
-            self.number(numbers, <size_t>&dynamic_result_of(ins, k).most, out.size * out.dtype.itemsize)
+            self.number(numbers, <size_t>&dynamic_result_of(ins, k).max_nbytes, out.size * out.dtype.itemsize)
         v.numbers = <VaryingNumber *>arena_alloc(v, len(numbers), sizeof(VaryingNumber))
         v.temps = <VaryingTemp *>arena_alloc(v, len(temps), sizeof(VaryingTemp))
-        v.inputs = <VaryingPort *>arena_alloc(v, len(slots) + len(beyond), sizeof(VaryingPort))
+        v.inputs = <VaryingPort *>arena_alloc(v, len(slots) + len(sources), sizeof(VaryingPort))
         v.outputs = <VaryingPort *>arena_alloc(v, len(outputs), sizeof(VaryingPort))
         for k, (where, base, slope, narrow) in enumerate(numbers):
             v.numbers[k].where = <npy_intp *><size_t>where
@@ -200,27 +200,28 @@ cdef class RangeBindings:
             v.temps[k].base, v.temps[k].slope, v.temps[k].capacity = size.base, size.slope, size.current
         v.ntemps = len(temps)
         for k, (slot, j) in enumerate(slots.items()):
-            self.input_port(v.inputs + k, slot, followed.shapes[j], followed.capacities[j])
-            if slot == instruction.inputs[followed.lead_input]:
+            self.input_port(v.inputs + k, slot, symbolic.shapes[j], symbolic.capacities[j])
+            if slot == instruction.inputs[symbolic.lead_input]:
                 v.leading = k
             v.inputs[k].seen = slot in seen
-        for k, (slot, (shape, capacity)) in enumerate(beyond.items(), len(slots)):
+        for k, (slot, (shape, capacity)) in enumerate(sources.items(), len(slots)):
             self.input_port(v.inputs + k, slot, shape, capacity)
             v.inputs[k].seen = 1
-        v.ninputs, v.element = len(slots) + len(beyond), followed.lead_element
+        v.ninputs, v.element = len(slots) + len(sources), symbolic.lead_element
         v.copies, v.through = range_binding.is_pure_copy(bound), len(seen) > 0
-        v.narrow = self.memory.specs.kind(self.s.slots[<int>instruction.inputs[followed.lead_input]].spec)[0] == np.int32
+        lead = <int>instruction.inputs[symbolic.lead_input]
+        v.narrow = self.memory.specs.kind(self.s.slots[lead].spec)[0] == np.int32
         for k, (slot, out) in enumerate(outputs):
             self.port(v.outputs + k, slot, out.shape, out.dtype, out.capacity if isinstance(out, GrowableBuffer) else None)
             v.outputs[k].data_dependent = isinstance(out, DynamicExtentBuffer)
             if appended is not None and slot == appended[0]:
                 v.outputs[k].append = appended[1]
         v.noutputs = len(outputs)
-        v.low, v.high, v.extent = followed.variable.min_valid, followed.variable.max_valid, followed.variable.current
+        v.low, v.high, v.extent = symbolic.variable.min_valid, symbolic.variable.max_valid, symbolic.variable.current
         self.keys += 1
         v.key = self.keys
         self.arrays[pc, v.key] = arrays
-        n.varying = v     # now that there is memory for all of it
+        n.varying = v     # after all allocations succeeded
         ins.follows = FOLLOWS_INPUTS | SETS_OUTPUTS
         add_node_region(self.s, n)
 
@@ -229,7 +230,7 @@ cdef class RangeBindings:
             numbers.append((where, value.base, value.slope, narrow))
 
     cdef int input_port(self, VaryingPort *p, int slot, object shape, object capacity) except -1:
-        # What is bound at a boundary is so for the iteration before: the slot may hold another shape, with other capacity.
+        # A binding made at a boundary is for the previous iteration: the slot may hold another shape now.
         return self.port(p, slot, shape, self.memory.specs.kind(self.s.slots[slot].spec)[0], capacity)
 
     cdef int port(self, VaryingPort *p, int slot, object shape, object dtype, object capacity) except -1:
@@ -245,53 +246,54 @@ cdef class RangeBindings:
         p.spec = spec_of(p.family, shape[axis].current)
 
     cdef bint has_specs_for(self, object out) except -1:
-        """Are there numbers for all specs that a result may have?"""
+        """Are there numbers for all possible specs of a result?"""
         return spec_of(self.memory.specs.family(out.dtype, out.shape, out.axis), out.shape[out.axis]) != 0
 
     cdef int count(self, OptimizerNode *n, int k, int slot, object out) except -1:
-        """The calls around those of a node that make its result number k of those that they count."""
+        """Set up the calls before and after a node's own for its k-th result of dynamic length."""
         cdef Instr *ins = self.s.code + n.pc
-        cdef Call *before = ins.calls + k
-        cdef Call *after = ins.calls + (ins.ncalls - n.counts + k)
-        cdef DynamicResult *t = <DynamicResult *>arena_alloc(ins.calls, 1, sizeof(DynamicResult))
-        t.state, t.slot, t.most = self.s, slot, current_extent(out.size) * out.dtype.itemsize
-        t.family = self.memory.specs.family(out.dtype, tuple([current_extent(extent) for extent in out.shape]), out.axis)
-        before.run, after.run = has_capacity, set_result_extent
-        before.data = after.data = t
-        after.nargs, after.cell[0] = 1, &ins.cells[<int>out.count]
+        cdef Call *check = ins.calls + k
+        cdef Call *finish = ins.calls + (ins.ncalls - n.counts + k)
+        cdef DynamicResult *dynamic = <DynamicResult *>arena_alloc(ins.calls, 1, sizeof(DynamicResult))
+        dynamic.state, dynamic.slot, dynamic.max_nbytes = self.s, slot, current_extent(out.size) * out.dtype.itemsize
+        dynamic.family = self.memory.specs.family(out.dtype, tuple([current_extent(e) for e in out.shape]), out.axis)
+        check.run, finish.run = has_capacity, set_result_extent
+        check.data = finish.data = dynamic
+        finish.nargs, finish.cell[0] = 1, &ins.cells[<int>out.count]
 
     cdef int reserve(self, int pc) except -1:
-        """Give results that are as long as the calls say memory for the most; 0: they had it."""
+        """Allocate results of dynamic length with their maximum size; 0: nothing to do."""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
-        cdef DynamicResult *t
+        cdef DynamicResult *dynamic
         cdef Slot *slot
-        cdef int64_t extent, longest
-        cdef int k, made = 0
+        cdef int64_t extent, max_extent
+        cdef int k, changed = 0
         for k in range(n.counts):
-            t = dynamic_result_of(self.s.code + pc, k)
-            slot = self.s.slots + t.slot
-            if slot.flags == OWN and slot.capacity >= t.most:
+            dynamic = dynamic_result_of(self.s.code + pc, k)
+            slot = self.s.slots + dynamic.slot
+            if slot.flags == OWN and slot.capacity >= dynamic.max_nbytes:
                 continue
-            longest = t.most // t.family.unit if t.family.unit else 0
-            extent = extent_of(t.family, slot.spec)
-            if not 0 <= extent <= longest:
-                extent = longest
-            memory = self.buffer(pc, t.most, n.varying != NULL)
-            self.memory.put_buffer(t.slot, memory, spec_of(t.family, extent), t.family.unit * extent, OWN)
-            made = 1
-        return made
+            max_extent = dynamic.max_nbytes // dynamic.family.unit if dynamic.family.unit else 0
+            extent = extent_of(dynamic.family, slot.spec)
+            if not 0 <= extent <= max_extent:
+                extent = max_extent
+            memory = self.buffer(pc, dynamic.max_nbytes, n.varying != NULL)
+            self.memory.put_buffer(dynamic.slot, memory, spec_of(dynamic.family, extent), dynamic.family.unit * extent,
+                                   OWN)
+            changed = 1
+        return changed
 
-    cdef int remember_integers(self, int pc, list inputs, object looked) except -1:
-        """Remember the integers that a binding looked at: the next one may see how they change."""
+    cdef int remember_integers(self, int pc, list inputs, object positions) except -1:
+        """Remember the integers that a binding read: the next one may detect how they change."""
         if self.last_bound[pc] is not None:
-            for k in looked:
+            for k in positions:
                 i = inputs[k]
                 if i is not None and i.known is None and i.dtype in (np.int32, np.int64) and math.prod(i.shape) <= MAX_FOLLOWED_INTEGERS:
                     self.last_bound[pc][2][k] = current_integers(i)
 
     cdef int begin(self, bint outputs_only) except -1:
-        """An execution begins. Nodes that only met other shapes between executions are bound as if it were the first:
-        what stays the same can be run in groups. ``outputs_only``: nobody looks at anything but the outputs."""
+        """An execution begins. Nodes whose shapes changed only between executions are bound as at first: fixed shapes
+        can be fused. ``outputs_only``: only the outputs are read."""
         cdef int pc
         cdef bint used
         cdef OptimizerNode *n
@@ -314,7 +316,7 @@ cdef class RangeBindings:
                 self.last_bound[pc] = None
 
     def relayout(self):
-        """Values that grow lie in another way from now on."""
+        """Change the layout of growing values."""
         cdef int pc, slot
         if not any(self.last_bound):
             return
@@ -329,7 +331,7 @@ cdef class RangeBindings:
                     self.memory.store(slot, self.memory.value(slot))
 
     cdef int cache_current(self, int pc) except -1:
-        """Keep a node's binding for when its inputs are again as they were."""
+        """Cache a node's binding for when its inputs recur."""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef VaryingBinding *v
         if n.region.stale:
@@ -346,7 +348,7 @@ cdef class RangeBindings:
                 n.ncached -= 1
 
     cdef int forget(self, int pc) except -1:
-        """Drop a node's bindings: what they rest on changed."""
+        """Drop a node's bindings, whose assumptions changed."""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef VaryingBinding *v
         if n.varying != NULL:
@@ -358,28 +360,29 @@ cdef class RangeBindings:
         free_binding_cache(n)
 
     cdef int adapt(self, int pc) except -1:
-        """Give a node that follows what it lacks; 0: it has to be bound anew."""
+        """Allocate what a node that follows an extent lacks; 0: it has to be bound again."""
         cdef OptimizerNode *node = optimizer_node(self.s, pc)
         cdef VaryingBinding *v
         cdef VaryingTemp *temp
-        cdef int64_t n = 0
-        cdef npy_intp need
+        cdef int64_t current = 0
+        cdef npy_intp nbytes
         cdef int k
-        if not select_binding(self.s, node, &n):
+        if not select_binding(self.s, node, &current):
             return 0
         v = node.varying
         for k in range(v.ntemps):
             temp = v.temps + k
-            need = temp.base + temp.slope * n
-            if need > temp.capacity:
-                array = self.buffer(pc, need, True)
+            nbytes = temp.base + temp.slope * current
+            if nbytes > temp.capacity:
+                array = self.buffer(pc, nbytes, True)
                 arrays = self.arrays[pc, v.key]
                 arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != temp.cell[0]]
                 arrays.append(array)
                 temp.cell[0], temp.capacity = np.PyArray_BYTES(array), array.nbytes
         for k in range(v.noutputs):
             if v.outputs[k].family != NULL and \
-                    not self.memory.specs.ensure_extent(v.outputs[k].family, v.outputs[k].base + v.outputs[k].slope * n):
+                    not self.memory.specs.ensure_extent(v.outputs[k].family,
+                                                        v.outputs[k].base + v.outputs[k].slope * current):
                 return 0
         if not update_calls(self.s, node):
             return 0
@@ -388,25 +391,25 @@ cdef class RangeBindings:
         self.reserve(pc)
         return 1
 
-    cdef int adapt_output(self, VaryingPort *p, VaryingBinding *v) except -1:
-        cdef Slot *slot = self.s.slots + p.slot
-        cdef Py_ssize_t nbytes = port_bytes(p, v.extent)
-        # The node may have been bound on plain shapes since, whose numbers are known.
-        self.memory.set_known(p.slot, None)
-        if p.data_dependent:
+    cdef int adapt_output(self, VaryingPort *port, VaryingBinding *v) except -1:
+        cdef Slot *slot = self.s.slots + port.slot
+        cdef Py_ssize_t nbytes = port_bytes(port, v.extent)
+        # It may have been bound for fixed shapes since, with known values.
+        self.memory.set_known(port.slot, None)
+        if port.data_dependent:
             return 0
-        if p.append >= 0:
-            return self.append_in_place(p, nbytes)
-        if slot.flags & SHARED and slot.capacity >= nbytes and not self.is_shared(p.slot):
+        if port.append >= 0:
+            return self.append_in_place(port, nbytes)
+        if slot.flags & SHARED and slot.capacity >= nbytes and not self.is_shared(port.slot):
             slot.flags = OWN
         if slot.flags != OWN or slot.capacity < nbytes:
-            return self.memory.put_buffer(p.slot, self.buffer_for(p, nbytes), p.spec, nbytes, OWN)
-        if slot.spec != p.spec:
-            change_spec(self.s, p.slot, p.spec, nbytes)
+            return self.memory.put_buffer(port.slot, self.buffer_for(port, nbytes), port.spec, nbytes, OWN)
+        if slot.spec != port.spec:
+            change_spec(self.s, port.slot, port.spec, nbytes)
 
     cdef Family *family_of(self, BackEdgeState *e) except? NULL:
-        """The family that both values of a back edge are of, which the node that makes its result has found; NULL: none.
-        Where an If gives the result, that is a node of one of its branches."""
+        """The family of both values of a back edge, known from the node that makes its result, in a branch if an If
+        gives it; NULL: none."""
         cdef Family *family = self.family_from(e.result, e.param)
         for source in self.branches.get(e.result, ()):
             if family == NULL:
@@ -417,11 +420,11 @@ cdef class RangeBindings:
         cdef int k, pc = self.s.writer[result]
         cdef OptimizerNode *n = NULL if pc < 0 else optimizer_node(self.s, pc)
         cdef VaryingBinding *v = NULL if pc < 0 else n.varying
-        cdef DynamicResult *t
+        cdef DynamicResult *dynamic
         for k in range(0 if pc < 0 else n.counts):
-            t = dynamic_result_of(self.s.code + pc, k)
-            if t.slot == result and extent_of(t.family, self.s.slots[param].spec) >= 0:
-                return t.family
+            dynamic = dynamic_result_of(self.s.code + pc, k)
+            if dynamic.slot == result and extent_of(dynamic.family, self.s.slots[param].spec) >= 0:
+                return dynamic.family
         if v != NULL:
             for k in range(v.noutputs):
                 if v.outputs[k].slot == result and v.outputs[k].family != NULL and \
@@ -430,12 +433,12 @@ cdef class RangeBindings:
         return NULL
 
     cdef object buffer_for(self, VaryingPort *p, Py_ssize_t nbytes):
-        """A buffer for a result that grows."""
-        return self.buffer(self.s.writer[p.slot], nbytes, p.family == NULL or not p.family.whole)
+        """A buffer for a growing result."""
+        return self.buffer(self.s.writer[p.slot], nbytes, p.family == NULL or not p.family.capacity_nbytes)
 
-    cdef object buffer(self, int pc, Py_ssize_t nbytes, bint range_bindings):
-        """A buffer for a result; ``range_bindings``: for more than it needs now, where there is as much."""
-        make = allocate_growable if range_bindings else allocate_or_raise
+    cdef object buffer(self, int pc, Py_ssize_t nbytes, bint growable):
+        """A buffer for a result; ``growable``: with spare capacity, if available."""
+        make = allocate_growable if growable else allocate_or_raise
         return make(nbytes, lambda: f"{self.memory.describe_node(pc)}: its result")
 
     cdef bint is_shared(self, int slot):
@@ -446,10 +449,10 @@ cdef class RangeBindings:
         return True
 
     cdef int append_in_place(self, VaryingPort *p, Py_ssize_t nbytes) except -1:
-        """Put the result of an append where the carried value is, or both where there is more capacity."""
+        """Put the result of an append into the buffer of the carried value, or both into a larger one."""
         cdef Slot *source = self.s.slots + p.append
-        cdef int shares = source.flags & OWN and source.capacity >= nbytes
-        if shares:
+        cdef int in_place = source.flags & OWN and source.capacity >= nbytes
+        if in_place:
             memory = <object>source.owner
             source.flags = OWN | SHARED
         else:
@@ -459,7 +462,7 @@ cdef class RangeBindings:
 
 
 def non_node_readers(plan):
-    """The slots that something other than a node reads, or that a boundary writes where they are: each as often as it is."""
+    """Slots read by something other than a node, or written in place by a boundary, with repetitions."""
     used = [slot for _, slot in plan.outputs]
     for instruction in plan.code:
         if instruction.kind != Opcode.NODE:
@@ -474,30 +477,30 @@ def non_node_readers(plan):
 
 
 def append_edges(plan):
-    """(result slot, loop) -> parameter, of the back edges that exchange buffers, where a node appends to the parameter in each
-    iteration, and nothing else reads the two values but nodes, and outputs of the loop once it ended."""
-    used, makers, branches = non_node_readers(plan), {}, 0
+    """(result slot, loop) -> parameter, of back edges that exchange buffers, if a node appends to the parameter in each
+    iteration, and both values are read only by nodes, and by outputs of the ended loop."""
+    used, appending, branches = non_node_readers(plan), {}, 0
     for instruction in plan.code:
         branches += (instruction.kind == Opcode.BRANCH) - (instruction.kind == Opcode.JOIN)
         if not branches and instruction.kind == Opcode.NODE and instruction.node.op_type == "Concat":
-            makers[instruction.outputs[0]] = instruction.inside, instruction.inputs[0]
+            appending[instruction.outputs[0]] = instruction.inside, instruction.inputs[0]
     return {(edge.result, loop.index): edge.param for loop in plan.loops for edge in loop.edges
-            if edge.swap and makers.get(edge.result) == (loop.index, edge.param) and
+            if edge.swap and appending.get(edge.result) == (loop.index, edge.param) and
             used.count(edge.result) == used.count(edge.param) == 1}
 
 
 def branch_result_sources(plan):
-    """Slot of an If's output -> the slots of the nodes that give it in its branches, those of Ifs in branches included."""
+    """Slot of an If's output -> the slots of its sources in the branches, including nested Ifs."""
     sources = {}
     for instruction in plan.code:
         for source, target in instruction.moves:
-            # An If in a branch stands before the end of the branch.
+            # An If in a branch precedes the end of the branch.
             sources.setdefault(target, []).extend(sources.get(source, (source,)))
     return sources
 
 
 cdef bint was_used(VaryingBinding *v) noexcept:
-    """Was a binding changed now and again in the last execution?"""
+    """Was a binding changed repeatedly in the last execution?"""
     cdef bint used = v.fitted - v.seen > 2
     v.seen = v.fitted
     return used
@@ -510,5 +513,5 @@ def has_one_varying_axis(out):
 
 
 def current_integers(i):
-    """The numbers in an input now."""
+    """The present integers of an input."""
     return tuple(i.peek().reshape(-1).tolist())
