@@ -19,48 +19,46 @@ _MAX_SHAPE_ELEMENTS = 8
 _SIGNIFICANT_DIGITS = (1, 2, 3)
 
 
-def shorten_axes(session: ReductionSession) -> bool:
+def shorten_axes(run: ReductionSession) -> bool:
     """Shorten all axes of one length together, since they may be related; then each axis of each array alone."""
-    has_changed = session.attempt(_with_data(session, {}, {}))
-    for length in sorted(_axis_lengths(session), reverse=True):
-        has_changed |= any(
-            session.attempt(_cut_all_axes(session, length, part, shapes))
-            for part in _axis_pieces(length, _worst_index(session))
+    changed = run.attempt(_with_data(run, {}, {}))
+    for length in sorted(_axis_lengths(run), reverse=True):
+        changed |= any(
+            run.attempt(_cut_all_axes(run, length, part, shapes))
+            for part in _axis_pieces(length, _worst_index(run))
             for shapes in (True, False)
         )
-    for name in [*session.best.inputs, *session.main_document.constants()]:
-        has_changed |= _shorten_array_axes(session, name)
-    return has_changed
+    for name in [*run.best.inputs, *run.main_document.constants()]:
+        changed |= _shorten_array_axes(run, name)
+    return changed
 
 
-def _shorten_array_axes(session: ReductionSession, name: str) -> bool:
+def _shorten_array_axes(run: ReductionSession, name: str) -> bool:
     """Shorten each axis of one array, as far as broadcasting allows it."""
-    has_changed = False
-    array = _as_array(_arrays_by_name(session).get(name))
+    changed = False
+    array = _as_array(_arrays_by_name(run).get(name))
     for axis in range(0 if array is None else array.ndim):
-        array = _as_array(_arrays_by_name(session).get(name))
+        array = _as_array(_arrays_by_name(run).get(name))
         if array is None or axis >= array.ndim:
             break
         length = array.shape[axis]
-        parts = _axis_pieces(length, _worst_index(session)) if length > 1 else ()
-        has_changed |= any(
-            session.attempt(_replace_data(session, {name: _slice_axis(array, axis, part)})) for part in parts
-        )
-    return has_changed
+        parts = _axis_pieces(length, _worst_index(run)) if length > 1 else ()
+        changed |= any(run.attempt(_replace_data(run, {name: _slice_axis(array, axis, part)})) for part in parts)
+    return changed
 
 
-def simplify_values(session: ReductionSession) -> bool:
+def simplify_values(run: ReductionSession) -> bool:
     """Replace values by zeros, ones, a constant, or fewer digits."""
-    has_changed = False
-    for name in [*session.best.inputs, *session.main_document.constants()]:
-        array = _as_array(_arrays_by_name(session).get(name))
+    changed = False
+    for name in [*run.best.inputs, *run.main_document.constants()]:
+        array = _as_array(_arrays_by_name(run).get(name))
         if array is None or not array.size:
             continue
         for simple in _simpler_arrays(array):
-            if session.attempt(_replace_data(session, {name: simple})):
-                has_changed = True
+            if run.attempt(_replace_data(run, {name: simple})):
+                changed = True
                 break
-    return has_changed
+    return changed
 
 
 def _simpler_arrays(array: Array) -> Iterator[Array]:
@@ -98,23 +96,23 @@ def _is_same(a: Array, b: Array) -> bool:
 # -- axes
 
 
-def _axis_lengths(session: ReductionSession) -> set[int]:
+def _axis_lengths(run: ReductionSession) -> set[int]:
     """The lengths of axes of all arrays, from 2 on."""
-    return {length for data in _arrays_by_name(session).values() for length in getattr(data, "shape", ()) if length > 1}
+    return {length for data in _arrays_by_name(run).values() for length in getattr(data, "shape", ()) if length > 1}
 
 
-def _arrays_by_name(session: ReductionSession) -> dict[str, Data]:
+def _arrays_by_name(run: ReductionSession) -> dict[str, Data]:
     """Inputs and constants; of two documents those of the first."""
-    return {**session.main_document.constants(), **session.best.inputs}
+    return {**run.main_document.constants(), **run.best.inputs}
 
 
 def _as_array(data: Any) -> Array | None:
     return data if isinstance(data, np.ndarray) else None
 
 
-def _worst_index(session: ReductionSession) -> tuple[int, ...]:
+def _worst_index(run: ReductionSession) -> tuple[int, ...]:
     """The index of the largest difference."""
-    return session.observation.delta.worst_index
+    return run.observation.delta.worst_index
 
 
 def _axis_pieces(length: int, worst: tuple[int, ...]) -> Iterator[slice]:
@@ -132,7 +130,7 @@ def _slice_axis(array: Array, axis: int, part: slice) -> Array:
     return np.ascontiguousarray(array[(slice(None),) * axis + (part,)])
 
 
-def _cut_all_axes(session: ReductionSession, length: int, part: slice, shapes: bool) -> ReductionCandidate:
+def _cut_all_axes(run: ReductionSession, length: int, part: slice, shapes: bool) -> ReductionCandidate:
     """Cut each axis of that length; ``shapes``: also in constants that may be shapes."""
 
     def cut(data: Data) -> Data:
@@ -152,24 +150,24 @@ def _cut_all_axes(session: ReductionSession, length: int, part: slice, shapes: b
                 array = _slice_axis(array, axis, part)
         return array
 
-    inputs = {name: cut(data) for name, data in session.best.inputs.items()}
-    return _with_data(session, inputs, {}, cut)
+    inputs = {name: cut(data) for name, data in run.best.inputs.items()}
+    return _with_data(run, inputs, {}, cut)
 
 
-def _replace_data(session: ReductionSession, values: Mapping[str, Data]) -> ReductionCandidate:
+def _replace_data(run: ReductionSession, values: Mapping[str, Data]) -> ReductionCandidate:
     """Replace the data of some inputs and constants."""
-    inputs = {name: data for name, data in values.items() if name in session.best.inputs}
-    return _with_data(session, inputs, {name: data for name, data in values.items() if name not in inputs})
+    inputs = {name: data for name, data in values.items() if name in run.best.inputs}
+    return _with_data(run, inputs, {name: data for name, data in values.items() if name not in inputs})
 
 
 def _with_data(
-    session: ReductionSession,
+    run: ReductionSession,
     inputs: Mapping[str, Data],
     constants: Mapping[str, Data],
     map_constant: Callable[[Data], Data] | None = None,
 ) -> ReductionCandidate:
     """Return the best candidate with other data and declarations; ``map_constant``: applied to every constant."""
-    new = session.best.copy()
+    new = run.best.copy()
     all_inputs = {**new.inputs, **inputs}
     for document in new.documents:
         document.set_constants(constants if map_constant is None else _map_constants(document, map_constant))

@@ -204,10 +204,8 @@ def _whole_model(model: Model, inputs: Mapping[str, Data], cap: int | None) -> t
     document = document_from_model(model)
     if isinstance(document, IrDocument):
         document.set_initial_state(state)
-    declared = ModelSide(model, inputs).inputs  # in the types that it declares
-    return ReductionCandidate(
-        (document,), {name: declared[name] for name in document.inputs if name in declared}
-    ), limit
+    typed = ModelSide(model, inputs).inputs  # in the types that it declares
+    return ReductionCandidate((document,), {name: typed[name] for name in document.inputs if name in typed}), limit
 
 
 def _find_nonfinite(model: Model, whole: ReductionCandidate, limit: int) -> Finding:
@@ -294,12 +292,10 @@ def _iteration_candidate(
         if node is None:
             return None
         candidate = _inline_taken_branches(candidate, limit)
-        session = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
-        names = {value.name for value in node.loop.outputs if value is not None}
-        key = next(
-            (s.key for s in session.main_document.loops() if names & set(s.outputs) or s.name == node.name), None
-        )
-        extracted = None if key is None else single_iteration(session, key, iteration, session.values())
+        run = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
+        outputs = {value.name for value in node.loop.outputs if value is not None}
+        key = next((s.key for s in run.main_document.loops() if outputs & set(s.outputs) or s.name == node.name), None)
+        extracted = None if key is None else single_iteration(run, key, iteration, run.values())
         if extracted is None:
             return None
         candidate, nodes = _freeze_random_values(extracted, limit), list(node.children)
@@ -308,30 +304,30 @@ def _iteration_candidate(
 
 def _inline_taken_branches(candidate: ReductionCandidate, limit: int) -> ReductionCandidate:
     """Replace Ifs by their taken branches."""
-    session = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
-    for step in session.main_document.if_nodes():
-        inlined = _inline_branch(session, step.key)
+    run = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
+    for step in run.main_document.if_nodes():
+        inlined = _inline_branch(run, step.key)
         if inlined is not None:
-            session.best = inlined
-    return session.best
+            run.best = inlined
+    return run.best
 
 
-def _inline_branch(session: ReductionSession, key: str) -> ReductionCandidate | None:
-    values = session.values()
-    return session.apply_edit(lambda document: document.inline_branch(key, values))
+def _inline_branch(run: ReductionSession, key: str) -> ReductionCandidate | None:
+    values = run.values()
+    return run.apply_edit(lambda document: document.inline_branch(key, values))
 
 
 def _freeze_random_values(candidate: ReductionCandidate, limit: int) -> ReductionCandidate:
     """Turn the results of random operators into inputs: each runtime draws its own numbers."""
-    session = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
-    random_names = _random_names(session.main_document.build_model().graph)
-    values = {name: value for name, value in session.values().items() if name in random_names}
+    run = ReductionSession(_NeverInteresting(), candidate, Observation(""), limit=limit)
+    random_names = _random_names(run.main_document.build_model().graph)
+    values = {name: value for name, value in run.values().items() if name in random_names}
 
     def edit(document: Document) -> Mapping[str, Data] | None:
         document.replace_by_inputs(values)
         return values
 
-    return (session.apply_edit(edit) or candidate) if values else candidate
+    return (run.apply_edit(edit) or candidate) if values else candidate
 
 
 def _random_names(graph: Graph) -> set[str]:

@@ -92,11 +92,11 @@ class PeerDisagreement:
         ):
             return None
         try:
-            results = self._run_peer(document, inputs)
+            values = self._run_peer(document, inputs)
         except PeerError as error:
-            observation = Observation(error.kind, text=error.text, outputs=expected)
-            return observation if self._is_same_finding(observation) else None
-        return self._worst_output(document.build_model(), expected, results)
+            result = Observation(error.kind, text=error.text, outputs=expected)
+            return result if self._is_same_finding(result) else None
+        return self._worst_output(document.build_model(), expected, values)
 
     def _run_peer(self, document: Document, inputs: Mapping[str, Data]) -> list[Any]:
         """Return the outputs of the peer for the model as a file."""
@@ -110,26 +110,26 @@ class PeerDisagreement:
             except PeerError as error:
                 text = error.text.replace(f"{folder}{os.sep}", "")
                 raise PeerError("refused" if error.kind == "failed" else error.kind, text) from None
-            results = loaded.run(feeds)
+            values = loaded.run(feeds)
             loaded.close()
-            return results
+            return values
 
-    def _worst_output(self, model: Model, expected: Mapping[str, Data], results: list[Any]) -> Observation | None:
+    def _worst_output(self, model: Model, expected: Mapping[str, Data], values: list[Any]) -> Observation | None:
         tolerance = self.tolerance
         if self.peer.name == "openvino":
             tolerance = openvino_tolerance(model.graph, replace(tolerance, float64_as_float32=True))[0]
-        observations = []
-        for (name, value), peer_value in zip(expected.items(), results, strict=False):
-            if self.peer.name == "openvino" and exceeds_int32(value):
+        results = []
+        for (name, own), peer_value in zip(expected.items(), values, strict=False):
+            if self.peer.name == "openvino" and exceeds_int32(own):
                 continue
-            delta = compare(value, peer_value, tolerance)
-            observation = Observation(delta.kind, name, value, peer_value, delta.text, delta, expected)
-            if delta.kind and self._is_same_finding(observation):
-                observations.append(observation)
-        return max(observations, key=lambda item: item.delta.relative, default=None)
+            delta = compare(own, peer_value, tolerance)
+            result = Observation(delta.kind, name, own, peer_value, delta.text, delta, expected)
+            if delta.kind and self._is_same_finding(result):
+                results.append(result)
+        return max(results, key=lambda item: item.delta.relative, default=None)
 
-    def _is_same_finding(self, observation: Observation) -> bool:
-        return self.first_observation is None or is_same_finding(observation, self.first_observation)
+    def _is_same_finding(self, result: Observation) -> bool:
+        return self.first_observation is None or is_same_finding(result, self.first_observation)
 
 
 class ModelDifference:
@@ -148,18 +148,16 @@ class ModelDifference:
         left, right = candidate.documents
         if [self.right_names.get(name, name) for name in left.outputs] != right.outputs:
             return None
-        left_outputs, right_outputs = (
-            run_document(document, candidate.inputs_for(document), self.limit) for document in (left, right)
-        )
-        if left_outputs is None or right_outputs is None:
+        lhs, rhs = (run_document(document, candidate.inputs_for(document), self.limit) for document in (left, right))
+        if lhs is None or rhs is None:
             return None
-        observations = []
-        for (name, a), b in zip(left_outputs.items(), right_outputs.values(), strict=False):
+        results = []
+        for (name, a), b in zip(lhs.items(), rhs.values(), strict=False):
             delta = compare(a, b, self.tolerance)
-            observation = Observation(delta.kind, name, a, b, delta.text, delta, left_outputs)
-            if delta.kind and (self.first_observation is None or is_same_finding(observation, self.first_observation)):
-                observations.append(observation)
-        return max(observations, key=lambda observation: observation.delta.relative, default=None)
+            result = Observation(delta.kind, name, a, b, delta.text, delta, lhs)
+            if delta.kind and (self.first_observation is None or is_same_finding(result, self.first_observation)):
+                results.append(result)
+        return max(results, key=lambda result: result.delta.relative, default=None)
 
 
 class NonFiniteOutput:
@@ -179,14 +177,14 @@ class NonFiniteOutput:
         # A mask of infinities is no finding.
         if any(contains_nonfinite(value, kind) for value in given_in for kind in self.kinds):
             return None
-        results = run_document(document, inputs, self.limit) or {}
+        values = run_document(document, inputs, self.limit) or {}
         nonfinite = (
-            (name, kind) for name, value in results.items() for kind in self.kinds if contains_nonfinite(value, kind)
+            (name, kind) for name, value in values.items() for kind in self.kinds if contains_nonfinite(value, kind)
         )
         name, kind = next(nonfinite, ("", ""))
         if not name or (self.first_observation is not None and kind != self.first_observation.kind):
             return None
-        return Observation(kind, name, actual=results[name], text=f"'{name}' holds {kind}", outputs=results)
+        return Observation(kind, name, actual=values[name], text=f"'{name}' holds {kind}", outputs=values)
 
 
 class BreakpointHit:
@@ -202,16 +200,16 @@ class BreakpointHit:
     def __call__(self, candidate: ReductionCandidate) -> Observation | None:
         (document,) = candidate.documents
         inputs = candidate.inputs_for(document)
-        results = run_document(document, inputs, self.limit)
-        if results is None:
+        values = run_document(document, inputs, self.limit)
+        if values is None:
             return None
         try:
-            observation = self.observe(document.build_model(), inputs)
+            result = self.observe(document.build_model(), inputs)
         except InterruptError:
             raise
         except Exception:  # a removed name, or a model that does not run
             return None
-        return None if observation is None else replace(observation, outputs=results)
+        return None if result is None else replace(result, outputs=values)
 
     def observe(self, model: Model, inputs: Mapping[str, Data]) -> Observation | None:
         """Return where a model stops.
@@ -248,16 +246,16 @@ def contains_nonfinite(value: Any, kind: str) -> bool:
     return bool((np.isnan(array) if kind == "nan" else np.isinf(array)).any())
 
 
-def is_same_finding(observation: Observation, first: Observation) -> bool:
+def is_same_finding(result: Observation, first: Observation) -> bool:
     """Whether two observations are of the same kind: the same kind of difference, finite or not, of similar size; or a
     refusal with the same words except names and numbers."""
-    if observation.kind != first.kind:
+    if result.kind != first.kind:
         return False
-    if observation.kind in ("refused", "failed"):
-        return normalized_error(observation.text) == normalized_error(first.text)
-    if observation.kind != "value":
+    if result.kind in ("refused", "failed"):
+        return normalized_error(result.text) == normalized_error(first.text)
+    if result.kind != "value":
         return True
-    a, b = observation.delta, first.delta
+    a, b = result.delta, first.delta
     finite = [math.isfinite(delta.absolute) for delta in (a, b)]
     if not all(finite):
         return finite[0] == finite[1] and _number_kinds(a) == _number_kinds(b)

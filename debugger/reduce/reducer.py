@@ -37,24 +37,24 @@ class ReductionResult:
     end_reason: str
 
 
-def reduce(session: ReductionSession) -> ReductionResult:
+def reduce(run: ReductionSession) -> ReductionResult:
     """Minimize a candidate; Ctrl-C returns the best one so far."""
     end_reason = "smallest"
     try:
         for _ in range(_MAX_ROUNDS):
-            if not _run_passes(session):
+            if not _run_passes(run):
                 break
     except BudgetExhausted:
         end_reason = "spent"
     except (KeyboardInterrupt, InterruptError):
         end_reason = "interrupted"
-    return ReductionResult(session.best, session.observation, session.tests, end_reason)
+    return ReductionResult(run.best, run.observation, run.tests, end_reason)
 
 
-def _run_passes(session: ReductionSession) -> bool:
-    initial = session.best
+def _run_passes(run: ReductionSession) -> bool:
+    initial = run.best
     for name, run_pass, needs_other_values in PASSES:
-        if session.predicate.allows_other_values or not needs_other_values:
-            session.current_pass = name
-            run_pass(session)
-    return session.best is not initial
+        if run.predicate.allows_other_values or not needs_other_values:
+            run.current_pass = name
+            run_pass(run)
+    return run.best is not initial

@@ -75,13 +75,11 @@ class ReductionSession:
             raise BudgetExhausted
         self.tests += 1
         self._report_progress(f"{self.current_pass}: {self.best.node_count} nodes, test {self.tests}")
-        observation = (
-            self.predicate(candidate) if all(document.is_valid() for document in candidate.documents) else None
-        )
-        if observation is None:
+        result = self.predicate(candidate) if all(document.is_valid() for document in candidate.documents) else None
+        if result is None:
             self._rejected_keys.add(key)
             return False
-        self.best, self.observation, self._best_key = candidate, observation, key
+        self.best, self.observation, self._best_key = candidate, result, key
         return True
 
     def apply_edit(self, edit: DocumentEdit, every: bool = True) -> ReductionCandidate | None:

@@ -66,19 +66,17 @@ def _corresponding_values(left: Model, right: Model, inputs: Mapping[str, Any]) 
     pairs = match_loops(sides[0].loops, sides[1].loops, {}).pairs
     loops = [(p.left.loop, p.right.loop) for p in pairs if p.left.loop is not None and p.right.loop is not None]
     alignment = Alignment(left.graph, right.graph, loops)
-    made = [*alignment.counterparts[0].items(), *zip(left.graph.outputs, right.graph.outputs, strict=False)]
-    made += [
+    matches = [*alignment.counterparts[0].items(), *zip(left.graph.outputs, right.graph.outputs, strict=False)]
+    matches += [
         (a, b)
         for left_node, right_node in alignment.nodes_by_left.items()
         for a, b in zip(left_node.outputs, right_node.outputs, strict=False)
         if a is not None and b is not None
     ]
-    for a, b in made:
-        left_constant, right_constant = alignment.left.constant(a), alignment.right.constant(b)
-        are_equal = (
-            left_constant is not None and right_constant is not None and np.array_equal(left_constant, right_constant)
-        )
-        if a.name == b.name or are_equal or (left_constant is None and right_constant is None):
+    for a, b in matches:
+        x, y = alignment.left.constant(a), alignment.right.constant(b)
+        same = x is not None and y is not None and np.array_equal(x, y)
+        if a.name == b.name or same or (x is None and y is None):
             yield a, b
 
 

@@ -356,20 +356,18 @@ def _assign_names(net: IrGraph, input_names: Sequence[str], results: Sequence[st
         port = output_ports(layer)[0]
         port.set("names", _unused_name(next(names, port.get("names") or layer.get("name")), used))
     sources = net.source_by_input()
-    results_by_source = {
-        sources[result.get("id"), result.find("input")[0].get("id")]: result for result in net.layers_of_type("Result")
-    }
-    output_names = dict(zip(results_by_source, results, strict=False)) if len(results_by_source) == len(results) else {}
+    ends = {sources[end.get("id"), end.find("input")[0].get("id")]: end for end in net.layers_of_type("Result")}
+    output_names = dict(zip(ends, results, strict=False)) if len(ends) == len(results) else {}
     for layer in net.layers:
         for port in () if layer in params else output_ports(layer):
             default = (port.get("names") or layer.get("name") or layer.get("type")).split(",")[0]
             port.set("names", _unused_name(output_names.get((layer.get("id"), port.get("id")), default), used))
         for _, inner in inner_graphs(layer):
             _assign_names(inner, (), ())
-    for source, layer in results_by_source.items():
+    for source, layer in ends.items():
         layer.set("output_names", net.name_by_output()[source])
     for layer in net.layers_of_type("Result"):
-        if net.element.tag == "net" and layer not in results_by_source.values():
+        if net.element.tag == "net" and layer not in ends.values():
             net.remove_layer(layer)  # a value is an output only once
 
 

@@ -56,11 +56,7 @@ class IrGraph:
 
     def name_by_output(self) -> dict[Port, str]:
         """Return the names of the values at output ports."""
-        return {
-            (layer.get("id"), port.get("id")): port.get("names")
-            for layer in self.layers
-            for port in output_ports(layer)
-        }
+        return {(op.get("id"), port.get("id")): port.get("names") for op in self.layers for port in output_ports(op)}
 
     def output_named(self, name: str) -> Port:
         """Return the output port of a value.

@@ -75,16 +75,9 @@ def final_names(net: IrGraph, layer: Element) -> list[str]:
     names_found = []
     for edge in back_edges(layer):
         result = edge.get("from-layer")
-        entry = next(
-            (
-                port_or_entry
-                for port_or_entry in port_map_entries(layer, "output")
-                if _gives_last(port_or_entry, result)
-            ),
-            None,
-        )
+        entry = next((item for item in port_map_entries(layer, "output") if _gives_last(item, result)), None)
         port = _add_output(layer, result) if entry is None else entry.get("external_port_id")
-        element = next(port_or_entry for port_or_entry in output_ports(layer) if port_or_entry.get("id") == port)
+        element = next(item for item in output_ports(layer) if item.get("id") == port)
         if not element.get("names"):
             element.set("names", _unused_name(f"{layer.get('name')}_{port}", set(names.values())))
         names = net.name_by_output()
@@ -316,21 +309,16 @@ def _restrict_slices(net: IrGraph, layer: Element, rows: slice, values: Mapping[
 
 
 def _iteration_parameters(
-    net: IrGraph, layer: Element, index: int, state: Sequence[Data], values: Mapping[str, Data]
+    net: IrGraph, layer: Element, k: int, state: Sequence[Data], values: Mapping[str, Data]
 ) -> dict[str, tuple[Data, Element | None]] | None:
     """The values of a body's Parameters in an iteration, by id; for a constant also its layer."""
     result: dict[str, tuple[Data, Element | None]] = {}
     for entry in port_map_entries(layer, "input"):
         param, port = entry.get("internal_layer_id"), entry.get("external_port_id")
         if entry.get("purpose") == "current_iteration":
-            data_element = next(
-                body_layer for body_layer in IrGraph(layer.find("body")).layers if body_layer.get("id") == param
-            ).find("data")
-            shape = [1] if data_element.get("shape", "") else []
-            result[param] = (
-                np.full(shape, index, np.int32 if data_element.get("element_type") == "i32" else np.int64),
-                None,
-            )
+            spec = next(op for op in IrGraph(layer.find("body")).layers if op.get("id") == param).find("data")
+            shape = [1] if spec.get("shape", "") else []
+            result[param] = np.full(shape, k, np.int32 if spec.get("element_type") == "i32" else np.int64), None
             continue
         source = net.source_by_input()[layer.get("id"), port]
         name = net.name_by_output()[source]
@@ -342,7 +330,7 @@ def _iteration_parameters(
         elif entry.get("axis") is None:
             result[param] = values[name], None
         else:
-            part = _slice_part(entry, np.asarray(values[name]), index)
+            part = _slice_part(entry, np.asarray(values[name]), k)
             if part is None:
                 return None
             result[param] = part, None

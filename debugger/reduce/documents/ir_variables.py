@@ -37,9 +37,7 @@ def _set_initial_value(fill: MakeConstant, net: IrGraph, layer: Element, value: 
 
 def _unused_name(net: IrGraph, name: str) -> str:
     used = set(net.name_by_output().values())
-    return next(
-        candidate for candidate in (name, *(f"{name}_{k}" for k in range(2, len(used) + 3))) if candidate not in used
-    )
+    return next(text for text in (name, *(f"{name}_{k}" for k in range(2, len(used) + 3))) if text not in used)
 
 
 def assigned_names(net: IrGraph) -> list[str]:

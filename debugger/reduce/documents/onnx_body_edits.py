@@ -57,9 +57,7 @@ def remove_carried(node: NodeProto, index: int) -> bool:
 
 def unread_results(graph: GraphProto, node: NodeProto) -> list[int]:
     """The indices of body results without readers, inside or outside: carried values, then scan outputs."""
-    used = {name for other in graph.node for name in names_read_by_node(other)} | {
-        output.name for output in graph.output
-    }
+    used = {name for other in graph.node for name in names_read_by_node(other)} | {port.name for port in graph.output}
     first, out = _LEADING_PORTS[node.op_type]
     body, count = loop_body(node), len(initial_names(node))
     results = range(len(body.output) - out)

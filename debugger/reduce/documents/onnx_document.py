@@ -96,15 +96,13 @@ class OnnxDocument:
     # -- the main graph
 
     def replace_by_inputs(self, values: Mapping[str, Data]) -> None:
-        graph, used_names = self.graph, all_names(self.graph)
+        graph, names = self.graph, all_names(self.graph)
         frozen = {name for node in graph.node for name in node.output if name in values}
         nodes = [node for node in graph.node if not all(name in frozen for name in node.output if name)]
         keep_only(graph.node, nodes)
         for node in graph.node:
             # Other outputs of the node are still needed.
-            node.output[:] = [
-                fresh_name(f"{name}_unread", used_names) if name in frozen else name for name in node.output
-            ]
+            node.output[:] = [fresh_name(f"{name}_unread", names) if name in frozen else name for name in node.output]
         graph.input.extend(value_info(name, values[name]) for name in values if name in frozen)
         keep_only(graph.output, [port for port in graph.output if port.name not in frozen])
 

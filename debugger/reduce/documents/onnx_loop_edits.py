@@ -35,16 +35,12 @@ def final_names(node: NodeProto, used: set[str]) -> list[str]:
 
 
 def limit_iterations(
-    graph: GraphProto, outer_graph: GraphProto, node: NodeProto, count: int, values: Mapping[str, Data]
+    graph: GraphProto, host: GraphProto, node: NodeProto, count: int, values: Mapping[str, Data]
 ) -> dict[str, Data] | None:
-    """Limit the iterations of a loop of the graph ``outer_graph``; return the new inputs of the main graph. None if
-    that is impossible or changes nothing."""
+    """Limit the iterations of a loop of the graph ``host``; return the new inputs of the main graph. None if that is
+    impossible or changes nothing."""
     if node.op_type == "Scan":
-        return (
-            _restrict_slices(graph, node, slice(0, count), values)
-            if outer_graph is graph and _is_unbatched(node)
-            else None
-        )
+        return _restrict_slices(graph, node, slice(0, count), values) if host is graph and _is_unbatched(node) else None
     while len(node.input) < _LEADING_INPUTS:
         node.input.append("")
     trip_count = values.get(node.input[0])
@@ -201,21 +197,19 @@ def _is_backwards(node: NodeProto, k: int) -> bool:
     return bool([*attribute_value(node, "scan_input_directions", []), *([0] * (k + 1))][k])
 
 
-def _iteration_inputs(
-    node: NodeProto, index: int, state: Sequence[Data], values: Mapping[str, Data]
-) -> list[Data] | None:
+def _iteration_inputs(node: NodeProto, i: int, state: Sequence[Data], values: Mapping[str, Data]) -> list[Data] | None:
     """The inputs of the body in an iteration."""
     if node.op_type == "Loop":
-        return [np.asarray(index, np.int64), np.asarray(True), *state]
+        return [np.asarray(i, np.int64), np.asarray(True), *state]
     names = list(node.input[_state_count(node) :])
     if not _is_unbatched(node) or any(name not in values for name in names):
         return None
     parts: list[Data] = []
     for k, name in enumerate(names):
         array, axis = np.asarray(values[name]), _scan_axis(node, k)
-        if index >= array.shape[axis]:
+        if i >= array.shape[axis]:
             return None
-        parts.append(np.take(array, array.shape[axis] - 1 - index if _is_backwards(node, k) else index, axis))
+        parts.append(np.take(array, array.shape[axis] - 1 - i if _is_backwards(node, k) else i, axis))
     return [*state, *parts]
 
 

@@ -1,4 +1,4 @@
-"""What is left of a reduction as a folder that others can run: the model, its data, scripts, and a report."""
+"""The result of a reduction as a folder that others can run: the model, its data, scripts, and a report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..interestingness import InterestingnessTest, Observation
 from ..reducer import ReductionResult
 from . import repro_scripts
 
-#: In which way a script sees the finding, by what was shown; else ``differs``.
+#: Mode of a script, by the kind of observation; else ``differs``.
 _SCRIPT_MODE_BY_KIND = {
     "refused": "fails",
     "failed": "fails",
@@ -30,15 +30,15 @@ _SCRIPT_MODE_BY_KIND = {
     "inf": "inf",
 }
 _SCRIPT_MODE_BY_KIND["stop"] = "same"
-#: The models of a pack; of two that differ the second one is the other.
+#: File names of the models; the second is the other one of two.
 _MODEL_STEMS = ("model", "other")
-#: Seconds that a script may take.
+#: Timeout of a script in seconds.
 _SCRIPT_TIMEOUT_SECONDS = 120
 
 
 @dataclass(frozen=True)
 class ScriptRun:
-    """What a script of the pack did here. ``status``: 1 where the finding shows, negative for a signal."""
+    """The result of a script. ``status``: 1 if the finding shows, negative for a signal."""
 
     script: str
     status: int
@@ -46,14 +46,14 @@ class ScriptRun:
 
     @property
     def shows_finding(self) -> bool:
-        """The finding shows, or the runtime crashed or hung."""
+        """Whether the finding shows, or the runtime crashed or hung."""
         return self.status == 1 or self.status < 0
 
 
 @dataclass
 class ReproFolder:
-    """A folder that was written. ``models``: the files that runtimes open; ``again``: what it showed when it was read
-    back, None where it did not."""
+    """A written folder. ``models``: the files that runtimes open; ``rechecked``: the observation when it was read back,
+    None if it did not show."""
 
     folder: Path
     models: list[Path]
@@ -63,7 +63,7 @@ class ReproFolder:
 
     @property
     def nbytes(self) -> int:
-        """What the models take, their weights included."""
+        """The size of the models, including their weights."""
         weights = (
             path.with_suffix(".bin") if path.suffix == ".xml" else path.with_name(f"{path.name}.data")
             for path in self.models
@@ -71,19 +71,19 @@ class ReproFolder:
         return sum(path.stat().st_size for path in (*self.models, *weights) if path.exists())
 
     def moved_to(self, folder: Path) -> ReproFolder:
-        """The same pack after its files were moved into another folder."""
+        """Return the folder after its files were moved."""
         models, files = ([folder / path.name for path in paths] for paths in (self.models, self.files))
         return replace(self, folder=folder, models=models, files=files)
 
 
 def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: Path) -> ReproFolder:
-    """Write all but the report into an empty folder.
+    """Write all files except the report into an empty folder.
 
     Raises:
         OSError: it cannot be written.
     """
     candidate = reduced.candidate
-    models = [one.save(folder, stem) for one, stem in zip(candidate.documents, _MODEL_STEMS, strict=False)]
+    models = [document.save(folder, stem) for document, stem in zip(candidate.documents, _MODEL_STEMS, strict=False)]
     pack = ReproFolder(folder, models)
     if models[0].suffix == ".onnx":
         _write_test_data(folder, candidate.documents[0].build_model(), candidate.inputs, reduced.observation.outputs)
@@ -92,7 +92,8 @@ def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: 
 
 
 def check_repro(pack: ReproFolder, predicate: InterestingnessTest, inputs: Mapping[str, Data]) -> None:
-    """See that the files show the finding: read back and run as before, and by each script whose runtime is here."""
+    """Check that the files show the finding: read back and run as before, and by each script whose runtime is
+    installed."""
     documents = tuple(read_document(path) for path in pack.models)
     pack.recheck = predicate(ReductionCandidate(documents, inputs))
     for path in pack.files:
@@ -102,52 +103,52 @@ def check_repro(pack: ReproFolder, predicate: InterestingnessTest, inputs: Mappi
 
 
 def run_script(path: Path, python: str = "") -> ScriptRun:
-    """Run a script of a pack by itself; ``python``: with another interpreter than that of this process."""
+    """Run a script of a folder; ``python``: an interpreter other than that of this process."""
     path = path.resolve()
-    done = run_child(python_command(str(path), python=python), timeout=_SCRIPT_TIMEOUT_SECONDS, cwd=path.parent)
-    if done is None:
+    process = run_child(python_command(str(path), python=python), timeout=_SCRIPT_TIMEOUT_SECONDS, cwd=path.parent)
+    if process is None:
         return ScriptRun(path.name, -1, f"no end within {_SCRIPT_TIMEOUT_SECONDS} s")
-    lines = (done.stdout.strip() or done.stderr.strip()).decode("utf-8", "replace").splitlines()
-    return ScriptRun(path.name, done.returncode, " ".join(lines[-1].split()) if lines else "")
+    lines = (process.stdout.strip() or process.stderr.strip()).decode("utf-8", "replace").splitlines()
+    return ScriptRun(path.name, process.returncode, " ".join(lines[-1].split()) if lines else "")
 
 
 def _write_test_data(folder: Path, model: Model, inputs: Mapping[str, Data], outputs: Mapping[str, Data]) -> None:
-    """Inputs and outputs as ONNX keeps those of its own tests."""
-    for what, ports, values in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
-        found = [(port.name, port.type, values[port.name]) for port in ports if port.name in values]
-        write_test_data(folder / TEST_DATA_FOLDER, what, found)
+    """Write inputs and outputs as ONNX test data."""
+    for prefix, ports, values in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
+        tensors = [(port.name, port.type, values[port.name]) for port in ports if port.name in values]
+        write_test_data(folder / TEST_DATA_FOLDER, prefix, tensors)
 
 
 def _write_scripts(
-    folder: Path, pack: ReproFolder, candidate: ReductionCandidate, shown: Observation, finding: Finding, title: str
+    folder: Path, pack: ReproFolder, candidate: ReductionCandidate, result: Observation, finding: Finding, title: str
 ) -> list[Path]:
-    how = "two" if len(pack.models) == 2 else _SCRIPT_MODE_BY_KIND.get(shown.kind, "differs")
+    mode = "two" if len(pack.models) == 2 else _SCRIPT_MODE_BY_KIND.get(result.kind, "differs")
     names = [path.name for path in pack.models]
     inputs = candidate.inputs_for(candidate.documents[0]) if len(pack.models) == 1 else candidate.inputs
-    rtol, atol = repro_scripts.overall_tolerance(shown.outputs, finding.tolerance)
-    script = repro_scripts.ReproScript(title, how, names, inputs, shown.outputs, rtol, atol)
-    if not repro_scripts.is_plain_numpy({**inputs, **shown.outputs}):
+    rtol, atol = repro_scripts.overall_tolerance(result.outputs, finding.tolerance)
+    script = repro_scripts.ReproScript(title, mode, names, inputs, result.outputs, rtol, atol)
+    if not repro_scripts.is_plain_numpy({**inputs, **result.outputs}):
         return []
-    made = {"run_openvino.py": repro_scripts.openvino_script(script)}
+    texts = {"run_openvino.py": repro_scripts.openvino_script(script)}
     if pack.models[0].suffix == ".onnx":
-        made["run_onnxruntime.py"] = repro_scripts.onnxruntime_script(script)
+        texts["run_onnxruntime.py"] = repro_scripts.onnxruntime_script(script)
         torch = _torch_script_text(candidate, script)
         if torch:
-            made["run_torch.py"] = torch
+            texts["run_torch.py"] = torch
     written = []
-    for name, text in made.items():
+    for name, text in texts.items():
         write_text(folder / name, text)
         written.append(folder / name)
-    away = repro_scripts.data_file_arrays(script)
-    if away:
+    arrays = repro_scripts.data_file_arrays(script)
+    if arrays:
         with atomic_binary(folder / repro_scripts.DATA_FILE) as file:
-            np.savez(file, **away)
+            np.savez(file, **arrays)
         written.append(folder / repro_scripts.DATA_FILE)
     return written
 
 
 def _torch_script_text(candidate: ReductionCandidate, script: repro_scripts.ReproScript) -> str:
-    """Empty where PyTorch has no words for it."""
+    """The PyTorch script; empty if it cannot be expressed in PyTorch."""
     from ..documents.onnx_document import OnnxDocument
     from .torch_script import torch_script
 

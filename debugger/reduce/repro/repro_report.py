@@ -46,27 +46,27 @@ class FindingSource:
 
 def finding_title(source: FindingSource, reduced: ReductionResult) -> str:
     """Return the finding in one line."""
-    observation = reduced.observation
+    result = reduced.observation
     if source.peer:
         runtime = f"{source.peer} {source.version}"
-        if observation.kind in _FAILURE_TEXTS:
-            return f"{runtime} {_FAILURE_TEXTS[observation.kind]}"
-        return f"{runtime} gives another {'value' if observation.kind == 'value' else observation.kind} of '{observation.output}'"
+        if result.kind in _FAILURE_TEXTS:
+            return f"{runtime} {_FAILURE_TEXTS[result.kind]}"
+        return f"{runtime} gives another {'value' if result.kind == 'value' else result.kind} of '{result.output}'"
     if len(source.models) == 2:
-        return f"{source.models[0]} and {source.models[1]} give two values of '{observation.output}'"
-    if observation.kind == "stop":
+        return f"{source.models[0]} and {source.models[1]} give two values of '{result.output}'"
+    if result.kind == "stop":
         return f"'{source.expression}' is true"
     steps = reduced.candidate.documents[0].nodes()
-    maker = next((step.op_type for step in steps if observation.output in step.outputs), "the model")
-    return f"{maker} makes {'a NaN' if observation.kind == 'nan' else 'an infinity'}: '{observation.output}'"
+    maker = next((step.op_type for step in steps if result.output in step.outputs), "the model")
+    return f"{maker} makes {'a NaN' if result.kind == 'nan' else 'an infinity'}: '{result.output}'"
 
 
 def report_text(pack: ReproFolder, reduced: ReductionResult, finding: Finding, source: FindingSource) -> str:
     """Return the whole text."""
-    observation, title = reduced.observation, finding_title(source, reduced)
+    result, title = reduced.observation, finding_title(source, reduced)
     parts = [
         f"# {_escape_markdown(title)}",
-        *_expected_and_actual(observation, source),
+        *_expected_and_actual(result, source),
         *_known_reasons(reduced, source),
         "## To see it",
         _commands(pack, source),
@@ -83,31 +83,31 @@ def report_text(pack: ReproFolder, reduced: ReductionResult, finding: Finding, s
     return "\n\n".join(parts) + "\n"
 
 
-def _expected_and_actual(observation: Observation, source: FindingSource) -> list[str]:
-    if observation.kind in _FAILURE_TEXTS:
-        expected = [line for name, value in observation.outputs.items() for line in _assignment_lines(name, value)]
+def _expected_and_actual(result: Observation, source: FindingSource) -> list[str]:
+    if result.kind in _FAILURE_TEXTS:
+        expected = [line for name, value in result.outputs.items() for line in _assignment_lines(name, value)]
         return [
             "## Expected",
             _code_block(expected),
             "## What came",
-            _code_block((observation.text or observation.kind).splitlines()),
+            _code_block((result.text or result.kind).splitlines()),
         ]
-    if observation.kind == "stop":
-        return ["## What came", f"loopdbg: {_escape_markdown(observation.text)}."]
-    if observation.kind in ("nan", "inf"):
+    if result.kind == "stop":
+        return ["## What came", f"loopdbg: {_escape_markdown(result.text)}."]
+    if result.kind in ("nan", "inf"):
         return [
             "## Expected",
             "Numbers: nothing that goes in is NaN or infinite.",
             "## What came",
-            _code_block(_assignment_lines(observation.output, observation.actual)),
+            _code_block(_assignment_lines(result.output, result.actual)),
         ]
     first = "What the specification asks for" if source.peer else source.models[0]
-    actual_title = f"{source.peer} {source.version}" if source.peer else source.models[-1]
+    second = f"{source.peer} {source.version}" if source.peer else source.models[-1]
     return [
         "## Expected",
-        f"{_escape_markdown(first)}:\n\n{_code_block(_assignment_lines(observation.output, observation.expected))}",
+        f"{_escape_markdown(first)}:\n\n{_code_block(_assignment_lines(result.output, result.expected))}",
         "## What came",
-        f"{_escape_markdown(actual_title)}:\n\n{_code_block(_assignment_lines(observation.output, observation.actual))}",
+        f"{_escape_markdown(second)}:\n\n{_code_block(_assignment_lines(result.output, result.actual))}",
     ]
 
 
@@ -143,12 +143,12 @@ def _known_reasons(reduced: ReductionResult, source: FindingSource) -> list[str]
     graph = reduced.candidate.documents[0].build_model().graph
     notes = [*graph.notes, *(note for loop in loops(graph) for note in loop.notes)]
     effects = ("failure",) if reduced.observation.kind in _FAILURE_TEXTS else ("values", "trips")
-    reasons = [
-        reason for effect in effects for reason in reasons_predicting(reasons_from_notes(notes), effect, source.peer)
+    causes = [
+        cause for effect in effects for cause in reasons_predicting(reasons_from_notes(notes), effect, source.peer)
     ]
     return (
-        ["## Known", *dict.fromkeys(_escape_markdown(f"{reason.rule}: {reason.text}") for reason in reasons)]
-        if reasons
+        ["## Known", *dict.fromkeys(_escape_markdown(f"{cause.rule}: {cause.text}") for cause in causes)]
+        if causes
         else []
     )
 

@@ -44,10 +44,8 @@ def openvino_script(script: ReproScript) -> str:
 
 def overall_tolerance(expected: Mapping[str, Data], tolerance: Tolerance) -> tuple[float, float]:
     """Return the tolerance for all outputs together."""
-    tolerances = [tolerance.for_dtypes(value.dtype) for value in expected.values() if isinstance(value, np.ndarray)]
-    return max((value_ for value_, _ in tolerances), default=0.0), max(
-        (value_ for _, value_ in tolerances), default=0.0
-    )
+    pairs = [tolerance.for_dtypes(value.dtype) for value in expected.values() if isinstance(value, np.ndarray)]
+    return max((tol for tol, _ in pairs), default=0.0), max((tol for _, tol in pairs), default=0.0)
 
 
 def is_plain_numpy(values: Mapping[str, Data]) -> bool:

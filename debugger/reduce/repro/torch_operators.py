@@ -58,9 +58,7 @@ def _softmax(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -
 
 
 def _gemm(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
-    a, b = (
-        f"{operand}.T" if attributes.get(f"trans{k}", 0) else operand for operand, k in zip(inputs, "AB", strict=False)
-    )
+    a, b = (f"{x}.T" if attributes.get(f"trans{k}", 0) else x for x, k in zip(inputs, "AB", strict=False))
     text = f"{attributes.get('alpha', 1.0)} * ({a} @ {b})"
     return text if len(inputs) < 3 else f"{text} + {attributes.get('beta', 1.0)} * {inputs[2]}"
 

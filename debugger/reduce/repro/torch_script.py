@@ -125,19 +125,17 @@ class _TorchScriptWriter:
         """A Scan along first axes, forwards."""
         body = loop_body(node)
         count = len(node.input) - int(attribute_value(node, "num_scan_inputs", 0))
-        unsupported = [
-            port.name for port in node.attribute if port.name.endswith(("_axes", "_directions")) and any(port.ints)
-        ]
-        if unsupported or len(body.input) != len(node.input):
+        odd = [item.name for item in node.attribute if item.name.endswith(("_axes", "_directions")) and any(item.ints)]
+        if odd or len(body.input) != len(node.input):
             raise _NotExpressibleError
-        params = [port.name for port in body.input[:count]]
+        params = [item.name for item in body.input[:count]]
         yield from self.initial_lines(node, count, params, list(node.input[:count]))
         yield f"for row in range(len({self.identifier(node.input[count])})):"
-        for port, name in zip(body.input[count:], node.input[count:], strict=True):
-            yield f"    {self.identifier(port.name)} = {self.identifier(name)}[row]"
+        for item, name in zip(body.input[count:], node.input[count:], strict=True):
+            yield f"    {self.identifier(item.name)} = {self.identifier(name)}[row]"
         yield from (f"    {line}" for line in self.graph_lines(body))
         yield from self.append_lines(node, body, 0, count)
-        yield from self.back_edge_lines(params, [port.name for port in body.output[:count]])
+        yield from self.back_edge_lines(params, [item.name for item in body.output[:count]])
         yield from self.result_lines(node, params, count)
 
     def initial_lines(self, node: NodeProto, count: int, params: list[str], initials: list[str]) -> Iterator[str]:
