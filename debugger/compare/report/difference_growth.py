@@ -1,11 +1,11 @@
-"""How a difference grows over iterations, in bounded memory."""
+"""Growth of a difference over iterations, in bounded memory."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-#: Points kept of a series; once there are more, neighbours are merged.
+#: Points kept per series; beyond that, neighbours are merged.
 MAX_POINTS = 512
 
 
@@ -22,20 +22,20 @@ class GrowthPoint:
 class DifferenceGrowth:
     """The largest difference of any value by iteration.
 
-    Entries of a nested loop are laid over each other: of each iteration the largest difference in any of them counts.
+    Entries of a nested loop are combined: each iteration has its largest difference in any entry.
     """
 
     def __init__(self) -> None:
         self._width = 1
         self._absolute: dict[int, float] = {}
         self._relative: dict[int, float] = {}
-        #: The first iteration that differs beyond the tolerance.
+        #: The first iteration with a difference beyond the tolerance.
         self.first_beyond: int | None = None
         self.largest = 0.0
         self._last = -1
 
     def add(self, iteration: int, absolute: float, relative: float, beyond: bool) -> None:
-        """Take note of what an iteration computed."""
+        """Record the differences of an iteration."""
         if beyond and (self.first_beyond is None or iteration < self.first_beyond):
             self.first_beyond = iteration
         self.largest = max(self.largest, absolute)
@@ -57,7 +57,7 @@ class DifferenceGrowth:
 
     @property
     def points(self) -> list[GrowthPoint]:
-        """The series, in the order of iterations."""
+        """The series, in order of iterations."""
         return [
             GrowthPoint(
                 k * self._width, min((k + 1) * self._width - 1, self._last), self._absolute[k], self._relative[k]
@@ -67,21 +67,21 @@ class DifferenceGrowth:
 
     @property
     def factor(self) -> float | None:
-        """By what the difference is multiplied from one iteration to the next, over the stretch where it grows.
+        """The growth factor per iteration over the range where the difference grows.
 
-        From its first appearance to its largest value, fitted to its logarithms; None where fewer than three
-        iterations tell.
+        The range begins with the first difference and ends with the largest; the factor is fitted to the logarithms.
+        None if there are fewer than three points.
         """
-        seen = [p for p in self.points if p.absolute > 0 and math.isfinite(p.absolute)]
-        if not seen:
+        points = [p for p in self.points if p.absolute > 0 and math.isfinite(p.absolute)]
+        if not points:
             return None
-        top = max(range(len(seen)), key=lambda k: seen[k].absolute)
-        stretch = seen[: top + 1] if top >= 2 else seen
-        if len(stretch) < 3:
+        peak = max(range(len(points)), key=lambda k: points[k].absolute)
+        growing = points[: peak + 1] if peak >= 2 else points
+        if len(growing) < 3:
             return None
-        xs = [(p.first + p.last) / 2 for p in stretch]
-        ys = [math.log(p.absolute) for p in stretch]
-        middle, mean = sum(xs) / len(xs), sum(ys) / len(ys)
-        spread = sum((x - middle) ** 2 for x in xs)
-        slope = sum((x - middle) * (y - mean) for x, y in zip(xs, ys, strict=True)) / spread
+        xs = [(p.first + p.last) / 2 for p in growing]
+        ys = [math.log(p.absolute) for p in growing]
+        mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+        spread = sum((x - mean_x) ** 2 for x in xs)
+        slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
         return math.exp(slope) if abs(slope) < 700 else None

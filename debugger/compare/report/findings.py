@@ -1,4 +1,4 @@
-"""What a comparison found, as plain records: front ends print and write them."""
+"""The findings of a comparison as plain records for front ends."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .difference_growth import DifferenceGrowth
 
 
 class Verdict(Enum):
-    """What a comparison says. ``SAME`` needs evidence: both sides ended by themselves, and every carried value, scan
-    output and output of either was compared.
+    """The verdict of a comparison. ``SAME`` needs evidence: both sides ended by themselves, and every carried value,
+    scan output and output of both was compared.
 
     >>> loopdbg.diff(model, model, inputs).verdict is loopdbg.Verdict.SAME
     True
@@ -25,20 +25,20 @@ class Verdict(Enum):
 
     SAME = "same"
     DIFFER = "differ"
-    #: Everything was compared; what differs are quantised values, by one step of theirs at most.
+    #: Everything was compared; quantised values differ by at most one step.
     STEP = "same within one quantisation step"
-    #: The peer gives something else each time it runs: what differs says nothing.
+    #: The peer's results vary between runs, so that differences are not significant.
     UNSTABLE = "the peer differs from itself"
-    #: What was compared is the same; a limit ended both sides.
+    #: Everything compared is the same; a limit ended both sides.
     LIMITED = "same up to a limit"
-    #: What was compared is the same; one side has values that the other has not.
+    #: Everything compared is the same; one side has values that the other lacks.
     PARTLY = "same as far as compared"
     #: One side refused, failed or crashed.
     NOT_COMPARED = "cannot compare"
 
     @property
     def status(self) -> int:
-        """The exit status that says so.
+        """The exit status of the verdict.
 
         >>> loopdbg.Verdict.DIFFER.status
         6
@@ -57,7 +57,7 @@ class Difference:
     """Two values that are not the same.
 
     ``role``: carried, scan, condition, result, output; of a cause also node, constant, sliced input, iteration number,
-    input. ``iteration`` computed it; None: it is what a loop was entered with, or lies outside of loops.
+    input. ``iteration``: that computed it; None for an initial value or outside of loops.
     """
 
     role: str
@@ -67,32 +67,32 @@ class Difference:
     loop: str = ""
     entry: tuple[int, ...] = ()
     iteration: int | None = None
-    #: The values whole.
+    #: The complete values.
     left: Any = None
     right: Any = None
-    #: Of a reference: where in its source the right one is from, and what made it there; empty where that is not known.
+    #: Of a reference: source location and producer of the right value; empty if unknown.
     source: str = ""
     maker: str = ""
-    #: How far apart two neighbours of a quantised value are; 0: it is not quantised.
+    #: The distance of neighbouring quantised values; 0 if not quantised.
     step: float = 0.0
 
     @property
     def within_step(self) -> bool:
-        """A quantised value that was rounded the other way, no more."""
+        """Whether a quantised value was only rounded in the other direction."""
         return self.delta.kind == "value" and is_within_step(self.delta.absolute, self.step)
 
 
 @dataclass(frozen=True)
 class NodeDifference:
-    """A node whose result differs although it is fed the same; ``other``: what stands in its place on the right.
+    """A node whose result differs although its operands are equal; ``other``: its counterpart on the right.
 
-    ``code``: the line of code that it comes from, as text; ``origin``: where that is.
+    ``source_line``: the source code of the node; ``origin``: its location.
     """
 
     node: str
     name: str
     op_type: str
-    #: Input name -> what the node got.
+    #: Input name -> the operand.
     inputs: Sequence[tuple[str, Any]]
     difference: Difference
     other: str = ""
@@ -104,12 +104,12 @@ class NodeDifference:
 
 @dataclass(frozen=True)
 class Cause:
-    """Where a difference comes from: a node that is fed the same, or else ``source``, what comes in and differs.
+    """The cause of a difference: a node with equal operands, or else ``source``, the input that differs.
 
-    ``remark``: why the search ended there, where it did not come to either. ``border``: the two values up to which
-    structure says which is which. ``among``: the names of the nodes one of which it is, where what lies between them is
-    not known. ``code``: the line of code that what reads ``source`` on the left comes from. With both, or with
-    ``among`` and a source, the source was followed back to what made it.
+    ``remark``: why the search ended without either. ``unmatched_pair``: the first values whose correspondence is
+    unknown. ``candidate_nodes``: the possible nodes if the values between them are unknown. ``reader_source_line``: the
+    source code that reads ``source`` on the left. With both, or with ``candidate_nodes`` and a source, the source was
+    traced to its producer.
     """
 
     source: Difference | None = None
@@ -122,13 +122,12 @@ class Cause:
 
 @dataclass(frozen=True)
 class StaticDifference:
-    """Something that differs before anything runs.
+    """A static difference of two models.
 
     ``kind``: constant, operator, attributes, inputs, sliced input, initial value, back edge, condition, initial
-    condition, scan output, trip count. ``place``: the path of the loop on the left, or ``main``. Of constants both
-    values are there, of anything else a text. ``deciding``: the condition depends on it. ``likeness``: what the right
-    one of two constants is to the left one, where that is known. ``code``: the line of code that the node on the left
-    comes from.
+    condition, scan output, trip count. ``loop_path``: the path of the loop on the left, or ``main``. Constants have
+    both values, everything else a text. ``deciding``: the condition depends on it. ``likeness``: the relation of the
+    right constant to the left one, if known. ``source_line``: the source code of the node on the left.
     """
 
     kind: str
@@ -147,7 +146,7 @@ class StaticDifference:
 
 @dataclass(frozen=True)
 class DivergenceReason:
-    """Why two runtimes differ: a rule of docs/diff.md, or what was observed."""
+    """Why two runtimes differ: a rule of docs/diff.md, or an observation."""
 
     rule: str
     text: str
@@ -155,43 +154,43 @@ class DivergenceReason:
 
 @dataclass
 class TripDifference:
-    """One entry of a loop that ran a different number of iterations."""
+    """One loop entry with different trip counts."""
 
     entry: tuple[int, ...]
     left: int
     right: int
     left_ended: StoppedBy | None
     right_ended: StoppedBy | None
-    #: How many entries differ in this.
+    #: The number of entries whose trip counts differ.
     entries: int = 1
-    #: What was observed that makes it so; empty if nothing was.
+    #: The observed cause; empty if there is none.
     explanation: str = ""
     reasons: list[DivergenceReason] = field(default_factory=list)
 
 
 class _TypeHeadroom:
-    """Numbers of a type that holds none beyond ``limit``."""
+    """Numbers of a type with the maximum ``limit``."""
 
     limit: float
     largest: float
 
     @property
     def headroom(self) -> float:
-        """The largest number that the type holds over the largest that there was."""
+        """The largest number of the type over the largest number that occurred."""
         return self.limit / self.largest if self.largest else math.inf
 
 
 @dataclass
 class BoundaryHeadroom(_TypeHeadroom):
-    """A value whose type is narrower on one side: how much of what that type holds is used.
+    """The headroom of a value whose type is narrower on one side.
 
-    ``largest``: the largest finite magnitude on that side, in iteration ``at``; ``limit``: the largest of the type.
-    ``infinite``: the iteration that first had an infinity or NaN there which the other side does not have.
+    ``largest``: the largest finite magnitude on that side, in ``iteration``; ``limit``: the maximum of the type.
+    ``first_nonfinite_iteration``: the first iteration with an infinity or NaN that the other side does not have.
     """
 
     name: str
     dtypes: tuple[str, str]
-    #: 0: the left side is the narrower one.
+    #: The narrower side; 0: left.
     side: int
     limit: float
     largest: float = 0.0
@@ -201,11 +200,11 @@ class BoundaryHeadroom(_TypeHeadroom):
 
 @dataclass(frozen=True)
 class OutOfRangeResult:
-    """The first result that its type does not hold: infinities or NaN on the side of the narrower floats alone, or what
-    a quantised value is cut off at.
+    """The first result outside the range of its type: an infinity or NaN on the narrower side only, or a clipped
+    quantised value.
 
-    ``iteration``: None where a node of the main graph computed it; ``name``: the result; ``count``: how
-    many of its ``size`` elements.
+    ``iteration``: None for a node of the main graph; ``name``: the result; ``count``: the number of such elements
+    out of ``size``.
     """
 
     node: str
@@ -219,11 +218,11 @@ class OutOfRangeResult:
 
 @dataclass
 class BodyHeadroom(_TypeHeadroom):
-    """How far all results of a body reach into the narrower float type of two models, carried or not; and those of the
-    main graph from before the loop.
+    """The headroom of all results of a body in the narrower float type of two models, and of results of the main graph
+    before the loop.
 
-    ``largest``: the largest finite magnitude, which ``node`` computed in iteration ``at`` (None: before it); ``limit``:
-    the largest of the type. ``until``: the iteration from which on results were not tested any more.
+    ``largest``: the largest finite magnitude, which ``node`` computed in ``iteration`` (None: before the loop);
+    ``limit``: the maximum of the type. ``untested_from_iteration``: from here on results were not tested.
     """
 
     side: int
@@ -239,12 +238,12 @@ class BodyHeadroom(_TypeHeadroom):
 
 @dataclass
 class Saturation:
-    """A value that is quantised: how much of the range between ``low`` and ``high`` it takes. ``dtype``: or, of a
-    FakeQuantize, how many levels it has.
+    """The headroom of a quantised value in the range from ``low`` to ``high``. ``dtype``: the quantised type, or the
+    levels of a FakeQuantize.
 
-    ``largest``: the element that takes the greatest part of the range on its side of zero, in iteration ``at`` (None:
-    in the main graph);
-    ``first``: where something was cut off.
+    ``largest``: the element with the largest fraction of the range on its side of zero, in ``iteration`` (None: in the
+    main graph);
+    ``first_saturated``: the first clipped result.
     """
 
     side: int
@@ -260,51 +259,51 @@ class Saturation:
 
     @property
     def headroom(self) -> float:
-        """By how much it could be larger."""
+        """The factor by which the largest element could grow."""
         return 1 / self.range_fraction if self.range_fraction else math.inf
 
 
 @dataclass
 class LoopFindings:
-    """One pair of loops. ``matched``: by path, name, structure, position, given; values also as the condition."""
+    """One pair of loops. ``match_method``: path, name, structure, position, given; for values also condition."""
 
     left: str
     right: str
     match_method: str
-    #: Pairs of carried values and scan outputs whose names differ: left, right, how they were matched.
+    #: Pairs of carried values and scan outputs with different names: left, right, match method.
     renamed_values: list[tuple[str, str, str]] = field(default_factory=list)
-    #: Carried values and scan outputs that only one side has.
+    #: Carried values and scan outputs of one side only.
     only_left: list[str] = field(default_factory=list)
     only_right: list[str] = field(default_factory=list)
-    #: Values compared at all boundaries; iterations compared, and how many of them differ.
+    #: The numbers of compared values, compared iterations and differing iterations.
     compared_values: int = 0
     iterations: int = 0
     differing_iterations: int = 0
-    #: Boundaries that only one side has, beyond those of a trip count that differs.
+    #: Boundaries of one side only, other than those of different trip counts.
     unmatched_boundaries: int = 0
     first: Difference | None = None
-    #: Some value differs by more than one step of a quantised one.
+    #: Whether a value differs by more than one quantisation step.
     beyond_step: bool = False
-    #: Where it stands in time, to tell which loop's came first.
+    #: The position in execution order, which determines the first loop that differs.
     execution_position: tuple[int, ...] = ()
-    #: Of the values that differed there, by name: the iteration from which on they did, to the bit; -1: from the start.
+    #: Values that differ at the first difference -> the first iteration with different bits; -1: the start.
     differing_since: dict[str, int] = field(default_factory=dict)
-    #: Values of two types.
+    #: Values of different types.
     boundary_headrooms: list[BoundaryHeadroom] = field(default_factory=list)
-    #: All results of the body, where one of two models has narrower floats.
+    #: The results of the body if one model has narrower floats.
     body_headroom: BodyHeadroom | None = None
-    #: What nodes of the body that quantise were given, in the order in which they run.
+    #: Quantising nodes of the body, in execution order.
     saturations: list[Saturation] = field(default_factory=list)
     cause: Cause | None = None
     trips: TripDifference | None = None
-    #: The iterations after which a run was over without an end of the loop; None: both sides came to one.
+    #: The iterations after which a run ended inside the loop; None: the loop ended on both sides.
     truncated_at_iteration: int | None = None
-    #: It was a limit that was set.
+    #: Whether a limit ended the loop.
     iteration_limit_hit: bool = False
-    #: Entries that both sides came to the end of, and what ended the last one of them, where that is the same.
+    #: Entries that ended on both sides, and the common reason of the last one.
     completed_entries: int = 0
     stopped_by: StoppedBy | None = None
-    #: Iterations of the last entry on either side; None: it was never entered, or nobody can tell.
+    #: Trip counts of the last entry; None: never entered, or unknown.
     left_trips: int | None = None
     right_trips: int | None = None
     growth: DifferenceGrowth = field(default_factory=DifferenceGrowth)
@@ -312,34 +311,34 @@ class LoopFindings:
 
     @property
     def node(self) -> NodeDifference | None:
-        """The node to blame; None where none is, or none is known."""
+        """The node that causes the difference; None if there is none or it is unknown."""
         return None if self.cause is None else self.cause.node
 
     @property
     def compared(self) -> bool:
-        """Whether both sides had something to compare."""
+        """Whether anything was compared."""
         return bool(self.iterations) or self.left_trips is not None
 
     @property
     def same(self) -> bool:
-        """Nothing in this loop differs."""
+        """Whether nothing in this loop differs."""
         return self.first is None and self.trips is None
 
     @property
     def within_step(self) -> bool:
-        """What differs in this loop are quantised values, by one step at most."""
-        told = self.first is None or self.first.within_step
-        return told and self.trips is None and not self.beyond_step
+        """Whether only quantised values differ, by at most one step."""
+        only_step = self.first is None or self.first.within_step
+        return only_step and self.trips is None and not self.beyond_step
 
     @property
     def fully_compared(self) -> bool:
-        """Every value was compared, to the end."""
+        """Whether every value was compared to the end."""
         return self.truncated_at_iteration is None and not (self.only_left or self.only_right)
 
 
 @dataclass(frozen=True)
 class PeerFailure:
-    """A peer that refused, failed, crashed or hung. ``what``: one of these; ``where``: doing what."""
+    """A peer that refused, failed, crashed or hung. ``kind``: one of these; ``activity``: what it was doing."""
 
     kind: str
     activity: str
@@ -354,35 +353,35 @@ class Comparison:
     mode: str
     left: str
     right: str
-    #: What differs before anything runs; the runs may be the same all the same.
+    #: Static differences; the runs may still be the same.
     static_differences: list[StaticDifference] = field(default_factory=list)
     loops: list[LoopFindings] = field(default_factory=list)
     outputs: list[Difference] = field(default_factory=list)
-    #: What nodes of the main graph that quantise were given, in the order in which they run.
+    #: Quantising nodes of the main graph, in execution order.
     saturations: list[Saturation] = field(default_factory=list)
-    #: Where outputs differ and no loop does: the one that differs first, and where it comes from.
+    #: If outputs differ and no loop does: the first differing output and its cause.
     first_output: Difference | None = None
     cause: Cause | None = None
-    #: How many outputs were compared, and how many other values of the main graph.
+    #: The numbers of compared outputs and of other compared values of the main graph.
     compared_outputs: int = 0
     compared_values: int = 0
     reasons: list[DivergenceReason] = field(default_factory=list)
     failures: list[PeerFailure] = field(default_factory=list)
-    #: Loops and outputs that only one side has; values of a reference that were not compared.
+    #: Loops and outputs of one side only; values of a reference that were not compared.
     unpaired: list[str] = field(default_factory=list)
     uncompared: list[str] = field(default_factory=list)
-    #: Where two runs of the peer on the same inputs differ beyond the tolerance.
+    #: The difference between two runs of the peer on the same inputs, beyond the tolerance.
     self_difference: Difference | None = None
-    #: What ended a run of ours: the rest was not compared.
+    #: The error that ended our run; the rest was not compared.
     error: LoopdbgError | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
-        """What the evidence says."""
+        """The verdict by the evidence."""
         differing = [loop for loop in self.loops if not loop.same]
-        steps = all(loop.within_step for loop in differing) and all(one.within_step for one in self.outputs)
-        if not steps:
+        only_steps = all(loop.within_step for loop in differing) and all(d.within_step for d in self.outputs)
+        if not only_steps:
             return Verdict.UNSTABLE if self.self_difference is not None else Verdict.DIFFER
         if self.failures or self.error is not None or self.empty:
             return Verdict.NOT_COMPARED
@@ -394,29 +393,29 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Both sides ended by themselves, every value of theirs was compared, and nothing differs."""
+        """Whether both sides ended by themselves, and every value was compared and is the same."""
         return self.verdict is Verdict.SAME
 
     @property
     def empty(self) -> bool:
-        """Nothing was compared."""
+        """Whether nothing was compared."""
         values = self.compared_outputs + self.compared_values
         return not (self.failures or values or any(loop.compared for loop in self.loops))
 
     @property
     def first(self) -> LoopFindings | None:
-        """The loop whose difference comes first in time."""
-        found = [loop for loop in self.loops if loop.first is not None]
-        return min(found, key=lambda loop: loop.execution_position, default=None)
+        """The loop with the first difference in execution order."""
+        differing = [loop for loop in self.loops if loop.first is not None]
+        return min(differing, key=lambda loop: loop.execution_position, default=None)
 
     @property
     def first_difference(self) -> Difference | None:
-        """The difference that comes first in time: of a loop, or where none differs of the outputs."""
+        """The first difference in execution order: of a loop, or else of the outputs."""
         if self.first is not None:
             return self.first.first
         return self.first_output or next(iter(self.outputs), None)
 
     def add_note(self, text: str) -> None:
-        """Say something once."""
+        """Add a note unless it is there already."""
         if text not in self.notes:
             self.notes.append(text)

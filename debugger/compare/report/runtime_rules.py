@@ -1,7 +1,7 @@
-"""The rules that docs/diff.md has: what a runtime does otherwise, by its label, and what that changes.
+"""The rules of docs/diff.md: deviations of runtimes by label, and their effects.
 
-The notes themselves, each with the label of its rule, come from the front ends (what the model alone tells) and
-from ``runtime/run_notes.py`` (what the numbers of a run tell).
+The notes, with the labels of their rules, come from the front ends (about the model) and from
+``runtime/run_notes.py`` (about the numbers of a run).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .findings import DivergenceReason
 
 @dataclass(frozen=True)
 class RuntimeRule:
-    """``peers`` do something else; ``effects``: trips, values, failure."""
+    """A deviation of ``peers``; ``effects``: trips, values, failure."""
 
     peers: tuple[str, ...]
     effects: tuple[str, ...]
@@ -22,7 +22,7 @@ class RuntimeRule:
 
 _ONNXRUNTIME, _OPENVINO = "onnxruntime", "openvino"
 _BOTH = (_ONNXRUNTIME, _OPENVINO)
-#: By label.
+#: Rules by label.
 RULES = {
     "B1": RuntimeRule(_BOTH, ("trips",)),
     "B7": RuntimeRule((_ONNXRUNTIME,), ("values",)),
@@ -58,14 +58,14 @@ RULES = {
 
 
 def reasons_from_notes(notes: Iterable[str]) -> list[DivergenceReason]:
-    """Notes with the rules that they are about; those about none keep an empty label."""
+    """Notes with the labels of their rules; the label is empty for a note without a rule."""
     return [DivergenceReason(getattr(note, "rule", ""), str(note)) for note in notes]
 
 
 def reasons_predicting(
     reasons: Sequence[DivergenceReason], effect: str, peer: str | None = None
 ) -> list[DivergenceReason]:
-    """The reasons that predict an effect, for a peer or for any."""
+    """The reasons that predict an effect for a peer, or for any peer."""
     return [
         reason
         for reason in reasons
