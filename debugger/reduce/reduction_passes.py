@@ -55,7 +55,7 @@ def _bisect_first_node(run: ReductionSession) -> bool:
 
 def _set_outputs_edit(values: Mapping[str, Data | None]) -> Callable[[Document], bool]:
     def edit(document: Document) -> bool:
-        names = {name for step in document.nodes() for name in step.outputs} | set(document.outputs)
+        names = {name for node in document.nodes() for name in node.outputs} | set(document.outputs)
         if not values or not names.issuperset(values):
             return False
         document.set_outputs(values)
@@ -72,15 +72,15 @@ def remove_nodes(run: ReductionSession) -> bool:
     values = run.values()
 
     def without(keys: Sequence[str]) -> bool:
-        steps = [step for step in run.main_document.nodes() if step.key in keys]
-        frozen = {name: values[name] for step in steps for name in step.outputs if name in values}
+        steps = [node for node in run.main_document.nodes() if node.key in keys]
+        frozen = {name: values[name] for node in steps for name in node.outputs if name in values}
         return bool(frozen) and run.attempt_edit(lambda document: _replace_by_inputs(document, frozen))
 
-    return _delta_debug(lambda: [step.key for step in run.main_document.nodes()], without)
+    return _delta_debug(lambda: [node.key for node in run.main_document.nodes()], without)
 
 
 def _replace_by_inputs(document: Document, values: Mapping[str, Data]) -> Mapping[str, Data] | None:
-    names = {name for step in document.nodes() for name in step.outputs}
+    names = {name for node in document.nodes() for name in node.outputs}
     if not names.issuperset(values):
         return None
     document.replace_by_inputs(values)
@@ -112,7 +112,7 @@ def inline_branches(run: ReductionSession) -> bool:
     def inline(key: str) -> bool:
         return run.attempt_edit(lambda document: document.inline_branch(key, values))
 
-    results = [inline(step.key) for step in run.main_document.if_nodes()]
+    results = [inline(node.key) for node in run.main_document.if_nodes()]
     return any(results)
 
 
@@ -123,24 +123,24 @@ def reduce_iterations(run: ReductionSession) -> bool:
     """Reduce each loop of the main graph to one iteration of its body, else to the fewest iterations with the latest
     start."""
     changed = False
-    for step in run.main_document.loops():
-        if all(other.key != step.key for other in run.main_document.loops()):
+    for node in run.main_document.loops():
+        if all(other.key != node.key for other in run.main_document.loops()):
             continue
-        changed |= _reduce_trip_count(run, step)
-        if _try_single_iteration(run, step):
+        changed |= _reduce_trip_count(run, node)
+        if _try_single_iteration(run, node):
             return True
-        changed |= _skip_iterations(run, step)
+        changed |= _skip_iterations(run, node)
     return changed
 
 
-def _reduce_trip_count(run: ReductionSession, step: DocumentNode, path: GraphPath = ()) -> bool:
+def _reduce_trip_count(run: ReductionSession, node: DocumentNode, path: GraphPath = ()) -> bool:
     """Keep only the first iterations."""
     values = {} if path else run.values()
-    max_count = run.limit if path else run.trip_count(step)
+    max_count = run.limit if path else run.trip_count(node)
 
     def shows(count: int) -> bool:
         # If two models run different numbers of iterations, one may be short enough already.
-        return run.attempt_edit(lambda document: document.limit_iterations(step.key, path, count, values), every=False)
+        return run.attempt_edit(lambda document: document.limit_iterations(node.key, path, count, values), every=False)
 
     low, high = 0, 1
     while max_count is None or high < max_count:
@@ -155,10 +155,10 @@ def _reduce_trip_count(run: ReductionSession, step: DocumentNode, path: GraphPat
     return True
 
 
-def _try_single_iteration(run: ReductionSession, step: DocumentNode) -> bool:
+def _try_single_iteration(run: ReductionSession, node: DocumentNode) -> bool:
     """Replace the model by one iteration of the body: the last one, or the first."""
-    values, trips = run.values(), run.trip_count(step)
-    return any(run.attempt(single_iteration(run, step.key, k, values)) for k in dict.fromkeys((max(trips - 1, 0), 0)))
+    values, trips = run.values(), run.trip_count(node)
+    return any(run.attempt(single_iteration(run, node.key, k, values)) for k in dict.fromkeys((max(trips - 1, 0), 0)))
 
 
 def single_iteration(run: ReductionSession, key: str, k: int, values: Mapping[str, Data]) -> ReductionCandidate | None:
@@ -169,12 +169,12 @@ def single_iteration(run: ReductionSession, key: str, k: int, values: Mapping[st
     return run.apply_edit(lambda document: document.replace_by_iteration(key, k, state, values))
 
 
-def _skip_iterations(run: ReductionSession, step: DocumentNode) -> bool:
+def _skip_iterations(run: ReductionSession, node: DocumentNode) -> bool:
     """Keep only the last iterations."""
-    values, trips, count = run.values(), run.trip_count(step), 1
+    values, trips, count = run.values(), run.trip_count(node), 1
     while count < trips:
         start = trips - count
-        if run.attempt(_start_at_iteration(run, step.key, start, values)):
+        if run.attempt(_start_at_iteration(run, node.key, start, values)):
             return True
         count *= 2
     return False
@@ -198,19 +198,19 @@ def remove_unread_results(run: ReductionSession) -> bool:
 
     def without(chosen: Sequence[str]) -> bool:
         by_loop: dict[str, tuple[DocumentNode, list[int]]] = {}
-        for step, k in run.main_document.unread_results():
-            if f"{_node_id(step)} {k}" in chosen:
-                by_loop.setdefault(_node_id(step), (step, []))[1].append(k)
+        for node, k in run.main_document.unread_results():
+            if f"{_node_id(node)} {k}" in chosen:
+                by_loop.setdefault(_node_id(node), (node, []))[1].append(k)
 
         def edit(document: Document) -> bool:
             # Inner loops first: an edit may change the key of an outer loop.
-            results = [document.drop_results(step, k) for step, k in reversed(by_loop.values())]
+            results = [document.drop_results(node, k) for node, k in reversed(by_loop.values())]
             return any(results)
 
         return run.attempt_edit(edit)
 
     return _delta_debug(
-        lambda: [f"{_node_id(step)} {k}" for step, k in run.main_document.unread_results()], without, whole=True
+        lambda: [f"{_node_id(node)} {k}" for node, k in run.main_document.unread_results()], without, whole=True
     )
 
 
@@ -220,27 +220,27 @@ def reduce_inner_graphs(run: ReductionSession) -> bool:
     changed |= _replace_inner_by_constants(run)
     changed |= _bypass_inner_nodes(run)
     changed |= remove_unread_results(run)
-    for step in run.main_document.inner_nodes():
-        if step.op_type in LOOP_OPERATORS and any(other == step for other in run.main_document.inner_nodes()):
-            changed |= _reduce_trip_count(run, step, step.graph_path)
+    for node in run.main_document.inner_nodes():
+        if node.op_type in LOOP_OPERATORS and any(other == node for other in run.main_document.inner_nodes()):
+            changed |= _reduce_trip_count(run, node, node.graph_path)
     return changed
 
 
 def _remove_carried_values(run: ReductionSession) -> bool:
 
-    def without(step: DocumentNode, index: int) -> bool:
-        return run.attempt_edit(lambda document: document.remove_carried(step, index))
+    def without(node: DocumentNode, index: int) -> bool:
+        return run.attempt_edit(lambda document: document.remove_carried(node, index))
 
-    results = [without(step, index) for step, index in reversed(run.main_document.carried_values())]
+    results = [without(node, index) for node, index in reversed(run.main_document.carried_values())]
     return any(results)
 
 
 def _replace_inner_by_constants(run: ReductionSession) -> bool:
     """Replace nodes by constants with their values in iteration 0 of the enclosing loops."""
-    values = {_node_id(step): (step, value) for step, value in _first_inner_values(run)}
+    values = {_node_id(node): (node, value) for node, value in _first_inner_values(run)}
 
     def members() -> list[str]:
-        ids = {_node_id(step) for step in run.main_document.inner_nodes() if step.op_type not in ("Constant", "Const")}
+        ids = {_node_id(node) for node in run.main_document.inner_nodes() if node.op_type not in ("Constant", "Const")}
         return [id_ for id_ in values if id_ in ids]
 
     def without(chosen: Sequence[str]) -> bool:
@@ -253,21 +253,21 @@ def _replace_inner_by_constants(run: ReductionSession) -> bool:
     return _delta_debug(members, without, whole=True)
 
 
-def _node_id(step: DocumentNode) -> str:
-    return repr((step.graph_path, step.key))
+def _node_id(node: DocumentNode) -> str:
+    return repr((node.graph_path, node.key))
 
 
 def _first_inner_values(run: ReductionSession) -> Iterator[tuple[DocumentNode, Data]]:
     """The first values of nodes of bodies."""
     sessions: dict[GraphPath, ReductionSession] = {(): run}
-    for step in run.main_document.inner_nodes():
-        home = sessions.get(step.graph_path) or _body_session(sessions, step.graph_path)
+    for node in run.main_document.inner_nodes():
+        home = sessions.get(node.graph_path) or _body_session(sessions, node.graph_path)
         if home is None:
             continue
-        sessions[step.graph_path] = home
+        sessions[node.graph_path] = home
         values = home.values()
-        if step.outputs and step.outputs[0] in values:
-            yield step, values[step.outputs[0]]
+        if node.outputs and node.outputs[0] in values:
+            yield node, values[node.outputs[0]]
 
 
 def _body_session(sessions: dict[GraphPath, ReductionSession], path: GraphPath) -> ReductionSession | None:
@@ -293,8 +293,8 @@ def _body_session(sessions: dict[GraphPath, ReductionSession], path: GraphPath) 
 def _bypass_inner_nodes(run: ReductionSession) -> bool:
     """Replace results of nodes of bodies by one of their inputs."""
 
-    def without(step: DocumentNode, source: str) -> bool:
-        return run.attempt_edit(lambda document: document.bypass_node(step, source))
+    def without(node: DocumentNode, source: str) -> bool:
+        return run.attempt_edit(lambda document: document.bypass_node(node, source))
 
-    hits = [any(without(step, source) for source in step.inputs) for step in reversed(run.main_document.inner_nodes())]
+    hits = [any(without(node, source) for source in node.inputs) for node in reversed(run.main_document.inner_nodes())]
     return any(hits)

@@ -188,21 +188,21 @@ class IrDocument:
 
     # -- inner graphs
 
-    def replace_by_constant(self, step: DocumentNode, value: Data) -> bool:
-        layer = self._layer(step.key, step.graph_path)
+    def replace_by_constant(self, node: DocumentNode, value: Data) -> bool:
+        layer = self._layer(node.key, node.graph_path)
         ports = output_ports(layer)
         if len(ports) != 1 or not isinstance(value, np.ndarray) or layer.get("type") in CONSTANT_TYPES:
             return False
-        net = self._graph_at(step.graph_path)
+        net = self._graph_at(node.graph_path)
         for port in layer.findall("input/port"):
             net.disconnect((layer.get("id"), port.get("id")))
         self.make_constant(layer, value)
         return True
 
-    def bypass_node(self, step: DocumentNode, source: str) -> bool:
-        net, layer = self._graph_at(step.graph_path), self._layer(step.key, step.graph_path)
+    def bypass_node(self, node: DocumentNode, source: str) -> bool:
+        net, layer = self._graph_at(node.graph_path), self._layer(node.key, node.graph_path)
         ports = output_ports(layer)
-        if len(ports) != 1 or source not in step.inputs:
+        if len(ports) != 1 or source not in node.inputs:
             return False
         net.redirect_readers((layer.get("id"), ports[0].get("id")), net.output_named(source))
         net.remove_layer(layer)
@@ -210,25 +210,25 @@ class IrDocument:
 
     def carried_values(self) -> list[tuple[DocumentNode, int]]:
         nodes = [*self.nodes(), *self.inner_nodes()]
-        loops = [(step, self._layer(step.key, step.graph_path)) for step in nodes if step.op_type in LOOP_TYPES]
-        return [(step, k) for step, layer in loops for k in range(len(back_edges(layer)))]
+        loops = [(node, self._layer(node.key, node.graph_path)) for node in nodes if node.op_type in LOOP_TYPES]
+        return [(node, k) for node, layer in loops for k in range(len(back_edges(layer)))]
 
-    def remove_carried(self, step: DocumentNode, index: int) -> bool:
-        edge = back_edges(self._layer(step.key, step.graph_path))[index]
+    def remove_carried(self, node: DocumentNode, index: int) -> bool:
+        edge = back_edges(self._layer(node.key, node.graph_path))[index]
         edge.getparent().remove(edge)
         return True
 
     def unread_results(self) -> list[tuple[DocumentNode, int]]:
         nodes = [*self.nodes(), *self.inner_nodes()]
-        loops = [(step, self._layer(step.key, step.graph_path)) for step in nodes if step.op_type in LOOP_TYPES]
+        loops = [(node, self._layer(node.key, node.graph_path)) for node in nodes if node.op_type in LOOP_TYPES]
         return [
-            (step, k)
-            for step, layer in loops
-            for k in ir_loop_edits.unread_results(self._graph_at(step.graph_path), layer)
+            (node, k)
+            for node, layer in loops
+            for k in ir_loop_edits.unread_results(self._graph_at(node.graph_path), layer)
         ]
 
-    def drop_results(self, step: DocumentNode, indices: Sequence[int]) -> bool:
-        ir_loop_edits.drop_results(self._graph_at(step.graph_path), self._layer(step.key, step.graph_path), indices)
+    def drop_results(self, node: DocumentNode, indices: Sequence[int]) -> bool:
+        ir_loop_edits.drop_results(self._graph_at(node.graph_path), self._layer(node.key, node.graph_path), indices)
         return True
 
     # -- data

@@ -152,40 +152,40 @@ class OnnxDocument:
 
     # -- inner graphs
 
-    def replace_by_constant(self, step: DocumentNode, value: Data) -> bool:
+    def replace_by_constant(self, node: DocumentNode, value: Data) -> bool:
         return onnx_body_edits.replace_by_constant(
-            self.graph_at(step.graph_path), self.node_by_key(step.key, step.graph_path), value
+            self.graph_at(node.graph_path), self.node_by_key(node.key, node.graph_path), value
         )
 
-    def bypass_node(self, step: DocumentNode, source: str) -> bool:
+    def bypass_node(self, node: DocumentNode, source: str) -> bool:
         return onnx_body_edits.bypass_node(
-            self.graph_at(step.graph_path), self.node_by_key(step.key, step.graph_path), source
+            self.graph_at(node.graph_path), self.node_by_key(node.key, node.graph_path), source
         )
 
     def carried_values(self) -> list[tuple[DocumentNode, int]]:
         nodes = [*self.nodes(), *self.inner_nodes()]
         loops = [
-            (step, self.node_by_key(step.key, step.graph_path)) for step in nodes if step.op_type in LOOP_OPERATORS
+            (node, self.node_by_key(node.key, node.graph_path)) for node in nodes if node.op_type in LOOP_OPERATORS
         ]
-        return [(step, k) for step, node in loops for k in range(len(onnx_loop_edits.initial_names(node)))]
+        return [(node, k) for node, proto in loops for k in range(len(onnx_loop_edits.initial_names(proto)))]
 
-    def remove_carried(self, step: DocumentNode, index: int) -> bool:
-        return onnx_body_edits.remove_carried(self.node_by_key(step.key, step.graph_path), index)
+    def remove_carried(self, node: DocumentNode, index: int) -> bool:
+        return onnx_body_edits.remove_carried(self.node_by_key(node.key, node.graph_path), index)
 
     def unread_results(self) -> list[tuple[DocumentNode, int]]:
         nodes = [*self.nodes(), *self.inner_nodes()]
         loops = [
-            (step, self.node_by_key(step.key, step.graph_path)) for step in nodes if step.op_type in LOOP_OPERATORS
+            (node, self.node_by_key(node.key, node.graph_path)) for node in nodes if node.op_type in LOOP_OPERATORS
         ]
         return [
-            (step, k)
-            for step, node in loops
-            for k in onnx_body_edits.unread_results(self.graph_at(step.graph_path), node)
+            (node, k)
+            for node, proto in loops
+            for k in onnx_body_edits.unread_results(self.graph_at(node.graph_path), proto)
         ]
 
-    def drop_results(self, step: DocumentNode, indices: Sequence[int]) -> bool:
-        node = self.node_by_key(step.key, step.graph_path)
-        onnx_body_edits.drop_results(node, indices)
+    def drop_results(self, node: DocumentNode, indices: Sequence[int]) -> bool:
+        proto = self.node_by_key(node.key, node.graph_path)
+        onnx_body_edits.drop_results(proto, indices)
         return True
 
     # -- data
