@@ -144,9 +144,9 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         iteration = (
             f", iteration {', '.join(map(str, self.iteration_key))} of '{self.loop}'" if self.iteration_key else ""
         )
-        place = source_location(node)
+        location = source_location(node)
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return f"the PyTorch program failed at '{node.name}'{f' ({place})' if place else ''}{iteration}: {text}"
+        return f"the PyTorch program failed at '{node.name}'{f' ({location})' if location else ''}{iteration}: {text}"
 
     def _make_inner(self, node: Any, module: Any, label: str, loop: str | None = None) -> RecordingInterpreter:
         path = (*self.path, node.name, label)

@@ -143,14 +143,8 @@ def _known_reasons(reduced: ReductionResult, source: FindingSource) -> list[str]
     graph = reduced.candidate.documents[0].build_model().graph
     notes = [*graph.notes, *(note for loop in loops(graph) for note in loop.notes)]
     effects = ("failure",) if reduced.observation.kind in _FAILURE_TEXTS else ("values", "trips")
-    causes = [
-        cause for effect in effects for cause in reasons_predicting(reasons_from_notes(notes), effect, source.peer)
-    ]
-    return (
-        ["## Known", *dict.fromkeys(_escape_markdown(f"{cause.rule}: {cause.text}") for cause in causes)]
-        if causes
-        else []
-    )
+    items = [r for effect in effects for r in reasons_predicting(reasons_from_notes(notes), effect, source.peer)]
+    return ["## Known", *dict.fromkeys(_escape_markdown(f"{r.rule}: {r.text}") for r in items)] if items else []
 
 
 def _commands(pack: ReproFolder, source: FindingSource) -> str:

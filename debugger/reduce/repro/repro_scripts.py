@@ -66,14 +66,14 @@ def data_file_arrays(script: ReproScript) -> dict[str, Any]:
 
 def _script_text(script: ReproScript, package: str, run: str) -> str:
     system = "import signal\n" if script.mode == "hangs" else ""
-    away = data_file_arrays(script)
-    inputs = [f"    {name!r}: {_value_code(value, f'in {name}', away)},\n" for name, value in script.inputs.items()]
+    arrays = data_file_arrays(script)
+    inputs = [f"    {name!r}: {_value_code(value, f'in {name}', arrays)},\n" for name, value in script.inputs.items()]
     expected = [
-        f"    {name!r}: {_value_code(value, f'out {name}', away)},\n" for name, value in script.expected.items()
+        f"    {name!r}: {_value_code(value, f'out {name}', arrays)},\n" for name, value in script.expected.items()
     ]
     parts = [
         _HEAD.format(title=docstring_text(script.title), package=package, system=system),
-        f'DATA = np.load(HERE / "{DATA_FILE}")\n' if away else "",
+        f'DATA = np.load(HERE / "{DATA_FILE}")\n' if arrays else "",
         f"INPUTS = {{\n{''.join(inputs)}}}\n" if inputs else "INPUTS = {}\n",
         f"#: {_EXPECTED_COMMENTS.get(script.mode, 'What the specification asks for')}.\n",
         f"EXPECTED = {{\n{''.join(expected)}}}\n",
