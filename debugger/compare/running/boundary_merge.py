@@ -1,6 +1,6 @@
-"""Two streams of boundaries, merged by their places in time and compared one pair at a time.
+"""Merges two streams of boundaries by execution position and compares them pair by pair.
 
-Nothing is kept of what was read but the findings, so that runs of any length can be compared.
+Only the findings are kept, so that runs of any length can be compared.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from .sides import ComparisonSide, ModelSide, TraceSide
 from .value_comparison import NO_DIFFERENCE, Tolerance, compare
 from .value_readers import ValueReader
 
-#: Runs from the start that are made to find where a carried value began to differ.
+#: The most runs from the start to find where a carried value started to differ.
 _MAX_RERUNS = 12
-#: A place in time: for each loop, outermost first, the index of its pair and its iteration.
+#: An execution position: for each loop, outermost first, the index of its pair and its iteration.
 ExecutionPosition = tuple[int, ...]
 
 
 @dataclass
 class ComparisonOptions:
-    """What is compared, and how."""
+    """The options of a comparison."""
 
     tolerance: Tolerance = field(default_factory=Tolerance)
-    #: Names of loops and values that are called something else on the right.
+    #: Names of loops and values with their names on the right.
     names: Mapping[str, str] = field(default_factory=dict)
     #: Only these loops; empty: all.
     loops: Sequence[str] = ()
-    #: Called a few times a second with how far a run is.
+    #: Called a few times a second with the progress of a run.
     on_tick: OnTick | None = None
 
 
@@ -59,19 +59,19 @@ def compare_sides(
 ) -> Comparison:
     """Compare two runs: every boundary of every loop, trip counts, and the outputs.
 
-    ``peer``: the right side is this runtime, so that only its own rules explain what differs.
+    ``peer``: the runtime of the right side, to which only its own rules apply.
     """
     result = Comparison(mode, left.label, right.label)
     for side in (left, right):
         if isinstance(side, ModelSide | TraceSide):
             side.report_progress(options.on_tick, leads=side is left)
-    matched = match_loops(left.loops, right.loops, options.names)
-    _note_unmatched_loops(result, matched)
-    pairs = select_pairs(matched.pairs, options.loops)
-    alignment = _alignment(left, right, matched, options)
+    matching = match_loops(left.loops, right.loops, options.names)
+    _note_unmatched_loops(result, matching)
+    pairs = select_pairs(matching.pairs, options.loops)
+    alignment = _alignment(left, right, matching, options)
     if alignment is not None:
-        asked, options = options, replace(options, tolerance=alignment.adapt_tolerance(options.tolerance))
-        if options.tolerance.peak_fraction > asked.tolerance.peak_fraction:
+        requested, options = options, replace(options, tolerance=alignment.adapt_tolerance(options.tolerance))
+        if options.tolerance.peak_fraction > requested.tolerance.peak_fraction:
             label = (left, right)[alignment.quantized_side or 0].label
             result.add_note(
                 f"{label} computes in 8 bits: compared within {QUANTIZED_PEAK_TOLERANCE:.0%} of each value's largest"
@@ -79,15 +79,15 @@ def compare_sides(
             )
         paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
         result.static_differences = static_differences(alignment, paths, not options.loops)
-    merges = [pairs] if matched.same_order else [[pair] for pair in pairs]
-    for some in merges:
-        merge = _BoundaryMerge(left, right, some, options, alignment)
+    merges = [pairs] if matching.same_order else [[pair] for pair in pairs]
+    for group in merges:
+        merge = _BoundaryMerge(left, right, group, options, alignment)
         try:
             merge.run()
         except (ExecutionError, LimitError) as error:
             if not result.static_differences:
                 raise
-            # Told all the same: it may be why.
+            # The static differences are reported all the same: they may explain the error.
             result.error = error
             with contextlib.suppress(ExecutionError, LimitError):
                 merge.trace_causes()
@@ -112,37 +112,37 @@ def compare_sides(
 
 
 def _alignment(
-    left: ComparisonSide, right: ComparisonSide, matched: LoopMatching, options: ComparisonOptions
+    left: ComparisonSide, right: ComparisonSide, match: LoopMatching, options: ComparisonOptions
 ) -> Alignment | None:
     if left.graph is None or right.graph is None:
         return None
-    loops = [(p.left.loop, p.right.loop) for p in matched.pairs if p.left.loop is not None and p.right.loop is not None]
+    loops = [(p.left.loop, p.right.loop) for p in match.pairs if p.left.loop is not None and p.right.loop is not None]
     return Alignment(left.graph, right.graph, loops, options.names)
 
 
-def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, which: int) -> list[Saturation]:
-    """What the main graph of the side in 8 bits quantised, once it ran to its end."""
-    side = (left, right)[which]
+def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: int) -> list[Saturation]:
+    """Saturation in the main graph of the quantised side after its complete run."""
+    side = (left, right)[index]
     if not isinstance(side, ModelSide) or side.final_reader is None:
         return []
-    quantisers = SaturationMonitor(side.model.graph, which)
-    quantisers.test_iteration((), None, side.final_reader)
-    return quantisers.saturations
+    monitor = SaturationMonitor(side.model.graph, index)
+    monitor.test_iteration((), None, side.final_reader)
+    return monitor.saturations
 
 
 def _trip_count_explanation(loop: LoopFindings) -> str:
-    """What makes trip counts differ, as far as values tell."""
+    """The explanation of different trip counts by the first differing value."""
     first, trips = loop.first, loop.trips
     if first is None or trips is None or first.entry > trips.entry:
         return ""
-    what = "the condition" if first.role == "condition" else f"'{first.name}'"
+    subject = "the condition" if first.role == "condition" else f"'{first.name}'"
     entry = "" if first.entry == trips.entry else f" of entry {'/'.join(map(str, first.entry))}"
-    when = "before iteration 0" if first.iteration is None else f"in iteration {first.iteration}{entry}"
-    return f"{what} differs {when}"
+    time_text = "before iteration 0" if first.iteration is None else f"in iteration {first.iteration}{entry}"
+    return f"{subject} differs {time_text}"
 
 
-def _note_unmatched_loops(result: Comparison, matched: LoopMatching) -> None:
-    for label, names in ((result.left, matched.only_left), (result.right, matched.only_right)):
+def _note_unmatched_loops(result: Comparison, matching: LoopMatching) -> None:
+    for label, names in ((result.left, matching.only_left), (result.right, matching.only_right)):
         for name in names:
             result.add_note(f"the loop '{name}' is only in {label}: not compared")
             result.unpaired.append(name)
@@ -150,16 +150,16 @@ def _note_unmatched_loops(result: Comparison, matched: LoopMatching) -> None:
 
 @dataclass
 class _LoopEntry:
-    """One entry of a loop while it runs: where each side ended it."""
+    """One loop entry while it runs, and its end on each side."""
 
     left_end: tuple[int, StoppedBy | None] | None = None
     right_end: tuple[int, StoppedBy | None] | None = None
-    #: The iterations before the last boundary on either side; None: it was not entered there.
+    #: The iterations up to the last boundary on each side; None: not entered there.
     iterations: list[int | None] = field(default_factory=lambda: [None, None])
 
 
 class _BoundaryMerge:
-    """One reading of both streams."""
+    """One merge of both streams."""
 
     def __init__(
         self,
@@ -182,24 +182,24 @@ class _BoundaryMerge:
         self.findings = {pair.index: LoopFindings(pair.left.path, pair.right.path, pair.method) for pair in pairs}
         self.names: dict[tuple[int, str], NameMatching] = {}
         self.open_entries: dict[tuple[int, tuple[int, ...]], _LoopEntry] = {}
-        #: Of each value that differs, to the bit: from which iteration on it does, without a gap.
+        #: For each value with different bits: the first iteration since which it differs without a gap.
         self.differing_since: dict[int, dict[str, int]] = {pair.index: {} for pair in pairs}
-        #: Both are runs of ours: what is the same is so to the bit.
+        #: Both are runs of loopdbg, so that equal values are bit-identical.
         self.exact = alignment is not None and alignment.is_bit_exact
         self.steps = QuantizationSteps(left.graph)
         self.range_monitors = self._make_range_monitors()
         self.saturation_monitors = self._make_saturation_monitors()
         for k, side in enumerate((left, right)):
             if isinstance(side, ModelSide):
-                watched = [
+                monitored = [
                     pair
                     for pair in pairs
                     if pair.index in self.range_monitors or pair.index in self.saturation_monitors
                 ]
-                side.watched_paths = {MAIN, *((pair.left, pair.right)[k].path for pair in watched)}
+                side.watched_paths = {MAIN, *((pair.left, pair.right)[k].path for pair in monitored)}
 
     def run(self) -> None:
-        """Read both to their ends."""
+        """Read both streams to their ends."""
         lefts, rights = self._positioned_boundaries(self.left, 0), self._positioned_boundaries(self.right, 1)
         a, b = next(lefts, None), next(rights, None)
         while a is not None or b is not None:
@@ -217,18 +217,18 @@ class _BoundaryMerge:
         self.trace_causes()
 
     def _positioned_boundaries(
-        self, side: ComparisonSide, which: int
+        self, side: ComparisonSide, side_index: int
     ) -> Iterator[tuple[ExecutionPosition, LoopMatch, Boundary]]:
-        """The boundaries of the loops that are compared, each with its place in time."""
+        """The boundaries of the compared loops with their execution positions."""
         for boundary in side.boundaries():
-            if boundary.loop in self.matches_by_path[which]:
-                pair, around = self.matches_by_path[which][boundary.loop]
-                yield _execution_position(pair, around, boundary), pair, boundary
+            if boundary.loop in self.matches_by_path[side_index]:
+                pair, enclosing = self.matches_by_path[side_index][boundary.loop]
+                yield _execution_position(pair, enclosing, boundary), pair, boundary
 
-    def _one_sided_boundary(self, at: tuple[ExecutionPosition, LoopMatch, Boundary], which: int) -> None:
-        _, pair, boundary = at
+    def _one_sided_boundary(self, item: tuple[ExecutionPosition, LoopMatch, Boundary], side: int) -> None:
+        _, pair, boundary = item
         self.findings[pair.index].unmatched_boundaries += 1
-        self._note_end(pair, boundary, which)
+        self._note_end(pair, boundary, side)
 
     def _compare_boundaries(self, position: ExecutionPosition, pair: LoopMatch, a: Boundary, b: Boundary) -> None:
         findings = self.findings[pair.index]
@@ -259,20 +259,20 @@ class _BoundaryMerge:
         self._note_end(pair, b, 1)
 
     def _note_difference(self, pair: LoopMatch, position: ExecutionPosition, difference: Difference) -> None:
-        """Take note of two values that are not equal."""
+        """Record two values that are not equal."""
         findings = self.findings[pair.index]
         if difference.delta.dtypes:
             note_headroom(findings.boundary_headrooms, difference)
         if not difference.delta.kind:
             return
-        made = compared_value(pair.left.loop, difference.role, difference.name, difference.iteration)
-        difference = replace(difference, step=self.steps.value_step(made, difference.left))
+        value = compared_value(pair.left.loop, difference.role, difference.name, difference.iteration)
+        difference = replace(difference, step=self.steps.value_step(value, difference.left))
         findings.beyond_step |= not difference.within_step
         if findings.first is None:
             findings.first, findings.execution_position = difference, position
 
     def _make_range_monitors(self) -> dict[int, RangeMonitor]:
-        """By pair, what tests the results of bodies in a narrower type; recordings need not have that."""
+        """Monitors of bodies in a narrower type by pair; recordings may lack one."""
         narrow = None if self.alignment is None else self.alignment.narrower_side
         if self.alignment is None or narrow is None:
             return {}
@@ -280,7 +280,7 @@ class _BoundaryMerge:
         return {index: RangeMonitor(self.alignment, port, *narrow) for index, port in ports.items() if port is not None}
 
     def _make_saturation_monitors(self) -> dict[int, SaturationMonitor]:
-        """By pair, what tests the quantised values, if one model computes in 8 bits."""
+        """Monitors of quantised values by pair, if one model is quantised."""
         side = None if self.alignment is None else self.alignment.quantized_side
         if side is None:
             return {}
@@ -288,29 +288,31 @@ class _BoundaryMerge:
         return {index: SaturationMonitor.for_loop(loop, side) for index, loop in loops.items() if loop is not None}
 
     def _update_monitors(self, pair: LoopMatch, boundary: Boundary) -> None:
-        """Test what the iteration that just ended computed: both sides stand there."""
-        here = [side.reader_at_boundary() if isinstance(side, ModelSide) else None for side in (self.left, self.right)]
-        findings, at = self.findings[pair.index], (boundary.entry, boundary.iteration - 1)
-        watch, quantisers = self.range_monitors.get(pair.index), self.saturation_monitors.get(pair.index)
-        if watch is not None and here[0] is not None and here[1] is not None:
-            watch.test_iteration(*at, here[0], here[1])
-            findings.body_headroom = watch.headroom
+        """Test the results of the iteration that ended; both sides are at its boundary."""
+        readers = [
+            side.reader_at_boundary() if isinstance(side, ModelSide) else None for side in (self.left, self.right)
+        ]
+        findings, position = self.findings[pair.index], (boundary.entry, boundary.iteration - 1)
+        ranges, quantisers = self.range_monitors.get(pair.index), self.saturation_monitors.get(pair.index)
+        if ranges is not None and readers[0] is not None and readers[1] is not None:
+            ranges.test_iteration(*position, readers[0], readers[1])
+            findings.body_headroom = ranges.headroom
         if quantisers is not None and self.alignment is not None:
-            moment = here[self.alignment.quantized_side or 0]
-            if moment is not None:
-                quantisers.test_iteration(*at, moment)
+            reader = readers[self.alignment.quantized_side or 0]
+            if reader is not None:
+                quantisers.test_iteration(*position, reader)
                 findings.saturations = quantisers.saturations
 
     def _value_differences(self, pair: LoopMatch, a: Boundary, b: Boundary) -> Iterator[tuple[str, Difference | None]]:
-        """What both sides have, by name, and how it differs: None for what is equal."""
-        at = a.loop, a.entry, a.iteration - 1 if a.iteration else None
+        """The values of both sides by name, with their difference, or None for equal values."""
+        position = a.loop, a.entry, a.iteration - 1 if a.iteration else None
         for role, name, other, left, right in self._matched_values(pair, a, b):
-            # A model and its conversion may stack and concatenate: axes of length 1 come and go.
+            # A converted model may stack instead of concatenating: axes of length 1 are ignored.
             delta = compare(left, right, self.options.tolerance, loose_shape=role == "scan")
-            yield name, None if delta is NO_DIFFERENCE else Difference(role, name, other, delta, *at, left, right)
+            yield name, None if delta is NO_DIFFERENCE else Difference(role, name, other, delta, *position, left, right)
 
     def _matched_values(self, pair: LoopMatch, a: Boundary, b: Boundary) -> Iterator[tuple[str, str, str, Any, Any]]:
-        """What both sides have: its role, its names, and the values."""
+        """The values of both sides with their role and names."""
         for role, left, right in (("carried", a.carried, b.carried), ("scan", a.scanned, b.scanned)):
             if not left and not right:
                 continue
@@ -325,13 +327,13 @@ class _BoundaryMerge:
     def _name_matching(
         self, pair: LoopMatch, role: str, left: Mapping[str, Any], right: Mapping[str, Any]
     ) -> NameMatching:
-        """Which value is which, settled where the first boundary has both."""
+        """The pairs of names, determined at the first boundary with both."""
         key = (pair.index, role)
         if key not in self.names:
             names = self.names[key] = self._align_names(pair, role, left, right)
             findings = self.findings[pair.index]
             findings.renamed_values += [
-                (name, other, how) for name, other, how in names if name != other or how == "given"
+                (name, other, method) for name, other, method in names if name != other or method == "given"
             ]
             findings.only_left += names.only_left
             findings.only_right += names.only_right
@@ -340,36 +342,36 @@ class _BoundaryMerge:
     def _align_names(
         self, pair: LoopMatch, role: str, left: Mapping[str, Any], right: Mapping[str, Any]
     ) -> NameMatching:
-        """By structure where both models are known, else by name and order."""
+        """Match names by structure if both models are known, else by name and order."""
         ports = None if self.alignment is None or pair.left.loop is None else self.alignment.loops.get(pair.left.loop)
         if ports is None:
             return match_names(left, right, self.options.names)
         if role == "carried":
-            told = [(a.param.name, b.param.name, how) for a, b, how in ports.edges]
+            matched = [(a.param.name, b.param.name, method) for a, b, method in ports.edges]
         else:
-            told = [(a.outer.name, b.outer.name, how) for a, b, how in ports.scans]
-        told = [(name, other, how) for name, other, how in told if name in left and other in right]
-        here, there = {name for name, _, _ in told}, {other for _, other, _ in told}
+            matched = [(a.outer.name, b.outer.name, method) for a, b, method in ports.scans]
+        matched = [(name, other, method) for name, other, method in matched if name in left and other in right]
+        a, b = {name for name, _, _ in matched}, {other for _, other, _ in matched}
         if role == "carried":
-            here.update(ports.one_sided[0])
-            there.update(ports.one_sided[1])
+            a.update(ports.one_sided[0])
+            b.update(ports.one_sided[1])
         if role == "carried" and ports.condition is not None:
             # Compared as the condition.
-            here.add(ports.condition[0])
-            there.add(ports.condition[1])
+            a.add(ports.condition[0])
+            b.add(ports.condition[1])
             self.findings[pair.index].renamed_values.append((*ports.condition, "condition"))
         return NameMatching(
-            told, [name for name in left if name not in here], [name for name in right if name not in there]
+            matched, [name for name in left if name not in a], [name for name in right if name not in b]
         )
 
-    def _note_end(self, pair: LoopMatch, boundary: Boundary, which: int) -> None:
+    def _note_end(self, pair: LoopMatch, boundary: Boundary, side: int) -> None:
         entry = self.open_entries.setdefault((pair.index, boundary.entry), _LoopEntry())
-        entry.iterations[which] = boundary.iteration
+        entry.iterations[side] = boundary.iteration
         if boundary.ended is None:
             return
         findings = self.findings[pair.index]
         end = (boundary.iteration, boundary.ended)
-        if which == 0:
+        if side == 0:
             entry.left_end, findings.left_trips = end, boundary.iteration
         else:
             entry.right_end, findings.right_trips = end, boundary.iteration
@@ -382,7 +384,7 @@ class _BoundaryMerge:
     def _compare_ends(
         self,
         findings: LoopFindings,
-        at: tuple[int, ...],
+        entry: tuple[int, ...],
         left_end: tuple[int, StoppedBy | None],
         right_end: tuple[int, StoppedBy | None],
     ) -> None:
@@ -391,13 +393,13 @@ class _BoundaryMerge:
         if left == right:
             return
         if findings.trips is None:
-            findings.trips = TripDifference(at, left, right, left_ended, right_ended)
+            findings.trips = TripDifference(entry, left, right, left_ended, right_ended)
         else:
             findings.trips.entries += 1
 
     def _finish_open_entries(self) -> None:
-        """Entries that did not come to their end on both sides: a limit is no end, however equal the iterations are."""
-        for (index, at), entry in self.open_entries.items():
+        """Finish entries that did not end on both sides: a limit is no end, even for equal trip counts."""
+        for (index, position), entry in self.open_entries.items():
             findings = self.findings[index]
             ends = [
                 end or _limit_end(side, count)
@@ -406,7 +408,7 @@ class _BoundaryMerge:
                 )
             ]
             if ends[0] is not None and ends[1] is not None and (entry.left_end or entry.right_end):
-                self._compare_ends(findings, at, ends[0], ends[1])
+                self._compare_ends(findings, position, ends[0], ends[1])
             else:
                 counts = [count for count in entry.iterations if count is not None]
                 findings.truncated_at_iteration = min(counts)
@@ -414,10 +416,10 @@ class _BoundaryMerge:
                     isinstance(side, ModelSide) and side.limit_hit for side in (self.left, self.right)
                 )
 
-    # -- where the first difference comes from
+    # -- causes
 
     def trace_causes(self) -> None:
-        """Of each loop that differs, what makes the first value that does: both sides are run to there again."""
+        """Trace the cause of the first difference of each loop; runs both sides again."""
         for pair in self.pairs:
             findings = self.findings[pair.index]
             if findings.first is not None and self.alignment is not None:
@@ -428,8 +430,8 @@ class _BoundaryMerge:
         values = None if ports is None else differing_values(ports, first)
         if values is None:
             return None
-        place = (first.entry, first.iteration)
-        left, right = self.left.reader_at(pair.left.path, *place), self.right.reader_at(pair.right.path, *place)
+        position = (first.entry, first.iteration)
+        left, right = self.left.reader_at(pair.left.path, *position), self.right.reader_at(pair.right.path, *position)
         if left is None or right is None:
             return None
         assert ports is not None
@@ -442,17 +444,17 @@ class _BoundaryMerge:
             self.exact,
             self._earlier_difference_finder(pair, first),
         )
-        made_of = alignment.opened_operators(ports.left, ports.right)
-        if made_of is not None and made_of[0].op_type != made_of[1].op_type and first.iteration is not None:
-            return tracer.find_operator_cause(*made_of, *values)
-        made_of = alignment.same_opened_operators(ports.left, ports.right)
-        if made_of is not None and not alignment.same_attributes(*made_of):
-            told = f"{made_of[0].op_type} '{made_of[0].name}'"
-            return Cause(remark=f"{told}, which the loop was made of, has other attributes")
+        operators = alignment.opened_operators(ports.left, ports.right)
+        if operators is not None and operators[0].op_type != operators[1].op_type and first.iteration is not None:
+            return tracer.find_operator_cause(*operators, *values)
+        operators = alignment.same_opened_operators(ports.left, ports.right)
+        if operators is not None and not alignment.same_attributes(*operators):
+            text = f"{operators[0].op_type} '{operators[0].name}'"
+            return Cause(remark=f"{text}, which the loop was made of, has other attributes")
         return tracer.find_cause(*values)
 
     def _earlier_difference_finder(self, pair: LoopMatch, first: Difference) -> FindEarlier:
-        """Where a carried value of a loop began to differ, before the iteration in which that was found."""
+        """A function that finds where a carried value of a loop started to differ."""
         since = self.findings[pair.index].differing_since
         carried = set() if pair.left.loop is None else {edge.param for edge in pair.left.loop.back_edges}
         runs = iter(range(_MAX_RERUNS))
@@ -460,16 +462,16 @@ class _BoundaryMerge:
         def earlier(value: Value, other: Value, iteration: int) -> tuple[int | None, ValueReader, ValueReader] | None:
             if value not in carried or next(runs, None) is None:
                 return None
-            began = min(since.get(value.name, iteration - 1), iteration - 1)
-            place = (first.entry, None if began < 0 else began)
-            left, right = self.left.reader_at(pair.left.path, *place), self.right.reader_at(pair.right.path, *place)
-            return None if left is None or right is None else (place[1], left, right)
+            start = min(since.get(value.name, iteration - 1), iteration - 1)
+            args = (first.entry, None if start < 0 else start)
+            left, right = self.left.reader_at(pair.left.path, *args), self.right.reader_at(pair.right.path, *args)
+            return None if left is None or right is None else (args[1], left, right)
 
         return earlier
 
 
 def _limit_end(side: ComparisonSide, count: int | None) -> tuple[int, StoppedBy] | None:
-    """Where the limit ended a loop of a side; None where something else ended the run, in another loop say."""
+    """The end of a loop by the limit; None if the run ended elsewhere."""
     if not isinstance(side, ModelSide) or not side.limit_hit or side.limit is None or count is None:
         return None
     return (count, StoppedBy.LIMIT) if count >= side.limit else None
@@ -480,10 +482,10 @@ def _condition_name(loop: Loop | None, first: bool) -> str:
     return "condition" if value is None else value.name
 
 
-def _execution_position(pair: LoopMatch, around: tuple[int, ...], boundary: Boundary) -> ExecutionPosition:
-    if not around:
+def _execution_position(pair: LoopMatch, enclosing: tuple[int, ...], boundary: Boundary) -> ExecutionPosition:
+    if not enclosing:
         return (*boundary.entry, pair.index, boundary.iteration)
-    place: list[int] = []
-    for index, iteration in zip(around, boundary.entry, strict=True):
-        place += [index, iteration]
-    return (*place, pair.index, boundary.iteration)
+    position: list[int] = []
+    for index, iteration in zip(enclosing, boundary.entry, strict=True):
+        position += [index, iteration]
+    return (*position, pair.index, boundary.iteration)

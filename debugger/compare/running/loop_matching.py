@@ -1,7 +1,7 @@
-"""Which loop and which value of one side is which of the other: by the names that are given, by path and name,
-else by what they do or by their order.
+"""Matches loops and values of two sides: by given names, by path and name, else by similarity or
+order.
 
-Names that end in a number are exporters': one more node shifts them, so that they are no evidence.
+Names that end in a number are assigned by exporters: one more node shifts them, so that they are no evidence.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ..align.alignment import body_similarity
 from ..align.loop_ports import is_numbered_name
 from .sides import ComparisonSide, LoopInfo
 
-#: What a name says of two loops beside how much of them is alike, from 0 to 1.
+#: The weight of equal names relative to the similarity of bodies, which is from 0 to 1.
 _NAME_WEIGHT = 0.1
 
 
 @dataclass(frozen=True)
 class LoopMatch:
-    """Two loops that are compared. ``around``: the indices of the pairs around it, outermost first."""
+    """A pair of loops. ``enclosing``: the indices of the pairs around it, outermost first."""
 
     index: int
     left: LoopInfo
@@ -36,35 +36,35 @@ class LoopMatch:
 
 @dataclass
 class LoopMatching:
-    """Loops of two sides, paired."""
+    """The pairs of loops of two sides."""
 
     pairs: list[LoopMatch]
     only_left: list[str]
     only_right: list[str]
-    #: The pairs are in the same order on both sides, so that one reading of both does for all.
+    #: Whether the pairs have the same order on both sides, so that one merge suffices.
     same_order: bool = True
 
 
 def match_loops(left: Sequence[LoopInfo], right: Sequence[LoopInfo], names: Mapping[str, str]) -> LoopMatching:
-    """Pair the loops level by level: by given names, the same path, the same name, then what they do, and the order."""
-    matched = LoopMatching([], [], [])
-    _match_level(left, right, names, (), matched)
-    return matched
+    """Pair the loops level by level: by given names, path, name, similarity, and order."""
+    matching = LoopMatching([], [], [])
+    _match_level(left, right, names, (), matching)
+    return matching
 
 
 def find_unknown_name(left: ComparisonSide, right: ComparisonSide, names: Mapping[str, str]) -> tuple[str, str] | None:
-    """Of names that are said to stand for each other the first one whose side has no such thing: what it is called on
-    the left, and what is wrong."""
+    """The first given name that does not exist on its side: its left name, and an error
+    message."""
     for k, side in enumerate((left, right)):
         if side.graph is None:
             continue
-        known = {MAIN, *side.graph.output_names}
+        known_names = {MAIN, *side.graph.output_names}
         for graph in (side.graph, *(inner for node in walk(side.graph) for _, inner in bodies(node))):
-            known.update(value.name for value in own_values(graph))
-        known.update(name for loop in _walk_loops(side.loops) for name in (loop.name, loop.path))
+            known_names.update(value.name for value in own_values(graph))
+        known_names.update(name for loop in _walk_loops(side.loops) for name in (loop.name, loop.path))
         for pair in names.items():
-            if pair[k] not in known:
-                return pair[0], f"{side.label} has no '{pair[k]}'{did_you_mean(pair[k], sorted(known))}"
+            if pair[k] not in known_names:
+                return pair[0], f"{side.label} has no '{pair[k]}'{did_you_mean(pair[k], sorted(known_names))}"
     return None
 
 
@@ -78,87 +78,87 @@ def _match_level(
     left: Sequence[LoopInfo],
     right: Sequence[LoopInfo],
     names: Mapping[str, str],
-    around: tuple[int, ...],
-    matched: LoopMatching,
+    enclosing: tuple[int, ...],
+    matching: LoopMatching,
 ) -> None:
-    found: dict[int, tuple[int, str]] = {}
+    matches: dict[int, tuple[int, str]] = {}
     tests: tuple[tuple[str, Callable[[LoopInfo, LoopInfo], bool]], ...] = (
         ("given", lambda a, b: b.path in (names.get(a.path), names.get(a.name)) or names.get(a.name) == b.name),
         ("path", lambda a, b: a.path == b.path and _name_is_evidence(a, b)),
         ("name", lambda a, b: a.name == b.name and _name_is_evidence(a, b)),
     )
-    for how, fits in tests:
-        for k, one in enumerate(left):
-            if k in found:
+    for method, fits in tests:
+        for k, a in enumerate(left):
+            if k in matches:
                 continue
-            taken = {j for j, _ in found.values()}
-            match = next((j for j, other in enumerate(right) if j not in taken and fits(one, other)), None)
+            used = {j for j, _ in matches.values()}
+            match = next((j for j, b in enumerate(right) if j not in used and fits(a, b)), None)
             if match is not None:
-                found[k] = match, how
-    for k, j in _match_by_similarity(left, right, found):
-        one, other = left[k], right[j]
-        how = "path" if one.path == other.path else "name" if one.name == other.name else "position"
-        known = one.loop is not None and other.loop is not None
-        found[k] = j, "structure" if known and how == "position" else how
-    order = [found[k][0] for k in sorted(found)]
-    matched.same_order = matched.same_order and order == sorted(order)
-    matched.only_left += [loop.path for k, loop in enumerate(left) if k not in found]
-    matched.only_right += [loop.path for j, loop in enumerate(right) if j not in {j for j, _ in found.values()}]
-    for k in sorted(found):
-        j, how = found[k]
-        pair = LoopMatch(len(matched.pairs), left[k], right[j], how, around)
-        matched.pairs.append(pair)
-        _match_level(left[k].children, right[j].children, names, (*around, pair.index), matched)
+                matches[k] = match, method
+    for k, j in _match_by_similarity(left, right, matches):
+        a, b = left[k], right[j]
+        method = "path" if a.path == b.path else "name" if a.name == b.name else "position"
+        is_known = a.loop is not None and b.loop is not None
+        matches[k] = j, "structure" if is_known and method == "position" else method
+    order = [matches[k][0] for k in sorted(matches)]
+    matching.same_order = matching.same_order and order == sorted(order)
+    matching.only_left += [loop.path for k, loop in enumerate(left) if k not in matches]
+    matching.only_right += [loop.path for j, loop in enumerate(right) if j not in {j for j, _ in matches.values()}]
+    for k in sorted(matches):
+        j, method = matches[k]
+        pair = LoopMatch(len(matching.pairs), left[k], right[j], method, enclosing)
+        matching.pairs.append(pair)
+        _match_level(left[k].children, right[j].children, names, (*enclosing, pair.index), matching)
 
 
 def _name_is_evidence(a: LoopInfo, b: LoopInfo) -> bool:
-    """Whether the name that two loops share says that they are the same."""
+    """Whether equal names of two loops are evidence of a match."""
     return not is_numbered_name(a.name) or a.loop is None or b.loop is None
 
 
 def _match_by_similarity(
-    left: Sequence[LoopInfo], right: Sequence[LoopInfo], found: Mapping[int, tuple[int, str]]
+    left: Sequence[LoopInfo], right: Sequence[LoopInfo], matches: Mapping[int, tuple[int, str]]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of the rest, those first whose bodies have most in common; of equal ones those with one name, in order."""
-    taken = {j for j, _ in found.values()}
-    # Names that are all on both sides were shifted by nothing.
-    tells = {one.name for one in left} == {other.name for other in right}
-    marks = []
+    """Pairs of the other loops: the most similar first; ties by equal names, then by order."""
+    used = {j for j, _ in matches.values()}
+    # If all names exist on both sides, none was shifted.
+    same_names = {loop.name for loop in left} == {loop.name for loop in right}
+    scores = []
     for k, a in enumerate(left):
         for j, b in enumerate(right):
-            if k not in found and j not in taken:
-                alike = body_similarity(a.loop, b.loop) if a.loop is not None and b.loop is not None else 0.0
-                alike += _NAME_WEIGHT * (tells and a.name == b.name)
-                marks.append((-alike, a.name != b.name, abs(k - j), k, j))
-    done: set[int] = set()
-    for *_, k, j in sorted(marks):
-        if k not in done and j not in taken:
-            done.add(k)
-            taken.add(j)
+            if k not in matches and j not in used:
+                similarity = body_similarity(a.loop, b.loop) if a.loop is not None and b.loop is not None else 0.0
+                similarity += _NAME_WEIGHT * (same_names and a.name == b.name)
+                scores.append((-similarity, a.name != b.name, abs(k - j), k, j))
+    paired: set[int] = set()
+    for *_, k, j in sorted(scores):
+        if k not in paired and j not in used:
+            paired.add(k)
+            used.add(j)
             yield k, j
 
 
-def select_pairs(pairs: Sequence[LoopMatch], wanted: Sequence[str]) -> list[LoopMatch]:
-    """The pairs of the loops that are asked for, by name or path.
+def select_pairs(pairs: Sequence[LoopMatch], requested: Sequence[str]) -> list[LoopMatch]:
+    """The pairs of the requested loops, by name or path.
 
     Raises:
-        UsageError: there is no such loop.
+        UsageError: a loop does not exist.
     """
-    if not wanted:
+    if not requested:
         return list(pairs)
-    found = []
-    for name in wanted:
-        those = [pair for pair in pairs if name in (pair.left.path, pair.left.name, pair.right.path, pair.right.name)]
-        if not those:
-            told = ", ".join(f"'{pair.left.path}'" for pair in pairs) or "none"
-            raise UsageError(f"there is no loop '{name}' to compare; there are {told}")
-        found += those
-    return [pair for pair in pairs if pair in found]
+    selected = []
+    for name in requested:
+        hits = [pair for pair in pairs if name in (pair.left.path, pair.left.name, pair.right.path, pair.right.name)]
+        if not hits:
+            paths = ", ".join(f"'{pair.left.path}'" for pair in pairs) or "none"
+            raise UsageError(f"there is no loop '{name}' to compare; there are {paths}")
+        selected += hits
+    return [pair for pair in pairs if pair in selected]
 
 
 @dataclass(frozen=True)
 class NameMatching:
-    """Pairs of names, each with how they were matched; and the names that one side alone has."""
+    """Pairs of names with their match methods, and the names of one side only."""
 
     pairs: Sequence[tuple[str, str, str]]
     only_left: Sequence[str]
@@ -169,39 +169,39 @@ class NameMatching:
 
 
 def match_names(left: Mapping[str, Any], right: Mapping[str, Any], names: Mapping[str, str]) -> NameMatching:
-    """Pair values by the names that are given and by name; those left over in their order, where type and shape fit.
+    """Pair values by given names and by name; the others in order, if type and shape fit.
 
-    A name with a number tells only where both sides have the same names.
+    A numbered name only counts if both sides have the same names.
     """
-    alike = left.keys() == right.keys()
+    same_names = left.keys() == right.keys()
     pairs: dict[str, tuple[str, str]] = {}
     for name in left:
         if name in names and names[name] in right:
             pairs[name] = names[name], "given"
     for name in left:
-        there = name in right and name not in {other for other, _ in pairs.values()}
-        if name not in pairs and there and (alike or not is_numbered_name(name)):
+        is_free = name in right and name not in {other for other, _ in pairs.values()}
+        if name not in pairs and is_free and (same_names or not is_numbered_name(name)):
             pairs[name] = name, "name"
     for name, value in left.items():
         if name in pairs:
             continue
-        taken = {other for other, _ in pairs.values()}
-        free = [other for other in right if other not in taken and _same_type(value, right[other])]
+        used = {other for other, _ in pairs.values()}
+        free = [other for other in right if other not in used and _same_type(value, right[other])]
         if free:
             pairs[name] = free[0], "name" if free[0] == name else "position"
-    taken = {other for other, _ in pairs.values()}
+    used = {other for other, _ in pairs.values()}
     return NameMatching(
         [(name, *pairs[name]) for name in left if name in pairs],
         [name for name in left if name not in pairs],
-        [name for name in right if name not in taken],
+        [name for name in right if name not in used],
     )
 
 
 def _same_type(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple) or isinstance(b, list | tuple) or a is None or b is None:
         return isinstance(a, list | tuple) == isinstance(b, list | tuple)
-    one, other = np.asarray(a), np.asarray(b)
-    return one.dtype == other.dtype and _significant_dims(one.shape) == _significant_dims(other.shape)
+    x, y = np.asarray(a), np.asarray(b)
+    return x.dtype == y.dtype and _significant_dims(x.shape) == _significant_dims(y.shape)
 
 
 def _significant_dims(shape: tuple[int, ...]) -> tuple[int, ...]:

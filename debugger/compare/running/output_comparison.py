@@ -1,4 +1,4 @@
-"""What two runs give at their ends. An output that TensorRT pads to a length is compared as far as both sides go."""
+"""Compares the outputs of two runs. An output that TensorRT pads is compared up to the shorter length."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from .value_comparison import Tolerance, compare
 
 
 def compare_outputs(
-    result: Comparison, left: ComparisonSide, right: ComparisonSide, tolerance: Tolerance, given: Mapping[str, str]
+    result: Comparison, left: ComparisonSide, right: ComparisonSide, tolerance: Tolerance, name_map: Mapping[str, str]
 ) -> None:
-    """Compare the outputs, where both runs came to their ends."""
+    """Compare the outputs if both runs ended."""
     if left.outputs is None or right.outputs is None:
         return
-    names = match_names(left.outputs, right.outputs, given)
-    room = _padded_axes(left), _padded_axes(right)
+    names = match_names(left.outputs, right.outputs, name_map)
+    padding = _padded_axes(left), _padded_axes(right)
     steps = QuantizationSteps(left.graph)
     for name, other, _ in names:
         a, b = left.outputs[name], right.outputs[other]
         delta = compare(a, b, tolerance)
         if delta.kind == "shape":
-            cut = _common_prefix(a, b, room[0].get(name), room[1].get(other))
-            if cut is not None:
-                delta = compare(*cut[:2], tolerance)
-                padded, short = (right.label, left.label) if cut[2] else (left.label, right.label)
+            parts = _common_prefix(a, b, padding[0].get(name), padding[1].get(other))
+            if parts is not None:
+                delta = compare(*parts[:2], tolerance)
+                padded, short = (right.label, left.label) if parts[2] else (left.label, right.label)
                 result.add_note(
-                    f"the output '{other if cut[2] else name}' of {padded} is padded to {cut[4]}, and {short} has "
-                    f"{cut[3]}: the first {cut[3]} are compared"
+                    f"the output '{other if parts[2] else name}' of {padded} is padded to {parts[4]}, and {short} has "
+                    f"{parts[3]}: the first {parts[3]} are compared"
                 )
         result.compared_outputs += 1
         if delta.kind:
             step = steps.output_step(name, a)
             result.outputs.append(Difference("output", name, other, delta, left=a, right=b, step=step))
-    for label, alone in ((left.label, names.only_left), (right.label, names.only_right)):
-        for name in alone:
+    for label, names_only in ((left.label, names.only_left), (right.label, names.only_right)):
+        for name in names_only:
             result.add_note(f"the output '{name}' is only in {label}: not compared")
             result.uncompared.append(name)
     for side in (left, right):
@@ -50,7 +50,7 @@ def compare_outputs(
 
 
 def note_uncomputed_outputs(result: Comparison, graph: Graph | None, label: str) -> None:
-    """Report the outputs of a model that its graph leaves out, which nothing can be compared with."""
+    """Add notes on outputs that the graph omits and that cannot be compared."""
     for name in () if graph is None else graph.missing_outputs:
         result.add_note(
             f"the output '{name}' of {label} is not computed, since it needs a value of an unsupported type: not"
@@ -64,17 +64,17 @@ def _padded_axes(side: ComparisonSide) -> Mapping[str, int]:
 
 
 def _common_prefix(a: Any, b: Any, left: int | None, right: int | None) -> tuple[Any, Any, bool, int, int] | None:
-    """The parts that both have if nothing but the padding makes the difference, which stands at the end of
-    an axis of the left one or the right one; whether the right one has more of it, and both lengths."""
+    """The common parts of two arrays that differ only in padding at the end of an axis of the left or the right one;
+    whether the right one is longer, and both lengths."""
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.ndim != b.ndim:
         return None
     unequal = [axis for axis in range(a.ndim) if a.shape[axis] != b.shape[axis]]
     if len(unequal) != 1:
         return None
     axis = unequal[0]
-    more = b.shape[axis] > a.shape[axis]
-    if (right if more else left) != axis:
+    right_longer = b.shape[axis] > a.shape[axis]
+    if (right if right_longer else left) != axis:
         return None
-    short, long = sorted((a.shape[axis], b.shape[axis]))
-    both = (slice(None),) * axis + (slice(short),)
-    return a[both], b[both], more, short, long
+    shorter, longer = sorted((a.shape[axis], b.shape[axis]))
+    index = (slice(None),) * axis + (slice(shorter),)
+    return a[index], b[index], right_longer, shorter, longer

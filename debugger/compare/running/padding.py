@@ -1,7 +1,7 @@
-"""Outputs with more capacity than was collected: TensorRT pads what a loop collects to a length.
+"""Padded outputs: TensorRT pads what a loop collects to a fixed length.
 
-The padding stands at the end of one axis. Nodes behind the loop may turn it, join axes, or compute with it element by
-element: as long as the first elements along some axis are made of what was collected alone, the two can be told apart.
+The padding is at the end of one axis. Nodes after the loop may transpose, merge axes or compute element by element: the
+padding is known as long as the first elements along some axis depend on collected elements only.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _AXIS_OPERATORS = frozenset({"Softmax", "LogSoftmax", "CumSum", "TopK", "Gather"
 
 @dataclass(frozen=True)
 class PaddedAxis:
-    """The axis at whose end the padding stands, and the tensor's shape as far as the model tells."""
+    """The axis with padding at its end, and the shape of the tensor as far as the model tells."""
 
     axis: int
     shape: tuple[Dim, ...]
 
 
 def padded_axes(graph: Graph) -> dict[str, int]:
-    """The outputs of a model that have such padding, by name, and its axis."""
-    followed = _PaddingPropagation(graph)
+    """The padded outputs of a model by name, with the padded axis."""
+    propagation = _PaddingPropagation(graph)
     names = graph.output_names or [value.name for value in graph.outputs]
-    found = ((name, followed.padded_axes.get(value)) for name, value in zip(names, graph.outputs, strict=True))
-    return {name: room.axis for name, room in found if room is not None}
+    axes = ((name, propagation.padded_axes.get(value)) for name, value in zip(names, graph.outputs, strict=True))
+    return {name: padding.axis for name, padding in axes if padding is not None}
 
 
 class _PaddingPropagation:
@@ -49,56 +49,56 @@ class _PaddingPropagation:
             if isinstance(node, Loop):
                 self.padded_axes.update(_padded_scan_outputs(node))
             elif isinstance(node, Operation) and any(value in self.padded_axes for value in node.inputs):
-                room = self._propagate(node)
-                if room is not None:
-                    self.padded_axes.update((value, room) for value in node.outputs if value is not None)
+                padding = self._propagate(node)
+                if padding is not None:
+                    self.padded_axes.update((value, padding) for value in node.outputs if value is not None)
 
     def _propagate(self, node: Operation) -> PaddedAxis | None:
-        """The padded axis behind a node; None if its results are made of the padding too."""
-        given = [
+        """The padded axis after a node; None if its results depend on the padding."""
+        padded = [
             (k, value, self.padded_axes[value]) for k, value in enumerate(node.inputs) if value in self.padded_axes
         ]
         shape = _declared_shape(node.outputs[0])
         if node.op_type in _ELEMENTWISE or node.op_type == "MatMul":
-            return self._propagate_broadcast(node, [(k, room) for k, _, room in given], shape)
-        at, _, room = given[0]
+            return self._propagate_broadcast(node, [(k, padding) for k, _, padding in padded], shape)
+        index, _, padding = padded[0]
         if node.op_type == "Concat":
-            known = {one.axis for _, _, one in given}
-            return room if len(known) == 1 and self._axis(node, len(room.shape)) not in known else None
-        if len(given) > 1 or at:
+            axes = {p.axis for _, _, p in padded}
+            return padding if len(axes) == 1 and self._axis(node, len(padding.shape)) not in axes else None
+        if len(padded) > 1 or index:
             return None
         if node.op_type == "Transpose":
-            perm = node.attributes.get("perm") or range(len(room.shape))[::-1]
-            return PaddedAxis(list(perm).index(room.axis), tuple(room.shape[d] for d in perm))
+            perm = node.attributes.get("perm") or range(len(padding.shape))[::-1]
+            return PaddedAxis(list(perm).index(padding.axis), tuple(padding.shape[d] for d in perm))
         if node.op_type in ("Reshape", "Squeeze", "Unsqueeze"):
-            return _propagate_reshape(room, shape or self._requested_shape(node, room))
+            return _propagate_reshape(padding, shape or self._requested_shape(node, padding))
         if node.op_type in _AXIS_OPERATORS or node.op_type.startswith("Reduce"):
-            return self._propagate_other_axes(node, room, shape)
+            return self._propagate_other_axes(node, padding, shape)
         return None
 
     def _propagate_broadcast(
-        self, node: Operation, given: Sequence[tuple[int, PaddedAxis]], shape: Sequence[Dim] | None
+        self, node: Operation, padded: Sequence[tuple[int, PaddedAxis]], shape: Sequence[Dim] | None
     ) -> PaddedAxis | None:
-        """Of axes that are counted from the last one; those that a product sums over are lost."""
-        behind = {room.axis - len(room.shape) for _, room in given}
-        rank = max(len(room.shape) for _, room in given)
+        """Propagate through broadcasting, axes counted from the last one; summed axes of a product are lost."""
+        axes = {padding.axis - len(padding.shape) for _, padding in padded}
+        rank = max(len(padding.shape) for _, padding in padded)
         summed = {0: -1, 1: -2}
-        if len(behind) > 1 or (
-            node.op_type == "MatMul" and any(room.axis - len(room.shape) == summed[k] for k, room in given)
+        if len(axes) > 1 or (
+            node.op_type == "MatMul" and any(padding.axis - len(padding.shape) == summed[k] for k, padding in padded)
         ):
             return None
         sizes = tuple(shape) if shape is not None else (None,) * rank
-        return PaddedAxis(len(sizes) + behind.pop(), sizes)
+        return PaddedAxis(len(sizes) + axes.pop(), sizes)
 
     def _propagate_other_axes(
-        self, node: Operation, room: PaddedAxis, shape: Sequence[Dim] | None
+        self, node: Operation, padding: PaddedAxis, shape: Sequence[Dim] | None
     ) -> PaddedAxis | None:
-        """Of nodes that work along other axes."""
-        rank = len(room.shape)
+        """Propagate through nodes that work along other axes."""
+        rank = len(padding.shape)
         axes = self._axes(node, rank)
-        if axes is None or room.axis in axes:
+        if axes is None or padding.axis in axes:
             return None
-        axis = room.axis
+        axis = padding.axis
         if node.op_type.startswith("Reduce") and not node.attributes.get("keepdims", 1):
             axis -= sum(other < axis for other in axes)
             rank -= len(axes)
@@ -114,29 +114,29 @@ class _PaddingPropagation:
         return normalize_axis(int(node.attributes.get("axis", 0)), rank)
 
     def _axes(self, node: Operation, rank: int) -> set[int] | None:
-        told: Any = node.attributes.get("axes", node.attributes.get("axis"))
-        if told is None:
-            where = {"CumSum": 1, "Slice": 3}.get(node.op_type, 1 if node.op_type.startswith("Reduce") else None)
-            value = node.inputs[where] if where is not None and where < len(node.inputs) else None
+        axes: Any = node.attributes.get("axes", node.attributes.get("axis"))
+        if axes is None:
+            index = {"CumSum": 1, "Slice": 3}.get(node.op_type, 1 if node.op_type.startswith("Reduce") else None)
+            value = node.inputs[index] if index is not None and index < len(node.inputs) else None
             data = None if value is None else self.origins.skip_identities(value).constant
-            told = None if data is None else data.reshape(-1).tolist()
-        if told is None:
+            axes = None if data is None else data.reshape(-1).tolist()
+        if axes is None:
             return {rank - 1} if node.op_type in ("Softmax", "LogSoftmax") else None
-        return {normalize_axis(int(axis), rank) for axis in (told if isinstance(told, list | tuple) else [told])}
+        return {normalize_axis(int(axis), rank) for axis in (axes if isinstance(axes, list | tuple) else [axes])}
 
-    def _requested_shape(self, node: Operation, room: PaddedAxis) -> Sequence[Dim] | None:
-        """The shape that a Reshape between two others of a layer asks for."""
+    def _requested_shape(self, node: Operation, padding: PaddedAxis) -> Sequence[Dim] | None:
+        """The shape requested by a Reshape between two others of a layer."""
         value = node.inputs[1] if node.op_type == "Reshape" else None
         data = None if value is None else self.origins.skip_identities(value).constant
         if data is None:
             return None
         sizes: list[Dim] = [int(size) for size in data.reshape(-1)]
         if not node.attributes.get("allowzero"):
-            sizes = [room.shape[k] if n == 0 and k < len(room.shape) else n for k, n in enumerate(sizes)]
-        whole = [size for size in (*sizes, *room.shape) if isinstance(size, int)]
-        if len(whole) == len(sizes) + len(room.shape) and sizes.count(-1) == 1:
-            rest = prod(size for size in whole[: len(sizes)] if size != -1)
-            sizes[sizes.index(-1)] = prod(whole[len(sizes) :]) // rest if rest else 0
+            sizes = [padding.shape[k] if n == 0 and k < len(padding.shape) else n for k, n in enumerate(sizes)]
+        known_sizes = [size for size in (*sizes, *padding.shape) if isinstance(size, int)]
+        if len(known_sizes) == len(sizes) + len(padding.shape) and sizes.count(-1) == 1:
+            rest = prod(size for size in known_sizes[: len(sizes)] if size != -1)
+            sizes[sizes.index(-1)] = prod(known_sizes[len(sizes) :]) // rest if rest else 0
         return [None if size == -1 else size for size in sizes]
 
 
@@ -151,27 +151,27 @@ def _declared_shape(value: Value | None) -> tuple[Dim, ...] | None:
     return value.type.shape if value is not None and isinstance(value.type, TensorType) else None
 
 
-def _propagate_reshape(room: PaddedAxis, shape: Sequence[Dim] | None) -> PaddedAxis | None:
-    """The padded axis after a Reshape: the axes in front of it are the same, whatever is joined to it from behind."""
+def _propagate_reshape(padding: PaddedAxis, shape: Sequence[Dim] | None) -> PaddedAxis | None:
+    """The padded axis after a Reshape: the axes before it are unchanged, others may be merged into it."""
     if shape is None:
         return None
-    before, length = _element_count(room.shape[: room.axis]), room.shape[room.axis]
-    if before is None:
+    count, length = _element_count(padding.shape[: padding.axis]), padding.shape[padding.axis]
+    if count is None:
         return None
     for axis in reversed(range(len(shape))):
         size = shape[axis]
-        if _element_count(shape[:axis]) != before:
+        if _element_count(shape[:axis]) != count:
             continue
         if isinstance(size, int) and isinstance(length, int):
             fits = bool(length) and size % length == 0
         else:
-            fits = size == length or axis == room.axis == 0
+            fits = size == length or axis == padding.axis == 0
         if fits:
             return PaddedAxis(axis, tuple(shape))
     return None
 
 
 def _element_count(sizes: Sequence[Dim]) -> int | None:
-    """How many elements there are; None where a size is not known."""
-    known = [size for size in sizes if isinstance(size, int)]
-    return prod(known) if len(known) == len(sizes) else None
+    """The number of elements; None if a size is unknown."""
+    known_sizes = [size for size in sizes if isinstance(size, int)]
+    return prod(known_sizes) if len(known_sizes) == len(sizes) else None

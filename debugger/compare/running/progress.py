@@ -1,4 +1,4 @@
-"""Tells now and then how far a run that is compared is."""
+"""Reports the progress of compared runs periodically."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import replace
 from ....runtime.model import LoopTotals, Run
 from ...session.boundary import Boundary
 
-#: Called with the totals of a run so far; the second is true of one that was compared, and is run again to find where
-#: a difference comes from.
+#: Called with the totals of a run so far; the second argument is true for a repeated run that traces a
+#: cause.
 OnTick = Callable[[Run, bool], object]
-#: Seconds between two calls.
+#: Seconds between two reports.
 REPORT_INTERVAL_SECONDS = 0.1
 
 
 class ProgressReporter:
-    """One run; called at its boundaries and between them. ``totals``: how its loops went so far."""
+    """Reports one run; called at its boundaries and between them. ``totals``: the loop totals so far."""
 
-    def __init__(self, on_tick: OnTick | None, again: bool, totals: Callable[[], Sequence[LoopTotals]]) -> None:
+    def __init__(self, on_tick: OnTick | None, is_rerun: bool, totals: Callable[[], Sequence[LoopTotals]]) -> None:
         self._on_tick = on_tick
-        self._is_rerun = again
+        self._is_rerun = is_rerun
         self._totals = totals
         self._next_report_time = 0.0
 
@@ -35,23 +35,23 @@ class ProgressReporter:
 
 
 class ReadProgress:
-    """How many iterations of each loop were read of a recording, which need not have them all."""
+    """Counts the read iterations of each loop of a recording, which may be incomplete."""
 
     def __init__(self) -> None:
-        #: By loop: the entry that is read, the iterations of those before, and those of it.
+        #: By loop: the current entry, the iterations of earlier entries, and those of the current one.
         self._positions: dict[str, tuple[tuple[int, ...], int, int]] = {}
 
     def count_boundary(self, boundary: Boundary) -> None:
-        """Count one boundary more."""
-        entry, before, now = self._positions.get(boundary.loop, (boundary.entry, 0, 0))
+        """Count one boundary."""
+        entry, earlier, current = self._positions.get(boundary.loop, (boundary.entry, 0, 0))
         if boundary.entry != entry:
-            before += now
-        self._positions[boundary.loop] = boundary.entry, before, boundary.iteration
+            earlier += current
+        self._positions[boundary.loop] = boundary.entry, earlier, boundary.iteration
 
-    def totals(self, whole: Sequence[LoopTotals]) -> list[LoopTotals]:
-        """The totals up to here; those of the ``whole`` recording are their trip counts."""
-        there = ((loop, self._positions[loop.path]) for loop in whole if loop.path in self._positions)
+    def totals(self, recorded: Sequence[LoopTotals]) -> list[LoopTotals]:
+        """The totals so far; trip counts are those of the complete recording."""
+        positions = ((loop, self._positions[loop.path]) for loop in recorded if loop.path in self._positions)
         return [
-            replace(loop, iterations=before + now, stopped_by=None, trip_count=loop.iterations)
-            for loop, (_, before, now) in there
+            replace(loop, iterations=earlier + current, stopped_by=None, trip_count=loop.iterations)
+            for loop, (_, earlier, current) in positions
         ]

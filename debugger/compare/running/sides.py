@@ -1,4 +1,4 @@
-"""The two sides of a comparison: whatever gives boundaries in the order of time, one at a time."""
+"""The two sides of a comparison: streams of boundaries in execution order."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from .value_readers import (
 
 @dataclass(frozen=True)
 class LoopInfo:
-    """A loop of one side and the loops inside it, in the order in which they run.
+    """A loop of one side and its nested loops in execution order.
 
-    ``loop``: it in the loop graph of its side; None where that is not known.
+    ``loop``: the loop in the graph of its side; None if unknown.
     """
 
     path: str
@@ -45,11 +45,11 @@ class LoopInfo:
 
 
 class ComparisonSide(Protocol):
-    """What is compared."""
+    """One side of a comparison."""
 
     @property
     def label(self) -> str:
-        """What to call it."""
+        """The name of the side."""
 
     @property
     def loops(self) -> Sequence[LoopInfo]:
@@ -57,26 +57,26 @@ class ComparisonSide(Protocol):
 
     @property
     def graph(self) -> Graph | None:
-        """The loop graph; None where it is not known."""
+        """The loop graph; None if unknown."""
 
     @property
     def outputs(self) -> Mapping[str, Data] | None:
-        """What the run gave; None until its boundaries were read to the end, or where it did not come to one."""
+        """The outputs of the run; None until its boundaries are read to the end, or if it did not end."""
 
     def boundaries(self) -> Iterator[Boundary]:
         """All boundaries, from the start."""
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> ValueReader | None:
-        """One iteration with all its values; None for the iteration: the boundary before iteration 0."""
+        """The values of one iteration; None as iteration: of the boundary before iteration 0."""
 
     def reasons(self, loop: str) -> list[DivergenceReason]:
-        """Where some runtime does something else with a loop."""
+        """Known deviations of runtimes for a loop."""
 
 
 class ModelSide:
-    """A model that is run, boundary by boundary, as far as somebody reads.
+    """A model that runs boundary by boundary while they are read.
 
-    ``limit`` ends every entry of every loop once it ran that many iterations, and with it the run; ``limited`` tells.
+    ``limit`` ends the run once any loop entry reaches that many iterations, and sets ``limit_hit``.
     """
 
     def __init__(self, model: Model, inputs: Mapping[str, Data], limit: int | None = None, label: str = "") -> None:
@@ -89,19 +89,19 @@ class ModelSide:
         self.limit_hit = False
         self._bound_inputs = model.check(inputs)
         ports = zip(model.plan.inputs, model.inputs, strict=False)
-        named = model._internals.resolve_aliases(inputs)
-        #: What it is given, by name and in the types that it declares.
-        self.inputs = {port.name: self._bound_inputs[slot] for (_, slot), port in ports if port.name in named}
+        names = model._internals.resolve_aliases(inputs)
+        #: The inputs by name, in their declared types.
+        self.inputs = {port.name: self._bound_inputs[slot] for (_, slot), port in ports if port.name in names}
         self._observed: dict[str, list[str]] = {}
-        #: Paths of loops of which somebody asks what is ``here``, and the main graph's where it is what was there last.
+        #: Paths of loops whose values are read at boundaries; the main graph's path for its final values.
         self.watched_paths: set[str] = set()
-        #: The values of the main graph where a run ended, where that is watched; a limited run did not come to all.
+        #: The final values of the main graph, if watched; incomplete after a limited run.
         self.final_reader: ValueReader | None = None
         self._current_frame: Frame | None = None
         self._on_tick: OnTick | None = None
         self._reports_first_run = True
         self._parameters_by_path: dict[str, dict[Value, Any]] = {}
-        #: Of each loop that was asked for, what its nodes compute.
+        #: For each watched loop, the values that its nodes compute.
         self._readable_by_path: dict[str, dict[Value, BranchPath]] = {}
 
     def boundaries(self) -> Iterator[Boundary]:
@@ -113,32 +113,32 @@ class ModelSide:
                 self._parameters_by_path[frame.path] = _available_parameters(frame)
 
     def reader_at_boundary(self) -> ValueReader | None:
-        """The iteration of a watched loop that ended at the boundary given last, until somebody asks for the next."""
+        """The iteration of a watched loop that ended at the last boundary, valid until the next one is read."""
         frame = self._current_frame
         if frame is None or frame.loop is None or frame.path not in self.watched_paths:
             return None
         if frame.path not in self._readable_by_path:
             self._readable_by_path[frame.path] = post_iteration_values(frame)
-        left = PostIterationReader(frame, self._readable_by_path[frame.path])
-        return IterationReader(self._parameters_by_path.get(frame.path, {}), frame.loop.body.inputs, left)
+        after = PostIterationReader(frame, self._readable_by_path[frame.path])
+        return IterationReader(self._parameters_by_path.get(frame.path, {}), frame.loop.body.inputs, after)
 
     def frames(self) -> Iterator[Frame]:
-        """Run the model; it stands at the boundary of each frame as long as that is compared.
+        """Run the model; each frame is valid until the next one is read.
 
         Raises:
             ExecutionError: a node failed.
-            LimitError: a loop that nothing can end, without a limit.
+            LimitError: a loop is infinite and there is no limit.
         """
-        return self._run(self._start_engine(), again=False)
+        return self._run(self._start_engine(), is_rerun=False)
 
     def report_progress(self, on_tick: OnTick | None, *, leads: bool) -> None:
-        """From now on tell how far it is; one that does not lead, only of what it runs again."""
+        """Report progress from now on; a side that does not lead reports only repeated runs."""
         self._on_tick, self._reports_first_run = on_tick, leads
 
     def run_to_end(self) -> ValueReader:
-        """Runs the model again, to its end: the values of the main graph."""
+        """Run the model again to its end; return the values of the main graph."""
         engine = self._start_engine()
-        for _ in self._run(engine, again=True):
+        for _ in self._run(engine, is_rerun=True):
             pass
         return Frame(engine, MAIN_GRAPH).values
 
@@ -148,10 +148,10 @@ class ModelSide:
         engine.set_limits(self.limit, refuse_endless=True)
         return engine
 
-    def _run(self, engine: Engine, again: bool) -> Iterator[Frame]:
+    def _run(self, engine: Engine, is_rerun: bool) -> Iterator[Frame]:
         tick = ProgressReporter(
-            self._on_tick if again or self._reports_first_run else None,
-            again,
+            self._on_tick if is_rerun or self._reports_first_run else None,
+            is_rerun,
             lambda: self.model._internals.totals(engine),
         )
         engine.on_tick = tick
@@ -160,16 +160,16 @@ class ModelSide:
             engine.clear_stops()
             engine.stop_anywhere()
             try:
-                what, index = engine.resume()
+                stop_kind, index = engine.resume()
             except ExecutionError as error:
                 raise ExecutionError(f"{self.label}: {error}") from None
-            if what == "boundary":
+            if stop_kind == "boundary":
                 yield Frame(engine, index)
                 continue
-            if what == "interrupt":
+            if stop_kind == "interrupt":
                 raise InterruptError("interrupted")
             self.final_reader = Frame(engine, MAIN_GRAPH).values if MAIN in self.watched_paths else None
-            if what == "limit":
+            if stop_kind == "limit":
                 self.limit_hit = True
             else:
                 self.outputs = self.model._internals.results(engine)
@@ -181,31 +181,31 @@ class ModelSide:
             return
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> ValueReader | None:
-        """Runs the model again, as far as that; its values are those of the run that stands there."""
-        got: dict[Value, Any] = {}
-        for frame in self._run(self._start_engine(), again=True):
+        """Run the model again up to an iteration; the values are those of that run."""
+        inputs: dict[Value, Any] = {}
+        for frame in self._run(self._start_engine(), is_rerun=True):
             if (frame.path, frame.entry) != (loop, entry):
                 continue
             if frame.iteration == (0 if iteration is None else iteration + 1):
                 assert frame.loop is not None
-                # The frame stands as long as nobody asks for the next one.
+                # The frame is valid until the next one is requested.
                 params = [*frame.loop.body.inputs, *pre_condition_values(frame.loop)]
-                return frame.values if iteration is None else IterationReader(got, params, frame.values)
+                return frame.values if iteration is None else IterationReader(inputs, params, frame.values)
             if frame.iteration == iteration:
-                got = iteration_inputs(frame)
+                inputs = iteration_inputs(frame)
         return None
 
     def reasons(self, loop: str) -> list[DivergenceReason]:
-        """From the notes on the model, and on the numbers of its last run."""
+        """The notes on the model and on the numbers of its last run."""
         plan = next(plan for plan in self.model.plan.loops if plan.path == loop)
         return reasons_from_notes([*self.model.graph.notes, *plan.loop.notes, *self._observed.get(loop, ())])
 
 
 def _available_parameters(frame: Frame) -> dict[Value, Any]:
-    """What the next iteration gets, as far as it stands there already."""
+    """Body parameters of the next iteration that are available at the boundary."""
     assert frame.loop is not None
     engine = frame._internals.engine
-    # Not by ``frame.values``, which look at all nodes first: this is asked at every boundary.
+    # Not by ``frame.values``, which inspects all nodes first: this is called at every boundary.
     slots = ((value, engine.plan.slot_of.get(value)) for value in frame.loop.body.inputs)
     return {value: engine.value(slot) for value, slot in slots if slot is not None and engine.has_value(slot)}
 
@@ -227,44 +227,44 @@ class TraceSide:
         self._on_tick: OnTick | None = None
 
     def boundaries(self) -> Iterator[Boundary]:
-        """What was recorded, body values included where they were."""
-        read, whole = ReadProgress(), self.trace.totals
-        tick = ProgressReporter(self._on_tick, False, lambda: read.totals(whole))
+        """The recorded boundaries, with body values if they were recorded."""
+        progress, totals = ReadProgress(), self.trace.totals
+        tick = ProgressReporter(self._on_tick, False, lambda: progress.totals(totals))
         for boundary in self.trace.boundaries():
-            read.count_boundary(boundary)
+            progress.count_boundary(boundary)
             tick()
             yield boundary
 
     def report_progress(self, on_tick: OnTick | None, *, leads: bool) -> None:
-        """From now on tell how far it is read, if it leads."""
+        """Report reading progress from now on, if the side leads."""
         self._on_tick = on_tick if leads else None
 
     @property
     def final_reader(self) -> ValueReader | None:
-        """What was recorded of the main graph; None where the run did not come to its end."""
+        """The recorded values of the main graph; None if the run did not end."""
         if self.outputs is None:
             return None
         last = self.trace.boundary_ref(newest=True)
         return RecordedFrame(RecordedFrameInternals(self.outline, -1, 0 if last is None else last.id, over=True)).values
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> ValueReader | None:
-        """What was recorded of it, and what follows from that."""
+        """The recorded values and those derived from them."""
         index = next(body.index for body in self.outline.loops if body.path == loop)
-        started = self.outline.entry_start(index, entry)
-        if started is None:
+        start = self.outline.entry_start(index, entry)
+        if start is None:
             return None
-        first = frame_at(self.outline, started[1])
+        first = frame_at(self.outline, start[1])
         if iteration is None:
             return first.values
         before, after = first._internals.boundary_at(iteration), first._internals.boundary_at(iteration + 1)
         if after is None:
             return None
-        got = {} if before is None else iteration_inputs(frame_at(self.outline, before))
+        inputs = {} if before is None else iteration_inputs(frame_at(self.outline, before))
         params = [] if first.loop is None else [*first.loop.body.inputs, *pre_condition_values(first.loop)]
-        return IterationReader(got, params, frame_at(self.outline, after).values)
+        return IterationReader(inputs, params, frame_at(self.outline, after).values)
 
     def reasons(self, loop: str) -> list[DivergenceReason]:
-        """A trace has none of its own."""
+        """No reasons."""
         return []
 
 
@@ -276,11 +276,11 @@ def _recorded_loops(outline: GraphIndex, parent: int) -> tuple[LoopInfo, ...]:
 
 
 def open_side(path: str | Path, weights: str | None = None) -> Model | TraceSide:
-    """What a file holds: a trace, told by its header, is a side at once; a model needs inputs first. ``weights``: the
-    file with the constants of an IR, if not the ``.bin`` beside it.
+    """Open a file: a trace, recognised by its header, is a side itself; a model still needs inputs. ``weights``: the
+    file with the constants of an IR, by default the ``.bin`` in the same folder.
 
     Raises:
-        ModelError: neither a model nor a trace that can be read.
+        ModelError: the file is neither a model nor a readable trace.
     """
     if is_sqlite_file(path):
         from ...trace.trace_store import TraceStore

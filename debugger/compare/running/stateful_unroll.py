@@ -1,7 +1,7 @@
-"""A loop, and the same network as a model that is run once for each iteration.
+"""Compares a loop with a stateful model that is run once for each iteration.
 
-OpenVINO's LowLatency2 makes of a TensorIterator what its body is, and of what it carries variables of the model. The
-two are compared as what they are for a user: the runs of the one are the iterations of the other.
+OpenVINO's LowLatency2 replaces a TensorIterator by its body and its carried values by model variables. The runs of that
+model are compared with the iterations of the loop.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ....runtime.ops.constant_folding import ConstantFolder
 
 
 def requests_as_loop(model: Model, other: Model, names: Mapping[str, str]) -> Model | None:
-    """The runs of a model that keeps variables as one loop, which cuts and collects as a loop of another model does.
+    """The runs of a stateful model as one loop with the slices and scan outputs of another model's loop.
 
-    None where the model keeps nothing, or the other one has no such loop. ``names``: inputs and outputs of the other
-    model with what they are called in this one.
+    None if the model is stateless, or the other one has no such loop. ``names``: names of the other model's inputs and
+    outputs with their names in this one.
     """
     if not model.graph.variables or other.graph.variables:
         return None
@@ -29,25 +29,25 @@ def requests_as_loop(model: Model, other: Model, names: Mapping[str, str]) -> Mo
     results = _pair_ports(other.outputs, model.outputs, names)
     for loop in other.graph.nodes:
         if isinstance(loop, Loop):
-            cut = {
-                ports[name].name: _adapt_slice(one, ports[name], name, other)
-                for name, one in _input_slices(other.graph, loop)
+            slices = {
+                ports[name].name: _adapt_slice(p, ports[name], name, other)
+                for name, p in _input_slices(other.graph, loop)
             }
-            if not cut:
+            if not slices:
                 continue
-            joined = {results[name].name: replace(one, stack=False) for name, one in _output_scans(other, loop)}
-            graph = unroll_requests(model.graph, cut, joined)
+            scans = {results[name].name: replace(p, stack=False) for name, p in _output_scans(other, loop)}
+            graph = unroll_requests(model.graph, slices, scans)
             _fix_initial_state(graph, model.state)
-            for theirs in other.inputs:
+            for port in other.inputs:
                 for value in graph.inputs:
-                    if theirs.name in ports and value.name == ports[theirs.name].name:
-                        value.name, value.type = theirs.name, theirs.type
+                    if port.name in ports and value.name == ports[port.name].name:
+                        value.name, value.type = port.name, port.type
             return Model(graph, model.path, model._internals.function, model._internals.weights)
     return None
 
 
 def _fix_initial_state(graph: Graph, state: Mapping[str, Data]) -> None:
-    """Let what is kept from run to run begin as constants, which is what it is compared with."""
+    """Make the initial values of the state constants, for the comparison."""
     for value, data in variable_inputs(graph, state):
         value.constant = data
         graph.inputs.remove(value)
@@ -60,32 +60,32 @@ def _fix_initial_state(graph: Graph, state: Mapping[str, Data]) -> None:
     graph.variables = []
 
 
-def _pair_ports(theirs: Sequence[Port], ours: Sequence[Port], names: Mapping[str, str]) -> dict[str, Port]:
-    """Ports by the other model's names: as they are said to be, by name, then those that are left in their order."""
-    free = {port.name: port for port in ours}
-    found = {port.name: free.pop(names[port.name]) for port in theirs if names.get(port.name) in free}
-    found |= {port.name: free.pop(port.name) for port in theirs if port.name not in found and port.name in free}
-    rest = (port.name for port in theirs if port.name not in found)
-    return found | dict(zip(rest, free.values(), strict=False))
+def _pair_ports(ports: Sequence[Port], own_ports: Sequence[Port], names: Mapping[str, str]) -> dict[str, Port]:
+    """Ports by the other model's names: by given names, by name, then in order."""
+    free = {port.name: port for port in own_ports}
+    pairs = {port.name: free.pop(names[port.name]) for port in ports if names.get(port.name) in free}
+    pairs |= {port.name: free.pop(port.name) for port in ports if port.name not in pairs and port.name in free}
+    rest = (port.name for port in ports if port.name not in pairs)
+    return pairs | dict(zip(rest, free.values(), strict=False))
 
 
-def _adapt_slice(one: SlicedInput, port: Port, name: str, other: Model) -> SlicedInput:
-    """A part as the model takes it, which has the axis that is cut where the other model's whole input has it."""
-    whole = next(port for port in other.inputs if port.name == name).shape
-    return replace(one, drop_axis=whole is not None and port.shape is not None and len(port.shape) < len(whole))
+def _adapt_slice(port_slice: SlicedInput, port: Port, name: str, other: Model) -> SlicedInput:
+    """A slice adapted to the port, which keeps the sliced axis if the other model's input has that rank."""
+    shape = next(port for port in other.inputs if port.name == name).shape
+    return replace(port_slice, drop_axis=shape is not None and port.shape is not None and len(port.shape) < len(shape))
 
 
 def _input_slices(graph: Graph, loop: Loop) -> Iterator[tuple[str, SlicedInput]]:
-    """How a loop cuts inputs of its graph."""
-    for one in (*loop.sliced_inputs, *(edge.initial for edge in loop.back_edges)):
-        if isinstance(one, SlicedInput):
-            source, axes = _trace_transposes(one.outer, graph)
+    """The slices of graph inputs in a loop."""
+    for port_slice in (*loop.sliced_inputs, *(edge.initial for edge in loop.back_edges)):
+        if isinstance(port_slice, SlicedInput):
+            source, axes = _trace_transposes(port_slice.outer, graph)
             if source in graph.inputs:
-                yield source.name, replace(one, axis=_source_axis(axes, one.axis))
+                yield source.name, replace(port_slice, axis=_source_axis(axes, port_slice.axis))
 
 
 def _output_scans(other: Model, loop: Loop) -> Iterator[tuple[str, ScanOutput]]:
-    """How a loop collects outputs of its model."""
+    """The scan outputs that become model outputs."""
     scans = {scan.outer: scan for scan in loop.scan_outputs}
     for port, value in zip(other.outputs, other.graph.outputs, strict=False):
         source, axes = _trace_transposes(value, other.graph)
@@ -99,8 +99,8 @@ def _source_axis(axes: Sequence[int], axis: int) -> int:
 
 
 def _trace_transposes(value: Value, graph: Graph) -> tuple[Value, tuple[int, ...]]:
-    """Where a value comes from but for the order of its axes, and for each of its axes which one it is there; no axes:
-    the same ones."""
+    """The source of a transposed value, and for each of its axes the axis of the source; empty for the identity
+    permutation."""
     origins = ProducerMap.for_graph(graph)
     constants = ConstantFolder(origins, graph.system)
     axes: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether two values are the same within a tolerance, and how far apart they are where they are not."""
+"""Compares two values within a tolerance and measures their difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ....runtime.graph import Array
 
-#: dtype -> relative and absolute tolerance. Those of the accumulated rounding of different orders of summation.
+#: dtype -> relative and absolute tolerance for the rounding errors of different summation orders.
 _TOLERANCES = {
     "float64": (1e-8, 1e-10),
     "float32": (1e-4, 1e-5),
@@ -20,9 +20,9 @@ _TOLERANCES = {
     "complex64": (1e-4, 1e-5),
     "complex128": (1e-8, 1e-10),
 }
-#: Formats of eight and fewer bits: a neighbouring number is the same number, rounded another way.
+#: Formats of at most eight bits: a neighbouring number is the same number rounded differently.
 _LOW_BIT_TOLERANCE = (0.26, 1e-2)
-#: The part of the relative tolerance that counts of the largest number, where sums are made in another order.
+#: For reordered sums: the fraction of the relative tolerance that applies to the peak.
 _REORDERED_SUM_FRACTION = 0.1
 
 
@@ -32,63 +32,63 @@ class Tolerance:
 
     rtol: float | None = None
     atol: float | None = None
-    #: float64 counts as float32: one side computes it so.
+    #: Whether float64 counts as float32, because one side computes it so.
     float64_as_float32: bool = False
-    #: A type in which one side computes some of it: what came by that way is no more precise. Empty: there is none.
+    #: The narrowest type of one side's computations, whose precision applies. Empty: none.
     narrowest_dtype: str = ""
-    #: Of the largest number of a tensor: what is closer is the same, as one side computes in another precision.
+    #: The tolerance relative to the peak of a tensor, if one side computes in another precision.
     peak_fraction: float = 0.0
-    #: One side adds in another order, so that what is small beside the largest number of a tensor has its error:
-    #: of that number, a part of the relative tolerance is the same.
+    #: One side adds in another order: small numbers have an error relative to the peak of the
+    #: tensor.
     reordered_sums: bool = False
 
     def for_dtypes(self, *dtypes: np.dtype[Any]) -> tuple[float, float]:
-        """The relative and the absolute tolerance for a dtype; of two that of the narrower one."""
+        """The relative and the absolute tolerance of dtypes; the narrowest one counts."""
         rtol, atol = _default_tolerance(dtypes, self.float64_as_float32, self.narrowest_dtype)
         return rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol
 
 
 @lru_cache
 def _default_tolerance(dtypes: tuple[np.dtype[Any], ...], single: bool, narrowest: str) -> tuple[float, float]:
-    """The widest tolerance of several types."""
+    """The largest tolerance of several types."""
     names = ["float32" if single and dtype.name == "float64" else dtype.name for dtype in dtypes]
     return max(_TOLERANCES.get(name, _LOW_BIT_TOLERANCE) for name in (*names, *filter(None, [narrowest])))
 
 
 @dataclass(frozen=True)
 class Delta:
-    """How two values differ. ``kind``: ``""`` for the same; ``value``, ``dtype``, ``shape``, ``length``, ``kind``.
+    """The difference of two values. ``kind``: ``""`` if equal; ``value``, ``dtype``, ``shape``, ``length``, ``kind``.
 
-    ``dtypes``: those of both sides, where they are two of one kind and the values were compared all the same.
+    ``dtypes``: the types of both sides if they differ within one kind and the values were compared.
     """
 
     kind: str = ""
-    #: The largest difference of two elements; infinite where one of them is NaN or infinite and the other is not.
+    #: The largest difference of two elements; infinite if only one of them is finite.
     absolute: float = 0.0
     relative: float = 0.0
-    #: Where the elements are that differ most (of those beyond the tolerance, if any are), and what they are.
+    #: The index and the values of the elements that differ most (beyond the tolerance, if any do).
     worst_index: tuple[int, ...] = ()
     left: Any = None
     right: Any = None
-    #: How many elements differ beyond the tolerance, of how many.
+    #: The number of elements beyond the tolerance, and of all elements.
     count: int = 0
     size: int = 0
     text: str = ""
     dtypes: tuple[str, ...] = ()
-    #: The absolute and the relative difference of `left` and `right`; another element may have larger ones.
+    #: The absolute and relative difference of `left` and `right`; other elements may have larger ones.
     worst_difference: tuple[float, float] = (0.0, 0.0)
 
 
-#: Of values that are equal.
+#: For equal values.
 NO_DIFFERENCE = Delta()
-#: Arrays of no more are compared as bytes first.
+#: Larger arrays are not compared as bytes first.
 _BYTE_COMPARE_MAX_BYTES = 16_384
 
 
 def compare(left: Any, right: Any, tolerance: Tolerance, *, loose_shape: bool = False) -> Delta:
     """Compare arrays, sequences (lists) and empty optionals (None); NaN equals NaN.
 
-    ``loose_shape``: axes of length 1 do not count, as between a stacked and a concatenated element.
+    ``loose_shape``: ignore axes of length 1, as between a stacked and a concatenated element.
     """
     if isinstance(left, list | tuple) or isinstance(right, list | tuple):
         return _sequences(left, right, tolerance)
@@ -105,12 +105,12 @@ def compare(left: Any, right: Any, tolerance: Tolerance, *, loose_shape: bool = 
         return Delta("shape", math.inf, math.inf, text=f"{list(a.shape)} and {list(b.shape)}")
     if _equal(a, b):
         return NO_DIFFERENCE
-    found = _arrays(a, b, tolerance)
-    return found if a.dtype == b.dtype else replace(found, dtypes=(_dtype_name(a), _dtype_name(b)))
+    delta = _arrays(a, b, tolerance)
+    return delta if a.dtype == b.dtype else replace(delta, dtypes=(_dtype_name(a), _dtype_name(b)))
 
 
 def dtype_kind(dtype: np.dtype[Any] | None) -> str:
-    """Whether a type has floats (f), integers (i), truths or something else: those of one kind can be compared."""
+    """The kind of a type: float (f), integer (i), bool or other; types of one kind are comparable."""
     if dtype is None:
         return ""
     if dtype.kind == "V":
@@ -126,7 +126,7 @@ def _value_kind(value: Any) -> str:
 
 def _array(value: Any) -> Array:
     array = np.asarray(value)
-    # Strings come as objects or in NumPy's own types.
+    # Strings are objects or have NumPy's own types.
     return array.astype(object) if array.dtype.kind in "UST" else array
 
 
@@ -145,10 +145,10 @@ def _sequences(left: Any, right: Any, tolerance: Tolerance) -> Delta:
         return Delta("length", math.inf, math.inf, text=f"{len(left)} and {len(right)} elements")
     worst = NO_DIFFERENCE
     for k, (a, b) in enumerate(zip(left, right, strict=True)):
-        found = compare(a, b, tolerance)
-        if (found.kind and not worst.kind) or (bool(found.kind) == bool(worst.kind) and _is_larger(found, worst)):
-            told = f"element {k}: {found.text}" if found.text else f"element {k}"
-            worst = replace(found, worst_index=(k, *found.worst_index), text=told if found.kind else "", dtypes=())
+        delta = compare(a, b, tolerance)
+        if (delta.kind and not worst.kind) or (bool(delta.kind) == bool(worst.kind) and _is_larger(delta, worst)):
+            text = f"element {k}: {delta.text}" if delta.text else f"element {k}"
+            worst = replace(delta, worst_index=(k, *delta.worst_index), text=text if delta.kind else "", dtypes=())
     return worst
 
 
@@ -157,11 +157,11 @@ def _is_larger(a: Delta, b: Delta) -> bool:
 
 
 def _equal(a: Array, b: Array) -> bool:
-    """Whether two arrays of one shape have one type and equal numbers. Most that are compared do, and of those nothing
-    else has to be asked."""
+    """Whether two arrays of one shape have equal types and numbers: a fast path, since most compared arrays
+    are."""
     if a.dtype != b.dtype:
         return False
-    # Of a few bytes that is told sooner than of numbers.
+    # For a few bytes this is faster than comparing numbers.
     if a.nbytes <= _BYTE_COMPARE_MAX_BYTES and a.dtype != object and a.tobytes() == b.tobytes():
         return True
     with np.errstate(all="ignore"):
@@ -171,35 +171,35 @@ def _equal(a: Array, b: Array) -> bool:
 def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
     if not a.size:
         return NO_DIFFERENCE
-    wide = a.dtype.kind in "iu" and 8 in (a.dtype.itemsize, b.dtype.itemsize)
-    if wide or a.dtype.kind in "Ob":
+    is_64_bit = a.dtype.kind in "iu" and 8 in (a.dtype.itemsize, b.dtype.itemsize)
+    if is_64_bit or a.dtype.kind in "Ob":
         unequal = np.asarray(a != b, bool)
         gap = _exact_gap(a, b, unequal)
         return _delta(a, b, unequal, gap, _relative(gap, np.abs(b.astype(np.float64))) if a.dtype != object else gap)
     if a.dtype.kind in "iu" or (a.dtype.kind == "V" and "int" in a.dtype.name):
-        one, other = a.astype(np.int64), b.astype(np.int64)
-        gap = np.abs(one - other).astype(np.float64)
-        return _delta(a, b, gap > 0, gap, _relative(gap, np.abs(other).astype(np.float64)))
+        x, y = a.astype(np.int64), b.astype(np.int64)
+        gap = np.abs(x - y).astype(np.float64)
+        return _delta(a, b, gap > 0, gap, _relative(gap, np.abs(y).astype(np.float64)))
     return _floats(a, b, tolerance)
 
 
 def _floats(a: Array, b: Array, tolerance: Tolerance) -> Delta:
-    """Compare floats and complex numbers. Most elements of two large values are often equal: the others alone are
-    looked at."""
+    """Compare floats and complex numbers. Large values often have mostly equal elements: only the others are
+    processed."""
     rtol, atol = tolerance.for_dtypes(a.dtype, b.dtype)
     with np.errstate(all="ignore"):
         kind = np.complex128 if a.dtype.kind == "c" else np.float64
         left, right = (a, b) if a.dtype == b.dtype else (a.astype(kind), b.astype(kind))
         unequal = (left != right) & ~(np.isnan(left) & np.isnan(right))
-        one, other = left[unequal].astype(kind), right[unequal].astype(kind)
-        gap = np.abs(one - other)
+        x, y = left[unequal].astype(kind), right[unequal].astype(kind)
+        gap = np.abs(x - y)
         gap[np.isnan(gap)] = np.inf
-        size = np.abs(other)
-        beyond = ~(gap <= atol + rtol * np.where(np.isfinite(size), size, 0.0))
+        magnitude = np.abs(y)
+        beyond = ~(gap <= atol + rtol * np.where(np.isfinite(magnitude), magnitude, 0.0))
         peak = max(tolerance.peak_fraction, rtol * _REORDERED_SUM_FRACTION if tolerance.reordered_sums else 0.0)
         if peak and beyond.any():
             beyond &= ~(gap <= peak * _largest_magnitude(right.astype(kind)))
-        return _delta(a, b, beyond, gap, _relative(gap, size), np.flatnonzero(unequal))
+        return _delta(a, b, beyond, gap, _relative(gap, magnitude), np.flatnonzero(unequal))
 
 
 def _largest_magnitude(array: Array) -> float:
@@ -209,7 +209,7 @@ def _largest_magnitude(array: Array) -> float:
 
 
 def _exact_gap(a: Array, b: Array, unequal: Array) -> Array:
-    """How far apart exact values are: of 64-bit integers without overflow; 1 where there is no distance."""
+    """The distance of exact values: of 64-bit integers without overflow; 1 if it is undefined."""
     gap = unequal.astype(np.float64)
     if a.dtype.kind in "iu" and unequal.any():
         pairs = zip(a[unequal].tolist(), b[unequal].tolist(), strict=True)
@@ -223,21 +223,21 @@ def _relative(gap: Array, size: Array) -> Array:
         return np.where(np.isnan(relative), np.inf, relative)
 
 
-def _delta(a: Array, b: Array, beyond: Array, gap: Array, relative: Array, places: Array | None = None) -> Delta:
-    """The worst element: of those beyond the tolerance where there are any. ``places``: the flat indices of what was
-    looked at, where that is not all; the other elements are equal."""
+def _delta(a: Array, b: Array, beyond: Array, gap: Array, relative: Array, indices: Array | None = None) -> Delta:
+    """The worst element, beyond the tolerance if there are any. ``indices``: the flat indices of the processed
+    elements; other elements are equal."""
     count = int(np.count_nonzero(beyond))
-    at = int(np.argmax(np.where(beyond, gap, -1.0) if count else gap)) if gap.size else 0
-    flat = at if places is None or not places.size else int(places[at])
-    index = tuple(int(k) for k in np.unravel_index(flat, a.shape))
+    index = int(np.argmax(np.where(beyond, gap, -1.0) if count else gap)) if gap.size else 0
+    flat = index if indices is None or not indices.size else int(indices[index])
+    multi_index = tuple(int(k) for k in np.unravel_index(flat, a.shape))
     return Delta(
         "value" if count else "",
         float(gap.max(initial=0.0)),
         float(relative.max(initial=0.0)),
-        index,
-        a[index],
-        b[index],
+        multi_index,
+        a[multi_index],
+        b[multi_index],
         count,
         a.size,
-        worst_difference=(float(gap.flat[at]), float(relative.flat[at])) if gap.size else (0.0, 0.0),
+        worst_difference=(float(gap.flat[index]), float(relative.flat[index])) if gap.size else (0.0, 0.0),
     )
