@@ -62,7 +62,7 @@ def test_few_queries_one_by_one_and_as_products(size: tuple[int, ...], late: tup
         if window.keys_after >= 0:
             allowed &= places <= window.keys_after
         wanted = expected(q, k, v, 0.25, 0.0 if mask is None else mask, allowed, softcap)
-        how: Any = {"scale": 0.25, "bias": mask, "window": window, "softcap": softcap, "late": late}
+        how: Any = {"scale": 0.25, "bias": mask, "window": window, "softcap": softcap, "positions_first": late}
         results = []
         for most in (attention.MAX_FUSED_QUERIES, 0):
             with pytest.MonkeyPatch.context() as patch:
