@@ -17,7 +17,7 @@ GIVEN = (SAMPLES / "newton_sqrt.onnx", "--input", "a=2", "--input", "tol=1e-6")
 @pytest.mark.parametrize(("option", "value"), [("--inputs", "x.npz"), ("--max-iterations", "3"), ("--output", "o.npz")])
 def test_it_is_refused(capsys: pytest.CaptureFixture[str], option: str, value: str) -> None:
     ran = command(capsys, "run", *GIVEN, option, value, option, value)
-    assert ran.status == 2 and f"{option} stands there twice" in ran.error_line
+    assert ran.status == 2 and f"{option} is given twice" in ran.error_line
 
 
 @pytest.mark.parametrize("name", ["o.csv", "o.jsonl", "o.npy", "o.json"])

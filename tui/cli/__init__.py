@@ -1,6 +1,6 @@
 """The command line: ``loopdbg MODEL`` opens the debugger, ``loopdbg run`` and ``loopdbg info`` need no screen.
 
-One subcommand a module. What goes wrong is raised as an exception and becomes a line and an exit status here.
+One module per subcommand. Exceptions become one line on stderr and an exit status here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .trust import check_trust
 
 
 class _CommandTable(Mapping[str, Command]):
-    """The subcommands by name; the module of one, which has that name, is imported when it is asked for."""
+    """The subcommands by name; each is imported on demand from the module of that name."""
 
     _NAMES = (
         *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
@@ -53,24 +53,24 @@ COMMANDS = _CommandTable()
 
 
 def main(argv: Sequence[str] | None = None, loaded: Callable[[], object] = lambda: None) -> int:
-    """Run a command line; returns the exit status. ``loaded`` is called once all is imported that the command needs.
+    """Run a command line; returns the exit status. ``loaded`` is called after the command's imports.
 
     0: done; 1: a bad model or input; 2: wrong usage; 4: a limit was hit; 6: diff found a difference; 130: interrupted.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare_streams()
     status = run_guarded(lambda: _run_command(arguments, loaded))
-    # What is still buffered may be what cannot be written.
+    # Flushing the buffer may fail too.
     unwritten = run_guarded(terminal.flush_stdout)
     return status or unwritten
 
 
 def run_guarded(action: Callable[[], int]) -> int:
-    """Run an action; whatever it raises becomes one line on stderr and an exit status."""
+    """Run an action; an exception becomes one line on stderr and an exit status."""
     try:
         return action()
-    except SystemExit as done:  # argparse, after printing a help text
-        return done.code if isinstance(done.code, int) else 0
+    except SystemExit as exit_:  # argparse, after printing a help text
+        return exit_.code if isinstance(exit_.code, int) else 0
     except LoopdbgError as error:
         return _print_error(" ".join(error_text(error).split()), error.exit_status)
     except KeyboardInterrupt:
@@ -79,13 +79,13 @@ def run_guarded(action: Callable[[], int]) -> int:
         return 0
     except MemoryError as error:
         from ...runtime.api_boundary import (
-            convert_exception,  # NumPy with it, which most of what ends early does without
+            convert_exception,  # imports NumPy, which most early exits do without
         )
 
         return _print_error(str(convert_exception(error)), 1)
     except OSError as error:
-        where = f": '{error.filename}'" if error.filename is not None else ""
-        return _print_error(f"{error.strerror or one_line(error)}{where}", 1)
+        location = f": '{error.filename}'" if error.filename is not None else ""
+        return _print_error(f"{error.strerror or one_line(error)}{location}", 1)
     except Exception as error:
         hint = "" if _is_traceback_requested() else " (LOOPDBG_TRACEBACK=1 shows where; please report it)"
         return _print_error(f"internal error: {type(error).__name__}: {one_line(error)}{hint}", 1)
@@ -103,8 +103,8 @@ def _is_traceback_requested() -> bool:
 
 
 def _run_command(arguments: list[str], loaded: Callable[[], object]) -> int:
-    command, rest = _choose_command(arguments)
-    options = command.parser().parse(rest)
+    command, remaining = _choose_command(arguments)
+    options = command.parser().parse(remaining)
     check_trust(options, command.name == "serve")
     command.load()
     load_operators(options)
@@ -114,10 +114,10 @@ def _run_command(arguments: list[str], loaded: Callable[[], object]) -> int:
 
 
 def _choose_command(arguments: list[str]) -> tuple[Command, list[str]]:
-    """The subcommand and its arguments. A file that is called as a subcommand is reached as ``./run``.
+    """The subcommand and its arguments. A file with the name of a subcommand is given as ``./run``.
 
     Raises:
-        UsageError: there is nothing to do, or the first word is neither a command nor a file.
+        UsageError: There are no arguments, or the first is neither a command nor a file.
     """
     if not arguments and terminal.has_terminal():
         return Start(), arguments
@@ -127,9 +127,9 @@ def _choose_command(arguments: list[str]) -> tuple[Command, list[str]]:
     if first in COMMANDS:
         return COMMANDS[first], arguments[1:]
     if first.startswith("-"):
-        late = next((word for word in arguments if word in COMMANDS and not Path(word).exists()), None)
-        if late is not None:
-            raise UsageError(f"the command comes first: loopdbg {late} {first} ...")
+        command = next((word for word in arguments if word in COMMANDS and not Path(word).exists()), None)
+        if command is not None:
+            raise UsageError(f"the command comes first: loopdbg {command} {first} ...")
     elif Path(first).name == first and not Path(first).suffix and not Path(first).exists():
         hint = did_you_mean(first, list(COMMANDS)) or f"; commands are {', '.join(COMMANDS)}"
         raise UsageError(f"'{first}' is neither a command nor a file{hint} (loopdbg --help tells more)")

@@ -1,4 +1,4 @@
-"""Opens the screen: on a model, on a recording, on a lesson."""
+"""Opens the app on a model, a recording or a lesson."""
 
 from __future__ import annotations
 
@@ -26,36 +26,38 @@ def run_model_app(
     model: Model,
     inputs: RunInputs,
     max_iterations: int | None,
-    told: Callable[[LoopdbgError], str],
-    files: FileAccess = UNRESTRICTED_ACCESS,
+    to_text: Callable[[LoopdbgError], str],
+    access: FileAccess = UNRESTRICTED_ACCESS,
 ) -> int:
-    """Open the debugger on a model; returns the exit status once it is closed. ``told``: an error's text there;
-    ``files``: those that may be named there.
+    """Open the debugger on a model; returns the exit status once it is closed. ``to_text``: formats an error;
+    ``access``: the files that commands may access.
 
     Raises:
-        InputError: inputs that do not fit the signature.
-        UnsupportedError: an operator that nothing can run.
-        UsageError: the keys that a config file sets make no sense.
+        InputError: The inputs do not fit the signature.
+        UnsupportedError: An operator is not supported.
+        UsageError: The configured keys are invalid.
     """
     actions = configured_actions()
-    driver = SessionWorker(model, inputs.values, max_iterations, error_text=told)
-    driver.console.file_access = files
-    app = LoopdbgApp(driver, inputs.note, actions, inputs.seeds, _load_arrangement(model.path))
+    worker = SessionWorker(model, inputs.values, max_iterations, error_text=to_text)
+    worker.console.file_access = access
+    app = LoopdbgApp(worker, inputs.note, actions, inputs.seeds, _load_arrangement(model.path))
     return _run_and_save_arrangement(app, model.path)
 
 
-def run_replay_app(replay: Replay, told: Callable[[LoopdbgError], str], files: FileAccess = UNRESTRICTED_ACCESS) -> int:
+def run_replay_app(
+    replay: Replay, to_text: Callable[[LoopdbgError], str], access: FileAccess = UNRESTRICTED_ACCESS
+) -> int:
     """Open the debugger on a recording; returns the exit status once it is closed.
 
     Raises:
-        UsageError: the keys that a config file sets make no sense.
+        UsageError: The configured keys are invalid.
     """
     actions = configured_actions()
     path = replay.trace.path
-    driver = SessionWorker(replay.model, {}, None, replay, told)
-    driver.console.file_access = files
+    worker = SessionWorker(replay.model, {}, None, replay, to_text)
+    worker.console.file_access = access
     return _run_and_save_arrangement(
-        LoopdbgApp(driver, f"from {path.name}", actions, arrangement=_load_arrangement(path)), path
+        LoopdbgApp(worker, f"from {path.name}", actions, arrangement=_load_arrangement(path)), path
     )
 
 
@@ -63,27 +65,27 @@ def run_lesson_app(learner: Learner) -> int:
     """Open lessons in the screen; returns the exit status once it is closed.
 
     Raises:
-        UsageError: the keys that a config file sets make no sense.
+        UsageError: The configured keys are invalid.
     """
     actions = configured_actions()
     return _run_and_save_arrangement(LessonApp(lesson_worker(learner), learner, actions), None)
 
 
 def _run_and_save_arrangement(app: LoopdbgApp, path: Path | None) -> int:
-    """Run the app; how its panes stood is kept for what lies at ``path``."""
+    """Run the app and save its pane arrangement for the file at ``path``."""
     try:
         status = app.run() or 0
         if app.internal_error is not None:
             raise app.internal_error
         if path is not None:
-            kept = app.arrangement
-            user_state.save_arrangement(path, kept.tab, kept.maximized_pane, kept.folded)
+            arrangement = app.arrangement
+            user_state.save_arrangement(path, arrangement.tab, arrangement.maximized_pane, arrangement.folded)
         return status
     finally:
         app.session_worker.close()
 
 
 def _load_arrangement(path: Path | None) -> PaneArrangement:
-    """How the panes stood the last time; which heads are folded is kept for each model."""
-    tab, full, folded = user_state.load_arrangement(path)
-    return PaneArrangement(tab if tab in range(len(TABS)) else 0, full if full in PANES else "", folded)
+    """The saved pane arrangement; folded heads are saved per model."""
+    tab, maximized, folded = user_state.load_arrangement(path)
+    return PaneArrangement(tab if tab in range(len(TABS)) else 0, maximized if maximized in PANES else "", folded)

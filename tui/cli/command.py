@@ -1,4 +1,4 @@
-"""What a subcommand is, and the parser that all of them share."""
+"""The base class of subcommands and their argument parser."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from ...runtime.text import did_you_mean
 
 
 class Command(ABC):
-    """One subcommand: its options, and what it does with them."""
+    """One subcommand: its options and its action."""
 
-    #: The word on the command line; empty for what ``loopdbg MODEL`` does.
+    #: The word on the command line; empty for ``loopdbg MODEL``.
     name: str
     #: One line, for the help.
     summary: str
-    #: What stands at the end of its help.
+    #: Text at the end of the help.
     examples: str = ""
 
     @abstractmethod
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
 
-    def load(self) -> None:  # noqa: B027  most need nothing more
-        """Import what :meth:`run` needs, where the module of the command itself does not: nothing waits for it that
-        only asks for help, and ctrl-c leaves at once meanwhile."""
+    def load(self) -> None:  # noqa: B027  optional hook
+        """Import the modules that :meth:`run` needs. Separate from the command's module, so that ``--help`` is fast and
+        Ctrl-C works during the imports."""
 
     @abstractmethod
     def run(self, options: argparse.Namespace) -> int:
-        """Do it; returns the exit status. Errors are raised."""
+        """Run the command; returns the exit status. Errors are raised."""
 
     def parser(self) -> CommandParser:
         """The parser of this subcommand."""
@@ -49,8 +49,8 @@ class Command(ABC):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Raises :class:`UsageError` where argparse would print its usage and exit, and where an option that takes one
-    value stands there twice: argparse would take the last one without a word."""
+    """Raises :class:`UsageError` where argparse would print its usage and exit, and for a repeated option that takes
+    one value: argparse would silently use the last one."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -64,16 +64,16 @@ class CommandParser(argparse.ArgumentParser):
         """Parse all arguments.
 
         Raises:
-            UsageError: something is missing, unknown or cannot be read; the text names what is near.
+            UsageError: An argument is missing, unknown or invalid; the message suggests similar names.
         """
         options, unknown = self.parse_known_args(arguments)
         if unknown:
-            word = unknown[0]
-            if not word.startswith("-"):
-                self.error(f"unexpected argument '{word}'")
+            argument = unknown[0]
+            if not argument.startswith("-"):
+                self.error(f"unexpected argument '{argument}'")
             known = [option for action in self._actions for option in action.option_strings]
-            hint = did_you_mean(word.split("=", 1)[0], known, "'{}'", 2)
-            self.error(f"unknown option '{word}'{hint}")
+            hint = did_you_mean(argument.split("=", 1)[0], known, "'{}'", 2)
+            self.error(f"unknown option '{argument}'{hint}")
         return options
 
 
@@ -83,29 +83,29 @@ class _StoreOnce(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        given = vars(namespace).setdefault("given", set())
-        if option is not None and self.dest in given:
-            parser.error(f"{option} stands there twice")
-        given.add(self.dest)
+        seen = vars(namespace).setdefault("given", set())
+        if option is not None and self.dest in seen:
+            parser.error(f"{option} is given twice")
+        seen.add(self.dest)
         setattr(namespace, self.dest, values)
 
 
-#: Iterations are counted in so many bits.
+#: Largest iteration number (int64).
 _ITERATIONS_MAX = 2**63 - 1
 
 
-def int_at_least(least: int, most: int = _ITERATIONS_MAX) -> type[int]:
-    """An argparse type: a whole number that is neither too small nor too large, by default for what can be counted."""
+def int_at_least(minimum: int, maximum: int = _ITERATIONS_MAX) -> type[int]:
+    """An argparse type: an integer within bounds."""
 
     def read(text: str) -> int:
         try:
             number = int(text)
         except ValueError:
-            number = least - 1
-        if number < least:
-            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} on")
-        if number > most:
-            raise argparse.ArgumentTypeError(f"'{text}' is too large; {most} is the most")
+            number = minimum - 1
+        if number < minimum:
+            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {minimum} on")
+        if number > maximum:
+            raise argparse.ArgumentTypeError(f"'{text}' is too large; {maximum} is the most")
         return number
 
     return read  # type: ignore[return-value]

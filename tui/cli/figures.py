@@ -1,4 +1,4 @@
-"""What ``loopdbg plot`` does: a run to the end of the loop that is meant, and its picture."""
+"""Implements ``loopdbg plot``: runs to the end of the selected loop and draws it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def draw_plot(options: argparse.Namespace) -> int:
 
 
 def _sweep_figure(path: Path) -> Figure:
-    """The rows of a sweep."""
+    """Histograms of the rows of a sweep."""
     from collections import Counter
 
     from ...debugger.plots.sweep_histograms import plot_histograms
@@ -71,15 +71,15 @@ def _sweep_figure(path: Path) -> Figure:
 
     if not path.exists():
         raise UsageError(f"{path}: no such file; give the rows that a sweep wrote")
-    found = read_columns(path)
-    loops = [loop for loop in dict.fromkeys(found.rows["loop"]) if loop]
-    shown = [(f"iterations of {loop}", found.finite_numbers("iterations", loop)) for loop in loops]
-    for name in found.measures:
-        of = [(loop, found.finite_numbers(name, loop)) for loop in loops or [""]]
-        shown += [(f"{name} at the end of {loop or 'the model'}", numbers) for loop, numbers in of if numbers]
-    statuses = Counter(dict(zip(found.rows["id"], found.rows["status"], strict=True)).values())
-    told = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
-    return plot_histograms(shown, f"{count_text(sum(statuses.values()), 'case')}: {told}")
+    table = read_columns(path)
+    loops = [loop for loop in dict.fromkeys(table.rows["loop"]) if loop]
+    series = [(f"iterations of {loop}", table.finite_numbers("iterations", loop)) for loop in loops]
+    for name in table.measures:
+        ends = [(loop, table.finite_numbers(name, loop)) for loop in loops or [""]]
+        series += [(f"{name} at the end of {loop or 'the model'}", numbers) for loop, numbers in ends if numbers]
+    statuses = Counter(dict(zip(table.rows["id"], table.rows["status"], strict=True)).values())
+    summary = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
+    return plot_histograms(series, f"{count_text(sum(statuses.values()), 'case')}: {summary}")
 
 
 def _loop_figure(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
@@ -89,7 +89,7 @@ def _loop_figure(options: argparse.Namespace, early: list[LoopdbgError]) -> Figu
 
 
 def _graph_drawing(options: argparse.Namespace, early: list[LoopdbgError]) -> VectorDrawing:
-    """The loop as a graph, with what is inside of it; the main graph of a model without loops."""
+    """The loop as a graph, with nested graphs; the main graph of a model without loops."""
     from ...debugger.graphview.node_overlay import frame_states
     from ...debugger.plots.loop_svg import draw_loop
     from ...runtime.graph import MAIN, walk
@@ -106,14 +106,14 @@ def _graph_drawing(options: argparse.Namespace, early: list[LoopdbgError]) -> Ve
 
 
 def _comparison_figure(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
-    known = []
-    given: Mapping[str, Data] | None = None
+    histories = []
+    inputs: Mapping[str, Data] | None = None
     paths = (options.model, options.against)
     for path, weights in zip(paths, pair_weights(paths, options.weights), strict=True):
-        with _open_session(path, weights, options, given) as session:
-            known.append(comparable_histories(_run_to_loop_end(session, options, early), _plot_request(options)))
-            given = session.inputs
-    return draw_comparison(known, distinct_labels(paths), _plot_request(options))
+        with _open_session(path, weights, options, inputs) as session:
+            histories.append(comparable_histories(_run_to_loop_end(session, options, early), _plot_request(options)))
+            inputs = session.inputs
+    return draw_comparison(histories, distinct_labels(paths), _plot_request(options))
 
 
 def _plot_request(options: argparse.Namespace) -> PlotRequest:
@@ -122,22 +122,22 @@ def _plot_request(options: argparse.Namespace) -> PlotRequest:
 
 @contextmanager
 def _open_session(
-    path: str, weights: str | None, options: argparse.Namespace, given: Mapping[str, Data] | None
+    path: str, weights: str | None, options: argparse.Namespace, inputs: Mapping[str, Data] | None
 ) -> Iterator[SessionBase]:
-    """A model or a trace under the debugger. ``given``: the inputs of the run that it is compared with."""
+    """A session of a model or a trace. ``inputs``: the inputs of the run to compare with."""
     file, _ = split_model_path(path)
     if not file.exists():
         raise ModelError(f"{file}: no such file; give the path of a model or a trace")
     if is_sqlite_file(path):
-        # Of two, the inputs are those of the one that runs.
-        asked = options if given is None and options.against is None else argparse.Namespace()
-        with open_recording(argparse.Namespace(**{**vars(asked), "model": path})) as replay:
+        # In a comparison, input options apply to the model.
+        input_options = options if inputs is None and options.against is None else argparse.Namespace()
+        with open_recording(argparse.Namespace(**{**vars(input_options), "model": path})) as replay:
             yield replay
         return
     from ...debugger.session.session import Session
 
     model = load_runnable_model(path, weights, options)
-    values = _gather_values(model, options) if given is None else inputs_for_second_model(model, given, path)
+    values = _gather_values(model, options) if inputs is None else inputs_for_second_model(model, inputs, path)
     yield Session(model, values, max_iterations=options.max_iterations, attended=False)
 
 
@@ -151,12 +151,12 @@ def _gather_values(model: Model, options: argparse.Namespace) -> Mapping[str, Da
 
 
 def _run_to_loop_end(session: SessionBase, options: argparse.Namespace, early: list[LoopdbgError]) -> FrameWithHistory:
-    """The frame of the loop that is meant, where it ended, or was ended: what did that is put into ``early``."""
-    place = resolve_loop(session, _plot_request(options))
+    """The frame of the selected loop at its end; an error that ended it is appended to ``early``."""
+    target = resolve_loop(session, _plot_request(options))
     first = session._internals.symbols.loops[0]
-    if options.loop is None and place is not first:
-        entry = f", entry {options.entry}" if place.parent >= 0 else ""
-        terminal.err(f"note: this is loop '{place.loop.name}'{entry}; '{first.loop.name}' has nothing of the kind")
-    ended = run_to_loop_end(session, place, options.entry, options.iteration)
-    early += [] if ended is None else [ended]
+    if options.loop is None and target is not first:
+        entry = f", entry {options.entry}" if target.parent >= 0 else ""
+        terminal.err(f"note: this is loop '{target.loop.name}'{entry}; '{first.loop.name}' has nothing of the kind")
+    error = run_to_loop_end(session, target, options.entry, options.iteration)
+    early += [] if error is None else [error]
     return session.frame

@@ -1,4 +1,4 @@
-"""What ``loopdbg MODEL`` does: the model, its inputs, and then the screen."""
+"""Implements ``loopdbg MODEL``: loads the model, gathers its inputs and opens the app."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .remedies import error_text
 
 
 def open_debugger(options: argparse.Namespace) -> int:
-    """Open what the options name; returns the exit status."""
+    """Open a model or a recording; returns the exit status."""
     file, _ = split_model_path(options.model)
     if not file.exists():
         raise ModelError(f"{file}: no such file; give the path of a model file")
@@ -34,7 +34,7 @@ def open_debugger(options: argparse.Namespace) -> int:
     model = load_runnable_model(options.model, options.weights, options)
     inputs: RunInputs | None = gather_inputs(model, options)
     user_state.record_opened(options.model)
-    # Here, since neither --help nor a mistake should wait for it.
+    # Imported lazily: errors are reported without this delay.
     from .app_launcher import run_model_app
 
     if inputs is not None and inputs.generated_by_default and not terminal.is_served():
@@ -45,7 +45,7 @@ def open_debugger(options: argparse.Namespace) -> int:
 
 
 def _edit_inputs(model: Model, random: RunInputs) -> RunInputs | None:
-    """The inputs as a person wants them; None where the model is not to be opened."""
+    """Let the user edit the inputs; None if cancelled."""
     from ..actions import configured_actions
     from ..screens.input_editor import InputsApp
     from .model_inputs.draft import InputDraft
@@ -59,7 +59,7 @@ def _headless_command(path: str) -> str:
 
 
 def _open_recording(options: argparse.Namespace, files: FileAccess) -> int:
-    """Open a recording. It has its inputs, and nothing runs."""
+    """Open a recording, which has its own inputs."""
     with open_recording(options) as replay:
         from .app_launcher import run_replay_app
 

@@ -1,4 +1,4 @@
-"""Recordings where a command takes a model: told apart by what is in the file, and opened."""
+"""Opens files that are models or recordings, distinguished by their contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...runtime.model import Model, load
 if TYPE_CHECKING:
     from ...debugger.trace.replay import Replay
 
-#: Options of a run that a recording has no use for: what is not None, False or empty was given.
+#: Run options that a recording does not support.
 _RUN_ONLY_OPTIONS = (
     "input",
     "inputs",
@@ -37,15 +37,15 @@ _RUN_ONLY_OPTIONS = (
 
 @contextmanager
 def open_recording(options: argparse.Namespace) -> Iterator[Replay]:
-    """The recording that ``options.model`` names, under the debugger.
+    """A replay session of the recording ``options.model``.
 
     Raises:
-        UsageError: an option makes sense only where something is run.
-        TraceError: it is no trace, or damaged.
+        UsageError: An option requires a model that is run.
+        TraceError: The file is no trace, or damaged.
     """
     for option in _RUN_ONLY_OPTIONS:
-        given = getattr(options, option, None)
-        if given not in (None, [], False) or (given == 0 and given is not False):
+        value = getattr(options, option, None)
+        if value not in (None, [], False) or (value == 0 and value is not False):
             raise UsageError(
                 f"--{option.replace('_', '-')}: {options.model} is a recording, which has its inputs and limits"
             )
@@ -56,38 +56,38 @@ def open_recording(options: argparse.Namespace) -> Iterator[Replay]:
         yield Replay(trace)
 
 
-def pair_weights(paths: Sequence[str], given: Sequence[str]) -> list[str | None]:
-    """Of each file that with its constants, None where none was named: they are those of the IRs, in order.
+def pair_weights(paths: Sequence[str], weights: Sequence[str]) -> list[str | None]:
+    """The weights file of each path, None if not given: the weights belong to the IRs, in order.
 
     Raises:
-        UsageError: there are more than IRs.
+        UsageError: There are more weights than IRs.
     """
-    separate = [Path(path).suffix.lower() == ".xml" and not is_sqlite_file(path) for path in paths]
-    if len(given) > sum(separate):
-        irs = [path for path, apart in zip(paths, separate, strict=True) if apart]
-        what = f"no OpenVINO IR but {' and '.join(irs)} is read" if irs else "no OpenVINO IR is read"
-        raise UsageError(f"--weights {given[-1]}: {what}, and nothing else has its constants in a file of their own")
-    named = iter(given)
-    return [next(named, None) if apart else None for apart in separate]
+    is_ir = [Path(path).suffix.lower() == ".xml" and not is_sqlite_file(path) for path in paths]
+    if len(weights) > sum(is_ir):
+        irs = [path for path, ir in zip(paths, is_ir, strict=True) if ir]
+        text = f"no OpenVINO IR but {' and '.join(irs)} is read" if irs else "no OpenVINO IR is read"
+        raise UsageError(f"--weights {weights[-1]}: {text}, and nothing else has its constants in a file of their own")
+    remaining = iter(weights)
+    return [next(remaining, None) if ir else None for ir in is_ir]
 
 
 def distinct_labels(paths: Sequence[str]) -> list[str]:
-    """The names of two files, with the folders in which they differ where the names do not."""
+    """The names of two files, with the differing folders if the names are equal."""
     names = [Path(path).name for path in paths]
     if names[0] != names[1]:
         return names
-    whole = [os.path.abspath(path) for path in paths]
-    folder = os.path.commonpath([os.path.dirname(path) for path in whole])
-    return [os.path.relpath(path, folder) for path in whole]
+    absolute = [os.path.abspath(path) for path in paths]
+    folder = os.path.commonpath([os.path.dirname(path) for path in absolute])
+    return [os.path.relpath(path, folder) for path in absolute]
 
 
 def load_model_or_trace(options: argparse.Namespace) -> Model:
-    """The model of the file that ``options.model`` names, or the one that a recording is of, which cannot be run.
+    """Load the model ``options.model``, or the model of a recording, which cannot be run.
 
     Raises:
-        ModelError: the file cannot be read.
-        TraceError: it is a recording that cannot be read.
-        UsageError: weights for a recording.
+        ModelError: The file cannot be read.
+        TraceError: The recording cannot be read.
+        UsageError: Weights are given for a recording.
     """
     path: str = options.model
     if not is_sqlite_file(path):

@@ -1,4 +1,4 @@
-"""``--operators FILE.py``: operators that the command line brings along."""
+"""``--operators FILE.py``: user-defined operators."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 
 
 def load_operators(options: argparse.Namespace) -> None:
-    """Run the files that the options name.
+    """Load the operator files that the options name.
 
     Raises:
-        ModelError: one cannot be read, or fails.
-        UsageError: one has no operator.
+        ModelError: A file cannot be read, or fails.
+        UsageError: A file defines no operator.
     """
     for path in getattr(options, "operators", ()):
         from ...runtime.ops import user_operator_files

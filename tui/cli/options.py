@@ -1,4 +1,4 @@
-"""Options that several commands have. Nothing here knows what is done with them: a help text waits for no engine."""
+"""Options shared by commands. Imports no engine, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .command import int_at_least
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """The options of whatever runs a model: its inputs, and how far it may go."""
+    """Add the options of commands that run a model: inputs and limits."""
     add_input_options(parser).add_argument(
         "--requests",
         metavar="FILE.npz",
@@ -28,10 +28,10 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """The options that give a model its inputs; returns their group."""
+    """Add the input options; returns their group."""
     inputs = parser.add_argument_group(
         "inputs",
-        "With none given: MODEL.inputs.npz or test_data_set_0/ beside the model,\n"
+        "With none given: MODEL.inputs.npz or test_data_set_0/ next to the model,\n"
         "else random ones that fit its signature.",
     )
     inputs.add_argument(
@@ -69,24 +69,24 @@ def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     return inputs
 
 
-_WEIGHTS_HELP = "OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml"
+_WEIGHTS_HELP = "OpenVINO IR: the file with its constants, if not MODEL.bin next to MODEL.xml"
 
 
 def add_weights_option(parser: argparse.ArgumentParser) -> None:
-    """The option of whatever opens a model file."""
+    """Add the options of commands that open a model file."""
     parser.add_argument("--weights", metavar="FILE", help=_WEIGHTS_HELP)
     add_trust_option(parser)
 
 
 def add_two_weights_option(parser: argparse.ArgumentParser) -> None:
-    """The same of what opens two; :func:`pair_weights` tells whose is which."""
+    """Add the options of commands that open two models; :func:`pair_weights` assigns the weights."""
     help = f"{_WEIGHTS_HELP}; of two IRs give the first one's, then the other's"
     parser.add_argument("--weights", action="append", default=[], metavar="FILE", help=help)
     add_trust_option(parser)
 
 
 def add_trust_option(parser: argparse.ArgumentParser) -> None:
-    """The options of whatever opens a model, about programs that come with it."""
+    """Add the options about programs that belong to a model."""
     parser.add_argument(
         "--operators",
         action="append",
@@ -102,7 +102,7 @@ def add_trust_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_write_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, client: str) -> None:
-    """The option of servers whose clients may name files to write."""
+    """Add the option of servers whose clients may write files."""
     parser.add_argument(
         "--allow-write",
         type=_existing_folder,
@@ -113,14 +113,14 @@ def add_write_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, 
 
 
 def _existing_folder(text: str) -> str:
-    """An argparse type: a folder that is there, as an absolute path."""
+    """An argparse type: an existing folder, as an absolute path."""
     if not os.path.isdir(text):
         raise argparse.ArgumentTypeError(f"'{text}' is no folder; give one that is there already")
     return os.path.abspath(text)
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
-    """The options that make a trace."""
+    """Add the recording options."""
     group = parser.add_argument_group(
         "recording", "A trace is an SQLite file: 'loopdbg FILE' opens it without the model, docs/traces.md tells more."
     )
@@ -145,14 +145,14 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_condition(text: str) -> str:
-    """What an option is to be true of; the ``if`` that ``break`` has before it may stand there."""
+    """An argparse type: a condition, with or without the leading ``if`` of ``break``."""
     from ...debugger.breakpoints.location_parser import strip_if
 
     return strip_if(text.strip())
 
 
 class _AppendCommand(argparse.Action):
-    """Keeps -x and -ex in the order in which they were given."""
+    """Collects -x and -ex in command-line order."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
         line = f"source {values}" if self.dest == "script" else values
@@ -160,7 +160,7 @@ class _AppendCommand(argparse.Action):
 
 
 def add_session_options(parser: argparse.ArgumentParser) -> None:
-    """Options that make a session of a run."""
+    """Add the options of scripted sessions."""
     group = parser.add_argument_group("debugging")
     group.add_argument(
         "--break",
@@ -194,11 +194,11 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_ci_options(parser: argparse.ArgumentParser) -> None:
-    """Options for runs that nobody attends."""
+    """Add the options for unattended runs."""
     group = parser.add_argument_group("in CI", "docs/ci.md tells more.")
     group.add_argument("--junit", type=Path, metavar="FILE", help="write what was checked as JUnit XML")
     group.add_argument(
-        "--github", action="store_true", help="tell GitHub what is wrong, beside the line of code that a node is from"
+        "--github", action="store_true", help="annotate problems on GitHub, at the line of code that a node is from"
     )
     group.add_argument(
         "--timeout", type=parse_seconds, metavar="SECONDS", help="end a run that is not over in time: exit status 124"
@@ -206,7 +206,7 @@ def add_ci_options(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_place(text: str) -> tuple[str, int | None]:
-    """A place to begin at, for argparse: a loop or nothing, and an iteration; None: the first that is bad."""
+    """An argparse type: a start position as loop (may be empty) and iteration; None: the first bad one."""
     if text == "first":
         return "", None
     loop, _, iteration = text.rpartition(":")
@@ -216,7 +216,7 @@ def parse_place(text: str) -> tuple[str, int | None]:
 
 
 def parse_tolerance(text: str) -> float:
-    """A tolerance, for argparse."""
+    """An argparse type: a tolerance."""
     try:
         number = float(text)
     except ValueError:
@@ -227,22 +227,22 @@ def parse_tolerance(text: str) -> float:
 
 
 def effective_tolerances(options: argparse.Namespace) -> tuple[float | None, float | None]:
-    """``--rtol`` and ``--atol``, else those that are set; None: by dtype.
+    """``--rtol`` and ``--atol``, else the configured ones; None: by dtype.
 
     Raises:
-        UsageError: the config file makes no sense.
+        UsageError: The config file is invalid.
     """
     from ..config import setting_value
 
-    given = options.rtol, options.atol
+    limits = options.rtol, options.atol
     rtol, atol = (
-        setting_value(name) if one is None else one for name, one in zip(("rtol", "atol"), given, strict=True)
+        setting_value(name) if tol is None else tol for name, tol in zip(("rtol", "atol"), limits, strict=True)
     )
     return rtol, atol
 
 
 def parse_seconds(text: str) -> float:
-    """A time limit, for argparse."""
+    """An argparse type: a time limit."""
     number = parse_tolerance(text)
     if number == 0:
         raise argparse.ArgumentTypeError("it takes more than 0 seconds")
@@ -250,7 +250,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_gigabytes(text: str) -> float:
-    """An amount of memory, for argparse."""
+    """An argparse type: an amount of memory."""
     number = parse_tolerance(text)
     if number == 0:
         raise argparse.ArgumentTypeError("it takes more than 0 gigabytes")
@@ -258,11 +258,11 @@ def parse_gigabytes(text: str) -> float:
 
 
 def parse_pairs(words: list[str], option: str, form: str) -> dict[str, str]:
-    """What an option says by pairs."""
+    """Parse the ``NAME=VALUE`` words of an option."""
     names = {}
     for word in words:
-        left, separator, right = word.partition("=")
-        if not (left and separator and right):
+        name, separator, value = word.partition("=")
+        if not (name and separator and value):
             raise UsageError(f"{option} {word}: expected {form}")
-        names[left] = right
+        names[name] = value
     return names

@@ -1,4 +1,4 @@
-"""``--output FILE``: outputs under their names, in the form that the ending of the file says."""
+"""``--output FILE``: saves outputs by name, in the format of the file's suffix."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
 
 
 def check_output_target(name: str, kind: str, read: Iterable[Path] = (), option: str = "--output ") -> ExportFormat:
-    """Find out before a long run whether something can be saved there at all, and whether it may; and in which form.
+    """Check before a long run that a target can be written; returns its format.
 
-    ``kind``: ``values`` or ``traces``; ``read``: files that the command reads or writes otherwise.
+    ``kind``: ``values`` or ``traces``; ``read``: other files that the command reads or writes.
 
     Raises:
-        UsageError: the path is a folder and no folder is written, or it lies in none; what is there is no file that a
-            command like this one wrote; its ending names no form.
+        UsageError: The path is a folder but the format is a file, or its folder does not exist; an existing file has
+            another format; the suffix is unknown.
     """
-    # Here, since a run that saves nothing needs none of it.
+    # Imported lazily: only runs that save need it.
     from ...debugger.export_formats.format_registry import FOLDER_SUFFIX, find_format
 
-    told, path = f"{option}{name}", Path(name)
+    label, path = f"{option}{name}", Path(name)
     if path.is_dir() and not name.endswith(FOLDER_SUFFIX):
-        inside = path / "outputs.npz"
-        raise UsageError(f"{told}: is a folder; give a file, such as {inside}, or {path}/ for ONNX test data")
+        example = path / "outputs.npz"
+        raise UsageError(f"{label}: is a folder; give a file, such as {example}, or {path}/ for ONNX test data")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise UsageError(f"{told}: there is no folder '{folder}'")
-    left = "it is left as it is, give another name"
+        raise UsageError(f"{label}: there is no folder '{folder}'")
+    advice = "it is left as it is, give another name"
     if any(is_same_file(path, other) for other in read):
-        raise UsageError(f"{told}: this command reads or records that file; {left}")
-    form = find_format(name, kind, told)
+        raise UsageError(f"{label}: this command reads or records that file; {advice}")
+    form = find_format(name, kind, label)
     if form.suffix == FOLDER_SUFFIX and path.is_dir():
         return form
     if path.exists() and not path.is_file():
-        raise UsageError(f"{told}: is no regular file; {left}")
+        raise UsageError(f"{label}: is no regular file; {advice}")
     if path.exists() and path.stat().st_size and not form.matches_header(_read_head(path)):
-        raise UsageError(f"{told}: is there already, and is no {form.suffix}; {left}")
+        raise UsageError(f"{label}: is there already, and is no {form.suffix}; {advice}")
     return form
 
 
 def is_same_file(path: Path, other: Path) -> bool:
-    """Whether both are one file, there already or not."""
+    """Whether both paths are one file, which need not exist."""
     try:
         return path.samefile(other)
     except OSError:
@@ -56,7 +56,7 @@ def is_same_file(path: Path, other: Path) -> bool:
 
 
 def _read_head(path: Path) -> bytes:
-    """What a file begins with."""
+    """The first bytes of a file."""
     try:
         with open_regular_file(path) as file:
             return file.read(16)
@@ -65,10 +65,10 @@ def _read_head(path: Path) -> bytes:
 
 
 def save_outputs(name: str, outputs: Mapping[str, Data], ports: Iterable[Port]) -> list[str]:
-    """Write outputs in the form that a name asks for; returns what there is to say about it, one line each.
+    """Write outputs in the format of the name's suffix; returns remarks, one line each.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: The file cannot be written.
     """
     from ...debugger.export_formats.format_registry import find_format, write_values
 

@@ -1,4 +1,4 @@
-"""What is said on stderr of a run that takes long: a line that moves on a terminal, now and then one elsewhere."""
+"""Progress of long runs on stderr: an updated line on a terminal, periodic lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...runtime.model import LoopTotals, Run
 from ..render.formatting import escape_unprintable, number_text
 from .execution.run_report import is_nested
 
-#: Seconds before a run is worth a line, and between two of them.
+#: Seconds before the first update, and between updates.
 FIRST_LINE_SECONDS = 1.0
 LINE_INTERVAL_SECONDS = 0.2
-#: Where there is no terminal: seconds until the first line; each one after it comes when twice the time is over.
+#: Without a terminal: seconds before the first line; the interval then doubles.
 FIRST_LOG_LINE_SECONDS = 10.0
 
 
 class ProgressLine:
-    """Call :meth:`tick` as often as you like; as a context manager it clears its line at the end."""
+    """Updates one line, throttled; as a context manager it clears the line at the end."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -29,7 +29,7 @@ class ProgressLine:
         self._start = clock()
         self._next_update = self._start + FIRST_LINE_SECONDS
         self._drawn = False
-        #: When a running loop was first met, at which iteration, and at which it was last.
+        #: By path of a running loop: time and iteration of the first sample, last iteration.
         self._loop_samples: dict[str, tuple[float, int, int]] = {}
 
     def __enter__(self) -> ProgressLine:
@@ -44,21 +44,21 @@ class ProgressLine:
     def _running_loops(self, run: Run, now: float) -> list[LoopTotals]:
         running = [loop for loop in run.loops if loop.entries and loop.stopped_by is None]
         for loop in running:
-            since, first, last = self._loop_samples.get(loop.path, (now, loop.iterations, 0))
+            start, first, last = self._loop_samples.get(loop.path, (now, loop.iterations, 0))
             if loop.iterations < last:
-                since, first = now, loop.iterations  # it runs again
-            self._loop_samples[loop.path] = since, first, loop.iterations
+                start, first = now, loop.iterations  # another entry
+            self._loop_samples[loop.path] = start, first, loop.iterations
         return running
 
-    def tick(self, run: Run, what: str = "") -> None:
-        """Show how far the run is, unless it is too early for a first or another line; ``what``: what it is for."""
+    def tick(self, run: Run, label: str = "") -> None:
+        """Show the progress of a run, if an update is due; ``label``: its purpose."""
         now = self._clock()
         running = self._running_loops(run, now)
         if now < self._next_update or not running:
             return
         self._next_update = now + LINE_INTERVAL_SECONDS
         width = shutil.get_terminal_size().columns - 1
-        self._write(f"\r{(what + self._progress_text(running, run, now))[:width]}\x1b[K")
+        self._write(f"\r{(label + self._progress_text(running, run, now))[:width]}\x1b[K")
         self._drawn = True
 
     def _write(self, text: str) -> None:
@@ -72,8 +72,8 @@ class ProgressLine:
         outer = next((loop for loop in running if not is_nested(loop, run.loops)), running[0])
         inner = running[-1]
         total = outer.trip_count
-        done = f"{outer.iterations}" if total is None else f"{outer.iterations} of {total}"
-        parts = [f"{done} iterations of '{escape_unprintable(outer.name)}'"]
+        progress = f"{outer.iterations}" if total is None else f"{outer.iterations} of {total}"
+        parts = [f"{progress} iterations of '{escape_unprintable(outer.name)}'"]
         if inner is not outer:
             parts.append(f"{inner.iterations} of '{escape_unprintable(inner.name)}'")
         rate = self._rate(inner, now)
@@ -81,19 +81,19 @@ class ProgressLine:
             parts.append(f"{_rate_number_text(rate)}/s")
         outer_rate = self._rate(outer, now)
         if total is not None and outer_rate:
-            # A trip count is the most that can run: a condition may end the loop before.
+            # The trip count is an upper bound: a condition may end the loop earlier.
             parts.append(f"{outer.iterations / total:.0%}" if total else "")
             parts.append(f"ETA {_clock_duration_text((total - outer.iterations) / outer_rate)}")
         return "  ".join(part for part in parts if part)
 
     def _rate(self, loop: LoopTotals, now: float) -> float:
-        since, first, _ = self._loop_samples[loop.path]
-        return (loop.iterations - first) / (now - since) if now > since else 0.0
+        start, first, _ = self._loop_samples[loop.path]
+        return (loop.iterations - first) / (now - start) if now > start else 0.0
 
 
 class StatusLine:
-    """What a search does at the moment, as a line that moves on a terminal; elsewhere nothing is said. As a context
-    manager it clears its line at the end."""
+    """Status of a search, as an updated line on a terminal; no-op elsewhere. As a context manager it clears its line at
+    the end."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -112,7 +112,7 @@ class StatusLine:
             self._stream.flush()
 
     def say(self, text: str) -> None:
-        """Show a text, unless it is too early for a first or another one."""
+        """Show a text, if an update is due."""
         if self._clock() < self._next_update:
             return
         self._next_update = self._clock() + LINE_INTERVAL_SECONDS
@@ -123,9 +123,9 @@ class StatusLine:
 
 
 class ProgressLog(ProgressLine):
-    """For a pipe: a line when a run has taken ten seconds, and each time that it took twice as long.
+    """Progress for a pipe: a line after ten seconds, then at doubling intervals.
 
-    ``inputs``: a remark on the inputs where nobody chose them. ``bounds``: by path what can end a loop.
+    ``inputs``: a remark on default inputs. ``bounds``: describes by path what can end a loop.
     """
 
     def __init__(
@@ -136,26 +136,26 @@ class ProgressLog(ProgressLine):
         self._inputs = inputs
         self._bounds = bounds
 
-    def tick(self, run: Run, what: str = "") -> None:
-        """Say how far the run is, if it is time for that."""
+    def tick(self, run: Run, label: str = "") -> None:
+        """Log the progress of a run, if a line is due."""
         now = self._clock()
         running = self._running_loops(run, now)
         if now < self._next_update or not running:
             return
         self._next_update = now + (now - self._start)
-        parts = [f"running for {now - self._start:.0f} s", what + self._progress_text(running, run, now)]
+        parts = [f"running for {now - self._start:.0f} s", label + self._progress_text(running, run, now)]
         parts += [text for text in (self._bounds(running[-1].path), self._inputs) if text]
         self._write(f"loopdbg: {'; '.join(parts)}\n")
 
 
 def _rate_number_text(rate: float) -> str:
-    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if rate >= size:
-            return f"{number_text(rate / size)}{sign}"
+            return f"{number_text(rate / size)}{suffix}"
     return number_text(rate)
 
 
 def _clock_duration_text(seconds: float) -> str:
-    minutes, rest = divmod(max(round(seconds), 0), 60)
+    minutes, seconds_left = divmod(max(round(seconds), 0), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{hours}:{minutes:02}:{seconds_left:02}" if hours else f"{minutes}:{seconds_left:02}"

@@ -1,4 +1,4 @@
-"""What the layers below say of Python, in the words of the command line: the one place that knows both."""
+"""Translates remedies of the lower layers, which are about the Python API, to command-line options."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _REMEDY_TEXTS = {
 }
 
 
-def match_text(how: str) -> str:
-    """How loops or values of two sides were matched."""
-    return "--map" if how == "given" else how
+def match_text(method: str) -> str:
+    """The name of a match method of loops or values."""
+    return "--map" if method == "given" else method
 
 
 def reword_comparison(comparison: Comparison) -> None:
-    """Tell of a comparison in the words of the command line: how its loops and values were matched, and what helps."""
+    """Reword match methods and notes of a comparison for the command line."""
     for loop in comparison.loops:
         loop.match_method = match_text(loop.match_method)
-        loop.renamed_values = [(name, other, match_text(how)) for name, other, how in loop.renamed_values]
+        loop.renamed_values = [(name, other, match_text(method)) for name, other, method in loop.renamed_values]
     if comparison.unpaired:
         comparison.add_note("--map NAME=NAME pairs loops")
     if comparison.mode == "reference" and comparison.uncompared:
@@ -44,5 +44,5 @@ def reword_comparison(comparison: Comparison) -> None:
 
 
 def error_text(error: LoopdbgError) -> str:
-    """The text of an error for somebody at a command line."""
-    return error.format(_REMEDY_TEXTS)
+    """The text of an error with command-line remedies."""
+    return error.told(_REMEDY_TEXTS)

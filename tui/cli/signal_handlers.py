@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP: like Ctrl-C they end a command by an exception, so that what it has begun is undone."""
+"""SIGTERM and SIGHUP raise an exception, as Ctrl-C does, so that a command can clean up."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ from typing import Any
 from ...runtime.errors import TerminationExit
 
 _SIGNALS = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
-#: Seconds until a signal that came at a bad moment is sent again, and how long imports are waited for.
+#: Seconds until a deferred signal is sent again, and the longest wait for an import.
 _RESEND_SECONDS, _IMPORT_WAIT_MAX_SECONDS = 0.02, 5.0
-#: When the signal came that waits for the end of an import.
+#: Arrival time of a signal deferred until the end of an import.
 _waiting_since: float | None = None
 
 
 @contextmanager
 def terminate_on_signals() -> Iterator[None]:
     """Raise :class:`TerminationExit` in the block when SIGTERM or SIGHUP arrives, and end the process by the same
-    signal once the block has cleaned up. A second signal does not wait for that; a signal that is ignored
-    (nohup) stays so.
+    signal after the block has cleaned up. A second signal ends the process at once; ignored signals (nohup) stay
+    ignored.
 
-    Call it in the main thread; in another one it does nothing.
+    No-op outside the main thread.
     """
     try:
-        ours = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
-        for number in ours:
+        handled = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+        for number in handled:
             signal.signal(number, _raise_terminated)
     except ValueError:  # not the main thread
         yield
         return
-    hook = sys.unraisablehook
+    previous_hook = sys.unraisablehook
 
-    def lost(unraisable: Any) -> None:
-        """An exception came in a callback of the interpreter (``__del__``, a weak reference), which drops it."""
+    def handle_unraisable(unraisable: Any) -> None:
+        """Send a signal again whose exception was dropped in ``__del__`` or a weak reference callback."""
         if isinstance(unraisable.exc_value, TerminationExit):
-            for number in ours:
+            for number in handled:
                 signal.signal(number, _raise_terminated)
             _resend_later(unraisable.exc_value.signal_number)
         elif issubclass(unraisable.exc_type, KeyboardInterrupt):
             _resend_later(signal.SIGINT)
         else:
-            hook(unraisable)
+            previous_hook(unraisable)
 
-    sys.unraisablehook = lost
+    sys.unraisablehook = handle_unraisable
     try:
         yield
-    except TerminationExit as terminated:
-        _exit_by_signal(terminated.signal_number)
+    except TerminationExit as error:
+        _exit_by_signal(error.signal_number)
     finally:
-        sys.unraisablehook = hook
-        for number in ours:
+        sys.unraisablehook = previous_hook
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
 def _raise_terminated(number: int, frame: FrameType | None) -> None:
     global _waiting_since
     if _is_importing(frame):
-        # What is left of a compiled module whose import was broken off can crash the process in the clean-up.
+        # A compiled module whose import was interrupted can crash the process during clean-up.
         _waiting_since = _waiting_since or time.monotonic()
         if time.monotonic() - _waiting_since < _IMPORT_WAIT_MAX_SECONDS:
             _resend_later(number)
             return
-    for other in _SIGNALS:
-        if signal.getsignal(other) is _raise_terminated:
-            signal.signal(other, _exit_handler)
+    for signal_number in _SIGNALS:
+        if signal.getsignal(signal_number) is _raise_terminated:
+            signal.signal(signal_number, _exit_handler)
     raise TerminationExit(number)
 
 
@@ -93,8 +93,8 @@ def _exit_handler(number: int, frame: FrameType | None) -> None:
 
 
 def _exit_by_signal(number: int) -> None:
-    """End the process by a signal, which its parent sees."""
-    # Nothing is unfinished where the module was not needed, and --help does not wait for its import.
+    """End the process by a signal, so that its parent sees it."""
+    # Looked up instead of imported: without the module there are no unfinished files.
     files = sys.modules.get("loopdbg.runtime.atomic_file")
     if files is not None:
         files.discard_unfinished()

@@ -1,4 +1,4 @@
-"""The two streams: writing that survives a closed pipe and a terminal that knows only ASCII."""
+"""Output to stdout and stderr, robust against closed pipes and ASCII-only terminals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from ...runtime.errors import LoopdbgError
 from ...runtime.text import escape_unprintable
 
-#: Signs of our own texts, for streams that cannot encode them.
+#: ASCII replacements of our symbols, for streams that cannot encode them.
 _ASCII_SIGNS = {
     "▸": ">",
     "→": "->",
@@ -32,16 +32,16 @@ _ASCII_SIGNS = {
 def _encode_ascii(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_ASCII_SIGNS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+    return "".join(_ASCII_SIGNS.get(character, "?") for character in error.object[error.start : error.end]), error.end
 
 
 codecs.register_error("loopdbg", _encode_ascii)
 
 
 def prepare_streams() -> None:
-    """Let both streams write what they cannot encode in plain signs, instead of failing."""
+    """Configure both streams to replace characters that they cannot encode."""
     _colorizers.clear()
-    # None: closed before the start.
+    # None: the stream was closed by the parent.
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
@@ -50,7 +50,7 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="loopdbg")
 
 
-#: The same for a screen, where every sign has one cell.
+#: The same for a screen, where every replacement has one cell.
 _ASCII_CELLS = {
     **{sign: text for sign, text in _ASCII_SIGNS.items() if len(text) == 1},
     **dict.fromkeys("─━╼┄┈╌═", "-"),
@@ -80,9 +80,9 @@ _ASCII_CELLS = {
         "≠": "!",
     },
     **{"⌫": "<", "←": "<", "→": ">", "↑": "^", "↓": "v", "…": ".", "‥": ":", "–": "-", "░": ".", "▒": ":", "▓": "#"},
-    # Those of scroll bars.
+    # Scroll bars.
     **dict(zip("▉▊▋▍▎▏", "##||||", strict=True)),
-    # Dots: those of the upper half, of the lower half, of both.
+    # Braille: dots in the upper half, in the lower half, in both.
     **{chr(0x2800 + k): " '.:"[bool(k & 0b00011011) + 2 * bool(k & 0b11100100)] for k in range(256)},
 }
 
@@ -90,17 +90,17 @@ _ASCII_CELLS = {
 def _encode_ascii_cells(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_ASCII_CELLS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+    return "".join(_ASCII_CELLS.get(character, "?") for character in error.object[error.start : error.end]), error.end
 
 
 codecs.register_error("loopdbg-screen", _encode_ascii_cells)
 
 
 def prepare_screen() -> None:
-    """Let a screen be drawn on a terminal that knows only some signs.
+    """Prepare for drawing on a terminal with a limited character set.
 
     Raises:
-        LoopdbgError: on this one nothing can be drawn.
+        LoopdbgError: The terminal cannot draw a screen.
     """
     if os.environ.get("TERM", "") in ("dumb", "unknown"):
         raise LoopdbgError(
@@ -113,19 +113,19 @@ def prepare_screen() -> None:
 
 
 def supports_unicode(stream: TextIO) -> bool:
-    """True where the stream can write any character."""
+    """Whether the stream can write any character."""
     return (getattr(stream, "encoding", None) or "").lower().startswith("utf")
 
 
-#: What paints the lines of a stream; nothing does before :func:`enable_colors`.
+#: Colorizers by stream; empty before :func:`enable_colors`.
 _colorizers: dict[str, Callable[[str], str]] = {}
 
 
 def enable_colors() -> None:
-    """Paint what comes from now on, on each stream that may have colours.
+    """Colour further output on each stream that may have colours.
 
     Raises:
-        UsageError: the config file makes no sense.
+        UsageError: The config file is invalid.
     """
     from ..config import color_decision
 
@@ -137,24 +137,24 @@ def enable_colors() -> None:
 
 
 def _colorize(name: str, text: str) -> str:
-    painter = _colorizers.get(name)
-    return text if painter is None else painter(text)
+    colorizer = _colorizers.get(name)
+    return text if colorizer is None else colorizer(text)
 
 
 def out(text: str) -> None:
-    """Write one line to stdout; once its reader is gone, to nowhere.
+    """Write one line to stdout; no-op after its reader has closed it.
 
-    Here and in :func:`err` and :func:`out_json` names and strings out of files lose what would move the cursor, end the
-    line or turn text around: whatever made the line need not think of it.
+    This function, :func:`err` and :func:`out_json` escape control characters, line ends and bidirectional marks, so
+    callers need not.
     """
     _write_stdout(_colorize("stdout", _safe_line(text)))
 
 
-def out_json(told: Any) -> None:
-    """Write a JSON object to stdout. Its strings stay what they are: what a terminal would obey is escaped."""
-    text = json.dumps(told, ensure_ascii=not supports_unicode(sys.stdout), allow_nan=False)
+def out_json(value: Any) -> None:
+    """Write a JSON object to stdout; control characters are escaped in JSON."""
+    text = json.dumps(value, ensure_ascii=not supports_unicode(sys.stdout), allow_nan=False)
     if not text.isprintable():
-        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+        text = "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in text)
     _write_stdout(text.replace("##[", "\\u0023#[") if _is_github_actions() else text)
 
 
@@ -166,22 +166,22 @@ def _write_stdout(text: str) -> None:
 
 
 def err(text: str) -> None:
-    """Write one line to stderr; what is wrong there is nothing that could be told."""
+    """Write one line to stderr; errors are ignored."""
     with contextlib.suppress(OSError):
         print(_colorize("stderr", _safe_line(text)), file=sys.stderr, flush=True)
 
 
 def err_command(text: str) -> None:
-    """Write a workflow command of GitHub Actions to stderr; ``text`` is escaped as it asks for."""
+    """Write a workflow command of GitHub Actions to stderr; ``text`` is already escaped for it."""
     with contextlib.suppress(OSError):
         print(escape_unprintable(text), file=sys.stderr, flush=True)
 
 
 def _safe_line(text: str) -> str:
-    """A text as one line, which a terminal and GitHub Actions print and do not obey."""
+    """A text as one line without terminal control sequences or workflow commands."""
     text = escape_unprintable(text)
     if _is_github_actions():
-        # Of what is printed in a step GitHub obeys lines that begin with ::, and ##[ anywhere.
+        # GitHub executes lines that begin with ::, and ##[ anywhere.
         text = re.sub(r"^(\s*:):", r"\1\\x3a", text).replace("##[", r"\x23#[")
     return text
 
@@ -191,10 +191,10 @@ def _is_github_actions() -> bool:
 
 
 def flush_stdout() -> int:
-    """Write out what is still buffered; returns the exit status 0.
+    """Flush stdout; returns the exit status 0.
 
     Raises:
-        OSError: stdout cannot be written, for another reason than that its reader is gone.
+        OSError: Stdout cannot be written, for another reason than a closed pipe.
     """
     try:
         sys.stdout.flush()
@@ -207,19 +207,19 @@ def flush_stdout() -> int:
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Send the rest to nowhere: else the interpreter complains at exit about what it could not write."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    """Redirect a stream to the null device, so that the interpreter's flush at exit does not fail."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def has_terminal() -> bool:
-    """Whether a person can read a screen and press keys."""
+    """Whether the user has a screen and a keyboard."""
     return is_served() or (_is_terminal(sys.stdin) and _is_terminal(sys.stdout))
 
 
 def is_served() -> bool:
-    """Whether the screen is in a browser, which shows one app only."""
+    """Whether the screen is in a browser, which shows a single app."""
     return "WebDriver" in os.environ.get("TEXTUAL_DRIVER", "")
 
 

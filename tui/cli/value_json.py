@@ -1,4 +1,4 @@
-"""A value as JSON, for every ``--json``: strict JSON, so that a number that is not finite is null."""
+"""Values as strict JSON for ``--json``: non-finite numbers are null."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...runtime.graph import Array
 from ...runtime.model import Data
 from ..render.formatting import TensorStatistics, dtype_name
 
-#: Tensors of so many elements at most are written out.
+#: Larger tensors are not written out.
 WRITTEN_ELEMENTS_MAX = 64
 
 
 def json_number(value: Any) -> float | None:
-    """A real number, null where it is not finite or not there."""
+    """A real number, null if it is not finite or missing."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
@@ -32,43 +32,43 @@ def json_element(value: Any) -> Any:
 
 
 def json_elements(array: Array) -> Any:
-    """All elements, in lists as the shape has it."""
-    # What JSON has no number for, such as a float8, is a float64 there.
+    """All elements as nested lists."""
+    # Custom dtypes such as float8 become float64.
     return _json_nested((array.astype(np.float64) if array.dtype.kind == "V" else array).tolist())
 
 
 def _json_nested(value: Any) -> Any:
-    return [_json_nested(one) for one in value] if isinstance(value, list) else json_element(value)
+    return [_json_nested(item) for item in value] if isinstance(value, list) else json_element(value)
 
 
-def typed_json(value: Data, more: Callable[[Array], dict[str, Any]], limit: int | None = None) -> Any:
-    """``shape``, ``dtype`` and ``more``; a sequence is ``sequence``, a list of these, an empty optional null.
+def typed_json(value: Data, describe: Callable[[Array], dict[str, Any]], limit: int | None = None) -> Any:
+    """``shape``, ``dtype`` and the entries of ``describe``; a sequence is a list ``sequence``, an empty optional null.
 
-    Of a sequence that is longer than ``limit`` only so many elements are there, and ``length`` says how long it is.
+    With ``limit``, a sequence has at most that many elements, and its full ``length``.
     """
     if value is None:
         return None
     if isinstance(value, list | tuple):
-        told: dict[str, Any] = {"sequence": [typed_json(one, more, limit) for one in value[:limit]]}
-        return told if limit is None else {**told, "length": len(value)}
+        result: dict[str, Any] = {"sequence": [typed_json(item, describe, limit) for item in value[:limit]]}
+        return result if limit is None else {**result, "length": len(value)}
     array = np.asarray(value)
-    return {"shape": list(array.shape), "dtype": dtype_name(array.dtype), **more(array)}
+    return {"shape": list(array.shape), "dtype": dtype_name(array.dtype), **describe(array)}
 
 
 def statistics_json(array: Array) -> dict[str, Any]:
-    """``min``, ``max`` and ``mean``, as NumPy gives them, and where there are any such elements ``nan`` and ``inf``."""
-    found = TensorStatistics(array)
-    told: dict[str, Any] = {"min": found.min, "max": found.max, "mean": found.mean}
-    if found.nan:
-        told = dict.fromkeys(told)
-    elif found.inf:
-        whole = np.abs(array) if array.dtype.kind == "c" else array.astype(np.float64)
-        told.update(mean=None, min=json_number(whole.min()), max=json_number(whole.max()))
-    if found.nan:
-        told["nan"] = found.nan
-    if found.inf:
-        told["inf"] = found.inf
-    return told
+    """``min``, ``max`` and ``mean`` as in NumPy, and the counts ``nan`` and ``inf`` if not zero."""
+    stats = TensorStatistics(array)
+    result: dict[str, Any] = {"min": stats.min, "max": stats.max, "mean": stats.mean}
+    if stats.nan:
+        result = dict.fromkeys(result)
+    elif stats.inf:
+        numbers = np.abs(array) if array.dtype.kind == "c" else array.astype(np.float64)
+        result.update(mean=None, min=json_number(numbers.min()), max=json_number(numbers.max()))
+    if stats.nan:
+        result["nan"] = stats.nan
+    if stats.inf:
+        result["inf"] = stats.inf
+    return result
 
 
 def json_with_statistics(value: Data) -> Any:
@@ -77,7 +77,7 @@ def json_with_statistics(value: Data) -> Any:
 
 
 def json_with_elements(value: Data) -> Any:
-    """Type, and the elements where they are few."""
+    """Type, and the elements of a small tensor."""
     return typed_json(
         value,
         lambda array: {"value": json_elements(array)} if array.size <= WRITTEN_ELEMENTS_MAX else {},
@@ -86,7 +86,7 @@ def json_with_elements(value: Data) -> Any:
 
 
 def compact_json(value: Data) -> Any:
-    """Numbers and small tensors of them as they are; type and statistics of anything else."""
+    """Numbers and small tensors as elements; type and statistics of other values."""
     if value is None or isinstance(value, list):
         return json_with_statistics(value)
     array = np.asarray(value)

@@ -1,4 +1,4 @@
-"""``loopdbg completion``: what makes a shell complete commands, options, and files by their suffix."""
+"""``loopdbg completion``: prints shell completion scripts for commands, options and files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..command import Command, CommandParser
 
 #: Traces, which open as models do.
 _TRACE_PATTERN = "*.loopdb"
-#: In the place of a model, by what the help calls it.
+#: Metavars of model arguments.
 _MODEL_METAVARS = ("MODEL", "A", "B")
 
 
 class Completion(Command):
-    """Prints a script that the shell reads."""
+    """Prints a completion script."""
 
     name = "completion"
     summary = """\
@@ -39,9 +39,9 @@ needs the package shtab: pip install 'loopdbg[completion]'"""
         except ImportError:
             raise UsageError("completion needs the package shtab: pip install 'loopdbg[completion]'") from None
         models = shtab.glob(*_model_patterns())
-        within, after = _first_word_scripts(models, options.shell)
-        script = shtab.complete(_combined_parser(models), options.shell, preamble={options.shell: within})
-        for line in f"{script}\n{after}".splitlines():
+        preamble, postamble = _first_word_scripts(models, options.shell)
+        script = shtab.complete(_combined_parser(models), options.shell, preamble={options.shell: preamble})
+        for line in f"{script}\n{postamble}".splitlines():
             terminal.out(line)
         return 0
 
@@ -53,24 +53,24 @@ def _model_patterns() -> list[str]:
 
 
 def _combined_parser(models: Any) -> CommandParser:
-    """One parser of all commands; each has its own otherwise, so that a start imports one."""
+    """A combined parser of all commands; normally each has its own, so that only one is imported."""
     from .. import COMMANDS
     from .open import Open
 
-    whole = CommandParser(prog="loopdbg", add_help=False)
-    commands = whole.add_subparsers(dest="command", parser_class=CommandParser)
-    Open().configure(whole)
+    parser = CommandParser(prog="loopdbg", add_help=False)
+    commands = parser.add_subparsers(dest="command", parser_class=CommandParser)
+    Open().configure(parser)
     for name, command in COMMANDS.items():
-        one = commands.add_parser(
+        subparser = commands.add_parser(
             name, help=_first_sentence(command.summary), description=_first_sentence(command.summary)
         )
-        command.configure(one)
-        _set_completions(one, models)
-    _set_completions(whole, models)
-    # The first word is a command or a model, which is said below.
-    (model,) = [action for action in whole._actions if action.dest == "model"]
+        command.configure(subparser)
+        _set_completions(subparser, models)
+    _set_completions(parser, models)
+    # The first word is a command or a model; the shell script completes both.
+    (model,) = [action for action in parser._actions if action.dest == "model"]
     model.help = argparse.SUPPRESS
-    return whole
+    return parser
 
 
 def _first_sentence(summary: str) -> str:
@@ -78,30 +78,30 @@ def _first_sentence(summary: str) -> str:
 
 
 def _set_completions(parser: argparse.ArgumentParser, models: Any) -> None:
-    """Say of each argument which files it takes, by what the help calls it."""
+    """Set the file completion of each argument by its metavar."""
     import shtab
 
     for action in parser._actions:
         word = action.metavar if isinstance(action.metavar, str) else ""
         _, dot, suffix = word.rpartition(".")
-        found: Any = None
+        files: Any = None
         if word in _MODEL_METAVARS:
-            found = models
+            files = models
         elif word == "TRACE":
-            found = shtab.glob(_TRACE_PATTERN)
+            files = shtab.glob(_TRACE_PATTERN)
         elif dot:
-            found = shtab.glob(f"*.{suffix}")
+            files = shtab.glob(f"*.{suffix}")
         elif word == "DIR":
-            found = shtab.DIRECTORY
+            files = shtab.DIRECTORY
         elif set(word.split("|")) & {"FILE", "DIR", "OUT"}:
-            found = shtab.FILE
-        if found is not None:
-            action.complete = found  # type: ignore[attr-defined]
+            files = shtab.FILE
+        if files is not None:
+            action.complete = files  # type: ignore[attr-defined]
 
 
 def _first_word_scripts(models: dict[str, Any], shell: str) -> tuple[str, str]:
-    """What makes the first word a model, beside the commands: within the script, and after it. The names are those
-    that shtab gives."""
+    """Shell code before and after the script that completes models, as well as commands, as the first word. The names
+    are shtab's."""
     if shell == "bash":
         return "", f"_shtab_loopdbg_pos_0_COMPGEN={models['bash']}"
     if shell == "fish":

@@ -1,4 +1,4 @@
-"""``loopdbg config``: what is set, to what, and where."""
+"""``loopdbg config``: lists the settings and their origins."""
 
 from __future__ import annotations
 
@@ -39,46 +39,46 @@ config.toml, in the folder that the last line names:
         rows = list(_setting_rows())
         path = config.config_path()
         if options.json:
-            told = {name: {"value": value, "from": where} for name, value, where, _ in rows}
-            terminal.out_json({"settings": told, "file": str(path), "exists": path.exists()})
+            settings = {name: {"value": value, "from": origin} for name, value, origin, _ in rows}
+            terminal.out_json({"settings": settings, "file": str(path), "exists": path.exists()})
             return 0
-        shown = [(name, "-" if value is None else str(value), where, what) for name, value, where, what in rows]
-        wide = [max(len(row[k]) for row in shown) for k in range(3)]
-        for row in shown:
-            terminal.out("  ".join(f"{cell:<{width}}" for cell, width in zip(row, [*wide, 0], strict=True)))
+        cells = [(name, "-" if value is None else str(value), origin, text) for name, value, origin, text in rows]
+        widths = [max(len(row[k]) for row in cells) for k in range(3)]
+        for row in cells:
+            terminal.out("  ".join(f"{cell:<{width}}" for cell, width in zip(row, [*widths, 0], strict=True)))
         terminal.out(f"file: {path}{'' if path.exists() else ' (not there)'}")
         return 0
 
 
 def _setting_rows() -> Iterator[tuple[str, Any, str, str]]:
-    """Name, value, where it comes from, and what it is, of each setting."""
-    told, path = config.read_config(), str(config.config_path())
-    for one in config.SETTINGS:
-        value, where = told.get(one.name), path if one.name in told else f"not set: {one.default_text}"
-        if one.name == "color" and (by := _color_variable()):
-            value, where = ("auto" if config.color_decision(True)[0] else "never"), by
-        yield one.name, value, where, one.description
+    """Name, value, origin and description of each setting."""
+    values, path = config.read_config(), str(config.config_path())
+    for setting in config.SETTINGS:
+        value, origin = values.get(setting.name), path if setting.name in values else f"not set: {setting.default_text}"
+        if setting.name == "color" and (variable := _color_variable()):
+            value, origin = ("auto" if config.color_decision(True)[0] else "never"), variable
+        yield setting.name, value, origin, setting.description
     keys = _configured_keys()
     yield config.KEYS_TABLE, ", ".join(keys) or None, path if keys else "not set: docs/keys.md", "keys of actions"
 
 
 def _color_variable() -> str:
-    """The variable that decides about colours; empty where the file does."""
-    by = config.color_decision(True)[1]
-    return by if by in os.environ else ""
+    """The environment variable that controls colours; empty if the file does."""
+    source = config.color_decision(True)[1]
+    return source if source in os.environ else ""
 
 
 def _configured_keys() -> list[str]:
-    """The keys that are set, checked as the screen does.
+    """The configured keys, validated.
 
     Raises:
-        UsageError: there is no such action or key, or a key has two actions.
+        UsageError: An action or key is unknown, or a key has two actions.
     """
     from ...user_state import keymap
 
-    found = keymap()
-    if found:
+    keys_by_action = keymap()
+    if keys_by_action:
         from ...actions import configured_actions
 
         configured_actions()
-    return [f"{name}={' '.join(keys)}" for name, keys in found.items()]
+    return [f"{name}={' '.join(keys)}" for name, keys in keys_by_action.items()]

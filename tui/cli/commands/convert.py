@@ -28,7 +28,7 @@ examples:
   loopdbg newton_sqrt.py
   loopdbg diff newton_sqrt.onnx newton_sqrt.py --input a=2 --input tol=1e-6
 
-Constants of more than a few elements go into an .npz beside the script. Sizes
+Constants of more than a few elements go into an .npz next to the script. Sizes
 that the model leaves open become those of the inputs, as for a run.
 
 exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
@@ -78,8 +78,8 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
             return TensorType(value.dtype, value.shape)
 
         inputs = gather_inputs(model, options)
-        found = {name: kind(name, value) for name, value in inputs.values.items()}
-        script = to_tensorrt(model.graph, model.name, found, options.longest)
+        types = {name: kind(name, value) for name, value in inputs.values.items()}
+        script = to_tensorrt(model.graph, model.name, types, options.longest)
         try:
             with atomic_folder(target.parent) as folder:
                 write_text(folder / target.name, script.text)
@@ -90,17 +90,17 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
             raise UsageError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
         for note in script.notes:
             terminal.err(f"note: {note}")
-        beside = (
+        arrays = (
             f"; {len(script.weights)} {plural(len(script.weights), 'array')} in {weights}" if script.weights else ""
         )
-        terminal.out(f"wrote {target}{beside}")
+        terminal.out(f"wrote {target}{arrays}")
         return 0
 
     def _check_target(self, target: Path, weights: Path, model: Path | None, force: bool) -> None:
-        """Hold that the script can be written.
+        """Check that the script can be written.
 
         Raises:
-            UsageError: it lies in no folder, or something is there.
+            UsageError: Its folder does not exist, or a file exists already.
         """
         from ..output_files import is_same_file
 

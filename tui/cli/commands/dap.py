@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Dap(Command):
-    """Speaks with an editor on stdin and stdout, or with those that connect to a port of this machine."""
+    """Serves an editor on stdin and stdout, or clients on a local port."""
 
     name = "dap"
     summary = """\
@@ -50,26 +50,26 @@ attach: {"trace": TRACE}
         from ..servers import client_launch  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
-        def opens(arguments: Mapping[str, Any]) -> SessionBase:
+        def open_(arguments: Mapping[str, Any]) -> SessionBase:
             return _open_session(arguments, options.trust_script)
 
-        return _serve_streams(opens) if options.port is None else _serve_port(opens, options.port)
+        return _serve_streams(open_) if options.port is None else _serve_port(open_, options.port)
 
 
-def _serve_streams(opens: Any) -> int:
+def _serve_streams(open_session: Any) -> int:
     from ....debugger.frontends.dap.adapter import DapAdapter
     from ....debugger.frontends.dap.messages import DapMessageStream
 
-    # What a model's script or an operator prints must not stand between messages.
+    # Output of model scripts and operators must not mix with the messages.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with answers:
-        DapAdapter(DapMessageStream(sys.stdin.buffer, answers), opens).serve()
+        DapAdapter(DapMessageStream(sys.stdin.buffer, answers), open_session).serve()
     return 0
 
 
-def _serve_port(opens: Any, port: int) -> int:
-    """One client after the other, until Ctrl-C."""
+def _serve_port(open_session: Any, port: int) -> int:
+    """Serve clients one after the other until Ctrl-C."""
     from ....debugger.frontends.dap.server import (
         HOST,
         disconnect_message,
@@ -86,18 +86,18 @@ def _serve_port(opens: Any, port: int) -> int:
         while True:
             try:
                 connection, _ = server.accept()
-            except ConnectionError:  # the client was gone before it was accepted
+            except ConnectionError:  # the client disconnected before it was accepted
                 continue
-            admitted, reason = serve_client(connection, opens, token)
+            admitted, reason = serve_client(connection, open_session, token)
             if reason or not admitted:
                 terminal.err(f"loopdbg: {disconnect_message(reason)}")
 
 
 def _open_session(arguments: Mapping[str, Any], trusted: bool) -> SessionBase:
-    """A model or a trace under the debugger.
+    """Open a session of a model or a trace.
 
     Raises:
-        LoopdbgError: it cannot be opened; an argument makes no sense.
+        LoopdbgError: The file cannot be opened, or an argument is invalid.
     """
     from ....runtime.frontends import is_sqlite_file
     from ..servers.client_launch import open_session, parse_settings
@@ -108,7 +108,7 @@ def _open_session(arguments: Mapping[str, Any], trusted: bool) -> SessionBase:
         raise UsageError("launch needs 'program', the path of a model; attach needs 'trace', that of a trace")
     if arguments.get("args"):
         raise UsageError("'args' is not read: use 'seed', 'maxIterations', 'dims' and the other arguments of launch")
-    found = open_session(program, parse_settings(arguments), trusted)
+    session = open_session(program, parse_settings(arguments), trusted)
     if trace and not is_sqlite_file(trace):
         raise ModelError(f"{trace}: this is no trace; launch opens models")
-    return found
+    return session

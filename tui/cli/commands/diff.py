@@ -1,4 +1,4 @@
-"""``loopdbg diff``: where two runs differ, or a run and a live peer."""
+"""``loopdbg diff``: compares two runs, or a run and a live peer."""
 
 from __future__ import annotations
 

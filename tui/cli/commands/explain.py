@@ -7,12 +7,12 @@ import argparse
 from ..command import Command
 from ..options import add_weights_option
 
-#: The values of ``runtime.graph.System``, which a help need not import.
+#: The values of ``runtime.graph.System``, repeated here so that ``--help`` need not import it.
 SYSTEM_NAMES = ("onnx", "openvino", "tensorrt")
 
 
 class Explain(Command):
-    """Prints what a loop means, in the words of its own system or of another."""
+    """Explains loops in the vocabulary of their own system or of another."""
 
     name = "explain"
     summary = """\
@@ -25,7 +25,7 @@ examples:
   loopdbg explain nested.onnx --loop inner --as tensorrt
 
 --as reads the loop in another system's words: what would have to be added
-stands under 'needs', what that system cannot say under 'cannot'.
+is listed under 'needs', what that system cannot say under 'cannot'.
 
 exit status: 0 done, 1 bad model, 2 wrong usage"""
 

@@ -13,7 +13,7 @@ from ..options import add_run_options, add_two_weights_option
 
 
 class Export(Command):
-    """Writes what a trace holds in a form that other programs read."""
+    """Exports a trace in formats of other programs."""
 
     name = "export"
     summary = """\
@@ -57,7 +57,7 @@ docs/traces.md says how the arrays and the columns are called."""
         from .. import output_files  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
-        # Here, since --help needs neither NumPy nor SQLite.
+        # Imported lazily: --help needs neither NumPy nor SQLite.
         from ....debugger.trace.export_formats import write_trace
         from ....debugger.trace.exporter import TraceExporter
         from ....debugger.trace.trace_store import TraceStore

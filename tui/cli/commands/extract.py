@@ -64,7 +64,7 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
         from ..model_inputs import gather  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
-        # Here, since --help needs none of it.
+        # Imported lazily: --help needs none of it.
         from ....debugger.extract.capture_runs import CaptureRuns
         from ....debugger.extract.extract_loop import extract, find_loop
         from ....debugger.extract.output_folder import check_folder
@@ -81,46 +81,46 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
         if inputs.chosen_by_default:
             terminal.err(f"inputs: {inputs.note}")
         runs = CaptureRuns(model, inputs.values, options.max_iterations)
-        place, iteration = _resolve_target(runs, plan, options)
-        found = extract(runs, place, iteration, options.output, force=options.force)
-        _print_result(found, options)
+        entry, iteration = _resolve_target(runs, plan, options)
+        result = extract(runs, entry, iteration, options.output, force=options.force)
+        _print_result(result, options)
         return 0
 
 
 def _resolve_target(runs: CaptureRuns, plan: LoopPlan, options: argparse.Namespace) -> tuple[LoopEntryRef, int | None]:
-    """The entry that is meant, and the iteration: None for all of them."""
+    """The selected entry, and the iteration, None for all."""
     from ....debugger.extract.capture_runs import LoopEntryRef
     from ....debugger.extract.resolve_target import check_entry, find_first_difference, parse_numbers
 
     if options.iteration == "diff":
         return find_first_difference(runs, plan, options.against)
-    around = None if options.entry is None else parse_numbers(options.entry, "--entry")
+    outer = None if options.entry is None else parse_numbers(options.entry, "--entry")
     iteration = None
     if options.iteration not in (None, "last"):
-        *before, iteration = parse_numbers(options.iteration, "--iteration")
-        if before and around is not None:
+        *outer_numbers, iteration = parse_numbers(options.iteration, "--iteration")
+        if outer_numbers and outer is not None:
             raise UsageError(f"--iteration {options.iteration} names an entry, and --entry another: leave one out")
-        around = tuple(before) if before else around
-    place = runs.first_entry(plan) if around is None else LoopEntryRef(plan, check_entry(plan, around))
+        outer = tuple(outer_numbers) if outer_numbers else outer
+    entry = runs.first_entry(plan) if outer is None else LoopEntryRef(plan, check_entry(plan, outer))
     if options.iteration == "last":
-        iteration = runs.last_iteration(place)
-    return place, iteration
+        iteration = runs.last_iteration(entry)
+    return entry, iteration
 
 
-def _print_result(found: ExtractionResult, options: argparse.Namespace) -> None:
+def _print_result(result: ExtractionResult, options: argparse.Namespace) -> None:
     if options.json:
         terminal.out_json(
             {
-                "model": str(found.model),
-                "loop": found.loop,
-                "entry": list(found.entry),
-                "iteration": found.iteration,
-                "inputs": list(found.inputs),
-                "outputs": list(found.outputs),
-                "expected": list(found.expected),
-                "failure": found.failure or None,
+                "model": str(result.model),
+                "loop": result.loop,
+                "entry": list(result.entry),
+                "iteration": result.iteration,
+                "inputs": list(result.inputs),
+                "outputs": list(result.outputs),
+                "expected": list(result.expected),
+                "failure": result.failure or None,
                 "expected_by": "loopdbg",
             }
         )
         return
-    terminal.out(f"wrote {found.what} as {found.model}: {found.proof}")
+    terminal.out(f"wrote {result.what} as {result.model}: {result.proof}")

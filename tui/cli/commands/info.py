@@ -10,7 +10,7 @@ from ..options import add_weights_option
 
 
 class Info(Command):
-    """Prints what the front end read; operators that cannot be run are listed, and are no error here."""
+    """Prints the loaded model; unsupported operators are listed and are no error."""
 
     name = "info"
     summary = """\
@@ -33,10 +33,10 @@ ports and back edges."""
         from ..description.model_info import describe_model
         from ..model_or_trace import load_model_or_trace
 
-        told = describe_model(load_model_or_trace(options))
+        description = describe_model(load_model_or_trace(options))
         if options.json:
-            terminal.out_json(told)
+            terminal.out_json(description)
         else:
-            for line in model_info_lines(told):
+            for line in model_info_lines(description):
                 terminal.out(line)
         return 0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Learn(Command):
-    """Opens a lesson: the first one that is not done; or writes the course for a class."""
+    """Opens a lesson, by default the first unfinished one; or exports the course."""
 
     name = "learn"
     summary = """\
@@ -90,28 +90,28 @@ command of the debugger. An empty line goes on to the next card."""
 
 
 def _parse_request(words: Sequence[str]) -> tuple[Course, int | None]:
-    """The course and the lesson that were asked for.
+    """The requested course and lesson.
 
     Raises:
-        UsageError: there is no such lesson, or no such course.
+        UsageError: There is no such lesson or course.
     """
     from ....debugger.lessons.course.catalog import COURSE
 
-    course, rest = COURSE, list(words)
-    if rest and not rest[0].lstrip("-").isdecimal():
+    course, args = COURSE, list(words)
+    if args and not args[0].lstrip("-").isdecimal():
         from ....debugger.lessons.course_reader import read_course
 
-        course = read_course(Path(rest.pop(0)))
-    if len(rest) > 1:
+        course = read_course(Path(args.pop(0)))
+    if len(args) > 1:
         raise UsageError(f"learn takes a folder and the number of a lesson, not '{' '.join(words)}'")
-    if not rest:
+    if not args:
         return course, None
-    if not rest[0].isdecimal() or int(rest[0]) not in course.lessons:
+    if not args[0].isdecimal() or int(args[0]) not in course.lessons:
         raise UsageError(
-            f"learn takes a lesson from {min(course.lessons)} to {course.last_number}, not '{rest[0]}'; --list lists"
+            f"learn takes a lesson from {min(course.lessons)} to {course.last_number}, not '{args[0]}'; --list lists"
             " them"
         )
-    return course, int(rest[0])
+    return course, int(args[0])
 
 
 def _list_lessons(progress: LearnerProgress, course: Course) -> None:
@@ -122,35 +122,35 @@ def _list_lessons(progress: LearnerProgress, course: Course) -> None:
         terminal.err(f"loopdbg: {progress.storage_error}")
 
 
-def _export_course(course: Course, to: Sequence[str], seed: int | None) -> int:
-    """Write a course as pages.
+def _export_course(course: Course, target: Sequence[str], seed: int | None) -> int:
+    """Export a course as HTML pages.
 
     Raises:
-        UsageError: in no form that there is, or where nothing can be written.
+        UsageError: The format is unknown, or the folder cannot be written.
     """
-    form, folder = to
+    form, folder = target
     if form != "html":
         raise UsageError(f"--export writes html, not '{form}': --export html DIR")
     from ....debugger.lessons.html_pages import write_course
 
-    written = write_course(course, Path(folder), 1 if seed is None else seed)
-    terminal.out(f"wrote {len(written)} pages: {written[0]} is the first")
+    pages = write_course(course, Path(folder), 1 if seed is None else seed)
+    terminal.out(f"wrote {len(pages)} pages: {pages[0]} is the first")
     return 0
 
 
 def compare_command_text(scene: Scene, peer: str) -> str:
-    """How a scene is compared with another runtime."""
+    """The command that compares a scene with another runtime."""
     path = os.path.relpath(scene.path)
     return f"`loopdbg diff {path if len(path) < len(str(scene.path)) else scene.path} --against {peer}`"
 
 
 def lesson_command_text(number: int) -> str:
-    """How a lesson is opened another day."""
+    """The command that opens a lesson."""
     return f"loopdbg learn {number}"
 
 
 def _run_text_lessons(learner: Learner) -> int:
-    """Lessons as plain text."""
+    """Run lessons as plain text."""
     from ....debugger.frontends.console.console import Console, QuitRequest
     from ..execution.scripted_session import run_prompt
 
@@ -167,13 +167,13 @@ def _run_text_lessons(learner: Learner) -> int:
     _print_card(learner)
     try:
         run_prompt(console, "(lesson) ", "card")
-    except QuitRequest as quit_:
-        return quit_.status
+    except QuitRequest as request:
+        return request.status
     return 0
 
 
 def _text_width() -> int:
-    """How wide text is: as the terminal is, less its margin."""
+    """The width of text: that of the terminal without its margin."""
     return max(shutil.get_terminal_size((80, 24)).columns - 4, 40)
 
 
@@ -191,7 +191,7 @@ def _print_steps(steps: Sequence[str]) -> None:
 
 
 def _print_frame(learner: Learner) -> None:
-    """What the panes of the screen show at a stop."""
+    """Print the frame at a stop, as the panes of the app show it."""
     if learner.hides_listing:
         return
     from ....debugger.frontends.console.text_output import frame_lines
@@ -208,8 +208,8 @@ def _print_listing(learner: Learner) -> None:
         terminal.out("(the listing is covered until there is an answer)")
         return
     source, frame = session._internals.symbols.pseudo_code, console.selected_frame()
-    shown = list_source(
+    listing = list_source(
         source, frame, session.breakpoints, "all", running=not session.done, quiet=learner.hides_loop_facts
     )
-    for line in shown.lines():
+    for line in listing.lines():
         terminal.out(line)

@@ -10,7 +10,7 @@ from ..options import add_run_options, add_weights_option
 
 
 class Open(Command):
-    """Opens the Textual app; it alone imports it."""
+    """Opens the Textual app; the only command that imports it."""
 
     name = ""
     summary = """\
@@ -48,7 +48,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace; - reads it from stdin")
         add_weights_option(parser)
         add_run_options(parser)
-        # Of a page of ``serve``, which passes it on.
+        # Passed by ``serve`` to the debugger of a page.
         parser.add_argument("--allow-write", help=argparse.SUPPRESS)
         parser.add_argument(
             "--version", action="version", version=f"loopdbg {__version__}", help="show the version and exit"

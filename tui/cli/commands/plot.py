@@ -1,4 +1,4 @@
-"""``loopdbg plot``: what a run did, as a picture."""
+"""``loopdbg plot``: draws a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLOT_KINDS = ("carried", "condition", "scan", "norms", "graph")
 
 
 class Plot(Command):
-    """Runs a model, or goes through a trace, and draws one of its loops."""
+    """Runs a model, or replays a trace, and draws one of its loops."""
 
     name = "plot"
     summary = """\
@@ -35,31 +35,31 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         parser.usage = "loopdbg plot MODEL|TRACE -o FILE [options]"
         parser.add_argument("model", metavar="MODEL", help="a model, a trace, or the rows of a sweep")
         add_two_weights_option(parser)
-        drawn = parser.add_argument_group("picture")
-        drawn.add_argument(
+        group = parser.add_argument_group("picture")
+        group.add_argument(
             "--what",
             choices=_PLOT_KINDS,
             default="carried",
             help="what is drawn: carried values over iterations (where not given), the two sides of the condition, "
             "a scan output, the norms of carried tensors, or the graph of the loop with its back edges",
         )
-        drawn.add_argument(
+        group.add_argument(
             "--name", metavar="NAME", help="only this value or scan output; of a large graph what is near it"
         )
-        drawn.add_argument(
+        group.add_argument(
             "--iteration", type=int_at_least(0), metavar="K", help="the graph before iteration K (at the loop's end)"
         )
-        drawn.add_argument(
+        group.add_argument(
             "--loop",
             metavar="LOOP",
             help="of this loop, by name or path (the first one that has something to draw); 'main': the graph of the "
             "whole model",
         )
-        drawn.add_argument(
+        group.add_argument(
             "--entry", type=int_at_least(0), default=0, metavar="N", help="of this entry of a nested loop (0)"
         )
-        drawn.add_argument("--against", metavar="B", help="beside another model or trace, and how far apart they are")
-        drawn.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf")
+        group.add_argument("--against", metavar="B", help="next to another model or trace, and how far apart they are")
+        group.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf")
         add_run_options(parser)
 
     def load(self) -> None:

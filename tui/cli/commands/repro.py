@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from ....debugger.reduce.initial_candidate import Finding
     from ....debugger.reduce.repro.repro_report import FindingSource
 
-#: What a repro is called where no folder is named.
+#: The default output folder.
 _DEFAULT_FOLDER = "repro"
-#: What the report of a pack says of this program.
+#: Commands of this program in the report.
 _REPORT_COMMANDS = ("loopdbg run {model}",)
 
 
 class Repro(Command):
-    """Makes a finding small."""
+    """Reduces a finding to a minimal test case."""
 
     name = "repro"
     summary = """\
@@ -82,8 +82,8 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
         search = parser.add_argument_group("the search")
         search.add_argument("-o", "--output", type=Path, metavar="DIR", help=f"the folder to write ({_DEFAULT_FOLDER})")
         search.add_argument("--force", action="store_true", help="write into a folder that has files")
-        search.add_argument("--timeout", type=parse_seconds, metavar="S", help="search for so many seconds (300)")
-        search.add_argument("--max-tests", type=int_at_least(1), metavar="N", help="try so many candidates (1000)")
+        search.add_argument("--timeout", type=parse_seconds, metavar="S", help="search for S seconds (300)")
+        search.add_argument("--max-tests", type=int_at_least(1), metavar="N", help="try N candidates (1000)")
         search.add_argument(
             "--peer-timeout",
             type=parse_seconds,
@@ -92,7 +92,7 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
         )
 
     def run(self, options: argparse.Namespace) -> int:
-        # Here, since --help needs none of it.
+        # Imported lazily: --help needs none of it.
         from ....debugger.extract.output_folder import check_folder
         from ....debugger.peers.process import Peer
 
@@ -109,24 +109,24 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
         from ....debugger.reduce.repro import repro
         from ..progress import StatusLine
 
-        finding, about = _build_finding(options, peer)
+        finding, source = _build_finding(options, peer)
         with StatusLine(sys.stderr) as line:
-            made = repro.make_repro(
+            result = repro.make_repro(
                 finding,
-                about,
+                source,
                 folder,
                 most=options.max_tests or 1000,
                 seconds=options.timeout or 300.0,
                 say=line.say,
             )
-        for text in made.lines():
+        for text in result.lines():
             terminal.out(text)
-        return 0 if made.confirmed else 8
+        return 0 if result.confirmed else 8
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    ways = [options.b is not None, options.against is not None, options.breaks is not None]
-    if sum(ways) != 1:
+    modes = [options.b is not None, options.against is not None, options.breaks is not None]
+    if sum(modes) != 1:
         raise UsageError(
             "repro needs one finding: loopdbg repro MODEL --against PEER, loopdbg repro A B, or "
             "loopdbg repro MODEL --break nan"
@@ -154,17 +154,17 @@ def _build_finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Find
     inputs = gather_inputs(models[0], options)
     _print_remarks(inputs)
     names = [model.name for model in models]
-    within, most = Tolerance(*effective_tolerances(options)), options.max_iterations
+    tolerance, limit = Tolerance(*effective_tolerances(options)), options.max_iterations
     if peer is not None:
-        finding = initial_candidate.find_peer_disagreement(models[0], inputs.values, peer, within, most)
+        finding = initial_candidate.find_peer_disagreement(models[0], inputs.values, peer, tolerance, limit)
         return finding, FindingSource(names, peer.name, peer.version, peer.configuration, commands=_REPORT_COMMANDS)
     if options.breaks is not None:
-        return initial_candidate.find_breakpoint_hit(models[0], inputs.values, options.breaks, most), FindingSource(
+        return initial_candidate.find_breakpoint_hit(models[0], inputs.values, options.breaks, limit), FindingSource(
             names, expression=options.breaks, commands=_REPORT_COMMANDS
         )
-    return initial_candidate.find_model_difference(models[0], models[1], inputs.values, within, most), FindingSource(
-        names, commands=_REPORT_COMMANDS
-    )
+    return initial_candidate.find_model_difference(
+        models[0], models[1], inputs.values, tolerance, limit
+    ), FindingSource(names, commands=_REPORT_COMMANDS)
 
 
 def _print_remarks(inputs: Any) -> None:

@@ -30,7 +30,7 @@ examples:
 --json: {"outputs": {NAME: {"shape", "dtype", "min", "max", "mean"}},
          "loops": [{"name", "path", "iterations", "stopped_by"}], "seconds", "notes"};
   a nested loop also has "entries" and "reasons"; --record adds
-  "recorded": {"file", "boundaries", "bytes"}; null stands for what is not finite
+  "recorded": {"file", "boundaries", "bytes"}; null means what is not finite
   and for statistics of nothing, "nan" and "inf" then count such elements.
 
 With --break, --assert, -x or -ex the model runs in a session, or a trace is

@@ -9,7 +9,7 @@ from ..options import add_run_options, add_weights_option, add_write_option
 
 
 class Serve(Command):
-    """Runs a web server; each browser that opens its page gets a debugger of its own."""
+    """Runs a web server; each page gets its own debugger."""
 
     name = "serve"
     summary = """\
@@ -26,15 +26,15 @@ needs textual-serve: pip install 'loopdbg[serve]'"""
         parser.usage = "loopdbg serve MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
         add_weights_option(parser)
-        served = parser.add_argument_group("serving")
-        served.add_argument("--port", type=int_at_least(1, 65535), metavar="N", help="the port (a free one)")
-        served.add_argument(
+        group = parser.add_argument_group("serving")
+        group.add_argument("--port", type=int_at_least(1, 65535), metavar="N", help="the port (a free one)")
+        group.add_argument(
             "--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (127.0.0.1: this machine alone)"
         )
-        served.add_argument(
+        group.add_argument(
             "--no-token", action="store_true", help="let anyone in who reaches the port: they can run the model"
         )
-        add_write_option(served, "a page")
+        add_write_option(group, "a page")
         add_run_options(parser)
 
     def load(self) -> None:

@@ -1,4 +1,4 @@
-"""``loopdbg`` alone: recent models and the samples, instead of an error."""
+"""``loopdbg`` without arguments: a chooser of recent models and samples."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MODEL_SUFFIXES = (".onnx", ".onnxtxt", ".xml")
 
 
 class Start(Command):
-    """Lets a person choose what to open, until they leave."""
+    """Lets the user choose a model."""
 
     name = ""
     summary = "Choose a model."
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """It takes nothing: with something to open it is another command."""
+        """No-op: this command has no arguments."""
 
     def run(self, options: argparse.Namespace) -> int:
         terminal.prepare_screen()
@@ -33,20 +33,20 @@ class Start(Command):
         model = ModelChooserApp(choices, configured_actions()).run()
         if model is None:
             return 0
-        opens = Open()
-        return opens.run(opens.parser().parse([str(model)]))
+        open_command = Open()
+        return open_command.run(open_command.parser().parse([str(model)]))
 
 
 def sample_models() -> dict[str, list[Path]]:
-    """The models that come with the program, by group: in a checkout samples, and everywhere those of the lessons."""
+    """The bundled models by group: those of the lessons, and in a checkout also the samples."""
     from ....debugger.lessons.scene import MODELS_FOLDER
 
     folder = MODELS_FOLDER.resolve()
-    found = {"Models of the lessons (loopdbg learn)": _models_in(folder)}
+    groups = {"Models of the lessons (loopdbg learn)": _models_in(folder)}
     if folder.parent.name == "sample_models":
         networks = _models_in(folder.parent / "trt", (".py",))
-        found = {"Samples": _models_in(folder.parent), "Samples: TensorRT networks": networks, **found}
-    return {group: paths for group, paths in found.items() if paths}
+        groups = {"Samples": _models_in(folder.parent), "Samples: TensorRT networks": networks, **groups}
+    return {group: paths for group, paths in groups.items() if paths}
 
 
 def _models_in(folder: Path, suffixes: Sequence[str] = _MODEL_SUFFIXES) -> list[Path]:

@@ -10,7 +10,7 @@ from ..options import add_trust_option, parse_condition, parse_gigabytes, parse_
 
 
 class Sweep(Command):
-    """Runs models on many inputs, in processes that may crash and hang, and tells what became of each case."""
+    """Runs models on many inputs in worker processes that may crash or hang, and reports the result of each case."""
 
     name = "sweep"
     summary = """\
@@ -49,7 +49,7 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
 
     def _add_case_options(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group(
-            "cases", "With none given: test_data_set_*, or MODEL.inputs.npz, beside each model."
+            "cases", "With none given: test_data_set_*, or MODEL.inputs.npz, next to each model."
         )
         group.add_argument(
             "--inputs",
@@ -115,7 +115,7 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
     def _add_execution_options(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group("how it runs")
         group.add_argument(
-            "-j", "--jobs", type=int_at_least(1, 4096), metavar="N", help="so many processes (one a processor)"
+            "-j", "--jobs", type=int_at_least(1, 4096), metavar="N", help="N processes (one a processor)"
         )
         group.add_argument(
             "--dask", metavar="ADDRESS", help="on the Dask cluster at an address; 'local' starts one of -j workers"

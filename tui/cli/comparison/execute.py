@@ -1,4 +1,4 @@
-"""What ``loopdbg diff`` does: two runs, or a run and a live peer, a program or a reference."""
+"""Implements ``loopdbg diff``: compares two runs, or a run with a live peer, a program or a reference."""
 
 from __future__ import annotations
 
@@ -28,54 +28,53 @@ from ..model_inputs.gather import apply_requests, gather_inputs, load_runnable_m
 from ..model_or_trace import distinct_labels, pair_weights
 from ..options import effective_tolerances, parse_pairs
 from ..progress import ProgressLine, ProgressLog
-from ..remedies import error_text as told_of
-from ..remedies import reword_comparison
+from ..remedies import error_text, reword_comparison
 from . import json_report
 from .peer_spec import parse_peer_spec
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    """Compare, and tell what was found; returns the exit status."""
-    found = _compare(options)
+    """Compare and print the report; returns the exit status."""
+    result = _compare(options)
     if options.json:
-        terminal.out_json(json_report.comparison_json(found))
+        terminal.out_json(json_report.comparison_json(result))
     else:
-        for line in _report_lines(found):
+        for line in _report_lines(result):
             terminal.out(line)
-    error = found.error if isinstance(found, Comparison) else None
+    error = result.error if isinstance(result, Comparison) else None
     if error is not None:
         raise error
-    status: int = found.verdict.status
+    status: int = result.verdict.status
     return status
 
 
 def diff_report_lines(options: argparse.Namespace) -> Iterator[str]:
-    """The report, line by line, for another front end."""
+    """The lines of the report, for other front ends."""
     return _report_lines(_compare(options))
 
 
 def _compare(options: argparse.Namespace) -> Comparison | PeerComparison:
     _check_options(options)
-    found: Comparison | PeerComparison = (
+    result: Comparison | PeerComparison = (
         _compare_with_peer(options) if options.against else _compare_if_reference(options) or _compare_two(options)
     )
-    comparisons = found.comparisons if isinstance(found, PeerComparison) else [found]
+    comparisons = result.comparisons if isinstance(result, PeerComparison) else [result]
     if all(comparison.empty and comparison.error is None for comparison in comparisons):
         notes = "; ".join(text_report.unique_notes(comparisons))
         raise UnsupportedError(f"nothing could be compared: {notes or 'neither has a loop or an output'}")
-    return found
+    return result
 
 
-def _report_lines(found: Comparison | PeerComparison) -> Iterator[str]:
-    for comparison in found.comparisons if isinstance(found, PeerComparison) else [found]:
+def _report_lines(result: Comparison | PeerComparison) -> Iterator[str]:
+    for comparison in result.comparisons if isinstance(result, PeerComparison) else [result]:
         reword_comparison(comparison)
-    return text_report.report_lines(found)
+    return text_report.report_lines(result)
 
 
 def _check_options(options: argparse.Namespace) -> None:
     if options.against is None and options.b is None:
-        usual = setting_value("peer")
-        options.against = None if usual is None else parse_peer_spec(usual)
+        default = setting_value("peer")
+        options.against = None if default is None else parse_peer_spec(default)
     if options.against is None:
         if options.b is None:
             raise UsageError("diff needs two things to compare: loopdbg diff A B, or loopdbg diff MODEL --against PEER")
@@ -117,7 +116,7 @@ def _compare_with_peer(options: argparse.Namespace) -> Any:
         model = load_runnable_model(options.a, pair_weights([options.a], options.weights)[0], options)
         inputs = gather_inputs(model, options)
         _print_remarks(inputs.remarks, inputs.note if inputs.chosen_by_default else "")
-        both = options.lockstep == options.free
+        both_modes = options.lockstep == options.free
         with _progress_display() as progress:
             return compare_with_peer(
                 model,
@@ -125,13 +124,13 @@ def _compare_with_peer(options: argparse.Namespace) -> Any:
                 peer,
                 _compare_options(options, progress),
                 limit=options.max_iterations,
-                lockstep=both or options.lockstep,
-                free=both or options.free,
+                lockstep=both_modes or options.lockstep,
+                free=both_modes or options.free,
             )
 
 
 def _compare_if_reference(options: argparse.Namespace) -> Any:
-    """The comparison with a reference where one of the two is one, else None."""
+    """The comparison with a reference if one side is a reference, else None."""
     if not (is_reference(options.a) or is_reference(options.b)):
         return None
     from .reference import compare_with_reference
@@ -141,29 +140,29 @@ def _compare_if_reference(options: argparse.Namespace) -> Any:
 
 
 def _compare_two(options: argparse.Namespace) -> Any:
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         paths = (options.a, options.b)
         sources = []
         for path, weights in zip(paths, pair_weights(paths, options.weights), strict=True):
             source = open_side(path, weights)
             sources.append(source)
             if not isinstance(source, Model):
-                opened.callback(source.trace.close)
+                stack.callback(source.trace.close)
         settings = _compare_options(options)
         sources = _apply_state_and_requests(sources, options, settings.names)
-        given = _shared_inputs(sources, argparse.Namespace(**{**vars(options), "state": []}))
+        inputs = _shared_inputs(sources, argparse.Namespace(**{**vars(options), "state": []}))
         sides: list[ComparisonSide] = []
         for source, label in zip(sources, distinct_labels(paths), strict=True):
             if not isinstance(source, Model):
                 source.label = label
                 sides.append(source)
                 continue
-            values = given if source is sources[0] else map_inputs(given, source, settings.names)
+            values = inputs if source is sources[0] else map_inputs(inputs, source, settings.names)
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
                 where = f"{label} is given the inputs of {options.a}"
-                raise InputError(f"{where}: {told_of(error)}; --map NAME=NAME pairs names") from None
+                raise InputError(f"{where}: {error_text(error)}; --map NAME=NAME pairs names") from None
         unknown = find_unknown_name(sides[0], sides[1], settings.names)
         if unknown is not None:
             name, why = unknown
@@ -175,18 +174,18 @@ def _compare_two(options: argparse.Namespace) -> Any:
 def _apply_state_and_requests(
     sources: list[Model | TraceSide], options: argparse.Namespace, names: Mapping[str, str]
 ) -> list[Model | TraceSide]:
-    """Models with their variables as they are given. Where one is a loop, and the other is run once for each iteration
-    of it, its runs are a loop as well."""
+    """Set the variables of models. If one is a loop and the other is run once per iteration of it, convert the other to
+    a loop over requests."""
     set_state([source for source in sources if isinstance(source, Model)], options.state)
-    left, right = (apply_requests(one, options) if isinstance(one, Model) else one for one in sources)
+    left, right = (apply_requests(source, options) if isinstance(source, Model) else source for source in sources)
     if options.requests is not None or not isinstance(left, Model) or not isinstance(right, Model):
         return [left, right]
-    back = {there: here for here, there in names.items()}
-    return [requests_as_loop(left, right, back) or left, requests_as_loop(right, left, names) or right]
+    reverse = {right_name: left_name for left_name, right_name in names.items()}
+    return [requests_as_loop(left, right, reverse) or left, requests_as_loop(right, left, names) or right]
 
 
 def _shared_inputs(sources: list[Model | TraceSide], options: argparse.Namespace) -> Mapping[str, Data]:
-    """The inputs of both runs: those of a trace, else what the options say of the first model."""
+    """The inputs of both runs: those of a trace, else those of the options for the first model."""
     trace = next((source for source in sources if not isinstance(source, Model)), None)
     if trace is None:
         model = sources[0]

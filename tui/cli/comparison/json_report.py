@@ -1,4 +1,4 @@
-"""A comparison as one JSON object, for programs."""
+"""A comparison as one JSON object."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from ..remedies import match_text
 from ..value_json import json_element, json_number, json_with_elements
 
 
-def comparison_json(found: Comparison | PeerComparison) -> dict[str, Any]:
-    """Strict JSON: what is not finite is null.
+def comparison_json(result: Comparison | PeerComparison) -> dict[str, Any]:
+    """Strict JSON: non-finite numbers are null.
 
     ``comparisons`` has one object for two sides, and one for each mode (lockstep, free) of a live peer.
     """
-    comparisons = found.comparisons if isinstance(found, PeerComparison) else [found]
-    told: dict[str, Any] = {
-        "same": found.same,
-        "verdict": found.verdict.value,
+    comparisons = result.comparisons if isinstance(result, PeerComparison) else [result]
+    report: dict[str, Any] = {
+        "same": result.same,
+        "verdict": result.verdict.value,
         "left": comparisons[0].left,
         "right": comparisons[0].right,
     }
-    if isinstance(found, PeerComparison):
-        told["peer"] = {
-            "name": found.peer,
-            "version": found.version,
-            "configuration": dict(found.configuration),
+    if isinstance(result, PeerComparison):
+        report["peer"] = {
+            "name": result.peer,
+            "version": result.version,
+            "configuration": dict(result.configuration),
         }
     first = next((c.first_difference for c in comparisons if c.first_difference is not None), None)
-    told["first"] = None if first is None else _difference_json(first)
-    told["comparisons"] = [_one_comparison_json(comparison) for comparison in comparisons]
-    return told
+    report["first"] = None if first is None else _difference_json(first)
+    report["comparisons"] = [_one_comparison_json(c) for c in comparisons]
+    return report
 
 
 def _one_comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -54,9 +54,9 @@ def _one_comparison_json(comparison: Comparison) -> dict[str, Any]:
         "mode": comparison.mode,
         "same": comparison.same,
         "verdict": comparison.verdict.value,
-        "written": [_static_difference_json(one) for one in comparison.static_differences],
+        "written": [_static_difference_json(item) for item in comparison.static_differences],
         "loops": [_loop_json(loop) for loop in comparison.loops],
-        "quantised": [_saturation_json(one) for one in comparison.saturations],
+        "quantised": [_saturation_json(item) for item in comparison.saturations],
         "outputs": {
             "compared": comparison.compared_outputs,
             "other_values": comparison.compared_values,
@@ -78,7 +78,7 @@ def _loop_json(loop: LoopFindings) -> dict[str, Any]:
         "left": loop.left,
         "right": loop.right,
         "matched_by": match_text(loop.match_method),
-        "matched_values": [{"left": a, "right": b, "by": match_text(how)} for a, b, how in loop.renamed_values],
+        "matched_values": [{"left": a, "right": b, "by": match_text(method)} for a, b, method in loop.renamed_values],
         "only_left": loop.only_left,
         "only_right": loop.only_right,
         "same": loop.same,
@@ -97,79 +97,79 @@ def _loop_json(loop: LoopFindings) -> dict[str, Any]:
             "points": [[p.first, p.last, json_number(p.absolute), json_number(p.relative)] for p in loop.growth.points],
         },
         "unended": loop.truncated_at_iteration,
-        "ranges": [_range_json(one) for one in loop.boundary_headrooms],
+        "ranges": [_range_json(item) for item in loop.boundary_headrooms],
         "reach": None if loop.body_headroom is None else _dynamic_range_json(loop.body_headroom),
-        "quantised": [_saturation_json(one) for one in loop.saturations],
+        "quantised": [_saturation_json(item) for item in loop.saturations],
         "reasons": [_reason_json(reason) for reason in loop.reasons],
     }
 
 
-def _range_json(one: BoundaryHeadroom) -> dict[str, Any]:
+def _range_json(headroom: BoundaryHeadroom) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "dtypes": list(one.dtypes),
-        "narrow": one.dtypes[one.side],
-        "limit": json_number(one.limit),
-        **_range_use_json(one),
-        "first_not_finite": one.first_nonfinite_iteration,
+        "name": headroom.name,
+        "dtypes": list(headroom.dtypes),
+        "narrow": headroom.dtypes[headroom.side],
+        "limit": json_number(headroom.limit),
+        **_range_use_json(headroom),
+        "first_not_finite": headroom.first_nonfinite_iteration,
     }
 
 
-def _dynamic_range_json(one: BodyHeadroom) -> dict[str, Any]:
+def _dynamic_range_json(headroom: BodyHeadroom) -> dict[str, Any]:
     return {
-        "dtype": one.dtype,
-        "limit": json_number(one.limit),
-        "node": one.node,
-        "op_type": one.op_type,
-        **_range_use_json(one),
-        "first_not_finite": _out_of_range_json(one.first_nonfinite),
-        "until": one.untested_from_iteration,
+        "dtype": headroom.dtype,
+        "limit": json_number(headroom.limit),
+        "node": headroom.node,
+        "op_type": headroom.op_type,
+        **_range_use_json(headroom),
+        "first_not_finite": _out_of_range_json(headroom.first_nonfinite),
+        "until": headroom.untested_from_iteration,
     }
 
 
-def _saturation_json(one: Saturation) -> dict[str, Any]:
+def _saturation_json(saturation: Saturation) -> dict[str, Any]:
     return {
-        "node": one.node,
-        "op_type": one.op_type,
-        "dtype": one.dtype,
-        "low": json_number(one.low),
-        "high": json_number(one.high),
-        **_range_use_json(one),
-        "first_saturated": _out_of_range_json(one.first_saturated),
+        "node": saturation.node,
+        "op_type": saturation.op_type,
+        "dtype": saturation.dtype,
+        "low": json_number(saturation.low),
+        "high": json_number(saturation.high),
+        **_range_use_json(saturation),
+        "first_saturated": _out_of_range_json(saturation.first_saturated),
     }
 
 
-def _range_use_json(one: BoundaryHeadroom | BodyHeadroom | Saturation) -> dict[str, Any]:
-    """How much of a type is used, and when most."""
-    return {"largest": json_number(one.largest), "iteration": one.iteration, "headroom": json_number(one.headroom)}
+def _range_use_json(use: BoundaryHeadroom | BodyHeadroom | Saturation) -> dict[str, Any]:
+    """The used range of a type, and the iteration of the maximum."""
+    return {"largest": json_number(use.largest), "iteration": use.iteration, "headroom": json_number(use.headroom)}
 
 
-def _out_of_range_json(at: OutOfRangeResult | None) -> dict[str, Any] | None:
-    if at is None:
+def _out_of_range_json(result: OutOfRangeResult | None) -> dict[str, Any] | None:
+    if result is None:
         return None
     return {
-        "entry": list(at.entry),
-        "iteration": at.iteration,
-        "node": at.node,
-        "output": at.name,
-        "op_type": at.op_type,
-        "count": at.count,
-        "size": at.size,
+        "entry": list(result.entry),
+        "iteration": result.iteration,
+        "node": result.node,
+        "output": result.name,
+        "op_type": result.op_type,
+        "count": result.count,
+        "size": result.size,
     }
 
 
-def _static_difference_json(one: StaticDifference) -> dict[str, Any]:
-    constant = one.delta is not None
+def _static_difference_json(difference: StaticDifference) -> dict[str, Any]:
+    constant = difference.delta is not None
     return {
-        "kind": one.kind,
-        "place": one.loop_path,
-        "left_name": one.name or None,
-        "right_name": one.other or None,
-        "decides": one.deciding,
-        "code": one.source_line or None,
-        "left": json_with_elements(one.left) if constant else one.left_text,
-        "right": json_with_elements(one.right) if constant else one.right_text,
-        "likeness": one.likeness or None,
+        "kind": difference.kind,
+        "place": difference.loop_path,
+        "left_name": difference.name or None,
+        "right_name": difference.other or None,
+        "decides": difference.deciding,
+        "code": difference.source_line or None,
+        "left": json_with_elements(difference.left) if constant else difference.left_text,
+        "right": json_with_elements(difference.right) if constant else difference.right_text,
+        "likeness": difference.likeness or None,
     }
 
 
@@ -218,7 +218,7 @@ def _node_json(node: NodeDifference) -> dict[str, Any]:
 
 
 def _origin_json(node: NodeDifference) -> dict[str, Any] | None:
-    """Where the node comes from, as far as the model tells."""
+    """The origin of the node, if known."""
     origin = node.origin
     if origin == UNKNOWN_ORIGIN:
         return None

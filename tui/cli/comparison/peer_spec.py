@@ -1,4 +1,4 @@
-"""What ``--against`` names: another runtime, or an exported program of PyTorch."""
+"""Values of ``--against``: another runtime, or an exported PyTorch program."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ TORCH = "torch"
 
 @dataclass(frozen=True)
 class PeerSpec:
-    """``torch:FILE`` or the name of a runtime, with what stands behind its colon in ``rest``: the file, or a device."""
+    """``torch:FILE`` or the name of a runtime; ``argument``: the file or device after the colon."""
 
     name: str
     argument: str = ""
 
     @property
     def is_torch(self) -> bool:
-        """It is a program of PyTorch, and ``rest`` its file."""
+        """Whether it is a PyTorch program."""
         return self.name == TORCH
 
     @property
     def text(self) -> str:
-        """As it was written."""
+        """The text of the option."""
         return f"{self.name}:{self.argument}" if self.argument else self.name
 
 
 def parse_peer_spec(text: str) -> PeerSpec:
-    """What the option's text means.
+    """An argparse type: a peer.
 
     Raises:
-        argparse.ArgumentTypeError: it is none of those that there are.
+        argparse.ArgumentTypeError: There is no such peer.
     """
     name, colon, rest = text.partition(":")
     if (name == TORCH and rest) or (name in PEER_EXAMPLE_DEVICES and (rest or not colon)):
@@ -47,14 +47,14 @@ def parse_peer_spec(text: str) -> PeerSpec:
 
 
 def parse_runtime(text: str) -> str:
-    """A runtime, with its device where one is named.
+    """An argparse type: a runtime, optionally with its device.
 
     Raises:
-        argparse.ArgumentTypeError: there is none of that name.
+        argparse.ArgumentTypeError: There is no such runtime.
     """
-    found = parse_peer_spec(text)
-    if found.is_torch:
+    spec = parse_peer_spec(text)
+    if spec.is_torch:
         raise argparse.ArgumentTypeError(
             f"'{text}' is a program, and a runtime is needed: {', '.join(PEER_EXAMPLE_DEVICES)}"
         )
-    return found.text
+    return spec.text

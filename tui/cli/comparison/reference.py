@@ -1,4 +1,4 @@
-"""``loopdbg diff`` with a reference: where its inputs and its values come from."""
+"""``loopdbg diff`` with a reference."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from ..remedies import error_text
 
 
 def compare_with_reference(options: argparse.Namespace, settings: ComparisonOptions) -> Comparison:
-    """Compare a model or a trace with a reference, whichever of the two is named first.
+    """Compare a model or a trace with a reference, in either order.
 
     Raises:
-        UsageError: both are references, or a name of ``--map`` is none.
-        InputError: the reference cannot be read, or the model cannot be given its inputs.
+        UsageError: Both are references, or a name of ``--map`` is unknown.
+        InputError: The reference cannot be read, or its inputs do not fit the model.
     """
     paths = [options.a, options.b]
     if all(map(is_reference, paths)):
         raise UsageError(f"{options.a} and {options.b}: both are references; one of the two is a model or a trace")
     if is_reference(options.a):
         paths.reverse()
-        settings = replace(settings, names={there: here for here, there in settings.names.items()})
+        settings = replace(settings, names={right: left for left, right in settings.names.items()})
     (weights,) = pair_weights(paths[:1], options.weights)
     source = open_side(paths[0], weights)
     try:
@@ -74,17 +74,19 @@ def _reject_input_options(label: str, options: argparse.Namespace) -> None:
 def _model_inputs(
     model: Model, reference: Reference, options: argparse.Namespace, names: Mapping[str, str]
 ) -> Mapping[str, Data]:
-    """What the model is given: what the options say, else what the reference was run on, else as for any run."""
+    """The inputs of the model: from the options, else of the reference, else as for any run."""
     ports = [port for port in model.inputs if not port.optional]
-    known = inputs_for(model, reference, names)
-    asked = any(getattr(options, option) not in (None, []) for option in ("input", "inputs", "seed", "dim", "requests"))
-    if not asked and all(port.name in known for port in ports):
+    recorded = inputs_for(model, reference, names)
+    is_explicit = any(
+        getattr(options, option) not in (None, []) for option in ("input", "inputs", "seed", "dim", "requests")
+    )
+    if not is_explicit and all(port.name in recorded for port in ports):
         set_state([model], options.state)
         terminal.err(f"inputs: from {reference.label}")
-        return known
+        return recorded
     inputs = gather_inputs(model, options)
     for remark in inputs.remarks:
         terminal.err(f"note: {remark}")
     if inputs.chosen_by_default:
         terminal.err(f"inputs: {inputs.note}")
-    return inputs.values if asked else {**inputs.values, **known}
+    return inputs.values if is_explicit else {**inputs.values, **recorded}

@@ -1,4 +1,4 @@
-"""``loopdbg diff MODEL --against torch:FILE.pt2``: a model against the PyTorch program that it was exported from."""
+"""``loopdbg diff MODEL --against torch:FILE.pt2``: compares a model with its original PyTorch program."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..model_or_trace import pair_weights
 
 
 def compare_with_torch(options: argparse.Namespace, settings: ComparisonOptions) -> Comparison:
-    """Run both on the inputs that the options say, as of any run of the model.
+    """Run both on the inputs of the options and compare them.
 
     Raises:
-        UsageError: an option of live runtimes, or PyTorch is not installed.
-        ModelError: the file is no exported program.
-        InputError: the program cannot be given the inputs of the model.
-        ExecutionError, LimitError: one of both does not run.
+        UsageError: An option is for live runtimes only, or PyTorch is not installed.
+        ModelError: The file is no exported program.
+        InputError: The inputs of the model do not fit the program.
+        ExecutionError, LimitError: The model or the program fails.
     """
     for option in ("lockstep", "free", "timeout", "peer_option"):
         if getattr(options, option):

@@ -1,4 +1,4 @@
-"""What ``loopdbg explain`` does: the loops of a model in words."""
+"""Implements ``loopdbg explain``: describes the loops of a model."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .model_info import variable_line, variables
 
 
 def run_explain(options: argparse.Namespace) -> int:
-    """Print what the options ask for; returns the exit status."""
+    """Print the explanation; returns the exit status."""
     model = load_model_or_trace(options)
     system = None if options.system is None else System(options.system)
-    found = explain_loops(model, options.loop, options.system)
+    explanations = explain_loops(model, options.loop, options.system)
     if options.json:
-        told = {
+        report = {
             "model": model.name,
             "system": model.graph.system.value,
             "as": (system or model.graph.system).value,
             "variables": variables(model.graph),
-            "loops": [one.json() for one in found],
+            "loops": [explanation.json() for explanation in explanations],
             "source": lines_as_json(build_pseudo_code(model.graph)),
         }
-        terminal.out_json(told)
+        terminal.out_json(report)
         return 0
-    for line in _text_lines(model, found):
+    for line in _text_lines(model, explanations):
         terminal.out(line)
     if system is System.TENSORRT and model.graph.system is not system:
         for need in conditional_requirements(model.graph):
@@ -39,9 +39,9 @@ def run_explain(options: argparse.Namespace) -> int:
     return 0
 
 
-def _text_lines(model: Model, found: ExplanationList) -> Iterator[str]:
-    for one in variables(model.graph):
-        yield f"Variable '{one['name']}', kept from run to run: {variable_line(one)}"
+def _text_lines(model: Model, explanations: ExplanationList) -> Iterator[str]:
+    for variable in variables(model.graph):
+        yield f"Variable '{variable['name']}', kept from run to run: {variable_line(variable)}"
     if model.graph.variables:
         yield ""
-    yield from found.lines()
+    yield from explanations.lines()

@@ -1,4 +1,4 @@
-"""What ``loopdbg info`` tells of a model, as lines of text."""
+"""Text output of ``loopdbg info``."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from ....runtime.text import count_text
 from .model_info import variable_line
 
 _SYSTEM_TITLES = {"onnx": "ONNX", "openvino": "OpenVINO IR", "tensorrt": "TensorRT"}
-#: Of constants that a body captures at most this many are listed.
+#: Most captured constants that are listed.
 _LISTED_CONSTANTS_MAX = 6
 _TEXT_WIDTH = 90
 
 InfoRow = tuple[str, str]
 
 
-def model_info_lines(told: dict[str, Any]) -> Iterator[str]:
+def model_info_lines(info: dict[str, Any]) -> Iterator[str]:
     """The description as text."""
-    # A script imports no operator set: its layers are told by their lines.
-    written = {} if told["system"] == "tensorrt" else told["opsets"]
-    opsets = ", ".join(_opset_text(name, version) for name, version in written.items())
-    loops = list(_flatten_loops(told["loops"]))
+    # A TensorRT script has no operator set.
+    versions = {} if info["system"] == "tensorrt" else info["opsets"]
+    opsets = ", ".join(_opset_text(name, version) for name, version in versions.items())
+    loops = list(_flatten_loops(info["loops"]))
     count = "no loop" if not loops else count_text(len(loops), "loop")
-    yield f"{told['model']}: {_SYSTEM_TITLES[told['system']]}{f' ({opsets})' if opsets else ''}, {count}"
+    yield f"{info['model']}: {_SYSTEM_TITLES[info['system']]}{f' ({opsets})' if opsets else ''}, {count}"
     yield ""
-    yield from _section_lines("inputs", [(port["name"], _declared_type_text(port)) for port in told["inputs"]])
-    yield from _section_lines("outputs", [(port["name"], _declared_type_text(port)) for port in told["outputs"]])
-    yield from _section_lines("variables", [(one["name"], variable_line(one)) for one in told["variables"]])
+    yield from _section_lines("inputs", [(port["name"], _declared_type_text(port)) for port in info["inputs"]])
+    yield from _section_lines("outputs", [(port["name"], _declared_type_text(port)) for port in info["outputs"]])
+    yield from _section_lines("variables", [(row["name"], variable_line(row)) for row in info["variables"]])
     tree = [(f"{'  ' * depth}{loop['name']}", f"{loop['op_type']}, {loop['kind']}") for depth, loop in loops]
     yield from _section_lines("loops", tree)
-    yield from _section_lines("operators", [(_operator_counts_text(told["operators"]), "")])
+    yield from _section_lines("operators", [(_operator_counts_text(info["operators"]), "")])
     yield from _section_lines(
-        "unsupported", [(f"{one['node']} at {one['path']}", one["reason"]) for one in told["unsupported"]]
+        "unsupported", [(f"{row['node']} at {row['path']}", row["reason"]) for row in info["unsupported"]]
     )
-    yield from _section_lines("notes", [(note, "") for note in told["notes"]])
+    yield from _section_lines("notes", [(note, "") for note in info["notes"]])
     yield from _section_lines(
         "contradicted",
-        [(one["name"], f"declared {one['declared']}, computed {one['computed']}") for one in told["contradicted"]],
+        [(row["name"], f"declared {row['declared']}, computed {row['computed']}") for row in info["contradicted"]],
     )
     for _, loop in loops:
         yield ""
@@ -65,7 +65,7 @@ def _declared_type_text(port: dict[str, Any]) -> str:
 
 
 def _type_text(port: dict[str, Any]) -> str:
-    """A type as text; in words where nothing at all is declared."""
+    """A type as text, or a remark if none is declared."""
     return "type not declared" if port.get("dtype", "") is None and port["shape"] is None else str(port["type"])
 
 
@@ -74,11 +74,11 @@ def _operator_counts_text(operators: dict[str, int]) -> str:
 
 
 def _section_lines(title: str, rows: Iterable[InfoRow], indent: str = "  ") -> Iterator[str]:
-    """Rows in two columns, the title beside the first; nothing where there are none."""
+    """Rows in two columns with the title in the first row; empty without rows."""
     rows = list(rows)
-    wide = max((len(left) for left, right in rows if right), default=0)
+    width = max((len(left) for left, right in rows if right), default=0)
     for left, right in rows:
-        yield f"{indent}{title:<19}{f'{left:<{wide}}   {right}' if right else left}".rstrip()
+        yield f"{indent}{title:<19}{f'{left:<{width}}   {right}' if right else left}".rstrip()
         title = ""
 
 
@@ -116,27 +116,27 @@ def _loop_lines(loop: dict[str, Any]) -> Iterator[str]:
     yield from _section_lines("notes", [(note, "") for note in loop["notes"]])
 
 
-def _source_text(known: dict[str, Any] | None, absent: str) -> str:
-    if known is None:
+def _source_text(source: dict[str, Any] | None, absent: str) -> str:
+    if source is None:
         return absent
-    value = known["value"]
+    value = source["value"]
     if value is None:
-        return f"{known['from']}, known when the loop is entered"
+        return f"{source['from']}, known when the loop is entered"
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return f"{text} (the constant '{known['from']}')"
+    return f"{text} (the constant '{source['from']}')"
 
 
 def _condition_text(loop: dict[str, Any]) -> str:
-    decided, ignored = loop["condition"], loop["ignored_condition"]
-    if decided is None and ignored is None:
+    deciding, ignored = loop["condition"], loop["ignored_condition"]
+    if deciding is None and ignored is None:
         return "absent"
-    told = decided or ignored
-    text = f"{told['from']} = {told['by']}" if told["by"] else str(told["from"])
-    if told["value"] is not None:
-        text = _source_text(told, "")
+    condition = deciding or ignored
+    text = f"{condition['from']} = {condition['by']}" if condition["by"] else str(condition["from"])
+    if condition["value"] is not None:
+        text = _source_text(condition, "")
     if loop["tested_first"]:
         return f"{text}; asked before each iteration"
-    return text if decided else f"{text}; ignored, since the loop's cond is absent"
+    return text if deciding else f"{text}; ignored, since the loop's cond is absent"
 
 
 def _slice_text(port: dict[str, Any]) -> str:
@@ -163,9 +163,9 @@ def _back_edge_row(edge: dict[str, Any]) -> InfoRow:
 
 
 def _output_name(port: dict[str, Any]) -> str:
-    """A loop output's name, with that under which the model returns it where it has another."""
-    names = ", ".join(name for name in port["model_outputs"] if name != port["name"])
-    return f"{port['name']} ({names})" if names else str(port["name"])
+    """A loop output's name, with its name as a model output if that differs."""
+    aliases = ", ".join(name for name in port["model_outputs"] if name != port["name"])
+    return f"{port['name']} ({aliases})" if aliases else str(port["name"])
 
 
 def _concatenation_text(port: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What ``loopdbg info`` tells of a loop: one description, from which both its text and its JSON are made."""
+"""The model description of ``loopdbg info``, the source of its text and its JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def describe_model(model: Model) -> dict[str, Any]:
-    """The object of ``loopdbg info --json``; every entry of it can be written as JSON."""
+    """The object of ``loopdbg info --json``; all entries are JSON values."""
     origins = ProducerMap.for_graph(model.graph)
     returned: dict[Value, list[str]] = {}
     for port, value in zip(model.outputs, model.graph.outputs, strict=False):
@@ -54,40 +54,40 @@ def describe_model(model: Model) -> dict[str, Any]:
 
 
 def variables(graph: Graph) -> list[dict[str, Any]]:
-    """What a model keeps from run to run: what each variable is at first (``computed``: the name of what computes it),
-    and what a run assigns."""
+    """The variables of a model: initial value (``computed``: the name of the computing value), and the value that a run
+    assigns."""
     return [
-        _port_info(one.name, one.state.type)
+        _port_info(var.name, var.state.type)
         | {
-            "initial": value_text(graph.defaults[one.state.name]) if one.initial is None else one.initial.name,
-            "computed": one.initial is not None,
-            "assigned": None if one.assigned is None else one.assigned.name,
+            "initial": value_text(graph.defaults[var.state.name]) if var.initial is None else var.initial.name,
+            "computed": var.initial is not None,
+            "assigned": None if var.assigned is None else var.assigned.name,
         }
-        for one in graph.variables
+        for var in graph.variables
     ]
 
 
-def variable_line(told: dict[str, Any]) -> str:
+def variable_line(variable: dict[str, Any]) -> str:
     """One of :func:`variables` as text, without its name."""
-    first = f"computed: {told['initial']}" if told["computed"] else told["initial"]
-    assigned = "never assigned" if told["assigned"] is None else f"each run assigns {told['assigned']}"
-    return f"{told['type']}, at first {first}; {assigned}"
+    first = f"computed: {variable['initial']}" if variable["computed"] else variable["initial"]
+    assigned = "never assigned" if variable["assigned"] is None else f"each run assigns {variable['assigned']}"
+    return f"{variable['type']}, at first {first}; {assigned}"
 
 
 def _type_findings(model: Model) -> dict[str, Any]:
-    """What is odd about the file, and values whose declared shape cannot be."""
-    notes, contradicted = list(model.graph.notes), []
+    """Notes on the file, and values with a contradictory declared shape."""
+    notes, contradictions = list(model.graph.notes), []
     if model.graph.system is System.ONNX and model.path is not None:
         from ....runtime.frontends.onnx.type_checks import contradictory_shapes, type_notes
 
         notes += type_notes(model.graph, lambda value: value.type)
         for name, declared, computed in contradictory_shapes(model.path):
-            contradicted.append({"name": name, "declared": str(declared), "computed": str(computed)})
-    return {"notes": notes, "contradicted": contradicted}
+            contradictions.append({"name": name, "declared": str(declared), "computed": str(computed)})
+    return {"notes": notes, "contradicted": contradictions}
 
 
 def _loop_info(node: LoopNode, origins: ProducerMap, returned: dict[Value, list[str]]) -> dict[str, Any]:
-    # A run needs no words for a loop.
+    # Imported lazily: a run does not need it.
     from ....debugger.describe.node_text import NodeFormatter
     from ....debugger.describe.port_names import system_port_names
     from ....debugger.describe.termination_text import termination_sentences
@@ -97,8 +97,8 @@ def _loop_info(node: LoopNode, origins: ProducerMap, returned: dict[Value, list[
     phrases = NodeFormatter(origins)
 
     def output(outer: Value, result: Value) -> dict[str, Any]:
-        named = {"result": result.name, "model_outputs": returned.get(outer, [])}
-        return _port_info(outer.name, infer_type(outer, origins)) | named
+        names = {"result": result.name, "model_outputs": returned.get(outer, [])}
+        return _port_info(outer.name, infer_type(outer, origins)) | names
 
     return {
         "name": node.name,
@@ -153,11 +153,11 @@ def _loop_info(node: LoopNode, origins: ProducerMap, returned: dict[Value, list[
 
 
 def _port_info(name: str, declared: Any) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": name, "type": str(declared)}
+    info: dict[str, Any] = {"name": name, "type": str(declared)}
     if isinstance(declared, TensorType):
-        told["dtype"] = None if declared.dtype is None else dtype_name(declared.dtype)
-        told["shape"] = None if declared.shape is None else list(declared.shape)
-    return told
+        info["dtype"] = None if declared.dtype is None else dtype_name(declared.dtype)
+        info["shape"] = None if declared.shape is None else list(declared.shape)
+    return info
 
 
 def _origin_info(value: Value) -> dict[str, Any]:
@@ -169,24 +169,24 @@ def _constant_info(value: Value) -> dict[str, Any]:
 
 
 def _control_value_info(value: Value | None, origins: ProducerMap) -> dict[str, Any] | None:
-    """An outer value that a loop is controlled by, and what it is where that is known."""
+    """An outer value that controls a loop, with its constant value if known."""
     return None if value is None else {"from": value.name, "value": _json_scalar(value, origins)}
 
 
 def _json_scalar(value: Value, origins: ProducerMap) -> bool | int | float | None:
-    """A number that is known and that JSON has a word for."""
+    """A constant scalar as JSON, if there is one."""
     scalar = origins.constant_scalar(value)
     return json_element(scalar) if isinstance(scalar, bool | int | float) else None
 
 
 def _condition_info(value: Value | None, phrases: NodeFormatter) -> dict[str, Any] | None:
-    """A body value that decides, and the node that computes it."""
+    """A condition value of the body, and the node that computes it."""
     if value is None:
         return None
     origins = phrases.origins
-    maker = origins.producer(origins.skip_identities(value))
-    by = None if maker is None or maker.op_type == "Constant" else phrases.expression(maker)
-    return {"from": value.name, "value": _json_scalar(value, origins), "by": by}
+    producer = origins.producer(origins.skip_identities(value))
+    expression = None if producer is None or producer.op_type == "Constant" else phrases.expression(producer)
+    return {"from": value.name, "value": _json_scalar(value, origins), "by": expression}
 
 
 def _sliced_input_info(port: SlicedInput) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _sliced_input_info(port: SlicedInput) -> dict[str, Any]:
 
 
 def _operator_counts(graph: Graph) -> dict[str, int]:
-    """Operators of one scope, most frequent first; the branches of an If belong to it, the bodies of loops do not."""
+    """Operator counts of one scope, most frequent first; includes branches of Ifs but not bodies of loops."""
     counts = Counter(_operator_types(graph))
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
@@ -219,9 +219,9 @@ def _operator_types(graph: Graph) -> Iterator[str]:
 
 
 def _unsupported_nodes(graph: Graph, path: str, system: System) -> Iterator[dict[str, str]]:
-    """The nodes that a run would refuse, and what the graph leaves out, with the reason."""
-    for one in graph.excluded:
-        yield {"node": one.subject, "path": path, "reason": f"{one.reason}, which is not supported"}
+    """The nodes that cannot be run, and the exclusions of the graph, with the reason."""
+    for exclusion in graph.excluded:
+        yield {"node": exclusion.subject, "path": path, "reason": f"{exclusion.reason}, which is not supported"}
     for node in graph.nodes:
         if isinstance(node, Operation):
             try:

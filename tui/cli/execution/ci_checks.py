@@ -1,4 +1,4 @@
-"""What a run is checked for and what came of it, a case each: for ``--junit``, and for annotations (``--github``)."""
+"""Results of the checks of a run, for ``--junit`` and for annotations (``--github``)."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 #: The case of the run itself.
 _RUN_CASE = "run"
-#: What stands for itself in a GitHub command, and how it is written there; and of its properties.
+#: Escapes in GitHub workflow commands: of messages, and of properties.
 _MESSAGE_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY_ESCAPES = {**_MESSAGE_ESCAPES, ":": "%3A", ",": "%2C"}
 
 
 class CheckReport:
-    """The checks of one run. As a context manager it tells of them at the end, and of an error that ended the run;
-    where neither option asks for that, it keeps nothing."""
+    """The checks of one run. As a context manager it writes the reports at the end, including an error that ended the
+    run; no-op without either option."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._junit: Path | None = options.junit
         self._github: bool = options.github
         self._model = Path(options.model).name
         self._cases: list[JUnitCase] = []
-        #: The model, once it is read: it knows where its nodes were written.
+        #: The graph of the model, once loaded: it has the source positions of nodes.
         self.graph: Graph | None = None
 
     @property
     def is_requested(self) -> bool:
-        """Whether anybody asks for cases."""
+        """Whether a report is requested."""
         return self._junit is not None or self._github
 
     def __enter__(self) -> CheckReport:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, SystemExit):
             return
@@ -56,53 +56,53 @@ class CheckReport:
             self.record_error(text or type(error).__name__, type(error).__name__)
         self.write_reports()
 
-    # -- what came of it
+    # -- results
 
     def record_run(self, run: Run, seconds: float) -> None:
-        """The run came to its end, or to that of a limit."""
+        """Record a run that ended or hit a limit."""
         properties = {f"{loop.path}: iterations": loop.iterations for loop in run.loops}
         reasons = {f"{loop.path}: stopped by": loop.stopped_by.value for loop in run.loops if loop.stopped_by}
         self._add_case(_RUN_CASE, seconds=seconds, properties={**properties, **reasons})
 
     def record_pass(self, name: str) -> None:
-        """Something is as it should be."""
+        """Record a passed check."""
         self._add_case(name)
 
     def record_failure(
         self, name: str, text: str, kind: str, values: Collection[str] = (), loop: Loop | None = None
     ) -> None:
-        """Something is not as it should be. ``values``: what it is about, within the body of ``loop``."""
+        """Record a failed check. ``values``: the values concerned, in the body of ``loop``."""
         self._add_case(name, failure=(text,), kind=kind, origin=self._value_origin(values, loop))
 
     def record_error(self, text: str, kind: str, name: str = _RUN_CASE) -> None:
-        """Something could not be found out: the run itself, where nothing else is named."""
+        """Record a check that could not be evaluated; by default the run itself."""
         self._add_case(name, error=(text,), kind=kind, origin=self._message_origin(text))
 
     def record_remaining_passes(self, names: Collection[str]) -> None:
-        """All of these of which nothing else was said passed."""
-        there = {case.name for case in self._cases}
+        """Record a pass for each name without another result."""
+        recorded = {case.name for case in self._cases}
         for name in names:
-            if name not in there:
+            if name not in recorded:
                 self.record_pass(name)
 
     def report_abandoned_run(self, text: str) -> None:
-        """The process ends here, for lack of an answer."""
+        """Write the reports before the process is aborted by a timeout."""
         self.record_error(text, "OutOfTime")
         self.write_reports()
 
-    def _add_case(self, name: str, *, origin: Origin | None = None, **about: Any) -> None:
+    def _add_case(self, name: str, *, origin: Origin | None = None, **details: Any) -> None:
         if not self.is_requested:
             return
         from ....debugger.export_formats.junit import JUnitCase
 
         if origin is not None and origin.file:
-            about.update(file=self._repository_path(origin), line=origin.line)
-        self._cases.append(JUnitCase(name, self._model, **about))
+            details.update(file=self._repository_path(origin), line=origin.line)
+        self._cases.append(JUnitCase(name, self._model, **details))
 
-    # -- where it was written
+    # -- source positions
 
     def _value_origin(self, values: Collection[str], loop: Loop | None) -> Origin | None:
-        """Where the first of some values is computed, by what a model tells of its nodes."""
+        """The source position of the node that computes the first of some values."""
         if not self.is_requested or self.graph is None:
             return None
         from ....runtime.graph import walk
@@ -113,7 +113,7 @@ class CheckReport:
         return next((node.origin for node in nodes if node.origin.file and _computes_any(node, wanted)), None)
 
     def _message_origin(self, text: str) -> Origin | None:
-        """Where the node was written that a message begins with."""
+        """The source position of the node that a message begins with."""
         if not self.is_requested or self.graph is None:
             return None
         from ....runtime.graph import walk
@@ -121,22 +121,22 @@ class CheckReport:
         return next((node.origin for node in walk(self.graph) if text.startswith(node.describe())), None)
 
     def _repository_path(self, origin: Origin) -> str:
-        """The file as seen from the root of what is checked out, where it is there; else as the exporter wrote it."""
+        """The path relative to the repository root if the file exists in it, else as the exporter wrote it."""
         assert self.graph is not None
         root = os.path.realpath(os.environ.get("GITHUB_WORKSPACE") or os.curdir)
         for path in (origin.file, os.path.join(self.graph.folder, origin.file_name)):
-            found = os.path.realpath(path)
-            if os.path.isfile(found) and found.startswith(f"{root}{os.sep}"):
-                return os.path.relpath(found, root)
+            resolved = os.path.realpath(path)
+            if os.path.isfile(resolved) and resolved.startswith(f"{root}{os.sep}"):
+                return os.path.relpath(resolved, root)
         return origin.file
 
-    # -- telling
+    # -- reports
 
     def write_reports(self) -> None:
-        """Write the report, and what GitHub shows beside the lines of a change.
+        """Write the JUnit report and the GitHub annotations.
 
         Raises:
-            UsageError: the report cannot be written.
+            UsageError: The report cannot be written.
         """
         if self._github:
             for line in _github_annotations(self._cases):
@@ -152,19 +152,19 @@ def _computes_any(node: Node, names: Collection[str]) -> bool:
 
 
 def _github_annotations(cases: Collection[JUnitCase]) -> Iterator[str]:
-    """Workflow commands of GitHub Actions, which reads them on either stream."""
+    """Error annotations as workflow commands of GitHub Actions, which reads both streams."""
     for case in cases:
         lines = case.error or case.failure
         if lines:
-            place = {"file": case.file, "line": case.line or ""} if case.file else {}
-            about = {**place, "title": f"{case.classname}: {case.name}"}
-            named = ",".join(
+            position = {"file": case.file, "line": case.line or ""} if case.file else {}
+            fields = {**position, "title": f"{case.classname}: {case.name}"}
+            properties = ",".join(
                 f"{word}={_escape(escape_unprintable(str(value)), _PROPERTY_ESCAPES)}"
-                for word, value in about.items()
+                for word, value in fields.items()
                 if value
             )
-            yield f"::error {named}::{_escape(escape_lines(lines), _MESSAGE_ESCAPES)}"
+            yield f"::error {properties}::{_escape(escape_lines(lines), _MESSAGE_ESCAPES)}"
 
 
-def _escape(text: str, signs: dict[str, str]) -> str:
-    return "".join(signs.get(sign, sign) for sign in text)
+def _escape(text: str, escapes: dict[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in text)

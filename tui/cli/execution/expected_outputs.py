@@ -1,4 +1,4 @@
-"""The outputs that a run is expected to give: ONNX test data, or ``--expect``, and what differs from them."""
+"""Expected outputs of a run, from ONNX test data or ``--expect``, and their comparison."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from ..model_inputs.files import read_npz, read_test_outputs
 from ..model_inputs.gather import RunInputs
 from .ci_checks import CheckReport
 
-#: The exit status of a run whose outputs are not those that were expected.
+#: The exit status of a run with unexpected outputs.
 UNEXPECTED_OUTPUTS_STATUS = 5
 
 
-def expected_outputs(model: Model, inputs: RunInputs, asked: Path | None) -> tuple[Mapping[str, Data], str]:
-    """The outputs that are expected, by name, and where they are from; none where nothing says any.
+def expected_outputs(model: Model, inputs: RunInputs, requested: Path | None) -> tuple[Mapping[str, Data], str]:
+    """The expected outputs by name, and their source; empty if there are none.
 
     Raises:
-        InputError: they cannot be read, or the model has no such output.
+        InputError: The file cannot be read, or the model has no such output.
     """
-    where = asked if asked is not None else inputs.test_data
-    if where is None:
+    source = requested if requested is not None else inputs.test_data
+    if source is None:
         return {}, ""
-    found = read_test_outputs(where, model.outputs) if where.is_dir() else read_npz(where, model.outputs)
-    if asked is not None and not found:
-        raise InputError(f"--expect {where}: holds no output_0.pb, and no other output of the model")
+    outputs = read_test_outputs(source, model.outputs) if source.is_dir() else read_npz(source, model.outputs)
+    if requested is not None and not outputs:
+        raise InputError(f"--expect {source}: holds no output_0.pb, and no other output of the model")
     names = {port.name for port in model.outputs}
-    unknown = next((name for name in found if name not in names), None)
+    unknown = next((name for name in outputs if name not in names), None)
     if unknown is not None:
-        told = ", ".join(f"'{name}'" for name in names) or "none"
-        raise InputError(f"--expect {where}: the model has no output '{unknown}'; it has {told}")
-    return found, str(where)
+        known = ", ".join(f"'{name}'" for name in names) or "none"
+        raise InputError(f"--expect {source}: the model has no output '{unknown}'; it has {known}")
+    return outputs, str(source)
 
 
-def check_outputs(checks: CheckReport, found: Mapping[str, Data], where: str, outputs: Mapping[str, Data]) -> int:
-    """Say on stderr which outputs are not as expected; the exit status."""
-    if not found:
+def check_outputs(checks: CheckReport, expected: Mapping[str, Data], source: str, outputs: Mapping[str, Data]) -> int:
+    """Report unexpected outputs on stderr; returns the exit status."""
+    if not expected:
         return 0
     from ....debugger.compare.report.findings import Difference
     from ....debugger.compare.report.text_report import delta_text
     from ....debugger.compare.running.value_comparison import Tolerance, compare
 
-    wrong = 0
-    for name, right in found.items():
-        delta = compare(outputs[name], right, Tolerance())
+    failures = 0
+    for name, value in expected.items():
+        delta = compare(outputs[name], value, Tolerance())
         if not delta.kind:
             checks.record_pass(f"output {name}")
             continue
-        wrong += 1
-        told = delta_text(Difference("output", name, name, delta, left=outputs[name], right=right))
-        text = f"output '{name}' differs from {where}: {told}"
+        failures += 1
+        difference = delta_text(Difference("output", name, name, delta, left=outputs[name], right=value))
+        text = f"output '{name}' differs from {source}: {difference}"
         terminal.err(f"loopdbg: {text}")
         checks.record_failure(f"output {name}", text, "differs", [name])
-    if not wrong:
-        some = "the output is" if len(found) == 1 else f"all {len(found)} outputs are"
-        terminal.err(f"{some} as in {where}")
-    return UNEXPECTED_OUTPUTS_STATUS if wrong else 0
+    if not failures:
+        subject = "the output is" if len(expected) == 1 else f"all {len(expected)} outputs are"
+        terminal.err(f"{subject} as in {source}")
+    return UNEXPECTED_OUTPUTS_STATUS if failures else 0

@@ -1,4 +1,4 @@
-"""What ``loopdbg run`` does: a model to its end, or a session in place of that."""
+"""Implements ``loopdbg run``: runs a model to its end, or a scripted session."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _EXIT_STATUS = {
 
 
 def run_headless(options: argparse.Namespace) -> int:
-    """Do what the options ask for; returns the exit status."""
+    """Run a model or a session; returns the exit status."""
     if (
         options.timeout is not None
         and scripted_session.needs_session(options)
         and scripted_session.is_interactive(options)
         and sys.stdin.isatty()
     ):
-        raise UsageError("--timeout is for runs that nobody attends: leave it out, or -i")
+        raise UsageError("--timeout is for unattended runs: leave it out, or -i")
     terminal.enable_colors()
     with CheckReport(options) as checks, TimeLimit(options.timeout, checks.report_abandoned_run) as limit:
         return _run_source(options, _RunGuards(checks, limit))
@@ -47,27 +47,27 @@ def run_headless(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _RunGuards:
-    """What looks after a run."""
+    """The checks and the time limit of a run."""
 
     checks: CheckReport
     time_limit: TimeLimit
 
 
-def _run_source(options: argparse.Namespace, watch: _RunGuards) -> int:
+def _run_source(options: argparse.Namespace, guard: _RunGuards) -> int:
     if options.output is not None:
         check_output_target(options.output, "values", _read_paths(options))
     if is_sqlite_file(options.model):
-        return _run_recording(options, watch)
+        return _run_recording(options, guard)
     check_record_options(options)
     model = load_runnable_model(options.model, options.weights, options)
-    watch.checks.graph = model.graph
+    guard.checks.graph = model.graph
     if options.resume is None:
-        return _run_model(model, None, options, watch)
+        return _run_model(model, None, options, guard)
     with closing(ResumedRun(options.resume, model)) as resumed:
-        return _run_model(model, resumed, options, watch)
+        return _run_model(model, resumed, options, guard)
 
 
-def _run_model(model: Model, resumed: ResumedRun | None, options: argparse.Namespace, watch: _RunGuards) -> int:
+def _run_model(model: Model, resumed: ResumedRun | None, options: argparse.Namespace, guard: _RunGuards) -> int:
     inputs = (
         gather_inputs(model, options)
         if resumed is None
@@ -75,15 +75,15 @@ def _run_model(model: Model, resumed: ResumedRun | None, options: argparse.Names
     )
     inputs = replace(inputs, expected=expected_outputs(model, inputs, options.expect))
     if scripted_session.needs_session(options):
-        return _run_session(model, inputs, options, watch)
+        return _run_session(model, inputs, options, guard)
     with RunRecording(options, model, inputs.values, resumed) as recording:
         result, seconds = _execute_model(model, inputs, options.max_iterations, recording.hook, resumed)
         recording.finish(result)
-    return _report_result(model, inputs, options, result, seconds, watch, recording)
+    return _report_result(model, inputs, options, result, seconds, guard, recording)
 
 
-def _run_session(model: Model, inputs: RunInputs, options: argparse.Namespace, watch: _RunGuards) -> int:
-    """A session instead of a run; at its end the outputs are told as those of a run."""
+def _run_session(model: Model, inputs: RunInputs, options: argparse.Namespace, guard: _RunGuards) -> int:
+    """A session instead of a run; at its end the outputs are reported as those of a run."""
     if options.record is not None or options.resume is not None:
         raise UsageError("--record and --resume are for runs without commands and breakpoints")
     if inputs.chosen_by_default:
@@ -92,28 +92,28 @@ def _run_session(model: Model, inputs: RunInputs, options: argparse.Namespace, w
 
     attended = scripted_session.is_interactive(options) and sys.stdin.isatty()
     session = Session(model, inputs.values, max_iterations=options.max_iterations, attended=attended)
-    status, result, stopped, seconds = scripted_session.run_session(session, options, watch.checks, watch.time_limit)
+    status, result, stopped, seconds = scripted_session.run_session(session, options, guard.checks, guard.time_limit)
     if result is not None:
-        return status or _report_result(model, inputs, options, result, seconds, watch, stepped=True)
+        return status or _report_result(model, inputs, options, result, seconds, guard, stepped=True)
     if options.json:
         terminal.out_json({"stopped": stopped})
     return status
 
 
-def _run_recording(options: argparse.Namespace, watch: _RunGuards) -> int:
-    """A recording in place of a session; at its end the recorded outputs are told."""
+def _run_recording(options: argparse.Namespace, guard: _RunGuards) -> int:
+    """A session of a recording; at its end the recorded outputs are reported."""
     with open_recording(options) as replay:
         if not scripted_session.needs_session(options):
             raise UsageError(
                 f"{options.model} is a recording, which cannot be run: -ex COMMAND, --break and --assert ask it, "
                 f"loopdbg {options.model} opens it, loopdbg export {options.model} OUT.csv writes it out"
             )
-        watch.checks.graph = replay.model.graph
-        status, result, stopped, _ = scripted_session.run_session(replay, options, watch.checks, watch.time_limit)
+        guard.checks.graph = replay.model.graph
+        status, result, stopped, _ = scripted_session.run_session(replay, options, guard.checks, guard.time_limit)
         if result is not None:
-            # The time that the run took, not what looking at it did.
+            # The time of the recorded run, not of the replay.
             seconds = sum(loop.seconds for loop in result.loops)
-            return status or _report_result(replay.model, RunInputs(replay.inputs, ""), options, result, seconds, watch)
+            return status or _report_result(replay.model, RunInputs(replay.inputs, ""), options, result, seconds, guard)
         if options.json:
             terminal.out_json({"stopped": stopped})
         return status
@@ -125,13 +125,13 @@ def _report_result(
     options: argparse.Namespace,
     result: Result,
     seconds: float,
-    watch: _RunGuards,
+    guard: _RunGuards,
     recording: RunRecording | None = None,
     *,
     stepped: bool = False,
 ) -> int:
-    """Print and save what a run gave; returns the exit status. ``stepped``: a session ran it, whose stops are in
-    the seconds."""
+    """Print and save the results of a run; returns the exit status. ``stepped``: a session ran it, so the seconds
+    include stops."""
     remarks = list(inputs.remarks)
     saved_as = ""
     if options.output is not None and result.stopped_by is None:
@@ -140,10 +140,10 @@ def _report_result(
     for remark in remarks:
         terminal.err(f"note: {remark}")
     if options.json:
-        told = run_report.run_json(result, seconds)
+        report = run_report.run_json(result, seconds)
         if recording is not None and recording.summary:
-            told["recorded"] = recording.summary
-        terminal.out_json(told)
+            report["recorded"] = recording.summary
+        terminal.out_json(report)
     else:
         for note in run_report.run_notes(result):
             terminal.err(f"note: {note}")
@@ -155,22 +155,22 @@ def _report_result(
         if recording is not None and recording.summary:
             terminal.out(recording.summary_line)
     if result.stopped_by is not None:
-        text = watch.time_limit.reword_interrupt(result.message)
+        text = guard.time_limit.reword_interrupt(result.message)
         terminal.err(f"loopdbg: {text}")
-        watch.checks.record_error(text, result.stopped_by.value)
-        return OutOfTime.exit_status if watch.time_limit.expired else _EXIT_STATUS[result.stopped_by]
-    watch.checks.record_run(result, seconds)
+        guard.checks.record_error(text, result.stopped_by.value)
+        return OutOfTime.exit_status if guard.time_limit.expired else _EXIT_STATUS[result.stopped_by]
+    guard.checks.record_run(result, seconds)
     failed = recording is not None and recording.failed
-    different = check_outputs(watch.checks, *inputs.expected, result.outputs)
+    different = check_outputs(guard.checks, *inputs.expected, result.outputs)
     return TraceError.exit_status if failed else different
 
 
 def _read_paths(options: argparse.Namespace) -> list[Path]:
-    """Files that a run reads or records; a model's other files are none that outputs could replace."""
+    """Files that a run reads or records, which outputs must not overwrite."""
     model, _ = split_model_path(options.model)
-    of_the_model = [model, model.with_suffix(".bin"), sidecar_path(model)] if model.name else []
-    named = [options.weights, options.inputs, options.requests, options.expect, options.record, options.resume]
-    return [*of_the_model, *(Path(path) for path in named if path is not None)]
+    model_files = [model, model.with_suffix(".bin"), sidecar_path(model)] if model.name else []
+    paths = [options.weights, options.inputs, options.requests, options.expect, options.record, options.resume]
+    return [*model_files, *(Path(path) for path in paths if path is not None)]
 
 
 def _execute_model(
@@ -180,17 +180,17 @@ def _execute_model(
     hook: OnIteration | None,
     resumed: ResumedRun | None,
 ) -> tuple[Result, float]:
-    """Run it; seconds are those of the run alone, without reading and compiling."""
-    watched = sys.stderr.isatty()
-    said = f"inputs: {inputs.note}" if inputs.chosen_by_default else ""
-    if said and watched:
-        terminal.err(said)
+    """Run the model; the seconds exclude loading and compiling."""
+    has_terminal = sys.stderr.isatty()
+    inputs_text = f"inputs: {inputs.note}" if inputs.chosen_by_default else ""
+    if inputs_text and has_terminal:
+        terminal.err(inputs_text)
     _ = model.plan  # compiles
-    unasked = f"inputs: {inputs.note}" if inputs.generated_by_default else ""
+    default_text = f"inputs: {inputs.note}" if inputs.generated_by_default else ""
     progress = (
         ProgressLine(sys.stderr)
-        if watched
-        else ProgressLog(sys.stderr, unasked, lambda path: _termination_text(model, path))
+        if has_terminal
+        else ProgressLog(sys.stderr, default_text, lambda path: _termination_text(model, path))
     )
     start = time.perf_counter()
     try:
@@ -203,18 +203,18 @@ def _execute_model(
                 begin=resumed.restore if resumed else None,
             )
     except ExecutionError as error:
-        # What was run is part of what went wrong, unless the user chose it.
-        what = f"{error.what} (inputs: {inputs.note})" if said and not watched else error.what
-        raise ExecutionError(what, error.remedy, **error.fields) from None
+        # An error message includes default inputs.
+        message = f"{error.what} (inputs: {inputs.note})" if inputs_text and not has_terminal else error.what
+        raise ExecutionError(message, error.remedy, **error.fields) from None
     seconds = time.perf_counter() - start
-    if said and not watched:
-        # Not before: an error is one line.
-        terminal.err(said)
+    if inputs_text and not has_terminal:
+        # Printed after the run: an error is one line.
+        terminal.err(inputs_text)
     return result, seconds
 
 
 def _termination_text(model: Model, path: str) -> str:
-    """What can end a loop, in a sentence."""
+    """A sentence about the termination of a loop."""
     from ....debugger.describe.node_text import NodeFormatter
     from ....debugger.describe.termination_text import termination_sentences
     from ....runtime.graph.producers import ProducerMap

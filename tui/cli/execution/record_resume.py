@@ -1,4 +1,4 @@
-"""``--record`` and ``--resume``: the run as a trace, and a run that goes on from one."""
+"""``--record`` and ``--resume``: recording a run as a trace, and resuming it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def check_record_options(options: argparse.Namespace) -> None:
-    """What can be said before a model is read.
+    """Check the options before a model is loaded.
 
     Raises:
-        UsageError: options that need another one, or a file that cannot be written.
+        UsageError: An option needs another one, or the file cannot be written.
     """
     if options.resume is not None:
         _check_resume(options)
@@ -60,11 +60,11 @@ def _check_resume(options: argparse.Namespace) -> None:
 
 
 class ResumedRun:
-    """Where a recorded run goes on.
+    """The resume point of a recorded run.
 
     Raises:
-        TraceError: no trace, or a broken one.
-        UsageError: of another model, or of a run that came to its end.
+        TraceError: The file is no trace, or damaged.
+        UsageError: The trace is of another model, or its run is complete.
     """
 
     def __init__(self, path: Path, model: Model) -> None:
@@ -76,25 +76,25 @@ class ResumedRun:
         self.position = find_resume_point(self._trace, model)
 
     def restore(self, engine: Engine) -> None:
-        """Bring an engine there."""
+        """Restore the state of an engine at the resume point."""
         from ....debugger.trace.resume import restore_engine
 
         restore_engine(engine, self.position, self._trace)
 
     @property
     def note(self) -> str:
-        """Where the inputs come from, and where the run goes on."""
+        """The source of the inputs, and the resume position."""
         return f"from {self._trace.path}, whose run goes on at {self.position.label}"
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._trace.close()
 
 
 class RunRecording:
-    """Records a run where the options ask for it; ``hook`` is None where they do not.
+    """Records a run with ``--record``; otherwise ``hook`` is None.
 
-    When the file cannot be written any more, that is told at once; the run goes on, and ``failed`` is true.
+    A write error is reported at once and sets ``failed``; the run continues.
     """
 
     def __init__(
@@ -111,28 +111,28 @@ class RunRecording:
             self._recorder = resume_recorder(options.record, model, resumed.position, self._report_failure)
             return
         only = None if options.only is None else [name for name in options.only.split(",") if name]
-        wanted = RecordOptions(options.record_nodes, options.every or 1, only, options.force)
-        self._recorder = Recorder(options.record, model, inputs, wanted, self._report_failure)
+        record_options = RecordOptions(options.record_nodes, options.every or 1, only, options.force)
+        self._recorder = Recorder(options.record, model, inputs, record_options, self._report_failure)
 
     @property
     def hook(self) -> Callable[[Frame], object] | None:
-        """What the run calls at every boundary."""
+        """The callback at every boundary."""
         return self._recorder
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """``file``, ``boundaries`` and ``bytes`` of what was recorded; empty where nothing was."""
+        """``file``, ``boundaries`` and ``bytes`` of the recording; empty if there is none."""
         return self._summary
 
     @property
     def summary_line(self) -> str:
-        """The same for a person."""
+        """The summary as text."""
         count = self._summary["boundaries"]
         boundaries = f"{group_digits(count)} {plural(count, 'boundary', 'boundaries')}"
         return f"recorded {boundaries} in {self._summary['file']}, {size_text(self._summary['bytes'])}"
 
     def finish(self, run: Run) -> None:
-        """Take note of how the run ended."""
+        """Record the end of the run."""
         if self._recorder is not None:
             self._recorder.finish(run)
 
@@ -140,7 +140,7 @@ class RunRecording:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         recorder = self._recorder
         if recorder is None:
@@ -150,7 +150,7 @@ class RunRecording:
         except TraceError as problem:
             self._report_failure(problem)
         path = recorder.path
-        # Where the disk is full, or somebody reads it just now, its log stays beside it.
+        # The write-ahead log remains if the disk is full or a reader has the file open.
         files = (path, path.with_name(f"{path.name}-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
         self._summary = {"file": str(path), "boundaries": recorder.recorded, "bytes": size}

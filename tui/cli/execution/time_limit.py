@@ -1,4 +1,4 @@
-"""``--timeout``: a run that is not over in time is ended as by Ctrl-C, and where that does not help, without asking."""
+"""``--timeout``: interrupts a late run as Ctrl-C does; if that fails, ends the process."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from ....runtime.atomic_file import discard_unfinished
 from ....runtime.errors import InterruptError, LoopdbgError
 from .. import terminal
 
-#: Seconds that an interrupt is given. The first one is answered at the next boundary or node, a second one by a Python
-#: function that hangs there; then the process is left.
+#: Seconds to wait after an interrupt. The first is handled at the next boundary or node, the second by a hanging Python
+#: function; then the process is ended.
 INTERRUPT_GRACE_SECONDS = 1.0
 
 
 class OutOfTime(LoopdbgError):
-    """A run that was not over in time; its status is the one that ``timeout`` of the system has."""
+    """A run that exceeded the time limit; its status is that of the ``timeout`` command."""
 
     exit_status = 124
 
 
 class TimeLimit:
-    """Interrupts what runs inside of it once the time is over. ``last``: called before the process is left for lack of
-    an answer, with what is wrong."""
+    """Interrupts its block after the time limit. ``on_abandon``: called with a message before the process is ended
+    because an interrupt had no effect."""
 
-    def __init__(self, seconds: float | None, last: Callable[[str], object] = lambda text: None) -> None:
+    def __init__(self, seconds: float | None, on_abandon: Callable[[str], object] = lambda text: None) -> None:
         self._seconds = seconds
-        self._on_abandon = last
+        self._on_abandon = on_abandon
         self._timer = None if seconds is None else threading.Timer(seconds, self._interrupt)
         self._lock = threading.Lock()
         self._finished = threading.Event()
-        #: The time is over, and what ran was told.
+        #: The time limit has expired, and an interrupt was sent.
         self.expired = False
 
     @property
     def message(self) -> str:
-        """What is wrong."""
+        """The error message."""
         return f"the run did not end within {self._seconds:g} s (--timeout)"
 
-    def reword_interrupt(self, interrupted: str) -> str:
-        """The text of an interrupt, or of this one."""
-        return f"{self.message}: {interrupted}" if self.expired else interrupted
+    def reword_interrupt(self, message: str) -> str:
+        """The text of an interrupt, with the time limit if that caused it."""
+        return f"{self.message}: {message}" if self.expired else message
 
     def __enter__(self) -> TimeLimit:
         if self._timer is not None:
@@ -53,14 +53,14 @@ class TimeLimit:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End of the time limit.
+        """Stop the timer.
 
         Raises:
-            OutOfTime: an interrupt ends what ran, and it is ours.
+            OutOfTime: The interrupt of the time limit ended the block.
         """
-        # The interrupt may come just now, when nothing is left to be interrupted.
+        # The interrupt may arrive during this clean-up.
         with contextlib.suppress(KeyboardInterrupt):
             self._finished.set()
             if self._timer is not None:
@@ -82,7 +82,7 @@ class TimeLimit:
             self._abandon_process()
 
     def _abandon_process(self) -> None:
-        """Nothing answers: an operator hangs, or something waits for what does not come."""
+        """End the process: the run does not respond to interrupts."""
         text = f"{self.message}, and nothing answered an interrupt"
         with contextlib.suppress(Exception):
             self._on_abandon(text)

@@ -1,4 +1,4 @@
-"""Inputs that a person puts together before a model is opened: made, typed, or loaded, one at a time."""
+"""Inputs that the user edits before a model is opened: generated, typed or loaded, one at a time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .files import read_npy, read_npz
 from .gather import RunInputs
 from .value_parser import parse_value
 
-#: How values are made: the words of the screen.
+#: Kinds of generated values, as the screen names them.
 GENERATED_KINDS = ("random", "zeros", "ones", "arange")
 
 
 class InputDraft:
-    """What each input is so far, and where it comes from. ``random``: the values that were made already."""
+    """The current value and origin of each input. ``random``: the initial random values."""
 
     def __init__(self, model: Model, random: RunInputs) -> None:
         self.model = model
@@ -41,7 +41,7 @@ class InputDraft:
         return len(self.ports)
 
     def rows(self, width: int = 60) -> list[tuple[str, str, str, str]]:
-        """Of each input its name, its type, its value, and where that is from."""
+        """Name, type, value and origin of each input."""
         return [
             (port.name, str(port.type), self._value_text(port, width), self._origins[port.name]) for port in self.ports
         ]
@@ -55,10 +55,10 @@ class InputDraft:
         return f"{dims}{value_text(value, max(8, width - len(dims)))}"
 
     def make(self, k: int, kind: str) -> None:
-        """Make a value that fits the signature; random ones are others each time.
+        """Generate a value that fits the signature; random values differ each time.
 
         Raises:
-            InputError: it would be too large, or there is no such value of the type.
+            InputError: It would be too large, or the type has no such value.
         """
         port = self.ports[k]
         seed = self._seeds[port.name]
@@ -72,11 +72,11 @@ class InputDraft:
         self._origins[port.name] = f"random, seed {seed}" if kind == "random" else kind
 
     def edit(self, k: int, text: str) -> None:
-        """Take a value from text: a number, a JSON list, a path to an .npy file, or an expression of other inputs;
-        nothing for an input that may be left out.
+        """Set a value from text: a number, a JSON list, a path to an .npy file, or an expression of other inputs; empty
+        for an optional input.
 
         Raises:
-            InputError: it cannot be read, or does not fit.
+            InputError: The text cannot be read, or the value does not fit.
         """
         port = self.ports[k]
         if not text and (port.optional or isinstance(port.type, OptionalType)):
@@ -92,7 +92,7 @@ class InputDraft:
         self._set_value(port, value, text if len(text) <= 30 else "typed")
 
     def _evaluate_text(self, port: Port, text: str, error: InputError) -> Data:
-        """The value of an expression; what is wrong with the text as a plain value is told where it is none either."""
+        """The value of an expression; raises ``error`` if the text is no expression either."""
         try:
             value = parse_expression(text).evaluate(_InputScope(self._values))
         except UnknownNameError:
@@ -112,10 +112,10 @@ class InputDraft:
         return value
 
     def load(self, k: int, path: Path) -> str:
-        """Take what a file holds: an .npy for one input, an .npz for all that it names; says what was taken.
+        """Load an .npy for one input, or an .npz for all inputs that it names; returns a summary.
 
         Raises:
-            InputError: it cannot be read, or does not fit.
+            InputError: The file cannot be read, or a value does not fit.
         """
         port = self.ports[k]
         if path.suffix == ".npy":
@@ -123,24 +123,24 @@ class InputDraft:
                 raise InputError(f"input '{port.name}' is no tensor ({port.type}); load an .npz")
             self._set_value(port, read_npy(path, port.type), path.name)
             return f"{port.name} from {path.name}"
-        found = self.model._internals.resolve_aliases(read_npz(path, self.model.inputs))
-        known = [one for one in self.ports if one.name in found]
-        if not known:
-            names = ", ".join(map(repr, found)) or "nothing"
-            raise InputError(f"{path}: holds {names}{did_you_mean(port.name, list(found))}; no input is called so")
-        for one in known:
-            self._set_value(one, found[one.name], path.name)
-        return f"{', '.join(one.name for one in known)} from {path.name}"
+        arrays = self.model._internals.resolve_aliases(read_npz(path, self.model.inputs))
+        ports = [port_ for port_ in self.ports if port_.name in arrays]
+        if not ports:
+            names = ", ".join(map(repr, arrays)) or "nothing"
+            raise InputError(f"{path}: holds {names}{did_you_mean(port.name, list(arrays))}; no input is called so")
+        for port_ in ports:
+            self._set_value(port_, arrays[port_.name], path.name)
+        return f"{', '.join(port_.name for port_ in ports)} from {path.name}"
 
     def set_dim(self, text: str) -> None:
-        """Give an unknown dimension a size, NAME=N or INPUT:AXIS=N; what was made is made anew.
+        """Set the size of an unknown dimension, NAME=N or INPUT:AXIS=N; generated values are generated again.
 
         Raises:
-            UsageError: it is written otherwise.
-            InputError: there is none of that name.
+            UsageError: The text has another form.
+            InputError: There is no such dimension.
         """
         name = text.rpartition("=")[0]
-        before, self._dims = self._dims, [*(word for word in self._dims if word.rpartition("=")[0] != name), text]
+        previous, self._dims = self._dims, [*(word for word in self._dims if word.rpartition("=")[0] != name), text]
         try:
             for k, port in enumerate(self.ports):
                 if self._origins[port.name].split(",")[0] in GENERATED_KINDS:
@@ -148,52 +148,52 @@ class InputDraft:
                     value = random_input(port, self._known_dims(port.name), (seed, k))
                     self._values[port.name] = value if kind == "random" else _fill_value(port, value, kind)
         except (InputError, UsageError):
-            self._dims = before
+            self._dims = previous
             raise
 
     def build_inputs(self) -> RunInputs:
-        """The inputs, which fit the signature together.
+        """The inputs, checked against the signature.
 
         Raises:
-            InputError: they do not, or one is missing.
+            InputError: They do not fit, or one is missing.
         """
-        named: dict[str, int] = {}
+        dims: dict[str, int] = {}
         values: dict[str, Data] = {}
         for port in self.ports:
             if port.name in self._values:
-                values[port.name] = check_value(port.name, port.type, self._values[port.name], named)
+                values[port.name] = check_value(port.name, port.type, self._values[port.name], dims)
             elif not port.optional and not isinstance(port.type, OptionalType):
                 raise InputError(f"input '{port.name}' ({port.type}) has no value yet")
-        told = [f"{name} {self._origins[name]}" for name in values]
-        more = f" and {len(told) - 4} more" if len(told) > 4 else ""
+        sources = [f"{name} {self._origins[name]}" for name in values]
+        suffix = f" and {len(sources) - 4} more" if len(sources) > 4 else ""
         seeds = {name: self._seeds[name] for name in values if self._is_random(name)}
-        return RunInputs(values, ", ".join(told[:4]) + more, seeds=seeds)
+        return RunInputs(values, ", ".join(sources[:4]) + suffix, seeds=seeds)
 
     def _is_random(self, name: str) -> bool:
         return self._origins[name].startswith("random,")
 
-    def _set_value(self, port: Port, value: Data, told: str) -> None:
-        # Against the sizes of this input alone: others may be changed next.
+    def _set_value(self, port: Port, value: Data, origin: str) -> None:
+        # Checked alone: other inputs may still change.
         self._values[port.name] = check_value(port.name, port.type, value, {})
-        self._origins[port.name] = told
+        self._origins[port.name] = origin
 
-    def _known_dims(self, but: str) -> DimensionSizes:
-        """The sizes of dimensions that inputs share, as those have them that were not made."""
-        named: dict[str, int] = {}
+    def _known_dims(self, skip: str) -> DimensionSizes:
+        """The sizes of named dimensions in inputs that were not generated."""
+        dims: dict[str, int] = {}
         for port in self.ports:
             value = self._values.get(port.name)
-            made = self._origins[port.name].split(",")[0] in GENERATED_KINDS
-            if port.name == but or made or not isinstance(value, np.ndarray) or not isinstance(port.type, TensorType):
+            auto = self._origins[port.name].split(",")[0] in GENERATED_KINDS
+            if port.name == skip or auto or not isinstance(value, np.ndarray) or not isinstance(port.type, TensorType):
                 continue
             for dim, size in zip(port.type.shape or (), value.shape, strict=False):
                 if isinstance(dim, str):
-                    named.setdefault(dim, size)
-        return DimensionSizes(self._dims, self.ports, named, option="--dim")
+                    dims.setdefault(dim, size)
+        return DimensionSizes(self._dims, self.ports, dims, option="--dim")
 
 
 def _fill_value(port: Port, value: Any, kind: str) -> Data:
     if isinstance(value, list):
-        return [_fill_value(port, one, kind) for one in value]
+        return [_fill_value(port, item, kind) for item in value]
     array = np.asarray(value)
     if array.dtype.hasobject:
         raise InputError(f"input '{port.name}' is of strings: they are typed, loaded or random")
@@ -204,7 +204,7 @@ def _fill_value(port: Port, value: Any, kind: str) -> Data:
 
 
 class _InputScope:
-    """The inputs as names of an expression."""
+    """The inputs as the scope of an expression."""
 
     iteration = 0
     trip_count: int | None = None

@@ -1,4 +1,4 @@
-"""Inputs out of files: ``.npy``, ``.npz``, and folders of ONNX test data."""
+"""Inputs from files: ``.npy``, ``.npz``, and folders of ONNX test data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_npy(path: Path, declared: TensorType) -> Array:
     """The array of an ``.npy`` file.
 
     Raises:
-        InputError: it cannot be read, or holds more than one array, or pickled objects.
+        InputError: The file cannot be read, or holds several arrays or pickled objects.
     """
     with open_arrays(path) as loaded:
         if not isinstance(loaded, np.ndarray):

@@ -1,4 +1,4 @@
-"""Where a run's inputs come from: ``--input``, ``--inputs``, files beside the model, or the signature."""
+"""Where a run's inputs come from: ``--input``, ``--inputs``, files next to the model, or random values."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from .value_parser import parse_value
 
 @dataclass(frozen=True)
 class RunInputs:
-    """The inputs of a run, checked. ``note`` says in one line where they come from; empty where there are none."""
+    """The checked inputs of a run. ``note``: one line about their sources, empty without inputs."""
 
     values: dict[str, Data]
     note: str
-    #: True where the user named no source, so that ours must be told.
+    #: The user named no source, so the default must be reported.
     chosen_by_default: bool = False
-    #: What is odd about them, one line each.
+    #: Warnings, one line each.
     remarks: tuple[str, ...] = ()
-    #: Some were made, and nobody asked for that.
+    #: Some are random without a request of the user.
     generated_by_default: bool = False
-    #: Those of the random ones, by name.
+    #: The seeds of random inputs, by name.
     seeds: Mapping[str, int] = field(default_factory=dict)
-    #: The folder of ONNX test data that all of them are from; it may have the outputs, too.
+    #: The folder of ONNX test data with all inputs; it may have outputs, too.
     test_data: Path | None = None
-    #: The outputs that are expected, by name, and where they are from.
+    #: The expected outputs by name, and their source.
     expected: tuple[Mapping[str, Data], str] = ({}, "")
 
 
 def load_runnable_model(path: str | Path, weights: str | Path | None, options: argparse.Namespace) -> Model:
-    """The model that the options run: that of a file, or several requests to it as a loop.
+    """Load a model; ``--requests`` turns it into a loop over requests.
 
     Raises:
-        ModelError: the file is missing or broken.
-        UsageError: its requests are no loop.
+        ModelError: The file is missing or broken.
+        UsageError: The model cannot become a loop over requests.
     """
     return apply_requests(load(path, weights), options)
 
 
 def apply_requests(model: Model, options: argparse.Namespace) -> Model:
-    """Several requests to a model as a loop where the options ask for that, else the model itself.
+    """Turn a model into a loop over requests, if ``--requests`` is given.
 
     Raises:
-        UsageError: they are no loop.
+        UsageError: The model cannot become a loop over requests.
     """
     if getattr(options, "requests", None) is None:
         return model
@@ -66,105 +66,105 @@ def apply_requests(model: Model, options: argparse.Namespace) -> Model:
 
 
 def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
-    """The inputs that the options ask for.
+    """Gather the inputs of a run.
 
-    ``--input`` goes before ``--inputs`` and before what stands beside the model. Only where none of these gives
-    anything, what is missing is made.
+    ``--input`` has priority over ``--inputs`` and over files next to the model. Missing inputs are random if there is
+    no file.
 
     Raises:
-        InputError: a file cannot be read, an input is unknown, missing, or does not fit.
-        UsageError: options that contradict each other.
+        InputError: A file cannot be read; an input is unknown, missing, or does not fit.
+        UsageError: The options contradict each other.
     """
     ports = {port.name: port for port in model.inputs}
-    given = _parse_assignments(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
+    typed = _parse_assignments(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
     state = set_state([model], options.state)
-    wants_made = options.seed is not None or bool(options.dim)
-    several = getattr(options, "requests", None) is not None
-    chosen = _select_case(model, options)
-    asked = options.requests if several else chosen if isinstance(chosen, str) else options.inputs
-    if wants_made and asked is not None:
-        option = "--requests" if several else "--inputs"
+    wants_random = options.seed is not None or bool(options.dim)
+    has_requests = getattr(options, "requests", None) is not None
+    case = _select_case(model, options)
+    path = options.requests if has_requests else case if isinstance(case, str) else options.inputs
+    if wants_random and path is not None:
+        option = "--requests" if has_requests else "--inputs"
         raise UsageError(f"--seed and --dim make inputs, and {option} gives them: use one or the other")
-    no_search = wants_made or given.keys() >= ports.keys()
-    source, where, chosen_here = _find_source(model, asked, no_search and bool(ports))
-    if isinstance(chosen, tuple):
-        source, where, chosen_here = *chosen, False
-    found = {} if source is None else model._internals.resolve_aliases(source())
+    no_search = wants_random or typed.keys() >= ports.keys()
+    source, source_name, is_default = _find_source(model, path, no_search and bool(ports))
+    if isinstance(case, tuple):
+        source, source_name, is_default = *case, False
+    loaded = {} if source is None else model._internals.resolve_aliases(source())
 
-    named: dict[str, int] = {}
+    dims: dict[str, int] = {}
     values: dict[str, Data] = {}
     for port in model.inputs:
-        if port.name in given:
-            values[port.name] = check_value(port.name, port.type, given[port.name], named)
-        elif port.name in found:
-            values[port.name] = _check_file_value(port, found[port.name], named, where, several)
+        if port.name in typed:
+            values[port.name] = check_value(port.name, port.type, typed[port.name], dims)
+        elif port.name in loaded:
+            values[port.name] = _check_file_value(port, loaded[port.name], dims, source_name, has_requests)
     remarks = [
-        f"{where}: ignored '{name}', which the model has no input for{did_you_mean(name, list(ports))}"
-        for name in found
+        f"{source_name}: ignored '{name}', which the model has no input for{did_you_mean(name, list(ports))}"
+        for name in loaded
         if name not in ports
     ]
-    taken = [name for name in values if name not in given]
+    used = [name for name in values if name not in typed]
     missing = [port for port in model.inputs if port.name not in values and not _may_be_absent(port)]
-    made: list[str] = []
+    random: list[str] = []
     seed = options.seed or 0
     seeds: dict[str, int] = {}
     if source is None:
-        dims = DimensionSizes(options.dim, model.inputs, named, model.graph.usual_shapes, "--dim")
+        dim_sizes = DimensionSizes(options.dim, model.inputs, dims, model.graph.usual_shapes, "--dim")
         for index, port in enumerate(model.inputs):
             if port.name not in values and not port.optional:
                 usual = model.graph.usual_values.get(port.name)
-                value = random_input(port, dims, (seed, index)) if usual is None else usual
+                value = random_input(port, dim_sizes, (seed, index)) if usual is None else usual
                 if usual is None:
                     seeds[port.name] = seed
-                values[port.name] = check_value(port.name, port.type, value, named)
-                made.append(_port_text(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
+                values[port.name] = check_value(port.name, port.type, value, dims)
+                random.append(_port_text(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
     elif missing:
-        raise InputError(_missing_input_text(where, missing[0], found, several))
-    where = f"{where} (beside the model)" if chosen_here else where
-    note = _source_note([*given, *state], taken, where, made, seed)
-    unasked = bool(made) and not wants_made
+        raise InputError(_missing_input_text(source_name, missing[0], loaded, has_requests))
+    source_name = f"{source_name} (next to the model)" if is_default else source_name
+    note = _source_note([*typed, *state], used, source_name, random, seed)
+    implicit = bool(random) and not wants_random
     for value in values.values():
         if isinstance(value, np.ndarray):
-            # Nobody else has it: a session need not copy it.
+            # Not shared: a session need not copy it.
             value.flags.writeable = False
-    folder = None if given or made or source is None else _test_data_folder(model, asked)
-    return RunInputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked, seeds, folder)
+    folder = None if typed or random or source is None else _test_data_folder(model, path)
+    return RunInputs(values, note, bool(random) or (is_default and bool(used)), tuple(remarks), implicit, seeds, folder)
 
 
 def set_state(models: Sequence[Model], words: Sequence[str | tuple[str, str]]) -> list[str]:
-    """Give models the variables of ``--state``, each those that it has; returns their names.
+    """Set the variables of ``--state`` in the models that have them; returns their names.
 
     Raises:
-        InputError: none of them has such a variable, or a value does not fit it.
+        InputError: No model has such a variable, or a value does not fit.
     """
-    variables = [(model, one.name, one.state.type) for model in models for one in model.graph.variables]
-    given = _parse_assignments(
+    variables = [(model, variable.name, variable.state.type) for model in models for variable in model.graph.variables]
+    assigned = _parse_assignments(
         words, {name: Port(name, declared) for _, name, declared in variables}, "--state", "variable"
     )
     for model, name, declared in variables:
-        if name in given:
-            model.state[name] = check_value(name, declared, given[name], what="variable")
-    return list(given)
+        if name in assigned:
+            model.state[name] = check_value(name, declared, assigned[name], what="variable")
+    return list(assigned)
 
 
 def _parse_assignments(
     words: Sequence[str | tuple[str, str]],
     ports: Mapping[str, Port],
     option: str = "--input",
-    what: str = "input",
+    kind: str = "input",
 ) -> dict[str, Data]:
-    """What --input or --state says, by name; the client of a protocol gives pairs of a name and a text instead."""
-    given: dict[str, Data] = {}
+    """Parse --input or --state; a protocol client passes (name, text) pairs instead of words."""
+    values: dict[str, Data] = {}
     for word in words:
         name, text = _split_assignment(word, ports, option) if isinstance(word, str) else word
         if name not in ports:
-            have = ", ".join(f"'{n}'" for n in dict.fromkeys(port.name for port in ports.values())) or "none"
-            raise InputError(f"the model has no {what} '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}")
+            own = ", ".join(f"'{n}'" for n in dict.fromkeys(port.name for port in ports.values())) or "none"
+            raise InputError(f"the model has no {kind} '{name}'{did_you_mean(name, list(ports)) or f'; it has {own}'}")
         port = ports[name]
-        if port.name in given:
-            raise UsageError(f"{option} {name}=... stands there twice")
-        given[port.name] = parse_value(name, port.type, text, what)
-    return given
+        if port.name in values:
+            raise UsageError(f"{option} {name}=... is given twice")
+        values[port.name] = parse_value(name, port.type, text, kind)
+    return values
 
 
 def _split_assignment(word: str, ports: Mapping[str, Port], option: str) -> tuple[str, str]:
@@ -176,7 +176,7 @@ def _split_assignment(word: str, ports: Mapping[str, Port], option: str) -> tupl
 
 
 def sidecar_path(model: Path) -> Path:
-    """The file that has the inputs of a model where nothing is asked for."""
+    """The default file with the inputs of a model."""
     return model.with_suffix(".inputs.npz")
 
 
@@ -184,10 +184,10 @@ InputReader = Callable[[], dict[str, Data]]
 
 
 def _select_case(model: Model, options: argparse.Namespace) -> str | tuple[InputReader, str] | None:
-    """The file or folder of one of many cases, or how to read it out of one that holds them all; None: none is meant.
+    """The path of the selected case, or its reader and name if one file holds all cases; None without ``--case``.
 
     Raises:
-        UsageError: there is no such case, or no set of cases.
+        UsageError: There is no such case, or no case set.
     """
     case, batched = getattr(options, "case", None), getattr(options, "batched", False)
     if case is None:
@@ -206,13 +206,13 @@ def _select_case(model: Model, options: argparse.Namespace) -> str | tuple[Input
     return lambda: dict(cases.reader(model)(number).inputs), f"case {number} of {options.inputs}"
 
 
-def _find_source(model: Model, asked: str | None, no_search: bool) -> tuple[InputReader | None, str, bool]:
-    """How to read the file or folder with the inputs, what to call it, and whether it was found, not named."""
-    if asked is not None:
-        path = Path(asked)
+def _find_source(model: Model, text: str | None, no_search: bool) -> tuple[InputReader | None, str, bool]:
+    """The reader of the file or folder with the inputs, its name, and whether it is a default."""
+    if text is not None:
+        path = Path(text)
         if path.is_dir():
-            return lambda: read_test_inputs(path, model.inputs), asked, False
-        return lambda: read_npz(path, model.inputs), asked, False
+            return lambda: read_test_inputs(path, model.inputs), text, False
+        return lambda: read_npz(path, model.inputs), text, False
     if no_search or model.path is None:
         return None, "", False
     sidecar = sidecar_path(model.path)
@@ -224,21 +224,21 @@ def _find_source(model: Model, asked: str | None, no_search: bool) -> tuple[Inpu
     return None, "", False
 
 
-def _test_data_folder(model: Model, asked: str | None) -> Path | None:
-    """The folder of test data that the inputs are from, if they are from one."""
-    if asked is not None:
-        return Path(asked) if Path(asked).is_dir() else None
+def _test_data_folder(model: Model, text: str | None) -> Path | None:
+    """The folder of test data that the inputs come from, if any."""
+    if text is not None:
+        return Path(text) if Path(text).is_dir() else None
     if model.path is None or sidecar_path(model.path).is_file():
         return None
     return model.path.parent / "test_data_set_0"
 
 
-def _check_file_value(port: Port, value: Data, named: dict[str, int], where: str, several: bool) -> Data:
-    """What a file has for an input. ``several``: of several requests, which none gives alone."""
+def _check_file_value(port: Port, value: Data, dims: dict[str, int], where: str, has_requests: bool) -> Data:
+    """Check an input value from a file. ``has_requests``: its first axis counts requests."""
     try:
-        return check_value(port.name, port.type, value, named)
+        return check_value(port.name, port.type, value, dims)
     except InputError as error:
-        if several:
+        if has_requests:
             raise InputError(f"{where}: {error.what}; the first axis counts the requests") from None
         raise InputError.with_location(where, error) from None
 
@@ -247,10 +247,10 @@ def _may_be_absent(port: Port) -> bool:
     return port.optional or isinstance(port.type, OptionalType)
 
 
-def _missing_input_text(where: str, port: Port, found: Mapping[str, Data], several: bool) -> str:
-    have = ", ".join(f"'{name}'" for name in found) or "nothing"
-    otherwise = "" if several else f", or give it as --input {port.name}=VALUE"
-    return f"{where} lacks the input '{port.name}' ({port.type}); it holds {have}; add it{otherwise}"
+def _missing_input_text(where: str, port: Port, values: Mapping[str, Data], has_requests: bool) -> str:
+    names = ", ".join(f"'{name}'" for name in values) or "nothing"
+    alternative = "" if has_requests else f", or give it as --input {port.name}=VALUE"
+    return f"{where} lacks the input '{port.name}' ({port.type}); it holds {names}; add it{alternative}"
 
 
 def _port_text(port: Port, value: Data) -> str:
@@ -260,17 +260,17 @@ def _port_text(port: Port, value: Data) -> str:
     return f"{port} as [{','.join(map(str, shape))}]"
 
 
-def _source_note(given: list[str], taken: list[str], where: str, made: list[str], seed: int) -> str:
+def _source_note(typed: list[str], used: list[str], source: str, random: list[str], seed: int) -> str:
     parts = []
-    if taken:
-        parts.append(f"from {where}" if not given and not made else f"{_names_text(taken)} from {where}")
-    if made:
-        parts.append(f"made with --seed {seed}: {_names_text(made)}")
-    if given:
-        parts.append(f"{_names_text(given)} as given")
+    if used:
+        parts.append(f"from {source}" if not typed and not random else f"{_names_text(used)} from {source}")
+    if random:
+        parts.append(f"made with --seed {seed}: {_names_text(random)}")
+    if typed:
+        parts.append(f"{_names_text(typed)} as given")
     return "; ".join(parts)
 
 
 def _names_text(names: list[str]) -> str:
-    more = len(names) - 6
-    return ", ".join(names) if more <= 1 else f"{', '.join(names[:6])} and {more} more"
+    rest = len(names) - 6
+    return ", ".join(names) if rest <= 1 else f"{', '.join(names[:6])} and {rest} more"

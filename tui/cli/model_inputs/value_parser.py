@@ -1,4 +1,4 @@
-"""``--input NAME=VALUE``: text to a value of the declared type, with nothing lost on the way."""
+"""``--input NAME=VALUE``: lossless conversion of text to the declared type."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from ....runtime.graph import Array, OptionalType, SequenceType, TensorType, Val
 from ....runtime.model import Data
 from .files import read_npy
 
-#: How strict JSON, which has no such numbers, often spells them.
+#: Spellings of non-finite numbers in JSON.
 _NON_FINITE_SPELLINGS = ("NaN", "Infinity", "-Infinity")
-#: NumPy's largest rank, and one more for sequences.
+#: NumPy's largest rank, plus one for sequences.
 _NESTING_MAX = 65
 _BOOLEAN_WORDS = {"true": True, "false": False}
 
 
-def parse_value(name: str, declared: ValueType, text: str, what: str = "input") -> Data:
-    """The value of the text; tensors as arrays of the declared dtype, of whatever shape the text has.
+def parse_value(name: str, declared: ValueType, text: str, kind: str = "input") -> Data:
+    """Parse a value; tensors become arrays of the declared dtype with the shape of the text.
 
-    ``what``: what the name is of, for messages.
+    ``kind``: the noun for the name in messages.
 
     Raises:
-        InputError: the text cannot be read, or a number does not fit the dtype.
+        InputError: The text cannot be read, or a number does not fit the dtype.
     """
     if isinstance(declared, OptionalType):
-        return None if text.lower() in ("none", "null") else parse_value(name, declared.element, text, what)
-    whose = f"{what} '{name}'"
-    strings = isinstance(declared, TensorType) and declared.dtype is not None and declared.dtype.hasobject
-    if text.endswith(".npy") and isinstance(declared, TensorType) and (not strings or os.path.exists(text)):
+        return None if text.lower() in ("none", "null") else parse_value(name, declared.element, text, kind)
+    label = f"{kind} '{name}'"
+    is_string = isinstance(declared, TensorType) and declared.dtype is not None and declared.dtype.hasobject
+    if text.endswith(".npy") and isinstance(declared, TensorType) and (not is_string or os.path.exists(text)):
         return read_npy(Path(text), declared)
-    data = _parse_string(text) if strings else _parse_json(whose, declared, text)
+    data = _parse_string(text) if is_string else _parse_json(label, declared, text)
     if _exceeds_nesting(data):
-        raise InputError(f"{whose} ({declared}): {text!r:.60}... has more than {_NESTING_MAX} brackets in one another")
-    return _convert(whose, declared, data)
+        raise InputError(f"{label} ({declared}): {text!r:.60}... has more than {_NESTING_MAX} brackets in one another")
+    return _convert(label, declared, data)
 
 
 def _exceeds_nesting(data: Any) -> bool:
-    """Whether lists and objects stand in one another deeper than any tensor of a sequence."""
+    """Whether lists and objects are nested deeper than any tensor of a sequence."""
     level = [data] if isinstance(data, list | dict) else []
     for _ in range(_NESTING_MAX):
-        inside = (inner for one in level for inner in (one.values() if isinstance(one, dict) else one))
-        level = [inner for inner in inside if isinstance(inner, list | dict)]
+        items = (inner for parent in level for inner in (parent.values() if isinstance(parent, dict) else parent))
+        level = [inner for inner in items if isinstance(inner, list | dict)]
     return bool(level)
 
 
 def _parse_string(text: str) -> Any:
-    """For a string input: JSON where it is a string or a list, else the text as it stands."""
+    """Parse a string input: a JSON string or list, else the text itself."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -60,7 +60,7 @@ def _parse_string(text: str) -> Any:
     return data if isinstance(data, str | list) else text
 
 
-def _parse_json(whose: str, declared: ValueType, text: str) -> Any:
+def _parse_json(label: str, declared: ValueType, text: str) -> Any:
     if text.lower() in _BOOLEAN_WORDS:
         return _BOOLEAN_WORDS[text.lower()]
     try:
@@ -73,9 +73,9 @@ def _parse_json(whose: str, declared: ValueType, text: str) -> Any:
             return read(text)
         except ValueError:
             continue
-    what = f"the file '{text}' is no .npy file" if os.path.isfile(text) else f"cannot read {text!r:.60}"
+    problem = f"the file '{text}' is no .npy file" if os.path.isfile(text) else f"cannot read {text!r:.60}"
     raise InputError(
-        f"{whose} ({declared}): {what}; give a number, a JSON list such as '[1, 2]', true, false, "
+        f"{label} ({declared}): {problem}; give a number, a JSON list such as '[1, 2]', true, false, "
         "or a path to a .npy file"
     )
 
@@ -87,19 +87,19 @@ def _parse_finite(text: str) -> float:
     return number
 
 
-def _convert(whose: str, declared: ValueType, data: Any) -> Data:
+def _convert(label: str, declared: ValueType, data: Any) -> Data:
     if isinstance(declared, OptionalType):
-        return None if data is None else _convert(whose, declared.element, data)
+        return None if data is None else _convert(label, declared.element, data)
     if isinstance(declared, SequenceType):
         if not isinstance(data, list):
-            raise InputError(f"{whose} is a sequence ({declared}); give a JSON list of its elements")
-        return [_convert(f"{whose}[{k}]", declared.element, element) for k, element in enumerate(data)]
+            raise InputError(f"{label} is a sequence ({declared}); give a JSON list of its elements")
+        return [_convert(f"{label}[{k}]", declared.element, element) for k, element in enumerate(data)]
     try:
         return _to_array(_convert_leaves(data, declared.dtype), declared.dtype)
-    except _ValueMismatch as unfit:
-        raise InputError(f"{whose} needs {declared}, not {unfit}") from None
+    except _ValueMismatch as mismatch:
+        raise InputError(f"{label} needs {declared}, not {mismatch}") from None
     except ValueError:
-        raise InputError(f"{whose} ({declared}): the rows of the list have different lengths") from None
+        raise InputError(f"{label} ({declared}): the rows of the list have different lengths") from None
 
 
 class _ValueMismatch(Exception):
@@ -110,10 +110,10 @@ def _to_array(data: Any, dtype: np.dtype[Any] | None) -> Array:
     if dtype is None:
         return np.asarray(data)
     if dtype.hasobject:
-        # By way of a string array, which refuses rows of different lengths where an object array takes lists.
-        checked = np.asarray(data, dtype=str)
-        strings = np.empty(checked.shape, object)
-        strings[...] = np.asarray(data, dtype=object).reshape(checked.shape)
+        # A string array rejects ragged rows; an object array would store lists.
+        rectangular = np.asarray(data, dtype=str)
+        strings = np.empty(rectangular.shape, object)
+        strings[...] = np.asarray(data, dtype=object).reshape(rectangular.shape)
         return strings
     return np.asarray(data, dtype=dtype)
 
@@ -147,8 +147,8 @@ def _to_boolean(data: Any) -> bool:
 
 
 def _to_integer(data: Any, dtype: np.dtype[Any]) -> int:
-    whole = isinstance(data, int) or (isinstance(data, float) and data.is_integer())
-    if isinstance(data, bool) or not whole:
+    is_whole = isinstance(data, int) or (isinstance(data, float) and data.is_integer())
+    if isinstance(data, bool) or not is_whole:
         raise _ValueMismatch(_short_json(data))
     number = int(data)
     signed = not dtype.name.startswith("u")
@@ -171,8 +171,8 @@ def _to_number(data: Any, dtype: np.dtype[Any]) -> float | complex:
     except (ValueError, OverflowError):
         raise _ValueMismatch(_short_json(data)) from None
     with np.errstate(all="ignore"):
-        fits = math.isfinite(number) and not np.isfinite(np.asarray(number).astype(dtype).astype(np.float64))
-    if fits:
+        overflows = math.isfinite(number) and not np.isfinite(np.asarray(number).astype(dtype).astype(np.float64))
+    if overflows:
         raise _ValueMismatch(f"{_short_json(data)} (too large)")
     return number
 

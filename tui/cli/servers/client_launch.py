@@ -1,7 +1,7 @@
-"""Models and traces that the client of a protocol names, opened as ``loopdbg MODEL`` would.
+"""Opens models and traces for protocol clients, as ``loopdbg MODEL`` does.
 
-A client sends values. They become attributes of options one by one, after a check of each: no text of a client is ever
-parsed as a command line. Whether programs may run is for whoever started the server to say, never for the client.
+The values of a client are validated one by one and become options: no text of a client is parsed as a command line.
+Only the server's command line can allow programs to run, never a client.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ..trust import check_trust
 
 
 def open_session(path: str, settings: Mapping[str, Any], trusted: bool) -> SessionBase:
-    """A model or a trace under the debugger.
+    """Open a session of a model or a trace.
 
     Args:
         path: the file.
-        settings: what :func:`parse_settings` made of the values of a client.
-        trusted: the command line of the server has ``--trust-script``.
+        settings: The result of :func:`parse_settings`.
+        trusted: Whether the server has ``--trust-script``.
 
     Raises:
-        LoopdbgError: it cannot be opened, or a value does not fit the model.
+        LoopdbgError: The file cannot be opened, or a value does not fit the model.
     """
     check_exists(path)
     if is_sqlite_file(path):
@@ -40,16 +40,16 @@ def open_session(path: str, settings: Mapping[str, Any], trusted: bool) -> Sessi
         return Replay(Trace.open(path))
     options = _default_options()
     vars(options).update(settings, model=path, trust_script=trusted)
-    check_trust(options, serving=True, asking=False)
+    check_trust(options, serving=True, may_ask=False)
     model = load_runnable_model(path, options.weights, options)
     return Session(model, gather_inputs(model, options).values, max_iterations=options.max_iterations)
 
 
 def check_exists(path: str) -> None:
-    """Refuse what no file or folder has as its path, whatever characters are in it.
+    """Check that a path exists; it may have any characters.
 
     Raises:
-        ModelError: there is no such file.
+        ModelError: There is no such file.
     """
     try:
         exists = "\0" not in path and split_model_path(path)[0].exists()
@@ -60,7 +60,7 @@ def check_exists(path: str) -> None:
 
 
 def _default_options() -> argparse.Namespace:
-    """The options of ``loopdbg MODEL``, none of them given."""
+    """The default options of ``loopdbg MODEL``."""
     parser = CommandParser(prog="launch", allow_abbrev=False, add_help=False)
     parser.add_argument("model", nargs="?")
     add_weights_option(parser)
@@ -72,13 +72,13 @@ def _default_options() -> argparse.Namespace:
 
 
 def parse_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that the arguments of a client set, by their names in the options.
+    """Convert the arguments of a client to options, by option name.
 
     Args:
-        arguments: of ``launch``, or of a tool; those with other names are ignored, and so are those that are None.
+        arguments: Arguments of ``launch`` or of a tool; unknown names and None values are ignored.
 
     Raises:
-        UsageError: a value is of the wrong type or out of bounds; the message names it.
+        UsageError: A value has the wrong type or is out of bounds; the message names it.
     """
     settings: dict[str, Any] = {}
     inputs = arguments.get("inputs")
@@ -94,10 +94,10 @@ def parse_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_pairs(name: str, value: Any, form: str = "an object of names and values") -> list[tuple[str, str]]:
-    """Names, and their values as :func:`.input_values.parse` reads them."""
+    """Names, and their values as text for :func:`.value_parser.parse_value`."""
     if not isinstance(value, Mapping):
         raise UsageError(f"'{name}' is {form}")
-    return [(str(key), one if isinstance(one, str) else json.dumps(one)) for key, one in value.items()]
+    return [(str(key), item if isinstance(item, str) else json.dumps(item)) for key, item in value.items()]
 
 
 def _read_dims(name: str, value: Any) -> list[str]:
@@ -118,16 +118,16 @@ def _read_flag(name: str, value: Any) -> bool:
     return value
 
 
-def _read_integer(name: str, value: Any, least: int = 0) -> int:
+def _read_integer(name: str, value: Any, minimum: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise UsageError(f"'{name}' is a whole number")
     try:
-        return int_at_least(least)(str(value))
+        return int_at_least(minimum)(str(value))
     except argparse.ArgumentTypeError as error:
         raise UsageError(f"'{name}': {error}") from None
 
 
-#: By name of an argument: the option that it sets, and what reads its value.
+#: By name of an argument: its option, and the reader of its value.
 _SETTING_READERS: dict[str, tuple[str, Any]] = {
     "weights": ("weights", _read_text),
     "requests": ("requests", _read_text),

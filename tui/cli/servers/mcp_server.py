@@ -1,4 +1,4 @@
-"""What ``loopdbg mcp`` does: opens and compares for an agent what it names."""
+"""Implements ``loopdbg mcp``: opens and compares models for an agent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .client_launch import check_exists, open_session, parse_settings
 
 
 def run_mcp_server(options: argparse.Namespace) -> int:
-    """Serve one agent, until it hangs up."""
+    """Serve one agent until it disconnects."""
 
     def opens(arguments: Mapping[str, Any]) -> SessionBase:
         values = {**arguments, "maxIterations": arguments["max_iterations"]}
@@ -30,13 +30,13 @@ def run_mcp_server(options: argparse.Namespace) -> int:
         comparison = Diff().parser().parse([""])
         vars(comparison).update(parse_settings({"inputs": inputs}), a=a, b=b or None, trust_script=options.trust_script)
         comparison.against = PeerSpec(against) if against else None
-        check_trust(comparison, serving=True, asking=False)
+        check_trust(comparison, serving=True, may_ask=False)
         return execute.diff_report_lines(comparison)
 
     agent = McpTools(opens, compares, options.allow_write)
-    served = create_server(agent)
+    server = create_server(agent)
     try:
-        served.run("stdio")
+        server.run("stdio")
     except KeyboardInterrupt:
         raise
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The pages of ``loopdbg serve``: a debugger for each, which ends a minute after its page, and with the server."""
+"""The pages of ``loopdbg serve``: each has a debugger, which ends a minute after its page, or with the server."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 PAGES_MAX = 8  # open at once: each is a process with the model in memory
 WIDTH_RANGE_CELLS, HEIGHT_RANGE_CELLS = (20, 500), (5, 200)  # cells
-STOP_TIMEOUT_SECONDS = 3.0  # seconds that a debugger gets to end by itself
+STOP_TIMEOUT_SECONDS = 3.0  # seconds before a stopping debugger is killed
 DETACHED_TIMEOUT_SECONDS = (
-    60.0  # seconds that a debugger waits for its page to come back: it is loaded anew, or the network was gone
+    60.0  # seconds that a debugger waits for its page to reconnect after a reload or a network failure
 )
-#: What the terminal of the page understands, whatever the server itself was started in.
+#: The terminal type of a page, independent of the server's.
 PAGE_TERM = "xterm-256color"
-#: Bytes that are kept of what a debugger writes to stderr.
+#: Size of the kept tail of a debugger's stderr.
 MAX_ERROR_BYTES = 1 << 12
-#: What a tab of a browser calls itself.
+#: The name of a browser tab.
 TAB_NAME_PATTERN = re.compile(r"[0-9a-f]{32}")
-#: Screen modes that a program sets and a new page does not have: cursor, mouse, paste.
+#: Terminal modes that a program sets and a new page must restore: cursor, mouse, paste.
 TERMINAL_MODE_PATTERN = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
-#: The page's own script: a tab keeps its name when it is reloaded, keys go to the screen without a click, and the
-#: dialog that a closed connection shows says why it was closed.
+#: Script of the page: a tab keeps its name on reload, the terminal gets the keyboard focus, and the dialog of a closed
+#: connection shows the reason.
 PAGE_SCRIPT = """<script>
 window.WebSocket = class extends WebSocket {
   constructor(...words) {
@@ -64,7 +64,7 @@ document.addEventListener("DOMContentLoaded", () => {
 </head>"""
 PR_SET_PDEATHSIG = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
-# The page of textual-serve asks another host for a font that it brings along itself.
+# textual-serve's page loads from another host a font that it also bundles.
 EXTERNAL_FONT_PATTERN = re.compile(r'<link\s+rel="stylesheet"\s+href="https?://fonts\.googleapis\.com[^"]*"\s*/>')
 LOCAL_FONT_STYLE = (
     '<style>@font-face {font-family: "Roboto Mono"; src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf")}</style>'
@@ -72,7 +72,7 @@ LOCAL_FONT_STYLE = (
 
 
 class PageProcess(AppService):
-    """The process behind one page, or behind none for a while."""
+    """The debugger process of a page, which may be detached for a while."""
 
     def __init__(self, command: str, downloads: Any) -> None:
         super().__init__(command, write_bytes=_discard, write_str=_discard, close=_discard, download_manager=downloads)
@@ -83,16 +83,16 @@ class PageProcess(AppService):
 
     @property
     def is_running(self) -> bool:
-        """False once it has ended, or is about to."""
+        """False once it has ended or is closing."""
         return self._task is not None and not self._task.done() and not self._closing
 
     async def on_data(self, payload: bytes) -> None:
-        for numbers, on in TERMINAL_MODE_PATTERN.findall(payload):
-            self._terminal_modes.update(dict.fromkeys(numbers.split(b";"), on))
+        for numbers, state in TERMINAL_MODE_PATTERN.findall(payload):
+            self._terminal_modes.update(dict.fromkeys(numbers.split(b";"), state))
         await super().on_data(payload)
 
     async def attach_page(self, page: web.WebSocketResponse, cells: tuple[int, int]) -> None:
-        """Draw on a page from now on, and take a size."""
+        """Attach to a page and resize to its size."""
 
         async def close() -> None:
             self._closing = True
@@ -107,13 +107,13 @@ class PageProcess(AppService):
                 await self._end_page(f"the debugger cannot be started: {error.strerror or one_line(error)}")
             return
         await page.send_bytes(b"".join(b"\x1b[?%b%b" % mode for mode in self._terminal_modes.items()))
-        # It draws what has changed alone; of another size all has.
+        # The app draws only changes; resizing forces a full redraw.
         await self.set_terminal_size(cells[0], cells[1] - 1)
         await asyncio.sleep(0.1)
         await self.set_terminal_size(*cells)
 
     def detach_page(self) -> None:
-        """The page is gone."""
+        """Detach from a closed page."""
         self.remote_write_bytes = self.remote_write_str = self.remote_close = self._end_page = _discard
 
     def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
@@ -130,46 +130,46 @@ class PageProcess(AppService):
         return self._process
 
     async def run(self) -> None:
-        """Relay what the debugger draws, until it ends; a page is told why where nobody asked for that."""
+        """Relay the debugger's output until it ends; an unexpected end is reported to the page."""
         process = self._process
         assert process is not None and process.stderr is not None
         errors, process.stderr = process.stderr, asyncio.StreamReader()
-        # textual-serve keeps all of this stream in memory and prints it: it gets an empty one.
+        # textual-serve buffers and prints this stream: give it an empty one.
         process.stderr.feed_eof()
-        keeping = asyncio.create_task(self._collect_stderr(errors))
+        collector = asyncio.create_task(self._collect_stderr(errors))
         try:
             await self._relay()
             if not self._closing:
-                await asyncio.wait_for(asyncio.gather(process.wait(), keeping), STOP_TIMEOUT_SECONDS)
+                await asyncio.wait_for(asyncio.gather(process.wait(), collector), STOP_TIMEOUT_SECONDS)
                 await self._end_page(self._exit_reason(process))
         except (TimeoutError, ConnectionError):
             pass
         finally:
-            keeping.cancel()
+            collector.cancel()
 
     async def _relay(self) -> None:
-        """Relay what the debugger draws, to the end of its output."""
+        """Relay the debugger's output to its end."""
         try:
             await super().run()
         except asyncio.CancelledError:
-            # textual-serve cancels a task of its own and waits for it: where that never began, this comes of it.
+            # textual-serve cancels its own task and awaits it, which raises this if the task never started.
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
 
     async def _collect_stderr(self, errors: asyncio.StreamReader) -> None:
-        while part := await errors.read(MAX_ERROR_BYTES):
-            self._stderr_tail = (self._stderr_tail + part)[-MAX_ERROR_BYTES:]
+        while chunk := await errors.read(MAX_ERROR_BYTES):
+            self._stderr_tail = (self._stderr_tail + chunk)[-MAX_ERROR_BYTES:]
 
     def _exit_reason(self, process: Process) -> str:
-        """Why the debugger ended, in one line."""
+        """The reason why the debugger ended, in one line."""
         lines = self._stderr_tail.decode("utf-8", "replace").strip().splitlines()
         if lines:
             return escape_unprintable(lines[-1])
         return f"the debugger ended with status {process.returncode}"
 
     async def stop(self) -> None:
-        """Ask it to end, and end it where it does not."""
+        """Stop the debugger; kill it after a timeout."""
         try:
             await asyncio.wait_for(super().stop(), STOP_TIMEOUT_SECONDS)
         except TimeoutError:
@@ -180,18 +180,18 @@ class PageProcess(AppService):
 
 
 class PageServer(Server):
-    """A server whose pages, screens and messages are bounded."""
+    """A server with limits on pages, screen sizes and messages."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **options)
         self._pages: set[web.WebSocketResponse] = set()
-        #: Debuggers without a page, by the name that it had, the first one gone first, and when each is ended.
+        #: Detached debuggers by tab name, oldest first, with their timeouts.
         self._detached: dict[str, tuple[PageProcess, asyncio.TimerHandle]] = {}
         self._shutting_down = False
         self._stop_tasks: set[asyncio.Task[None]] = set()
 
     def initialize_logging(self) -> None:
-        """Log nothing: a request that is no HTTP would be a traceback on the terminal."""
+        """Disable logging: an invalid HTTP request would print a traceback."""
         log = logging.getLogger("aiohttp")
         log.addHandler(logging.NullHandler())
         log.propagate = False
@@ -202,7 +202,7 @@ class PageServer(Server):
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """The address is printed already."""
+        """No-op: the address is already printed."""
 
     async def on_shutdown(self, app: web.Application) -> None:
         pages, self._shutting_down = list(self._pages), True
@@ -217,11 +217,11 @@ class PageServer(Server):
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         if len(self._pages) >= PAGES_MAX:
-            # A script sees the text of no response that refuses a web socket: it has to be open for that.
-            refused = web.WebSocketResponse()
-            await refused.prepare(request)
-            await end_page(refused, f"{PAGES_MAX} pages are open; close one, then restart this one")
-            return refused
+            # Open the socket first: a script cannot read the body of a rejected handshake.
+            rejected = web.WebSocketResponse()
+            await rejected.prepare(request)
+            await end_page(rejected, f"{PAGES_MAX} pages are open; close one, then restart this one")
+            return rejected
         page = web.WebSocketResponse(heartbeat=15)
         self._pages.add(page)
         try:
@@ -254,25 +254,25 @@ class PageServer(Server):
                 self._detached[name] = debugger, loop.call_later(DETACHED_TIMEOUT_SECONDS, self._stop_detached, name)
 
     def _take_detached(self, name: str) -> PageProcess:
-        """A debugger that waits for its page no longer."""
+        """Remove a detached debugger and cancel its timeout."""
         debugger, timer = self._detached.pop(name)
         timer.cancel()
         return debugger
 
     def _stop_detached(self, name: str) -> None:
-        """End a debugger whose page did not come back."""
-        ending = asyncio.get_running_loop().create_task(self._take_detached(name).stop())
-        self._stop_tasks.add(ending)
-        ending.add_done_callback(self._stop_tasks.discard)
+        """Stop a debugger whose page did not reconnect."""
+        task = asyncio.get_running_loop().create_task(self._take_detached(name).stop())
+        self._stop_tasks.add(task)
+        task.add_done_callback(self._stop_tasks.discard)
 
 
 async def handle_page_message(text: str, page: web.WebSocketResponse, debugger: PageProcess) -> None:
-    """What a page asks; anything else than what textual-serve's page sends is ignored."""
+    """Handle a message of a page; unknown messages are ignored."""
     try:
         match json.loads(text):
-            case ["stdin", str(keys)] if keys:  # no keys at all would end its input for good
+            case ["stdin", str(keys)] if keys:  # an empty message would close its input
                 await debugger.send_bytes(keys.encode("utf-8", "replace"))
-            case ["resize", dict(asked)] if cells := parse_size(asked):
+            case ["resize", dict(size)] if cells := parse_size(size):
                 await debugger.set_terminal_size(*cells)
             case ["ping", data]:
                 await page.send_json(["pong", data])
@@ -285,20 +285,20 @@ async def handle_page_message(text: str, page: web.WebSocketResponse, debugger: 
 
 
 async def end_page(page: web.WebSocketResponse, reason: str) -> None:
-    """Close a page, whose dialog then says why."""
+    """Close a page with a reason for its dialog."""
     with contextlib.suppress(ConnectionError):  # the page is gone
         await page.send_json(["ended", f"loopdbg: {reason.removeprefix('loopdbg: ')}"])
     await page.close()
 
 
 async def _discard(*_: Any) -> None:
-    """What is drawn while there is no page."""
+    """Discard output while there is no page."""
 
 
-def parse_size(asked: dict[str, Any]) -> tuple[int, int] | None:
-    """Width and height in cells, within bounds; None where they are no numbers."""
+def parse_size(size: dict[str, Any]) -> tuple[int, int] | None:
+    """Width and height in cells, clamped; None if they are no numbers."""
     try:
-        width, height = int(asked["width"]), int(asked["height"])
+        width, height = int(size["width"]), int(size["height"])
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return min(max(width, WIDTH_RANGE_CELLS[0]), WIDTH_RANGE_CELLS[1]), min(
@@ -307,7 +307,7 @@ def parse_size(asked: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _parent_death_hook() -> Any:
-    """What a new process does first: on Linux the kernel ends it with the server, however that ends."""
+    """A preexec hook: on Linux the kernel kills the process when the server dies."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl

@@ -1,4 +1,4 @@
-"""What ``loopdbg serve`` does: a web server that starts a debugger for each browser."""
+"""Implements ``loopdbg serve``: a web server that starts a debugger for each page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run_web_server(options: argparse.Namespace) -> int:
     if not file.exists():
         raise ModelError(f"{file}: no such file; give the path of a model file")
     if not is_sqlite_file(options.model):
-        # What is wrong with it is told here, not in a browser.
+        # Report errors here, not in the browser.
         gather_inputs(load_runnable_model(options.model, options.weights, options), options)
     try:
         import textual_serve  # noqa: F401
@@ -42,7 +42,7 @@ def run_web_server(options: argparse.Namespace) -> int:
 
 
 def _page_command(options: argparse.Namespace) -> str:
-    """The command line of the debugger that each browser gets."""
+    """The command line of the debugger of a page."""
     words = call_command("loopdbg.__main__", "main", options.model)
     for option in ("weights", "inputs", "case", "requests", "seed", "max_iterations", "allow_write"):
         if getattr(options, option) is not None:
@@ -58,48 +58,48 @@ def _page_command(options: argparse.Namespace) -> str:
 
 def _free_port(host: str) -> int:
     try:
-        with socket.create_server((host, 0)) as found:
-            port: int = found.getsockname()[1]
+        with socket.create_server((host, 0)) as server:
+            port: int = server.getsockname()[1]
             return port
     except OSError as error:
         raise UsageError(f"--host {host}: cannot listen there: {error.strerror or error}") from None
 
 
 def _make_server(options: argparse.Namespace, token: str, port: int) -> Any:
-    """A server of textual-serve's that lets in who knows the token."""
+    """A textual-serve server that requires the token."""
     from aiohttp import web
 
     from .web_pages import PageServer
 
-    shown = f"[{options.host}]" if ":" in options.host else options.host
-    hosts = {f"{name}:{port}" for name in (shown, "localhost", "127.0.0.1")}
-    everywhere = options.host in ("0.0.0.0", "::")
-    # Browsers keep one set of cookies for all ports of a host: two models may be served at once.
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    hosts = {f"{name}:{port}" for name in (host, "localhost", "127.0.0.1")}
+    any_host = options.host in ("0.0.0.0", "::")
+    # The port is in the name, since browsers share cookies between all ports of a host.
     cookie = f"loopdbg-token-{port}"
 
     @web.middleware
     async def guard(request: web.Request, handler: Any) -> web.StreamResponse:
-        """Another page in the same browser must not reach it by a name of its own."""
-        if not everywhere and request.host not in hosts:
+        """Reject other hosts and origins (DNS rebinding, cross-site requests) and wrong tokens."""
+        if not any_host and request.host not in hosts:
             raise web.HTTPForbidden(text="loopdbg: this address is not served")
         origin = request.headers.get("Origin")
         if origin is not None and origin.partition("://")[2] != request.host:
             raise web.HTTPForbidden(text="loopdbg: not for other pages")
-        given = request.query.get("token", "") or request.cookies.get(cookie, "")
-        if token and not hmac.compare_digest(given.encode(), token.encode()):
+        presented = request.query.get("token", "") or request.cookies.get(cookie, "")
+        if token and not hmac.compare_digest(presented.encode(), token.encode()):
             raise web.HTTPForbidden(text="loopdbg: open the address that was printed, with its token")
         if token and request.path == "/" and "token" in request.query:
-            # From here on it stands in no address: neither in the browser's history, nor in what is sent to others.
-            moved = web.HTTPFound("/")
-            moved.set_cookie(cookie, token, httponly=True, samesite="Strict")
-            raise moved
+            # Move the token to a cookie: an address is visible in the history and to other sites.
+            redirect = web.HTTPFound("/")
+            redirect.set_cookie(cookie, token, httponly=True, samesite="Strict")
+            raise redirect
         response: web.StreamResponse = await handler(request)
         return response
 
     class Guarded(PageServer):
-        """Asks for the token."""
+        """Requires the token."""
 
-        address = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
+        address = f"http://{host}:{port}/" + (f"?token={token}" if token else "")
 
         async def _make_app(self) -> web.Application:
             app: web.Application = await super()._make_app()

@@ -1,4 +1,4 @@
-"""What ``loopdbg sweep`` does: the cases of all models, and what became of them."""
+"""Implements ``loopdbg sweep``: runs the cases of all models and reports their results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..model_or_trace import pair_weights
 from .progress import sweep_progress
 from .report import CaseCommands, case_lines, report_lines, sweep_json
 
-#: From the one that counts most: what a status makes of the exit status.
+#: Exit status by case status, highest priority first.
 _EXIT_STATUS_ORDER = (
     (Status.ASSERT, ASSERTION_FAILED_STATUS),
     (Status.BREAK, STOPPED_STATUS),
@@ -40,9 +40,9 @@ _EXIT_STATUS_ORDER = (
 
 
 def run_sweep(options: argparse.Namespace) -> int:
-    """Run what the options ask for; returns the exit status."""
+    """Run a sweep; returns the exit status."""
     target = _rows_path(options)
-    wanted = SweepSpec(
+    spec = SweepSpec(
         tuple(options.asserts),
         tuple(options.breaks),
         tuple(options.measures),
@@ -52,103 +52,101 @@ def run_sweep(options: argparse.Namespace) -> int:
         against=options.against,
         operators=tuple(options.operators),
     )
-    jobs, models = prepare_jobs(
-        options.models, _case_set(options), wanted, pair_weights(options.models, options.weights)
-    )
+    jobs, models = prepare_jobs(options.models, _case_set(options), spec, pair_weights(options.models, options.weights))
     processes = options.jobs or os.cpu_count() or 1
     with ExitStack() as stack:
         folder = None if target is not None else stack.enter_context(scratch_folder())
         store = open_store(target or Path(folder or ".") / "rows.sweepdb", jobs, options.resume)
         stack.callback(store.close)
         started = time.monotonic()
-        made = Sweep(jobs, store, models, processes, options.dask)
-        if not _run_cases(made, options, store):
+        sweep = Sweep(jobs, store, models, processes, options.dask)
+        if not _run_cases(sweep, options, store):
             return InterruptError.exit_status
         return _write_results(options, store, time.monotonic() - started)
 
 
-def _run_cases(made: Sweep, options: argparse.Namespace, store: SweepStore) -> bool:
-    """Run it to its end; False: Ctrl-C ended it, and what was done is kept."""
-    total = sum(len(job.cases) for job in made.jobs)
-    done = total - made.remaining_cases
+def _run_cases(sweep: Sweep, options: argparse.Namespace, store: SweepStore) -> bool:
+    """Run all cases; False if Ctrl-C interrupted the sweep, which keeps finished cases."""
+    total = sum(len(job.cases) for job in sweep.jobs)
+    done = total - sweep.remaining_cases
     if options.resume:
         terminal.err(f"{done} of {total} cases are in {store.path}")
     try:
-        with sweep_progress(sys.stderr, made.remaining_cases) as progress:
-            for batch in made.run():
+        with sweep_progress(sys.stderr, sweep.remaining_cases) as progress:
+            for batch in sweep.run():
                 done += batch.cases
                 progress.add(batch)
     except KeyboardInterrupt:
-        kept = f"{done} of {total} cases are done"
+        text = f"{done} of {total} cases are done"
         if options.output is None:
-            terminal.err(f"loopdbg: interrupted: {kept}, and nothing is kept: -o FILE keeps rows")
+            terminal.err(f"loopdbg: interrupted: {text}, and nothing is kept: -o FILE keeps rows")
         else:
             terminal.err(
-                f"loopdbg: interrupted: {kept} and kept in {store.path}; the same command with --resume goes on"
+                f"loopdbg: interrupted: {text} and kept in {store.path}; the same command with --resume goes on"
             )
         return False
     return True
 
 
 def _write_results(options: argparse.Namespace, store: SweepStore, seconds: float) -> int:
-    """Write what is to be written, and tell what was found."""
-    found = summarize_models(store)
-    commands = CaseCommands(options, found)
+    """Write the output files and print the report; returns the exit status."""
+    summaries = summarize_models(store)
+    commands = CaseCommands(options, summaries)
     rows = store.row_count()
     output = options.output
     if output is not None and output.suffix != ".sweepdb":
         export_rows(store, output)
     if options.junit is not None:
         junit.write_report(options.junit, _junit_cases(store, commands), "loopdbg sweep")
-    first = worst_cases(store)
+    worst = worst_cases(store)
     if options.json:
-        terminal.out_json(sweep_json(found, first, commands, seconds, rows))
+        terminal.out_json(sweep_json(summaries, worst, commands, seconds, rows))
     else:
-        for line in report_lines(found, first, commands, seconds, rows):
+        for line in report_lines(summaries, worst, commands, seconds, rows):
             terminal.out(line)
-    return exit_status(found)
+    return exit_status(summaries)
 
 
-def exit_status(found: list[ModelSummary]) -> int:
-    """What the statuses of all cases make of the exit status."""
-    there = {status for one in found for status in one.statuses}
-    return next((code for status, code in _EXIT_STATUS_ORDER if status in there), 0)
+def exit_status(summaries: list[ModelSummary]) -> int:
+    """The exit status for the statuses of all cases."""
+    statuses = {status for summary in summaries for status in summary.statuses}
+    return next((code for status, code in _EXIT_STATUS_ORDER if status in statuses), 0)
 
 
 def _junit_cases(store: SweepStore, commands: CaseCommands) -> Iterator[junit.JUnitCase]:
-    """A test for each case, of its rows together."""
-    held: list[Row] = []
+    """One test per case, from all its rows."""
+    case_rows: list[Row] = []
     for row in store.rows():
-        if held and held[0].id != row.id:
-            yield _junit_case(held, commands)
-            held = []
-        held.append(row)
-    if held:
-        yield _junit_case(held, commands)
+        if case_rows and case_rows[0].id != row.id:
+            yield _junit_case(case_rows, commands)
+            case_rows = []
+        case_rows.append(row)
+    if case_rows:
+        yield _junit_case(case_rows, commands)
 
 
 def _junit_case(rows: list[Row], commands: CaseCommands) -> junit.JUnitCase:
-    row = next((one for one in rows if one.bad_iteration is not None), rows[0])
-    bad = row.status is not Status.OK
-    lines = case_lines(row, commands) if bad else []
-    broken = row.status in (Status.ERROR, Status.KILLED, Status.TIMEOUT)
-    iterations = {f"iterations of {one.loop}": one.iterations for one in rows if one.loop}
+    row = next((entry for entry in rows if entry.bad_iteration is not None), rows[0])
+    is_bad = row.status is not Status.OK
+    lines = case_lines(row, commands) if is_bad else []
+    is_error = row.status in (Status.ERROR, Status.KILLED, Status.TIMEOUT)
+    iterations = {f"iterations of {entry.loop}": entry.iterations for entry in rows if entry.loop}
     return junit.JUnitCase(
         row.case,
         f"{Path(row.model).name}.{row.set}",
         row.seconds,
-        failure=[] if broken else lines,
-        error=lines if broken else [],
+        failure=[] if is_error else lines,
+        error=lines if is_error else [],
         kind=row.status.value,
-        properties={"id": row.id, **iterations, **{k: v for one in rows for k, v in one.measures.items()}},
+        properties={"id": row.id, **iterations, **{k: v for entry in rows for k, v in entry.measures.items()}},
     )
 
 
 def _rows_path(options: argparse.Namespace) -> Path | None:
-    """What rows are written to, checked before anything runs.
+    """The file for the rows, checked before anything runs.
 
     Raises:
-        UsageError: it is there already, or cannot be what is asked for.
+        UsageError: The file exists already, or the options contradict each other.
     """
     output: Path | None = options.output
     if options.resume and output is None:
@@ -159,7 +157,7 @@ def _rows_path(options: argparse.Namespace) -> Path | None:
         check_export_path(output)
     rows = output.with_suffix(".sweepdb")
     if rows.exists() and not (options.resume or options.force):
-        raise UsageError(f"{rows} is there already: --resume goes on with it, --force begins anew")
+        raise UsageError(f"{rows} is there already: --resume goes on with it, --force starts again")
     if output.is_file() and not (options.resume or options.force):
         raise UsageError(f"{output} is there already: --force overwrites the rows of an earlier sweep")
     return output

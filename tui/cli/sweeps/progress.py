@@ -1,4 +1,4 @@
-"""How far a sweep is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a sweep: a bar on a terminal, periodic lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..progress import FIRST_LOG_LINE_SECONDS
 
 
 class SweepCounter:
-    """Counts what has come. ``told``: is called for each batch."""
+    """Counts finished cases. ``on_update`` is called for each batch."""
 
-    def __init__(self, total: int, told: Callable[[SweepCounter], None]) -> None:
+    def __init__(self, total: int, on_update: Callable[[SweepCounter], None]) -> None:
         self.total = total
         self.done = 0
         self.failed: Counter[str] = Counter()
-        self._on_update = told
+        self._on_update = on_update
 
     def add(self, batch: RowBatch) -> None:
-        """Rows have come."""
+        """Count a batch of rows."""
         self.done += batch.cases
         for cells in batch.rows:
             if cells[STATUS_INDEX] != Status.OK and cells[1] <= 0:
@@ -33,17 +33,17 @@ class SweepCounter:
 
     @property
     def failures(self) -> str:
-        """How many cases did not end well, by status; empty where all did."""
+        """The counts of failed cases by status; empty if there are none."""
         return ", ".join(f"{status} {count}" for status, count in self.failed.most_common())
 
 
 @contextmanager
 def sweep_progress(stream: TextIO, total: int) -> Iterator[SweepCounter]:
-    """Somebody who sees how many of the cases are done."""
+    """A counter that displays its progress."""
     if not stream.isatty():
         yield SweepCounter(total, SweepProgressLog().log)
         return
-    # Here: a pipe has no use for it.
+    # Imported lazily: a pipe needs no progress bar.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -55,19 +55,19 @@ def sweep_progress(stream: TextIO, total: int) -> Iterator[SweepCounter]:
         TimeRemainingColumn(),
     )
     started = time.monotonic()
-    with Progress(*columns, console=Console(file=stream), transient=True) as shown:
-        task = shown.add_task("", total=total, rate="", failures="")
+    with Progress(*columns, console=Console(file=stream), transient=True) as progress:
+        task = progress.add_task("", total=total, rate="", failures="")
 
-        def tell(count: SweepCounter) -> None:
-            passed = time.monotonic() - started
-            rate = f"{count.done / passed:.0f}/s" if passed else ""
-            shown.update(task, completed=count.done, rate=rate, failures=count.failures)
+        def update(count: SweepCounter) -> None:
+            elapsed = time.monotonic() - started
+            rate = f"{count.done / elapsed:.0f}/s" if elapsed else ""
+            progress.update(task, completed=count.done, rate=rate, failures=count.failures)
 
-        yield SweepCounter(total, tell)
+        yield SweepCounter(total, update)
 
 
 class SweepProgressLog:
-    """A line when a sweep has taken ten seconds, and each time that it took half as long again."""
+    """Logs a line after ten seconds, then at intervals that grow by half."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, say: Callable[[str], Any] = terminal.err) -> None:
         self._clock = clock
@@ -76,13 +76,13 @@ class SweepProgressLog:
         self._next_update = self._start + FIRST_LOG_LINE_SECONDS
 
     def log(self, count: SweepCounter) -> None:
-        """Say how far it is, if it is time for that."""
+        """Log the progress, if a line is due."""
         now = self._clock()
         if now < self._next_update or not count.done:
             return
-        passed = now - self._start
-        self._next_update = now + passed / 2
-        left = passed * (count.total - count.done) / count.done
+        elapsed = now - self._start
+        self._next_update = now + elapsed / 2
+        remaining = elapsed * (count.total - count.done) / count.done
         failures = f"; {count.failures}" if count.failures else ""
-        rate = count.done / passed
-        self._say(f"loopdbg: {count.done} of {count.total} cases, {rate:.0f}/s, {left:.0f} s left{failures}")
+        rate = count.done / elapsed
+        self._say(f"loopdbg: {count.done} of {count.total} cases, {rate:.0f}/s, {remaining:.0f} s left{failures}")

@@ -1,4 +1,4 @@
-"""What is told of a sweep: numbers, a histogram of iterations, the cases to look at first and how to open each."""
+"""The report of a sweep: numbers, histograms of iterations, and the worst cases with commands to open them."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from ....runtime.text import count_text, duration_text
 from ...render.formatting import escape_unprintable, number_text
 from ..value_json import json_number
 
-#: Cells of the longest bar.
+#: Width of the longest bar.
 _BAR_MAX_CELLS = 40
 
 
 def report_lines(
-    found: Sequence[ModelSummary], worst: Sequence[Row], commands: CaseCommands, seconds: float, rows: int
+    summaries: Sequence[ModelSummary], worst: Sequence[Row], commands: CaseCommands, seconds: float, rows: int
 ) -> Iterator[str]:
-    """The report."""
-    cases = sum(sum(one.statuses.values()) for one in found)
+    """The lines of the report."""
+    cases = sum(sum(summary.statuses.values()) for summary in summaries)
     rate = f", {cases / seconds:.0f} a second" if seconds else ""
-    for one in found:
-        yield from _model_lines(one)
+    for summary in summaries:
+        yield from _model_lines(summary)
     yield f"{count_text(cases, 'case')} in {duration_text(seconds)}{rate}"
     if commands.options.output is not None:
         yield f"{count_text(rows, 'row')} in {commands.options.output}"
     failed = [row for row in worst if row.status is not Status.OK]
-    for heading, rows_ in (("to look at first:", failed), ("ran longest:", worst[len(failed) :])):
-        if rows_:
+    for heading, group in (("to look at first:", failed), ("ran longest:", worst[len(failed) :])):
+        if group:
             yield ""
             yield heading
-        for row in rows_:
+        for row in group:
             yield from _row_lines(row, commands)
 
 
-def _model_lines(one: ModelSummary) -> Iterator[str]:
-    told = ", ".join(f"{status.value} {count}" for status, count in one.statuses.items())
+def _model_lines(model: ModelSummary) -> Iterator[str]:
+    statuses = ", ".join(f"{status.value} {count}" for status, count in model.statuses.items())
     yield (
-        f"{escape_unprintable(one.path)} on {count_text(one.count, 'case')} of '{escape_unprintable(one.cases)}':"
-        f" {told}"
+        f"{escape_unprintable(model.path)} on {count_text(model.count, 'case')} of '{escape_unprintable(model.cases)}':"
+        f" {statuses}"
     )
-    for loop in one.loops:
+    for loop in model.loops:
         yield from _loop_lines(loop)
 
 
 def _loop_lines(loop: LoopSummary) -> Iterator[str]:
     if loop.bars and loop.path:
         yield f"  iterations of '{escape_unprintable(loop.path)}'"
-        most = max(bar.count for bar in loop.bars)
+        largest = max(bar.count for bar in loop.bars)
         labels = [_bar_label(bar) for bar in loop.bars]
         width = max(map(len, labels))
         for bar, label in zip(loop.bars, labels, strict=True):
-            cells = "█" * max(bool(bar.count), round(_BAR_MAX_CELLS * bar.count / most))
+            cells = "█" * max(bool(bar.count), round(_BAR_MAX_CELLS * bar.count / largest))
             yield f"    {label:>{width}}  {cells} {bar.count}"
-    for name, (spread, none) in loop.measures.items():
-        low, five, middle, ninety_five, high = map(number_text, spread)
-        rest = f"; {count_text(none, 'value is', 'values are')} no number" if none else ""
+    for name, (spread, missing) in loop.measures.items():
+        low, low_5, median, high_95, high = map(number_text, spread)
+        rest = f"; {count_text(missing, 'value is', 'values are')} no number" if missing else ""
         yield (
-            f"  {escape_unprintable(name)}: {low} to {high}, half at most {middle}, 90 % from {five} to"
-            f" {ninety_five}{rest}"
+            f"  {escape_unprintable(name)}: {low} to {high}, half at most {median}, 90 % from {low_5} to"
+            f" {high_95}{rest}"
         )
 
 
@@ -71,14 +71,14 @@ def _bar_label(bar: HistogramBar) -> str:
 
 
 def _row_lines(row: Row, commands: CaseCommands) -> Iterator[str]:
-    what, *more = case_lines(row, commands)
-    yield f"  {row.status.value:<7}  {escape_unprintable(row.id)}: {what}"
-    for line in more:
+    first, *rest = case_lines(row, commands)
+    yield f"  {row.status.value:<7}  {escape_unprintable(row.id)}: {first}"
+    for line in rest:
         yield f"           {line}"
 
 
 def case_lines(row: Row, commands: CaseCommands) -> list[str]:
-    """What became of a case, and the command that opens it."""
+    """The result of a case, and the command that opens it."""
     where = ""
     if row.bad_iteration is not None:
         node = f", node '{escape_unprintable(row.bad_node)}'" if row.bad_node else ""
@@ -90,15 +90,15 @@ def case_lines(row: Row, commands: CaseCommands) -> list[str]:
 
 
 class CaseCommands:
-    """The commands that open cases of a sweep with these options; ``found``: its models."""
+    """The commands that open cases of a sweep with these options; ``summaries``: its models."""
 
-    def __init__(self, options: argparse.Namespace, found: Sequence[ModelSummary]) -> None:
+    def __init__(self, options: argparse.Namespace, summaries: Sequence[ModelSummary]) -> None:
         self.options = options
-        #: Where an iteration alone says which loop is meant.
-        self._single = {one.path for one in found if len(one.loops) == 1}
+        #: Models with a single loop, where an iteration identifies the loop.
+        self._single = {summary.path for summary in summaries if len(summary.loops) == 1}
 
     def open_command(self, row: Row) -> str:
-        """The command that opens a case in the debugger, where it went wrong."""
+        """The command that opens a case in the debugger at its bad iteration."""
         words = ["loopdbg", "run", row.model, *self._input_options(row)]
         for path in self.options.operators:
             words += ["--operators", path]
@@ -111,7 +111,7 @@ class CaseCommands:
         if self.options.inputs is not None:
             batched = ["--batched"] if self.options.batched else []
             return ["--inputs", self.options.inputs, *batched, "--case", row.case]
-        # What stands beside a model is found again; of several sets of test data the one is named.
+        # Files next to the model are found by default; a test data folder must be named.
         folder = Path(row.model).parent / row.case
         return ["--inputs", str(folder)] if folder.is_dir() else []
 
@@ -127,11 +127,11 @@ class CaseCommands:
 
 
 def sweep_json(
-    found: Sequence[ModelSummary], worst: Sequence[Row], commands: CaseCommands, seconds: float, rows: int
+    summaries: Sequence[ModelSummary], worst: Sequence[Row], commands: CaseCommands, seconds: float, rows: int
 ) -> dict[str, Any]:
-    """The same as one object."""
+    """The report as one JSON object."""
     return {
-        "models": [_model_json(one) for one in found],
+        "models": [_model_json(summary) for summary in summaries],
         "worst": [
             {
                 "id": row.id,
@@ -150,21 +150,21 @@ def sweep_json(
     }
 
 
-def _model_json(one: ModelSummary) -> dict[str, Any]:
+def _model_json(summary: ModelSummary) -> dict[str, Any]:
     return {
-        "model": one.path,
-        "cases": one.cases,
-        "count": one.count,
-        "statuses": {status.value: count for status, count in one.statuses.items()},
+        "model": summary.path,
+        "cases": summary.cases,
+        "count": summary.count,
+        "statuses": {status.value: count for status, count in summary.statuses.items()},
         "loops": [
             {
                 "path": loop.path,
                 "iterations": [[bar.low, bar.high, bar.count] for bar in loop.bars],
                 "measures": {
-                    name: {"quantiles": [json_number(value) for value in spread], "no_number": none}
-                    for name, (spread, none) in loop.measures.items()
+                    name: {"quantiles": [json_number(value) for value in spread], "no_number": missing}
+                    for name, (spread, missing) in loop.measures.items()
                 },
             }
-            for loop in one.loops
+            for loop in summary.loops
         ],
     }

@@ -194,7 +194,7 @@ NATIVE = """
 import ctypes
 from loopdbg.tui.cli.execution.time_limit import TimeLimit
 
-with TimeLimit(0.05, last=print):
+with TimeLimit(0.05, on_abandon=print):
     ctypes.CDLL(None).sleep(60)
 """
 

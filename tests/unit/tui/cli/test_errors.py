@@ -100,7 +100,7 @@ def test_the_debugger_is_opened_with_model_and_inputs(
     ((model, inputs, limit, *_),) = seen
     assert model.name == "newton_sqrt.onnx"
     assert inputs.values["a"] == 3
-    assert inputs.note == "tol from newton_sqrt.inputs.npz (beside the model); a as given"
+    assert inputs.note == "tol from newton_sqrt.inputs.npz (next to the model); a as given"
     assert limit == 9
 
 

@@ -198,16 +198,16 @@ def test_sidecar_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     folder_of_test_data(tmp_path / "test_data_set_0")
     ran = run_cli(capsys, "run", model, "--json")
     assert outputs(ran)["l"] == (7, 7)
-    assert ran.err == "inputs: from test_data_set_0 (beside the model)\n"
+    assert ran.err == "inputs: from test_data_set_0 (next to the model)\n"
 
     np.savez(tmp_path / "model.inputs.npz", x=np.array([1, 2], np.float32), k=np.int64(3))
     ran = run_cli(capsys, "run", model, "--json")
     assert outputs(ran)["l"] == (3, 3)
-    assert ran.err == "inputs: from model.inputs.npz (beside the model)\n"
+    assert ran.err == "inputs: from model.inputs.npz (next to the model)\n"
 
     ran = run_cli(capsys, "run", model, "--json", "--input", "k=9")
     assert outputs(ran) == {"y": (1, 2), "l": (9, 9)}
-    assert ran.err == "inputs: x from model.inputs.npz (beside the model); k as given\n"
+    assert ran.err == "inputs: x from model.inputs.npz (next to the model); k as given\n"
 
 
 def test_made_inputs_follow_the_seed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

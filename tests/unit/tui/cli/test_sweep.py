@@ -40,7 +40,7 @@ def test_a_report_tells_statuses_iterations_and_what_to_look_at(
     again = run_cli(capsys, *RANDOM, "-o", rows)
     assert (
         again.error_line
-        == f"{rows.with_suffix('.sweepdb')} is there already: --resume goes on with it, --force begins anew"
+        == f"{rows.with_suffix('.sweepdb')} is there already: --resume goes on with it, --force starts again"
     )
     assert run_cli(capsys, *RANDOM, "--measure", "err", "-o", rows, "--resume").err.startswith("8 of 8 cases are in")
 
