@@ -43,7 +43,7 @@ cdef class SessionLease:
     def __enter__(self):
         cdef SessionLock lock = self._lock
         with lock._state_guard:
-        if lock.is_held:
+            if lock.is_held:
                 raise UsageError("the session is running; interrupt it first")
             # A late request for the previous command must not stop this one.
             lock._clear_stop_request()

@@ -16,8 +16,8 @@ cdef extern from "Python.h":
 def record(cls=None, /, *, bint eq=True, bint repr=True, bint frozen=False):
     """``dataclass`` with a subset of its options."""
     def decorate(cls):
-    cls.__doc__ = cls.__doc__ or cls.__name__  # keeps dataclass from generating it from the signature
-    defined = vars(cls).keys() & {"__init__", "__eq__", "__hash__", "__repr__"}
+        cls.__doc__ = cls.__doc__ or cls.__name__  # keeps dataclass from generating it from the signature
+        defined = vars(cls).keys() & {"__init__", "__eq__", "__hash__", "__repr__"}
         dataclass(init=False, repr=False, eq=False)(cls)
         methods = {"__init__": _init(cls)}
         if repr:
@@ -41,18 +41,18 @@ cdef object _init(cls):
     cdef tuple factories = tuple([field.default_factory for field in ordered])
     cdef Py_ssize_t count = len(names), positional = sum([not field.kw_only for field in ordered])
     cdef bint has_post_init = hasattr(cls, "__post_init__")
-    cdef str called = f"{cls.__qualname__}.__init__()"
+    cdef str init_name = f"{cls.__qualname__}.__init__()"
     missing = MISSING
 
     def __init__(self, *args, **keywords):
         cdef Py_ssize_t k, n_args = len(args), used = 0
         if n_args > positional:
-            raise TypeError(f"{called} takes {positional} positional arguments but {n_args} were given")
+            raise TypeError(f"{init_name} takes {positional} positional arguments but {n_args} were given")
         for k in range(count):
             name = names[k]
             if keywords and name in keywords:
                 if k < n_args:
-                raise TypeError(f"{called} got multiple values for argument '{name}'")
+                    raise TypeError(f"{init_name} got multiple values for argument '{name}'")
                 value = keywords[name]
                 used += 1
             elif k < n_args:
@@ -62,13 +62,13 @@ cdef object _init(cls):
             elif factories[k] is not missing:
                 value = factories[k]()
             else:
-                raise TypeError(f"{called} lacks its argument '{name}'")
+                raise TypeError(f"{init_name} lacks its argument '{name}'")
             PyObject_GenericSetAttr(self, name, value)  # bypasses the class's __setattr__, which may be frozen
         if used < len(keywords):
             name = next(name for name in keywords if name not in names)
-            raise TypeError(f"{called} got an unexpected keyword argument '{name}'")
+            raise TypeError(f"{init_name} got an unexpected keyword argument '{name}'")
         if has_post_init:
-        self.__post_init__()
+            self.__post_init__()
 
     return __init__
 
