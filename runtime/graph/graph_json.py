@@ -419,15 +419,15 @@ def _check_graph(graph: Graph, outer_values: frozenset[Value]) -> None:
 
 def _check_loop(loop: Loop, known: frozenset[Value]) -> None:
     outputs, params = set(loop.outputs), set(loop.body.inputs)
-    inside = known.union(own_values(loop.body))
+    inner = known.union(own_values(loop.body))
     sliced = [*loop.sliced_inputs, *(e.initial for e in loop.back_edges if isinstance(e.initial, SlicedInput))]
     _require_defined(known, [loop.trip_count, loop.initial_condition], loop)
     _require_defined(known, [e.initial for e in loop.back_edges if isinstance(e.initial, Value)], loop)
     _require_defined(known, [*(s.outer for s in sliced), *(i.outer for i in loop.invariants)], loop)
     _require_defined(params, [loop.condition_input, loop.iteration, *(e.param for e in loop.back_edges)], loop)
     _require_defined(params, [*(s.inner for s in sliced), *(i.inner for i in loop.invariants)], loop)
-    _require_defined(inside, [loop.condition, loop.ignored_condition, *(e.result for e in loop.back_edges)], loop)
-    _require_defined(inside, [*(v.result for v in loop.last_values), *(s.result for s in loop.scan_outputs)], loop)
+    _require_defined(inner, [loop.condition, loop.ignored_condition, *(e.result for e in loop.back_edges)], loop)
+    _require_defined(inner, [*(v.result for v in loop.last_values), *(s.result for s in loop.scan_outputs)], loop)
     for ports, values in ((loop.input_ports, loop.inputs), (loop.output_ports, loop.outputs)):
         if ports and len(ports) != len(values):
             raise ValueError(f"{loop.describe()} has {len(ports)} ports for {len(values)} values")
@@ -440,10 +440,10 @@ def _check_loop(loop: Loop, known: frozenset[Value]) -> None:
     _require_defined(outputs, [*(v.outer for v in loop.last_values), *(s.outer for s in loop.scan_outputs)], loop)
 
 
-def _require_defined(known: Collection[Value | None], read: Iterable[Value | None], where: object) -> None:
+def _require_defined(known: Collection[Value | None], read: Iterable[Value | None], reader: object) -> None:
     for value in read:
         if value is not None and value not in known:
-            raise ValueError(f"{where} reads '{value.name}', which is not defined")
+            raise ValueError(f"{reader} reads '{value.name}', which is not defined")
 
 
 def _read_nonnegative(value: Any) -> int:
@@ -483,8 +483,8 @@ def _read_type(entry: Mapping[str, Any]) -> ValueType:
     dtype = None if name is None else dtype_of("object" if name == "string" else name)
     shape = None if entry["shape"] is None else tuple(map(_read_dim, entry["shape"]))
     bounds = {
-        _read_nonnegative(axis): (_read_nonnegative(least), None if most is None else _read_nonnegative(most))
-        for axis, least, most in entry.get("bounds", ())
+        _read_nonnegative(axis): (_read_nonnegative(low), None if high is None else _read_nonnegative(high))
+        for axis, low, high in entry.get("bounds", ())
     }
     return TensorType(dtype, shape, bounds)
 

@@ -105,11 +105,11 @@ def _values_used_as_index(loop: Loop) -> set[Value]:
         if len(node.inputs) > _INDEX_INPUT.get(node.op_type, 99)
     }
     while True:
-        new = {edge.result for edge in loop.back_edges if edge.param in indices}
+        added = {edge.result for edge in loop.back_edges if edge.param in indices}
         for node in nodes:
-            new.update(
+            added.update(
                 leaf for value in node.outputs if value in indices and value for leaf in _forwarded_values(node, value)
             )
-        if new <= indices:
+        if added <= indices:
             return {value for value in indices if value is not None}
-        indices |= new
+        indices |= added

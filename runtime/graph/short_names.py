@@ -35,9 +35,9 @@ def assign_short_names(graph: Graph) -> None:
     count = Counter(tail for tails in candidates.values() for tail in set(tails))
     used = {*values, *graph.output_names}
     for name, tails in candidates.items():
-        short = next((tail for tail in tails if count[tail] == 1 and tail not in used), "")
+        short_name = next((tail for tail in tails if count[tail] == 1 and tail not in used), "")
         for value in values[name]:
-            value.short_name = short
+            value.short_name = short_name
 
 
 def _all_values(graph: Graph) -> Iterator[Value]:
@@ -56,6 +56,6 @@ def _short_name_candidates(name: str) -> Iterator[str]:
         tail = re.sub(r"\W+", "_", f"{part}_{tail}" if tail else part).strip("_")
         if len(tail) > min(_MAX_SHORT_NAME_CHARS + len(_EXPORTER_SUFFIX), len(name) - 1):
             return
-        for word in dict.fromkeys((tail.removesuffix(_EXPORTER_SUFFIX), tail)):
-            if word.isidentifier() and len(word) <= _MAX_SHORT_NAME_CHARS:
-                yield word
+        for candidate in dict.fromkeys((tail.removesuffix(_EXPORTER_SUFFIX), tail)):
+            if candidate.isidentifier() and len(candidate) <= _MAX_SHORT_NAME_CHARS:
+                yield candidate

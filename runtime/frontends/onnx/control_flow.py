@@ -331,7 +331,7 @@ def _sequence_map(
 
     scalar = TensorType(np.dtype(np.int64), ())
     trip_count, iteration = value("length", scalar), value("iteration", scalar)
-    before: list[Node] = [operation("SequenceLength", "SequenceLength", inputs[:1], trip_count)]
+    preamble: list[Node] = [operation("SequenceLength", "SequenceLength", inputs[:1], trip_count)]
     prologue: list[Node] = []
     for k, (outer, param) in enumerate(zip(inputs, body.inputs, strict=True)):
         if k == 0 or sources.is_sequence(outer):
@@ -344,7 +344,7 @@ def _sequence_map(
         initials.append(value(f"empty_{k}", kind))
         states.append(value(f"sequence_{k}", kind))
         results.append(value(f"sequence_{k}_next", kind))
-        before.append(
+        preamble.append(
             operation(
                 f"SequenceEmpty_{k}", "SequenceEmpty", [], initials[-1], **_sequence_dtype_attribute(element.type)
             )
@@ -366,7 +366,7 @@ def _sequence_map(
         iteration=iteration,
     )
     _add_back_edges(loop, initials, states, results)
-    return [*before, loop]
+    return [*preamble, loop]
 
 
 def _sequence_dtype_attribute(kind: ValueType) -> dict[str, int]:

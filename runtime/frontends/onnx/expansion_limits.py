@@ -71,8 +71,8 @@ def _compute_function_size(
         if key in sizes:
             stack.pop()
             continue
-        called = {function_key(node) for node in _all_nodes(functions[key].node)} & functions.keys()
-        pending = [k for k in called if k not in sizes and k not in visiting]
+        callees = {function_key(node) for node in _all_nodes(functions[key].node)} & functions.keys()
+        pending = [k for k in callees if k not in sizes and k not in visiting]
         if pending and key not in visiting:
             visiting.add(key)
             stack += pending

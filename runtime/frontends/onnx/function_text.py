@@ -111,27 +111,27 @@ def emit_scan(
         return f"{name} = MatMul ({first}, {second})"
 
     body = []
-    before = "state"
+    decayed_state = "state"
     if rule.startswith("gated"):
         body.append("decayed = Mul (state, decay_t)")
-        before = "decayed"
+        decayed_state = "decayed"
     entered = "value_t"
     if rule.endswith("delta"):
         body += [
             "key_turned = Transpose <perm = [0, 1, 3, 2]> (key_t)",
-            product("retrieved", "key_turned", before),
+            product("retrieved", "key_turned", decayed_state),
             "error = Sub (value_t, retrieved)",
             "entered = Mul (beta_t, error)",
         ]
         entered = "entered"
     body.append(f"update = Mul (key_t, {entered})")
-    body.append(f"state_after = Add ({before}, update)")
-    after = "state_after"
+    body.append(f"state_after = Add ({decayed_state}, update)")
+    new_state = "state_after"
     if kept:
         body.append("state_kept = Where (there_t, state_after, state)")
-        after = "state_kept"
-    body.append(product("output_t", "query_t", after))
-    outputs = [after, "output_t"]
+        new_state = "state_kept"
+    body.append(product("output_t", "query_t", new_state))
+    outputs = [new_state, "output_t"]
     if deltas:
         body.append(f"entered_t = Identity ({entered})")
         outputs.append("entered_t")

@@ -120,9 +120,9 @@ class NameScope:
         """
         scope = self if name in self.values else self.scope_hidden_by(name)
         if scope is not None:
-            where = "its own graph" if scope is self else f"an enclosing graph{scope.location_text}"
+            graph_text = "its own graph" if scope is self else f"an enclosing graph{scope.location_text}"
             raise ModelError(
-                f"{label}: its output '{name}' has the name of another value, in {where}; rename one"
+                f"{label}: its output '{name}' has the name of another value, in {graph_text}; rename one"
                 " of the two (ONNX graphs are in static single assignment form)"
             )
         self.values[name] = value

@@ -101,13 +101,13 @@ def _fixed_sizes(graph: Graph) -> Iterator[Note]:
     groups: dict[tuple[tuple[str, ...], int], list[FixedSize]] = {}
     for fixed in fixed_sizes(graph):
         groups.setdefault((fixed.dimensions, fixed.size), []).append(fixed)
-    for first, *rest in groups.values():
-        others = len({fixed.node for fixed in rest} - {first.node})
+    for first, *more_sizes in groups.values():
+        others = len({fixed.node for fixed in more_sizes} - {first.node})
         end = f"; so does {count_text(others, 'other node')}" if others == 1 else f"; so do {others} other nodes"
         yield Note("", f"{first}{end if others else ''}. The size of an example may have been exported as a constant.")
 
 
-def _shared_results(graph: Graph, outer: Sequence[Value | None], where: str) -> Iterator[Note]:
+def _shared_results(graph: Graph, outer: Sequence[Value | None], owner: str) -> Iterator[Note]:
     """Results that a Scan's body, or a branch, has as several outputs. ``outer``: the node's outputs."""
     outputs: dict[Value, list[str]] = {}
     for k, (result, output) in enumerate(zip(graph.outputs, outer, strict=True)):
@@ -117,19 +117,19 @@ def _shared_results(graph: Graph, outer: Sequence[Value | None], where: str) -> 
             *lost, last = names
             yield Note(
                 "B47",
-                f"onnxruntime would return uninitialised memory as {', '.join(lost)}: {where} lists '{result.name}' as"
+                f"onnxruntime would return uninitialised memory as {', '.join(lost)}: {owner} lists '{result.name}' as"
                 f" several of its outputs, and it writes {last} only.",
             )
 
 
 def _outer_branch_results(node: If) -> Iterator[Note]:
-    for word, branch in bodies(node):
-        own = _own_values(branch)
+    for kind, branch in bodies(node):
+        defined = _own_values(branch)
         for result in branch.outputs:
-            if result not in own:
+            if result not in defined:
                 yield Note(
                     "B40",
-                    f"onnxruntime refuses If '{node.name}': its {word} branch returns the outer value '{result.name}'"
+                    f"onnxruntime refuses If '{node.name}': its {kind} branch returns the outer value '{result.name}'"
                     " directly.",
                 )
 
@@ -234,7 +234,7 @@ def _strings(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
     trips = sources.constant_integer(loop.trip_count)
     if trips is not None and trips <= 1:
         return
-    own = _own_values(loop.body)
+    defined = _own_values(loop.body)
     invariant = {edge.param for edge in loop.back_edges if sources.skip_identities(edge.result) is edge.param}
     emptied: set[Value] = set()
     for scan in loop.scan_outputs:
@@ -242,7 +242,7 @@ def _strings(loop: Loop, sources: OnnxProducerMap) -> Iterator[Note]:
         source = sources.skip_identities(scan.result)
         if not isinstance(kind, TensorType) or kind.dtype is None or not kind.dtype.hasobject:
             continue
-        if source is scan.result or (source not in invariant if source in own else _is_constant(source, sources)):
+        if source is scan.result or (source not in invariant if source in defined else _is_constant(source, sources)):
             continue
         if source not in emptied:
             yield Note(
@@ -265,9 +265,9 @@ def _own_values(body: Graph) -> set[Value]:
 
 
 def _outer_results(loop: Loop) -> Iterator[Note]:
-    own = _own_values(loop.body)
+    defined = _own_values(loop.body)
     for result in loop.body.outputs:
-        if result not in own:
+        if result not in defined:
             yield Note(
                 "B40", f"onnxruntime refuses this loop: its body returns the outer value '{result.name}' directly."
             )

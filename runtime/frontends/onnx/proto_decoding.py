@@ -240,7 +240,7 @@ def decode_attributes(
 
 def _attribute_type_name(code: int) -> str:
     """The specification's name for an attribute type: ``INTS``."""
-    return next((word for word, number in ATTRIBUTE_KINDS.items() if number == code), str(code))
+    return next((name for name, number in ATTRIBUTE_KINDS.items() if number == code), str(code))
 
 
 def _decode_attribute(proto: AttributeProto, external_data: ExternalDataReader | None, name: str) -> Any:

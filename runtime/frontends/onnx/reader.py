@@ -54,28 +54,28 @@ def read(path: str | os.PathLike[str]) -> Graph:
         ModelError: not a model, or the specification rejects it; the message begins with the path.
         UnsupportedError: a valid model with an unsupported feature.
     """
-    where = os.fspath(path)
-    file_format = _file_format(os.path.splitext(where)[1].lower())
+    path_text = os.fspath(path)
+    file_format = _file_format(os.path.splitext(path_text)[1].lower())
     try:
-        with StableFile(where) as file:
-            return from_proto(_parse_model(file, file_format, where), where)
+        with StableFile(path_text) as file:
+            return from_proto(_parse_model(file, file_format, path_text), path_text)
     except OSError as error:
-        raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
+        raise ModelError(f"{path_text}: cannot be read: {error.strerror or one_line(error)}") from None
     except MemoryError:
-        raise ModelError(f"{where}: it is larger than the memory that there is, or damaged") from None
+        raise ModelError(f"{path_text}: it is larger than the memory that there is, or damaged") from None
 
 
-def _parse_model(file: StableFile, fmt: str, where: str) -> ModelProto:
-    """Parse the model in a file; ``where`` is the start of every message."""
+def _parse_model(file: StableFile, fmt: str, path_text: str) -> ModelProto:
+    """Parse the model in a file; ``path_text`` is the start of every message."""
     start = bytes(file.read_range(0, min(_BLANK_CHECK_BYTES, file.size)))
     if not start.strip():
-        raise ModelError(f"{where}: the file is empty; export the model again")
+        raise ModelError(f"{path_text}: the file is empty; export the model again")
     try:
         data = None if fmt == "protobuf" else _read_text(file)
         if data is not None and fmt == "onnxtxt":
             check_text_depth(data)
     except UnsupportedError as error:
-        raise UnsupportedError(f"{where}, {error}") from None
+        raise UnsupportedError(f"{path_text}, {error}") from None
     try:
         model = ModelProto.FromString(file) if data is None else _parse_text(data, fmt)
     except (OSError, MemoryError):
@@ -83,10 +83,10 @@ def _parse_model(file: StableFile, fmt: str, where: str) -> ModelProto:
     except Exception as error:  # each of the four parsers has its own error classes
         reason = _printable(one_line(error))
         raise ModelError(
-            f"{where}: not an ONNX model in {fmt} form: {reason}; {_parse_failure_hint(start, fmt)}"
+            f"{path_text}: not an ONNX model in {fmt} form: {reason}; {_parse_failure_hint(start, fmt)}"
         ) from None
     if not model.HasField("graph"):
-        raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_parse_failure_hint(start, fmt)}")
+        raise ModelError(f"{path_text}: holds no graph, so it is not an ONNX model; {_parse_failure_hint(start, fmt)}")
     return model
 
 
@@ -131,11 +131,11 @@ def _parse_failure_hint(start: bytes, file_format: str) -> str:
     return "check that the file is complete and that its suffix tells its form"
 
 
-def from_proto(model: ModelProto, where: str, folder: Path | None = None) -> Graph:
+def from_proto(model: ModelProto, label: str, folder: Path | None = None) -> Graph:
     """Convert a model, which is not modified, to a graph.
 
-    ``where``, its path or another name, is the start of every message; ``folder`` contains its external data, by
-    default the folder of ``where``.
+    ``label``, its path or another name, is the start of every message; ``folder`` contains its external data, by
+    default the folder of ``label``.
     Model-local functions are inlined: their names get the call's name as a prefix. SequenceMap becomes the Loop of its
     specification; LSTM, GRU and RNN become loops over their time steps. Constant nodes stay nodes, initializers become
     constants.
@@ -151,14 +151,14 @@ def from_proto(model: ModelProto, where: str, folder: Path | None = None) -> Gra
                 raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
         check_expanded_size(model)
         graph = _OnnxGraphReader(
-            model, ExternalDataReader(folder or os.path.dirname(os.path.abspath(where)))
+            model, ExternalDataReader(folder or os.path.dirname(os.path.abspath(label)))
         ).read_main_graph()
         expand_recurrent_operators(graph)
         return graph
     except LoopdbgError as error:
-        raise type(error)(f"{where}: {_printable(str(error))}") from None
+        raise type(error)(f"{label}: {_printable(str(error))}") from None
     except RecursionError:
-        raise UnsupportedError(f"{where}: its graphs are nested too deeply") from None
+        raise UnsupportedError(f"{label}: its graphs are nested too deeply") from None
 
 
 def _printable(message: str) -> str:

@@ -154,13 +154,13 @@ class _OnnxEditor:
 
 def _set_constant(node: NodeProto, data: Array) -> None:
     """Replace the data of a Constant node; its other attributes are kept."""
-    kept = [
+    other_attributes = [
         AttributeProto.FromString(attribute.SerializeToString())
         for attribute in node.attribute
         if attribute.name not in _VALUE_ATTRIBUTES
     ]
     del node.attribute[:]
-    node.attribute.extend([onnx.helper.make_attribute("value", numpy_helper.from_array(data)), *kept])
+    node.attribute.extend([onnx.helper.make_attribute("value", numpy_helper.from_array(data)), *other_attributes])
 
 
 _VALUE_ATTRIBUTES = frozenset(

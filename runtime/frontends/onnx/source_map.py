@@ -107,24 +107,24 @@ class OnnxSourceMap:
     ) -> None:
         if len(graph.nodes) != len(reread.nodes):
             raise ModelError(f"{path}: {FILE_CHANGED_MESSAGE}")
-        for mine, theirs in ((graph.inputs, reread.inputs), (graph.constants, reread.constants)):
-            self._pair_values(mine, theirs, path)
-        for node, other in zip(graph.nodes, reread.nodes, strict=True):
-            if (node.name, node.op_type, len(bodies(node))) != (other.name, other.op_type, len(bodies(other))):
+        for original, copied in ((graph.inputs, reread.inputs), (graph.constants, reread.constants)):
+            self._pair_values(original, copied, path)
+        for node, twin in zip(graph.nodes, reread.nodes, strict=True):
+            if (node.name, node.op_type, len(bodies(node))) != (twin.name, twin.op_type, len(bodies(twin))):
                 raise ModelError(f"{path}: {FILE_CHANGED_MESSAGE}")
-            entry = protos.get(other) or protos.get(reread.expanded_from.get(other, other))
+            entry = protos.get(twin) or protos.get(reread.expanded_from.get(twin, twin))
             if entry is not None:
                 self._node_protos[node] = entry
-            self._pair_values(node.inputs, other.inputs, path)
-            self._pair_values(node.outputs, other.outputs, path)
-            for (_, inner), (_, same) in zip(bodies(node), bodies(other), strict=True):
-                self._pair_graphs(inner, same, protos, path)
+            self._pair_values(node.inputs, twin.inputs, path)
+            self._pair_values(node.outputs, twin.outputs, path)
+            for (_, inner), (_, inner_twin) in zip(bodies(node), bodies(twin), strict=True):
+                self._pair_graphs(inner, inner_twin, protos, path)
         self._pair_values(graph.outputs, reread.outputs, path)
 
-    def _pair_values(self, mine: list[Any], theirs: list[Any], path: Path) -> None:
-        if len(mine) != len(theirs):
+    def _pair_values(self, originals: list[Any], rereads: list[Any], path: Path) -> None:
+        if len(originals) != len(rereads):
             raise ModelError(f"{path}: {FILE_CHANGED_MESSAGE}")
-        for a, b in zip(mine, theirs, strict=True):
+        for a, b in zip(originals, rereads, strict=True):
             if a is not None and b is not None:
                 self._original_values[b] = a
 
@@ -164,28 +164,28 @@ def source_map_for(path: Path | None, graph: Graph) -> OnnxSourceMap | None:
         raise UnsupportedError(f"{path}: it is too large to be rewritten") from None
 
 
-def _pair_messages(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
+def _pair_messages(own_model: Any, onnx_model: Any) -> Iterator[tuple[int, Any]]:
     """Pairs of (id of our own message, onnx message) for every graph, function, node and attribute of a model."""
-    yield from _pair_graph_messages(mine.graph, theirs.graph)
-    for function, other in zip(mine.functions, theirs.functions, strict=True):
-        yield id(function), other
-        yield from _pair_attribute_messages(function.attribute_proto, other.attribute_proto)
-        yield from _pair_node_messages(function.node, other.node)
+    yield from _pair_graph_messages(own_model.graph, onnx_model.graph)
+    for function, onnx_function in zip(own_model.functions, onnx_model.functions, strict=True):
+        yield id(function), onnx_function
+        yield from _pair_attribute_messages(function.attribute_proto, onnx_function.attribute_proto)
+        yield from _pair_node_messages(function.node, onnx_function.node)
 
 
-def _pair_graph_messages(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
-    yield id(mine), theirs
-    yield from _pair_node_messages(mine.node, theirs.node)
+def _pair_graph_messages(own_graph: Any, onnx_graph: Any) -> Iterator[tuple[int, Any]]:
+    yield id(own_graph), onnx_graph
+    yield from _pair_node_messages(own_graph.node, onnx_graph.node)
 
 
-def _pair_node_messages(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
-    for node, other in zip(mine, theirs, strict=True):
-        yield id(node), other
-        yield from _pair_attribute_messages(node.attribute, other.attribute)
+def _pair_node_messages(own_nodes: Any, onnx_nodes: Any) -> Iterator[tuple[int, Any]]:
+    for node, onnx_node in zip(own_nodes, onnx_nodes, strict=True):
+        yield id(node), onnx_node
+        yield from _pair_attribute_messages(node.attribute, onnx_node.attribute)
 
 
-def _pair_attribute_messages(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
-    for attribute, other in zip(mine, theirs, strict=True):
-        yield id(attribute), other
-        if other.type == onnx.AttributeProto.GRAPH:
-            yield from _pair_graph_messages(attribute.g, other.g)
+def _pair_attribute_messages(own_attributes: Any, onnx_attributes: Any) -> Iterator[tuple[int, Any]]:
+    for attribute, onnx_attribute in zip(own_attributes, onnx_attributes, strict=True):
+        yield id(attribute), onnx_attribute
+        if onnx_attribute.type == onnx.AttributeProto.GRAPH:
+            yield from _pair_graph_messages(attribute.g, onnx_attribute.g)

@@ -113,7 +113,7 @@ def _find_contradictory_shapes(path: str) -> list[tuple[str, TensorType, TensorT
     computed: dict[_ValueKey, TensorType] = {}
     _collect_types(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, computed, strip=False)
     pairs = ((key, kind, computed.get(key)) for key, kind in declared.items())
-    return [(key[1], kind, other) for key, kind, other in pairs if other is not None and _shapes_conflict(kind, other)]
+    return [(key[1], kind, t) for key, kind, t in pairs if t is not None and _shapes_conflict(kind, t)]
 
 
 def _collect_types(graph: GraphProto, kinds: dict[_ValueKey, TensorType], strip: bool, path: GraphPath = ()) -> None:

@@ -137,22 +137,22 @@ class IrDocument:
     def _locate(self, element: Element, message: str) -> str:
         return f"{self.path}, line {element.sourceline}: {message}"
 
-    def integer(self, element: Element, attribute: str, where: str, default: int | None = None) -> int:
+    def integer(self, element: Element, attribute: str, label: str, default: int | None = None) -> int:
         """Read an integer attribute; required where there is no default."""
         text = element.get(attribute)
         if text is None:
             if default is None:
-                raise self.error(element, f"{where} lacks its attribute '{attribute}'")
+                raise self.error(element, f"{label} lacks its attribute '{attribute}'")
             return default
         try:
             number = int(text)
         except ValueError:
-            raise self.error(element, f'{where}: {attribute}="{text}" is not an integer') from None
+            raise self.error(element, f'{label}: {attribute}="{text}" is not an integer') from None
         if not -(2**63) <= number < 2**63:
-            raise self.error(element, f'{where}: {attribute}="{text}" does not fit 64 bits')
+            raise self.error(element, f'{label}: {attribute}="{text}" does not fit 64 bits')
         return number
 
-    def network(self, element: Element, where: str, outer: Collection[int] = ()) -> IrNetwork:
+    def network(self, element: Element, label: str, outer: Collection[int] = ()) -> IrNetwork:
         """Read the layers and edges of the net or of a body.
 
         ``outer``: the layer ids of the enclosing graph, for messages.
@@ -162,19 +162,19 @@ class IrDocument:
         """
         layers: dict[int, IrLayer] = {}
         for child in self._children(element, "layers", "layer"):
-            layer = self._layer(child, where)
+            layer = self._layer(child, label)
             if layer.id in layers:
-                raise self.error(child, f"{where} has two layers with id {layer.id}: {layers[layer.id]} and {layer}")
+                raise self.error(child, f"{label} has two layers with id {layer.id}: {layers[layer.id]} and {layer}")
             layers[layer.id] = layer
         ports = {id: ({p.id for p in layer.inputs}, {p.id for p in layer.outputs}) for id, layer in layers.items()}
         sources: dict[PortKey, PortKey] = {}
         for child in self._children(element, "edges", "edge"):
             ends: list[PortKey] = []
             for side, direction in (("from", "output"), ("to", "input")):
-                id = self.integer(child, f"{side}-layer", f"an edge of {where}")
-                port = self.integer(child, f"{side}-port", f"an edge of {where}")
+                id = self.integer(child, f"{side}-layer", f"an edge of {label}")
+                port = self.integer(child, f"{side}-port", f"an edge of {label}")
                 if id not in layers:
-                    message = f"an edge of {where} names {side}-layer {id}, which is no layer of it"
+                    message = f"an edge of {label} names {side}-layer {id}, which is no layer of it"
                     if id in outer:
                         message += "; no edge may join a body and the graph around it, use the port_map"
                     raise self.error(child, message)
@@ -182,7 +182,7 @@ class IrDocument:
                 if port not in known:
                     raise self.error(
                         child,
-                        f"an edge of {where} names {direction} port {port} of {layers[id]} (layer {id}), "
+                        f"an edge of {label} names {direction} port {port} of {layers[id]} (layer {id}), "
                         f"which has {format_ids(known)}",
                     )
                 ends.append((id, port))
@@ -245,8 +245,8 @@ class IrDocument:
         parent = element.find(group)
         return iter(()) if parent is None else parent.iterchildren(tag)
 
-    def _layer(self, element: Element, where: str) -> IrLayer:
-        id = self.integer(element, "id", f"a layer of {where}")
+    def _layer(self, element: Element, label: str) -> IrLayer:
+        id = self.integer(element, "id", f"a layer of {label}")
         type, version = element.get("type"), element.get("version")
         name = element.get("name") or f"{type}_{id}"
         metadata = element.find("data")
@@ -259,7 +259,7 @@ class IrDocument:
         for attribute, value in (("type", type), ("version", version)):
             if not value:
                 hint = ' (such as version="opset5")' if attribute == "version" else ""
-                raise self.error(element, f"layer '{name}' of {where} lacks its attribute '{attribute}'{hint}")
+                raise self.error(element, f"layer '{name}' of {label} lacks its attribute '{attribute}'{hint}")
         match = _OPSET.fullmatch(version)
         data = element.find("data")
         return IrLayer(
@@ -290,15 +290,15 @@ class IrDocument:
         return tuple(ports.values())
 
     def _port_map_entry(self, layer: IrLayer, element: Element) -> PortMapEntry:
-        where = f"a port_map entry of {layer}"
+        label = f"a port_map entry of {layer}"
         return PortMapEntry(
-            self.integer(element, "external_port_id", where),
-            self.integer(element, "internal_layer_id", where),
-            None if element.get("axis") is None else self.integer(element, "axis", where),
-            self.integer(element, "start", where, 0),
-            self.integer(element, "end", where, -1),
-            self.integer(element, "stride", where, 1),
-            self.integer(element, "part_size", where, 1),
+            self.integer(element, "external_port_id", label),
+            self.integer(element, "internal_layer_id", label),
+            None if element.get("axis") is None else self.integer(element, "axis", label),
+            self.integer(element, "start", label, 0),
+            self.integer(element, "end", label, -1),
+            self.integer(element, "stride", label, 1),
+            self.integer(element, "part_size", label, 1),
             element.get("purpose", ""),
             element,
         )

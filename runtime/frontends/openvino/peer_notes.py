@@ -95,8 +95,8 @@ def _back_edges(loop: Loop, ports: Mapping[Value, int]) -> Iterator[Note]:
         # a Parameter may already have the next iteration's value.
         overwritten = result in written and written[result] is not result
         # A carried iteration number has no port and comes last.
-        before = ports.get(result, sys.maxsize) < ports.get(param, sys.maxsize)
-        if overwritten and before and param in used:
+        is_written_first = ports.get(result, sys.maxsize) < ports.get(param, sys.maxsize)
+        if overwritten and is_written_first and param in used:
             yield Note(
                 "B8",
                 f"{_PLUGIN} would carry the next iteration's '{result.name}' into '{param.name}': "

@@ -77,7 +77,7 @@ class IrGraphBuilder:
         self,
         element: Element,
         name: str,
-        where: str,
+        label: str,
         captures: Mapping[int, Value] | None = None,
         outer: Collection[int] = (),
     ) -> LayerScope:
@@ -86,7 +86,7 @@ class IrGraphBuilder:
         ``captures``: outer values that replace Parameters, in the branches of an If; ``outer``: the layer ids of the
         enclosing graph.
         """
-        network = self.document.network(element, where, outer)
+        network = self.document.network(element, label, outer)
         graph = Graph(name, system=System.OPENVINO)
         scope = LayerScope(graph, network, {}, {})
         values: dict[PortKey, Value] = {}
@@ -248,7 +248,7 @@ class IrGraphBuilder:
         )
 
     def _build_branch(self, layer: IrLayer, network: IrNetwork, inputs: Mapping[int, Value], role: str) -> Graph:
-        document, where = self.document, f"the {role} branch of {layer}"
+        document, label = self.document, f"the {role} branch of {layer}"
         element = document.body(layer, f"{role}_body")
         input_entries, output_entries = document.port_map(layer, f"{role}_port_map")
         captures: dict[int, Value] = {}
@@ -256,7 +256,7 @@ class IrGraphBuilder:
             if entry.internal in captures:
                 raise document.error(entry.element, f"{layer}: {entry}: a second input for this {role} Parameter")
             captures[entry.internal] = outer_value(document, layer, entry, inputs)
-        scope = self.build_scope(element, f"{layer.name}/{role}", where, captures, network.layers)
+        scope = self.build_scope(element, f"{layer.name}/{role}", label, captures, network.layers)
         for entry in input_entries:
             check_body_layer(document, layer, entry, entry.internal, "Parameter", scope.network)
         for id in scope.parameters:
@@ -285,8 +285,8 @@ class IrGraphBuilder:
         return scope.graph
 
 
-def _make_names_unique(graph: Graph, taken: set[str], known: Collection[Value] = ()) -> None:
-    """Make the names of a scope's values unique; for the branch of an If, ``taken``: names of the enclosing graph,
+def _make_names_unique(graph: Graph, used: set[str], known: Collection[Value] = ()) -> None:
+    """Make the names of a scope's values unique; for the branch of an If, ``used``: names of the enclosing graph,
     ``known``: captured values.
 
     An IR identifies values by ports, so that several layers of a graph may have the same name.
@@ -295,54 +295,54 @@ def _make_names_unique(graph: Graph, taken: set[str], known: Collection[Value] =
     values = dict.fromkeys(value for value in (*graph.inputs, *graph.constants, *computed) if value not in known)
     for value in values:
         name, number = value.name, 1
-        while value.name in taken:
+        while value.name in used:
             number += 1
             value.name = f"{name}_{number}"
-        taken.add(value.name)
+        used.add(value.name)
     for node in graph.nodes:
         for _, inner in bodies(node):
             if isinstance(node, Loop):
                 _make_names_unique(inner, set())
             else:
-                _make_names_unique(inner, set(taken), {*known, *values})
+                _make_names_unique(inner, set(used), {*known, *values})
 
 
 def _name_outputs(layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, Value], node: Node) -> None:
     """Name a layer's outputs after their tensors, where the name is not a number and not used in its network or, for a
     loop, in its body."""
-    taken = {other.name for other in network.layers.values() if other.kind != "result" and other is not layer}
+    used = {other.name for other in network.layers.values() if other.kind != "result" and other is not layer}
     if isinstance(node, Loop):
-        taken.update(value.name for value in own_values(node.body))
+        used.update(value.name for value in own_values(node.body))
     for port in layer.outputs:
         value = values[layer.id, port.id]
-        value.name = min((n for n in port.names if not n.isdecimal() and n not in taken), default=value.name)
-        taken.add(value.name)
+        value.name = min((n for n in port.names if not n.isdecimal() and n not in used), default=value.name)
+        used.add(value.name)
 
 
-def _any_name(document: IrDocument, layer: IrLayer, port: PortKey, own: str) -> str:
+def _any_name(document: IrDocument, layer: IrLayer, port: PortKey, layer_name: str) -> str:
     """OpenVINO's ``any_name`` of a tensor: the alphabetically first of its names.
 
     IR v10 adds the layer's own name to them (observed in 2026.4), v11 does not.
     """
     [info] = [info for info in layer.outputs if info.id == port[1]]
-    known = [*info.names, own] if document.version == 10 else info.names
-    return min(known, default=own)
+    known = [*info.names, layer_name] if document.version == 10 else info.names
+    return min(known, default=layer_name)
 
 
 def _name_inputs(document: IrDocument, scope: LayerScope) -> None:
     """Set the names of the model's inputs to OpenVINO's; the tensor's other names and the layer's name become
     aliases."""
-    taken: dict[str, IrLayer] = {}
+    used: dict[str, IrLayer] = {}
     aliases: dict[str, str] = {}
     for id, value in scope.parameters.items():
         layer = scope.network.layers[id]
         if layer.outputs:
             value.name = _any_name(document, layer, (id, layer.outputs[0].id), layer.name)
             aliases |= dict.fromkeys((layer.name, *layer.outputs[0].names), value.name)
-        if value.name in taken:
+        if value.name in used:
             raise document.error(layer.element, f"two inputs of the model are called '{value.name}'; rename one")
-        taken[value.name] = layer
-    scope.graph.aliases = {alias: name for alias, name in aliases.items() if alias not in taken}
+        used[value.name] = layer
+    scope.graph.aliases = {alias: name for alias, name in aliases.items() if alias not in used}
 
 
 def _output_names(document: IrDocument, scope: LayerScope) -> list[str]:
@@ -352,12 +352,12 @@ def _output_names(document: IrDocument, scope: LayerScope) -> list[str]:
         layer = scope.network.layers[id]
         source = scope.network.sources[id, layer.inputs[0].id]
         producer = scope.network.layers[source[0]]
-        own = producer.name if len(producer.outputs) == 1 else value.name
-        name = _any_name(document, producer, source, own)
+        fallback = producer.name if len(producer.outputs) == 1 else value.name
+        name = _any_name(document, producer, source, fallback)
         dedicated = split_tensor_names(layer.element.get("output_names"))
         if dedicated and document.version > 10:
             name = min(dedicated)
         # Two Results may share a tensor, but names of outputs are unique.
-        unique = next((n for n in (name, own, layer.name) if n not in chosen), f"{layer.name}_{id}")
+        unique = next((n for n in (name, fallback, layer.name) if n not in chosen), f"{layer.name}_{id}")
         chosen.append(unique)
     return chosen

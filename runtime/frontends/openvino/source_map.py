@@ -81,30 +81,30 @@ class IrSourceMap:
             raise ModelError(f"{self.weights}: cannot be read: {error.strerror or one_line(error)}") from None
 
     def _pair_graphs(self, graph: Graph, reread: Graph) -> None:
-        for mine, theirs in ((graph.inputs, reread.inputs), (graph.constants, reread.constants)):
-            self._pair_values(mine, theirs)
+        for original, copied in ((graph.inputs, reread.inputs), (graph.constants, reread.constants)):
+            self._pair_values(original, copied)
         if len(graph.nodes) != len(reread.nodes):
             raise ModelError(f"{self.document.path}: {FILE_CHANGED_MESSAGE}")
         if reread in self._recorder.scopes:
             self._scopes[graph] = self._recorder.scopes[reread]
-        for node, other in zip(graph.nodes, reread.nodes, strict=True):
-            if (node.name, node.op_type, len(bodies(node))) != (other.name, other.op_type, len(bodies(other))):
+        for node, twin in zip(graph.nodes, reread.nodes, strict=True):
+            if (node.name, node.op_type, len(bodies(node))) != (twin.name, twin.op_type, len(bodies(twin))):
                 raise ModelError(f"{self.document.path}: {FILE_CHANGED_MESSAGE}")
-            location = self._recorder.layer_locations.get(other) or self._recorder.layer_locations.get(
-                reread.expanded_from.get(other, other)
+            location = self._recorder.layer_locations.get(twin) or self._recorder.layer_locations.get(
+                reread.expanded_from.get(twin, twin)
             )
             if location is not None:
                 self._locations[node] = location
-            self._pair_values(node.inputs, other.inputs)
-            self._pair_values(node.outputs, other.outputs)
-            for (_, inner), (_, same) in zip(bodies(node), bodies(other), strict=True):
-                self._pair_graphs(inner, same)
+            self._pair_values(node.inputs, twin.inputs)
+            self._pair_values(node.outputs, twin.outputs)
+            for (_, inner), (_, inner_twin) in zip(bodies(node), bodies(twin), strict=True):
+                self._pair_graphs(inner, inner_twin)
         self._pair_values(graph.outputs, reread.outputs)
 
-    def _pair_values(self, mine: list[Any], theirs: list[Any]) -> None:
-        if len(mine) != len(theirs):
+    def _pair_values(self, originals: list[Any], rereads: list[Any]) -> None:
+        if len(originals) != len(rereads):
             raise ModelError(f"{self.document.path}: {FILE_CHANGED_MESSAGE}")
-        for a, b in zip(mine, theirs, strict=True):
+        for a, b in zip(originals, rereads, strict=True):
             if a is not None and b is not None:
                 self._original_values[b] = a
 
@@ -122,11 +122,11 @@ class _RecordingBuilder(IrGraphBuilder):
         self,
         element: Element,
         name: str,
-        where: str,
+        label: str,
         captures: Mapping[int, Value] | None = None,
         outer: Collection[int] = (),
     ) -> LayerScope:
-        scope = super().build_scope(element, name, where, captures, outer)
+        scope = super().build_scope(element, name, label, captures, outer)
         self.scopes[scope.graph] = scope
         return scope
 

@@ -86,11 +86,11 @@ class VariableConnector:
         Raises:
             ModelError: a variable is assigned twice.
         """
-        taken = {value.name for value in graph.inputs}
+        used = {value.name for value in graph.inputs}
         constants = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
         for name in self._types:
             self._initial[name] = initial = self._constant(name, constants)
-            state = self._add_variable_inputs(name, graph, taken)
+            state = self._add_variable_inputs(name, graph, used)
             # Where a node computes the initial value, only the type of this one is used.
             values = (self._zeros(name) if initial is None else initial, np.array(False))
             defaults = {value_input.name: value for value_input, value in zip(state, values, strict=False)}
@@ -108,8 +108,8 @@ class VariableConnector:
         """The initial value of a variable, if all of its ReadValues have the same constant."""
         data = [constants.value_of(r.inputs[0]) if r.inputs else self._zeros(name) for r in self._reads_of(name)]
         first = data[0] if data else self._zeros(name)
-        same = all(x is not None and first is not None and np.array_equal(x, first) for x in data)
-        return first if same else None
+        all_equal = all(x is not None and first is not None and np.array_equal(x, first) for x in data)
+        return first if all_equal else None
 
     def _zeros(self, name: str) -> Array:
         shape = self._types[name].shape or ()
@@ -123,7 +123,7 @@ class VariableConnector:
     def _reads_of(self, name: str) -> Iterator[Operation]:
         return (read for read, variable in self._reads.items() if variable == name)
 
-    def _add_variable_inputs(self, name: str, graph: Graph, taken: set[str]) -> VariableState:
+    def _add_variable_inputs(self, name: str, graph: Graph, used: set[str]) -> VariableState:
         """Add a variable as inputs of a graph.
 
         The value that a graph reads has the variable's name: its input where the initial value is constant, else the
@@ -143,9 +143,9 @@ class VariableConnector:
             read_value.name, read_value.type = name, self._types[name]
             graph.nodes.remove(read)
         for value in state:
-            while value.name in taken:
+            while value.name in used:
                 value.name += "_"
-            taken.add(value.name)
+            used.add(value.name)
         graph.inputs += state
         return tuple(state)
 

@@ -42,4 +42,4 @@ def expand_recurrent_operators(graph: Graph) -> None:
 
 def _may_be_recurrent(op_type: str) -> bool:
     upper = op_type.upper()
-    return any(word in upper for word in _RECURRENT_NAMES)
+    return any(name in upper for name in _RECURRENT_NAMES)

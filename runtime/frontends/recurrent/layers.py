@@ -77,12 +77,12 @@ def _onnx_layer(
 ) -> RecurrentLayer:
     x, w, r, b, lengths, *states = inputs
     backwards = _direction_flags(attrs.direction)
-    each, count = len(defaults), len(backwards)
+    size, count = len(defaults), len(backwards)
     names = list(attrs.activations or list(defaults) * count)
-    if len(names) != each * count:
-        raise ModelError(f"{len(names)} activations instead of {each * count}")
+    if len(names) != size * count:
+        raise ModelError(f"{len(names)} activations instead of {size * count}")
     functions = parse_activations(names, attrs.activation_alpha or (), attrs.activation_beta or ())
-    steps = [replace(step, functions=functions[d * each : (d + 1) * each], clip=attrs.clip) for d in range(count)]
+    steps = [replace(step, functions=functions[d * size : (d + 1) * size], clip=attrs.clip) for d in range(count)]
     shape = RecurrentLayout(step.kind, count, bool(attrs.layout), attrs.hidden_size)
     return RecurrentLayer(
         shape, steps, backwards, x, lengths, states, w, r, b, peepholes, onnx_weights, 2 if attrs.layout else 1

@@ -232,19 +232,19 @@ class RecurrentLowering:
                 invariants.append(Invariant(weight, local[name]))
         step = layer.steps[d]
         m.weight_quantization = _weight_quantization(local)
-        new = step.next_states(m, step.project_input(m, x, local) if products is None else x, params, local)
-        y = new[0]
+        results = step.next_states(m, step.project_input(m, x, local) if products is None else x, params, local)
+        y = results[0]
         if alive is not None:
-            y = m.where(step_alive, new[0], None, "y")
-            new = tuple(m.where(step_alive, a, b, f"{b.name}_held") for a, b in zip(new, params, strict=True))
+            y = m.where(step_alive, results[0], None, "y")
+            results = tuple(m.where(step_alive, a, b, f"{b.name}_held") for a, b in zip(results, params, strict=True))
         last, rows = outer[1:], outer[:1]
         body.inputs = [*params, *(inner for _, inner, _ in sliced), *(entry.inner for entry in invariants)]
-        body.outputs = [*new, *([y] if rows[0] is not None else [])]
+        body.outputs = [*results, *([y] if rows[0] is not None else [])]
         header = replace(node, name=prefix, inputs=[*initials, *(entry[0] for entry in sliced)], outputs=[*last, *rows])
         fields = {name: value for name, value in vars(header).items() if name != "attributes"}
         loop = Loop(**fields, body=body, system=self.graph.system, counted_by_slices=True, invariants=invariants)
         loop.inputs += [entry.outer for entry in invariants]
-        loop.back_edges = [BackEdge(*edge) for edge in zip(initials, params, new, strict=True)]
+        loop.back_edges = [BackEdge(*edge) for edge in zip(initials, params, results, strict=True)]
         start, end, stride = (-1, 0, -1) if backward else (0, -1, 1)
         loop.sliced_inputs = [SlicedInput(*entry, start, end, stride, drop_axis=True) for entry in sliced]
         for edge, value in zip(loop.back_edges, last, strict=True):

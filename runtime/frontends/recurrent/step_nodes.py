@@ -161,9 +161,9 @@ class StepNodeBuilder:
         return self._select(condition, a, zero, name, lambda p, c, a, _: p.where(c, a, constant(p, 0, a.dtype)))
 
     def _select(self, condition: Value, a: Value, b: Value, name: str, function: Callable[..., Any] | None) -> Value:
-        own, self.version = self.version, self.version if self.openvino else max(self.version, 9)
+        version, self.version = self.version, self.version if self.openvino else max(self.version, 9)
         [out] = self._add_node(("Where", "Select"), [condition, a, b], [name], function=function)
-        self.version = own
+        self.version = version
         return out
 
 

@@ -44,11 +44,11 @@ def check_nesting(nesting: Nesting) -> None:
         ModelError: a build would reject the network.
     """
     for loop in nesting.network.loops:
-        inside = nesting.layers_inside[loop]
+        inner_layers = nesting.layers_inside[loop]
         boundary: set[ILayer] = {*loop.recurrences, *loop.iterators}
 
-        def within(tensor: ITensor, inside: set[ILayer] = inside, boundary: set[ILayer] = boundary) -> bool:
-            return tensor._layer in inside or tensor._layer in boundary
+        def within(tensor: ITensor, inner_layers: set[ILayer] = inner_layers, boundary: set[ILayer] = boundary) -> bool:
+            return tensor._layer in inner_layers or tensor._layer in boundary
 
         for limit in loop.limits:
             if limit.kind is TripLimit.COUNT and within(limit.required_input(0)):
@@ -77,7 +77,7 @@ def _check_limits(loop: ILoop) -> None:
     if not loop.limits:
         raise loop.error("it has no trip limit; add_trip_limit(tensor, trt.TripLimit.COUNT or WHILE) adds one")
     for k, limit in enumerate(loop.limits):
-        if any(other.kind is limit.kind for other in loop.limits[:k]):
+        if any(previous.kind is limit.kind for previous in loop.limits[:k]):
             raise limit.error(f"the loop has a trip limit of kind {limit.kind.name} already")
         kinds = "iu" if limit.kind is TripLimit.COUNT else "b"
         requirement = "a 0-D int32 or int64 tensor" if limit.kind is TripLimit.COUNT else "a 0-D bool tensor"
@@ -193,10 +193,10 @@ def loop_notes(network: INetworkDefinition, loop: ILoop, nesting: Nesting) -> It
     limits = {layer for limit in loop.limits for layer in _limit_dependencies(limit)}
     data = [tensor for tensor in tensors if tensor._layer not in limits]
     names = dict.fromkeys(kind.name for kind in (tensor.type.dtype for tensor in data) if kind is not None)
-    others = [name for name in names if name not in _DOCUMENTED_DTYPES]
-    if others:
+    rare = [name for name in names if name not in _DOCUMENTED_DTYPES]
+    if rare:
         yield (
-            f"NVIDIA's guide lists float32 and float16 for tensors in loops; {loop} has {', '.join(others)} as well, "
+            f"NVIDIA's guide lists float32 and float16 for tensors in loops; {loop} has {', '.join(rare)} as well, "
             "which other releases take."
         )
     for output in loop.outputs:

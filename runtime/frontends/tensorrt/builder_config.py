@@ -120,7 +120,7 @@ class IBuilderConfig:
         else:
             raise missing_api_error("IBuilderConfig", name, [*dir(self), *_DEFAULTS])
 
-    flags = CheckedAttribute[int]("_flags", lambda config, value, what: int(value))
+    flags = CheckedAttribute[int]("_flags", lambda config, value, label: int(value))
 
     def set_flag(self, flag: BuilderFlag) -> None:
         self._flags |= 1 << int(_flag(flag))

@@ -25,7 +25,7 @@ class CheckedAttribute(Generic[Read]):
         also: str = "",
         clears: str = "",
         of: str = "",
-        what: str = "",
+        label: str = "",
     ) -> None:
         """A descriptor.
 
@@ -38,7 +38,7 @@ class CheckedAttribute(Generic[Read]):
             also: a second field for the value.
             clears: a field that is set to None.
             of: the owner's field with the object that has ``field``, if it is another object.
-            what: the name of the attribute in errors, if it differs.
+            label: the name of the attribute in errors, if it differs.
         """
         self._field, self._check, self._read, self._unset = field, check, read, unset
         self._input, self._second_field, self._cleared_field, self._storage_field, self._label = (
@@ -46,7 +46,7 @@ class CheckedAttribute(Generic[Read]):
             also,
             clears,
             of,
-            what,
+            label,
         )
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -87,4 +87,4 @@ class CheckedAttribute(Generic[Read]):
 
 def ownerless_check(check: Callable[[Any, str], Any]) -> Check:
     """A check that does not depend on the owner."""
-    return lambda owner, value, what: check(value, what)
+    return lambda owner, value, label: check(value, label)

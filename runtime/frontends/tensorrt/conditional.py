@@ -103,10 +103,10 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     TYPE: ClassVar[LayerType] = LayerType.CONDITIONAL_OUTPUT
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        then, other = types
-        if then.dtype is not None and other.dtype is not None and then.dtype != other.dtype:
+        on_true, on_false = types
+        if on_true.dtype is not None and on_false.dtype is not None and on_true.dtype != on_false.dtype:
             raise self.error(
-                f"the true branch gives {then.dtype}, {self.required_input(0)}, the false branch {other.dtype}, "
+                f"the true branch gives {on_true.dtype}, {self.required_input(0)}, the false branch {on_false.dtype}, "
                 f"{self.required_input(1)}; "
                 "they must be of one type"
             )
@@ -115,14 +115,14 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
         )
         if condition is not None and condition.size == 1:
             # A constant condition removes the other branch.
-            return [then if condition.reshape(()) else other]
-        if then.shape is None or other.shape is None:
-            return [TensorType(then.dtype)]
-        if then.excludes(other):
+            return [on_true if condition.reshape(()) else on_false]
+        if on_true.shape is None or on_false.shape is None:
+            return [TensorType(on_true.dtype)]
+        if on_true.excludes(on_false):
             raise self.error(
-                f"the true branch gives {then.shape_text()}, {self.required_input(0)}, the false branch "
-                f"{other.shape_text()}, "
+                f"the true branch gives {on_true.shape_text()}, {self.required_input(0)}, the false branch "
+                f"{on_false.shape_text()}, "
                 f"{self.required_input(1)}; they must have one shape, unless the condition is a constant"
             )
-        shape = tuple(a if a == b else None for a, b in zip(then.shape, other.shape, strict=True))
-        return [TensorType(then.dtype, shape)]
+        shape = tuple(a if a == b else None for a, b in zip(on_true.shape, on_false.shape, strict=True))
+        return [TensorType(on_true.dtype, shape)]

@@ -66,7 +66,7 @@ class Dims:
         return str(tuple(self._sizes))
 
 
-def sizes_of(shape: Any, what: str) -> tuple[int, ...]:
+def sizes_of(shape: Any, label: str) -> tuple[int, ...]:
     """Convert a script's shape: Dims, or any sequence of integers.
 
     Raises:
@@ -76,7 +76,7 @@ def sizes_of(shape: Any, what: str) -> tuple[int, ...]:
         return tuple(Dims(shape)) if not isinstance(shape, Dims) else tuple(shape[: len(shape)])
     except TypeError:
         raise ArgumentError(
-            f"{caller_location()}: {what} must be Dims or a sequence of integers, not {shape!r}"
+            f"{caller_location()}: {label} must be Dims or a sequence of integers, not {shape!r}"
         ) from None
 
 

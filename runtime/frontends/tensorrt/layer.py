@@ -382,7 +382,7 @@ class ILayer(InertLayerProperties):
         return tensor
 
 
-def tensor_argument(network: NetworkBase, tensor: Any, what: str) -> ITensor:
+def tensor_argument(network: NetworkBase, tensor: Any, label: str) -> ITensor:
     """Check that an argument is a tensor of the network.
 
     Raises:
@@ -391,20 +391,20 @@ def tensor_argument(network: NetworkBase, tensor: Any, what: str) -> ITensor:
     """
     if not isinstance(tensor, ITensor):
         hint = "; a layer's tensor is layer.get_output(0)" if isinstance(tensor, ILayer) else ""
-        raise ArgumentError(f"{caller_location()}: {what} takes an ITensor, not {_argument_text(tensor)}{hint}")
+        raise ArgumentError(f"{caller_location()}: {label} takes an ITensor, not {_argument_text(tensor)}{hint}")
     if tensor._network is not network:
-        raise ModelError(f"{caller_location()}: {what}: {tensor} belongs to another network")
+        raise ModelError(f"{caller_location()}: {label}: {tensor} belongs to another network")
     return tensor
 
 
-def enum_argument(kind: type[Kind], value: Any, what: str) -> Kind:
+def enum_argument(kind: type[Kind], value: Any, label: str) -> Kind:
     """Check that an argument is a member of an enum.
 
     Raises:
         ArgumentError: it is something else.
     """
     if not isinstance(value, kind):
-        raise ArgumentError(f"{caller_location()}: {what} must be a trt.{kind.__name__}, not {_argument_text(value)}")
+        raise ArgumentError(f"{caller_location()}: {label} must be a trt.{kind.__name__}, not {_argument_text(value)}")
     return value
 
 

@@ -29,23 +29,23 @@ class UniqueNames:
     @contextmanager
     def body_names(self) -> Iterator[None]:
         """A scope for the names of values in a loop's body, which are not visible outside."""
-        before = dict(self._values)
+        saved = dict(self._values)
         try:
             yield
         finally:
-            self._values = before
+            self._values = saved
 
     def node_name(self, name: str) -> str:
         """A unique name for a node, derived from ``name``."""
         return _unique(name, self._nodes)
 
 
-def _unique(name: str, taken: dict[str, int]) -> str:
+def _unique(name: str, counts: dict[str, int]) -> str:
     unique = name
-    while unique in taken:
-        taken[name] += 1
-        unique = f"{name}_{taken[name]}"
-    taken[unique] = 1
+    while unique in counts:
+        counts[name] += 1
+        unique = f"{name}_{counts[name]}"
+    counts[unique] = 1
     return unique
 
 

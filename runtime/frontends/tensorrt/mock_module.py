@@ -150,7 +150,7 @@ def mock_tensorrt() -> Iterator[None]:
     """Let ``import tensorrt`` find the mock; afterwards restore the modules and unload those that imported from the
     mock."""
     finder = _MockModuleFinder()
-    before = dict(sys.modules)
+    saved = dict(sys.modules)
     for name in list(sys.modules):
         if _is_tensorrt_module(name):
             del sys.modules[name]
@@ -160,9 +160,9 @@ def mock_tensorrt() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         for name, module in list(sys.modules.items()):
-            if _is_tensorrt_module(name) or (name not in before and _uses(module, finder.module)):
+            if _is_tensorrt_module(name) or (name not in saved and _uses(module, finder.module)):
                 del sys.modules[name]
-        sys.modules.update({name: module for name, module in before.items() if _is_tensorrt_module(name)})
+        sys.modules.update({name: module for name, module in saved.items() if _is_tensorrt_module(name)})
 
 
 def _is_tensorrt_module(name: str) -> bool:

@@ -232,12 +232,12 @@ class Nesting:
     def reading_scope(self, reader: ILayer, index: int) -> NestedScope:
         """The scope in which a layer's input is read."""
         if isinstance(reader, ILoopBoundaryLayer):
-            inside = (
+            is_inside = (
                 (isinstance(reader, IRecurrenceLayer) and index == 1)
                 or (isinstance(reader, ILoopOutputLayer) and index == 0)
                 or (isinstance(reader, ITripLimitLayer) and reader.kind.name == "WHILE")
             )
-            return self.inner_scope(reader.loop, "body") if inside else self._scopes[reader.loop]
+            return self.inner_scope(reader.loop, "body") if is_inside else self._scopes[reader.loop]
         if isinstance(reader, IIfConditionalOutputLayer):
             return self.inner_scope(reader.conditional, "then" if index == 0 else "else")
         return self._scopes[self._scope_item(reader)]

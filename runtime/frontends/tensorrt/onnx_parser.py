@@ -77,15 +77,15 @@ class OnnxParser:
         from ..onnx.proto import ModelProto
         from ..onnx.reader import from_proto
 
-        where = os.fspath(path) if path is not None else "the parsed model"
+        label = os.fspath(path) if path is not None else "the parsed model"
         try:
             proto = ModelProto.FromString(bytes(model))
         except Exception as error:  # protobuf has its own error classes
-            return self._add_error(f"{where}: not an ONNX model: {one_line(error)}")
+            return self._add_error(f"{label}: not an ONNX model: {one_line(error)}")
         if not proto.HasField("graph"):
-            return self._add_error(f"{where}: holds no graph, so it is not an ONNX model")
+            return self._add_error(f"{label}: holds no graph, so it is not an ONNX model")
         try:
-            return self._add_graph(from_proto(proto, where))
+            return self._add_graph(from_proto(proto, label))
         except LoopdbgError as error:
             return self._add_error(str(error))
 

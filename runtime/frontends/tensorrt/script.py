@@ -49,7 +49,7 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     if function and not function.isidentifier():
         raise ModelError(f"{script}:{function}: '{function}' cannot be the name of a function; give {script}:FUNCTION")
     tree, code = compile_script(script)
-    called = function or (_BUILD_FUNCTION if _BUILD_FUNCTION in _top_level_names(tree) else "")
+    function_name = function or (_BUILD_FUNCTION if _BUILD_FUNCTION in _top_level_names(tree) else "")
     folder = script.parent
 
     def is_own_file(file: str) -> bool:
@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
         mock_tensorrt(),
         track_threads(is_own_file) as running_threads,
     ):
-        network = _ScriptRun(script, state).build_network(code, called)
+        network = _ScriptRun(script, state).build_network(code, function_name)
         running = running_threads()
         if running:
             raise ModelError(f"{script}: {running[0]} still runs where the script has ended; join it before")
@@ -98,19 +98,19 @@ class _ScriptRun:
     def __init__(self, path: Path, state: ScriptState) -> None:
         self.path, self.state = path, state
 
-    def build_network(self, code: types.CodeType, called: str) -> INetworkDefinition:
+    def build_network(self, code: types.CodeType, function_name: str) -> INetworkDefinition:
         """Run the script, and the function to call, if any; returns the network."""
         # To call a function, the script is run as an imported module, without its main part.
-        module = types.ModuleType("__main__" if not called else self._module_name())
+        module = types.ModuleType("__main__" if not function_name else self._module_name())
         module.__file__ = str(self.path)
         returned: Any = None
         target: INetworkDefinition | None = None
         with _registered_module(module):
             try:
                 exec(code, module.__dict__)
-                if called:
-                    function = self._find_function(module, called)
-                    target, arguments = self._arguments(function, called)
+                if function_name:
+                    function = self._find_function(module, function_name)
+                    target, arguments = self._arguments(function, function_name)
                     returned = function(**arguments)
             except NoEngineError as error:
                 if not self.state.built_networks and not (target is not None and _is_nonempty(target)):
@@ -131,7 +131,7 @@ class _ScriptRun:
                 raise ModelError(f"{self._error_location(error)}: {problem}") from None
         if isinstance(returned, INetworkDefinition):
             return returned
-        return self._choose_network(called, target, _defined_functions(module))
+        return self._choose_network(function_name, target, _defined_functions(module))
 
     def _module_name(self) -> str:
         stem = self.path.stem
@@ -176,7 +176,7 @@ class _ScriptRun:
     # -- the network
 
     def _choose_network(
-        self, called: str, target: INetworkDefinition | None, functions: list[str]
+        self, function_name: str, target: INetworkDefinition | None, functions: list[str]
     ) -> INetworkDefinition:
         networks = [network for network in self.state.networks if _is_nonempty(network)]
         if target is not None and target in networks:
@@ -184,13 +184,13 @@ class _ScriptRun:
         if len(networks) == 1:
             return networks[0]
         if not networks:
-            builder = f"'{called}'" if called else "the script"
+            builder = f"'{function_name}'" if function_name else "the script"
             hint = (
                 "it has to add layers to the network that it is given"
                 if target is not None
                 else "write build(network), or let it call trt.Builder(logger).create_network() and add layers"
             )
-            if functions and not called:
+            if functions and not function_name:
                 hint += f"; or name one of its functions, as in {self.path}:{functions[-1]}"
             raise ModelError(f"{self.path}: {builder} builds no network; {hint}")
         networks_text = "; ".join(
@@ -250,8 +250,8 @@ class _ScriptRun:
         calls = [f"{'' if path == file else f'{Path(path).name}:'}{number}" for path, number, _ in reversed(lines[:-1])]
         name = lines[-1][2]
         function = f" in {name}" if not name.startswith("<") else ""
-        called = f" (called from line {', '.join(calls[:3])}{'...' if len(calls) > 3 else ''})" if calls else ""
-        return f"{file}:{line}{function}{called}"
+        callers = f" (called from line {', '.join(calls[:3])}{'...' if len(calls) > 3 else ''})" if calls else ""
+        return f"{file}:{line}{function}{callers}"
 
 
 def _defined_functions(module: types.ModuleType) -> list[str]:
@@ -277,15 +277,15 @@ def _is_nonempty(network: INetworkDefinition) -> bool:
 @contextlib.contextmanager
 def _registered_module(module: types.ModuleType) -> Iterator[None]:
     """Register the module in ``sys.modules`` while it runs, which dataclasses and pickle need."""
-    before = sys.modules.get(module.__name__)
+    previous = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             sys.modules.pop(module.__name__, None)
         else:
-            sys.modules[module.__name__] = before
+            sys.modules[module.__name__] = previous
 
 
 @contextlib.contextmanager

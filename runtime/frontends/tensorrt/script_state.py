@@ -54,17 +54,17 @@ def new_script_state() -> Iterator[ScriptState]:
     """Set a new state while a script runs."""
     global _current
     with _LOCK:
-        before, _current = _current, ScriptState()
+        previous, _current = _current, ScriptState()
         try:
             yield _current
         finally:
-            _current = before
+            _current = previous
 
 
-def no_engine_error(what: str) -> NoEngineError:
+def no_engine_error(name: str) -> NoEngineError:
     """The error for an operation that needs an engine."""
     return NoEngineError(
-        f"{caller_location()}: {what} needs an engine, and none is built here: the network is what is debugged; leave "
+        f"{caller_location()}: {name} needs an engine, and none is built here: the network is what is debugged; leave "
         "this out,"
         " or keep it apart from the function that builds the network"
     )

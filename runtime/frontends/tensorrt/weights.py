@@ -75,7 +75,7 @@ def _copy_from_address(kind: DataType, address: int, count: int) -> Array:
     return halves.view(numpy_type(kind)).copy()
 
 
-def array_of(weights: Any, what: str) -> Array:
+def array_of(weights: Any, name: str) -> Array:
     """The array of a script's weights, without a copy, as TensorRT reads them when it builds.
 
     Raises:
@@ -85,17 +85,17 @@ def array_of(weights: Any, what: str) -> Array:
         return weights.numpy()
     if not isinstance(weights, np.ndarray):
         raise ArgumentError(
-            f"{caller_location()}: {what} must be trt.Weights or a NumPy array, not {type(weights).__name__}; "
+            f"{caller_location()}: {name} must be trt.Weights or a NumPy array, not {type(weights).__name__}; "
             "np.array makes one"
         )
     if data_type(weights.dtype) is None:
         raise ArgumentError(
-            f"{caller_location()}: {what}: NumPy type {weights.dtype} does not convert to a type of TensorRT; it takes "
+            f"{caller_location()}: {name}: NumPy type {weights.dtype} does not convert to a type of TensorRT; it takes "
             f"{', '.join(_ACCEPTED_DTYPES)}"
         )
     return weights
 
 
-def flat_array_of(weights: Any, what: str) -> Array:
+def flat_array_of(weights: Any, label: str) -> Array:
     """The flattened array of weights; empty for None."""
-    return np.empty(0, np.float32) if weights is None else array_of(weights, what).reshape(-1)
+    return np.empty(0, np.float32) if weights is None else array_of(weights, label).reshape(-1)

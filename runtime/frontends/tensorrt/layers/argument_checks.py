@@ -15,51 +15,51 @@ from ..layer import ILayer, ITensor, enum_argument, tensor_argument
 from ..script_location import ArgumentError, caller_location
 
 
-def number_argument(value: Any, what: str) -> float:
+def number_argument(value: Any, label: str) -> float:
     """Check that an argument is a number.
 
     Raises:
         ArgumentError: it is something else.
     """
     if isinstance(value, bool | str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
-        raise ArgumentError(f"{caller_location()}: {what} must be a number, not {value!r:.60}")
+        raise ArgumentError(f"{caller_location()}: {label} must be a number, not {value!r:.60}")
     return float(value)
 
 
-def int_argument(value: Any, what: str) -> int:
+def int_argument(value: Any, label: str) -> int:
     """Check that an argument is an integer.
 
     Raises:
         ArgumentError: it is something else.
     """
     if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-        raise ArgumentError(f"{caller_location()}: {what} must be a whole number, not {value!r:.60}")
+        raise ArgumentError(f"{caller_location()}: {label} must be a whole number, not {value!r:.60}")
     return int(value.__index__())
 
 
-def bool_argument(value: Any, what: str) -> bool:
+def bool_argument(value: Any, label: str) -> bool:
     """Check that an argument is a Boolean.
 
     Raises:
         ArgumentError: it is something else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(f"{caller_location()}: {what} must be True or False, not {value!r:.60}")
+        raise ArgumentError(f"{caller_location()}: {label} must be True or False, not {value!r:.60}")
     return bool(value)
 
 
 def enum_check(kind: type[Any]) -> Check:
     """A check that an attribute is a member of an enum."""
-    return ownerless_check(lambda value, what: enum_argument(kind, value, what))
+    return ownerless_check(lambda value, label: enum_argument(kind, value, label))
 
 
-def ints_argument(value: Any, what: str) -> tuple[int, ...]:
+def ints_argument(value: Any, label: str) -> tuple[int, ...]:
     """Check that an argument is Dims or another sequence of integers.
 
     Raises:
         ArgumentError: it is something else.
     """
-    return sizes_of(value, what)
+    return sizes_of(value, label)
 
 
 def require_dtype_kind(layer: ILayer, index: int, kind: TensorType, expected: str) -> None:
@@ -126,7 +126,7 @@ def checked_rank(layer: ILayer, index: int, kind: TensorType, low: int, high: in
     return rank
 
 
-def axis_argument(layer: ILayer, axis: int, rank: int, what: str = "its axis") -> int:
+def axis_argument(layer: ILayer, axis: int, rank: int, label: str = "its axis") -> int:
     """Check that an axis is from 0 to rank - 1.
 
     Raises:
@@ -134,7 +134,7 @@ def axis_argument(layer: ILayer, axis: int, rank: int, what: str = "its axis") -
     """
     if not 0 <= axis < rank:
         allowed = f"it may be 0 to {rank - 1}" if rank else "a scalar has none"
-        raise layer.error(f"{what} is {axis}, and {layer.required_input(0)} has {rank} dimensions; {allowed}")
+        raise layer.error(f"{label} is {axis}, and {layer.required_input(0)} has {rank} dimensions; {allowed}")
     return axis
 
 
@@ -166,12 +166,12 @@ def static_shape(shape: Sequence[Dim] | None) -> tuple[int, ...] | None:
     return sizes if len(sizes) == len(shape) else None
 
 
-def tensors_argument(network: Any, tensors: Any, what: str) -> list[ITensor]:
+def tensors_argument(network: Any, tensors: Any, label: str) -> list[ITensor]:
     """Check that an argument is a list or tuple of tensors.
 
     Raises:
         ArgumentError: it is something else.
     """
     if isinstance(tensors, ITensor) or not isinstance(tensors, list | tuple):
-        raise ArgumentError(f"{caller_location()}: {what} takes a list of tensors, not {type(tensors).__name__}")
-    return [tensor_argument(network, tensor, f"{what}: tensor {k}") for k, tensor in enumerate(tensors)]
+        raise ArgumentError(f"{caller_location()}: {label} takes a list of tensors, not {type(tensors).__name__}")
+    return [tensor_argument(network, tensor, f"{label}: tensor {k}") for k, tensor in enumerate(tensors)]

@@ -77,8 +77,8 @@ class IAttentionOutputLayer(ILayer):
         ]
 
 
-def _causal_kind(causal: Any, what: str) -> CausalMaskKind:
-    return CausalMaskKind.UPPER_LEFT if bool_argument(causal, what) else CausalMaskKind.NONE
+def _causal_kind(causal: Any, label: str) -> CausalMaskKind:
+    return CausalMaskKind.UPPER_LEFT if bool_argument(causal, label) else CausalMaskKind.NONE
 
 
 def _is_causal(kind: CausalMaskKind) -> bool:

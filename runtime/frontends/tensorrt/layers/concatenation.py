@@ -90,10 +90,10 @@ class IPaddingLayer(ILayer):
         self._pre = self._check_pair(pre, f"{self}: pre_padding")
         self._post = self._check_pair(post, f"{self}: post_padding")
 
-    def _check_pair(self, value: Any, what: str) -> tuple[int, ...]:
-        pair = ints_argument(value, what)
+    def _check_pair(self, value: Any, label: str) -> tuple[int, ...]:
+        pair = ints_argument(value, label)
         if len(pair) != 2:
-            raise ArgumentError(f"{caller_location()}: {what} has two numbers, for the last two axes, not {pair}")
+            raise ArgumentError(f"{caller_location()}: {label} has two numbers, for the last two axes, not {pair}")
         return pair
 
     pre_padding_nd = CheckedAttribute[Dims]("_pre", _check_pair, Dims)

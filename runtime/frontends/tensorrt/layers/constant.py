@@ -29,10 +29,10 @@ class IConstantLayer(ILayer):
         self._shape = sizes_of(shape, "add_constant: the shape")
         self._array = array_of(weights, "add_constant: the weights")
 
-    shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_of), Dims, what="the shape")
+    shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_of), Dims, label="the shape")
     #: The flattened data.
     weights = CheckedAttribute[Array](
-        "_array", ownerless_check(array_of), lambda array: array.reshape(-1), what="the weights"
+        "_array", ownerless_check(array_of), lambda array: array.reshape(-1), label="the weights"
     )
 
     def _data(self) -> Array:

@@ -29,30 +29,30 @@ class SlidingWindowLayer(ILayer):
 
     padding_mode: PaddingMode = PaddingMode.EXPLICIT_ROUND_DOWN
 
-    def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], window: Any, what: str) -> None:
+    def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], window: Any, label: str) -> None:
         super().__init__(network, inputs)
-        self._window = ints_argument(window, f"{self}: {what}")
+        self._window = ints_argument(window, f"{self}: {label}")
         axes = len(self._window)
         if axes not in (2, 3) or min(self._window) < 1:
             raise ArgumentError(
-                f"{caller_location()}: {self}: {what} has two or three positive numbers, not {self._window}"
+                f"{caller_location()}: {self}: {label} has two or three positive numbers, not {self._window}"
             )
         self._stride = self._dilation = (1,) * axes
         self._pre = self._post = (0,) * axes
 
-    def _check_numbers(self, value: Any, what: str, minimum: int) -> tuple[int, ...]:
-        numbers = ints_argument(value, what)
+    def _check_numbers(self, value: Any, label: str, minimum: int) -> tuple[int, ...]:
+        numbers = ints_argument(value, label)
         if len(numbers) != len(self._window) or min(numbers) < minimum:
             raise ArgumentError(
-                f"{caller_location()}: {what} has {len(self._window)} numbers from {minimum} on, not {numbers}"
+                f"{caller_location()}: {label} has {len(self._window)} numbers from {minimum} on, not {numbers}"
             )
         return numbers
 
-    def _check_padding(self, value: Any, what: str) -> tuple[int, ...]:
-        return self._check_numbers(value, what, 0)
+    def _check_padding(self, value: Any, label: str) -> tuple[int, ...]:
+        return self._check_numbers(value, label, 0)
 
-    def _check_positive(self, value: Any, what: str) -> tuple[int, ...]:
-        return self._check_numbers(value, what, 1)
+    def _check_positive(self, value: Any, label: str) -> tuple[int, ...]:
+        return self._check_numbers(value, label, 1)
 
     stride_nd = CheckedAttribute[Dims]("_stride", _check_positive, Dims)
     padding_nd = CheckedAttribute[Dims]("_pre", _check_padding, Dims, also="_post")
@@ -171,7 +171,7 @@ class _ConvolutionBase(SlidingWindowLayer):
         if channels is None or spatial is None or types[0].shape is None:
             return [TensorType(dtype)]
         shape = self.kernel_shape(channels)
-        for index, array, wanted, role in (
+        for index, array, target, role in (
             (1, self._kernel, shape, "kernel"),
             (2, self._bias, (self.num_output_maps,), "bias"),
         ):
@@ -179,12 +179,12 @@ class _ConvolutionBase(SlidingWindowLayer):
                 dims = types[index].shape
                 if array.size:
                     raise self.error(f"its {role} is given twice: by weights, and by input {index}")
-                if dims is not None and any(isinstance(n, int) and n != m for n, m in zip(dims, wanted, strict=False)):
-                    raise self.error(f"its {role}, {self.required_input(index)}, has to have the shape {list(wanted)}")
+                if dims is not None and any(isinstance(n, int) and n != m for n, m in zip(dims, target, strict=False)):
+                    raise self.error(f"its {role}, {self.required_input(index)}, has to have the shape {list(target)}")
                 continue
-            if array.size != math.prod(wanted) and (array.size or role == "kernel"):
+            if array.size != math.prod(target) and (array.size or role == "kernel"):
                 raise self.error(
-                    f"its {role} has {array.size} weights; the shape {list(wanted)} needs {math.prod(wanted)}"
+                    f"its {role} has {array.size} weights; the shape {list(target)} needs {math.prod(target)}"
                 )
             if array.size and dtype is not None and array.dtype != dtype:
                 raise self.error(f"its {role} is {array.dtype.name}, and {self.required_input(0)} {dtype.name}")

@@ -30,7 +30,7 @@ _TYPES = {
 def _number_check(field: str) -> Check:
     """A check that ignores anything but a number, as TensorRT does."""
 
-    def check(layer: IFillLayer, value: Any, what: str) -> Any:
+    def check(layer: IFillLayer, value: Any, label: str) -> Any:
         if not isinstance(value, int | float | np.integer | np.floating):
             return getattr(layer, field)
         return value.item() if isinstance(value, np.generic) and not isinstance(value, int) else value

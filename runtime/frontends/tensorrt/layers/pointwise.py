@@ -201,8 +201,8 @@ class ISelectLayer(ILayer):
             )
         if condition.shape is None or then_type.shape is None or else_type.shape is None:
             return [TensorType(then_type.dtype)]
-        both = broadcast(then_type.shape, else_type.shape)
-        shape = None if both is None else broadcast(condition.shape, both)
+        branches_shape = broadcast(then_type.shape, else_type.shape)
+        shape = None if branches_shape is None else broadcast(condition.shape, branches_shape)
         if shape is None:
             raise self.error(
                 f"the shapes {condition.shape_text()} of {self.required_input(0)}, {then_type.shape_text()} of "

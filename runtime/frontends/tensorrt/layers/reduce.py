@@ -180,7 +180,7 @@ class ISoftMaxLayer(ILayer):
 
     #: The mask of the axis.
     axes = CheckedAttribute[int](
-        "_mask", ownerless_check(int_argument), unset=_default_mask, what="axes, a mask such as 1 << 0,"
+        "_mask", ownerless_check(int_argument), unset=_default_mask, label="axes, a mask such as 1 << 0,"
     )
 
     def _axis(self, rank: int) -> int:

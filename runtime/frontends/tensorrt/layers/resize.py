@@ -69,18 +69,18 @@ class IResizeLayer(ILayer):
         self._shape: tuple[int, ...] | None = None
         self._scales: tuple[float, ...] | None = None
 
-    def _check_no_shape_tensor(self, what: str) -> None:
+    def _check_no_shape_tensor(self, attribute: str) -> None:
         if self.get_input(1) is not None:
-            raise self.error(f"input 1 gives its shape already, so {what} cannot be set")
+            raise self.error(f"input 1 gives its shape already, so {attribute} cannot be set")
 
-    def _parse_shape(self, shape: Any, what: str) -> tuple[int, ...]:
+    def _parse_shape(self, shape: Any, label: str) -> tuple[int, ...]:
         self._check_no_shape_tensor("shape")
-        return ints_argument(shape, what)
+        return ints_argument(shape, label)
 
-    def _parse_scales(self, scales: Any, what: str) -> tuple[float, ...]:
+    def _parse_scales(self, scales: Any, label: str) -> tuple[float, ...]:
         self._check_no_shape_tensor("scales")
         if isinstance(scales, str) or not hasattr(scales, "__iter__"):
-            raise ArgumentError(f"{caller_location()}: {what} must be a list of numbers, not {scales!r:.60}")
+            raise ArgumentError(f"{caller_location()}: {label} must be a list of numbers, not {scales!r:.60}")
         return tuple(number_argument(scale, f"{self}: a scale") for scale in scales)
 
     shape = CheckedAttribute[Dims]("_shape", _parse_shape, Dims, unset=Dims.unset, clears="_scales")
@@ -122,8 +122,8 @@ class IResizeLayer(ILayer):
             raise self.error(f"it is given {count} sizes or scales, and {self.required_input(0)} has {rank} dimensions")
         limit = _AXES.get(self.resize_mode, rank)
         for axis in range(rank - limit):
-            before, after = types[0].shape[axis], sizes[axis]
-            if isinstance(before, int) and isinstance(after, int) and before != after:
+            old_size, new_size = types[0].shape[axis], sizes[axis]
+            if isinstance(old_size, int) and isinstance(new_size, int) and old_size != new_size:
                 raise self.error(f"{self.resize_mode.name} resizes the last {limit} axes, and axis {axis} changes too")
         return [TensorType(types[0].dtype, sizes)]
 

@@ -280,5 +280,5 @@ def add_lrn(network: INetworkDefinition, input: ITensor, window: int, alpha: flo
     """Normalise across neighbouring channels."""
     tensor_argument(network, input, "add_lrn: input")
     size = int_argument(window, "add_lrn: window")
-    numbers = [number_argument(n, f"add_lrn: {what}") for n, what in ((alpha, "alpha"), (beta, "beta"), (k, "k"))]
+    numbers = [number_argument(n, f"add_lrn: {name}") for n, name in ((alpha, "alpha"), (beta, "beta"), (k, "k"))]
     return ILRNLayer(network, input, size, *numbers)

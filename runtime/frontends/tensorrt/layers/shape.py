@@ -46,7 +46,7 @@ def add_shape(network: INetworkDefinition, input: ITensor) -> IShapeLayer:
     return IShapeLayer(network, [tensor_argument(network, input, "add_shape: input")])
 
 
-def _permutation(layer: ILayer, order: Any, what: str) -> Permutation:
+def _permutation(layer: ILayer, order: Any, label: str) -> Permutation:
     return order if isinstance(order, Permutation) else Permutation(order)
 
 
@@ -89,10 +89,10 @@ class IShuffleLayer(ILayer):
             shape = tuple(shape[axis] for axis in order)
         return [TensorType(types[0].dtype, shape)]
 
-    def _order(self, permutation: Permutation, rank: int, what: str) -> list[int]:
+    def _order(self, permutation: Permutation, rank: int, label: str) -> list[int]:
         order = list(permutation)[:rank]
         if sorted(order) != list(range(rank)):
-            raise self.error(f"{what} is {tuple(order)}, which is no order of {rank} axes")
+            raise self.error(f"{label} is {tuple(order)}, which is no order of {rank} axes")
         return order
 
     def _reshape_target(self, types: Sequence[TensorType]) -> tuple[int, ...] | None:
