@@ -55,27 +55,27 @@ class LoopdbgError(Exception):
         self.fields = fields
 
     @classmethod
-    def at(cls, where: str, error: LoopdbgError) -> Self:
+    def with_location(cls, where: str, error: LoopdbgError) -> Self:
         """An error of this class that prepends a location to ``error``; the remedy is kept.
 
-        >>> loopdbg.UsageError.at("line 3", loopdbg.UsageError("no such value"))
+        >>> loopdbg.UsageError.with_location("line 3", loopdbg.UsageError("no such value"))
         UsageError('line 3: no such value')
         """
         return cls(f"{where}: {error.what}", error.remedy, **error.fields)
 
-    def told(self, words: Mapping[Remedy, str]) -> str:
+    def format(self, remedy_texts: Mapping[Remedy, str]) -> str:
         """The message worded for a front end; a remedy without such wording is printed as in Python.
 
-        >>> loopdbg.UsageError("no such value").told({})
+        >>> loopdbg.UsageError("no such value").format({})
         'no such value'
         """
         text = self.what
         if self.remedy is not None:
-            text += f"; {words.get(self.remedy, self.remedy.value).format(**self.fields)}"
+            text += f"; {remedy_texts.get(self.remedy, self.remedy.value).format(**self.fields)}"
         return " ".join(text.split()) if "\n" in text or "\r" in text else text
 
     def __str__(self) -> str:
-        return self.told({})
+        return self.format({})
 
 
 class ModelError(LoopdbgError):

@@ -22,7 +22,7 @@ class _OutputCollector:
         self._console = console
         self.output: list[str] = []
 
-    def say(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         """Collect a line of output."""
         self.output.append(line)
 

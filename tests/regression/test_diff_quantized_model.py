@@ -172,10 +172,12 @@ def test_a_fake_quantize_that_cuts_off_is_seen(tmp_path: Path, looped: bool) -> 
         for label in ("left", "right")
     ]
     result = compare_sides(*sides, ComparisonOptions())
-    (seen,) = result.loops[0].quantised if looped else result.quantised
+    (seen,) = result.loops[0].saturations if looped else result.saturations
     assert (seen.op_type, seen.low, seen.high, seen.dtype) == ("FakeQuantize", -2, 2, "256 levels")
-    assert seen.first is not None and (seen.first.count, seen.first.size) == ((1, 2) if looped else (1, 4))
-    assert seen.first.iteration == (0 if looped else None) and seen.headroom == pytest.approx(2 / 3)
+    assert seen.first_saturated is not None and (seen.first_saturated.count, seen.first_saturated.size) == (
+        (1, 2) if looped else (1, 4)
+    )
+    assert seen.first_saturated.iteration == (0 if looped else None) and seen.headroom == pytest.approx(2 / 3)
     assert "first saturated in right" in report_text(result)
 
 

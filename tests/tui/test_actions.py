@@ -195,7 +195,7 @@ async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> N
         for word in ("node", "into", "edit"):
             assert word not in screen.keys
         await screen.press("ctrl+p")
-        offered = {item.id for item in screen.app.screen.shown}  # type: ignore[attr-defined]
+        offered = {action.id for action in screen.app.screen.visible_actions}  # type: ignore[attr-defined]
         assert "step" in offered and not offered & {"node", "into", "back-node", "edit"}
         await screen.press("escape")
         # Refused at the key, not after something was typed.

@@ -161,7 +161,7 @@ def stopped(screen: AppDriver) -> str:
 
 def card(screen: AppDriver) -> str:
     """The lesson, and which of its cards."""
-    return str(screen.app.lesson.border_title).rpartition(" of ")[0][-6:]  # type: ignore[attr-defined]
+    return str(screen.app.lesson_pane.border_title).rpartition(" of ")[0][-6:]  # type: ignore[attr-defined]
 
 
 ON_VALUE = ("s", "2", "home", "down")
@@ -179,7 +179,7 @@ def top(screen: AppDriver) -> Any:
 
 
 def grid(screen: AppDriver) -> Any:
-    return top(screen).grid.look
+    return top(screen).grid.viewport
 
 
 def note(screen: AppDriver) -> str:
@@ -203,17 +203,17 @@ def open_graph(sees: Callable[[AppDriver], Any], was: Any, then: Any, *before: s
 
 def cursor_box(screen: AppDriver) -> str:
     """The box of the graph that the cursor is on."""
-    return str(top(screen).state.box.name)
+    return str(top(screen).graph_state.cursor_box.name)
 
 
 def at_right(screen: AppDriver) -> bool:
     """The window is at the right end of the graph."""
-    return bool(top(screen).graph.scroll_x == top(screen).graph.max_scroll_x > 0)
+    return bool(top(screen).graph_view.scroll_x == top(screen).graph_view.max_scroll_x > 0)
 
 
 def line_of(k: int) -> Callable[[Any], str]:
     """What the screen of inputs says of one of them."""
-    return lambda screen: " ".join(screen.app.box.lines[1 + k].text.split())
+    return lambda screen: " ".join(screen.app.rows_box.lines[1 + k].text.split())
 
 
 def inputs_without_values(sees: Callable[[Any], Any], was: Any, then: Any, *before: str) -> ActionCase:
@@ -241,11 +241,11 @@ PALETTE = ("ctrl+p",)
 LEAVING = ("s", ":set x = 3", "q")
 
 ELSEWHERE = {
-    "inspect-before": inspect(lambda s: top(s).subject.iteration, 3, 2),
-    "inspect-next": inspect(lambda s: top(s).subject.iteration, 2, 3, "left"),
+    "inspect-before": inspect(lambda s: top(s).inspector_state.iteration, 3, 2),
+    "inspect-next": inspect(lambda s: top(s).inspector_state.iteration, 2, 3, "left"),
     "inspect-iteration": inspect(lambda s: top(s).prompt.display, False, True),
     "inspect-plot": inspect(lambda s: top(s).has_class("-plot"), False, True),
-    "inspect-difference": inspect(lambda s: grid(s).other is not None, False, True),
+    "inspect-difference": inspect(lambda s: grid(s).baseline is not None, False, True),
     "inspect-difference-to": inspect(lambda s: top(s).prompt.display, False, True),
     "inspect-largest": inspect(lambda s: "changed most" in note(s), False, True),
     "inspect-break": inspect(screens_above, "InspectorScreen", "_PanesScreen"),
@@ -262,8 +262,8 @@ ELSEWHERE = {
     "inspect-slice": inspect(lambda s: top(s).prompt.display, False, True),
     # Offered for sequences alone; of a tensor it asks for a slice.
     "inspect-open": replace(inspect(lambda s: top(s).prompt.display, False, True), offered=False),
-    "inspect-digits": inspect(lambda s: grid(s).how.value, "4 digits", "8 digits"),
-    "inspect-heat-map": inspect(lambda s: grid(s).heat, False, True),
+    "inspect-digits": inspect(lambda s: grid(s).number_format.value, "4 digits", "8 digits"),
+    "inspect-heat-map": inspect(lambda s: grid(s).heat_map, False, True),
     "inspect-nan": inspect(lambda s: "NaN or infinity" in note(s), False, True),
     "inspect-find": inspect(lambda s: top(s).prompt.display, False, True),
     "inspect-save": inspect(lambda s: top(s).prompt.display, False, True),
@@ -283,12 +283,12 @@ ELSEWHERE = {
     "graph-right": open_graph(cursor_box, "half", "q"),
     "graph-next": open_graph(cursor_box, "x", "half", "up"),
     "graph-open": open_graph(screens_above, "GraphScreen", "InspectorScreen"),
-    "graph-more": open_graph(lambda s: top(s).state.level.name, "NARROW", "VALUES", "minus"),
-    "graph-less": open_graph(lambda s: top(s).state.level.name, "VALUES", "NARROW"),
-    "graph-pan-up": open_graph(lambda s: top(s).graph.scroll_y > 0, True, False, "pagedown"),
-    "graph-pan-down": open_graph(lambda s: top(s).graph.scroll_y > 0, False, True, "pageup"),
+    "graph-more": open_graph(lambda s: top(s).graph_state.level.name, "NARROW", "VALUES", "minus"),
+    "graph-less": open_graph(lambda s: top(s).graph_state.level.name, "VALUES", "NARROW"),
+    "graph-pan-up": open_graph(lambda s: top(s).graph_view.scroll_y > 0, True, False, "pagedown"),
+    "graph-pan-down": open_graph(lambda s: top(s).graph_view.scroll_y > 0, False, True, "pageup"),
     "graph-pan-left": open_graph(at_right, True, False, *["shift+right"] * 4),
-    "graph-pan-right": open_graph(lambda s: top(s).graph.scroll_x > 0, False, True, *["shift+left"] * 4),
+    "graph-pan-right": open_graph(lambda s: top(s).graph_view.scroll_x > 0, False, True, *["shift+left"] * 4),
     "graph-help": open_graph(screens_above, "GraphScreen", "HelpScreen"),
     "graph-leave": open_graph(screens_above, "GraphScreen", "_PanesScreen"),
     "fields-take": ActionCase((*IN_FIELDS, *"x > 1"), breakpoint_title, "iter 3", "iter 3 if x > 1"),
@@ -304,8 +304,8 @@ ELSEWHERE = {
     "inputs-arange": inputs_without_values(line_of(0), MADE, "▌ x float32[N] [1] [0.0] arange"),
     "inputs-load": inputs_without_values(lambda s: s.app.prompt.display, False, True),
     "inputs-dim": inputs_without_values(lambda s: s.app.prompt.display, False, True),
-    "inputs-up": inputs_without_values(lambda s: s.app.at, 1, 0, "down"),
-    "inputs-down": inputs_without_values(lambda s: s.app.at, 0, 1),
+    "inputs-up": inputs_without_values(lambda s: s.app.selected_row, 1, 0, "down"),
+    "inputs-down": inputs_without_values(lambda s: s.app.selected_row, 0, 1),
     "inputs-take": inputs_without_values(
         line_of(1), "▌ count int64[] 5 random, seed 0", "▌ count int64[] 3 3", "down", "enter", "3"
     ),
@@ -410,7 +410,7 @@ CASES = {
 
 def flat(screen: AppDriver) -> str:
     """What the card of a lesson says."""
-    return " ".join(screen.app.lesson.text.split())  # type: ignore[attr-defined]
+    return " ".join(screen.app.lesson_pane.text.split())  # type: ignore[attr-defined]
 
 
 def test_every_action_has_a_row() -> None:
@@ -430,7 +430,9 @@ async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytes
             for key in case.before:
                 screen.app.simulate_key(key)
             typing = "colon" in case.before
-            await screen.until(lambda: case.sees(screen) == case.was and screen.app.prompt.line.has_focus == typing)
+            await screen.wait_until(
+                lambda: case.sees(screen) == case.was and screen.app.console_pane.input_line.has_focus == typing
+            )
         else:
             await press(screen, case.before)
         assert case.sees(screen) == case.was
@@ -444,10 +446,10 @@ async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytes
             )
             assert action.is_enabled(now), "the foot and the palette would not offer it"
         if name in ("quit", "leave"):
-            await screen.tap(action.keys[0], lambda: case.sees(screen) == case.then)
+            await screen.press_and_wait(action.keys[0], lambda: case.sees(screen) == case.then)
         elif endless:
             screen.app.simulate_key(action.keys[0])
-            await screen.settle()
+            await screen.wait_until_idle()
         else:
             await screen.press(action.keys[0])
         assert case.sees(screen) == case.then
@@ -489,9 +491,9 @@ async def test_a_pane_shows_what_it_is_there_for(name: str, size: tuple[int, int
         pane = screen.app.panes[name]
         await press(screen, before)
         await press(screen, (f"{(PANES.index(name) + 1) % 10}", "z"))
-        assert screen.app.bench.full == name and pane.has_focus
+        assert screen.app.pane_grid.maximized_pane == name and pane.has_focus
         # It is drawn, not only known.
-        assert wanted in "\n".join(screen.visible()), screen.visible()
+        assert wanted in "\n".join(screen.visible_rows()), screen.visible_rows()
         # The cursor goes over all of it, and stands on something to point at somewhere.
         targets = []
         await screen.press("home")
@@ -499,6 +501,6 @@ async def test_a_pane_shows_what_it_is_there_for(name: str, size: tuple[int, int
             targets.append(pane.target)
             await screen.press("down")
         assert any(target is not None for target in targets)
-        assert all(target_value.text(screen.app.shown) for target_value in targets if target_value is not None)
+        assert all(target_value.text(screen.app.screen_state) for target_value in targets if target_value is not None)
         await screen.press("escape")
-        assert screen.app.bench.full == ""
+        assert screen.app.pane_grid.maximized_pane == ""

@@ -82,7 +82,7 @@ async def test_what_alternates_does_not_look_flat(size: tuple[int, int]) -> None
 async def test_the_inspectors_course_does_not_look_flat_either() -> None:
     async with open_app(model(ALTERNATES), {**TURNS, "M": np.array(3000)}) as screen:
         await screen.press("c", "2", "down", "p")
-        drawn = [line.text for line in screen.app.screen.over.lines]
+        drawn = [line.text for line in screen.app.screen.series_box.lines]
         assert sum(FULL * 20 in line for line in drawn) >= 3
 
 
@@ -98,10 +98,10 @@ async def test_what_is_not_finite_is_marked_wherever_the_run_stopped() -> None:
         ]
         assert odd
         timeline = screen.app.panes["timeline"]
-        bar = timeline.lines[0].text[timeline._first :]
-        marks = [k for k, sign in enumerate(bar[: timeline._cells]) if sign in "×▼"]
-        assert marks[0] == timeline._cell(odd[0]) and bar[marks[0]] == "×"
-        assert {timeline._cell(k) for k in odd} == set(marks)
+        bar = timeline.lines[0].text[timeline._label_width :]
+        marks = [k for k, sign in enumerate(bar[: timeline._bar_width]) if sign in "×▼"]
+        assert marks[0] == timeline._cell_for_iteration(odd[0]) and bar[marks[0]] == "×"
+        assert {timeline._cell_for_iteration(k) for k in odd} == set(marks)
 
 
 async def test_no_mark_covers_another() -> None:
@@ -111,15 +111,15 @@ async def test_no_mark_covers_another() -> None:
         await screen.press("escape", "c")
         # It stands where a breakpoint hit: three marks for one iteration.
         timeline = screen.app.panes["timeline"]
-        bar = timeline.lines[0].text[timeline._first :]
-        here = timeline._cell(3)
+        bar = timeline.lines[0].text[timeline._label_width :]
+        here = timeline._cell_for_iteration(3)
         assert bar[here] == "▼" and sorted(bar[here - 1] + bar[here + 1]) == sorted("●⚑")
         await screen.press("s")
         # A click on a mark goes to its own iteration, wherever it stands.
-        bar = timeline.lines[0].text[timeline._first :]
+        bar = timeline.lines[0].text[timeline._label_width :]
         for sign in "●⚑":
             index = bar.index(sign)
-            await screen.pilot.click("#timeline", offset=(2 + timeline._first + index, 1))
+            await screen.pilot.click("#timeline", offset=(2 + timeline._label_width + index, 1))
             await screen.wait_until_idle()
             assert screen.session.frame.iteration == 3
 

@@ -45,4 +45,4 @@ def reword_comparison(comparison: Comparison) -> None:
 
 def error_text(error: LoopdbgError) -> str:
     """The text of an error with command-line remedies."""
-    return error.told(_REMEDY_TEXTS)
+    return error.format(_REMEDY_TEXTS)
