@@ -40,7 +40,7 @@ def condition_values(loop: Loop) -> set[Value]:
 
 
 def use_counts(loop: Loop) -> Counter[Value]:
-    """How often each value is used in a loop's body, by its ports and in the graphs inside."""
+    """The number of uses of each value in a loop's body, by its ports and in inner graphs."""
     counts: Counter[Value] = Counter(value for value in port_values(loop) if value is not None)
     counts.update(loop.body.outputs)
     for node in walk(loop.body):

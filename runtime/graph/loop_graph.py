@@ -1,8 +1,8 @@
 """The loop graph: the common intermediate representation of the loops of all systems.
 
 A :class:`Graph` holds nodes in an order in which they can run. A node is an :class:`Operation`, an :class:`If` or a
-:class:`Loop`. Values are compared by identity: two values of one name in two scopes are two values, and a capture is
-simply a value of an enclosing graph used inside a body.
+:class:`Loop`. Values are compared by identity, as two scopes may each have a value of one name. A capture is a value of
+an enclosing graph that is used inside a body.
 """
 
 from __future__ import annotations

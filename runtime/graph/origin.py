@@ -33,12 +33,12 @@ class Origin:
     traced: str = ""
     #: The call stack as (file, line), the outermost first.
     callers: tuple[tuple[str, int], ...] = ()
-    #: The file is the model itself, a script.
+    #: Whether the file is the model itself, a script.
     script: bool = False
 
     @property
     def file_name(self) -> str:
-        """The file without its folders, whichever system wrote the path."""
+        """The file name without folders, for paths of any operating system."""
         return self.file.replace("\\", "/").rpartition("/")[2]
 
     @property

@@ -14,7 +14,7 @@ from .loop_graph import Graph, Value, bodies
 
 #: Names up to the first length, and identifiers, get no short name; the second is the limit for short names.
 _MIN_LONG_NAME_CHARS, _MAX_SHORT_NAME_CHARS = 16, 40
-#: Between the parts of a path: scopes of PyTorch, domains, modules.
+#: Separators of the parts of a name: scopes of PyTorch, domains, modules.
 _SEPARATORS = re.compile(r"[/:.]+")
 #: The PyTorch exporter appends this to node names.
 _EXPORTER_SUFFIX = "_output_0"

@@ -32,7 +32,7 @@ def slice_parts(array: Array, sliced: SlicedInput, where: str) -> Array:
     begin at start and move by stride; a negative stride goes backwards and keeps the order inside a part.
 
     Raises:
-        ExecutionError: axis or range lie outside, stride is 0, or a part would not have ``part_size`` elements.
+        ExecutionError: axis or range are out of bounds, stride is 0, or a part would not have ``part_size`` elements.
     """
     name = f"{where}: sliced input '{sliced.outer.name}' {list(array.shape)}"
     axis = normalize_axis(sliced.axis, array.ndim)
@@ -77,7 +77,7 @@ def part_geometry(length: int, sliced: SlicedInput, axis: int, name: str) -> tup
     number of parts.
 
     Raises:
-        ExecutionError: the range lies outside, stride is 0, or a part would not have ``part_size`` elements.
+        ExecutionError: the range is out of bounds, stride is 0, or a part would not have ``part_size`` elements.
     """
     start, end = (length + 1 + v if v < 0 else v for v in (sliced.start, sliced.end))
     low, high = (end, start) if sliced.stride < 0 else (start, end)

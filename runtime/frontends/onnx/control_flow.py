@@ -1,7 +1,7 @@
-"""ONNX Loop, Scan, If and SequenceMap -> Loop and If nodes (docs/semantics.md 3 and 4).
+"""Converts ONNX Loop, Scan, If and SequenceMap to Loop and If nodes (docs/semantics.md 3 and 4).
 
 Each builder gets the node's header (name, inputs and outputs), its attributes, and ``read_inner``, which
-reads one of its graphs once the number of parameters that it must have is known.
+reads one of its graphs with a required number of parameters.
 """
 
 from __future__ import annotations

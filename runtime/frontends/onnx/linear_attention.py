@@ -36,7 +36,7 @@ def linear_attention(
 ) -> FunctionProto | None:
     """``[batch, rows, heads * width]``; states ``[batch, heads, key's width, value's width]``."""
     gated, delta = update_rule_features(update_rule, decay, beta)
-    if state_window:  # onnxruntime's CPU provider has none either
+    if state_window:  # onnxruntime's CPU provider does not support it either
         return None
     smaller, larger = sorted((q_num_heads, kv_num_heads))
     if smaller < 1 or larger % smaller:

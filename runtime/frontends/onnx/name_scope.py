@@ -116,7 +116,7 @@ class NameScope:
 
         Raises:
             ModelError: a value of that name is visible already (IR specification: static single assignment).
-                Inputs and initializers of a body may hide outer names, and do not come here.
+                Inputs and initializers of a body may hide outer names and are not defined here.
         """
         scope = self if name in self.values else self.scope_hidden_by(name)
         if scope is not None:

@@ -268,7 +268,7 @@ class _OnnxGraphReader:
         return arrays
 
     def read_parameter(self, scope: NameScope, info: Any) -> Value:
-        """An input of a graph; it may hide an outer value (docs/semantics.md 3.4)."""
+        """Read an input of a graph; it may hide an outer value (docs/semantics.md 3.4)."""
         if not info.name:
             raise ModelError(f"an input{scope.location_text or ' of the model'} has no name; name it")
         if info.name in scope.values:

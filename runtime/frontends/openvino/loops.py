@@ -90,7 +90,7 @@ class LoopBuilder:
         self.body = body
         self.is_loop = layer.kind == "loop"
         self.constants: list[Value] = []
-        #: The back edge that each Result feeds, the first of several. Two Results may return one value.
+        #: The first back edge from each Result. Two Results may return the same value.
         self.back_edge_by_result: dict[int, BackEdge] = {}
         self.loop = Loop(
             name=layer.name,

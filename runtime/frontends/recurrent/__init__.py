@@ -31,7 +31,7 @@ def expand_recurrent_operators(graph: Graph) -> None:
     """Expand the recurrent operators of a graph, and of the graphs inside it, into loops.
 
     Raises:
-        ModelError: attributes or inputs that the operator's specification rejects.
+        ModelError: invalid attributes or inputs of an operator.
         UnsupportedError: an unknown activation.
     """
     if any(_may_be_recurrent(node.op_type) for node in walk(graph)):

@@ -27,7 +27,7 @@ def expand_recurrent_operators(graph: Graph) -> None:
     """Expand the recurrent operators of a graph, and of the graphs inside it, into loops.
 
     Raises:
-        ModelError: attributes or inputs that the operator's specification rejects.
+        ModelError: invalid attributes or inputs of an operator.
         UnsupportedError: an unknown activation.
     """
     _RecurrentExpander(ConstantFolder(ProducerMap.for_graph(graph), graph.system), graph.system).expand(graph)

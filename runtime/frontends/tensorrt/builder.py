@@ -210,7 +210,7 @@ class EngineInspector(_UnavailableEngine):
 
 
 class IPluginRegistry:
-    """The plugins: none."""
+    """An empty plugin registry."""
 
     plugin_creator_list: tuple[Any, ...] = ()
     all_creators: tuple[Any, ...] = ()

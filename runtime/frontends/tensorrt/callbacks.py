@@ -41,7 +41,7 @@ _SEVERITY_LETTERS = dict(zip(_Severity, "FEWIV", strict=True))
 
 
 class CallbackBase:
-    """A class for scripts to derive from."""
+    """Base class for implementations by scripts."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass

@@ -165,7 +165,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         super().__init__(loop, [tensor])
         self.axis = axis
         self._kind = kind
-        #: It was LAST_VALUE before it got a length.
+        #: Whether it was LAST_VALUE before a length was set.
         self._was_last_value = False
 
     @property

@@ -96,7 +96,7 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
         return True
 
     def remove_tensor(self, tensor: ITensor) -> None:
-        """Drop an input that nothing reads."""
+        """Remove an unused input."""
         if tensor_argument(self, tensor, "remove_tensor") in self.inputs and not any(
             tensor in layer._inputs for layer in self.layers
         ):

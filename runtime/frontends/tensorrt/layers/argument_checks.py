@@ -96,7 +96,7 @@ def require_equal_dtypes(layer: ILayer, types: Sequence[TensorType]) -> None:
     """Check that all present inputs have the same type.
 
     Raises:
-        ModelError: two differ.
+        ModelError: two types differ.
     """
     known = [(k, kind.dtype) for k, kind in enumerate(types) if kind.dtype is not None]
     for k, dtype in known[1:]:

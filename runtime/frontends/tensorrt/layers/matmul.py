@@ -182,7 +182,7 @@ class IEinsumLayer(ILayer):
 
 @network_method
 def add_einsum(network: INetworkDefinition, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
-    """Products and sums as an equation says."""
+    """Products and sums by an equation."""
     tensors = tensors_argument(network, inputs, "add_einsum")
     text: object = equation
     if not isinstance(text, str) or not tensors:
