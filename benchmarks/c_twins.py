@@ -1,4 +1,4 @@
-"""The same loops in C, compiled when a compiler is there: what the arithmetic alone costs."""
+"""The benchmark loops in C, compiled if a compiler is installed: the cost of the arithmetic alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from case import Array, BenchmarkCase, Inputs, Outputs, f32, i64
 
 SOURCES = Path(__file__).resolve().parent / "twins"
-# Multiplications and additions are not fused: the runtimes round after each.
+# Do not fuse multiplications and additions: the runtimes round after each.
 FLAGS = ("-O3", "-ffp-contract=off", "-shared", "-fPIC")
 
 _int64, _float, _pointer = ctypes.c_int64, ctypes.c_float, ctypes.c_void_p
@@ -24,17 +24,17 @@ _Run = Callable[[], Outputs]
 
 
 class NoTwinError(Exception):
-    """A case without a C twin, or no compiler for it."""
+    """No C twin of a case, or no compiler."""
 
 
 def compiler() -> str | None:
-    """The path of gcc, or None where there is none."""
+    """Return the path of gcc, or None if it is missing."""
     return shutil.which("gcc")
 
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    """All twins, compiled into a folder that is gone before this returns: the loaded library needs no file.
+    """All twins, compiled into a temporary folder: the loaded library needs no file.
 
     Raises:
         NoTwinError: no compiler, or it failed.
@@ -45,9 +45,11 @@ def _library() -> ctypes.CDLL:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         target = Path(folder) / "twins.so"
         sources = map(str, sorted(SOURCES.glob("*.c")))
-        made = subprocess.run([gcc, *FLAGS, "-o", str(target), *sources, "-lm"], capture_output=True, encoding="utf-8")
-        if made.returncode:
-            raise NoTwinError(f"gcc failed: {made.stderr.strip()}")
+        process = subprocess.run(
+            [gcc, *FLAGS, "-o", str(target), *sources, "-lm"], capture_output=True, encoding="utf-8"
+        )
+        if process.returncode:
+            raise NoTwinError(f"gcc failed: {process.stderr.strip()}")
         return ctypes.CDLL(str(target))
 
 
@@ -120,10 +122,10 @@ _TWINS = {
 
 
 def prepare(case: BenchmarkCase, inputs: Inputs) -> _Run:
-    """The case's C twin, ready to be called.
+    """Return the case's C twin, ready to be called.
 
     Raises:
-        NoTwinError: there is none, or nothing to compile it with.
+        NoTwinError: no twin, or no compiler.
     """
     if case.name not in _TWINS:
         raise NoTwinError

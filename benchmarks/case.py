@@ -1,4 +1,4 @@
-"""What every benchmark case has: a model, its inputs, how many iterations that makes, and the ratio it must reach."""
+"""A benchmark case: a model, its inputs, its number of iterations, and the ratio it must reach."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array: TypeAlias = NDArray[Any]
 Inputs: TypeAlias = dict[str, Array]
 Outputs: TypeAlias = dict[str, Array]
 
-# Every peer reads these.
+# Every peer supports these.
 OPSET = 18
 IR_VERSION = 8
 
@@ -30,16 +30,16 @@ class BenchmarkCase:
     iterations: int
     build: Callable[[], onnx.ModelProto]
     inputs: Callable[[], Inputs]
-    #: At least this many times as fast as the faster peer, headless; ``stepped_goal``: with a stop at every iteration.
+    #: Minimum speedup over the faster peer, headless; ``stepped_goal``: with a stop at every iteration.
     speedup_goal: float | None = None
     stepped_speedup_goal: float | None = None
-    #: How far results may be apart. Peers are free to fuse a multiplication with an addition and to sum in any order.
+    #: Tolerance of results. Peers may fuse a multiplication with an addition and sum in any order.
     rtol: float = 1e-4
     atol: float = 1e-5
 
 
 def parse(text: str, weights: Mapping[str, Array] | None = None) -> onnx.ModelProto:
-    """The model of a graph in ONNX's text form; ``weights`` become initializers of the main graph.
+    """Return the model of a graph in ONNX's text form; ``weights`` become initializers of the main graph.
 
     Raises:
         onnx.parser.ParseError: the text is not a graph.
@@ -54,26 +54,26 @@ def parse(text: str, weights: Mapping[str, Array] | None = None) -> onnx.ModelPr
 
 
 def trip_count_text(count: int) -> dict[str, Array]:
-    """Trip count and condition as part of the model: every runtime can know how long the sequence is."""
+    """Return trip count and condition as initializers: every runtime can know the length of the sequence."""
     return {"M": i64(count), "cond": np.array(True)}
 
 
 def f32(value: object) -> Array:
-    """A float32 array."""
+    """Return a float32 array."""
     return np.array(value, np.float32)
 
 
 def i64(value: object) -> Array:
-    """An int64 array."""
+    """Return an int64 array."""
     return np.array(value, np.int64)
 
 
 def uniform(seed: int, *shape: int, low: float = -1.0, high: float = 1.0) -> NDArray[np.float32]:
-    """Float32 numbers spread evenly over [low, high), the same in every run."""
+    """Return uniform float32 numbers in [low, high), the same in every run."""
     return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
 
 
 def weight(seed: int, rows: int, columns: int) -> NDArray[np.float32]:
-    """A weight matrix whose products keep the size of what they are multiplied with."""
+    """Return a weight matrix whose products preserve the magnitude of their operand."""
     limit = (3.0 / rows) ** 0.5
     return uniform(seed, rows, columns, low=-limit, high=limit)

@@ -1,4 +1,4 @@
-"""Loops of recurrent cells written as nodes: products with weights that are the same every iteration."""
+"""Loops of recurrent cells in terms of basic operators: products with loop-invariant weights."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def two_lstm(hidden: int = 256, steps: int = 200) -> BenchmarkCase:
 
 
 def greedy(vocabulary: int = 1000, hidden: int = 64, iterations: int = 300) -> BenchmarkCase:
-    """A GRU decoder that takes the best token each time; it would stop at token 0, which never is the best."""
+    """A GRU decoder with greedy selection; it would stop at token 0, which is never the best."""
     row = f"float[1,{hidden}]"
 
     def build() -> onnx.ModelProto:
@@ -127,7 +127,7 @@ def greedy(vocabulary: int = 1000, hidden: int = 64, iterations: int = 300) -> B
             }}
         """
         to_logits = weight(105, hidden, vocabulary)
-        to_logits[:, 0] = 0  # some of the others is above 0
+        to_logits[:, 0] = 0  # some other logit is above 0
         weights: dict[str, Array] = {
             "embedding": uniform(101, vocabulary, 1, hidden),
             "W": weight(102, hidden, 3 * hidden),

@@ -1,18 +1,18 @@
-"""This tree beside another one, on the same models: how many times as fast it is, and whether the bits are the same.
+"""Compare this tree with another one on the same models: speedup, and bitwise equality of results.
 
 python benchmarks/compare_trees.py ../before                    the loops of `make bench`
 python benchmarks/compare_trees.py ../before --case lstm heat   some of them
 python benchmarks/compare_trees.py ../before --real 'lstm*'     models as people export them, some or all
-python benchmarks/compare_trees.py ../before --json beside.json
+python benchmarks/compare_trees.py ../before --json comparison.json
 
-The other tree's extension modules have to be built there; both run with this environment's packages, on one thread.
+The extension modules of the other tree have to be built; both run with this environment's packages, on one thread.
 
-Two processes take turns, so that what else the machine does falls on both; a turn of one and a turn of the other run on
-one processor, the next two on the next. Where a process's buffers lie in memory moves a time by up to 10 %, so there
-are several pairs of processes. A pair's figure is the ratio of its shortest turns, the model's is the geometric mean of
-its pairs. Where that is not near 1, more pairs follow.
+Two processes alternate, so that other load of the machine affects both; a turn of each runs on one processor, the next
+two on the next. The location of a process's buffers in memory changes a time by up to 10 %, so there are several pairs
+of processes. The figure of a pair is the ratio of its shortest turns, that of a model is the geometric mean of its
+pairs. If it is not close to 1, more pairs follow.
 
-Exit status: 1 where bits differ or a figure is below LEAST.
+Exit status: 1 if bits differ or a figure is below MIN_SPEED_RATIO.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from pathlib import Path
 from typing import Any
 
 TREE = Path(__file__).resolve().parents[1]
-#: This tree may take so much longer on a model before that counts as slower.
+#: Minimum speed ratio of this tree; a lower one counts as slower.
 MIN_SPEED_RATIO = 0.97
-#: Pairs of processes: so many, and so many where the figure is not within NEAR.
+#: Pairs of processes: the initial number, and further ones if the figure is in UNCERTAIN_SPEED_RATIOS.
 PROCESS_PAIRS, EXTRA_PROCESS_PAIRS = 2, 8
 UNCERTAIN_SPEED_RATIOS = (0.985, 1.1)
-#: A turn lasts at least so long; a pair has so many turns each, but of long runs no more than take SECONDS.
+#: Minimum duration of a turn; number of turns of a pair; maximum duration of a pair, for long runs.
 TURN_SECONDS = 0.01
 TURN_COUNTS = range(5, 21)
 SECONDS_PER_PAIR = 1.5
-#: A model runs so long before its first turn: what compiles itself has done so.
+#: Warm-up of a model before its first turn, so that its JIT compilation is finished.
 WARM_SECONDS = 1.0
-#: A process that gives no answer for so long has failed.
+#: Timeout of an answer of a process.
 ANSWER_TIMEOUT_SECONDS = 120
 
 
 @dataclass
 class TreeComparison:
-    """One model; ``pairs``: microseconds a run of this tree and of the other, for each pair of processes."""
+    """One model; ``pairs``: microseconds per run of this tree and of the other, for each pair of processes."""
 
     model: str
     pairs: list[tuple[float, float]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class TreeComparison:
 
     @property
     def speed_ratio(self) -> float:
-        """How many times as fast this tree is."""
+        """The speedup of this tree."""
         return math.exp(sum(math.log(other / own) for own, other in self.pairs) / len(self.pairs))
 
     @property
@@ -67,7 +67,7 @@ class TreeComparison:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tree", type=Path, help="a checkout with its extension modules built in place")
     parser.add_argument("--case", nargs="+", metavar="NAME", help="these loops of `make bench`")
@@ -92,8 +92,8 @@ def _compare_models(options: argparse.Namespace, trees: tuple[Path, Path]) -> li
     """Compare the models that the options name, and print a line for each.
 
     Raises:
-        LookupError: there is no such model.
-        ImportError: what exports models is not installed.
+        LookupError: no such model.
+        ImportError: the packages for the export are not installed.
     """
     print(f"Microseconds a run, one thread: here, in {options.tree}, how many times as fast it is here.\n", flush=True)
     rows: list[TreeComparison] = []
@@ -110,7 +110,7 @@ def _compare_models(options: argparse.Namespace, trees: tuple[Path, Path]) -> li
 
 
 def _loop_benchmarks(names: Sequence[str] | None, folder: Path) -> Iterator[tuple[str, Path, Path]]:
-    """(name, model, inputs) of the loops of `make bench`."""
+    """Yield (name, model, inputs) of the loops of `make bench`."""
     import numpy as np
 
     from case_table import CASES
@@ -127,7 +127,7 @@ def _loop_benchmarks(names: Sequence[str] | None, folder: Path) -> Iterator[tupl
 
 
 def _real_models(patterns: Sequence[str], folder: Path) -> Iterator[tuple[str, Path, Path]]:
-    """The same of each file of the exported models whose name or family a pattern has."""
+    """Yield the same for each file of the exported models whose name or family matches a pattern."""
     import numpy as np
 
     from real import families
@@ -140,10 +140,10 @@ def _real_models(patterns: Sequence[str], folder: Path) -> Iterator[tuple[str, P
     for name, real in REAL_MODELS.items():
         if patterns and not any(_matches(name, real, pattern) for pattern in patterns):
             continue
-        made = build_model(real)
-        for (system, variant), model in made.files.items():
+        built = build_model(real)
+        for (system, variant), model in built.files.items():
             inputs = folder / "inputs.npz"
-            np.savez(inputs, **made.inputs(variant))
+            np.savez(inputs, **built.inputs(variant))
             yield f"{name} {system} {variant}", model, inputs
 
 
@@ -167,16 +167,16 @@ def _compare_model(name: str, model: Path, inputs: Path, trees: tuple[Path, Path
 
 
 def _measure_pair(model: Path, inputs: Path, trees: tuple[Path, Path], swapped: bool) -> tuple[float, float, bool]:
-    """The shortest turn of each tree in microseconds a run, and whether both gave the same; ``swapped``: who begins.
+    """The shortest turn of each tree in microseconds per run, and whether results are equal; ``swapped``: the order.
 
     Raises:
-        RuntimeError: one of them does not run the model.
+        RuntimeError: a process cannot run the model.
     """
     processes = [_TreeProcess(tree, model, inputs) for tree in trees]
     try:
         first = [process.answer() for process in processes]
-        runs = [max(1, math.ceil(TURN_SECONDS / one["seconds"])) for one in first]
-        round_seconds = sum(n * one["seconds"] for n, one in zip(runs, first, strict=True))
+        runs = [max(1, math.ceil(TURN_SECONDS / answer["seconds"])) for answer in first]
+        round_seconds = sum(n * answer["seconds"] for n, answer in zip(runs, first, strict=True))
         turns = min(max(int(SECONDS_PER_PAIR / round_seconds), TURN_COUNTS.start), TURN_COUNTS.stop - 1)
         best = [math.inf, math.inf]
         for turn in range(turns):
@@ -206,7 +206,7 @@ class _TreeProcess:
         )
 
     def move(self, turn: int) -> None:
-        """Let the thread that runs models do so on one processor, where the system can tell it to."""
+        """Pin the process to one processor, if the system supports it."""
         if hasattr(os, "sched_setaffinity"):
             processors = sorted(os.sched_getaffinity(0))
             os.sched_setaffinity(self.process.pid, {processors[turn % len(processors)]})
@@ -227,8 +227,8 @@ class _TreeProcess:
         if line is None:
             raise RuntimeError(f"{self.tree.name}: no answer for {ANSWER_TIMEOUT_SECONDS} s")
         if not line:
-            said = self.process.stderr.read().strip().splitlines()
-            raise RuntimeError(f"{self.tree.name}: {said[-1] if said else 'the process ended'}"[:200])
+            lines = self.process.stderr.read().strip().splitlines()
+            raise RuntimeError(f"{self.tree.name}: {lines[-1] if lines else 'the process ended'}"[:200])
         return json.loads(line)
 
     def close(self) -> None:
@@ -236,7 +236,7 @@ class _TreeProcess:
         self.process.communicate()
 
 
-#: What such a process does. It is text, so that nothing of this tree is imported beside the other one's loopdbg.
+#: The script of a process, as text, so that nothing of this tree is imported together with the other one's loopdbg.
 CHILD_SCRIPT = f"""
 import hashlib, json, sys, time
 import numpy as np
@@ -244,13 +244,13 @@ import loopdbg
 
 model, inputs = loopdbg.load(sys.argv[1]), dict(np.load(sys.argv[2]).items())
 
-def tell(**values):
+def report(**values):
     print(json.dumps(values), flush=True)
 
-def note(hashed, value):
+def update_hash(hashed, value):
     if isinstance(value, list):
-        for one in value:
-            note(hashed, one)
+        for item in value:
+            update_hash(hashed, item)
     elif value is not None:
         array = np.asarray(value)
         hashed.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
@@ -259,19 +259,19 @@ hashed = hashlib.sha256()
 for outputs in (model.run(inputs), model.run(inputs)):
     for name, value in outputs.items():
         hashed.update(name.encode())
-        note(hashed, value)
+        update_hash(hashed, value)
 started = time.perf_counter()
 seconds = float("inf")
 while time.perf_counter() - started < {WARM_SECONDS} or seconds == float("inf"):
-    begun = time.process_time()
+    start = time.process_time()
     model.run(inputs)
-    seconds = min(seconds, max(time.process_time() - begun, 1e-7))
-tell(bits=hashed.hexdigest(), seconds=seconds)
+    seconds = min(seconds, max(time.process_time() - start, 1e-7))
+report(bits=hashed.hexdigest(), seconds=seconds)
 for line in sys.stdin:
-    begun = time.process_time()
+    start = time.process_time()
     for _ in range(int(line)):
         model.run(inputs)
-    tell(seconds=time.process_time() - begun)
+    report(seconds=time.process_time() - start)
 """
 
 

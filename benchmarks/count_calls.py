@@ -1,4 +1,4 @@
-"""Python calls of one key in the screen: what a step costs, counted, so that it is the same on each machine.
+"""Python calls per key press in the TUI: a measure of the cost of a step that does not depend on the machine.
 
 ``python benchmarks/count_calls.py [MODEL ...]``; ``python benchmarks/run.py --screen`` reports it as well.
 """
@@ -19,7 +19,7 @@ from typing import Any
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_models"
 MODELS = ("newton_sqrt.onnx", "lstm.xml", "greedy_decoder.onnx", "mandelbrot.onnx")
 TERMINAL_SIZE = (120, 36)
-#: The folders of the program, and what of it draws, or words what is drawn.
+#: The folders of the program, and those that draw or format text for drawing.
 COUNTED_PACKAGES = ("runtime", "debugger", "tui")
 DRAWING_PATHS = ("tui/widgets/", "tui/render/", "debugger/describe/", "debugger/value_text.py", "runtime/text.py",
          "debugger/expression/tokens.py")  # fmt: skip
@@ -41,21 +41,21 @@ def count_calls(calls: Counter[CodeType]) -> Iterator[None]:
 
 
 def calls_by_file(calls: Counter[CodeType]) -> Counter[str]:
-    """The calls of this program's functions, by file."""
+    """Return the calls of this program's functions, by file."""
     import loopdbg
 
     root = Path(loopdbg.__file__).resolve().parents[2]
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for code, count in calls.items():
         path = Path(code.co_filename).resolve()
         if path.is_relative_to(root) and path.relative_to(root).parts[0] in COUNTED_PACKAGES:
-            found[path.relative_to(root).as_posix()] += count
-    return found
+            counts[path.relative_to(root).as_posix()] += count
+    return counts
 
 
 async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[CodeType], Counter[CodeType]]:
-    """What a key calls in the thread of the screen and in that of the session, pressed after it was ``before`` times:
-    the first ones import what they need."""
+    """Return the calls of a key press in the threads of the screen and of the session, after ``before`` earlier
+    presses, which import modules."""
     import numpy as np
 
     from loopdbg import load
@@ -90,22 +90,22 @@ async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[Code
 
 
 def lines(names: Sequence[str] = MODELS) -> list[str]:
-    """Calls and files of a step of an iteration (s) and of a node (n)."""
-    told = [
+    """Return the calls and files of a step of an iteration (s) and of a node (n)."""
+    rows = [
         f"Python calls of a key, {TERMINAL_SIZE[0]}x{TERMINAL_SIZE[1]}",
         f"{'model':<24} {'key':>3} {'screen':>7} {'session':>8} {'files':>6} {'not drawing':>12} {'libraries too':>15}",
     ]
     for name in names:
         for key in "sn":
-            shown, worked = asyncio.run(calls_of(SAMPLES / name, key))
-            screen, session = calls_by_file(shown), calls_by_file(worked)
+            screen_calls, session_calls = asyncio.run(calls_of(SAMPLES / name, key))
+            screen, session = calls_by_file(screen_calls), calls_by_file(session_calls)
             files = {*screen, *session}
-            other = [path for path in files if not path.startswith(DRAWING_PATHS)]
-            told.append(
-                f"{name:<24} {key:>3} {screen.total():>7} {session.total():>8} {len(files):>6} {len(other):>12} "
-                f"{shown.total() + worked.total():>15}"
+            others = [path for path in files if not path.startswith(DRAWING_PATHS)]
+            rows.append(
+                f"{name:<24} {key:>3} {screen.total():>7} {session.total():>8} {len(files):>6} {len(others):>12} "
+                f"{screen_calls.total() + session_calls.total():>15}"
             )
-    return told
+    return rows
 
 
 if __name__ == "__main__":

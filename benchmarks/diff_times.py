@@ -1,4 +1,4 @@
-"""How long ``loopdbg diff`` takes: seconds of the command for two models, from its start to its end.
+"""Duration of ``loopdbg diff``: seconds of the whole command for pairs of models.
 
 python benchmarks/run.py --diff                500 nodes and 1 000 iterations; 250 carried values
 """
@@ -28,7 +28,7 @@ ROW = "{:52}{:>10}{:>10}"
 
 @dataclass(frozen=True)
 class LoopBody:
-    """What a loop computes: nodes, their weights, what is carried, and what becomes of it."""
+    """A loop body: nodes, their weights, carried values and results."""
 
     nodes: Sequence[onnx.NodeProto]
     weights: dict[str, np.ndarray]
@@ -37,25 +37,24 @@ class LoopBody:
 
 
 def decoder_body(width: int, changed: int | None = None) -> LoopBody:
-    """Products and elementwise nodes over four carried values in turn; ``changed``: the node whose weight is another
-    one."""
+    """Products and elementwise nodes over four carried values in turn; ``changed``: the node with another weight."""
     nodes: list[onnx.NodeProto] = []
     weights: dict[str, np.ndarray] = {}
     values = [f"h{k}" for k in range(4)]
     for k in range(NODE_COUNT - 1):
         op_type = ("MatMul", "Add", "Tanh", "Mul", "Sub", "Sigmoid")[k % 6]
-        fed = [values[k % 4]]
+        inputs = [values[k % 4]]
         if op_type not in ("Tanh", "Sigmoid"):
             rows, spread = (width, width**-0.5) if op_type == "MatMul" else (1, 1.0)
             weights[f"w{k}"] = uniform(k, rows, width, low=-spread, high=spread) + 0.01 * (k == changed)
-            fed.append(f"w{k}")
-        nodes.append(helper.make_node(op_type, fed, [f"v{k}"]))
+            inputs.append(f"w{k}")
+        nodes.append(helper.make_node(op_type, inputs, [f"v{k}"]))
         values[k % 4] = f"v{k}"
     return LoopBody(nodes, weights, values, width)
 
 
 def many_carried_body(changed: int | None = None) -> LoopBody:
-    """Many carried values, each with a weight of its own."""
+    """Many carried values, each with its own weight."""
     weights = {f"w{k}": uniform(k, 1, 16, low=0.9, high=1.1) + 0.01 * (k == changed) for k in range(CARRIED_COUNT)}
     nodes = []
     for k in range(CARRIED_COUNT):
@@ -65,10 +64,10 @@ def many_carried_body(changed: int | None = None) -> LoopBody:
 
 
 def save_model(folder: Path, name: str, body: LoopBody, dtype: type = np.float32) -> Path:
-    """A model with one loop."""
+    """Write a model with one loop."""
     kind, shape = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [1, body.width]
     value, carried = helper.make_tensor_value_info, range(len(body.results))
-    inside = helper.make_graph(
+    body_graph = helper.make_graph(
         [*body.nodes, helper.make_node("Identity", ["c"], ["c_out"])],
         "body",
         [
@@ -82,7 +81,7 @@ def save_model(folder: Path, name: str, body: LoopBody, dtype: type = np.float32
     ports = [f"{letter}{k}" for letter in "xy" for k in carried]
     first, last = ports[: len(carried)], ports[len(carried) :]
     graph = helper.make_graph(
-        [helper.make_node("Loop", ["n", "", *first], last, body=inside, name="decode")],
+        [helper.make_node("Loop", ["n", "", *first], last, body=body_graph, name="decode")],
         "main",
         [value(port, kind, shape) for port in first],
         [value(port, kind, shape) for port in last],
@@ -94,11 +93,11 @@ def save_model(folder: Path, name: str, body: LoopBody, dtype: type = np.float32
 
 
 def model_pairs(folder: Path) -> Iterator[tuple[str, Path, Path]]:
-    """What is compared, in words, and the two files."""
+    """Yield the title of a comparison, and the two files."""
     for width in (16, 256):
-        one = save_model(folder, f"a{width}", decoder_body(width))
-        yield f"500 nodes of width {width}: equal", one, save_model(folder, f"b{width}", decoder_body(width))
-        yield "one constant changed, late", one, save_model(folder, f"c{width}", decoder_body(width, 480))
+        base = save_model(folder, f"a{width}", decoder_body(width))
+        yield f"500 nodes of width {width}: equal", base, save_model(folder, f"b{width}", decoder_body(width))
+        yield "one constant changed, late", base, save_model(folder, f"c{width}", decoder_body(width, 480))
     narrow = save_model(folder, "half", decoder_body(16), np.float16)
     yield "500 nodes of width 16: float32 and float16", folder / "a16.onnx", narrow
     many = save_model(folder, "many", many_carried_body())
@@ -107,23 +106,23 @@ def model_pairs(folder: Path) -> Iterator[tuple[str, Path, Path]]:
 
 
 def time_diff(left: Path, right: Path, rounds: int) -> list[float]:
-    """Of each round, what the command took."""
+    """Return the duration of the command in each round."""
     command = [sys.executable, "-P", "-m", "loopdbg", "diff", str(left), str(right)]
-    taken = []
+    durations = []
     for _ in range(rounds):
         start = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True)
-        taken.append(time.perf_counter() - start)
-        if done.returncode not in (0, 6):
-            sys.exit(f"{' '.join(command)}: {done.stderr}")
-    return taken
+        process = subprocess.run(command, capture_output=True, text=True)
+        durations.append(time.perf_counter() - start)
+        if process.returncode not in (0, 6):
+            sys.exit(f"{' '.join(command)}: {process.stderr}")
+    return durations
 
 
 def lines(quick: bool = False) -> Iterator[str]:
-    """The table, row by row."""
+    """Yield the table, row by row."""
     yield f"Seconds of loopdbg diff, {ITERATION_COUNT} iterations: the median of the rounds, and the slowest."
     yield ROW.format("", "median", "slowest")
     with tempfile.TemporaryDirectory() as folder:
         for title, left, right in islice(model_pairs(Path(folder)), 2 if quick else None):
-            taken = time_diff(left, right, 1 if quick else ROUNDS)
-            yield ROW.format(title, f"{statistics.median(taken):.2f}", f"{max(taken):.2f}")
+            durations = time_diff(left, right, 1 if quick else ROUNDS)
+            yield ROW.format(title, f"{statistics.median(durations):.2f}", f"{max(durations):.2f}")

@@ -1,4 +1,4 @@
-"""What the history costs: time per iteration with every loop followed as sessions do, by that without.
+"""Cost of the history: time per iteration with history recording as in sessions, relative to that without.
 
 python benchmarks/history_cost.py
 """
@@ -20,13 +20,13 @@ from loopdbg.runtime.model import Model
 from scalar_models import mandelbrot, scalar
 
 ROUNDS = 30
-#: A turn lasts at least this long.
+#: Minimum duration of a turn.
 TURN_SECONDS = 0.03
 
 
 @dataclass(frozen=True)
 class HistoryCost:
-    """What an iteration of a loop takes without a history, and by how much one makes it longer."""
+    """The time of an iteration without a history, and its relative increase with one."""
 
     name: str
     nanoseconds: float
@@ -34,7 +34,7 @@ class HistoryCost:
     goal: float | None
 
 
-#: Cases, and what a history may cost in them.
+#: Cases, and the maximum cost of a history in them.
 CASES: tuple[tuple[Callable[[bool], BenchmarkCase], float | None], ...] = (
     (lambda quick: scalar(200_000 if quick else 2_000_000), 1.10),
     (lambda quick: mandelbrot(), None),
@@ -43,7 +43,7 @@ CASES: tuple[tuple[Callable[[bool], BenchmarkCase], float | None], ...] = (
 
 
 class HistoryBench:
-    """One model, run to its end again and again by two engines: with a history, and without."""
+    """One model, run repeatedly by two engines: with a history, and without."""
 
     def __init__(self, case: BenchmarkCase) -> None:
         self.case = case
@@ -54,7 +54,7 @@ class HistoryBench:
         self.iterations = 0
 
     def run(self, k: int) -> float:
-        """Seconds of the processor that one run takes: what else the machine does then counts less."""
+        """CPU seconds of one run, which other load of the machine affects less."""
         engine = self.engines[k]
         engine.start(self.slot_inputs)
         started = time.thread_time()
@@ -65,12 +65,12 @@ class HistoryBench:
         return seconds
 
     def turn(self, k: int, repeats: int) -> float:
-        """Seconds of so many runs."""
+        """Seconds of ``repeats`` runs."""
         return sum(self.run(k) for _ in range(repeats))
 
 
 def cost(case: BenchmarkCase, goal: float | None, rounds: int = ROUNDS) -> HistoryCost:
-    """Both in turn, so that what else the machine does falls on both."""
+    """Measure both alternately, so that other load of the machine affects both."""
     bench = HistoryBench(case)
     for k in (0, 1, 0, 1):
         bench.run(k)  # binds and allocates
@@ -79,23 +79,23 @@ def cost(case: BenchmarkCase, goal: float | None, rounds: int = ROUNDS) -> Histo
     for number in range(rounds):
         for k in (number % 2, 1 - number % 2):
             fastest[k] = min(fastest[k], bench.turn(k, repeats))
-    # What it adds is less than what the machine's speed varies by: only the best rounds are alike.
+    # The difference is smaller than the variation of the machine's speed: only the best rounds are comparable.
     return HistoryCost(case.name, fastest[0] / repeats / bench.iterations * 1e9, fastest[1] / fastest[0], goal)
 
 
 def measure(quick: bool = False) -> list[HistoryCost]:
-    """What the history costs in each case."""
+    """Measure the cost of the history in each case."""
     return [cost(make(quick), goal, 6 if quick else ROUNDS) for make, goal in CASES]
 
 
 def lines(quick: bool = False) -> list[str]:
-    """The table."""
-    told = ["Cost of the history, in sessions only; by the time without.", ""]
-    told.append(f"{'':12}{'ns an iteration':>16}{'with it':>10}{'goal':>7}")
-    for one in measure(quick):
-        goal = "" if one.goal is None else f"{one.goal:.2f}"
-        told.append(f"{one.name:12}{one.nanoseconds:>16.4g}{one.ratio:>10.3f}{goal:>7}")
-    return told
+    """Return the table."""
+    rows = ["Cost of the history, in sessions only; by the time without.", ""]
+    rows.append(f"{'':12}{'ns an iteration':>16}{'with it':>10}{'goal':>7}")
+    for row in measure(quick):
+        goal = "" if row.goal is None else f"{row.goal:.2f}"
+        rows.append(f"{row.name:12}{row.nanoseconds:>16.4g}{row.ratio:>10.3f}{goal:>7}")
+    return rows
 
 
 if __name__ == "__main__":

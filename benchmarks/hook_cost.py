@@ -1,4 +1,4 @@
-"""What debugging costs: time per iteration with hooks that never stop anything, by that without them.
+"""Cost of debugging: time per iteration with hooks that never stop, relative to that without them.
 
 python benchmarks/hook_cost.py
 """
@@ -24,9 +24,9 @@ from tensor_models import heat
 
 Hook = Callable[[Engine], object]
 ROUNDS = 12
-#: A turn lasts at least this long.
+#: Minimum duration of a turn.
 TURN_SECONDS = 0.04
-#: (hook, the most that it may cost on the scalar loop, the LSTM and the heat loop); None: nothing is promised.
+#: (hook, its maximum cost on the scalar loop, the LSTM and the heat loop); None: no goal.
 MAX_SLOWDOWNS: dict[str, tuple[float | None, float | None, float | None]] = {
     "iteration breakpoint, not hit": (1.05, 1.02, 1.02),
     "predicate v > 1e30, never true": (1.5, 1.02, None),
@@ -40,7 +40,7 @@ MAX_SLOWDOWNS: dict[str, tuple[float | None, float | None, float | None]] = {
 
 @dataclass
 class HookBench:
-    """One model, run to the end again and again on one engine."""
+    """One model, run repeatedly on one engine."""
 
     case: BenchmarkCase
 
@@ -51,11 +51,11 @@ class HookBench:
         self.engines: dict[str, Engine] = {}
 
     def turn(self, name: str, repeats: int) -> float:
-        """Seconds of so many runs."""
+        """Seconds of ``repeats`` runs."""
         return sum(self.run(name) for _ in range(repeats))
 
     def run(self, name: str) -> float:
-        """Seconds of one run with a hook, which stays with an engine of its own."""
+        """Seconds of one run with a hook, which has its own engine."""
         new = name not in self.engines
         engine = self.engines.setdefault(name, Engine(self.model.plan))
         if new:
@@ -71,7 +71,7 @@ class HookBench:
         return time.perf_counter() - started
 
     def hook(self, engine: Engine, name: str) -> None:
-        """Ask for what is measured."""
+        """Install the hook to measure."""
         if name.startswith("predicate"):
             previous = name.endswith("before")
             slot = engine.monitor.previous_slot(0, 0) if previous else self.slot
@@ -87,13 +87,13 @@ class HookBench:
 
 
 def _above_threshold(p: object, x: object) -> object:
-    found = p.map(np.greater, x, p.constant(np.array(1e30, x.dtype)))  # type: ignore[attr-defined]
+    exceeds = p.map(np.greater, x, p.constant(np.array(1e30, x.dtype)))  # type: ignore[attr-defined]
     axes = tuple(range(len(x.shape)))  # type: ignore[attr-defined]
-    return p.reduce(np.logical_or, found, axes, False) if axes else found  # type: ignore[attr-defined]
+    return p.reduce(np.logical_or, exceeds, axes, False) if axes else exceeds  # type: ignore[attr-defined]
 
 
 def measure_costs(case: BenchmarkCase, rounds: int = ROUNDS) -> tuple[float, dict[str, float]]:
-    """(microseconds per iteration without hooks, hook -> what it multiplies them by)."""
+    """Return (microseconds per iteration without hooks, hook -> relative cost)."""
     bench = HookBench(case)
     names = ["", *MAX_SLOWDOWNS]
     for name in names:
@@ -103,24 +103,24 @@ def measure_costs(case: BenchmarkCase, rounds: int = ROUNDS) -> tuple[float, dic
     for _ in range(rounds):
         for name in names:
             fastest[name] = min(fastest[name], bench.turn(name, repeats))
-    # What a hook adds is less than what the machine's speed varies by: only the best rounds are alike.
+    # The cost of a hook is smaller than the variation of the machine's speed: only the best rounds are comparable.
     ratios = {name: fastest[name] / fastest[""] for name in MAX_SLOWDOWNS}
     return fastest[""] / repeats / case.iterations * 1e6, ratios
 
 
 def lines(quick: bool = False) -> list[str]:
-    """The table."""
+    """Return the table."""
     cases = [scalar(200_000 if quick else 2_000_000), lstm(iterations=100 if quick else 500), heat()]
     found = [measure_costs(case, 3 if quick else ROUNDS) for case in cases]
-    told = [
+    rows = [
         f"Cost of hooks: {', '.join(f'{c.name} {us:.3g} us' for c, (us, _) in zip(cases, found, strict=True))} bare."
     ]
-    told += ["", f"{'':36}" + "".join(f"{case.name:>10}{'goal':>7}" for case in cases)]
+    rows += ["", f"{'':36}" + "".join(f"{case.name:>10}{'goal':>7}" for case in cases)]
     for name, goals in MAX_SLOWDOWNS.items():
         cells = zip(found, goals, strict=True)
         row = "".join(f"{ratios[name]:>10.2f}{'' if goal is None else f'{goal:.2f}':>7}" for (_, ratios), goal in cells)
-        told.append(f"{name:36}{row}")
-    return told
+        rows.append(f"{name:36}{row}")
+    return rows
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The machine in words."""
+"""A description of the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPORTED_PACKAGES = {
 
 
 def describe() -> dict[str, str]:
-    """Processor, memory, system and versions."""
+    """Return processor, memory, system and versions."""
     import loopdbg
 
     words = {

@@ -1,4 +1,4 @@
-"""Time the runners of one case: results compared first, then rounds in which each runs in turn."""
+"""Time the runners of one case: compare results first, then run rounds in which the runners alternate."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from case import BenchmarkCase, Outputs
 from report_schema import CaseReport, Timing, speedup_over_peers, summarize_rounds
 from runners import REFERENCES, RUNNERS, PreparedRun, RunnerJob
 
-# A runner's turn in a round lasts at least this long: shorter runs are repeated.
+# Minimum duration of a runner's turn in a round: shorter runs are repeated.
 TURN_SECONDS = 0.01
-# So many runs settle how often a runner runs in its turn. The first of a turn finds the caches full of the others'
-# weights: whoever had fewer than they would be slower by that alone.
+# Number of runs to determine the repeats of a turn. The first run of a turn finds the caches filled with weights of the
+# others, so that a runner with fewer repeats would appear slower.
 SETTLING_RUNS = 4
-# Short loops run for as long as this before they are timed: what compiles itself while it runs has done so.
+# Warm-up of short loops before timing, so that JIT compilation is finished.
 WARM_SECONDS = 0.5
-# On several threads, workers of the one that just ran may spin for a while and take a core from the next; and it takes
-# longer until they are where they stay.
+# With several threads, workers of the previous runner may spin for a while and occupy a core; and it takes longer until
+# they have settled on cores.
 SETTLE_SECONDS = 0.1
 MULTITHREAD_REPEATS = 5
 
 
 @dataclass(frozen=True)
 class MeasuringEffort:
-    """How long to measure one case: as many rounds as ``seconds`` allow, within bounds."""
+    """The effort to measure one case: as many rounds as ``seconds`` allow, within limits."""
 
     seconds: float = 8.0
     min_rounds: int = 3
@@ -43,7 +43,7 @@ class MeasuringEffort:
 def measure(
     case: BenchmarkCase, threads: int | None, effort: MeasuringEffort, runners: Collection[str] = tuple(RUNNERS)
 ) -> tuple[dict[str, Timing], dict[str, str]]:
-    """Microseconds per iteration of each runner, and why others have none."""
+    """Return microseconds per iteration of each runner, and the failures of others."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{case.name}.onnx"
         path.write_bytes(case.build().SerializeToString())
@@ -61,7 +61,7 @@ def measure(
 
 @dataclass
 class FirstRun:
-    """A runner that ran once: what that took, and what it gave."""
+    """The first run of a runner: its duration and results."""
 
     prepared: PreparedRun
     seconds: float
@@ -69,7 +69,7 @@ class FirstRun:
 
 
 def run_first(jobs: Mapping[str, RunnerJob]) -> tuple[dict[str, FirstRun], dict[str, str]]:
-    """Let each runner run its job once; also why others did not."""
+    """Let each runner run its job once; also return the failures."""
     runs: dict[str, FirstRun] = {}
     failed: dict[str, str] = {}
     for key, job in jobs.items():
@@ -79,13 +79,13 @@ def run_first(jobs: Mapping[str, RunnerJob]) -> tuple[dict[str, FirstRun], dict[
             raw = prepared.run()
             seconds = time.perf_counter() - started
             runs[key] = FirstRun(prepared, seconds, prepared.outputs(raw))
-        except Exception as error:  # whatever a runtime throws, the others go on
+        except Exception as error:  # any error of a runtime: the others continue
             failed[key] = _error_footnote(error)
     return runs, failed
 
 
 def case_report(case: BenchmarkCase, threads: int | None, effort: MeasuringEffort) -> CaseReport:
-    """One row of the table."""
+    """Return one row of the table."""
     times, failed = measure(case, threads, effort)
     return {
         "name": case.name,
@@ -103,26 +103,26 @@ def case_report(case: BenchmarkCase, threads: int | None, effort: MeasuringEffor
 def measure_rounds(
     runs: Mapping[str, FirstRun], iterations: int, threads: int | None, effort: MeasuringEffort
 ) -> dict[str, Timing]:
-    """Microseconds per iteration. Alternates between the runners; who begins changes from round to round."""
+    """Microseconds per iteration. The runners alternate; the first one changes from round to round."""
     pause = 0.0 if threads == 1 else SETTLE_SECONDS
     prepared = {key: run.prepared for key, run in runs.items()}
     seconds = {key: run.seconds for key, run in runs.items()}
     for key, runner in prepared.items():
-        if seconds[key] < 0.5:  # the first runs also bound, allocated and warmed up
+        if seconds[key] < 0.5:  # the first runs include binding, allocation and warm-up
             _warm_up(runner)
             seconds[key] = min(_time_run(runner, 1, pause) for _ in range(SETTLING_RUNS))
     turn = TURN_SECONDS * (1 if threads == 1 else MULTITHREAD_REPEATS)
     repeats = {key: max(1, math.ceil(turn / seconds[key])) for key in prepared}
     one_round = sum(seconds[key] * repeats[key] + pause for key in prepared) or 1.0
     count = min(max(int(effort.seconds / one_round), effort.min_rounds), effort.max_rounds)
-    taken: dict[str, list[float]] = {key: [] for key in prepared}
+    durations: dict[str, list[float]] = {key: [] for key in prepared}
     order = list(prepared)
     for _ in range(count):
         gc.collect()
         for key in order:
-            taken[key].append(_time_run(prepared[key], repeats[key], pause) / iterations * 1e6)
+            durations[key].append(_time_run(prepared[key], repeats[key], pause) / iterations * 1e6)
         order = order[1:] + order[:1]
-    return {key: summarize_rounds(values) for key, values in taken.items()}
+    return {key: summarize_rounds(values) for key, values in durations.items()}
 
 
 def _warm_up(runner: PreparedRun) -> None:
@@ -148,7 +148,7 @@ def _time_run(runner: PreparedRun, repeats: int, pause: float) -> float:
 
 
 def _find_wrong_results(case: BenchmarkCase, results: dict[str, Outputs]) -> dict[str, str]:
-    """Whose results differ from the reference's, and in what."""
+    """The runners whose results differ from the reference, and the difference."""
     reference = next((key for key in REFERENCES if key in results), None)
     if reference is None:
         return {}
@@ -161,23 +161,23 @@ def _find_wrong_results(case: BenchmarkCase, results: dict[str, Outputs]) -> dic
     return wrong
 
 
-def _differences(case: BenchmarkCase, have: Outputs, right: Outputs) -> Iterable[str]:
-    for name, wanted in right.items():
-        if name not in have:
+def _differences(case: BenchmarkCase, results: Outputs, reference: Outputs) -> Iterable[str]:
+    for name, expected in reference.items():
+        if name not in results:
             yield f"no output '{name}'"
             continue
-        got = have[name]
-        if got.shape != wanted.shape:
-            yield f"'{name}' is {list(got.shape)}, not {list(wanted.shape)}"
-        elif wanted.dtype.kind != "f":
-            if not np.array_equal(got, wanted):
-                yield f"'{name}' differs in {np.count_nonzero(got != wanted)} of {wanted.size} elements"
-        elif not np.allclose(got, wanted, case.rtol, case.atol):
-            yield f"'{name}' is off by up to {np.abs(got - wanted).max():.2g}"
+        actual = results[name]
+        if actual.shape != expected.shape:
+            yield f"'{name}' is {list(actual.shape)}, not {list(expected.shape)}"
+        elif expected.dtype.kind != "f":
+            if not np.array_equal(actual, expected):
+                yield f"'{name}' differs in {np.count_nonzero(actual != expected)} of {expected.size} elements"
+        elif not np.allclose(actual, expected, case.rtol, case.atol):
+            yield f"'{name}' is off by up to {np.abs(actual - expected).max():.2g}"
 
 
 def _error_footnote(error: Exception) -> str:
-    """One line for a footnote; empty where nothing was expected to run."""
+    """One line for a footnote; empty if the runner does not apply."""
     if isinstance(error, NoTwinError):
         return str(error)
     if isinstance(error, ModuleNotFoundError):

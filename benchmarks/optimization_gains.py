@@ -1,12 +1,12 @@
-"""What each way of the engine to be fast brings: a model with it, and the same model with this one switched off.
+"""Gain of each optimization of the engine: a model with it, and the same model with this one switched off.
 
 python benchmarks/optimization_gains.py                     a small loop for each
 python benchmarks/optimization_gains.py --real [PATTERN...] all of them on real models: names, or patterns such as
                                                             llama/onnx/int8 (benchmarks/run.py --real --check
                                                             builds the models)
 
-Each can be taken out without another result, to the bit, but for the panels, which settle the order of sums. The least
-of many short turns counts, in processor time of one thread.
+Each can be switched off with bitwise equal results, except for the panels, which define the order of sums. The figure
+is the minimum of many short turns, in CPU time of one thread.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import os
 import sys
 
 if __name__ == "__main__":
-    # Before NumPy is imported, which settles how many threads BLAS has.
+    # Before the import of NumPy, which fixes the number of BLAS threads.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    # What compiles itself while it runs does so before it is measured.
+    # JIT compilation happens before the measurement.
     os.environ.setdefault("LOOPDBG_COMPILE", "now")
 
 from typing import Any
@@ -36,7 +36,7 @@ from vector_models import beams, hashing, newton, quaternion, rk4, rotation
 
 
 def transposed(hidden: int = 256, iterations: int = 500) -> BenchmarkCase:
-    """A product with a matrix that the body transposes, as exporters leave it there."""
+    """A product with a matrix that the body transposes, as exporters write it."""
 
     state = f"float[1,{hidden}]"
 
@@ -83,7 +83,7 @@ def rewritten(rows: int = 1024, iterations: int = 200) -> BenchmarkCase:
     return BenchmarkCase("rewritten", "ScatterND", iterations, build, inputs)
 
 
-#: Each with loops that live by it.
+#: Each with loops that benefit from it.
 LOOPS_BY_OPTIMIZATION = {
     "scalar programs": (scalar, newton, rk4, quaternion, rotation, hashing, beams),
     "panels": (lstm,),
@@ -98,19 +98,19 @@ LOOPS_BY_OPTIMIZATION = {
 
 
 def measure_row(switch: optimization_switches.OptimizationSwitch, case: BenchmarkCase) -> str:
-    """A line of the table of small loops."""
+    """Return a line of the table of small loops."""
 
     def load() -> tuple[Model, Inputs]:
         return Model(reader.from_proto(case.build(), case.name)), case.inputs()
 
-    found = compare_switch(WarmModel(load), load, switch)
-    fast, slow = (seconds / case.iterations * 1e6 for seconds in (found.with_it, found.without))
-    other = "" if found.same else "  other bits"
-    return f"{switch.name:22}{case.name:14}{fast:>10.3g}{slow:>10.3g}{found.gain:>8.2f}x{other}"
+    comparison = compare_switch(WarmModel(load), load, switch)
+    fast, slow = (seconds / case.iterations * 1e6 for seconds in (comparison.with_it, comparison.without))
+    remark = "" if comparison.same else "  other bits"
+    return f"{switch.name:22}{case.name:14}{fast:>10.3g}{slow:>10.3g}{comparison.gain:>8.2f}x{remark}"
 
 
 def print_small_loops() -> None:
-    """Print their table, a row as soon as it is measured."""
+    """Print the table, each row as soon as it is measured."""
     print(f"{'us an iteration':22}{'loop':14}{'with it':>10}{'without':>10}", flush=True)
     for name, cases in LOOPS_BY_OPTIMIZATION.items():
         for case in cases:
@@ -118,7 +118,7 @@ def print_small_loops() -> None:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", nargs="*", metavar="PATTERN", help="real models, all or these")
     parser.add_argument("--only", action="append", metavar="WAY", help="with --real: this way, and no others")
@@ -127,10 +127,10 @@ def main() -> int:
     if options.real is None:
         print_small_loops()
         return 0
-    chosen = [
+    switches = [
         switch for switch in optimization_switches.SWITCHES.values() if not options.only or switch.name in options.only
     ]
-    return optimization_gains.main(options.real, chosen, options.json) if chosen else 0
+    return optimization_gains.main(options.real, switches, options.json) if switches else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The engine's ways to be fast, each of which can be taken out of a run without another result, to the bit.
+"""The optimizations of the engine, each of which can be switched off with bitwise equal results.
 
-The panels alone settle the order of sums: without them results have other bits.
+Only the panels define the order of sums: without them results have other bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from loopdbg.runtime.plan.kernel_binding import DynamicExtentBuffer
 from loopdbg.runtime.plan.plan import Instruction, Plan, compile_graph
 
 Context = AbstractContextManager[Any]
-#: Was there any use of it in the runs of a model that was loaded meanwhile?
+#: Whether the optimization had an effect in the runs of a model that was loaded in the context.
 WasUseful = Callable[[Model], bool]
 
 _FUSION = "loopdbg.runtime.plan.fusion"
@@ -33,32 +33,32 @@ _CALL = "loopdbg.runtime.plan.call_emitter.CallEmitter.call"
 
 @dataclass(frozen=True)
 class OptimizationSwitch:
-    """``off`` takes it out of the models that are loaded, and of the engines that are made, within it; ``watched``
-    leaves it there, and tells whether it was of use."""
+    """``off``: a context in which loaded models and new engines lack the optimization; ``observed``: a context that
+    keeps it and tells whether it had an effect."""
 
     name: str
     disabled: Callable[[], Context]
     observed: Callable[[], AbstractContextManager[WasUseful]]
 
 
-# -- what is in the plan
+# -- optimizations in the plan
 
 
 @contextmanager
 def _patched_plans(change: Callable[[Plan], object]) -> Iterator[None]:
-    """Models get plans that were changed."""
+    """Patch the plans of models."""
 
-    def changed(graph: Graph) -> Plan:
+    def patched(graph: Graph) -> Plan:
         plan = compile_graph(graph)
         change(plan)
         return plan
 
-    with patch.object(models, "compile_graph", changed):
+    with patch.object(models, "compile_graph", patched):
         yield
 
 
 def _instruction_switch(name: str, used: Callable[[Instruction], bool], **without: Any) -> OptimizationSwitch:
-    """A field of instructions; ``without``: what it says where it is out."""
+    """A field of instructions; ``without``: its values without the optimization."""
 
     def change(plan: Plan) -> None:
         for instruction in plan.code:
@@ -86,26 +86,26 @@ def _copy_back_edges(plan: Plan) -> None:
             edge.swap = False
 
 
-# -- what is in the engine
+# -- optimizations in the engine
 
 
 @contextmanager
 def _patched_engines(**knobs: Any) -> Iterator[None]:
-    """Engines of models have some of their knobs turned."""
+    """Patch settings of the engines of models."""
     borrow = Model._acquire_engine
 
-    def turned(model: Model) -> Engine:
+    def patched(model: Model) -> Engine:
         engine = borrow(model)
         for name, value in knobs.items():
             setattr(engine.optimizer, name, value)
         return engine
 
-    with patch.object(Model, "_acquire_engine", turned):
+    with patch.object(Model, "_acquire_engine", patched):
         yield
 
 
 def _model_answer(ask: WasUseful) -> Callable[[], AbstractContextManager[WasUseful]]:
-    """The model itself tells."""
+    """Ask the model itself."""
 
     @contextmanager
     def watched() -> Iterator[WasUseful]:
@@ -118,35 +118,35 @@ def _engine_answer(ask: Callable[[Engine], Any]) -> Callable[[], AbstractContext
     return _model_answer(lambda model: model._engine is not None and bool(ask(model._engine)))
 
 
-# -- functions that find something to do
+# -- functions that search for a pattern
 
 
 def _pattern_switch(name: str, target: str, nothing: Callable[[], Any]) -> OptimizationSwitch:
-    """A function that finds what fits; ``nothing``: what it gives where nothing does."""
+    """A function that searches for a pattern; ``nothing``: its result if there is none."""
     return OptimizationSwitch(
-        name, lambda: patch(target, lambda *_: nothing()), _observed_calls(target, lambda found, _: bool(found))
+        name, lambda: patch(target, lambda *_: nothing()), _observed_calls(target, lambda result, _: bool(result))
     )
 
 
 def _never_found() -> None:
-    """Where something is found, or None."""
+    """Result of a search without a match."""
 
 
 def _observed_calls(target: str, counts: Callable[[Any, Any], bool]) -> Callable[[], AbstractContextManager[WasUseful]]:
-    """Whether some call gave something that counts; ``counts`` gets its result and its arguments."""
+    """Whether some call had a result that counts; ``counts`` receives the result and the arguments."""
 
     @contextmanager
     def watched() -> Iterator[WasUseful]:
-        found: set[bool] = set()
+        answers: set[bool] = set()
         original = pkgutil.resolve_name(target)
 
         def spy(*arguments: Any, **keywords: Any) -> Any:
             result = original(*arguments, **keywords)
-            found.add(counts(result, arguments))
+            answers.add(counts(result, arguments))
             return result
 
         with patch(target, spy):
-            yield lambda model: True in found
+            yield lambda model: True in answers
 
     return watched
 
@@ -219,7 +219,9 @@ SWITCHES = {
         OptimizationSwitch(
             "appends in place",
             lambda: patch("loopdbg.runtime.plan.range_binding.find_leading_copy", lambda *_: None),
-            _observed_calls("loopdbg.runtime.plan.range_binding.find_leading_copy", lambda found, _: found is not None),
+            _observed_calls(
+                "loopdbg.runtime.plan.range_binding.find_leading_copy", lambda result, _: result is not None
+            ),
         ),
         _pattern_switch("capacity for more", f"{_VARYING}.append_edges", dict),
         _routine_switch("data-dependent shapes", "growing_axes", _run_in_python, _is_data_dependent),
@@ -227,7 +229,7 @@ SWITCHES = {
         OptimizationSwitch(
             "bytes in 32 bits",
             lambda: patch("loopdbg.runtime.ops.matmul.int32_product", lambda *_: None),
-            _observed_calls("loopdbg.runtime.ops.matmul.int32_product", lambda found, _: found is not None),
+            _observed_calls("loopdbg.runtime.ops.matmul.int32_product", lambda result, _: result is not None),
         ),
         OptimizationSwitch(
             "shared sequences", lambda: _patched_plans(_without_native_sequences), _model_answer(_has_sequences)

@@ -1,4 +1,4 @@
-"""Recurrent operators by size: LSTM, GRU and RNN of ONNX in loopdbg and its peers, microseconds a step.
+"""Recurrent operators by size: LSTM, GRU and RNN of ONNX in loopdbg and its peers, microseconds per step.
 
 python benchmarks/run.py --recurrent           hidden 64 to 1024, batch 1, 8 and 32, 100 and 1 000 steps
 """
@@ -22,14 +22,14 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 HIDDEN_SIZES = (64, 128, 256, 512, 1024)
 BATCH_SIZES = (1, 8, 32)
 STEP_COUNTS = (100, 1000)
-#: Beyond so many multiplications a run only the shorter sequence is measured.
+#: Above this number of multiplications per run only the shorter sequence is measured.
 MAX_FLOPS = 2e10
 RUNNERS = ("loopdbg", *PEERS)
 ROW = "{:6}{:>8}{:>7}{:>7}{:>12}{:>10}{:>14}{:>10}{:>8}"
 
 
 def model(op_type: str, hidden: int, batch: int, steps: int, directions: int) -> onnx.ModelProto:
-    """One layer whose input is as wide as its state, all outputs read."""
+    """Return one layer with an input as wide as its state; all outputs are read."""
     rows, spread = GATES[op_type] * hidden, (1.0 / hidden) ** 0.5
     weights = {
         "W": uniform(1, directions, rows, hidden, low=-spread, high=spread),
@@ -62,7 +62,7 @@ def inputs(hidden: int, batch: int, steps: int) -> Inputs:
 
 
 def cases(quick: bool) -> Iterator[tuple[tuple[str, int, int, int, int], BenchmarkCase]]:
-    """Layers forward, and of one size in both directions."""
+    """Yield forward layers, and one size in both directions."""
     forward = product(
         GATES,
         HIDDEN_SIZES[::2] if quick else HIDDEN_SIZES,
@@ -83,18 +83,18 @@ def cases(quick: bool) -> Iterator[tuple[tuple[str, int, int, int, int], Benchma
 
 
 def lines(quick: bool = False, threads: int | None = 1) -> Iterator[str]:
-    """The table, row by row."""
+    """Yield the table, row by row."""
     yield "Recurrent operators, us a step: the median. ratio: the faster peer's time by that of loopdbg."
     yield ROW.format("", "hidden", "batch", "steps", "directions", "loopdbg", "ONNX Runtime", "OpenVINO", "ratio")
     ratios = []
     for (op_type, hidden, batch, steps, directions), case in cases(quick):
         times, failed = measure(case, threads, MeasuringEffort(1.0, 3, 9), RUNNERS)
-        told = [f"{times[key]['median_us']:.3g}" if key in times else "–" for key in RUNNERS]
-        found = speedup_over_peers(times, "loopdbg")
-        ratios += [] if found is None else [found]
-        text = "–" if found is None else f"{found:.2f}"
-        row = ROW.format(op_type, hidden, batch, steps, directions, *told, text)
-        yield row + "".join(f"  {key}: {why}" for key, why in failed.items())
+        cells = [f"{times[key]['median_us']:.3g}" if key in times else "–" for key in RUNNERS]
+        speedup = speedup_over_peers(times, "loopdbg")
+        ratios += [] if speedup is None else [speedup]
+        text = "–" if speedup is None else f"{speedup:.2f}"
+        row = ROW.format(op_type, hidden, batch, steps, directions, *cells, text)
+        yield row + "".join(f"  {key}: {reason}" for key, reason in failed.items())
     if ratios:
         mean, fast = statistics.geometric_mean(ratios), sum(r >= 1 for r in ratios)
         yield f"geometric mean {mean:.2f}; {fast} of {len(ratios)} at least 1"

@@ -1,10 +1,10 @@
-"""The benchmarks from release to release: a line of JSON for each, and a picture of all of them.
+"""The benchmarks from release to release: a line of JSON for each, and a figure of all of them.
 
-python benchmarks/run.py --record       adds the line of this version, on a machine that does nothing else
-python benchmarks/release_history.py             draws the picture anew
+python benchmarks/run.py --record       adds the line of this version, on an otherwise idle machine
+python benchmarks/release_history.py             draws the figure again
 
-Times of two machines say nothing of two releases. What is drawn is therefore how many times as fast as the faster of
-ONNX Runtime and OpenVINO loopdbg is, which were measured in turn with it.
+Times of two machines do not compare two releases. Therefore the figure shows the speedup of loopdbg over the faster of
+ONNX Runtime and OpenVINO, which were measured alternately with it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIGURE_PATH = HISTORY_DIRECTORY / "releases.svg"
 
 
 class CaseFigures(TypedDict):
-    """Of one case: medians in microseconds per iteration by runner, and what ``ratio`` is in a report."""
+    """One case: medians in microseconds per iteration by runner, and ``ratio`` as in a report."""
 
     us: dict[str, float]
     ratio: float | None
@@ -40,7 +40,7 @@ class ReleaseRecord(TypedDict):
 
 
 def make_record(report: BenchmarkReport, day: date) -> ReleaseRecord:
-    """What of a report is kept, with three digits: no more of them come out again."""
+    """Return the record of a report, rounded to three digits, which is the reproducible precision."""
     machine = dict(report["machine"])
     part = report["parts"][0]
     cases: dict[str, CaseFigures] = {
@@ -58,24 +58,24 @@ def _round_to_three_digits(number: float) -> float:
 
 
 def read_records(path: Path = RECORDS_PATH) -> list[ReleaseRecord]:
-    """All lines, the oldest first."""
+    """Return all records, the oldest first."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def add_record(new: ReleaseRecord, path: Path = RECORDS_PATH) -> list[ReleaseRecord]:
-    """Write a line behind the others; one of the same version and processor is written over."""
-    kept = [old for old in read_records(path) if _measured_on(old) != _measured_on(new)]
+    """Append a record; replace one of the same version and processor."""
+    others = [old for old in read_records(path) if _measured_on(old) != _measured_on(new)]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(one) + "\n" for one in [*kept, new]), encoding="utf-8")
-    return [*kept, new]
+    path.write_text("".join(json.dumps(record) + "\n" for record in [*others, new]), encoding="utf-8")
+    return [*others, new]
 
 
-def _measured_on(one: ReleaseRecord) -> tuple[str, str]:
-    return one["version"], one["machine"]["processor"]
+def _measured_on(record: ReleaseRecord) -> tuple[str, str]:
+    return record["version"], record["machine"]["processor"]
 
 
 def draw_history(records: Sequence[ReleaseRecord], path: Path = FIGURE_PATH) -> None:
-    """A line for each case, over the releases; the suffix is the format."""
+    """Draw a line for each case, over the releases; the suffix is the format."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -93,17 +93,17 @@ def draw_history(records: Sequence[ReleaseRecord], path: Path = FIGURE_PATH) -> 
 
 
 def ratio_series(records: Sequence[ReleaseRecord]) -> dict[str, list[tuple[int, float]]]:
-    """The ratios of each case, with the number of the record."""
-    found: dict[str, list[tuple[int, float]]] = {}
-    for number, one in enumerate(records):
-        for name, figures in one["cases"].items():
+    """Return the ratios of each case, with the number of the record."""
+    series: dict[str, list[tuple[int, float]]] = {}
+    for number, record in enumerate(records):
+        for name, figures in record["cases"].items():
             if figures["ratio"] is not None:
-                found.setdefault(name, []).append((number, figures["ratio"]))
-    return found
+                series.setdefault(name, []).append((number, figures["ratio"]))
+    return series
 
 
 def _label(axis: Any, records: Sequence[ReleaseRecord]) -> None:
-    axis.set_xticks(range(len(records)), [f"{one['version']}\n{one['date']}" for one in records])
+    axis.set_xticks(range(len(records)), [f"{record['version']}\n{record['date']}" for record in records])
     axis.set_yscale("log")
     axis.set_ylabel("times as fast as the faster of ONNX Runtime and OpenVINO")
     axis.axhline(1, color="#8a8a8a", linewidth=1)

@@ -1,4 +1,4 @@
-"""The report as a picture."""
+"""The report as a figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLOURS = {
 
 
 def draw_report(report: BenchmarkReport, path: Path) -> None:
-    """Time per iteration of every case, and cost against size, of the first part; the suffix is the format."""
+    """Draw the time per iteration of every case, and cost against size, of the first part; the suffix is the format."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -54,9 +54,9 @@ def _draw_case_bars(axis: Any, part: ReportPart) -> None:
     keys = [key for key in RUNNERS if any(key in case["times"] for case in cases)]
     width = 0.84 / len(keys)
     for k, key in enumerate(keys):
-        have = [(n, case["times"][key]["median_us"]) for n, case in enumerate(cases) if key in case["times"]]
-        places = [n + (k - (len(keys) - 1) / 2) * width for n, _ in have]
-        axis.bar(places, [us for _, us in have], width, color=COLOURS[key], label=RUNNERS[key].title)
+        medians = [(n, case["times"][key]["median_us"]) for n, case in enumerate(cases) if key in case["times"]]
+        positions = [n + (k - (len(keys) - 1) / 2) * width for n, _ in medians]
+        axis.bar(positions, [us for _, us in medians], width, color=COLOURS[key], label=RUNNERS[key].title)
     axis.set_xticks(
         range(len(cases)), [case["name"] for case in cases], rotation=30, ha="right", rotation_mode="anchor"
     )

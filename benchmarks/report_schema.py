@@ -1,4 +1,4 @@
-"""What a run of the benchmarks gives: plain data, the same in memory and in JSON. Times are microseconds."""
+"""Schema of a benchmark report: plain data, the same in memory and in JSON. Times are microseconds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Timing(TypedDict):
     median_us: float
     min_us: float
     rounds_us: list[float]
-    #: Seconds of compiling before, of what tells them.
+    #: Compilation time in seconds, for runners that report it.
     compiling_s: NotRequired[float]
 
 
 class CaseReport(TypedDict):
-    """One case: ``times`` of the runners that gave the right result, and why the others are missing."""
+    """One case: ``times`` of the runners with the right result, and why others are missing."""
 
     name: str
     description: str
@@ -28,7 +28,7 @@ class CaseReport(TypedDict):
     stepped_goal: float | None
     times: dict[str, Timing]
     failed: dict[str, str]
-    #: Time of the faster peer by that of loopdbg, headless and stepped.
+    #: Time of the faster peer relative to loopdbg, headless and stepped.
     ratio: float | None
     stepped_ratio: float | None
 
@@ -66,12 +66,12 @@ class BenchmarkReport(TypedDict):
 
 
 def summarize_rounds(rounds_us: list[float]) -> Timing:
-    """The rounds with their median and minimum."""
+    """Return the rounds with their median and minimum."""
     return {"median_us": statistics.median(rounds_us), "min_us": min(rounds_us), "rounds_us": rounds_us}
 
 
 def speedup_over_peers(times: dict[str, Timing], key: str) -> float | None:
-    """How many times as fast as the faster peer ``key`` is; None where either is missing."""
+    """Return the speedup of ``key`` over the faster peer; None if either is missing."""
     peers = [times[peer]["median_us"] for peer in PEERS if peer in times]
     if key not in times or not peers:
         return None

@@ -12,7 +12,7 @@ ABSENT = "–"
 
 
 def lines(report: BenchmarkReport) -> Iterator[str]:
-    """The machine, then the tables of each part."""
+    """Yield the machine, then the tables of each part."""
     yield from _machine(report["machine"])
     for part in report["parts"]:
         yield ""
@@ -61,12 +61,12 @@ def _cases(part: ReportPart) -> Iterator[str]:
 
 
 def _compile_time_lines(part: ReportPart) -> Iterator[str]:
-    """Seconds that runners took to compile, which are in none of the times."""
+    """Compilation times in seconds, which are in none of the times."""
     for key, runner in RUNNERS.items():
-        taken = [(case["name"], case["times"].get(key, {}).get("compiling_s")) for case in part["cases"]]
-        told = [f"{name} {seconds:.1f}" for name, seconds in taken if seconds is not None]
-        if told:
-            yield f"{runner.title} compiled before it was timed, seconds: {', '.join(told)}"
+        durations = [(case["name"], case["times"].get(key, {}).get("compiling_s")) for case in part["cases"]]
+        texts = [f"{name} {seconds:.1f}" for name, seconds in durations if seconds is not None]
+        if texts:
+            yield f"{runner.title} compiled before it was timed, seconds: {', '.join(texts)}"
 
 
 def _sweep_lines(sweep: SizeSweep) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _sweep_lines(sweep: SizeSweep) -> Iterator[str]:
 
 
 def _time_cell(key: str, times: dict[str, Timing], failed: dict[str, str], notes: list[str]) -> str:
-    """A time, or a dash and the number of the note that says why there is none."""
+    """A time, or a dash and the number of the note with the reason."""
     if key in times:
         return _timing(times[key])
     if not failed.get(key):
@@ -96,7 +96,7 @@ def _time_cell(key: str, times: dict[str, Timing], failed: dict[str, str], notes
 
 
 def _timing(timing: Timing) -> str:
-    """Median and minimum with the digits that the rounds agree on: three where most are within 2 %, else two."""
+    """Median and minimum with the digits that the rounds agree on: three if most are within 2 %, else two."""
     values = sorted(timing["rounds_us"])
     upper = values[len(values) - 1 - len(values) // 4]
     spread = (upper - values[0]) / timing["median_us"]
@@ -105,12 +105,12 @@ def _timing(timing: Timing) -> str:
 
 
 def _rounded(value: float, digits: int) -> str:
-    """So many significant digits, never in exponent form."""
+    """Format with significant digits, never in exponent form."""
     if value <= 0:
         return "0"
     decimals = digits - 1 - math.floor(math.log10(value))
     value = round(value, decimals)
-    decimals = digits - 1 - math.floor(math.log10(value))  # 0.0999 may have become 0.10
+    decimals = digits - 1 - math.floor(math.log10(value))  # 0.0999 may be rounded to 0.10
     return f"{value:.{max(decimals, 0)}f}"
 
 
@@ -130,7 +130,7 @@ def _group_digits(number: int) -> str:
 
 
 def _align_columns(rows: list[list[str]], sides: str = "l") -> Iterator[str]:
-    """Columns two spaces apart, each set to its side, ``l`` or ``r``; right where ``sides`` says nothing."""
+    """Columns two spaces apart, each aligned by ``sides``, ``l`` or ``r``; right by default."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
     for row in rows:
         cells = (
@@ -141,7 +141,7 @@ def _align_columns(rows: list[list[str]], sides: str = "l") -> Iterator[str]:
 
 
 def failures(report: BenchmarkReport) -> list[str]:
-    """What loopdbg itself did not get right, a line each."""
+    """Return the failures of loopdbg itself, a line each."""
     return [
         f"{case['name']}, {RUNNERS[key].title}: {case['failed'][key]}"
         for part in report["parts"]

@@ -1,13 +1,13 @@
-"""What recurrent operators could take at best on this machine, and what they take: the roofline, with one thread.
+"""Roofline of recurrent operators on this machine: the minimum and the actual time, with one thread.
 
 python benchmarks/run.py --roofline                  recurrent layers by size
 python benchmarks/run.py --roofline MODEL.onnx ...   the recurrent operators of models, such as those in build/real
-python benchmarks/run.py --roofline MODEL.xml ...    those of IRs of 8 bits (roofline_int8.py)
+python benchmarks/run.py --roofline MODEL.xml ...    those of 8-bit IRs (roofline_int8.py)
 
-The processor is measured first: how fast it reads weights that lie in each of its caches and in memory, by a product
-with one row, and how many products it computes, by a product of square matrices; both by NumPy's BLAS. At best a layer
-reads its weights once in each step and computes what it has to, whichever takes longer. All is processor time, the
-least of the rounds, so that other programs on the machine matter less; they still take memory bandwidth.
+The processor is measured first: the read bandwidth of weights in each cache and in memory, by a product with one row,
+and its arithmetic throughput, by a product of square matrices; both with NumPy's BLAS. The minimum time of a layer is
+that for reading its weights once per step or for its arithmetic, whichever is longer. All times are CPU time, the
+minimum of the rounds, so that other programs matter less; they still use memory bandwidth.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from onnx import shape_inference
 
 import recurrent_sizes
 
-#: Sizes of weights, in KiB: from what a second-level cache holds to what only memory does.
+#: Sizes of weights, in KiB: from the size of a second-level cache to sizes beyond all caches.
 WEIGHT_SIZES_KIB = (128, 512, 2048, 8192, 65536)
 ROUNDS, SECONDS = 15, 0.02
 ROW = "{:38}{:>9}{:>9}{:>10}{:>10}{:>10}"
 
 
 def fastest_run(run: Callable[[], object]) -> float:
-    """Seconds of a processor that one run takes, the least of some rounds."""
+    """Return the CPU seconds of one run, the minimum of some rounds."""
     run()
     started = time.process_time()
     run()
     repeats = max(1, int(SECONDS / max(time.process_time() - started, 1e-6)))
-    taken = []
+    durations = []
     for _ in range(ROUNDS):
         started = time.process_time()
         for _ in range(repeats):
             run()
-        taken.append((time.process_time() - started) / repeats)
-    return min(taken)
+        durations.append((time.process_time() - started) / repeats)
+    return min(durations)
 
 
 @dataclass(frozen=True)
 class MachineLimits:
-    """``bandwidth``: KiB of weights -> bytes a second; ``flops``: additions and multiplications a second."""
+    """``bandwidth``: KiB of weights -> bytes per second; ``flops``: additions and multiplications per second."""
 
     bandwidth: dict[int, float]
     flops: float
 
     def read_bandwidth(self, nbytes: int) -> float:
-        """Bytes a second where so many are read again and again."""
+        """Bytes per second for repeated reads of ``nbytes`` bytes."""
         fitting = [self.bandwidth[size] for size in WEIGHT_SIZES_KIB if size * 1024 >= nbytes]
         return fitting[0] if fitting else self.bandwidth[WEIGHT_SIZES_KIB[-1]]
 
 
 def measure_machine() -> MachineLimits:
-    """This machine, in float32."""
+    """Measure this machine, in float32."""
     bandwidth = {}
     for size in WEIGHT_SIZES_KIB:
         rows = size * 1024 // 4 // 512
@@ -72,15 +72,15 @@ def measure_machine() -> MachineLimits:
 
 @dataclass(frozen=True)
 class RecurrentWork:
-    """What a model's recurrent operators have to do. ``read``: the bytes that each step of a layer reads, ``steps``: of
-    each layer; ``flops`` of all."""
+    """The work of a model's recurrent operators. ``bytes_read_per_step`` of each layer, ``steps`` of each layer; total
+    ``flops``."""
 
     bytes_read_per_step: Sequence[int]
     steps: Sequence[int]
     flops: float
 
     def min_seconds(self, machine: MachineLimits) -> tuple[float, float]:
-        """At least so long for reading, and for computing."""
+        """The minimum seconds for reading and for arithmetic."""
         reading = sum(
             n * count / machine.read_bandwidth(n) for n, count in zip(self.bytes_read_per_step, self.steps, strict=True)
         )
@@ -88,15 +88,15 @@ class RecurrentWork:
 
 
 def recurrent_work(model: onnx.ModelProto) -> RecurrentWork:
-    """The recurrent operators of the main graph; weights of a state are read in each step, those of the input once.
+    """Return the work of the main graph; weights of a state are read in each step, those of the input once.
 
     Raises:
-        ValueError: a shape is not known.
+        ValueError: an unknown shape.
     """
     graph = shape_inference.infer_shapes(model, data_prop=True).graph
-    known = (*graph.input, *graph.value_info)
-    shapes = {one.name: [d.dim_value for d in one.type.tensor_type.shape.dim] for one in known}
-    shapes |= {one.name: list(one.dims) for one in graph.initializer}
+    typed_values = (*graph.input, *graph.value_info)
+    shapes = {value.name: [d.dim_value for d in value.type.tensor_type.shape.dim] for value in typed_values}
+    shapes |= {value.name: list(value.dims) for value in graph.initializer}
     read: list[int] = []
     steps: list[int] = []
     flops = 0.0
@@ -114,13 +114,13 @@ def recurrent_work(model: onnx.ModelProto) -> RecurrentWork:
 
 
 def models() -> Iterator[tuple[str, onnx.ModelProto]]:
-    """One layer of each operator, of some sizes."""
+    """Yield one layer of each operator, in some sizes."""
     for op_type, hidden, batch in ((o, h, b) for o in recurrent_sizes.GATES for h in (64, 256, 512) for b in (1, 8)):
         yield f"{op_type} {hidden}, batch {batch}, 100 steps", recurrent_sizes.model(op_type, hidden, batch, 100, 1)
 
 
 def time_model(model: onnx.ModelProto) -> float:
-    """What a run takes here."""
+    """Return the seconds of a run."""
     import loopdbg
 
     with tempfile.TemporaryDirectory() as folder:
@@ -134,14 +134,14 @@ def time_model(model: onnx.ModelProto) -> float:
     return fastest_run(lambda: loaded.run(feeds))
 
 
-def lines(given: Sequence[str]) -> Iterator[str]:
-    """The machine, and each model beside what it could take."""
+def lines(paths: Sequence[str]) -> Iterator[str]:
+    """Yield the machine, and each model with its minimum time."""
     machine = measure_machine()
-    told = ", ".join(f"{size} KiB {speed / 1e9:.0f}" for size, speed in machine.bandwidth.items())
-    yield f"weights read, GB/s: {told}; products: {machine.flops / 1e9:.0f} GFLOPS"
+    bandwidths = ", ".join(f"{size} KiB {speed / 1e9:.0f}" for size, speed in machine.bandwidth.items())
+    yield f"weights read, GB/s: {bandwidths}; products: {machine.flops / 1e9:.0f} GFLOPS"
     yield "Microseconds: at least for reading and for computing, what a run takes, and the longer of both by that."
     yield ROW.format("", "reading", "computing", "at least", "run", "reached")
-    graphs = [path for path in given if path.endswith(".xml")]
+    graphs = [path for path in paths if path.endswith(".xml")]
     if graphs:
         import roofline_int8
 
@@ -152,10 +152,12 @@ def lines(given: Sequence[str]) -> Iterator[str]:
         )
         for path in graphs:
             yield from roofline_int8.lines(Path(path), machine, fast)
-    files = ((path, onnx.load(path)) for path in given if path not in graphs)
-    for name, model in files if given else models():
+    files = ((path, onnx.load(path)) for path in paths if path not in graphs)
+    for name, model in files if paths else models():
         reading, computing = recurrent_work(model).min_seconds(machine)
-        taken, bound = time_model(model), max(reading, computing)
+        seconds, bound = time_model(model), max(reading, computing)
         yield ROW.format(
-            name[-37:], *(f"{one * 1e6:.0f}" for one in (reading, computing, bound, taken)), f"{bound / taken:.2f}"
+            name[-37:],
+            *(f"{value * 1e6:.0f}" for value in (reading, computing, bound, seconds)),
+            f"{bound / seconds:.2f}",
         )

@@ -1,12 +1,11 @@
-"""What the recurrent operators of an IR of 8 bits could take at best, as it says them and as the ONNX file says them.
+"""Minimum time of the recurrent operators of an 8-bit IR, in the form of the IR and of the ONNX file.
 
 python benchmarks/run.py --roofline build/real/lstm_language/int8.xml
 
-OpenVINO's converter makes ``DynamicQuantizeLSTM`` an ``LSTMSequence`` of float32, whose weights are constants of
-float32 that are whole multiples of a scale. Who computes that to the bit reads floats, or bytes that become floats
-again before they are multiplied. Who runs the ONNX file multiplies bytes. Each is measured here: how fast one row is
-multiplied with weights of such multiples, and how fast bytes are multiplied (by ONNX Runtime, with the model beside
-the IR).
+OpenVINO's converter turns ``DynamicQuantizeLSTM`` into an ``LSTMSequence`` of float32, whose weights are float32
+multiples of a scale. A bitwise exact implementation reads floats, or bytes that it converts to floats before the
+multiplication. An implementation of the ONNX file multiplies bytes. Both are measured here: products of one row with
+such weights, and products of bytes (by ONNX Runtime, with the model in the folder of the IR).
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from onnx import TensorProto, helper
 
 import roofline
 
-#: Where W of each operator is among its inputs; R follows.
+#: Index of the input W of each operator; R follows.
 GATE_COUNTS = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 3}
 ROWS, STEPS = 2048, 100
 
 
 @dataclass(frozen=True)
 class Int8Limits:
-    """``widened``: weights that become floats and are multiplied with one row, a second; ``ops``: additions and
-    multiplications of bytes a second."""
+    """``widened_per_second``: weights that are converted to floats and multiplied with one row; ``ops_per_second``:
+    additions and multiplications of bytes."""
 
     widened_per_second: float
     ops_per_second: float
 
 
 def measure_int8_limits() -> Int8Limits:
-    """This machine, with one thread."""
+    """Measure this machine, with one thread."""
     return Int8Limits(_measure_widening(), 2 * 768**3 / roofline.fastest_run(_int8_product_model(768)))
 
 
@@ -78,7 +77,7 @@ def _int8_product_model(n: int):  # type: ignore[no-untyped-def]
 
 
 def _session(model: str | bytes, inputs: dict[str, np.ndarray]):  # type: ignore[no-untyped-def, type-arg]
-    """A run of a model in ONNX Runtime, with one thread."""
+    """Return a run of a model in ONNX Runtime, with one thread."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -89,50 +88,50 @@ def _session(model: str | bytes, inputs: dict[str, np.ndarray]):  # type: ignore
 
 
 def layers(path: Path) -> list[tuple[list[int], list[int], list[int]]]:
-    """The shapes of X, W and R of the recurrent operators of an IR.
+    """Return the shapes of X, W and R of the recurrent operators of an IR.
 
     Raises:
-        ValueError: one is not known.
+        ValueError: an unknown shape.
     """
-    found = []
+    shapes = []
     for layer in etree.parse(path).iter("layer"):
         if layer.get("type") in GATE_COUNTS:
             ports = [[int(d.text or 0) for d in port.findall("dim")] for port in layer.find("input").findall("port")]
             x, w, r = ports[0], *ports[GATE_COUNTS[layer.get("type")] :][:2]
             if min([*x, *w, *r]) < 1:
                 raise ValueError(f"{path}: the shapes of {layer.get('name')} are not known")
-            found.append((x, w, r))
-    return found
+            shapes.append((x, w, r))
+    return shapes
 
 
 def lines(path: Path, machine: roofline.MachineLimits, fast: Int8Limits) -> Iterator[str]:
-    """Reading and computing at least, of weights as floats, as bytes that become floats, and as bytes; and runs."""
+    """Yield minimum times with weights as floats, as bytes converted to floats, and as bytes; and actual times."""
     import loopdbg
 
-    found = layers(path)
+    shapes = layers(path)
     inputs = dict(np.load(path.parent / "inputs.npz"))
     model = loopdbg.load(path)
-    ours = roofline.fastest_run(lambda: model.run(inputs))
-    theirs = roofline.fastest_run(_session(str(path.with_suffix(".onnx")), inputs))
-    flops = sum(2.0 * x[0] * x[1] * (prod(w) + prod(r)) for x, w, r in found)
-    before = sum(2.0 * x[0] * x[1] * prod(w) for x, w, _ in found)
-    widened = sum(prod(r) * x[1] for x, _, r in found)
+    seconds = roofline.fastest_run(lambda: model.run(inputs))
+    onnxruntime_seconds = roofline.fastest_run(_session(str(path.with_suffix(".onnx")), inputs))
+    flops = sum(2.0 * x[0] * x[1] * (prod(w) + prod(r)) for x, w, r in shapes)
+    input_flops = sum(2.0 * x[0] * x[1] * prod(w) for x, w, _ in shapes)
+    widened = sum(prod(r) * x[1] for x, _, r in shapes)
 
     def reading(size: int) -> float:
-        return sum(x[1] * size * prod(r) / machine.read_bandwidth(size * prod(r[1:])) for x, _, r in found)
+        return sum(x[1] * size * prod(r) / machine.read_bandwidth(size * prod(r[1:])) for x, _, r in shapes)
 
     rows = (
-        ("as floats", reading(4), flops / machine.flops, ours),
+        ("as floats", reading(4), flops / machine.flops, seconds),
         (
             "as bytes made floats",
             reading(1),
-            max(before / machine.flops + widened / fast.widened_per_second, flops / machine.flops),
-            ours,
+            max(input_flops / machine.flops + widened / fast.widened_per_second, flops / machine.flops),
+            seconds,
         ),
-        ("the ONNX file: bytes", reading(1), flops / fast.ops_per_second, theirs),
+        ("the ONNX file: bytes", reading(1), flops / fast.ops_per_second, onnxruntime_seconds),
     )
     for name, read, computed, run in rows:
-        told = (read, computed, max(read, computed), run)
+        times = (read, computed, max(read, computed), run)
         yield roofline.ROW.format(
-            f"{path.parent.name}, {name}"[:38], *(f"{one * 1e6:.0f}" for one in told), f"{told[2] / run:.2f}"
+            f"{path.parent.name}, {name}"[:38], *(f"{value * 1e6:.0f}" for value in times), f"{times[2] / run:.2f}"
         )

@@ -4,16 +4,16 @@ python benchmarks/run.py                       every case and cost against size,
 python benchmarks/run.py --threads both        1 thread, then each runtime's default
 python benchmarks/run.py --case lstm --no-sizes
 python benchmarks/run.py --json real_report.json --figure docs/benchmarks.svg
-python benchmarks/run.py --record              keep the figures of this version (benchmarks/history)
+python benchmarks/run.py --record              record the figures of this version (benchmarks/history)
 python benchmarks/run.py --real                models as people export them; --real 'lstm*' vision llama/onnx/int8: some
-python benchmarks/run.py --real --check        only whether they run right
+python benchmarks/run.py --real --check        only correctness
 python benchmarks/run.py --real --threads default    with all cores
 python benchmarks/run.py --recurrent           LSTM, GRU and RNN of ONNX by hidden size, batch and steps
-python benchmarks/run.py --roofline            what the processor could do of that at best
-python benchmarks/run.py --diff                what comparing two models of 500 nodes takes
-python benchmarks/run.py --screen              what the screen costs: keys, stopping, live updates, 10^8 elements
+python benchmarks/run.py --roofline            the minimum time of these on this processor
+python benchmarks/run.py --diff                the time to compare two models of 500 nodes
+python benchmarks/run.py --screen              the cost of the screen: keys, stopping, live updates, 10^8 elements
 
-Exit status: 1 where loopdbg failed on a case or gave another result than the peers.
+Exit status: 1 if loopdbg failed on a case or gave another result than the peers.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from report_schema import BenchmarkReport, ReportPart
 
-# Nothing that imports NumPy stands at the top: how many threads BLAS has is settled when it is imported.
+# No import of NumPy at the top: the number of BLAS threads is fixed when it is imported.
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = _parser()
     options = parser.parse_args()
     if options.threads != "both":
@@ -140,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run_real_models(options: argparse.Namespace) -> int:
-    """Models as people export them."""
+    """Measure models as people export them."""
     try:
         import onnxscript  # noqa: F401
         import torch  # noqa: F401
@@ -154,27 +154,27 @@ def _run_real_models(options: argparse.Namespace) -> int:
 
 
 def _restart_with_threads(threads: str) -> None:
-    """Start this program again where the environment asks BLAS for another number of threads."""
-    wanted = dict(os.environ)
+    """Restart this program if the environment sets another number of BLAS threads."""
+    environment = dict(os.environ)
     for name in THREAD_VARIABLES:
         if threads == "1":
-            wanted[name] = "1"
+            environment[name] = "1"
         else:
-            wanted.pop(name, None)
-    if wanted != dict(os.environ):
+            environment.pop(name, None)
+    if environment != dict(os.environ):
         sys.stdout.flush()
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], wanted)
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
 def _run_both_thread_settings(options: argparse.Namespace) -> BenchmarkReport:
-    """One process after the other: a process has one number of threads."""
+    """Run one process after the other: a process has one number of threads."""
     reports: list[BenchmarkReport] = []
-    asked = [f"--{name.replace('_', '-')}" for name in ("quick", "no_sizes", "long") if getattr(options, name)]
-    asked += [word for name in options.case or () for word in ("--case", name)]
+    arguments = [f"--{name.replace('_', '-')}" for name in ("quick", "no_sizes", "long") if getattr(options, name)]
+    arguments += [word for name in options.case or () for word in ("--case", name)]
     with tempfile.TemporaryDirectory() as folder:
         for threads in ("1", "default"):
             path = Path(folder) / f"{threads}.json"
-            command = [sys.executable, __file__, *asked, "--threads", threads, "--json", str(path)]
+            command = [sys.executable, __file__, *arguments, "--threads", threads, "--json", str(path)]
             status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
             if not path.exists():
                 sys.exit(status or 1)

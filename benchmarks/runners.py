@@ -1,4 +1,4 @@
-"""How each runtime is called: the fastest way that its Python API offers, results left where it puts them."""
+"""Runners: the fastest call of each runtime's Python API, without copies of results."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:  # a process that measures a cold start pays for its runtime alone
+if TYPE_CHECKING:  # a cold-start process imports only its own runtime
     from case import BenchmarkCase, Inputs, Outputs
 
 
 @dataclass(frozen=True)
 class RunnerJob:
-    """One model as every runtime gets it. ``threads`` is 1, or None for what a runtime does by default."""
+    """One model for all runtimes. ``threads`` is 1, or None for a runtime's default."""
 
     model: Path
     inputs: Inputs
     threads: int | None
-    #: What the model was made from, where a twin in C may be.
+    #: The case of the model, for its twins.
     case: BenchmarkCase | None = None
 
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A loaded model. ``run`` is what is timed; ``outputs`` turns what it returned into arrays of its own."""
+    """A loaded model. ``run`` is timed; ``outputs`` converts its result to independent arrays."""
 
     run: Callable[[], Any]
     outputs: Callable[[Any], Outputs]
-    #: Seconds of compiling, of what is compiled before it is timed and tells.
+    #: Compilation time in seconds, if it is compiled before timing and reported.
     compile_seconds: float = 0.0
 
 
@@ -57,7 +57,7 @@ def _loopdbg_model(job: RunnerJob) -> Any:
 
 
 def onnxruntime(job: RunnerJob) -> PreparedRun:
-    """``InferenceSession.run`` on the CPU, everything else as it comes."""
+    """``InferenceSession.run`` on the CPU, with default settings."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -72,7 +72,7 @@ def onnxruntime(job: RunnerJob) -> PreparedRun:
 
 
 def openvino(job: RunnerJob) -> PreparedRun:
-    """One infer request on the CPU, in float32, without copies on the way in or out."""
+    """One infer request on the CPU, in float32, without copies of inputs or outputs."""
     import openvino as ov
 
     core = ov.Core()
@@ -83,14 +83,14 @@ def openvino(job: RunnerJob) -> PreparedRun:
     request = compiled.create_infer_request()
 
     def outputs(values: Any) -> Outputs:
-        # An output may go by several names, or by none.
+        # An output may have several names, or none.
         return {name: np.array(values[port]) for port in compiled.outputs for name in port.get_names() or {str(port)}}
 
     return PreparedRun(lambda: request.infer(job.inputs, share_inputs=True, share_outputs=True), outputs)
 
 
 def onnx_reference(job: RunnerJob) -> PreparedRun:
-    """NumPy, node by node: what an ONNX file says, without regard to speed."""
+    """NumPy, node by node: the semantics of an ONNX file, without regard to speed."""
     from onnx.reference import ReferenceEvaluator
 
     evaluator = ReferenceEvaluator(str(job.model))
@@ -111,7 +111,7 @@ def c_twin(job: RunnerJob) -> PreparedRun:
 
 
 def xla(job: RunnerJob) -> PreparedRun:
-    """The loop in JAX, compiled before anything is timed."""
+    """The loop in JAX, compiled before timing."""
     import c_twins
     import xla_twins as written
 
@@ -121,7 +121,7 @@ def xla(job: RunnerJob) -> PreparedRun:
 
 
 def torch_compile(job: RunnerJob) -> PreparedRun:
-    """The loop in PyTorch, compiled before anything is timed."""
+    """The loop in PyTorch, compiled before timing."""
     import c_twins
     import torch_twins
 
@@ -149,6 +149,6 @@ RUNNERS: dict[str, Runner] = {
     "torch": Runner("torch.compile", torch_compile),
 }
 
-#: What loopdbg is measured against, and whose results are right: the first that has one.
+#: The peers of loopdbg; the first one with a result is the reference.
 PEERS = ("onnxruntime", "openvino")
 REFERENCES = (*PEERS, "c")

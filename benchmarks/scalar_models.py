@@ -1,4 +1,4 @@
-"""Loops whose values are single numbers: what an iteration costs apart from the arithmetic."""
+"""Loops of scalars: the overhead of an iteration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx
 
 from case import BenchmarkCase, Inputs, f32, i64, parse
 
-# The inputs of both scalar loops: v grows all the way, and the limit is never met.
+# The inputs of both scalar loops: v grows throughout, and the limit is never reached.
 _SCALAR = {"v0": 0.0, "a": 0.99999, "b": 1.0, "limit": 1e9}
 
 
@@ -40,7 +40,7 @@ def scalar(iterations: int = 100_000) -> BenchmarkCase:
 
 
 def scalar_scan(iterations: int = 100_000) -> BenchmarkCase:
-    """The same, every v kept in a scan output."""
+    """The same, with every v in a scan output."""
 
     def build() -> onnx.ModelProto:
         return parse("""
@@ -59,13 +59,13 @@ def scalar_scan(iterations: int = 100_000) -> BenchmarkCase:
     return BenchmarkCase("scalar_scan", "the same with a scan output", iterations, build, inputs, speedup_goal=80)
 
 
-# From 5, n -> n/2 or 3n + 11491 goes round a cycle of 6784 numbers, the largest of them 6 576 412: the walk never meets
-# 1, and a runtime that computes int64 with 32 bits gets the same.
+# From 5, n -> n/2 or 3n + 11491 is a cycle of 6784 numbers, the largest of them 6 576 412: it never reaches 1, and a
+# runtime that computes int64 with 32 bits has the same result.
 _COLLATZ_START, _COLLATZ_ADDEND = 5, 11_491
 
 
 def collatz(iterations: int = 100_000) -> BenchmarkCase:
-    """The Collatz walk with another addend, so that it is long."""
+    """The Collatz iteration with another addend, so that it is long."""
 
     def build() -> onnx.ModelProto:
         return parse("""
@@ -94,7 +94,7 @@ def collatz(iterations: int = 100_000) -> BenchmarkCase:
 
 
 def mandelbrot(side: int = 32, limit: int = 100) -> BenchmarkCase:
-    """A loop over the pixels around the loop of one pixel's escape."""
+    """A loop over the pixels around the escape loop of one pixel."""
 
     def build() -> onnx.ModelProto:
         return parse("""
@@ -142,7 +142,7 @@ def mandelbrot(side: int = 32, limit: int = 100) -> BenchmarkCase:
 
 
 def escape_counts(side: int, limit: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """What ``mandelbrot`` gives: the number of iterations that each pixel takes."""
+    """Return the results of ``mandelbrot``: the number of iterations of each pixel."""
     step = np.float32(2) / np.float32(side)
     row, column = (np.indices((side, side)).reshape(2, -1)).astype(np.float32)
     c = np.complex64(-1.5 - 1j) + (column + 1j * row).astype(np.complex64) * step

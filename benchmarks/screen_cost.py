@@ -1,8 +1,7 @@
-"""What the screen costs: a key to its last byte, bytes and Python calls a key, graphs, stopping what runs, live
-updates, a very large tensor.
+"""Cost of the TUI: time, bytes and Python calls per key, graphs, stop latency, live updates, a very large tensor.
 
-Keys are written to the command in a pseudo-terminal. For the rest the app runs as it does for a person, in this process
-with a terminal that only counts what is written.
+Keys are sent to the command in a pseudo-terminal. For the rest the app runs normally in this process, with a terminal
+that only counts its output.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ MODELS = ("newton_sqrt.onnx", "lstm.xml", "greedy_decoder.onnx", "collatz.onnx",
 #: The sizes of terminals.
 TERMINAL_SIZES = ((80, 24), (120, 36), (200, 60))
 
-#: Seconds that a loop runs to be measured.
+#: Seconds to run a measured loop.
 _RUN_SECONDS = 1.0
 
 
 def halving_loop(elements: int, nodes: int = 1) -> onnx.ModelProto:
-    """A loop that halves a tensor in each iteration, with so many nodes."""
+    """Return a loop that halves a tensor in each iteration, with ``nodes`` nodes."""
     names = ["x", *(f"y{k}" for k in range(nodes))]
     body = helper.make_graph(
         [
@@ -67,7 +66,7 @@ def halving_loop(elements: int, nodes: int = 1) -> onnx.ModelProto:
 
 
 class OutputCounter:
-    """Counts what the app would write to a terminal, and when it wrote last."""
+    """Counts the output of the app, and records when it last wrote."""
 
     def __init__(self, app: Any) -> None:
         self.bytes = 0
@@ -81,7 +80,7 @@ class OutputCounter:
             write(data)
 
         driver.write = counted
-        # A test's driver is headless, so that nothing is rendered; this one is to be drawn for.
+        # A test's driver is headless and renders nothing; this one has to render.
         type(driver).is_headless = property(lambda _: False)
 
 
@@ -97,7 +96,7 @@ def _write_model(proto: onnx.ModelProto) -> Any:
 
 
 def key_lines(quick: bool) -> list[str]:
-    """Milliseconds and bytes of steps, in a terminal: on the samples and on a body of 1 000 nodes."""
+    """Milliseconds and bytes of steps in a terminal: on the samples and on a body of 1 000 nodes."""
     lines = [f"{'key to last byte':<24} {'size':>8} {'ms, median':>11} {'worst':>7} {'bytes, median':>14} {'worst':>7}"]
     with tempfile.TemporaryDirectory() as folder:
         many = save_model(
@@ -113,9 +112,9 @@ def key_lines(quick: bool) -> list[str]:
                 with TimedTerminal([str(path)], size) as terminal:
                     for key in before:
                         terminal.press(key)
-                    # The first key of a process imports what it needs.
-                    told = [terminal.press(key) for key in keys * 3][1:]
-                times, counts = [one for one, _ in told], [count for _, count in told]
+                    # The first key of a process imports modules.
+                    measurements = [terminal.press(key) for key in keys * 3][1:]
+                times, counts = [time_ for time_, _ in measurements], [count for _, count in measurements]
                 lines.append(
                     f"{name:<24} {size[0]:>4}x{size[1]:<3} {statistics.median(times):>11.0f} {max(times):>7.0f} "
                     f"{statistics.median(counts):>14.0f} {max(counts):>7}"
@@ -124,7 +123,7 @@ def key_lines(quick: bool) -> list[str]:
 
 
 def graph_lines() -> list[str]:
-    """Milliseconds of the processor for graphs: the layout of all boxes, and a step of what is near the cursor."""
+    """CPU milliseconds of graphs: the layout of all boxes, and a step near the cursor."""
     lines = [f"{'graph':<24} {'boxes':>6} {'layout, ms':>11} {'opened':>7} {'step, median':>13} {'worst':>6}"]
     models = {
         "decoder of 300 nodes": (decoder(), INPUTS),
@@ -140,7 +139,7 @@ def graph_lines() -> list[str]:
 
 
 def _graph_times(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float, list[float]]:
-    """Boxes of a loop; milliseconds of its layout, of its graph as it is opened, and of each of some steps."""
+    """Boxes of a loop; milliseconds of its layout, of opening its graph, and of each of some steps."""
     from loopdbg.debugger.session.session import Session
     from loopdbg.tui.render.branch_rows import BranchHistory
     from loopdbg.tui.render.graphview.layout import DetailLevel, layout_graph
@@ -171,8 +170,8 @@ def _graph_times(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float,
 
 
 def stop_lines() -> list[str]:
-    """How long stopping a loop takes, and what showing that it runs costs it: with a screen and without one in turns,
-    by the clock and in time of the processor, which others that run beside it do not lengthen."""
+    """Latency of stopping a loop, and the overhead of its live display: alternately with and without a screen, in
+    wall-clock and CPU time; other processes do not affect the latter."""
     from loopdbg.debugger.session.session import Session
     from loopdbg.tui.app import LoopdbgApp
     from loopdbg.tui.session_worker import SessionCommand, SessionWorker
@@ -182,7 +181,7 @@ def stop_lines() -> list[str]:
     waits: list[float] = []
 
     def alone(session: Any) -> tuple[float, float]:
-        """Nanoseconds an iteration, by the clock and of the processor."""
+        """Nanoseconds per iteration, wall-clock and CPU."""
         before = session.frame.iteration
         timer = threading.Timer(_RUN_SECONDS, session.interrupt)
         timer.start()
@@ -217,21 +216,21 @@ def stop_lines() -> list[str]:
         finally:
             driver.close()
 
-    told = asyncio.run(pairs())
+    results = asyncio.run(pairs())
     lines = [f"stop latency: median {statistics.median(waits):.0f} ms, worst {max(waits):.0f} ms"]
-    for k, what in enumerate(("by the clock", "of the processor")):
-        one, other = (statistics.median(pair[side][k] for pair in told) for side in (0, 1))
-        more = statistics.median(pair[0][k] / pair[1][k] for pair in told) - 1
+    for k, clock_name in enumerate(("by the clock", "of the processor")):
+        with_screen, without = (statistics.median(pair[side][k] for pair in results) for side in (0, 1))
+        overhead = statistics.median(pair[0][k] / pair[1][k] for pair in results) - 1
         lines.append(
-            f"live updates, {what}: {one:.0f} ns an iteration on the screen, {other:.0f} ns without one "
-            f"({100 * more:+.0f} %, the median of pairs)"
+            f"live updates, {clock_name}: {with_screen:.0f} ns an iteration on the screen, {without:.0f} ns without one "
+            f"({100 * overhead:+.0f} %, the median of pairs)"
         )
     return lines
 
 
 def large_lines(elements: int = 100_000_000) -> list[str]:
     """Opening the inspector on a large tensor: seconds to its first page and to its statistics, and the memory of the
-    screen over that of the session."""
+    screen in addition to that of the session."""
     from loopdbg.tui.app import LoopdbgApp
     from loopdbg.tui.render.targets import ValueKind, ValueTarget
     from loopdbg.tui.screens.inspector import InspectorScreen
@@ -240,7 +239,7 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
     model = _write_model(halving_loop(elements))
     nbytes = 4 * elements
     x0 = np.random.default_rng(0).standard_normal(elements, dtype=np.float32)
-    # As the command reads inputs: nobody else has them.
+    # As the command reads inputs: no other references.
     x0.flags.writeable = False
 
     async def looked() -> list[str]:
@@ -249,7 +248,7 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
         try:
             async with app.run_test(size=(120, 36)) as pilot:
                 await asyncio.wait_for(app.wait_until_idle(), 120)
-                # The first step gets the memory that an iteration needs.
+                # The first step allocates the memory of an iteration.
                 for _ in range(2):
                     start = time.perf_counter()
                     app.submit(SessionCommand.STEP)
@@ -295,8 +294,8 @@ def _peak_bytes() -> int:
 
 
 def lines(quick: bool) -> list[str]:
-    """The whole report."""
-    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    """Return the whole report."""
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     head = f"load of the machine before: {load} on {os.cpu_count()} processors"
     return [
         head,

@@ -1,4 +1,4 @@
-"""Cost against size: whether the time per iteration stays the same over many iterations, and how it follows a cell."""
+"""Cost against size: time per iteration for many iterations, and for sizes of a cell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from measure import MeasuringEffort, measure
 from report_schema import SizeSweep, SweepRow
 from scalar_models import scalar
 
-# A runner that would take longer than this for one run is left out of the larger sizes.
+# A runner that would exceed this for one run is omitted for larger sizes.
 LONGEST_RUN_SECONDS = 5.0
 RUNNERS = ("loopdbg", "onnxruntime", "openvino", "c")
 
@@ -21,15 +21,15 @@ def _rows(
     us: dict[str, float] = {}
     for size in sizes:
         case = case_of(size)
-        able = [key for key in RUNNERS if us.get(key, 0.0) * case.iterations < LONGEST_RUN_SECONDS * 1e6]
-        times, failed = measure(case, threads, effort, able)
+        runnable = [key for key in RUNNERS if us.get(key, 0.0) * case.iterations < LONGEST_RUN_SECONDS * 1e6]
+        times, failed = measure(case, threads, effort, runnable)
         us |= {key: value["median_us"] for key, value in times.items()}
-        failed |= {key: "would take too long" for key in RUNNERS if key not in able}
+        failed |= {key: "would take too long" for key in RUNNERS if key not in runnable}
         yield {"size": size, "times": times, "failed": failed}
 
 
 def iterations(threads: int | None, quick: bool, long: bool) -> SizeSweep:
-    """The scalar loop over 10^2 to 10^7 iterations, 10^5 if ``quick``, 10^8 if ``long``."""
+    """Measure the scalar loop over 10^2 to 10^7 iterations, 10^5 if ``quick``, 10^8 if ``long``."""
     last = 8 if long else 5 if quick else 7
     sizes = [10**power for power in range(2, last + 1)]
     return {
@@ -41,7 +41,7 @@ def iterations(threads: int | None, quick: bool, long: bool) -> SizeSweep:
 
 
 def hidden_size(threads: int | None, quick: bool) -> SizeSweep:
-    """The LSTM with hidden sizes of 16 to 2048, 256 if ``quick``; fewer steps for the larger ones."""
+    """Measure the LSTM with hidden sizes of 16 to 2048, 256 if ``quick``; fewer steps for the larger ones."""
     sizes = [2**power for power in range(4, 9 if quick else 12)]
 
     def case_of(hidden: int) -> BenchmarkCase:

@@ -1,4 +1,4 @@
-"""A model with one of the ways to be fast, and without it: turns that alternate, and whether results are the same."""
+"""Compare a model with and without one optimization: alternating turns, and equality of results."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 from loopdbg.runtime.model import Model
 from optimization_switches import OptimizationSwitch
 
-#: A turn lasts at least so long. Many short ones meet moments in which nobody else takes the processor's caches.
+#: Minimum duration of a turn. Some of many short turns run while no other process uses the processor's caches.
 TURN_SECONDS = 0.003
-#: So many rounds, of long runs as many as take so long.
+#: Number of rounds, and the maximum duration for long runs.
 ROUNDS = range(7, 26)
 ROUNDS_SECONDS = 1.0
-#: What comes near to this is measured for as many rounds more.
+#: A gain in this range is measured for as many rounds again.
 MIN_GAIN = 1.2
 UNCERTAIN_GAINS = (1.06, 1.4)
-#: A model runs so long, or so often, before it is measured: some ways begin after hundreds of iterations.
+#: Warm-up in seconds and runs: some optimizations begin after hundreds of iterations.
 WARM_SECONDS, WARM_RUNS = 0.1, 300
 
 LoadModel = Callable[[], tuple[Model, Mapping[str, Any]]]
@@ -29,7 +29,7 @@ LoadModel = Callable[[], tuple[Model, Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class SwitchComparison:
-    """Seconds a run, the least of all rounds."""
+    """Seconds per run, the minimum of all rounds."""
 
     switch: str
     with_it: float
@@ -42,7 +42,7 @@ class SwitchComparison:
 
 
 class WarmModel:
-    """A model that ran until nothing new is bound, and what it gave, the first and the last time."""
+    """A model after warm-up, when binding is finished, and its first and last results."""
 
     def __init__(self, load: LoadModel) -> None:
         self.model, self.inputs = load()
@@ -61,44 +61,48 @@ class WarmModel:
 
 
 def output_bits(outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What has to be equal, by name."""
+    """Return the bits to compare, by name."""
 
-    def of(value: Any) -> Any:
+    def bits_of(value: Any) -> Any:
         return (
-            list(map(of, value)) if isinstance(value, list) else None if value is None else np.asarray(value).tobytes()
+            list(map(bits_of, value))
+            if isinstance(value, list)
+            else None
+            if value is None
+            else np.asarray(value).tobytes()
         )
 
-    return {name: of(value) for name, value in outputs.items()}
+    return {name: bits_of(value) for name, value in outputs.items()}
 
 
 def useful_switches(
     load: LoadModel, switches: Sequence[OptimizationSwitch]
 ) -> tuple[WarmModel, list[OptimizationSwitch]]:
-    """A model with everything, and the ways that are of use to it."""
+    """Return a model with all optimizations, and those that have an effect on it."""
     with ExitStack() as stack:
-        asked = [(switch, stack.enter_context(switch.observed())) for switch in switches]
+        observed = [(switch, stack.enter_context(switch.observed())) for switch in switches]
         whole = WarmModel(load)
-        return whole, [switch for switch, ask in asked if ask(whole.model)]
+        return whole, [switch for switch, has_effect in observed if has_effect(whole.model)]
 
 
 def compare_switch(whole: WarmModel, load: LoadModel, switch: OptimizationSwitch) -> SwitchComparison:
-    """``whole`` against the same model without one way."""
+    """Compare ``whole`` with the same model without one optimization."""
     with switch.disabled():
         part = WarmModel(load)
-    one = min(whole.seconds(1) for _ in range(3))
-    repeats = max(1, int(TURN_SECONDS / one))
-    rounds = min(max(int(ROUNDS_SECONDS / (2 * repeats * one)), ROUNDS[0]), ROUNDS[-1])
+    run_seconds = min(whole.seconds(1) for _ in range(3))
+    repeats = max(1, int(TURN_SECONDS / run_seconds))
+    rounds = min(max(int(ROUNDS_SECONDS / (2 * repeats * run_seconds)), ROUNDS[0]), ROUNDS[-1])
     fast, slow = _fastest_runs(whole, part, switch, repeats, rounds)
     if UNCERTAIN_GAINS[0] < slow / fast < UNCERTAIN_GAINS[1]:
-        again = _fastest_runs(whole, part, switch, repeats, rounds)
-        fast, slow = min(fast, again[0]), min(slow, again[1])
+        repeated = _fastest_runs(whole, part, switch, repeats, rounds)
+        fast, slow = min(fast, repeated[0]), min(slow, repeated[1])
     return SwitchComparison(switch.name, fast, slow, whole.outputs == part.outputs)
 
 
 def _fastest_runs(
     whole: WarmModel, part: WarmModel, switch: OptimizationSwitch, repeats: int, rounds: int
 ) -> tuple[float, float]:
-    """Seconds a run with it and without, in turns."""
+    """Seconds per run with it and without, alternately."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         times[0].append(whole.seconds(repeats))

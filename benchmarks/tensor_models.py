@@ -1,4 +1,4 @@
-"""Loops whose values are tensors: kernels, memory and what moves between iterations."""
+"""Loops of tensors: kernels, memory and carried data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from case import BenchmarkCase, Inputs, f32, i64, parse, trip_count_text, unifor
 
 
 def heat(side: int = 256, iterations: int = 200) -> BenchmarkCase:
-    """Explicit heat diffusion on a square plate, until it stands still."""
+    """Explicit heat diffusion on a square plate, until convergence."""
 
     def build() -> onnx.ModelProto:
         return parse(
@@ -53,7 +53,7 @@ def heat(side: int = 256, iterations: int = 200) -> BenchmarkCase:
         )
 
     def inputs() -> Inputs:
-        # Around 0 the front of the heat would be denormal numbers, which are slow on many processors.
+        # Around 0 the front of the heat would have denormal numbers, which are slow on many processors.
         u0 = np.full((side, side), 20, np.float32)
         u0[side // 4 : side // 2, side // 4 : side // 2] = 100
         return {"M": i64(iterations), "cond": np.array(True), "u0": u0, "k": f32(0.2), "tol": f32(1e-6)}
@@ -63,7 +63,7 @@ def heat(side: int = 256, iterations: int = 200) -> BenchmarkCase:
 
 
 def grow(iterations: int = 2000) -> BenchmarkCase:
-    """A carried tensor that one element is appended to each time."""
+    """A carried tensor to which one element is appended in each iteration."""
 
     def build() -> onnx.ModelProto:
         return parse("""
@@ -89,7 +89,7 @@ def grow(iterations: int = 2000) -> BenchmarkCase:
 
 
 def cache(heads: int = 8, width: int = 64, iterations: int = 1000) -> BenchmarkCase:
-    """One query an iteration, over the keys and values of all iterations so far."""
+    """One query per iteration, over the keys and values of all iterations so far."""
     row = f"float[1,{heads},1,{width}]"
 
     def grown(name: str) -> str:
@@ -129,7 +129,7 @@ def cache(heads: int = 8, width: int = 64, iterations: int = 1000) -> BenchmarkC
 
 
 def ssm(channels: int = 256, state: int = 16, iterations: int = 2000) -> BenchmarkCase:
-    """A diagonal state-space layer, step by step; the numbers of each step by Gather(i)."""
+    """A diagonal state-space layer, step by step; the inputs of each step by Gather(i)."""
     shape = f"1,{channels},{state}"
 
     def build() -> onnx.ModelProto:

@@ -1,4 +1,4 @@
-"""The same loop as an ONNX Loop and as TensorRT network code: time per iteration, by turns.
+"""The same loop as an ONNX Loop and as TensorRT network code: time per iteration, measured alternately.
 
 python benchmarks/tensorrt_overhead.py
 """
@@ -22,12 +22,12 @@ from loopdbg.runtime.model import Model
 from scalar_models import scalar
 
 ROUNDS = 15
-#: The most that the TensorRT loop may take, by the ONNX one.
+#: Maximum ratio of the TensorRT loop's time to the ONNX one's.
 MAX_RATIO = 1.05
 
 
 def model_pair(case: BenchmarkCase) -> tuple[Model, Model]:
-    """The case's model, and the same converted and opened again."""
+    """Return the case's model, and the same after conversion and reloading."""
     inputs = case.inputs()
     model = Model(frontend.from_proto(case.build(), case.name))
     types = {name: TensorType(value.dtype, value.shape) for name, value in inputs.items()}
@@ -38,14 +38,14 @@ def model_pair(case: BenchmarkCase) -> tuple[Model, Model]:
         if script.weights:
             np.savez(path.with_suffix(".npz"), **script.weights)  # type: ignore[arg-type]
         network = loopdbg.load(path)
-    expected, found = model.run(inputs), network.run(inputs)
+    expected, results = model.run(inputs), network.run(inputs)
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=case.rtol, atol=case.atol)
+        np.testing.assert_allclose(results[name], value, rtol=case.rtol, atol=case.atol)
     return model, network
 
 
 def measure(case: BenchmarkCase, rounds: int = ROUNDS) -> tuple[float, float]:
-    """Microseconds an iteration, ONNX and TensorRT: the fastest of the rounds."""
+    """Return microseconds per iteration, ONNX and TensorRT: the minimum of the rounds."""
     models, inputs = model_pair(case), case.inputs()
     best = [float("inf"), float("inf")]
     for _ in range(rounds):
@@ -58,7 +58,7 @@ def measure(case: BenchmarkCase, rounds: int = ROUNDS) -> tuple[float, float]:
 
 def lines(quick: bool = False) -> list[str]:
     """The table."""
-    told = [
+    rows = [
         "The same loop in two systems, us an iteration",
         f"{'':12}{'ONNX':>10}{'TensorRT':>10}{'ratio':>8}{'goal':>8}",
     ]
@@ -66,8 +66,8 @@ def lines(quick: bool = False) -> list[str]:
         onnx, tensorrt = measure(case, 5 if quick else ROUNDS)
         ratio = tensorrt / onnx
         mark = "" if ratio <= MAX_RATIO else "  missed"
-        told.append(f"{case.name:12}{onnx:10.3g}{tensorrt:10.3g}{ratio:8.2f}{MAX_RATIO:8.2f}{mark}")
-    return told
+        rows.append(f"{case.name:12}{onnx:10.3g}{tensorrt:10.3g}{ratio:8.2f}{MAX_RATIO:8.2f}{mark}")
+    return rows
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command in a terminal of its own: keys go in, and what it writes is counted."""
+"""The command in a pseudo-terminal: sends keys, and counts its output."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-#: What terminals send for keys that have no character.
+#: Escape sequences of keys that have no character.
 KEY_SEQUENCES = {"left": "\x1b[D", "right": "\x1b[C", "up": "\x1b[A", "down": "\x1b[B"}
-#: An answer is over once nothing came for so many seconds.
+#: An answer has ended after this time in seconds without output.
 _QUIET_SECONDS = 0.25
 
 
 class TimedTerminal:
-    """``loopdbg`` with some arguments, in a process and a pseudo-terminal of its own."""
+    """``loopdbg`` with arguments, in a separate process and pseudo-terminal."""
 
     def __init__(self, arguments: Sequence[str], size: tuple[int, int]) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -55,14 +55,14 @@ class TimedTerminal:
         self._folder.cleanup()
 
     def press(self, key: str) -> tuple[float, int]:
-        """Milliseconds from a key to the last byte of its answer, and how many bytes that has."""
+        """Return the milliseconds from a key to the last byte of its answer, and the number of bytes."""
         start = time.perf_counter()
         os.write(self._fd, KEY_SEQUENCES.get(key, key).encode())
         count, last = self._read(_QUIET_SECONDS)
         return ((last or start) - start) * 1e3, count
 
     def _read(self, quiet: float, most: int | None = None) -> tuple[int, float]:
-        """Bytes until nothing came for so long, and when the last one came."""
+        """Read until the output pauses; return the number of bytes and the time of the last one."""
         count, last = 0, 0.0
         while select.select([self._fd], [], [], quiet)[0]:
             try:
@@ -76,7 +76,7 @@ class TimedTerminal:
 
 
 def save_model(folder: Path, name: str, model: bytes, **inputs: object) -> Path:
-    """A model as a file with its inputs beside it."""
+    """Write a model to a file with its inputs in the same folder."""
     import numpy as np
 
     path = folder / f"{name}.onnx"

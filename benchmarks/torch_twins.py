@@ -1,8 +1,9 @@
-"""The same loops written anew in PyTorch, compiled by torch.compile for the CPU: what a user gets who keeps the module.
+"""The benchmark loops in PyTorch, compiled by torch.compile for the CPU: the alternative of a user who keeps the
+module.
 
 Loops are ``while_loop`` and ``scan``, which are compiled as loops; PyTorch and g++ are needed. Cases without a twin:
-values that grow have no shape that could be compiled, and of what a ``while_loop`` collects each iteration would copy
-all rows.
+growing values have no static shape to compile, and a ``while_loop`` that collects rows would copy all of them in each
+iteration.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from case import BenchmarkCase, Inputs, Outputs
 
 @dataclass(frozen=True)
 class _TorchTwin:
-    """A function of tensors. ``taken``: the inputs of the model that it takes; ``given``: what its results are."""
+    """A function of tensors. ``input_names``: its model inputs; ``output_names``: the names of its results."""
 
     run: Callable[..., Any]
     input_names: tuple[str, ...]
@@ -42,14 +43,14 @@ def _scalar(weights: Inputs) -> _TorchTwin:
     torch, while_loop, _ = _modules()
 
     def run(trips: Any, v0: Any, a: Any, b: Any, limit: Any) -> Any:
-        def goes_on(i: Any, keep: Any, v: Any) -> Any:
+        def condition(i: Any, keep: Any, v: Any) -> Any:
             return (i < trips) & keep
 
         def step(i: Any, keep: Any, v: Any) -> Any:
             v = v * a + b
             return i + 1, v < limit, v
 
-        return while_loop(goes_on, step, (torch.zeros_like(trips), torch.tensor(True), v0.clone()))[2]
+        return while_loop(condition, step, (torch.zeros_like(trips), torch.tensor(True), v0.clone()))[2]
 
     return _TorchTwin(run, ("M", "v0", "a", "b", "limit"), ("v_last",))
 
@@ -58,14 +59,14 @@ def _collatz(weights: Inputs) -> _TorchTwin:
     torch, while_loop, _ = _modules()
 
     def run(trips: Any, start: Any, addend: Any) -> Any:
-        def goes_on(i: Any, keep: Any, n: Any) -> Any:
+        def condition(i: Any, keep: Any, n: Any) -> Any:
             return (i < trips) & keep
 
         def step(i: Any, keep: Any, n: Any) -> Any:
             n = torch.where(n % 2 == 0, n // 2, n * 3 + addend)
             return i + 1, n > 1, n
 
-        return while_loop(goes_on, step, (torch.zeros_like(trips), torch.tensor(True), start.clone()))[2]
+        return while_loop(condition, step, (torch.zeros_like(trips), torch.tensor(True), start.clone()))[2]
 
     return _TorchTwin(run, ("M", "start", "addend"), ("n_last",))
 
@@ -74,7 +75,7 @@ def _heat(weights: Inputs) -> _TorchTwin:
     torch, while_loop, _ = _modules()
 
     def run(trips: Any, u0: Any, k: Any, tol: Any) -> Any:
-        def goes_on(i: Any, keep: Any, u: Any) -> Any:
+        def condition(i: Any, keep: Any, u: Any) -> Any:
             return (i < trips) & keep
 
         def step(i: Any, keep: Any, u: Any) -> Any:
@@ -83,7 +84,7 @@ def _heat(weights: Inputs) -> _TorchTwin:
             change = (vertical + horizontal - u * 4) * k
             return i + 1, change.abs().max() > tol, u + change
 
-        return while_loop(goes_on, step, (torch.zeros_like(trips), torch.tensor(True), u0.clone()))[2]
+        return while_loop(condition, step, (torch.zeros_like(trips), torch.tensor(True), u0.clone()))[2]
 
     return _TorchTwin(run, ("M", "u0", "k", "tol"), ("u_last",))
 
@@ -141,9 +142,9 @@ def _greedy(weights: Inputs) -> _TorchTwin:
     steps = int(weights["M"])
 
     def run(token0: Any, h0: Any) -> Any:
-        places = torch.arange(steps)
+        positions = torch.arange(steps)
 
-        def goes_on(i: Any, token: Any, h: Any, tokens: Any) -> Any:
+        def condition(i: Any, token: Any, h: Any, tokens: Any) -> Any:
             return (i < steps) & ((token != 0) | (i == 0))
 
         def step(i: Any, token: Any, h: Any, tokens: Any) -> Any:
@@ -153,10 +154,10 @@ def _greedy(weights: Inputs) -> _TorchTwin:
             candidate = torch.tanh(x_n + torch.sigmoid(x_r + h_r) * h_n)
             h = update * h + (1 - update) * candidate
             token = (h @ w["to_logits"]).argmax(1)[0]
-            return i + 1, token, h, torch.where(places == i, token, tokens)
+            return i + 1, token, h, torch.where(positions == i, token, tokens)
 
         start = torch.tensor(0), token0.clone(), h0.clone(), torch.zeros(steps, dtype=torch.int64)
-        _, _, h, tokens = while_loop(goes_on, step, start)
+        _, _, h, tokens = while_loop(condition, step, start)
         return tokens, h
 
     return _TorchTwin(run, ("token0", "h0"), ("tokens", "h_last"))
@@ -176,10 +177,10 @@ _TWINS: dict[str, Callable[[Inputs], _TorchTwin]] = {
 def prepare(
     case: BenchmarkCase, inputs: Inputs, threads: int | None
 ) -> tuple[Callable[[], Any], Callable[[Any], Outputs], float]:
-    """The case's twin, compiled, what makes arrays of what it returns, and the seconds that compiling took.
+    """Return the case's compiled twin, a converter of its results to arrays, and the compilation time in seconds.
 
     Raises:
-        NoTwinError: there is none, or no g++; ModuleNotFoundError: no PyTorch.
+        NoTwinError: no twin, or no g++; ModuleNotFoundError: no PyTorch.
     """
     if case.name not in _TWINS:
         raise NoTwinError

@@ -1,4 +1,4 @@
-"""Loops whose values are small tensors of fixed shape: a few numbers each, and many nodes."""
+"""Loops of small tensors of fixed shape: a few numbers each, and many nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from case import Array, BenchmarkCase, Inputs, f32, parse, trip_count_text, unif
 
 
 def newton(iterations: int = 20_000) -> BenchmarkCase:
-    """Newton's method for z^3 = 1 from 16 points, complex numbers as pairs; a point that is done begins anew."""
+    """Newton's method for z^3 = 1 from 16 points, complex numbers as pairs; a finished point restarts."""
 
     def build() -> onnx.ModelProto:
         return parse("""
@@ -49,7 +49,7 @@ def newton(iterations: int = 20_000) -> BenchmarkCase:
     return BenchmarkCase("newton", "Newton for z^3 = 1 from 16 points, [2, 16]: 20 nodes", iterations, build, inputs)
 
 
-#: x' = A x with A made of x itself: (s (y - x), x (r - z) - y, x y - b z), four times an iteration.
+#: x' = A x with A computed from x: (s (y - x), x (r - z) - y, x y - b z), four times per iteration.
 _LORENZ = """
   {k}_x, {k}_y, {k}_z = Split <axis = 0> ({p}, ones)
   {k}_yx = Sub ({k}_y, {k}_x)
@@ -65,7 +65,7 @@ _LORENZ = """
 
 
 def rk4(iterations: int = 20_000) -> BenchmarkCase:
-    """The Lorenz system by Runge-Kutta, all states kept."""
+    """The Lorenz system by Runge-Kutta, with all states as outputs."""
     slopes = [_LORENZ.format(k=k, p=p) for k, p in zip("efgh", ("state", "pe", "pf", "pg"), strict=True)]
     middle = [
         f"h{k} = Mul ({k}, {step})\n p{k} = Add (state, h{k})\n"
@@ -97,12 +97,12 @@ def rk4(iterations: int = 20_000) -> BenchmarkCase:
     def inputs() -> Inputs:
         return {**trip_count_text(iterations), "x0": f32([1.0, 1.0, 1.0])}
 
-    # With r = 14 it comes to rest: what is rounded in another way comes to the same.
+    # With r = 14 it converges, so that different rounding has the same limit.
     return BenchmarkCase("rk4", "Lorenz by RK4, [3], states kept: 53 nodes", iterations, build, inputs)
 
 
 def quaternion(iterations: int = 20_000) -> BenchmarkCase:
-    """A body that turns: q = q * r, made one again, its direction kept."""
+    """A rotating body: q = q * r, normalized, with its direction as an output."""
 
     def build() -> onnx.ModelProto:
         return parse("""
@@ -154,7 +154,7 @@ def quaternion(iterations: int = 20_000) -> BenchmarkCase:
 
 
 def rotation(iterations: int = 20_000) -> BenchmarkCase:
-    """A 3x3 matrix that a product turns, and the vector that it moves."""
+    """A 3x3 matrix that a product rotates, and the vector that it transforms."""
 
     def build() -> onnx.ModelProto:
         return parse("""
@@ -185,7 +185,7 @@ def rotation(iterations: int = 20_000) -> BenchmarkCase:
 
 
 def hashing(iterations: int = 20_000) -> BenchmarkCase:
-    """Eight generators of numbers side by side, the low bits of each mixed into its neighbour."""
+    """Eight parallel random number generators, the low bits of each mixed into its neighbour."""
 
     def build() -> onnx.ModelProto:
         return parse("""
@@ -215,7 +215,7 @@ def hashing(iterations: int = 20_000) -> BenchmarkCase:
 
 
 def beams(iterations: int = 5_000) -> BenchmarkCase:
-    """What a beam search keeps beside its network: 4 beams, 8 words each, the best ones go on."""
+    """The state of a beam search without its network: 4 beams, 8 words each, the best ones continue."""
 
     def build() -> onnx.ModelProto:
         return parse("""

@@ -1,6 +1,6 @@
-"""The same loops written anew in JAX, compiled by XLA for the CPU: what a user gets who leaves the model file.
+"""The benchmark loops in JAX, compiled by XLA for the CPU: the alternative of a user who leaves the model file.
 
-Values that grow have no shape that XLA could compile, so those cases have no twin.
+Growing values have no static shape that XLA could compile, so those cases have no twin.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from c_twins import NoTwinError
 from case import BenchmarkCase, Inputs, Outputs
 from xla_vector_twins import XlaTwin
 
-#: One thread, as the others are measured.
+#: One thread, as for the others.
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
@@ -47,7 +47,7 @@ def _scalar(weights: Inputs) -> XlaTwin:
 
 def _scalar_scan(weights: Inputs) -> XlaTwin:
     jax, jnp = _modules()
-    room = 100_000
+    capacity = 100_000
 
     def run(trips: Any, v0: Any, a: Any, b: Any, limit: Any) -> Any:
         def step(state: Any) -> Any:
@@ -55,7 +55,7 @@ def _scalar_scan(weights: Inputs) -> XlaTwin:
             v = v * a + b
             return i + 1, v < limit, v, vs.at[i].set(v)
 
-        state = (jnp.int64(0), True, v0, jnp.zeros(room, jnp.float32))
+        state = (jnp.int64(0), True, v0, jnp.zeros(capacity, jnp.float32))
         return jax.lax.while_loop(lambda s: (s[0] < trips) & s[1], step, state)[2:]
 
     return run, ("M", "v0", "a", "b", "limit"), ("v_last", "vs")
@@ -179,8 +179,8 @@ def _greedy(weights: Inputs) -> XlaTwin:
             token = jnp.argmax(h @ w["to_logits"], axis=1)[0]
             return i + 1, token != 0, token, h, tokens.at[i].set(token)
 
-        begin = (jnp.int64(0), True, token0, h0, jnp.zeros(steps, jnp.int64))
-        _, _, _, h, tokens = jax.lax.while_loop(lambda s: (s[0] < steps) & s[1], step, begin)
+        initial = (jnp.int64(0), True, token0, h0, jnp.zeros(steps, jnp.int64))
+        _, _, _, h, tokens = jax.lax.while_loop(lambda s: (s[0] < steps) & s[1], step, initial)
         return tokens, h
 
     return run, ("token0", "h0"), ("tokens", "h_last")
@@ -208,10 +208,10 @@ _XLA_TWINS: dict[str, Callable[[Inputs], XlaTwin]] = {
 def prepare(
     case: BenchmarkCase, inputs: Inputs, threads: int | None
 ) -> tuple[Callable[[], Any], Callable[[Any], Outputs], float]:
-    """The case's twin, compiled, what makes arrays of what it returns, and the seconds that compiling took.
+    """Return the case's compiled twin, a converter of its results to arrays, and the compilation time in seconds.
 
     Raises:
-        NoTwinError: there is none; ModuleNotFoundError: no JAX.
+        NoTwinError: no twin; ModuleNotFoundError: no JAX.
     """
     if case.name not in _XLA_TWINS:
         raise NoTwinError
@@ -219,15 +219,17 @@ def prepare(
         os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
     jax, jnp = _modules()
     weights = {t.name: onnx.numpy_helper.to_array(t) for t in case.build().graph.initializer}
-    # How often a loop with scan outputs runs is part of their shapes, which XLA has to know.
-    function, taken, given = _XLA_TWINS[case.name]({"M": inputs["M"], **weights} if "M" in inputs else weights)
-    arguments = [jnp.asarray(inputs[name]) for name in taken]
+    # The trip count of a loop with scan outputs is part of their shapes, which XLA has to know.
+    function, input_names, output_names = _XLA_TWINS[case.name](
+        {"M": inputs["M"], **weights} if "M" in inputs else weights
+    )
+    arguments = [jnp.asarray(inputs[name]) for name in input_names]
     started = time.perf_counter()
     compiled = jax.jit(function).lower(*arguments).compile()
     seconds = time.perf_counter() - started
 
     def outputs(values: Any) -> Outputs:
         values = values if isinstance(values, tuple | list) else (values,)
-        return {name: np.array(value) for name, value in zip(given, jax.tree.leaves(values), strict=True)}
+        return {name: np.array(value) for name, value in zip(output_names, jax.tree.leaves(values), strict=True)}
 
     return lambda: jax.block_until_ready(compiled(*arguments)), outputs, seconds

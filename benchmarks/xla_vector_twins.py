@@ -1,4 +1,4 @@
-"""The loops over small tensors (vector_models.py) written anew in JAX, for xla_twins.py, which sets JAX up."""
+"""The loops of vector_models.py in JAX, for xla_twins.py, which configures JAX."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ XlaTwin = tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]
 
 
 def newton(weights: Inputs) -> XlaTwin:
-    """A point that is done begins anew."""
+    """A finished point restarts."""
     import jax
     import jax.numpy as jnp
 
@@ -32,7 +32,7 @@ def newton(weights: Inputs) -> XlaTwin:
 
 
 def rk4(weights: Inputs) -> XlaTwin:
-    """All states are kept."""
+    """All states are outputs."""
     import jax
     import jax.numpy as jnp
 
@@ -57,7 +57,7 @@ def rk4(weights: Inputs) -> XlaTwin:
 
 
 def quaternion(weights: Inputs) -> XlaTwin:
-    """Products as sums of rows of the one, their places and signs changed, by elements of the other."""
+    """Products as sums of rows of one factor, permuted and with changed signs, scaled by elements of the other."""
     import jax
     import jax.numpy as jnp
 
@@ -76,7 +76,7 @@ def quaternion(weights: Inputs) -> XlaTwin:
 
 
 def rotation(weights: Inputs) -> XlaTwin:
-    """A matrix that a product turns."""
+    """A matrix that a product rotates."""
     import jax
     import jax.numpy as jnp
 
@@ -91,7 +91,7 @@ def rotation(weights: Inputs) -> XlaTwin:
 
 
 def hashing(weights: Inputs) -> XlaTwin:
-    """Generators side by side."""
+    """Parallel generators."""
     import jax
     import jax.numpy as jnp
 

@@ -1,1 +1,1 @@
-"""Models as people export them: built once, then run by every runtime, with the results that PyTorch or NumPy gives."""
+"""Models as people export them: built once, then run by every runtime, with reference results of PyTorch or NumPy."""

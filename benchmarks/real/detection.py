@@ -1,4 +1,4 @@
-"""Detection: boxes that suppress each other, tracks, proposals refined."""
+"""Detection: non-maximum suppression, tracking, proposal refinement."""
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ def overlap(a: Tensor, b: Tensor) -> Tensor:
 
 
 class ShrinkingNms(nn.Module):
-    """Non-maximum suppression as one writes it: take the best, keep what does not overlap, until nothing is left."""
+    """Non-maximum suppression in its direct form: take the best, keep boxes without overlap, until none is left."""
 
     def forward(self, boxes: Tensor, scores: Tensor) -> Tensor:
         order = torch.argsort(scores, descending=True)
@@ -107,7 +107,7 @@ def nms_soft() -> ExportedModule:
 
 
 class Tracker(nn.Module):
-    """Boxes of each frame are matched with tracks by overlap, tracks follow them; scan."""
+    """Boxes of each frame are matched with tracks by overlap, and tracks follow them; scan."""
 
     def forward(self, frames: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops.scan import scan
@@ -116,8 +116,8 @@ class Tracker(nn.Module):
             tracks, speed = carry
             ahead = tracks + speed
             best, match = overlap(ahead, seen).max(1)
-            found = (best > 0.2).unsqueeze(1)
-            new = torch.where(found, 0.3 * ahead + 0.7 * seen[match], ahead)
+            matched = (best > 0.2).unsqueeze(1)
+            new = torch.where(matched, 0.3 * ahead + 0.7 * seen[match], ahead)
             return (new, 0.5 * speed + 0.5 * (new - tracks)), match.clone()
 
         (tracks, _), matches = scan(combine, (first.clone(), torch.zeros_like(first)), frames, dim=0)
@@ -132,7 +132,7 @@ def tracker() -> ExportedModule:
 
 
 class BoxRefinement(nn.Module):
-    """Queries look at features of an image and correct their boxes, 6 layers with shared weights, as in DETR."""
+    """Queries attend to features of an image and correct their boxes, 6 layers with shared weights, as in DETR."""
 
     def __init__(self, width: int = 128, queries: int = 50, heads: int = 4) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ def refine() -> ExportedModule:
 
 
 class SlotAttention(nn.Module):
-    """Slot attention: 7 slots compete for places, rounds of a GRU cell, scripted loop."""
+    """Slot attention: 7 slots compete for positions, rounds of a GRU cell, scripted loop."""
 
     def __init__(self, width: int = 64) -> None:
         super().__init__()

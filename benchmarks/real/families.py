@@ -1,4 +1,4 @@
-"""The files that have models, in the order of the table."""
+"""The modules with models, in the order of the table."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ FAMILIES = ("recurrent", "transformers", "sequence", "vision", "detection", "num
 
 
 def load() -> None:
-    """Let each register its models."""
+    """Import them, which registers their models."""
     for name in FAMILIES:
         importlib.import_module(f"real.{name}")

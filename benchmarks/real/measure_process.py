@@ -19,16 +19,16 @@ import numpy as np  # noqa: E402
 
 from runners import RUNNERS, RunnerJob  # noqa: E402
 
-#: Of each runtime; None: as many as it takes by itself. run.py settles what BLAS has.
+#: Threads of each runtime; None: its default. run.py sets those of BLAS.
 THREADS = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else None
-#: Further runs after the first one, before memory is read.
+#: Further runs after the first one, before memory is measured.
 EXTRA_RUNS = 3
 
 
 def cold_start(runner: str, model: str, inputs: str) -> dict[str, Any]:
-    """Seconds from the first line of this script to the end of the first run; bytes."""
-    given = dict(np.load(inputs).items())
-    prepared = RUNNERS[runner].prepare(RunnerJob(Path(model), given, THREADS))
+    """Return the seconds from the first line of this script to the end of the first run, and bytes."""
+    arrays = dict(np.load(inputs).items())
+    prepared = RUNNERS[runner].prepare(RunnerJob(Path(model), arrays, THREADS))
     prepared.run()
     seconds = time.perf_counter() - START_TIME
     for _ in range(EXTRA_RUNS):
@@ -37,7 +37,7 @@ def cold_start(runner: str, model: str, inputs: str) -> dict[str, Any]:
 
 
 def _peak_bytes() -> int:
-    """The most memory that this process had; what getrusage tells begins with that of the parent process."""
+    """The peak memory of this process; getrusage would include that of the parent process."""
     try:
         for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
@@ -50,7 +50,7 @@ def _peak_bytes() -> int:
 
 
 def measure_task(task: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Errors and times of the runners; ``seconds`` 0: errors alone."""
+    """Return errors and times of the runners; ``seconds`` 0: only errors."""
     from measure import MeasuringEffort, measure_rounds, run_first
 
     inputs = dict(np.load(task["inputs"]).items())
@@ -64,12 +64,12 @@ def measure_task(task: dict[str, Any], seconds: float) -> dict[str, Any]:
     return {"errors": errors, "apart": min(apart, default=None), "times": times, "failed": failed}
 
 
-def relative_error(have: list[Any], wanted: list[Any]) -> float:
-    """How far apart, in parts of the largest number or of 1; infinite where shapes or whole numbers differ."""
-    if len(have) != len(wanted):
+def relative_error(results: list[Any], expected: list[Any]) -> float:
+    """Return the maximum difference relative to the largest number or 1; infinite if shapes or integers differ."""
+    if len(results) != len(expected):
         return float("inf")
     worst = 0.0
-    for a, b in zip(have, wanted, strict=True):
+    for a, b in zip(results, expected, strict=True):
         if a.shape != b.shape:
             return float("inf")
         if b.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""What a real model is, and how its files are made: exported, in float16, quantised, converted to IR."""
+"""Real models and their files: exported, converted to float16, quantised, converted to IR."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-# OpenVINO's converter tells its makers of each model: threads of it fork while NumPy multiplies, which never ends then
-# (threads/blas_fork_guard.h). On such build machines it tells nobody.
+# OpenVINO's converter sends telemetry for each model: its threads fork while NumPy multiplies, which deadlocks
+# (threads/blas_fork_guard.h). On such build machines telemetry is disabled.
 os.environ["TF_BUILD"] = "1"
 
-#: Where built models stay; a changed source builds its models anew.
+#: Folder of built models; a changed source rebuilds its models.
 CACHE = Path(__file__).resolve().parents[2] / "build" / "real"
 
-#: Runs a model in a process of its own.
+#: Runs a model in a separate process.
 CHILD = Path(__file__).with_name("measure_process.py")
 
-#: Another number builds all models anew.
+#: Version of the cache; another number rebuilds all models.
 CACHE_FORMAT_VERSION = 1
 
-#: How far results may be from those of the float32 model, in parts of the largest number; what peers give is as good.
+#: Tolerances relative to the largest number of the float32 model; the accuracy of peers is accepted as well.
 TOLERANCES = {"fp32": 1e-3, "fp16": 3e-2, "int8": 0.1}
 
 
 @dataclass(frozen=True)
 class ExportedModule:
-    """A module, and how it is exported: ``script`` by ``torch.jit.script``, ``dynamo`` by ``torch.export``."""
+    """A module, and its exporter: ``script``: ``torch.jit.script``, ``dynamo``: ``torch.export``."""
 
     module: torch.nn.Module
     inputs: Mapping[str, torch.Tensor]
     outputs: tuple[str, ...]
     exporter: str
-    #: Axes of inputs whose extent is not fixed.
+    #: Axes of inputs with a variable extent.
     dynamic_axes: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     opset: int | None = None
 
 
 @dataclass(frozen=True)
 class HandWrittenModel:
-    """A model that was written with onnxscript or by hand, and what NumPy gives for its inputs."""
+    """A model that was written with onnxscript or by hand, and NumPy's results for its inputs."""
 
     model: onnx.ModelProto
     inputs: Mapping[str, Array]
@@ -67,7 +67,7 @@ class HandWrittenModel:
 
 @dataclass(frozen=True)
 class RealModel:
-    """One model. ``variants``: what is made of the float32 file."""
+    """One model. ``variants``: conversions of the float32 file."""
 
     name: str
     description: str
@@ -78,7 +78,7 @@ class RealModel:
 
 @dataclass(frozen=True)
 class BuiltModel:
-    """The files of a model, by system and variant; ``missing``: why one is not there."""
+    """The files of a model, by system and variant; ``missing``: why one does not exist."""
 
     real: RealModel
     folder: Path
@@ -86,13 +86,13 @@ class BuiltModel:
 
     @property
     def files(self) -> dict[tuple[str, str], Path]:
-        found = {}
+        paths = {}
         for system, suffix in (("onnx", ".onnx"), ("ir", ".xml")):
             for variant in ("fp32", *self.real.variants):
                 path = self.folder / f"{variant}{suffix}"
                 if path.exists():
-                    found[system, variant] = path
-        return found
+                    paths[system, variant] = path
+        return paths
 
     def inputs(self, variant: str) -> dict[str, Array]:
         half = variant == "fp16"
@@ -111,7 +111,8 @@ REAL_MODELS: dict[str, RealModel] = {}
 def real_model(
     about: str, *variants: str
 ) -> Callable[[Callable[[], ExportedModule | HandWrittenModel]], Callable[[], ExportedModule | HandWrittenModel]]:
-    """Register a function that makes a model. float16 and int8 are made of it, or ``variants``; ``none``: neither."""
+    """Register a function that makes a model. Its variants are float16 and int8, or ``variants``; ``none``: no
+    variants."""
 
     def register(
         make: Callable[[], ExportedModule | HandWrittenModel],
@@ -127,18 +128,18 @@ def real_model(
 
 
 def build_model(real: RealModel) -> BuiltModel:
-    """Its files, made now where they are not there or older than their source.
+    """Return its files; build them if they are missing or older than their source.
 
     Raises:
-        Exception: whatever the exporter says of the float32 model.
+        Exception: any error of the exporter for the float32 model.
     """
     folder = CACHE / real.name
     stamp = folder / "built.json"
     key = hashlib.sha256(f"{CACHE_FORMAT_VERSION} {torch.__version__} {_source_text(real)}".encode()).hexdigest()
     if stamp.exists():
-        have = json.loads(stamp.read_text(encoding="utf-8"))
-        if have["key"] == key:
-            return BuiltModel(real, folder, have["missing"])
+        cached = json.loads(stamp.read_text(encoding="utf-8"))
+        if cached["key"] == key:
+            return BuiltModel(real, folder, cached["missing"])
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as name, _silence_exporters():
         missing = _build_files(real, Path(name))
@@ -149,14 +150,14 @@ def build_model(real: RealModel) -> BuiltModel:
 
 
 def _build_files(real: RealModel, folder: Path) -> dict[str, str]:
-    """Write all files of a model; returns which variants could not be made, and why."""
+    """Write all files of a model; return the variants that could not be made, and why."""
     missing: dict[str, str] = {}
     torch.manual_seed(0)
-    made = real.make_model()
-    _write_files(made, folder)
+    exported = real.make_model()
+    _write_files(exported, folder)
     for variant in real.variants:
         _try_variant(
-            missing, f"onnx {variant}", {"fp16": _export_float16, "int8": _quantize_int8}[variant], made, folder
+            missing, f"onnx {variant}", {"fp16": _export_float16, "int8": _quantize_int8}[variant], exported, folder
         )
     for variant in ("fp32", *real.variants):
         if (folder / f"{variant}.onnx").exists():
@@ -165,92 +166,97 @@ def _build_files(real: RealModel, folder: Path) -> dict[str, str]:
 
 
 def _source_text(real: RealModel) -> str:
-    """The source of a model: its function, and whatever of the file that uses."""
+    """The source of a model: its function, and all definitions of the file that it uses."""
     source = real.source.read_text(encoding="utf-8")
     parts = {part.name: part for part in ast.parse(source).body if isinstance(part, ast.ClassDef | ast.FunctionDef)}
-    found: dict[str, str] = {}
-    wanted = [real.make_model.__name__]
-    while wanted:
-        name = wanted.pop()
-        if name in parts and name not in found:
-            found[name] = ast.get_source_segment(source, parts[name]) or ""
-            wanted += [node.id for node in ast.walk(parts[name]) if isinstance(node, ast.Name)]
-    return "".join(found[name] for name in sorted(found))
+    sources: dict[str, str] = {}
+    pending = [real.make_model.__name__]
+    while pending:
+        name = pending.pop()
+        if name in parts and name not in sources:
+            sources[name] = ast.get_source_segment(source, parts[name]) or ""
+            pending += [node.id for node in ast.walk(parts[name]) if isinstance(node, ast.Name)]
+    return "".join(sources[name] for name in sorted(sources))
 
 
-def _try_variant(missing: dict[str, str], what: str, make: Callable[..., None], *arguments: Any) -> None:
-    """A variant that a tool cannot make is told of, and does without."""
+def _try_variant(missing: dict[str, str], variant: str, make: Callable[..., None], *arguments: Any) -> None:
+    """Make a variant; record the failure of a tool."""
     try:
         make(*arguments)
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        missing[what] = f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]
+        missing[variant] = f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]
 
 
-def _write_files(made: ExportedModule | HandWrittenModel, folder: Path) -> None:
+def _write_files(exported: ExportedModule | HandWrittenModel, folder: Path) -> None:
     path = folder / "fp32.onnx"
-    if isinstance(made, HandWrittenModel):
-        onnx.save(made.model, path)
-        np.savez(folder / "inputs.npz", **made.inputs)
-        np.savez(folder / "expected.npz", **made.expected)
+    if isinstance(exported, HandWrittenModel):
+        onnx.save(exported.model, path)
+        np.savez(folder / "inputs.npz", **exported.inputs)
+        np.savez(folder / "expected.npz", **exported.expected)
         return
-    made.module.eval()
-    _export_onnx(made, made.module, dict(made.inputs), path)
+    exported.module.eval()
+    _export_onnx(exported, exported.module, dict(exported.inputs), path)
     with torch.no_grad():
-        results = made.module(*(value.clone() for value in made.inputs.values()))
+        results = exported.module(*(value.clone() for value in exported.inputs.values()))
     results = (results,) if isinstance(results, torch.Tensor) else results
-    np.savez(folder / "inputs.npz", **{name: value.numpy() for name, value in made.inputs.items()})
-    expected = dict(zip(made.outputs, results, strict=True))
+    np.savez(folder / "inputs.npz", **{name: value.numpy() for name, value in exported.inputs.items()})
+    expected = dict(zip(exported.outputs, results, strict=True))
     np.savez(folder / "expected.npz", **{name: value.numpy() for name, value in expected.items()})
 
 
-def _export_onnx(made: ExportedModule, module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], path: Path) -> None:
-    """As the exporter writes it by default, in one file."""
+def _export_onnx(
+    exported: ExportedModule, module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], path: Path
+) -> None:
+    """Export with the default settings, to one file."""
     names = list(inputs)
-    if made.exporter == "script":
+    if exported.exporter == "script":
         torch.onnx.export(
             torch.jit.script(module),
             tuple(inputs.values()),
             str(path),
             dynamo=False,
             input_names=names,
-            output_names=list(made.outputs),
-            dynamic_axes={name: dict(axes) for name, axes in made.dynamic_axes.items()},
-            opset_version=made.opset or 17,
+            output_names=list(exported.outputs),
+            dynamic_axes={name: dict(axes) for name, axes in exported.dynamic_axes.items()},
+            opset_version=exported.opset or 17,
         )
     else:
         shapes = None
-        if made.dynamic_axes:
-            shapes = [dict.fromkeys(made.dynamic_axes.get(name, ()), torch.export.Dim.AUTO) or None for name in names]
+        if exported.dynamic_axes:
+            shapes = [
+                dict.fromkeys(exported.dynamic_axes.get(name, ()), torch.export.Dim.AUTO) or None for name in names
+            ]
         torch.onnx.export(
             module,
             tuple(inputs.values()),
             str(path),
             dynamo=True,
             input_names=names,
-            output_names=list(made.outputs),
+            output_names=list(exported.outputs),
             dynamic_shapes=shapes,
-            opset_version=made.opset,
+            opset_version=exported.opset,
             external_data=False,
             verbose=False,
         )
 
 
-def _export_float16(made: ExportedModule | HandWrittenModel, folder: Path) -> None:
-    """``module.half()``, exported; a model that came from no module is converted by ONNX Runtime's tool."""
+def _export_float16(exported: ExportedModule | HandWrittenModel, folder: Path) -> None:
+    """Export ``module.half()``; a model without a module is converted by ONNX Runtime's tool."""
     path = folder / "fp16.onnx"
-    if isinstance(made, HandWrittenModel):
+    if isinstance(exported, HandWrittenModel):
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
-        onnx.save(convert_float_to_float16(made.model), path)
+        onnx.save(convert_float_to_float16(exported.model), path)
         return
     torch.manual_seed(0)
-    inputs = {k: v.half() if v.dtype == torch.float32 else v for k, v in made.inputs.items()}
-    _export_onnx(made, made.module.half(), inputs, path)
+    inputs = {k: v.half() if v.dtype == torch.float32 else v for k, v in exported.inputs.items()}
+    _export_onnx(exported, exported.module.half(), inputs, path)
 
 
-def _quantize_int8(made: ExportedModule | HandWrittenModel, folder: Path) -> None:
-    """ONNX Runtime's dynamic quantisation, bodies of loops too; shapes are inferred first, as its guide says."""
+def _quantize_int8(exported: ExportedModule | HandWrittenModel, folder: Path) -> None:
+    """ONNX Runtime's dynamic quantisation, including loop bodies; with shape inference first, as its guide
+    recommends."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -262,7 +268,7 @@ def _quantize_int8(made: ExportedModule | HandWrittenModel, folder: Path) -> Non
     options = {"weight_type": QuantType.QInt8, "extra_options": {"EnableSubgraph": True}}
     try:
         quantize_dynamic(prepared, path, **options)
-    except ValueError:  # convolutions whose weights stand in the main graph
+    except ValueError:  # convolutions whose weights are in the main graph
         quantize_dynamic(
             prepared, path, op_types_to_quantize=["MatMul", "Gemm", "LSTM", "Gather", "Attention"], **options
         )
@@ -274,7 +280,7 @@ def _quantize_int8(made: ExportedModule | HandWrittenModel, folder: Path) -> Non
 
 
 def _check_runs(path: Path, inputs: Path) -> None:
-    """A file that ONNX Runtime itself wrote and cannot run, or not to an end, is of no use to anybody."""
+    """Reject a file that ONNX Runtime wrote but cannot run to the end."""
     command = [sys.executable, str(CHILD), "cold", "onnxruntime", str(path), str(inputs)]
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=60)
@@ -301,7 +307,7 @@ def _operators(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 def _convert_to_ir(variant: str, folder: Path) -> None:
-    """What OpenVINO's converter writes of the file; whether it can run it shows elsewhere."""
+    """Convert the file with OpenVINO's converter; whether it runs is tested elsewhere."""
     import openvino as ov
 
     ov.save_model(ov.convert_model(folder / f"{variant}.onnx"), folder / f"{variant}.xml", compress_to_fp16=False)
@@ -309,15 +315,15 @@ def _convert_to_ir(variant: str, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _silence_exporters() -> Iterator[None]:
-    """Exporters say a lot, and warn of what they were always asked to do."""
+    """Suppress the output and warnings of exporters."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(3)
-    before = logging.root.manager.disable
+    disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(before)
+        logging.disable(disabled)

@@ -1,9 +1,9 @@
-"""Where the time of a real model goes: seconds by node or by operator, as the engine runs it.
+"""Profile of a real model: seconds by node or by operator, as the engine runs it.
 
 python benchmarks/real/node_times.py MODEL [--nodes] [--most 25] [--seconds 1]
 
-MODEL is name/system/variant of a model that the benchmark has built (decoder_static/onnx/fp32; onnx and fp32 may
-be left out), or a file with its inputs beside it, as inputs.npz.
+MODEL is name/system/variant of a model that the benchmark has built (decoder_static/onnx/fp32; onnx and fp32 may be
+omitted), or a file with its inputs in the same folder, as inputs.npz.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUFFIX = {"onnx": ".onnx", "ir": ".xml"}
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--nodes", action="store_true", help="each node by itself, not added up by operator")
@@ -39,20 +39,22 @@ def main() -> int:
     path = _path(options.model)
     model = loopdbg.load(path)
     inputs = path.parent / "inputs.npz"
-    given = dict(np.load(inputs).items()) if inputs.exists() else {}
+    inputs_by_name = dict(np.load(inputs).items()) if inputs.exists() else {}
     halves = {value.name for value in model.graph.inputs if value.type is not None and value.type.dtype == np.float16}
-    given = {name: value.astype(np.float16) if name in halves else value for name, value in given.items()}
-    checked = model.check(given)
+    inputs_by_name = {
+        name: value.astype(np.float16) if name in halves else value for name, value in inputs_by_name.items()
+    }
+    checked = model.check(inputs_by_name)
     engine = Engine(model.plan)
-    plain = _fastest_run(engine, checked, options.seconds / 2)
+    total_seconds = _fastest_run(engine, checked, options.seconds / 2)
     best: list[float] = []
     started = time.perf_counter()
     while not best or time.perf_counter() - started < options.seconds:
         engine.time_nodes(True)
         _run(engine, checked)
-        # Of each node the least of all runs: other processes take time from this one, but seldom from all its runs.
+        # For each node the minimum of all runs: other processes take time from some runs, but seldom from all.
         best = [min(pair) for pair in zip(best or engine.node_seconds, engine.node_seconds, strict=True)]
-    print("\n".join(_lines(engine, best, plain, options.nodes, options.most)))
+    print("\n".join(_lines(engine, best, total_seconds, options.nodes, options.most)))
     return 0
 
 
@@ -63,49 +65,49 @@ def _path(model: str) -> Path:
     return BUILT_DIRECTORY / name / f"{variant}{SUFFIX[system]}"
 
 
-def _run(engine: Engine, given: object) -> None:
-    engine.start(given, outputs_only=True)  # type: ignore[arg-type]
+def _run(engine: Engine, checked: object) -> None:
+    engine.start(checked, outputs_only=True)  # type: ignore[arg-type]
     engine.resume()
 
 
-def _fastest_run(engine: Engine, given: object, seconds: float) -> float:
-    """The least seconds of a run, once nodes are bound."""
-    _run(engine, given)
+def _fastest_run(engine: Engine, checked: object, seconds: float) -> float:
+    """The minimum seconds of a run, after nodes are bound."""
+    _run(engine, checked)
     best, started = float("inf"), time.perf_counter()
     while time.perf_counter() - started < seconds:
         began = time.perf_counter()
-        _run(engine, given)
+        _run(engine, checked)
         best = min(best, time.perf_counter() - began)
     return best
 
 
-def _lines(engine: Engine, best: list[float], plain: float, nodes: bool, most: int) -> list[str]:
-    spent: dict[str, list[float]] = defaultdict(lambda: [0.0, 0])
+def _lines(engine: Engine, best: list[float], total_seconds: float, nodes: bool, most: int) -> list[str]:
+    totals: dict[str, list[float]] = defaultdict(lambda: [0.0, 0])
     for pc, (instruction, seconds) in enumerate(zip(engine.plan.code, best, strict=True)):
-        entry = spent[_title(engine, pc, instruction, nodes)]
+        entry = totals[_title(engine, pc, instruction, nodes)]
         entry[0] += seconds
         entry[1] += 1
-    total = sum(seconds for seconds, _ in spent.values())
-    lines = [f"{plain * 1e6:.1f} us a run at best; with clocks {total * 1e6:.1f} us"]
-    for title, (seconds, count) in sorted(spent.items(), key=lambda pair: -pair[1][0])[:most]:
+    total = sum(seconds for seconds, _ in totals.values())
+    lines = [f"{total_seconds * 1e6:.1f} us a run at best; with clocks {total * 1e6:.1f} us"]
+    for title, (seconds, count) in sorted(totals.items(), key=lambda pair: -pair[1][0])[:most]:
         if seconds:
             lines.append(f"{seconds / total:6.1%} {seconds * 1e6:10.1f} us  {count:4d}  {title}")
     return lines
 
 
 def _title(engine: Engine, pc: int, instruction: Instruction, nodes: bool) -> str:
-    where = f"@{instruction.inside}"
+    location = f"@{instruction.inside}"
     if instruction.node is None or instruction.op is None:
-        return f"{instruction.kind.name} {where}"
-    leads = next((group for group, _ in engine.optimizer.groups if group.first == pc), None)
-    how = "group" if leads else "" if engine.binder.is_native(pc) else "python"
+        return f"{instruction.kind.name} {location}"
+    group_led = next((group for group, _ in engine.optimizer.groups if group.first == pc), None)
+    kind_text = "group" if group_led else "" if engine.binder.is_native(pc) else "python"
     if not nodes:
-        return f"{instruction.node.op_type} {where} {how}"
+        return f"{instruction.node.op_type} {location} {kind_text}"
     memory = engine.memory
     shapes = [memory.dtype_and_shape(slot) for slot in (*instruction.inputs, *instruction.outputs) if slot >= 0]
-    told = " ".join("-" if kind is None else f"{kind[0].name}{list(kind[1])}" for kind in shapes)
-    members = f" of {len(leads.members)}" if leads else ""
-    return f"{pc} {instruction.node.op_type} {where} {how}{members} {told}"
+    types = " ".join("-" if kind is None else f"{kind[0].name}{list(kind[1])}" for kind in shapes)
+    members = f" of {len(group_led.members)}" if group_led else ""
+    return f"{pc} {instruction.node.op_type} {location} {kind_text}{members} {types}"
 
 
 if __name__ == "__main__":

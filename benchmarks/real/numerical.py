@@ -1,4 +1,4 @@
-"""Solvers and simulations: the same step until it is good enough, or so many times."""
+"""Solvers and simulations: the same step until convergence, or a fixed number of times."""
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from real.recurrent import GRUCell
 
 
 class VectorField(nn.Module):
-    """What moves the state of a neural differential equation."""
+    """The derivative of the state of a neural differential equation."""
 
     def __init__(self, size: int = 64, hidden: int = 256) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ def rk4_ode() -> ExportedModule:
 
 
 class ScriptRungeKutta(nn.Module):
-    """The same for a batch, from TorchScript, all states kept."""
+    """The same for a batch, from TorchScript, all states are outputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -225,7 +225,7 @@ def kmeans() -> ExportedModule:
 
 
 class MembraneWaves(nn.Module):
-    """A wave on a membrane: the Laplacian as a convolution, all energies kept, scan."""
+    """A wave on a membrane: the Laplacian as a convolution, all energies are outputs, scan."""
 
     def __init__(self, steps: int = 100) -> None:
         super().__init__()
@@ -282,7 +282,7 @@ def fista() -> ExportedModule:
 
 
 class GraphNetwork(nn.Module):
-    """A graph network that passes messages along a fixed adjacency, again and again with the same weights."""
+    """A graph network that passes messages along a fixed adjacency, repeatedly with the same weights."""
 
     def __init__(self, nodes: int = 200, width: int = 64) -> None:
         super().__init__()

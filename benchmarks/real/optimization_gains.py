@@ -1,4 +1,4 @@
-"""Real models without one way to be fast after another: a row for each that is of use, then what each brings."""
+"""Real models without one optimization after another: a row for each that has an effect, then a summary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loopdbg.runtime.model import Model
 from optimization_switches import OptimizationSwitch
 from switch_comparison import MIN_GAIN, SwitchComparison, compare_switch, useful_switches
 
-#: Where models that were built stay (export.py).
+#: Folder of built models (export.py).
 BUILT_DIRECTORY = Path(__file__).resolve().parents[2] / "build" / "real"
 SYSTEMS = {".onnx": "onnx", ".xml": "ir"}
 
@@ -24,7 +24,7 @@ Row = tuple[str, SwitchComparison]
 
 
 def main(patterns: Sequence[str], switches: Sequence[OptimizationSwitch], json_path: str | None) -> int:
-    """Print the rows of the models that the patterns name, and what they come to. Exit status 1 where bits differ."""
+    """Print the rows of the models that match the patterns, and a summary. Exit status 1 if bits differ."""
     files = [file for file in _files() if not patterns or any(_matches(pattern, file) for pattern in patterns)]
     if not files:
         print(f"no such model in {BUILT_DIRECTORY}: python benchmarks/run.py --real --check builds them")
@@ -32,14 +32,14 @@ def main(patterns: Sequence[str], switches: Sequence[OptimizationSwitch], json_p
     rows: list[Row] = []
     print(f"{'us a run':40}{'way':22}{'with it':>10}{'without':>10}", flush=True)
     for file in files:
-        for found in _compare_switches(file, switches):
-            rows.append((_title(file), found))
+        for comparison in _compare_switches(file, switches):
+            rows.append((_title(file), comparison))
             print(_line(*rows[-1]), flush=True)
             if json_path:
                 with Path(json_path).open("a", encoding="utf-8") as target:
-                    target.write(json.dumps({"model": _title(file), **asdict(found)}) + "\n")
+                    target.write(json.dumps({"model": _title(file), **asdict(comparison)}) + "\n")
     print("\n".join(["", *_summary(rows, [switch.name for switch in switches])]))
-    return 0 if all(found.same or found.switch == "panels" for _, found in rows) else 1
+    return 0 if all(comparison.same or comparison.switch == "panels" for _, comparison in rows) else 1
 
 
 def _files() -> list[Path]:
@@ -64,27 +64,27 @@ def _compare_switches(file: Path, switches: Sequence[OptimizationSwitch]) -> Ite
         model = loopdbg.load(file)
         return model, _inputs(file, model)
 
-    whole, of_use = useful_switches(load, switches)
-    for switch in of_use:
-        yield compare_switch(whole, load, switch)
+    complete, useful = useful_switches(load, switches)
+    for switch in useful:
+        yield compare_switch(complete, load, switch)
 
 
 def _inputs(file: Path, model: Model) -> dict[str, Any]:
     halves = {port.name for port in model.inputs if port.dtype == np.float16}
-    given = np.load(file.parent / "inputs.npz").items()
-    return {name: value.astype(np.float16) if name in halves else value for name, value in given}
+    arrays = np.load(file.parent / "inputs.npz").items()
+    return {name: value.astype(np.float16) if name in halves else value for name, value in arrays}
 
 
-def _line(title: str, found: SwitchComparison) -> str:
-    other = "" if found.same else "  other bits"
-    fast, slow = found.with_it * 1e6, found.without * 1e6
-    return f"{title:40}{found.switch:22}{fast:>10.0f}{slow:>10.0f}{found.gain:>8.2f}x{other}"
+def _line(title: str, comparison: SwitchComparison) -> str:
+    remark = "" if comparison.same else "  other bits"
+    fast, slow = comparison.with_it * 1e6, comparison.without * 1e6
+    return f"{title:40}{comparison.switch:22}{fast:>10.0f}{slow:>10.0f}{comparison.gain:>8.2f}x{remark}"
 
 
 def _summary(rows: Iterable[Row], names: Sequence[str]) -> Iterator[str]:
-    """Of each way: how many models it is of use to, how many gain enough, and which most."""
+    """For each optimization: the number of models with an effect and with a sufficient gain, and the best ones."""
     for name in names:
-        of_it = sorted((-found.gain, title) for title, found in rows if found.switch == name)
-        gain = [(title, -brings) for brings, title in of_it if -brings >= MIN_GAIN]
-        best = ", ".join(f"{title} {brings:.2f}" for title, brings in gain[:5]) or "none"
-        yield f"{name:22}of use to {len(of_it):3}, {MIN_GAIN}x or more for {len(gain):3}: {best}"
+        gains = sorted((-comparison.gain, title) for title, comparison in rows if comparison.switch == name)
+        sufficient = [(title, -gain) for gain, title in gains if -gain >= MIN_GAIN]
+        best = ", ".join(f"{title} {gain:.2f}" for title, gain in sufficient[:5]) or "none"
+        yield f"{name:22}of use to {len(gains):3}, {MIN_GAIN}x or more for {len(sufficient):3}: {best}"

@@ -1,11 +1,11 @@
-"""What ``loopdbg diff`` says of real models in float32 against float16 and 8 bits, and what NumPy says.
+"""Claims of ``loopdbg diff`` about real models in float32 against float16 and 8 bits, verified with NumPy.
 
 PYTHONPATH=benchmarks python -m real.precision_claims [MODEL ...]
 
-Inputs and weights are multiplied so that some models leave the range of float16. There are two files in 8 bits: of them
-``int8`` is ONNX Runtime's dynamic quantisation, whose scales fit what comes in; ``static`` quantises what products in
-loops are fed with scales that smaller inputs gave, so that something is cut off. Everything that diff says is held
-against a run node by node in NumPy. Exit status: 1 where the two do not agree.
+Inputs and weights are scaled so that some models leave the range of float16. There are two 8-bit files: ``int8`` is
+ONNX Runtime's dynamic quantisation, whose scales fit the inputs; ``static`` quantises inputs of products in loops with
+scales from smaller inputs, so that some values saturate. All claims of diff are verified by a run node by node in
+NumPy. Exit status: 1 if the two disagree.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Feeds = dict[str, Any]
 
 @dataclass(frozen=True)
 class PrecisionCase:
-    """A model; by what its inputs, and those of its weights that are named, are multiplied."""
+    """A model, with factors of its inputs and of named weights."""
 
     name: str
     input_scale: float = 1
     weight_scales: Mapping[str, float] = field(default_factory=dict)
-    #: By what the inputs are divided that the scales of ``static`` are calibrated with.
+    #: Divisor of the inputs that calibrate the scales of ``static``.
     calibration_factor: float = 2
 
 
@@ -58,23 +58,24 @@ CASES = [
 
 @dataclass
 class PrecisionClaims:
-    """What somebody says of one pair of files; ``beyond``: the loop and iteration that first leaves the tolerance."""
+    """Claims about one pair of files; ``first_beyond_tolerance``: the loop and iteration that first leaves the
+    tolerance."""
 
     first_beyond_tolerance: tuple[str, int] | None
-    #: float16: the first node with Inf or NaN of its own; 8 bits: the first that cuts something off. With its iteration
-    #: and how many elements.
+    #: float16: the first node that produces Inf or NaN; 8 bits: the first that saturates. With its iteration and the
+    #: number of elements.
     first_blamed_node: tuple[int | None, str, int] | None
-    #: The least of the largest numbers that types hold over those that there were, and the node.
+    #: The minimum ratio of the largest number of a type to the largest value, and its node.
     headroom: tuple[float, str] | None
 
     def agrees(self, other: PrecisionClaims) -> bool:
-        """Products may be summed in other orders: the headroom is the same within a thousandth."""
-        rooms = [one.headroom or (0.0, "") for one in (self, other)]
-        near = abs(rooms[0][0] - rooms[1][0]) <= 1e-3 * rooms[0][0]
+        """Compare claims; products may be summed in another order, so headroom may differ by a thousandth."""
+        headrooms = [claims.headroom or (0.0, "") for claims in (self, other)]
+        is_close = abs(headrooms[0][0] - headrooms[1][0]) <= 1e-3 * headrooms[0][0]
         return (
             self.first_beyond_tolerance == other.first_beyond_tolerance
             and self.first_blamed_node == other.first_blamed_node
-            and near
+            and is_close
         )
 
     def __str__(self) -> str:
@@ -85,8 +86,8 @@ class PrecisionClaims:
             else f"{self.first_blamed_node[1]} {_iteration_text(self.first_blamed_node[0])} "
             f"({self.first_blamed_node[2]})"
         )
-        room = "" if self.headroom is None else f"{self.headroom[0]:.4g}x at {self.headroom[1]}"
-        return f"{beyond} | {first} | {room}"
+        headroom_text = "" if self.headroom is None else f"{self.headroom[0]:.4g}x at {self.headroom[1]}"
+        return f"{beyond} | {first} | {headroom_text}"
 
 
 def _iteration_text(iteration: int | None) -> str:
@@ -105,7 +106,7 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def scale_weights(path: Path, weights: Mapping[str, float]) -> onnx.ModelProto:
-    """A model with some weights multiplied."""
+    """Return a model with some weights scaled."""
     model = onnx.load(path)
     for tensor in (
         tensor for graph in all_graphs(model.graph) for tensor in graph.initializer if tensor.name in weights
@@ -117,11 +118,11 @@ def scale_weights(path: Path, weights: Mapping[str, float]) -> onnx.ModelProto:
 
 
 def quantize_statically(model: onnx.ModelProto, run: NumpyRun) -> onnx.ModelProto:
-    """The model with what its products in loops are fed quantised, with scales of what they were fed in ``run``."""
-    found = onnx.ModelProto()
-    found.CopyFrom(model)
-    for node in found.graph.node:
-        for body in (one.g for one in node.attribute if one.HasField("g")):
+    """Return the model with quantised inputs of products in loops; the scales are from the values in ``run``."""
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    for node in result.graph.node:
+        for body in (attribute.g for attribute in node.attribute if attribute.HasField("g")):
             nodes = []
             for inner in body.node:
                 if inner.op_type in ("MatMul", "Gemm"):
@@ -129,44 +130,46 @@ def quantize_statically(model: onnx.ModelProto, run: NumpyRun) -> onnx.ModelProt
                 nodes.append(inner)
             del body.node[:]
             body.node.extend(nodes)
-    return found
+    return result
 
 
 def _fake_quantize_input(
     body: onnx.GraphProto, node: onnx.NodeProto, iterations: list[LoopIteration]
 ) -> list[onnx.NodeProto]:
-    """What quantises the first factor of a product and gives it back; the node then reads that."""
-    fed, own = node.input[0], f"{node.name}/q"
-    largest = max(float(np.abs(one.values[fed].astype(np.float64)).max()) for one in iterations)
-    body.initializer.append(numpy_helper.from_array(np.array(largest / 127 or 1, np.float32), f"{own}_scale"))
-    body.initializer.append(numpy_helper.from_array(np.array(0, np.int8), f"{own}_zero"))
-    ports = [f"{own}_scale", f"{own}_zero"]
-    node.input[0] = f"{own}_back"
+    """Quantise and dequantise the first factor of a product; the node then reads the result."""
+    source, name = node.input[0], f"{node.name}/q"
+    largest = max(float(np.abs(record.values[source].astype(np.float64)).max()) for record in iterations)
+    body.initializer.append(numpy_helper.from_array(np.array(largest / 127 or 1, np.float32), f"{name}_scale"))
+    body.initializer.append(numpy_helper.from_array(np.array(0, np.int8), f"{name}_zero"))
+    ports = [f"{name}_scale", f"{name}_zero"]
+    node.input[0] = f"{name}_back"
     return [
-        onnx.helper.make_node("QuantizeLinear", [fed, *ports], [f"{own}_bytes"], own),
-        onnx.helper.make_node("DequantizeLinear", [f"{own}_bytes", *ports], [f"{own}_back"], f"{own}_back"),
+        onnx.helper.make_node("QuantizeLinear", [source, *ports], [f"{name}_bytes"], name),
+        onnx.helper.make_node("DequantizeLinear", [f"{name}_bytes", *ports], [f"{name}_back"], f"{name}_back"),
     ]
 
 
-# -- what diff says
+# -- claims of diff
 
 
 def compare_models(left: Path, right: Path, feeds: Feeds, narrow: Feeds) -> Comparison:
-    """The two files, each with its inputs."""
+    """Compare the two files, each with its inputs."""
     sides = [ModelSide(load(path), inputs, None, path.stem) for path, inputs in ((left, feeds), (right, narrow))]
     return compare_sides(sides[0], sides[1], ComparisonOptions())
 
 
-def claims_of_diff(found: Comparison) -> PrecisionClaims:
-    """What diff claims: of the loops the first that has something to tell."""
-    first = found.first
+def claims_of_diff(comparison: Comparison) -> PrecisionClaims:
+    """Return the claims of diff: of the first loop with findings."""
+    first = comparison.first
     beyond = None if first is None or first.first is None else (_name(first), first.first.iteration or 0)
-    out = [_out_of_range(loop) for loop in found.loops]
-    rooms = [(one.headroom, one.node) for loop in found.loops for one in loop.saturations]
-    rooms += [
-        (loop.body_headroom.headroom, loop.body_headroom.node) for loop in found.loops if loop.body_headroom is not None
+    out = [_out_of_range(loop) for loop in comparison.loops]
+    headrooms = [(item.headroom, item.node) for loop in comparison.loops for item in loop.saturations]
+    headrooms += [
+        (loop.body_headroom.headroom, loop.body_headroom.node)
+        for loop in comparison.loops
+        if loop.body_headroom is not None
     ]
-    return PrecisionClaims(beyond, next((one for one in out if one is not None), None), min(rooms, default=None))
+    return PrecisionClaims(beyond, next((item for item in out if item is not None), None), min(headrooms, default=None))
 
 
 def _name(loop: LoopFindings) -> str:
@@ -174,34 +177,39 @@ def _name(loop: LoopFindings) -> str:
 
 
 def _out_of_range(loop: LoopFindings) -> tuple[int | None, str, int] | None:
-    cut = [one.first_saturated for one in loop.saturations if one.first_saturated is not None]
+    first_saturated = [item.first_saturated for item in loop.saturations if item.first_saturated is not None]
     if loop.body_headroom is not None and loop.body_headroom.first_nonfinite is not None:
-        cut.append(loop.body_headroom.first_nonfinite)
+        first_saturated.append(loop.body_headroom.first_nonfinite)
     return min(
-        ((one.iteration, one.node, one.count) for one in cut),
-        key=lambda one: -1 if one[0] is None else one[0],
+        ((item.iteration, item.node, item.count) for item in first_saturated),
+        key=lambda item: -1 if item[0] is None else item[0],
         default=None,
     )
 
 
-# -- what NumPy says
+# -- claims of NumPy
 
 
-def claims_of_numpy(wide: NumpyRun, narrow: NumpyRun, kind: str) -> PrecisionClaims:
-    """The same from two runs in NumPy."""
-    near = _within_tolerance(*_tolerance(kind))
+def claims_of_numpy(reference: NumpyRun, narrow: NumpyRun, kind: str) -> PrecisionClaims:
+    """Return the same from two runs in NumPy."""
+    is_close = _within_tolerance(*_tolerance(kind))
     beyond: list[tuple[str, int]] = []
-    for (name, ones), others in zip(wide.loops.items(), narrow.loops.values(), strict=True):
-        for k, (one, other) in enumerate(zip(ones, others, strict=True)):
-            if not beyond and not all(map(near, one.results, other.results)):
+    for (name, records), others in zip(reference.loops.items(), narrow.loops.values(), strict=True):
+        for k, (record, other) in enumerate(zip(records, others, strict=True)):
+            if not beyond and not all(map(is_close, record.results, other.results)):
                 beyond.append((name, k))
-    look = _float16_range if kind == "fp16" else _int8_range
-    seen = [one for loop in narrow.loops.values() for k, at in enumerate(loop) for one in look(k, at)]
+    check_range = _float16_range if kind == "fp16" else _int8_range
+    ranges = [
+        record
+        for loop in narrow.loops.values()
+        for k, iteration in enumerate(loop)
+        for record in check_range(k, iteration)
+    ]
     if kind == "fp16":
-        seen = [*look(None, LoopIteration(narrow.values, narrow.nodes_before_loop)), *seen]
-    first = next(((k, name, count) for k, name, count, _ in seen if count), None)
+        ranges = [*check_range(None, LoopIteration(narrow.values, narrow.nodes_before_loop)), *ranges]
+    first = next(((k, name, count) for k, name, count, _ in ranges if count), None)
     return PrecisionClaims(
-        next(iter(beyond), None), first, min(((room, name) for _, name, _, room in seen), default=None)
+        next(iter(beyond), None), first, min(((headroom, name) for _, name, _, headroom in ranges), default=None)
     )
 
 
@@ -210,58 +218,63 @@ def _tolerance(kind: str) -> tuple[float, float, float]:
 
 
 def _within_tolerance(rtol: float, atol: float, peak: float) -> Any:
-    def near(left: Any, right: Any) -> bool:
+    def is_close(left: Any, right: Any) -> bool:
         if isinstance(left, list) or np.asarray(left).dtype.kind not in "f":
             return True
         a, b = left.astype(np.float64), right.astype(np.float64)
         with np.errstate(all="ignore"):
-            room = np.maximum(atol + rtol * np.abs(b), peak * np.abs(b[np.isfinite(b)]).max(initial=0.0))
-            return bool(((np.abs(a - b) <= room) | (a == b) | (np.isnan(a) & np.isnan(b))).all())
+            limit = np.maximum(atol + rtol * np.abs(b), peak * np.abs(b[np.isfinite(b)]).max(initial=0.0))
+            return bool(((np.abs(a - b) <= limit) | (a == b) | (np.isnan(a) & np.isnan(b))).all())
 
-    return near
+    return is_close
 
 
-def _float16_range(k: int | None, at: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
-    """Of each node in float16: how many elements are not finite though it was fed finite numbers, and its headroom."""
-    for node, made in at.node_results:
-        fed = [at.values.get(name) for name in node.input if name]
-        whole = all(np.isfinite(one).all() for one in fed if isinstance(one, np.ndarray) and one.dtype.kind == "f")
-        for data in made:
+def _float16_range(k: int | None, record: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
+    """For each node in float16: the number of non-finite results of finite inputs, and its headroom."""
+    for node, results in record.node_results:
+        inputs = [record.values.get(name) for name in node.input if name]
+        inputs_finite = all(
+            np.isfinite(value).all() for value in inputs if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        )
+        for data in results:
             if isinstance(data, np.ndarray) and data.dtype == np.float16 and data.size:
                 finite = np.isfinite(data)
                 largest = float(np.abs(data[finite]).max(initial=0))
-                count = int((~finite).sum()) if whole else 0
+                count = int((~finite).sum()) if inputs_finite else 0
                 yield k, node.name, count, 65504 / largest if largest else np.inf
 
 
-def _int8_range(k: int | None, at: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
-    """Of each QuantizeLinear: how many elements are cut off, and its headroom."""
-    for node, _ in at.node_results:
+def _int8_range(k: int | None, record: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
+    """For each QuantizeLinear: the number of saturated elements, and its headroom."""
+    for node, _ in record.node_results:
         if node.op_type == "QuantizeLinear":
-            x, scale = (at.values[name].astype(np.float64) for name in node.input[:2])
-            places = np.rint(x / scale)
-            room = np.where(x < 0, 128, 127) * scale / np.maximum(np.abs(x), 1e-300)
-            yield k, node.name, int(((places > 127) | (places < -128)).sum()), float(room.min())
+            x, scale = (record.values[name].astype(np.float64) for name in node.input[:2])
+            levels = np.rint(x / scale)
+            headroom = np.where(x < 0, 128, 127) * scale / np.maximum(np.abs(x), 1e-300)
+            yield k, node.name, int(((levels > 127) | (levels < -128)).sum()), float(headroom.min())
 
 
-def confirm_blamed_node(node: NodeDifference, found: LoopFindings, wide: NumpyRun, narrow: NumpyRun, kind: str) -> bool:
-    """Whether the node that diff blames gives in NumPy what diff shows, and what it is fed is within the tolerance."""
-    at, runs = node.difference, (wide, narrow)
-    loop = list(wide.loops).index(_name(found))
+def confirm_blamed_node(
+    node: NodeDifference, findings: LoopFindings, reference: NumpyRun, narrow: NumpyRun, kind: str
+) -> bool:
+    """Whether NumPy confirms the values of the node that diff blames, and its inputs are within the tolerance."""
+    difference, runs = node.difference, (reference, narrow)
+    loop = list(reference.loops).index(_name(findings))
     values = [
-        run.values if at.iteration is None else list(run.loops.values())[loop][at.iteration].values for run in runs
+        run.values if difference.iteration is None else list(run.loops.values())[loop][difference.iteration].values
+        for run in runs
     ]
-    near = _within_tolerance(*_tolerance(kind))
-    shown = [(values[0].get(at.name), at.left), (values[1].get(at.other), at.right)]
-    if not all(one is None or near(other, one) for one, other in shown):
+    is_close = _within_tolerance(*_tolerance(kind))
+    pairs = [(values[0].get(difference.name), difference.left), (values[1].get(difference.other), difference.right)]
+    if not all(claimed is None or is_close(actual, claimed) for claimed, actual in pairs):
         return False
     left, right = (_node(run.model, name) for run, name in zip(runs, (node.node, node.other), strict=True))
     if left is None and right is not None:
-        left = right  # the wide file has nothing like it
+        left = right  # the wide file has no such node
     if left is None or right is None or left.op_type != right.op_type:
         return True
-    fed = [(values[0].get(a), values[1].get(b)) for a, b in zip(left.input, right.input, strict=False) if a and b]
-    return all(near(*pair) for pair in fed if pair[0] is not None and pair[1] is not None)
+    inputs = [(values[0].get(a), values[1].get(b)) for a, b in zip(left.input, right.input, strict=False) if a and b]
+    return all(is_close(*pair) for pair in inputs if pair[0] is not None and pair[1] is not None)
 
 
 def _node(model: onnx.ModelProto, name: str) -> onnx.NodeProto | None:
@@ -272,39 +285,43 @@ def _node(model: onnx.ModelProto, name: str) -> onnx.NodeProto | None:
 
 
 def rows(case: PrecisionCase) -> Iterator[tuple[str, PrecisionClaims, PrecisionClaims, str]]:
-    """Of each narrow file of a model: what diff says, what NumPy says, and the node that diff blames."""
-    made = build_model(REAL_MODELS[case.name])
+    """For each narrow file of a model: the claims of diff and of NumPy, and the node that diff blames."""
+    built = build_model(REAL_MODELS[case.name])
     feeds = {
         name: value * np.float32(case.input_scale) if value.dtype == np.float32 else value
-        for name, value in made.inputs("fp32").items()
+        for name, value in built.inputs("fp32").items()
     }
     half = {name: value.astype(np.float16) if value.dtype == np.float32 else value for name, value in feeds.items()}
     smaller = {
         name: value / np.float32(case.calibration_factor) if value.dtype == np.float32 else value
         for name, value in feeds.items()
     }
-    wide = scale_weights(made.folder / "fp32.onnx", case.weight_scales)
+    scaled = scale_weights(built.folder / "fp32.onnx", case.weight_scales)
     files = {
-        "fp16": scale_weights(made.folder / "fp16.onnx", case.weight_scales),
-        "static": quantize_statically(wide, NumpyRun(wide, smaller)),
+        "fp16": scale_weights(built.folder / "fp16.onnx", case.weight_scales),
+        "static": quantize_statically(scaled, NumpyRun(scaled, smaller)),
     }
-    plain = onnx.load(made.folder / "fp32.onnx")
-    folder = made.folder / "precision"
+    original = onnx.load(built.folder / "fp32.onnx")
+    folder = built.folder / "precision"
     folder.mkdir(exist_ok=True)
     for kind, left, right, narrow in (
-        ("fp16", wide, files["fp16"], half),
-        ("int8", plain, onnx.load(made.folder / "int8.onnx"), feeds),
-        ("static", wide, files["static"], feeds),
+        ("fp16", scaled, files["fp16"], half),
+        ("int8", original, onnx.load(built.folder / "int8.onnx"), feeds),
+        ("static", scaled, files["static"], feeds),
     ):
         onnx.save(left, folder / "fp32.onnx")
         onnx.save(right, folder / f"{kind}.onnx")
-        found = compare_models(folder / "fp32.onnx", folder / f"{kind}.onnx", feeds, narrow)
+        comparison = compare_models(folder / "fp32.onnx", folder / f"{kind}.onnx", feeds, narrow)
         runs = NumpyRun(left, feeds), NumpyRun(right, narrow)
-        node = None if found.first is None else found.first.node
-        told = "" if node is None else f"{node.op_type} {node.node}"
-        if node is not None and found.first is not None and not confirm_blamed_node(node, found.first, *runs, kind):
-            told += " (not so in NumPy)"
-        yield kind, claims_of_diff(found), claims_of_numpy(*runs, kind), told
+        node = None if comparison.first is None else comparison.first.node
+        blamed = "" if node is None else f"{node.op_type} {node.node}"
+        if (
+            node is not None
+            and comparison.first is not None
+            and not confirm_blamed_node(node, comparison.first, *runs, kind)
+        ):
+            blamed += " (not so in NumPy)"
+        yield kind, claims_of_diff(comparison), claims_of_numpy(*runs, kind), blamed
 
 
 def main(names: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""The benchmark of real models: a row for each file, then what they come to."""
+"""The benchmark of real models: a row for each file, then a summary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from real import families
 from real.model_files import CHILD, REAL_MODELS, TOLERANCES, BuiltModel, RealModel, build_model
 from runners import PEERS, RUNNERS
 
-#: A process that takes longer is ended: a model that hangs is a model that fails.
+#: Timeout of a process: a model that hangs is a failure.
 CHILD_TIMEOUT_SECONDS = 90
 COLD_ROUNDS = 2
 SECONDS, QUICK_SECONDS = 2.0, 0.5
@@ -30,14 +30,14 @@ COLD_SPEEDUP_GOAL = 1.5
 
 @dataclass
 class RealModelRow:
-    """One file. Times are microseconds a run; ``failed``: why a runtime gave nothing."""
+    """One file. Times are microseconds per run; ``failed``: why a runtime has no result."""
 
     model: str
     system: str
     variant: str
     about: str
     errors: dict[str, float] = field(default_factory=dict)
-    #: How far loopdbg is from the nearest of the others.
+    #: The difference of loopdbg from the nearest other runtime.
     apart: float | None = None
     times: dict[str, float] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -46,14 +46,14 @@ class RealModelRow:
 
     @property
     def is_correct(self) -> bool:
-        """As near as the variant can be; or as near as a peer or onnx.reference, or near to one: with fewer bits than
-        the expected values have, and in an IR, which may be another model than the one that it was made of."""
+        """Whether the error is within the tolerance of the variant, or similar to that of a peer or onnx.reference, or
+        the result is near to one: low-precision models and IRs may differ from the expected values."""
         tolerance = TOLERANCES[self.variant]
         error = self.errors.get("loopdbg", math.inf)
         if error <= tolerance or not self.peers_count:
             return error <= tolerance
-        theirs = min((self.errors[key] for key in self.errors if key != "loopdbg"), default=0.0)
-        return error <= 2 * theirs < math.inf or (self.apart is not None and self.apart <= tolerance)
+        peer_error = min((self.errors[key] for key in self.errors if key != "loopdbg"), default=0.0)
+        return error <= 2 * peer_error < math.inf or (self.apart is not None and self.apart <= tolerance)
 
     @property
     def peers_count(self) -> bool:
@@ -77,7 +77,7 @@ class RealModelRow:
 
 
 def _ratio(numbers: dict[str, float], inverse: bool) -> float | None:
-    """The better peer's number by ours, or ours by it."""
+    """The better peer's number relative to ours, or the inverse."""
     peers = [numbers[peer] for peer in PEERS if peer in numbers]
     if "loopdbg" not in numbers or not peers:
         return None
@@ -85,20 +85,20 @@ def _ratio(numbers: dict[str, float], inverse: bool) -> float | None:
 
 
 def main(patterns: Sequence[str], check: bool, quick: bool, json_path: str | None) -> int:
-    """Build and run what the patterns name; ``quick``: fewer rounds, no new processes.
+    """Build and run the models that match the patterns; ``quick``: fewer rounds, no new processes.
 
-    Exit status 1 where loopdbg failed or was wrong.
+    Exit status 1 if loopdbg failed or was wrong.
     """
     families.load()
-    chosen = [
+    models = [
         real for name, real in REAL_MODELS.items() if not patterns or any(_matches(name, real, p) for p in patterns)
     ]
-    if not chosen:
+    if not models:
         print(f"no real model {', '.join(patterns)}; there are {', '.join(REAL_MODELS)}", file=sys.stderr)
         return 2
     rows: list[RealModelRow] = []
     print(_header(check), flush=True)
-    for real in chosen:
+    for real in models:
         for row in _rows(real, patterns, check, quick):
             rows.append(row)
             print(_line(row, check), flush=True)
@@ -109,53 +109,53 @@ def main(patterns: Sequence[str], check: bool, quick: bool, json_path: str | Non
 
 
 def _matches(name: str, real: RealModel, pattern: str) -> bool:
-    """A pattern may say the name, the family, or name/system/variant."""
+    """Whether a pattern matches the name, the family, or name/system/variant."""
     return fnmatch(name, pattern.partition("/")[0]) or real.source.stem == pattern
 
 
 def _rows(real: RealModel, patterns: Sequence[str], check: bool, quick: bool) -> Iterator[RealModelRow]:
     try:
-        made = build_model(real)
+        built = build_model(real)
     except Exception as error:
         text = str(error).strip().splitlines()
         yield RealModelRow(
             real.name, "onnx", "fp32", real.description, failed={"loopdbg": f"not exported: {text[-1:]}"}
         )
         return
-    for (system, variant), path in made.files.items():
-        wanted = [p.split("/", 1)[1] for p in patterns if "/" in p and fnmatch(real.name, p.split("/")[0])]
-        if not wanted or any(fnmatch(f"{system}/{variant}", p) for p in wanted):
-            yield _row(made, system, variant, path, check, quick)
+    for (system, variant), path in built.files.items():
+        selectors = [p.split("/", 1)[1] for p in patterns if "/" in p and fnmatch(real.name, p.split("/")[0])]
+        if not selectors or any(fnmatch(f"{system}/{variant}", p) for p in selectors):
+            yield _row(built, system, variant, path, check, quick)
 
 
-def _row(made: BuiltModel, system: str, variant: str, path: Path, check: bool, quick: bool) -> RealModelRow:
-    row = RealModelRow(made.real.name, system, variant, made.real.description)
-    # ONNX Runtime reads no IR: it runs the file that the IR was made of.
+def _row(built: BuiltModel, system: str, variant: str, path: Path, check: bool, quick: bool) -> RealModelRow:
+    row = RealModelRow(built.real.name, system, variant, built.real.description)
+    # ONNX Runtime reads no IR: it runs the source file of the IR.
     models = {"loopdbg": path, "onnxruntime": path.with_suffix(".onnx"), "openvino": path}
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) / "inputs.npz"
-        np.savez(inputs, **made.inputs(variant))
-        expected = made.folder / "expected.npz"
+        np.savez(inputs, **built.inputs(variant))
+        expected = built.folder / "expected.npz"
         if check:
             _measure(row, {"loopdbg": path}, inputs, expected, 0.0)
             if row.is_correct or "loopdbg" in row.failed or not row.peers_count:
                 return row
         _measure(row, models, inputs, expected, 0.0 if check else QUICK_SECONDS if quick else SECONDS)
         if not row.is_correct and row.peers_count:
-            # The peers compute with more bits than a file of float16 says; what it says, onnx.reference does.
+            # The peers compute with more bits than float16; onnx.reference follows the file.
             _measure(row, {"loopdbg": path, "onnx.reference": models["onnxruntime"]}, inputs, expected, 0.0)
         if not check and not quick and "loopdbg" in row.errors:
             for _ in range(COLD_ROUNDS):
                 for key in row.errors:
-                    once = _run_child(["cold", key, str(models[key]), str(inputs)])
-                    if not isinstance(once, str):
-                        row.cold[key] = min(once["seconds"], row.cold.get(key, math.inf))
-                        row.memory[key] = min(once["bytes"], row.memory.get(key, math.inf))
+                    measurement = _run_child(["cold", key, str(models[key]), str(inputs)])
+                    if not isinstance(measurement, str):
+                        row.cold[key] = min(measurement["seconds"], row.cold.get(key, math.inf))
+                        row.memory[key] = min(measurement["bytes"], row.memory.get(key, math.inf))
     return row
 
 
 def _measure(row: RealModelRow, models: Mapping[str, Path], inputs: Path, expected: Path, seconds: float) -> None:
-    """Run the models in one process; where that one dies, each in its own."""
+    """Run the models in one process; if it dies, each in its own."""
     task = {"inputs": str(inputs), "expected": str(expected), "models": {k: str(path) for k, path in models.items()}}
     result = _run_child(["measure", str(seconds)], json.dumps(task))
     if isinstance(result, str):
@@ -172,21 +172,21 @@ def _measure(row: RealModelRow, models: Mapping[str, Path], inputs: Path, expect
 
 
 def _run_child(words: list[str], text: str = "") -> Any:
-    """What a process of its own printed, or why it did not."""
+    """The output of a separate process, or why it failed."""
     command = [sys.executable, str(CHILD), *words]
-    # Where bytecode is not kept, a cold start would be the time of a compiler.
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    # Without cached bytecode, a cold start would include the compiler.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     try:
-        done = subprocess.run(
-            command, input=text, env=kept, capture_output=True, encoding="utf-8", timeout=CHILD_TIMEOUT_SECONDS
+        process = subprocess.run(
+            command, input=text, env=environment, capture_output=True, encoding="utf-8", timeout=CHILD_TIMEOUT_SECONDS
         )
     except subprocess.TimeoutExpired:
         return f"no end within {CHILD_TIMEOUT_SECONDS} s"
     try:
-        return json.loads(done.stdout.splitlines()[-1])
+        return json.loads(process.stdout.splitlines()[-1])
     except (IndexError, ValueError):
-        lines = done.stderr.strip().splitlines()
-        return f"the process ended with status {done.returncode}: {lines[-1] if lines else ''}"[:300]
+        lines = process.stderr.strip().splitlines()
+        return f"the process ended with status {process.returncode}: {lines[-1] if lines else ''}"[:300]
 
 
 _WIDTHS = (34, 6, 8, 10, 11, 11, 11, 8, 8, 8)
@@ -255,14 +255,14 @@ def _summary(rows: list[RealModelRow], check: bool) -> Iterator[str]:
         for ratio, row in sorted(timed, key=lambda pair: pair[0]):
             if ratio < 1:
                 yield f"  below 1: {ratio:.2f} {row.title}"
-    for what, goal, numbers in (
+    for title, goal, numbers in (
         ("cold start", COLD_SPEEDUP_GOAL, [(row.cold_ratio, row) for row in right]),
         ("memory", 1.0, [(row.memory_ratio, row) for row in right]),
     ):
-        known = [(ratio, row) for ratio, row in numbers if ratio is not None]
-        if known:
-            mean = math.exp(sum(math.log(ratio) for ratio, _ in known) / len(known))
-            over = [(ratio, row) for ratio, row in known if ratio > goal]
-            yield f"{what}: geometric mean {mean:.2f}; {len(known) - len(over)} of {len(known)} at most {goal:g}"
-            for ratio, row in sorted(over, key=lambda pair: -pair[0]):
+        ratios = [(ratio, row) for ratio, row in numbers if ratio is not None]
+        if ratios:
+            mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
+            exceeding = [(ratio, row) for ratio, row in ratios if ratio > goal]
+            yield f"{title}: geometric mean {mean:.2f}; {len(ratios) - len(exceeding)} of {len(ratios)} at most {goal:g}"
+            for ratio, row in sorted(exceeding, key=lambda pair: -pair[0]):
                 yield f"  above: {ratio:.2f} {row.title}"

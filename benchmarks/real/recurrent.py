@@ -7,7 +7,7 @@ from real.model_files import ExportedModule, real_model
 
 
 class GRUCell(nn.Module):
-    """nn.GRUCell has no way through TorchScript's exporter: people write its equations."""
+    """A GRU cell from its equations, since TorchScript's exporter does not support nn.GRUCell."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def lstm_cell_loop() -> ExportedModule:
 
 
 class NormLSTM(nn.Module):
-    """LSTM with layer normalisation, as PyTorch's own custom_lstms example has it."""
+    """LSTM with layer normalisation, as in PyTorch's custom_lstms example."""
 
     def __init__(self, width: int = 128, hidden: int = 192) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class NormLSTM(nn.Module):
         self.norm_i = nn.LayerNorm(4 * hidden)
         self.norm_h = nn.LayerNorm(4 * hidden)
         self.norm_c = nn.LayerNorm(hidden)
-        self.norm_h.weight.data.fill_(0.2)  # far from chaos, as training leaves it
+        self.norm_h.weight.data.fill_(0.2)  # far from chaos, as after training
 
     def step(self, h: Tensor, c: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         gates = self.norm_i(self.ih(x)) + self.norm_h(self.hh(h))

@@ -1,4 +1,4 @@
-"""Decoders of speech and text: transducers, beams, attention, CTC, states of hidden models."""
+"""Decoders of speech and text: transducers, beams, attention, CTC, hidden Markov models."""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from real.recurrent import GRUCell
 
 
 class RnnTransducer(nn.Module):
-    """RNN-T, greedy: at each frame as many symbols as the joint network gives before a blank."""
+    """RNN-T, greedy: at each frame the symbols that the joint network emits before a blank."""
 
     def __init__(self, mels: int = 80, hidden: int = 192, symbols: int = 48, most: int = 3) -> None:
         super().__init__()
@@ -30,16 +30,16 @@ class RnnTransducer(nn.Module):
         total = torch.zeros(1, dtype=frames.dtype)
         for t in range(encoded.size(0)):
             more = True
-            said = 0
+            emitted = 0
             while more:
                 scores = torch.log_softmax(self.out(torch.tanh(encoded[t] + self.joint_p(h))), 1)
                 best, token = scores.max(1)
                 total = total + best
-                more = bool(token[0] != 0) and said < self.most
+                more = bool(token[0] != 0) and emitted < self.most
                 if more:
                     h, c = self.predictor(self.embedding(token), (h, c))
                     tokens = torch.cat([tokens, token])
-                said += 1
+                emitted += 1
         return tokens, total
 
 
@@ -51,7 +51,7 @@ def transducer() -> ExportedModule:
 
 
 class BeamSearch(nn.Module):
-    """Beam search over a GRU decoder: all beams at once, the best sequences so far are copied on."""
+    """Beam search over a GRU decoder: all beams at once, the best sequences so far are copied."""
 
     def __init__(self, words: int = 500, hidden: int = 192, beams: int = 5, steps: int = 30) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class BeamSearch(nn.Module):
         self.cell = GRUCell(hidden, hidden)
         self.out = nn.Linear(hidden, words)
         self.beams, self.steps, self.words = beams, steps, words
-        # A trained model is sure of what it says; one that is not says something else with every rounding.
+        # A trained model is confident; otherwise every rounding would change its output.
         self.out.weight.data.mul_(20)
 
     def forward(self, state: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
@@ -227,7 +227,7 @@ def mamba_scan() -> ExportedModule:
 
 
 class GreedyCtc(nn.Module):
-    """Greedy CTC: a class for each frame, then repeats and blanks leave one by one."""
+    """Greedy CTC: a class for each frame, then repeats and blanks are removed one by one."""
 
     def __init__(self, mels: int = 40, hidden: int = 128, classes: int = 30) -> None:
         super().__init__()
@@ -337,7 +337,7 @@ def tacotron() -> ExportedModule:
 
 
 class WaveNet(nn.Module):
-    """Sample by sample: dilated convolutions over the samples so far, kept in a window."""
+    """Sample by sample: dilated convolutions over a window of the samples so far."""
 
     def __init__(self, channels: int = 32, layers: int = 6) -> None:
         super().__init__()

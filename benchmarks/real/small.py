@@ -1,4 +1,4 @@
-"""Filters and simulations of a few numbers, step by step over a long signal."""
+"""Filters and simulations with few numbers, step by step over a long signal."""
 
 import torch
 from torch import Tensor, nn
@@ -13,15 +13,15 @@ def scan(step, carried: tuple[Tensor, ...], over: tuple[Tensor, ...]):  # type: 
 
 
 class Lorenz(nn.Module):
-    """The Lorenz system by RK4, driven: all states are kept."""
+    """The Lorenz system by RK4 with a force; all states are outputs."""
 
     def slope(self, s: Tensor, force: Tensor) -> Tensor:
         x, y, z = s[0], s[1], s[2]
         return torch.stack((10.0 * (y - x), x * (14.0 - z) - y, x * y - 2.6666667 * z)) + force
 
     def forward(self, start: Tensor, forces: Tensor) -> Tensor:
-        def step(carried: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
-            (s,), (force,) = carried, given
+        def step(carried: tuple[Tensor, ...], slices: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            (s,), (force,) = carried, slices
             a = self.slope(s, force)
             b = self.slope(s + 0.005 * a, force)
             c = self.slope(s + 0.005 * b, force)
@@ -40,11 +40,11 @@ def lorenz() -> ExportedModule:
 
 
 class AttitudeFilter(nn.Module):
-    """Where a body looks, from its gyroscope: quaternions, made of length one again at each step."""
+    """The orientation of a body from its gyroscope: quaternions, normalized at each step."""
 
     def forward(self, rates: Tensor) -> Tensor:
         q = torch.tensor([1.0, 0.0, 0.0, 0.0])
-        found: list[Tensor] = []
+        states: list[Tensor] = []
         for k in range(rates.size(0)):
             x, y, z = rates[k, 0], rates[k, 1], rates[k, 2]
             w, i, j, n = q[0], q[1], q[2], q[3]
@@ -53,8 +53,8 @@ class AttitudeFilter(nn.Module):
             )
             q = q + 0.005 * change
             q = q / torch.sqrt((q * q).sum())
-            found.append(q)
-        return torch.stack(found)
+            states.append(q)
+        return torch.stack(states)
 
 
 @real_model("attitude from a gyroscope, quaternions, 1000 samples, scripted loop", "none")
@@ -63,7 +63,7 @@ def attitude() -> ExportedModule:
 
 
 class BiquadCascade(nn.Module):
-    """Second-order sections one behind the other, as in audio: two channels, transposed direct form."""
+    """Second-order sections in series, as in audio: two channels, transposed direct form."""
 
     def __init__(self, sections: int = 4) -> None:
         super().__init__()
@@ -72,12 +72,12 @@ class BiquadCascade(nn.Module):
         self.sections = sections
 
     def forward(self, samples: Tensor) -> Tensor:
-        def step(carried: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
-            (one, two), (x,) = carried, given
+        def step(carried: tuple[Tensor, ...], slices: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            (first_state, second_state), (x,) = carried, slices
             first, second = [], []
             for k in range(self.sections):
-                y = self.b[k, 0] * x + one[k]
-                first.append(self.b[k, 1] * x - self.a[k, 0] * y + two[k])
+                y = self.b[k, 0] * x + first_state[k]
+                first.append(self.b[k, 1] * x - self.a[k, 0] * y + second_state[k])
                 second.append(self.b[k, 2] * x - self.a[k, 1] * y)
                 x = y
             return (torch.stack(first), torch.stack(second)), x.clone()
@@ -92,15 +92,15 @@ def biquads() -> ExportedModule:
 
 
 class ViterbiDecoder(nn.Module):
-    """The best way through nine tags: scores and where they came from."""
+    """The best path through nine tags: scores and back pointers."""
 
     def __init__(self, tags: int = 9) -> None:
         super().__init__()
         self.register_buffer("moves", torch.randn(tags, tags))
 
     def forward(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        def step(carried: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
-            (best,), (row,) = carried, given
+        def step(carried: tuple[Tensor, ...], slices: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            (best,), (row,) = carried, slices
             ways = best.unsqueeze(1) + self.moves
             return (ways.amax(0) + row,), ways.argmax(0)
 
@@ -114,7 +114,7 @@ def viterbi() -> ExportedModule:
 
 
 class KalmanTracker(nn.Module):
-    """A Kalman filter of one object: place and speed in the plane, from places."""
+    """A Kalman filter of one object: position and speed in the plane, from positions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,8 +124,8 @@ class KalmanTracker(nn.Module):
         self.register_buffer("r", 0.1 * torch.eye(2))
 
     def forward(self, places: Tensor) -> Tensor:
-        def step(carried: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
-            (x, p), (z,) = carried, given
+        def step(carried: tuple[Tensor, ...], slices: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            (x, p), (z,) = carried, slices
             x = self.f @ x
             p = self.f @ p @ self.f.t() + self.q
             ph = p @ self.h.t()

@@ -1,4 +1,4 @@
-"""Transformers that generate: a token an iteration, keys and values kept."""
+"""Generative transformers: one token per iteration, with cached keys and values."""
 
 import torch
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ from real.model_files import ExportedModule, real_model
 
 
 class DecoderBlock(nn.Module):
-    """One layer of a decoder, for one token whose keys and values are appended to those before."""
+    """One layer of a decoder, for one token whose keys and values are appended to the cache."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ def decoder_small() -> ExportedModule:
 
 
 class StaticCacheDecoder(nn.Module):
-    """Greedy generation with keys and values written into buffers of the full length, under while_loop."""
+    """Greedy generation with keys and values written into full-length buffers, under while_loop."""
 
     def __init__(self, words: int, width: int, layers: int, heads: int, longest: int) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class LlamaBlock(nn.Module):
 
 
 class Llama(nn.Module):
-    """Greedy generation until the end token, at most so many steps; every layer's cache is a value of its own."""
+    """Greedy generation until the end token, at most ``steps`` steps; each layer has a separate cache."""
 
     def __init__(self, words: int = 2000, width: int = 256, heads: int = 8, groups: int = 2, steps: int = 40) -> None:
         super().__init__()
@@ -236,12 +236,12 @@ class Llama(nn.Module):
 
 @real_model("Llama: 4 layers, hidden 256, grouped queries, rotary, SwiGLU; until the end token, 40 at most")
 def llama() -> ExportedModule:
-    # onnx.reference dequantizes from opset 19 on: with 8 bits, the tokens are those that the file says, not PyTorch's.
+    # onnx.reference dequantizes from opset 19 on: with 8 bits, the tokens are those of the file, not PyTorch's.
     return ExportedModule(Llama(), {"first": torch.tensor([[11]])}, ("tokens", "scores"), "script", opset=19)
 
 
 class CrossBlock(nn.Module):
-    """A decoder layer that looks at the encoder's memory as well."""
+    """A decoder layer that also attends to the encoder's memory."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -331,7 +331,7 @@ def translator() -> ExportedModule:
 
 
 class UniversalTransformer(nn.Module):
-    """The same encoder layer again and again, until every position has halted or 12 times."""
+    """The same encoder layer repeatedly, until every position has halted or 12 times."""
 
     def __init__(self, width: int = 256, heads: int = 4, most: int = 12) -> None:
         super().__init__()

@@ -108,7 +108,7 @@ def conv_lstm() -> ExportedModule:
 
 
 class ImageCaptioner(nn.Module):
-    """Show, attend and tell: convolutions see the image, an LSTM looks at places of it and writes."""
+    """Show, attend and tell: convolutions process the image, an LSTM attends to positions in it and writes."""
 
     def __init__(self, words: int = 1000, width: int = 128, hidden: int = 256) -> None:
         super().__init__()
@@ -199,7 +199,7 @@ def flow() -> ExportedModule:
 
 
 class DeepEquilibrium(nn.Module):
-    """A deep equilibrium layer: the same block until nothing moves."""
+    """A deep equilibrium layer: the same block until convergence."""
 
     def __init__(self, channels: int = 32, groups: int = 4) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ class DeepEquilibrium(nn.Module):
         return self.out(z.mean((2, 3))), step
 
 
-@real_model("deep equilibrium layer of 32 channels at 24x24, until it stands still, while_loop", "int8")
+@real_model("deep equilibrium layer of 32 channels at 24x24, until it converges, while_loop", "int8")
 def equilibrium() -> ExportedModule:
     return ExportedModule(DeepEquilibrium(), {"image": torch.randn(1, 3, 24, 24)}, ("classes", "steps"), "dynamo")
 
@@ -265,7 +265,7 @@ class DiffusionUNet(nn.Module):
 
 
 class DdimSampler(nn.Module):
-    """DDIM: from a noisy image to a clean one in so many steps."""
+    """DDIM: from a noisy image to a clean one in ``steps`` steps."""
 
     def __init__(self, steps: int = 20) -> None:
         super().__init__()
