@@ -45,11 +45,9 @@ def _library() -> ctypes.CDLL:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         target = Path(folder) / "twins.so"
         sources = map(str, sorted(SOURCES.glob("*.c")))
-        process = subprocess.run(
-            [gcc, *FLAGS, "-o", str(target), *sources, "-lm"], capture_output=True, encoding="utf-8"
-        )
-        if process.returncode:
-            raise NoTwinError(f"gcc failed: {process.stderr.strip()}")
+        proc = subprocess.run([gcc, *FLAGS, "-o", str(target), *sources, "-lm"], capture_output=True, encoding="utf-8")
+        if proc.returncode:
+            raise NoTwinError(f"gcc failed: {proc.stderr.strip()}")
         return ctypes.CDLL(str(target))
 
 

@@ -63,12 +63,12 @@ async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[Code
     from loopdbg.tui.session_worker import SessionWorker
 
     driver = SessionWorker(load(model), dict(np.load(model.with_suffix(".inputs.npz"))), None)
-    app, do = LoopdbgApp(driver, "inputs.npz"), driver._run_command
-    shown, worked = Counter[CodeType](), Counter[CodeType]()
+    app, run_command = LoopdbgApp(driver, "inputs.npz"), driver._run_command
+    screen_calls, session_calls = Counter[CodeType](), Counter[CodeType]()
 
-    def watched(command: Any) -> Any:
-        with count_calls(worked):
-            return do(command)
+    def counted(command: Any) -> Any:
+        with count_calls(session_calls):
+            return run_command(command)
 
     try:
         async with app.run_test(size=TERMINAL_SIZE) as pilot:
@@ -81,12 +81,12 @@ async def calls_of(model: Path, key: str, before: int = 2) -> tuple[Counter[Code
             await app.wait_until_idle()
             for _ in range(before):
                 await press()
-            driver._run_command = watched  # type: ignore[method-assign]
-            with count_calls(shown):
+            driver._run_command = counted  # type: ignore[method-assign]
+            with count_calls(screen_calls):
                 await press()
     finally:
         driver.close()
-    return shown, worked
+    return screen_calls, session_calls
 
 
 def lines(names: Sequence[str] = MODELS) -> list[str]:

@@ -1,4 +1,4 @@
-"""A decoder in a Loop, as exporters write one: layers of attention with caches that grow, and names that are paths."""
+"""A decoder in a Loop, as exporters write it: attention layers with growing caches, and names that are paths."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 WIDTH, HEADS, VOCABULARY_SIZE = 32, 4, 50
 _HEAD_SIZE = WIDTH // HEADS
-#: Of what an iteration reads and gives.
+#: Shapes of inputs and outputs of an iteration.
 _TOKEN, _CACHE = [1, 1], [1, HEADS, None, _HEAD_SIZE]
 
 
 class _GraphBuilder:
-    """Nodes and initializers, as they come."""
+    """Nodes and initializers in order."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -24,7 +24,7 @@ class _GraphBuilder:
         self._rng = np.random.default_rng(0)
 
     def node(self, op: str, inputs: Sequence[str], name: str, **attributes: Any) -> str:
-        """Add a node, and name what it gives."""
+        """Add a node, and return the name of its result."""
         self.nodes.append(helper.make_node(op, inputs, [name], name=name.removesuffix("_output_0"), **attributes))
         return name
 
@@ -34,44 +34,44 @@ class _GraphBuilder:
         return name
 
     def weight(self, name: str, *shape: int) -> str:
-        """Add random numbers that keep the size of what they are multiplied with."""
+        """Add random weights that preserve the magnitude of their operand."""
         return self.constant(name, (self._rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32))
 
-    def layer_norm(self, at: str, x: str) -> str:
+    def layer_norm(self, prefix: str, x: str) -> str:
         """The norm before a layer."""
-        square = self.node("Mul", [x, x], f"{at}/Pow_output_0")
-        mean = self.node("ReduceMean", [square, "minus_one"], f"{at}/ReduceMean_output_0")
-        root = self.node("Sqrt", [self.node("Add", [mean, "eps"], f"{at}/Add_output_0")], f"{at}/Sqrt_output_0")
-        return self.node("Div", [x, root], f"{at}/Div_output_0")
+        square = self.node("Mul", [x, x], f"{prefix}/Pow_output_0")
+        mean = self.node("ReduceMean", [square, "minus_one"], f"{prefix}/ReduceMean_output_0")
+        root = self.node("Sqrt", [self.node("Add", [mean, "eps"], f"{prefix}/Add_output_0")], f"{prefix}/Sqrt_output_0")
+        return self.node("Div", [x, root], f"{prefix}/Div_output_0")
 
-    def project_heads(self, at: str, part: str, x: str) -> str:
+    def project_heads(self, prefix: str, part: str, x: str) -> str:
         """A projection, by head."""
         product = self.node(
-            "MatMul", [x, self.weight(f"{at}.{part}", WIDTH, WIDTH)], f"{at}/{part}_proj/MatMul_output_0"
+            "MatMul", [x, self.weight(f"{prefix}.{part}", WIDTH, WIDTH)], f"{prefix}/{part}_proj/MatMul_output_0"
         )
-        split = self.node("Reshape", [product, "split"], f"{at}/{part}/Reshape_output_0")
-        return self.node("Transpose", [split], f"{at}/{part}/Transpose_output_0", perm=[0, 2, 1, 3])
+        split = self.node("Reshape", [product, "split"], f"{prefix}/{part}/Reshape_output_0")
+        return self.node("Transpose", [split], f"{prefix}/{part}/Transpose_output_0", perm=[0, 2, 1, 3])
 
     def layer(self, k: int, x: str) -> tuple[str, str, str]:
-        """A layer; returns what it gives, and its two caches."""
-        at = f"/decoder/layers.{k}/self_attn"
+        """Add a layer; return its result and its two caches."""
+        prefix = f"/decoder/layers.{k}/self_attn"
         normed = self.layer_norm(f"/decoder/layers.{k}/input_layernorm", x)
-        q, key, value = (self.project_heads(at, part, normed) for part in "qkv")
+        q, key, value = (self.project_heads(prefix, part, normed) for part in "qkv")
         keys = self.node("Concat", [f"past.{k}.key", key], f"present.{k}.key", axis=2)
         values = self.node("Concat", [f"past.{k}.value", value], f"present.{k}.value", axis=2)
-        turned = self.node("Transpose", [keys], f"{at}/Transpose_3_output_0", perm=[0, 1, 3, 2])
-        scores = self.node("MatMul", [q, turned], f"{at}/MatMul_output_0")
-        scores = self.node("Mul", [scores, "scale"], f"{at}/Mul_output_0")
-        scores = self.node("Softmax", [scores], f"{at}/Softmax_output_0", axis=-1)
-        mixed = self.node("MatMul", [scores, values], f"{at}/MatMul_1_output_0")
-        mixed = self.node("Transpose", [mixed], f"{at}/Transpose_4_output_0", perm=[0, 2, 1, 3])
-        mixed = self.node("Reshape", [mixed, "flat"], f"{at}/Reshape_3_output_0")
-        out = self.node("MatMul", [mixed, self.weight(f"{at}.o", WIDTH, WIDTH)], f"{at}/o_proj/MatMul_output_0")
+        transposed = self.node("Transpose", [keys], f"{prefix}/Transpose_3_output_0", perm=[0, 1, 3, 2])
+        scores = self.node("MatMul", [q, transposed], f"{prefix}/MatMul_output_0")
+        scores = self.node("Mul", [scores, "scale"], f"{prefix}/Mul_output_0")
+        scores = self.node("Softmax", [scores], f"{prefix}/Softmax_output_0", axis=-1)
+        mixed = self.node("MatMul", [scores, values], f"{prefix}/MatMul_1_output_0")
+        mixed = self.node("Transpose", [mixed], f"{prefix}/Transpose_4_output_0", perm=[0, 2, 1, 3])
+        mixed = self.node("Reshape", [mixed, "flat"], f"{prefix}/Reshape_3_output_0")
+        out = self.node("MatMul", [mixed, self.weight(f"{prefix}.o", WIDTH, WIDTH)], f"{prefix}/o_proj/MatMul_output_0")
         return self.node("Add", [x, out], f"/decoder/layers.{k}/Add_output_0"), keys, values
 
 
 def decoder(layers: int = 12) -> onnx.ModelProto:
-    """A greedy decoder; 12 layers have 307 nodes, 38 have 957."""
+    """Return a greedy decoder; 12 layers have 307 nodes, 38 have 957."""
     body = _builder_with_constants()
     x = body.node(
         "Gather", [body.weight("decoder.embed_tokens", VOCABULARY_SIZE, WIDTH), "token"], "/decoder/Gather_output_0"
@@ -85,16 +85,16 @@ def decoder(layers: int = 12) -> onnx.ModelProto:
     best = body.node("ArgMax", [logits], "/ArgMax_output_0", axis=-1, keepdims=0)
     token = body.node("Reshape", [best, "one_token"], "next_token")
     ended = body.node("Squeeze", [body.node("Equal", [token, "eos"], "/Equal_output_0")], "/Squeeze_output_0")
-    going = body.node("Not", [ended], "keep_going")
+    condition = body.node("Not", [ended], "keep_going")
     info, bits, ints = helper.make_tensor_value_info, TensorProto.BOOL, TensorProto.INT64
-    got = [info("i", ints, []), info("cond", bits, []), info("token", ints, _TOKEN)]
-    given = [info(going, bits, []), info(token, ints, _TOKEN)]
+    input_infos = [info("i", ints, []), info("cond", bits, []), info("token", ints, _TOKEN)]
+    output_infos = [info(condition, bits, []), info(token, ints, _TOKEN)]
     step = helper.make_graph(
         body.nodes,
         "body",
-        [*got, *(info(name, TensorProto.FLOAT, _CACHE) for name in past)],
+        [*input_infos, *(info(name, TensorProto.FLOAT, _CACHE) for name in past)],
         [
-            *given,
+            *output_infos,
             *(info(name, TensorProto.FLOAT, _CACHE) for name in present),
             info(logits, TensorProto.FLOAT, [1, 1, VOCABULARY_SIZE]),
         ],
@@ -104,7 +104,7 @@ def decoder(layers: int = 12) -> onnx.ModelProto:
 
 
 def _builder_with_constants() -> _GraphBuilder:
-    """With the constants that layers share."""
+    """Return a builder with the constants that layers share."""
     body = _GraphBuilder()
     for name, array in (
         ("split", np.array([1, -1, HEADS, _HEAD_SIZE])),
@@ -122,9 +122,9 @@ def _builder_with_constants() -> _GraphBuilder:
 def _model(step: onnx.GraphProto, caches: int) -> onnx.ModelProto:
     """A model of the loop alone, with empty caches."""
     info = helper.make_tensor_value_info
-    given = ["last_token", *(f"cache.{k}" for k in range(caches)), "logits"]
-    got = ["max_length", "true", "input_ids", *["empty"] * caches]
-    loop = helper.make_node("Loop", got, given, name="/decoder/Loop", body=step)
+    outputs = ["last_token", *(f"cache.{k}" for k in range(caches)), "logits"]
+    inputs = ["max_length", "true", "input_ids", *["empty"] * caches]
+    loop = helper.make_node("Loop", inputs, outputs, name="/decoder/Loop", body=step)
     graph = helper.make_graph(
         [loop],
         "main",
@@ -142,5 +142,5 @@ def _model(step: onnx.GraphProto, caches: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-#: What one runs it with.
+#: Inputs of a run.
 INPUTS = {"max_length": np.int64(1000), "input_ids": np.array([[1]])}

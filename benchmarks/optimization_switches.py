@@ -219,9 +219,7 @@ SWITCHES = {
         OptimizationSwitch(
             "appends in place",
             lambda: patch("loopdbg.runtime.plan.range_binding.find_leading_copy", lambda *_: None),
-            _observed_calls(
-                "loopdbg.runtime.plan.range_binding.find_leading_copy", lambda result, _: result is not None
-            ),
+            _observed_calls("loopdbg.runtime.plan.range_binding.find_leading_copy", lambda match, _: match is not None),
         ),
         _pattern_switch("capacity for more", f"{_VARYING}.append_edges", dict),
         _routine_switch("data-dependent shapes", "growing_axes", _run_in_python, _is_data_dependent),
@@ -229,7 +227,7 @@ SWITCHES = {
         OptimizationSwitch(
             "bytes in 32 bits",
             lambda: patch("loopdbg.runtime.ops.matmul.int32_product", lambda *_: None),
-            _observed_calls("loopdbg.runtime.ops.matmul.int32_product", lambda result, _: result is not None),
+            _observed_calls("loopdbg.runtime.ops.matmul.int32_product", lambda match, _: match is not None),
         ),
         OptimizationSwitch(
             "shared sequences", lambda: _patched_plans(_without_native_sequences), _model_answer(_has_sequences)

@@ -157,7 +157,5 @@ def lines(paths: Sequence[str]) -> Iterator[str]:
         reading, computing = recurrent_work(model).min_seconds(machine)
         seconds, bound = time_model(model), max(reading, computing)
         yield ROW.format(
-            name[-37:],
-            *(f"{value * 1e6:.0f}" for value in (reading, computing, bound, seconds)),
-            f"{bound / seconds:.2f}",
+            name[-37:], *(f"{x * 1e6:.0f}" for x in (reading, computing, bound, seconds)), f"{bound / seconds:.2f}"
         )

@@ -219,10 +219,10 @@ def stop_lines() -> list[str]:
     results = asyncio.run(pairs())
     lines = [f"stop latency: median {statistics.median(waits):.0f} ms, worst {max(waits):.0f} ms"]
     for k, clock_name in enumerate(("by the clock", "of the processor")):
-        with_screen, without = (statistics.median(pair[side][k] for pair in results) for side in (0, 1))
+        on, off = (statistics.median(pair[side][k] for pair in results) for side in (0, 1))
         overhead = statistics.median(pair[0][k] / pair[1][k] for pair in results) - 1
         lines.append(
-            f"live updates, {clock_name}: {with_screen:.0f} ns an iteration on the screen, {without:.0f} ns without one "
+            f"live updates, {clock_name}: {on:.0f} ns an iteration on the screen, {off:.0f} ns without one "
             f"({100 * overhead:+.0f} %, the median of pairs)"
         )
     return lines

@@ -63,16 +63,12 @@ class WarmModel:
 def output_bits(outputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the bits to compare, by name."""
 
-    def bits_of(value: Any) -> Any:
+    def raw(value: Any) -> Any:
         return (
-            list(map(bits_of, value))
-            if isinstance(value, list)
-            else None
-            if value is None
-            else np.asarray(value).tobytes()
+            list(map(raw, value)) if isinstance(value, list) else None if value is None else np.asarray(value).tobytes()
         )
 
-    return {name: bits_of(value) for name, value in outputs.items()}
+    return {name: raw(value) for name, value in outputs.items()}
 
 
 def useful_switches(

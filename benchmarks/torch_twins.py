@@ -1,9 +1,8 @@
 """The benchmark loops in PyTorch, compiled by torch.compile for the CPU: the alternative of a user who keeps the
 module.
 
-Loops are ``while_loop`` and ``scan``, which are compiled as loops; PyTorch and g++ are needed. Cases without a twin:
-growing values have no static shape to compile, and a ``while_loop`` that collects rows would copy all of them in each
-iteration.
+Loops are ``while_loop`` and ``scan``, which are compiled as loops; PyTorch and g++ are needed. No twin exists for
+growing values, which have no static shape, and for a ``while_loop`` that collects rows, which would copy all of them.
 """
 
 from __future__ import annotations

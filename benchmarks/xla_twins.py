@@ -220,16 +220,14 @@ def prepare(
     jax, jnp = _modules()
     weights = {t.name: onnx.numpy_helper.to_array(t) for t in case.build().graph.initializer}
     # The trip count of a loop with scan outputs is part of their shapes, which XLA has to know.
-    function, input_names, output_names = _XLA_TWINS[case.name](
-        {"M": inputs["M"], **weights} if "M" in inputs else weights
-    )
-    arguments = [jnp.asarray(inputs[name]) for name in input_names]
+    function, names, keys = _XLA_TWINS[case.name]({"M": inputs["M"], **weights} if "M" in inputs else weights)
+    arguments = [jnp.asarray(inputs[name]) for name in names]
     started = time.perf_counter()
     compiled = jax.jit(function).lower(*arguments).compile()
     seconds = time.perf_counter() - started
 
     def outputs(values: Any) -> Outputs:
         values = values if isinstance(values, tuple | list) else (values,)
-        return {name: np.array(value) for name, value in zip(output_names, jax.tree.leaves(values), strict=True)}
+        return {name: np.array(value) for name, value in zip(keys, jax.tree.leaves(values), strict=True)}
 
     return lambda: jax.block_until_ready(compiled(*arguments)), outputs, seconds

@@ -47,8 +47,7 @@ def main() -> int:
 
 
 def table_lines(report: Sequence[Mapping[str, Any]], described: set[str]) -> Iterator[str]:
-    """Yield the mean of all rows, then each row that is slower than a peer; ``described``: models with a section on the
-    page."""
+    """Yield the mean, then each row slower than a peer; ``described``: models with a section on the page."""
     timed = [(peer_ratio(row["times"]), row) for row in report]
     ratios = sorted(((r, row) for r, row in timed if r is not None), key=lambda pair: pair[0])
     slower = [(r, row) for r, row in ratios if r < 1]

@@ -153,11 +153,11 @@ def _build_files(real: RealModel, folder: Path) -> dict[str, str]:
     """Write all files of a model; return the variants that could not be made, and why."""
     missing: dict[str, str] = {}
     torch.manual_seed(0)
-    exported = real.make_model()
-    _write_files(exported, folder)
+    spec = real.make_model()
+    _write_files(spec, folder)
     for variant in real.variants:
         _try_variant(
-            missing, f"onnx {variant}", {"fp16": _export_float16, "int8": _quantize_int8}[variant], exported, folder
+            missing, f"onnx {variant}", {"fp16": _export_float16, "int8": _quantize_int8}[variant], spec, folder
         )
     for variant in ("fp32", *real.variants):
         if (folder / f"{variant}.onnx").exists():
@@ -188,73 +188,69 @@ def _try_variant(missing: dict[str, str], variant: str, make: Callable[..., None
         missing[variant] = f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300]
 
 
-def _write_files(exported: ExportedModule | HandWrittenModel, folder: Path) -> None:
+def _write_files(spec: ExportedModule | HandWrittenModel, folder: Path) -> None:
     path = folder / "fp32.onnx"
-    if isinstance(exported, HandWrittenModel):
-        onnx.save(exported.model, path)
-        np.savez(folder / "inputs.npz", **exported.inputs)
-        np.savez(folder / "expected.npz", **exported.expected)
+    if isinstance(spec, HandWrittenModel):
+        onnx.save(spec.model, path)
+        np.savez(folder / "inputs.npz", **spec.inputs)
+        np.savez(folder / "expected.npz", **spec.expected)
         return
-    exported.module.eval()
-    _export_onnx(exported, exported.module, dict(exported.inputs), path)
+    spec.module.eval()
+    _export_onnx(spec, spec.module, dict(spec.inputs), path)
     with torch.no_grad():
-        results = exported.module(*(value.clone() for value in exported.inputs.values()))
+        results = spec.module(*(value.clone() for value in spec.inputs.values()))
     results = (results,) if isinstance(results, torch.Tensor) else results
-    np.savez(folder / "inputs.npz", **{name: value.numpy() for name, value in exported.inputs.items()})
-    expected = dict(zip(exported.outputs, results, strict=True))
+    np.savez(folder / "inputs.npz", **{name: value.numpy() for name, value in spec.inputs.items()})
+    expected = dict(zip(spec.outputs, results, strict=True))
     np.savez(folder / "expected.npz", **{name: value.numpy() for name, value in expected.items()})
 
 
-def _export_onnx(
-    exported: ExportedModule, module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], path: Path
-) -> None:
+def _export_onnx(spec: ExportedModule, module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], path: Path) -> None:
     """Export with the default settings, to one file."""
     names = list(inputs)
-    if exported.exporter == "script":
+    if spec.exporter == "script":
         torch.onnx.export(
             torch.jit.script(module),
             tuple(inputs.values()),
             str(path),
             dynamo=False,
             input_names=names,
-            output_names=list(exported.outputs),
-            dynamic_axes={name: dict(axes) for name, axes in exported.dynamic_axes.items()},
-            opset_version=exported.opset or 17,
+            output_names=list(spec.outputs),
+            dynamic_axes={name: dict(axes) for name, axes in spec.dynamic_axes.items()},
+            opset_version=spec.opset or 17,
         )
     else:
         shapes = None
-        if exported.dynamic_axes:
-            shapes = [
-                dict.fromkeys(exported.dynamic_axes.get(name, ()), torch.export.Dim.AUTO) or None for name in names
-            ]
+        if spec.dynamic_axes:
+            shapes = [dict.fromkeys(spec.dynamic_axes.get(name, ()), torch.export.Dim.AUTO) or None for name in names]
         torch.onnx.export(
             module,
             tuple(inputs.values()),
             str(path),
             dynamo=True,
             input_names=names,
-            output_names=list(exported.outputs),
+            output_names=list(spec.outputs),
             dynamic_shapes=shapes,
-            opset_version=exported.opset,
+            opset_version=spec.opset,
             external_data=False,
             verbose=False,
         )
 
 
-def _export_float16(exported: ExportedModule | HandWrittenModel, folder: Path) -> None:
+def _export_float16(spec: ExportedModule | HandWrittenModel, folder: Path) -> None:
     """Export ``module.half()``; a model without a module is converted by ONNX Runtime's tool."""
     path = folder / "fp16.onnx"
-    if isinstance(exported, HandWrittenModel):
+    if isinstance(spec, HandWrittenModel):
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
-        onnx.save(convert_float_to_float16(exported.model), path)
+        onnx.save(convert_float_to_float16(spec.model), path)
         return
     torch.manual_seed(0)
-    inputs = {k: v.half() if v.dtype == torch.float32 else v for k, v in exported.inputs.items()}
-    _export_onnx(exported, exported.module.half(), inputs, path)
+    inputs = {k: v.half() if v.dtype == torch.float32 else v for k, v in spec.inputs.items()}
+    _export_onnx(spec, spec.module.half(), inputs, path)
 
 
-def _quantize_int8(exported: ExportedModule | HandWrittenModel, folder: Path) -> None:
+def _quantize_int8(spec: ExportedModule | HandWrittenModel, folder: Path) -> None:
     """ONNX Runtime's dynamic quantisation, including loop bodies; with shape inference first, as its guide
     recommends."""
     from onnxruntime.quantization import QuantType, quantize_dynamic

@@ -39,12 +39,10 @@ def main() -> int:
     path = _path(options.model)
     model = loopdbg.load(path)
     inputs = path.parent / "inputs.npz"
-    inputs_by_name = dict(np.load(inputs).items()) if inputs.exists() else {}
+    feeds = dict(np.load(inputs).items()) if inputs.exists() else {}
     halves = {value.name for value in model.graph.inputs if value.type is not None and value.type.dtype == np.float16}
-    inputs_by_name = {
-        name: value.astype(np.float16) if name in halves else value for name, value in inputs_by_name.items()
-    }
-    checked = model.check(inputs_by_name)
+    feeds = {name: value.astype(np.float16) if name in halves else value for name, value in feeds.items()}
+    checked = model.check(feeds)
     engine = Engine(model.plan)
     total_seconds = _fastest_run(engine, checked, options.seconds / 2)
     best: list[float] = []

@@ -46,7 +46,7 @@ class NumpyRun:
         while pending:
             node = pending.pop(0)
             try:
-                results = self._node(node, values, record)
+                outs = self._node(node, values, record)
             except KeyError:
                 # Its inputs come later: quantisation tools write graphs out of order.
                 pending.append(node)
@@ -55,39 +55,35 @@ class NumpyRun:
                     raise
                 continue
             deferred = 0
-            values.update(zip(node.output, results, strict=False))
-            (self._main if record is None else record.node_results).append((node, results))
+            values.update(zip(node.output, outs, strict=False))
+            (self._main if record is None else record.node_results).append((node, outs))
         return values
 
     def _node(self, node: onnx.NodeProto, values: Values, record: LoopIteration | None) -> list[Any]:
-        inputs = [values[name] if name else None for name in node.input]
-        attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+        args = [values[name] if name else None for name in node.input]
+        attributes = {x.name: onnx.helper.get_attribute_value(x) for x in node.attribute}
         if node.op_type == "If":
-            branch = attributes["then_branch" if np.asarray(inputs[0]).all() else "else_branch"]
+            branch = attributes["then_branch" if np.asarray(args[0]).all() else "else_branch"]
             inner = self._graph(branch, dict(values), record)
             return [inner[value.name] for value in branch.output]
         if node.op_type in ("Loop", "Scan"):
             # A loop inside another one is covered by the iterations of the outer one.
-            iterations: list[LoopIteration] = []
-            results = list(
-                {"Loop": self._loop, "Scan": self._scan}[node.op_type](attributes, inputs, values, iterations)
-            )
+            steps: list[LoopIteration] = []
+            results = list({"Loop": self._loop, "Scan": self._scan}[node.op_type](attributes, args, values, steps))
             if record is None:
-                self.loops[node.name], self.nodes_before_loop = iterations, list(self._main)
+                self.loops[node.name], self.nodes_before_loop = steps, list(self._main)
             return results
         if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
-            return [_quantize_dynamically(node.op_type, *inputs)]
-        halves = node.op_type != "Cast" and any(
-            isinstance(attribute, np.ndarray) and attribute.dtype == np.float16 for attribute in inputs
-        )
-        return self._rounded(node, inputs) if halves else self._operator(node, inputs)
+            return [_quantize_dynamically(node.op_type, *args)]
+        halves = node.op_type != "Cast" and any(isinstance(x, np.ndarray) and x.dtype == np.float16 for x in args)
+        return self._rounded(node, args) if halves else self._operator(node, args)
 
-    def _rounded(self, node: onnx.NodeProto, inputs: list[Any]) -> list[Any]:
+    def _rounded(self, node: onnx.NodeProto, args: list[Any]) -> list[Any]:
         """In float16: sums inside a node are float32, and its results are rounded, as in runtimes."""
-        results = self._operator(node, [_change_type(value, np.float16, np.float32) for value in inputs])
-        return [_change_type(value, np.float32, np.float16) for value in results]
+        outs = self._operator(node, [_change_type(x, np.float16, np.float32) for x in args])
+        return [_change_type(x, np.float32, np.float16) for x in outs]
 
-    def _operator(self, node: onnx.NodeProto, inputs: list[Any]) -> list[Any]:
+    def _operator(self, node: onnx.NodeProto, args: list[Any]) -> list[Any]:
         key = node.SerializeToString().hex()
         if key not in self._ready:
             ports = [
@@ -97,40 +93,32 @@ class NumpyRun:
             graph = onnx.helper.make_graph([node], "one", *ports)
             model = onnx.helper.make_model(graph, opset_imports=self._opsets)
             self._ready[key] = ReferenceEvaluator(model)
-        feeds = {name: data for name, data in zip(node.input, inputs, strict=True) if name}
-        results = iter(self._ready[key].run(None, feeds))
-        return [next(results) if name else None for name in node.output]
+        feeds = {name: data for name, data in zip(node.input, args, strict=True) if name}
+        outs = iter(self._ready[key].run(None, feeds))
+        return [next(outs) if name else None for name in node.output]
 
-    def _iterate(
-        self, body: onnx.GraphProto, inputs: list[Any], outer: Values, iterations: list[LoopIteration]
-    ) -> list[Any]:
-        values = {**outer, **dict(zip((value.name for value in body.input), inputs, strict=True))}
+    def _iterate(self, body: onnx.GraphProto, args: list[Any], outer: Values, steps: list[LoopIteration]) -> list[Any]:
+        values = {**outer, **dict(zip((value.name for value in body.input), args, strict=True))}
         record = LoopIteration(values)
-        iterations.append(record)
+        steps.append(record)
         self._graph(body, values, record)
         return [values[value.name] for value in body.output]
 
-    def _loop(
-        self, attributes: Any, inputs: list[Any], outer: Values, iterations: list[LoopIteration]
-    ) -> Iterator[Any]:
+    def _loop(self, attributes: Any, args: list[Any], outer: Values, steps: list[LoopIteration]) -> Iterator[Any]:
         body = attributes["body"]
-        max_count = None if inputs[0] is None else int(np.asarray(inputs[0]).reshape(-1)[0])
-        condition = True if inputs[1] is None else bool(np.asarray(inputs[1]).all())
-        carried, scans = inputs[2:], []
-        while condition and (max_count is None or len(iterations) < max_count):
-            results = self._iterate(
-                body, [np.array(len(iterations), np.int64), np.array(True), *carried], outer, iterations
-            )
-            iterations[-1].results = results[1:]
-            condition, carried = bool(np.asarray(results[0]).all()), results[1 : 1 + len(carried)]
-            scans.append(results[1 + len(carried) :])
+        max_count = None if args[0] is None else int(np.asarray(args[0]).reshape(-1)[0])
+        condition = True if args[1] is None else bool(np.asarray(args[1]).all())
+        carried, scans = args[2:], []
+        while condition and (max_count is None or len(steps) < max_count):
+            outs = self._iterate(body, [np.array(len(steps), np.int64), np.array(True), *carried], outer, steps)
+            steps[-1].results = outs[1:]
+            condition, carried = bool(np.asarray(outs[0]).all()), outs[1 : 1 + len(carried)]
+            scans.append(outs[1 + len(carried) :])
         return iter([*carried, *(np.stack(rows) for rows in zip(*scans, strict=True))])
 
-    def _scan(
-        self, attributes: Any, inputs: list[Any], outer: Values, iterations: list[LoopIteration]
-    ) -> Iterator[Any]:
+    def _scan(self, attributes: Any, args: list[Any], outer: Values, steps: list[LoopIteration]) -> Iterator[Any]:
         body, count = attributes["body"], attributes["num_scan_inputs"]
-        carried, parts = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
+        carried, parts = args[: len(args) - count], args[len(args) - count :]
         axes = attributes.get("scan_input_axes") or [0] * count
         reverse = attributes.get("scan_input_directions") or [0] * count
         rows = [
@@ -139,10 +127,10 @@ class NumpyRun:
         ]
         scans = []
         for k in range(len(rows[0])):
-            results = self._iterate(body, [*carried, *(row[k] for row in rows)], outer, iterations)
-            iterations[-1].results = results
-            carried = results[: len(carried)]
-            scans.append(results[len(carried) :])
+            outs = self._iterate(body, [*carried, *(row[k] for row in rows)], outer, steps)
+            steps[-1].results = outs
+            carried = outs[: len(carried)]
+            scans.append(outs[len(carried) :])
         return iter([*carried, *(np.stack(items) for items in zip(*scans, strict=True))])
 
 

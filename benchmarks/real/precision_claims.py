@@ -158,16 +158,14 @@ def compare_models(left: Path, right: Path, feeds: Feeds, narrow: Feeds) -> Comp
     return compare_sides(sides[0], sides[1], ComparisonOptions())
 
 
-def claims_of_diff(comparison: Comparison) -> PrecisionClaims:
+def claims_of_diff(diff: Comparison) -> PrecisionClaims:
     """Return the claims of diff: of the first loop with findings."""
-    first = comparison.first
+    first = diff.first
     beyond = None if first is None or first.first is None else (_name(first), first.first.iteration or 0)
-    out = [_out_of_range(loop) for loop in comparison.loops]
-    headrooms = [(item.headroom, item.node) for loop in comparison.loops for item in loop.saturations]
+    out = [_out_of_range(loop) for loop in diff.loops]
+    headrooms = [(item.headroom, item.node) for loop in diff.loops for item in loop.saturations]
     headrooms += [
-        (loop.body_headroom.headroom, loop.body_headroom.node)
-        for loop in comparison.loops
-        if loop.body_headroom is not None
+        (loop.body_headroom.headroom, loop.body_headroom.node) for loop in diff.loops if loop.body_headroom is not None
     ]
     return PrecisionClaims(beyond, next((item for item in out if item is not None), None), min(headrooms, default=None))
 
@@ -190,21 +188,16 @@ def _out_of_range(loop: LoopFindings) -> tuple[int | None, str, int] | None:
 # -- claims of NumPy
 
 
-def claims_of_numpy(reference: NumpyRun, narrow: NumpyRun, kind: str) -> PrecisionClaims:
+def claims_of_numpy(full: NumpyRun, narrow: NumpyRun, kind: str) -> PrecisionClaims:
     """Return the same from two runs in NumPy."""
     is_close = _within_tolerance(*_tolerance(kind))
     beyond: list[tuple[str, int]] = []
-    for (name, records), others in zip(reference.loops.items(), narrow.loops.values(), strict=True):
-        for k, (record, other) in enumerate(zip(records, others, strict=True)):
-            if not beyond and not all(map(is_close, record.results, other.results)):
+    for (name, records), others in zip(full.loops.items(), narrow.loops.values(), strict=True):
+        for k, (x, other) in enumerate(zip(records, others, strict=True)):
+            if not beyond and not all(map(is_close, x.results, other.results)):
                 beyond.append((name, k))
     check_range = _float16_range if kind == "fp16" else _int8_range
-    ranges = [
-        record
-        for loop in narrow.loops.values()
-        for k, iteration in enumerate(loop)
-        for record in check_range(k, iteration)
-    ]
+    ranges = [x for loop in narrow.loops.values() for k, step in enumerate(loop) for x in check_range(k, step)]
     if kind == "fp16":
         ranges = [*check_range(None, LoopIteration(narrow.values, narrow.nodes_before_loop)), *ranges]
     first = next(((k, name, count) for k, name, count, _ in ranges if count), None)
@@ -232,15 +225,13 @@ def _within_tolerance(rtol: float, atol: float, peak: float) -> Any:
 def _float16_range(k: int | None, record: LoopIteration) -> Iterator[tuple[int | None, str, int, float]]:
     """For each node in float16: the number of non-finite results of finite inputs, and its headroom."""
     for node, results in record.node_results:
-        inputs = [record.values.get(name) for name in node.input if name]
-        inputs_finite = all(
-            np.isfinite(value).all() for value in inputs if isinstance(value, np.ndarray) and value.dtype.kind == "f"
-        )
+        args = [record.values.get(name) for name in node.input if name]
+        clean = all(np.isfinite(x).all() for x in args if isinstance(x, np.ndarray) and x.dtype.kind == "f")
         for data in results:
             if isinstance(data, np.ndarray) and data.dtype == np.float16 and data.size:
                 finite = np.isfinite(data)
                 largest = float(np.abs(data[finite]).max(initial=0))
-                count = int((~finite).sum()) if inputs_finite else 0
+                count = int((~finite).sum()) if clean else 0
                 yield k, node.name, count, 65504 / largest if largest else np.inf
 
 
@@ -254,18 +245,13 @@ def _int8_range(k: int | None, record: LoopIteration) -> Iterator[tuple[int | No
             yield k, node.name, int(((levels > 127) | (levels < -128)).sum()), float(headroom.min())
 
 
-def confirm_blamed_node(
-    node: NodeDifference, findings: LoopFindings, reference: NumpyRun, narrow: NumpyRun, kind: str
-) -> bool:
+def confirm_blamed_node(node: NodeDifference, claim: LoopFindings, full: NumpyRun, narrow: NumpyRun, kind: str) -> bool:
     """Whether NumPy confirms the values of the node that diff blames, and its inputs are within the tolerance."""
-    difference, runs = node.difference, (reference, narrow)
-    loop = list(reference.loops).index(_name(findings))
-    values = [
-        run.values if difference.iteration is None else list(run.loops.values())[loop][difference.iteration].values
-        for run in runs
-    ]
+    d, runs = node.difference, (full, narrow)
+    loop = list(full.loops).index(_name(claim))
+    values = [run.values if d.iteration is None else list(run.loops.values())[loop][d.iteration].values for run in runs]
     is_close = _within_tolerance(*_tolerance(kind))
-    pairs = [(values[0].get(difference.name), difference.left), (values[1].get(difference.other), difference.right)]
+    pairs = [(values[0].get(d.name), d.left), (values[1].get(d.other), d.right)]
     if not all(claimed is None or is_close(actual, claimed) for claimed, actual in pairs):
         return False
     left, right = (_node(run.model, name) for run, name in zip(runs, (node.node, node.other), strict=True))
@@ -273,8 +259,8 @@ def confirm_blamed_node(
         left = right  # the wide file has no such node
     if left is None or right is None or left.op_type != right.op_type:
         return True
-    inputs = [(values[0].get(a), values[1].get(b)) for a, b in zip(left.input, right.input, strict=False) if a and b]
-    return all(is_close(*pair) for pair in inputs if pair[0] is not None and pair[1] is not None)
+    args = [(values[0].get(a), values[1].get(b)) for a, b in zip(left.input, right.input, strict=False) if a and b]
+    return all(is_close(*pair) for pair in args if pair[0] is not None and pair[1] is not None)
 
 
 def _node(model: onnx.ModelProto, name: str) -> onnx.NodeProto | None:
@@ -311,17 +297,13 @@ def rows(case: PrecisionCase) -> Iterator[tuple[str, PrecisionClaims, PrecisionC
     ):
         onnx.save(left, folder / "fp32.onnx")
         onnx.save(right, folder / f"{kind}.onnx")
-        comparison = compare_models(folder / "fp32.onnx", folder / f"{kind}.onnx", feeds, narrow)
+        diff = compare_models(folder / "fp32.onnx", folder / f"{kind}.onnx", feeds, narrow)
         runs = NumpyRun(left, feeds), NumpyRun(right, narrow)
-        node = None if comparison.first is None else comparison.first.node
+        node = None if diff.first is None else diff.first.node
         blamed = "" if node is None else f"{node.op_type} {node.node}"
-        if (
-            node is not None
-            and comparison.first is not None
-            and not confirm_blamed_node(node, comparison.first, *runs, kind)
-        ):
+        if node is not None and diff.first is not None and not confirm_blamed_node(node, diff.first, *runs, kind):
             blamed += " (not so in NumPy)"
-        yield kind, claims_of_diff(comparison), claims_of_numpy(*runs, kind), blamed
+        yield kind, claims_of_diff(diff), claims_of_numpy(*runs, kind), blamed
 
 
 def main(names: list[str]) -> int:

@@ -262,7 +262,7 @@ def _summary(rows: list[RealModelRow], check: bool) -> Iterator[str]:
         ratios = [(ratio, row) for ratio, row in numbers if ratio is not None]
         if ratios:
             mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
-            exceeding = [(ratio, row) for ratio, row in ratios if ratio > goal]
-            yield f"{title}: geometric mean {mean:.2f}; {len(ratios) - len(exceeding)} of {len(ratios)} at most {goal:g}"
-            for ratio, row in sorted(exceeding, key=lambda pair: -pair[0]):
+            above = [(ratio, row) for ratio, row in ratios if ratio > goal]
+            yield f"{title}: geometric mean {mean:.2f}; {len(ratios) - len(above)} of {len(ratios)} at most {goal:g}"
+            for ratio, row in sorted(above, key=lambda pair: -pair[0]):
                 yield f"  above: {ratio:.2f} {row.title}"
