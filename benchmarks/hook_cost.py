@@ -46,7 +46,7 @@ class HookBench:
 
     def __post_init__(self) -> None:
         self.model = Model(frontend.from_proto(self.case.build(), self.case.name))
-        self.given = self.model.check(self.case.inputs())
+        self.inputs = self.model.check(self.case.inputs())
         self.slot = self.model.plan.loops[0].edges[0].param
         self.engines: dict[str, Engine] = {}
 
@@ -60,7 +60,7 @@ class HookBench:
         engine = self.engines.setdefault(name, Engine(self.model.plan))
         if new:
             self.hook(engine, name)
-        engine.start(self.given)
+        engine.start(self.inputs)
         if name.startswith("iteration"):
             engine.stop_at(0, self.case.iterations + 1)
         started = time.perf_counter()
@@ -111,13 +111,13 @@ def measure_costs(case: BenchmarkCase, rounds: int = ROUNDS) -> tuple[float, dic
 def lines(quick: bool = False) -> list[str]:
     """Return the table."""
     cases = [scalar(200_000 if quick else 2_000_000), lstm(iterations=100 if quick else 500), heat()]
-    found = [measure_costs(case, 3 if quick else ROUNDS) for case in cases]
+    costs = [measure_costs(case, 3 if quick else ROUNDS) for case in cases]
     rows = [
-        f"Cost of hooks: {', '.join(f'{c.name} {us:.3g} us' for c, (us, _) in zip(cases, found, strict=True))} bare."
+        f"Cost of hooks: {', '.join(f'{c.name} {us:.3g} us' for c, (us, _) in zip(cases, costs, strict=True))} bare."
     ]
     rows += ["", f"{'':36}" + "".join(f"{case.name:>10}{'goal':>7}" for case in cases)]
     for name, goals in MAX_SLOWDOWNS.items():
-        cells = zip(found, goals, strict=True)
+        cells = zip(costs, goals, strict=True)
         row = "".join(f"{ratios[name]:>10.2f}{'' if goal is None else f'{goal:.2f}':>7}" for (_, ratios), goal in cells)
         rows.append(f"{name:36}{row}")
     return rows

@@ -56,8 +56,8 @@ def _cases(part: ReportPart) -> Iterator[str]:
     yield from _compile_time_lines(part)
     yield ""
     header = ["", "iterations", ""]
-    about = [[case["name"], _group_digits(case["iterations"]), case["description"]] for case in part["cases"]]
-    yield from _align_columns([header, *about], "lrl")
+    descriptions = [[case["name"], _group_digits(case["iterations"]), case["description"]] for case in part["cases"]]
+    yield from _align_columns([header, *descriptions], "lrl")
 
 
 def _compile_time_lines(part: ReportPart) -> Iterator[str]:

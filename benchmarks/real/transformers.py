@@ -106,7 +106,7 @@ class StaticCacheDecoder(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.heads, self.size, self.longest = heads, width // heads, longest
 
-    def one(self, step: Tensor, token: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+    def decode_step(self, step: Tensor, token: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
         place = torch.arange(self.longest)
         here = (place == step).view(1, 1, -1, 1)
         mask = torch.where(place <= step, 0.0, -1e4).to(cache.dtype)
@@ -130,7 +130,7 @@ class StaticCacheDecoder(nn.Module):
         def body(
             step: Tensor, token: Tensor, tokens: Tensor, cache: Tensor, scores: Tensor
         ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-            scores, cache = self.one(step, token, cache)
+            scores, cache = self.decode_step(step, token, cache)
             token = scores.argmax(-1, keepdim=True)
             tokens = torch.where(torch.arange(self.longest).view(1, -1) == step, token, tokens)
             return step + 1, token, tokens, cache, scores

@@ -1,4 +1,4 @@
-/* The loop of heat, written down plainly: u is side * side, and is changed in place. */
+/* The loop of heat in direct form: u is side * side, and is updated in place. */
 
 #include <math.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ static float spread(float *u, const float *padded, int64_t side, float k)
     return largest;
 }
 
-/* Returns -1 where there is no memory. */
+/* Returns -1 if memory allocation fails. */
 int heat(int64_t trips, float *u, int64_t side, float k, float tol)
 {
     float *padded = malloc((size_t)((side + 2) * (side + 2)) * sizeof *padded);

@@ -12,7 +12,7 @@ float scalar(int64_t trips, float v, float a, float b, float limit)
     return v;
 }
 
-/* Every v goes to vs, which has room for all of them; *count: how many there are. */
+/* Stores each v in vs, which has space for all of them; *count: their number. */
 float scalar_scan(int64_t trips, float v, float a, float b, float limit, float *vs, int64_t *count)
 {
     int keep = 1;
