@@ -97,7 +97,7 @@ class CaptureRuns:
             raise UsageError(f"loop '{plan.loop.name}' has no iteration {iteration}{entry_text}") from None
 
     def capture_iteration(
-        self, entry_ref: LoopEntryRef, number: int, fed: Iterable[Value], results: Iterable[Value]
+        self, entry_ref: LoopEntryRef, number: int, feeds: Iterable[Value], results: Iterable[Value]
     ) -> tuple[dict[Value, Any], dict[Value, Any]]:
         """Inputs and outputs of one iteration. If a node fails, the outputs not computed before it are
         ``NOT_COMPUTED``.
@@ -114,7 +114,7 @@ class CaptureRuns:
                 f"loop '{loop.name}' has no iteration {number}: it ended after {frame.iteration} ({frame.stopped_by})"
             )
         inputs = iteration_inputs(frame)
-        fixed = {value: _engine_value(engine, value) for value in _invariant_values(loop, fed) if value not in inputs}
+        fixed = {value: _engine_value(engine, value) for value in _invariant_values(loop, feeds) if value not in inputs}
         engine.clear_stops()
         engine.stop_at(plan.index, number + 1)
         failure = self._run_iteration(engine, plan)
@@ -126,8 +126,8 @@ class CaptureRuns:
         end = Frame(engine, plan.index)
         reader = IterationReader({**fixed, **inputs}, params, end.values)
         is_known = {value: not failure or end._internals.is_computed(value) for value in results}
-        return {value: self._read_value(reader, value, loop) for value in fed}, {
-            value: self._read_value(reader, value, loop) if known else NOT_COMPUTED for value, known in is_known.items()
+        return {value: self._read_value(reader, value, loop) for value in feeds}, {
+            value: self._read_value(reader, value, loop) if flag else NOT_COMPUTED for value, flag in is_known.items()
         }
 
     def failure_of_iteration(self, entry_ref: LoopEntryRef, number: int) -> str:
@@ -144,7 +144,7 @@ class CaptureRuns:
         return ""
 
     def capture_entry(
-        self, entry_ref: LoopEntryRef, fed: Iterable[Value], results: Sequence[Value]
+        self, entry_ref: LoopEntryRef, feeds: Iterable[Value], results: Sequence[Value]
     ) -> tuple[dict[Value, Any], dict[Value, Any]]:
         """Inputs of one loop entry, and its outputs after all iterations.
 
@@ -153,7 +153,7 @@ class CaptureRuns:
             LimitError: the entry reached the limit.
         """
         engine = self.engine_before(entry_ref, 0)
-        inputs = {value: _engine_value(engine, value) for value in fed}
+        inputs = {value: _engine_value(engine, value) for value in feeds}
         inputs.update(
             (value, data) for value, data in _current_initial_values(engine, entry_ref.plan).items() if value in inputs
         )
@@ -209,10 +209,10 @@ class CaptureRuns:
         return data
 
 
-def _invariant_values(loop: Loop, fed: Iterable[Value]) -> list[Value]:
+def _invariant_values(loop: Loop, feeds: Iterable[Value]) -> list[Value]:
     """Fed values that are the same in all iterations; the iteration itself computes the others."""
     computed = {value for node in loop.body.nodes for value in node.outputs}
-    return [value for value in fed if value not in computed and value is not loop.iteration]
+    return [value for value in feeds if value not in computed and value is not loop.iteration]
 
 
 def _engine_value(engine: Engine, value: Value) -> Any:

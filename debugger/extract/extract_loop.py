@@ -134,8 +134,8 @@ def write_submodel(part: Submodel, folder: Path) -> Path:
         ("input", part.inputs, part.input_values),
         ("output", part.outputs, part.output_values),
     ):
-        known = [(port.name, port.type, values[port.value]) for port in ports]
-        write_test_data(folder / TEST_DATA_FOLDER, kind, [None if item[2] is NOT_COMPUTED else item for item in known])
+        rows = [(port.name, port.type, values[port.value]) for port in ports]
+        write_test_data(folder / TEST_DATA_FOLDER, kind, [None if item[2] is NOT_COMPUTED else item for item in rows])
     return path
 
 

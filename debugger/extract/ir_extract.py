@@ -83,9 +83,9 @@ def _extract_loop(sources: IrSourceMap, location: IrLayerLocation, loop: Loop, c
         for port in location.layer.outputs
         if (value := sources.value_at_port(location, (location.layer.id, port.id))) is not None
     ]
-    fed, results = capture(list(outer.values()), [value for _, value in outputs])
-    used_ids = {layer.id for layer in location.network.layers.values()}
-    port_of = {source: builder.add_parameter(_fresh_id(used_ids), value, fed[value]) for source, value in outer.items()}
+    feeds, results = capture(list(outer.values()), [value for _, value in outputs])
+    ids = {layer.id for layer in location.network.layers.values()}
+    port_of = {source: builder.add_parameter(_fresh_id(ids), value, feeds[value]) for source, value in outer.items()}
     for source in port_sources:
         if source is not None and source not in port_of:
             builder.add_constant(location, source[0])
@@ -94,32 +94,32 @@ def _extract_loop(sources: IrSourceMap, location: IrLayerLocation, loop: Loop, c
         if source is not None:
             builder.add_edge(port_of.get(source, source), (location.layer.id, port.id))
     for port, value in outputs:
-        builder.add_result(_fresh_id(used_ids), (location.layer.id, port.id), value.name)
-    return builder.build(list(outer.values()), [value for _, value in outputs], fed, results)
+        builder.add_result(_fresh_id(ids), (location.layer.id, port.id), value.name)
+    return builder.build(list(outer.values()), [value for _, value in outputs], feeds, results)
 
 
 def _extract_body(sources: IrSourceMap, loop: Loop, capture: CaptureValues) -> Submodel:
     scope = sources.layer_scope(loop.body)
     builder = _IrSubmodelBuilder(sources, f"{loop.name}_body")
-    draws = _random_values(sources, loop)
+    random_layers = _random_values(sources, loop)
     results = list(loop.body.outputs)
-    fed, values = capture([*loop.body.inputs, *draws], results)
+    feeds, values = capture([*loop.body.inputs, *random_layers], results)
     params = dict(zip(scope.parameters, loop.body.inputs, strict=True))
-    random_ids = {layer.id: value for value, layer in draws.items()}
+    random_ids = {layer.id: value for value, layer in random_layers.items()}
     order: list[Value] = []
     for id, layer in scope.network.layers.items():
         if id in random_ids:
             order.append(random_ids[id])
-            builder.add_random_parameter(layer, random_ids[id], fed[random_ids[id]])
+            builder.add_random_parameter(layer, random_ids[id], feeds[random_ids[id]])
         elif id in params:
             order.append(params[id])
-            builder.layers.append(_adapt_parameter(copy.deepcopy(layer.element), params[id], fed[params[id]]))
+            builder.layers.append(_adapt_parameter(copy.deepcopy(layer.element), params[id], feeds[params[id]]))
         else:
             builder.layers.append(copy.deepcopy(layer.element))
     for target, source in scope.network.sources.items():
         if target[0] not in random_ids:
             builder.add_edge(source, target)
-    return builder.build(order, results, fed, values)
+    return builder.build(order, results, feeds, values)
 
 
 def _random_values(sources: IrSourceMap, loop: Loop) -> dict[Value, IrLayer]:
@@ -194,7 +194,7 @@ class _IrSubmodelBuilder:
         self.add_edge(source, (id, 0))
 
     def build(
-        self, inputs: Iterable[Value], outputs: Iterable[Value], fed: Mapping[Value, Any], results: Mapping[Value, Any]
+        self, inputs: Iterable[Value], outputs: Iterable[Value], feeds: Mapping[Value, Any], values: Mapping[Value, Any]
     ) -> Submodel:
         """Assemble the document."""
         source = self.places.document.root
@@ -207,7 +207,7 @@ class _IrSubmodelBuilder:
                 root.append(copy.deepcopy(child))
         weights = self._collect_weights(root)
         ports = [[PartPort(value.name, value, value.type) for value in side] for side in (inputs, outputs)]
-        return Submodel(root, ports[0], ports[1], fed, results, weights)
+        return Submodel(root, ports[0], ports[1], feeds, values, weights)
 
     def _collect_weights(self, root: Element) -> list[bytes]:
         """Collect the bytes of the constants and rewrite their offsets for the new file."""

@@ -63,9 +63,9 @@ def extract_loop_node(
     outputs = [(name, value) for name, value in zip(names, output_values, strict=True) if value is not None]
     builder.add_captures(names_read_by_node(node))
     builder.remove_absent([node])
-    fed, results = capture([value for _, value in builder.inputs], [value for _, value in outputs])
+    feeds, results = capture([value for _, value in builder.inputs], [value for _, value in outputs])
     graph = GraphProto(name=loop.name, node=[*builder.constants, node])
-    return builder.build(graph, builder.inputs, outputs, fed, results)
+    return builder.build(graph, builder.inputs, outputs, feeds, results)
 
 
 def extract_body(sources: OnnxSourceMap, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
@@ -87,13 +87,13 @@ def extract_body(sources: OnnxSourceMap, location: OnnxNodeLocation, loop: Loop,
     builder.remove_absent(graph.node)
     fed_ports = [*infos, *builder.inputs, *draws.items()]
     results = [(info.name, value) for info, value in zip(body.output, loop.body.outputs, strict=True)]
-    fed, values = capture([value for _, value in fed_ports], [value for _, value in results])
+    feeds, values = capture([value for _, value in fed_ports], [value for _, value in results])
     for tensor in graph.initializer:
         sources.inline_external_data(tensor)
     outputs = builder.make_outputs(graph, results, values)
     for constant in reversed(builder.constants):
         graph.node.insert(0, constant)
-    return builder.build(graph, fed_ports, outputs, fed, values)
+    return builder.build(graph, fed_ports, outputs, feeds, values)
 
 
 class _OnnxSubmodelBuilder:
@@ -205,14 +205,14 @@ class _OnnxSubmodelBuilder:
         graph: GraphProto,
         inputs: Iterable[tuple[str, Value]],
         outputs: Iterable[tuple[str, Value]],
-        fed: dict[Value, Any],
+        feeds: dict[Value, Any],
         results: dict[Value, Any],
     ) -> Submodel:
         """Build the model around a graph."""
         types = PortTypes()
         ports = [
             [SubmodelPort(name, value, types.port_type(value, data[value])) for name, value in side]
-            for side, data in ((inputs, fed), (outputs, results))
+            for side, data in ((inputs, feeds), (outputs, results))
         ]
         graph.initializer.extend(self.initializers)
         graph.sparse_initializer.extend(self.sparse_initializers)
@@ -220,7 +220,7 @@ class _OnnxSubmodelBuilder:
         graph.output.extend(port_info(port.name, port.type) for port in ports[1])
         model = self._make_model(graph)
         folder = self.places.folder if self.places.is_large else None
-        return Submodel(OnnxModel(model, folder), ports[0], ports[1], fed, results)
+        return Submodel(OnnxModel(model, folder), ports[0], ports[1], feeds, results)
 
     def _make_model(self, graph: GraphProto) -> ModelProto:
         """A model that copies everything but the graph from the file."""
@@ -290,11 +290,11 @@ def _random_values(loop: Loop, prefix: str, computed: set[str]) -> dict[str, Val
     """Outputs of random operators of a body; ``computed``: names of all node outputs in the file."""
     drawn_values: dict[str, Value] = {}
     for node in (node for node in walk(loop.body) if is_random(node, loop.system)):
-        drawn = {value.name.removeprefix(prefix): value for value in node.outputs if value is not None}
-        if node not in loop.body.nodes or not drawn.keys() <= computed:
+        outputs = {value.name.removeprefix(prefix): value for value in node.outputs if value is not None}
+        if node not in loop.body.nodes or not outputs.keys() <= computed:
             raise UnsupportedError(
                 f"loop '{loop.name}': {node.op_type} '{node.name}' draws random numbers inside a graph or a function of"
                 " the body, where they cannot be an input"
             )
-        drawn_values.update(drawn)
+        drawn_values.update(outputs)
     return drawn_values

@@ -22,16 +22,16 @@ def write_body(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     Raises:
         UnsupportedError: ONNX cannot express it.
     """
-    params, drawn = fed_values(loop)
+    params, random_values = fed_values(loop)
     results = list(dict.fromkeys(loop.body.outputs))
     if loop.system is System.TENSORRT:
         candidates = [loop.condition, *(edge.result for edge in loop.back_edges)]
         candidates += [scan.result for scan in loop.scan_outputs] + [final.result for final in loop.last_values]
         results = [value for value in dict.fromkeys(candidates) if value is not None]
         loop = replace(loop, body=replace(loop.body, outputs=results))
-    fed, values = capture([*params, *drawn], results)
+    feeds, values = capture([*params, *random_values], results)
     port_types = PortTypes()
-    types = {value: port_types.port_type(value, data) for value, data in {**values, **fed}.items()}
+    types = {value: port_types.port_type(value, data) for value, data in {**values, **feeds}.items()}
     try:
         source = body_as_onnx(loop, model.graph) if loop.system is System.TENSORRT else loop
         body_model = body_as_model(source, types, source.body.opsets or model.graph.opsets)
@@ -40,7 +40,7 @@ def write_body(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     inputs = [SubmodelPort(name, value, types[value]) for value, name in body_model.inputs]
     names = [info.name for info in body_model.model.proto.graph.output]
     outputs = [SubmodelPort(name, value, types[value]) for name, value in zip(names, body_model.outputs, strict=True)]
-    return Submodel(body_model.model, inputs, outputs, fed, values)
+    return Submodel(body_model.model, inputs, outputs, feeds, values)
 
 
 def write_loop(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
@@ -54,9 +54,9 @@ def write_loop(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     outer += [scan.length for scan in loop.scan_outputs if scan.length is not None and scan.length not in outer]
     inputs = [value for value in outer if value.constant is None]
     results = [value for value in loop.outputs if value is not None]
-    fed, values = capture(inputs, results)
+    feeds, values = capture(inputs, results)
     port_types = PortTypes()
-    types = {value: port_types.port_type(value, data) for value, data in {**fed, **values}.items()}
+    types = {value: port_types.port_type(value, data) for value, data in {**feeds, **values}.items()}
     constants = [value for value in outer if value.constant is not None]
     graph = Graph(loop.name, inputs, results, [loop], constants, system=loop.system, opsets=model.graph.opsets)
     source = as_onnx(graph)[0] if loop.system is System.TENSORRT else graph
@@ -69,4 +69,4 @@ def write_loop(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     for side, port_list in zip((proto.graph.input, proto.graph.output), ports, strict=True):
         del side[:]
         side.extend(port_info(port.name, port.type) for port in port_list)
-    return Submodel(onnx_model, ports[0], ports[1], fed, values)
+    return Submodel(onnx_model, ports[0], ports[1], feeds, values)

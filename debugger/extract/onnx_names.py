@@ -34,10 +34,10 @@ def names_read_by_node(node: NodeProto) -> dict[str, None]:
 
 def free_names(graph: GraphProto) -> dict[str, None]:
     """The names that a graph captures from its enclosing scopes, in order."""
-    own = own_names(graph)
+    defined = own_names(graph)
     used = {name: None for node in graph.node for name in names_read_by_node(node)}
     used.update((info.name, None) for info in graph.output)
-    return {name: None for name in used if name not in own}
+    return {name: None for name in used if name not in defined}
 
 
 def all_names(graph: GraphProto) -> set[str]:

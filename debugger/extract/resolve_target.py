@@ -52,7 +52,7 @@ def find_first_difference(
         for loop in comparison.loops:
             if loop.left == plan.path and loop.first is not None:
                 return LoopEntryRef(plan, loop.first.entry), loop.first.iteration or 0
-    why = "; ".join(note for comparison in result.comparisons for note in comparison.notes)
+    msg = "; ".join(note for comparison in result.comparisons for note in comparison.notes)
     raise UsageError(
-        f"loop '{plan.loop.name}' does not differ in {peer}, so there is no such iteration{f' ({why})' if why else ''}"
+        f"loop '{plan.loop.name}' does not differ in {peer}, so there is no such iteration{f' ({msg})' if msg else ''}"
     )

@@ -222,7 +222,7 @@ def _accumulate_range(
 
     def both(part: Array) -> None:
         assert before is not None
-        before.with_range(start, stop, lambda was: accumulate(part, statistics, was, change))
+        before.with_range(start, stop, lambda old_part: accumulate(part, statistics, old_part, change))
 
     tensor.with_range(start, stop, alone if before is None else both)
 

@@ -28,7 +28,7 @@ class BackEdgeSimilarity:
         self._nodes = nodes
         self._exact_colors = self._color_both(loops)
         self._type_colors = self._color_both(loops, relaxed=True)
-        self._initial_colors = self._color_both(loops, begins=True)
+        self._initial_colors = self._color_both(loops, with_initial=True)
         self._uses_after_loop = [_last_value_uses(loop, ends) for loop, ends in zip(loops, uses, strict=True)]
 
     def score(self, left: BackEdge, right: BackEdge) -> float | None:
@@ -51,21 +51,21 @@ class BackEdgeSimilarity:
             return self._correspondence.same_value(a.outer, b.outer) and same_slicing(a, b)
         return isinstance(a, Value) and isinstance(b, Value) and self._correspondence.same_value(a, b)
 
-    def _color_both(self, loops: tuple[Loop, Loop], relaxed: bool = False, begins: bool = False) -> _EdgeColors:
+    def _color_both(self, loops: tuple[Loop, Loop], relaxed: bool = False, with_initial: bool = False) -> _EdgeColors:
         graphs = self._correspondence.left, self._correspondence.right
         left, right = (
-            self._refine_colors(graph, loop, relaxed, begins) for graph, loop in zip(graphs, loops, strict=True)
+            self._refine_colors(graph, loop, relaxed, with_initial) for graph, loop in zip(graphs, loops, strict=True)
         )
         return _EdgeColors(left, right)
 
-    def _refine_colors(self, graph: NumberedGraph, loop: Loop, relaxed: bool, begins: bool) -> _ColorByEdge:
+    def _refine_colors(self, graph: NumberedGraph, loop: Loop, relaxed: bool, with_initial: bool) -> _ColorByEdge:
         """Colour the carried values by their computation in a few iterations, independent of names.
 
-        ``relaxed``: constants count by type only; ``begins``: initial values are included in the colours.
+        ``relaxed``: constants count by type only; ``with_initial``: initial values are included in the colours.
         """
         params = {edge.param for edge in loop.back_edges}
         saved_numbers = dict(graph.derived_numbers)
-        initial_keys = {edge: _initial_key(graph, edge) if begins else None for edge in loop.back_edges}
+        initial_keys = {edge: _initial_key(graph, edge) if with_initial else None for edge in loop.back_edges}
         colours = {edge: self._correspondence.table.number_for(("edge", key)) for edge, key in initial_keys.items()}
         for _ in range(_REFINEMENT_ROUNDS):
             graph.fixed_numbers.update((edge.param, colours[edge]) for edge in loop.back_edges)

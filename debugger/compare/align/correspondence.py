@@ -132,18 +132,18 @@ class Correspondence:
             return False
         twins = self.counterpart(0, a), self.counterpart(1, b)
         if self.left.is_constant(a) and self.right.is_constant(b):
-            known = (
+            is_known = (
                 twins[0] is not None or self._has_same_count(a, 0),
                 twins[1] is not None or self._has_same_count(b, 1),
             )
             if (
                 self.is_bit_exact
                 and (self.left.producer_or_folded_node(a) or self.right.producer_or_folded_node(b))
-                and any(known)
+                and any(is_known)
             ):
                 return twins[0] is not b and twins[1] is not a
             # Both models have both constants, so this is not one constant with changed numbers.
-            return a.name != b.name and all(known)
+            return a.name != b.name and all(is_known)
         if not self.same_system and (self.left.producer(a) is not None or self.right.producer(b) is not None):
             # The other system may need more or fewer nodes for the same computation.
             return None not in twins and twins[0] is not b
@@ -200,9 +200,9 @@ class Correspondence:
         Captures of subgraphs are only paired by equality.
         """
         if isinstance(left, Loop) and not self.same_system:
-            ours, theirs = ([v for v in node.inputs if v is not None] for node in (left, right))
+            lefts, rights = ([v for v in node.inputs if v is not None] for node in (left, right))
             yield from self._equal_pairs(
-                _operands([*ours, *self.left.captures(left)]), _operands([*theirs, *self.right.captures(right)])
+                _operands([*lefts, *self.left.captures(left)]), _operands([*rights, *self.right.captures(right)])
             )
             return
         left_form, right_form = self.left.normal_form(left), self.right.normal_form(right)
@@ -230,8 +230,8 @@ class Correspondence:
         if left_form.operator != right_form.operator or left_form.operator in COMMUTATIVE_OPERATORS:
             return [], []
         pairs = list(zip_longest(left_form.operands, right_form.operands))
-        ours = [a.value for a, b in pairs if a is not None and b is None]
-        return ours, [b.value for a, b in pairs if a is None and b is not None]
+        left_only = [a.value for a, b in pairs if a is not None and b is None]
+        return left_only, [b.value for a, b in pairs if a is None and b is not None]
 
     def _equal_pairs(self, left: Sequence[Operand], right: Sequence[Operand]) -> Iterator[tuple[Operand, Operand]]:
         free = list(right)

@@ -184,9 +184,9 @@ class DifferenceTracer:
         """Operands that only one of two operators has, in words."""
         if not self.alignment.same_system:
             return ""
-        ours, theirs = self.alignment.unpaired_inputs(node, twin)
-        texts = [f"'{value.name}' here, nothing there" for value in ours]
-        texts += [f"nothing here, '{value.name}' there" for value in theirs]
+        left_only, right_only = self.alignment.unpaired_inputs(node, twin)
+        texts = [f"'{value.name}' here, nothing there" for value in left_only]
+        texts += [f"nothing here, '{value.name}' there" for value in right_only]
         return f"it is fed {', '.join(texts)}" if texts else ""
 
     def _node_cause(

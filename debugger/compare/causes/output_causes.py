@@ -43,13 +43,13 @@ def _output_causes(
     """The cause of each differing output, if known."""
     if not isinstance(left, ModelSide | TraceSide) or not isinstance(right, ModelSide | TraceSide):
         return
-    ours, theirs = left.final_reader, right.final_reader
-    if ours is None or theirs is None:
+    a, b = left.final_reader, right.final_reader
+    if a is None or b is None:
         return
     left_outputs, right_outputs = outputs_by_name(alignment.left.graph), outputs_by_name(alignment.right.graph)
     for difference in result.outputs[:MAX_TRACED_OUTPUTS]:
         if difference.name in left_outputs and difference.other in right_outputs:
-            tracer = DifferenceTracer(alignment, ours, theirs, tolerance, difference, alignment.is_bit_exact)
+            tracer = DifferenceTracer(alignment, a, b, tolerance, difference, alignment.is_bit_exact)
             cause = tracer.find_cause(left_outputs[difference.name], right_outputs[difference.other])
             if cause is not None:
                 yield difference, cause

@@ -161,7 +161,7 @@ def _self_difference(
         return None
     names = [port.name for port in side.model.outputs]
     pairs = zip(names, results, strict=False)
-    differing = [name for name, theirs in pairs if compare(outputs[name], theirs, options.tolerance).kind]
+    differing = [name for name, peer_value in pairs if compare(outputs[name], peer_value, options.tolerance).kind]
     if not differing:
         return None
     first, second = (dict(zip(names, run, strict=False)) for run in (results, run_model(loaded, feeds, side.model)))
@@ -173,11 +173,11 @@ def _self_difference(
 
 
 def _compare_outputs(
-    result: Comparison, side: ModelSide, ours: Mapping[str, Data], results: Sequence[Any], options: ComparisonOptions
+    result: Comparison, side: ModelSide, outputs: Mapping[str, Data], results: Sequence[Any], options: ComparisonOptions
 ) -> None:
     steps = QuantizationSteps(side.graph)
     for port, b in zip(side.model.outputs, results, strict=False):
-        a = ours[port.name]
+        a = outputs[port.name]
         delta = compare(a, b, options.tolerance)
         result.compared_outputs += 1
         if delta.kind:
@@ -301,9 +301,9 @@ def _compare_trajectories(
             names = [edge.param.name for edge in loop.back_edges if edge.result is value]
             rows[loop].append((names, arrays.pop(0)))
     paths = [(profile.loops[path].loop, path) for path in profile.loops if profile.loops[path].loop in rows]
-    theirs = PeerSide(peer.name, paths, rows)
-    ours = _OutermostLoopSide(side, [path for _, path in paths])
-    return compare_sides(ours, theirs, ComparisonOptions(options.tolerance), "free", peer.name)
+    peer_side = PeerSide(peer.name, paths, rows)
+    own_side = _OutermostLoopSide(side, [path for _, path in paths])
+    return compare_sides(own_side, peer_side, ComparisonOptions(options.tolerance), "free", peer.name)
 
 
 class _OutermostLoopSide:

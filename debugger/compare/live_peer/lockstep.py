@@ -218,12 +218,12 @@ class Lockstep:
         outputs: list[tuple[Value, Any]],
     ) -> None:
         findings, iteration = state.findings, frame.iteration - 1
-        ours = _iteration_results(plan, frame)
+        own_results = _iteration_results(plan, frame)
         worst, relative, beyond = 0.0, 0.0, False
         for value, peer_value in outputs:
-            if value not in ours:
+            if value not in own_results:
                 continue
-            role, name, our_value = ours[value]
+            role, name, our_value = own_results[value]
             if self._is_openvino and exceeds_int32(our_value):
                 self.result.add_note(
                     f"{plan.path}: not compared where '{value.name}' does not fit 32 bits, to which "

@@ -427,9 +427,9 @@ class _ReferenceRun:
         return self.side.final_reader if isinstance(self.side, ModelSide) else None
 
 
-def _restore_dtype(data: Data, like: Data) -> Data:
+def _restore_dtype(data: Data, template: Data) -> Data:
     """Restore a dtype that NumPy saved as raw bytes."""
-    if isinstance(data, np.ndarray) and data.dtype.kind == "V" and isinstance(like, np.ndarray):
-        is_raw = data.dtype.name.startswith("void") and data.dtype.itemsize == like.dtype.itemsize
-        return data.view(like.dtype) if is_raw else data
+    if isinstance(data, np.ndarray) and data.dtype.kind == "V" and isinstance(template, np.ndarray):
+        is_raw = data.dtype.name.startswith("void") and data.dtype.itemsize == template.dtype.itemsize
+        return data.view(template.dtype) if is_raw else data
     return data
