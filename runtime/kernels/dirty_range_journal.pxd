@@ -1,4 +1,4 @@
-"""Results that begin as a copy of an input, and are renewed rather than copied (renewal.h)."""
+"""Incremental copies of results that begin as a copy of an input (dirty_range_journal.h)."""
 
 from libc.stdint cimport int64_t
 

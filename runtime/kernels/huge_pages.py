@@ -1,8 +1,8 @@
-"""Memory in large pages, for weights that are read again and again.
+"""Memory in huge pages, for weights that are read repeatedly.
 
-One row times a matrix takes as long as the weights take to arrive, and in pages of 4 KiB half of that is to find out
-where they are: 38 MiB of weights arrived at 20 GB/s, in pages of 2 MiB at 31 to 40. A system gives those where it is
-asked to, and where a whole one fits: not to a weight of 1 MiB by itself. So weights share stretches of memory.
+One row times a matrix takes as long as loading the weights, and with pages of 4 KiB half of that is address
+translation: 38 MiB of weights load at 20 GB/s, with pages of 2 MiB at 31 to 40. A system provides huge pages on
+request, where a whole one fits: not for a single weight of 1 MiB. So weights share arenas.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import numpy as np
 from ..graph import Array
 
 HUGE_PAGE_BYTES = 1 << 21
-#: A stretch that weights share. What is not used of it takes no memory.
+#: Size of an arena that weights share. Its unused part takes no memory.
 ARENA_BYTES = 1 << 24
-#: Fewer bytes stay near the processor, wherever they are.
+#: Smaller weights stay in the cache, wherever they are.
 HUGE_PAGE_MIN_BYTES = 1 << 17
 CACHE_LINE_BYTES = 64
 
 
 class _HugePageArena(mmap.mmap):
-    """Memory for as long as anything in it is used."""
+    """Memory that lives as long as anything in it is used."""
 
-    next_offset: int  # the first byte that nobody has
+    next_offset: int  # of the first unused byte
     free_bytes: int
 
 
@@ -38,7 +38,7 @@ _current_arena: weakref.ref[_HugePageArena] | None = None
 
 
 def aligned_zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """An array that begins with a cache line."""
+    """An array of zeros that is aligned to a cache line."""
     size = math.prod(shape) * dtype.itemsize
     memory = _allocate_from_arena(size) if size >= HUGE_PAGE_MIN_BYTES else None
     if memory is None:
@@ -49,31 +49,31 @@ def aligned_zeros(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 
 
 def _allocate_from_arena(size: int) -> Array | None:
-    """So many bytes, all 0; None where the system has no large pages to ask for."""
+    """``size`` zero bytes; None: the system has no huge pages."""
     global _current_arena
-    whole = -(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+    padded = -(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
     with _lock:
         newest = None if _current_arena is None else _current_arena()
-        stretch = newest
-        if stretch is None or stretch.free_bytes < whole:
-            stretch = _new_arena(max(ARENA_BYTES, -(-whole // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES))
-            if stretch is None:
+        arena = newest
+        if arena is None or arena.free_bytes < padded:
+            arena = _new_arena(max(ARENA_BYTES, -(-padded // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES))
+            if arena is None:
                 return None
-            if newest is None or stretch.free_bytes - whole > newest.free_bytes:
-                _current_arena = weakref.ref(stretch)
-        at = stretch.next_offset
-        stretch.next_offset, stretch.free_bytes = at + whole, stretch.free_bytes - whole
-    return np.frombuffer(stretch, np.uint8, size, at)
+            if newest is None or arena.free_bytes - padded > newest.free_bytes:
+                _current_arena = weakref.ref(arena)
+        offset = arena.next_offset
+        arena.next_offset, arena.free_bytes = offset + padded, arena.free_bytes - padded
+    return np.frombuffer(arena, np.uint8, size, offset)
 
 
 def _new_arena(size: int) -> _HugePageArena | None:
     if not hasattr(mmap, "MADV_HUGEPAGE"):
         return None
     try:
-        stretch = _HugePageArena(-1, size + HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        stretch.madvise(mmap.MADV_HUGEPAGE)
+        arena = _HugePageArena(-1, size + HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        arena.madvise(mmap.MADV_HUGEPAGE)
     except OSError:
-        return None  # there is no room, or the system knows of no such pages
-    stretch.next_offset = -np.frombuffer(stretch, np.uint8).__array_interface__["data"][0] % HUGE_PAGE_BYTES
-    stretch.free_bytes = size
-    return stretch
+        return None  # no memory, or no huge pages
+    arena.next_offset = -np.frombuffer(arena, np.uint8).__array_interface__["data"][0] % HUGE_PAGE_BYTES
+    arena.free_bytes = size
+    return arena

@@ -1,7 +1,7 @@
 # distutils: sources = src/loopdbg/runtime/kernels/elementwise/inner_loops.c src/loopdbg/runtime/kernels/elementwise/functions.c src/loopdbg/runtime/kernels/elementwise/scalar_calls.c src/loopdbg/runtime/kernels/reduce/outer_axis_fold.c
 """Native kernels: NumPy's own ufunc and gufunc inner loops (BLAS among them), and our own where NumPy has none.
 
-A :class:`Kernel` is a description made once by the binder; drivers.pyx turns a call of one into a C ``Call``.
+A :class:`Kernel` is a description made once by the binder; loop_nest.pyx turns a call of one into a C ``Call``.
 """
 
 cimport cython
@@ -47,25 +47,25 @@ np.import_array()
 np.import_ufunc()
 loopdbg_cpu = current_processor()
 
-# NumPy has two type characters for one machine type where C has (long and long long); loops are looked up by one.
+# NumPy has two type characters for one machine type where C has (long and long long); one of them is used.
 _CANONICAL = {np.dtype(t).char: np.dtype(t).char
               for t in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")}
 _BY_SIZE = {(d.kind, d.itemsize): d.char for d in map(np.dtype, _CANONICAL)}
 
 
-#: The character of ml_dtypes' bfloat16; NumPy has none of that name.
+#: The character of ml_dtypes' bfloat16; NumPy has no type of that character.
 _BRAIN = "E"
 
 
 def type_char(dtype):
-    """The one type character under which loops of ``dtype`` are looked up, or "" for types without native loops."""
+    """The canonical type character for loops of ``dtype``, or "" for types without native loops."""
     if dtype.char == _BRAIN and dtype.kind == "V":
         return _BRAIN
     return _BY_SIZE.get((dtype.kind, dtype.itemsize), "") if dtype.isnative else ""
 
 
-# Correctly rounded: they give the same bits however their arguments lie in memory. NumPy's other loops may compute in
-# another way where elements are not neighbours.
+# Correctly rounded: the same bits for any memory layout. NumPy's other loops may compute differently where elements are
+# not contiguous.
 _EXACT = frozenset({
     np.add, np.subtract, np.multiply, np.divide, np.reciprocal, np.sqrt, np.square,
     np.negative, np.absolute, np.sign, np.floor, np.ceil, np.trunc, np.rint,
@@ -75,12 +75,12 @@ _EXACT = frozenset({
 })
 
 
-# The products that BLAS does, by signature, and how they are driven.
+# Products computed by BLAS, by signature, and their drivers.
 _BLAS = {"ff->f": "product", "dd->d": "blas"}
 
 
-# Functions of float16 that are computed in float32 and rounded: as NumPy's loops for float16 do it too, one number after
-# the other, with a look at the processor's exception flags at each. exp took 36 ns a number so, and takes 0.6.
+# Functions of float16 that are computed in float32 and rounded. NumPy's float16 loops do the same number by number,
+# reading the exception flags at each: exp takes 36 ns a number there, and 0.6 here.
 _THROUGH_FLOATS = _EXACT | frozenset({
     np.maximum, np.minimum, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.logaddexp,
     np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2,
@@ -90,77 +90,76 @@ _THROUGH_FLOATS = _EXACT | frozenset({
 
 @cython.final
 cdef class Kernel:
-    """One C function bound to dtypes: an inner loop with its data, and how it is driven.
+    """One C function bound to dtypes: an inner loop with its data, and its driver.
 
-    ``driver``: "loop" (inner loop with outer axes), "copy" and "where" (the same, of rows too), "checked" (the same; the
-    loop reports failure), "blas" (the loop is that of BLAS), "product" (the same, or what suits small ones), or one that
-    needs no loop (``driver_kernel``).
-    ``out``: dtype of the result. ``elementwise``: the loop computes each element from those in its place; a gufunc's does
-    not. ``exact``: what comes of an element depends on nothing else, not on the steps either.
+    ``driver``: "loop" (inner loop with outer axes), "copy" and "where" (the same, also over rows), "checked" (the same;
+    the loop reports failure), "blas" (BLAS's loop), "product" (the same, or a loop for small products), or one without
+    a loop (``driver_kernel``).
+    ``out``: dtype of the result. ``elementwise``: each element depends only on those at its index; not so for a gufunc.
+    ``exact``: an element of the result depends on nothing else, not even on the steps.
 
-    ``sizes``: of the arguments' elements, where it is not exact or turns. ``one``: what to run instead where there is one
-    element; ``fold``: the loop to run instead where the output is one element that is read as well, ``fold_contiguous``: where
-    the others are neighbours besides, ``fold_contiguous_rows``: over two axes; ``rows``: over two, where the inner one is short;
-    ``fold_outer_axis`` and
-    ``fold_outer_rows``: where the output stays along the axis around the inner one, or along the one around that, ``beside``:
-    if what is along the inner one are neighbours; ``transpose_loop``: over two
-    axes, of which the outer one is that of the input's neighbours.
+    ``sizes``: element sizes of the arguments, for inexact and transposing kernels. ``scalar_run``: runs a single
+    element. ``fold``: loop for a single output element that is also read; ``fold_contiguous``: for contiguous operands
+    as well; ``fold_contiguous_rows``: over two axes; ``rows``: over two, of which the inner one is short;
+    ``fold_outer_axis`` and ``fold_outer_rows``: where the output is constant along the first or the second axis around
+    the inner one, ``contiguous_only``: if the inner one is contiguous; ``transpose_loop``: over two axes, of which the
+    input is contiguous along the outer one.
     """
 
     @property
     def has_transpose_loop(self):
-        """Is there a loop that turns matrices by blocks?"""
+        """Is there a loop that transposes matrices in blocks?"""
         return self.transpose_loop != NULL
 
     @property
     def short_row_itemsize(self):
-        """Bytes of an element where ``rows`` takes rows of any length, 0 where there is no such loop."""
+        """Element size if ``rows`` takes rows of any length, 0: there is no such loop."""
         return 0 if self.rows == NULL else self.out.itemsize
 
 
-cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, bint elementwise, run_call one=NULL):
+cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, bint elementwise, run_call scalar_run=NULL):
     cdef Kernel kernel = Kernel.__new__(Kernel)
     char = type_char(out)
-    # Kernels are kept by dtype, and two that are equal may go by different characters.
+    # Kernels are cached by dtype, and equal dtypes may have different characters.
     kernel.out = out if char in ("", _BRAIN) else np.dtype(char)
-    kernel.loop, kernel.data, kernel.driver, kernel.one = loop, data, driver, one
+    kernel.loop, kernel.data, kernel.driver, kernel.scalar_run = loop, data, driver, scalar_run
     kernel.elementwise = kernel.exact = elementwise
     return kernel
 
 
-cdef run_call _one(str name, int char_or_size) except? NULL:
-    """What runs one element of an operation, NULL if that is nothing special."""
+cdef run_call _scalar_run(str name, int char_or_size) except? NULL:
+    """The function for one element of an operation; NULL: none."""
     return loopdbg_scalar_call_for(name.encode(), char_or_size) if char_or_size < 128 else NULL
 
 
 cdef int opcode(const Call *call) noexcept nogil:
-    """The instruction of scalar programs that does the same; -1: none."""
+    """The equivalent opcode of scalar programs; -1: none."""
     return loopdbg_opcode(call.run)
 
 
-cdef int opcode_of(run_call one) noexcept nogil:
-    """The same of what runs one element; NULL has none."""
-    return -1 if one == NULL else loopdbg_opcode(one)
+cdef int opcode_of(run_call scalar_run) noexcept nogil:
+    """The same for a function of one element; NULL has none."""
+    return -1 if scalar_run == NULL else loopdbg_opcode(scalar_run)
 
 
 def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
-    """NumPy's inner loop of a ufunc or gufunc for exactly these input dtypes; None where it has none.
+    """NumPy's inner loop of a ufunc or gufunc for exactly these input dtypes; None: it has none.
 
-    The result's dtype is ``.out``. Object loops are never given (they need the GIL).
+    The result's dtype is ``.out``. Object loops are excluded (they need the GIL).
     """
     cdef int k, j
     cdef Kernel kernel
-    cdef inner_loop instead
+    cdef inner_loop own_loop
     cdef object signatures = (<object>ufunc).types     # "ff->f" and the like, in the order of the loops
-    wanted = [type_char(d) for d in dtypes]
-    if "" in wanted or len(wanted) != ufunc.nin or ufunc.nout != 1:
+    chars = [type_char(d) for d in dtypes]
+    if "" in chars or len(chars) != ufunc.nin or ufunc.nout != 1:
         return None
-    if _BRAIN in wanted or (ufunc in _THROUGH_FLOATS and "e" in wanted):
+    if _BRAIN in chars or (ufunc in _THROUGH_FLOATS and "e" in chars):
         return _through_floats(ufunc, dtypes)
     for k, signature in enumerate(signatures):
         inputs, _, output = signature.partition("->")
         out = np.dtype(output)
-        if type_char(out) and [type_char(np.dtype(char)) for char in inputs] == wanted:
+        if type_char(out) and [type_char(np.dtype(char)) for char in inputs] == chars:
             kernel = _kernel(<inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k], "loop", out,
                              (<object>ufunc).signature is None)
             if ufunc is np.matmul and signature in _BLAS:
@@ -168,29 +167,29 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
             kernel.exact = ufunc in _EXACT or all(np.dtype(char).kind in "biu" for char in inputs)
             for j, char in enumerate(inputs + output):
                 kernel.sizes[j] = np.dtype(char).itemsize
-            if all(char == wanted[0] for char in wanted):
-                kernel.one = _one(ufunc.__name__, ord(wanted[0]))
-                instead = loopdbg_strided_loop(ufunc.__name__.encode(), ord(wanted[0]))
-                if len(wanted) == 1 and instead != NULL:
-                    kernel.loop, kernel.exact = instead, True
-                if len(wanted) == 2:
-                    kernel.rows = loopdbg_row_loop(ufunc.__name__.encode(), ord(wanted[0]))
-                    kernel.fold_outer_axis = loopdbg_fold(ufunc.__name__.encode(), ord(wanted[0]), False)
-                    kernel.fold_outer_rows = loopdbg_fold(ufunc.__name__.encode(), ord(wanted[0]), True)
-                    if instead != NULL:
-                        # NumPy's loop reduces: several elements at once, or in pairs.
-                        kernel.fold, kernel.loop, kernel.exact = kernel.loop, instead, True
-                    kernel.fold_contiguous = loopdbg_fold_contiguous(ufunc.__name__.encode(), ord(wanted[0]), False)
-                    kernel.fold_contiguous_rows = loopdbg_fold_contiguous(ufunc.__name__.encode(), ord(wanted[0]), True)
+            if all(char == chars[0] for char in chars):
+                kernel.scalar_run = _scalar_run(ufunc.__name__, ord(chars[0]))
+                own_loop = loopdbg_strided_loop(ufunc.__name__.encode(), ord(chars[0]))
+                if len(chars) == 1 and own_loop != NULL:
+                    kernel.loop, kernel.exact = own_loop, True
+                if len(chars) == 2:
+                    kernel.rows = loopdbg_row_loop(ufunc.__name__.encode(), ord(chars[0]))
+                    kernel.fold_outer_axis = loopdbg_fold(ufunc.__name__.encode(), ord(chars[0]), False)
+                    kernel.fold_outer_rows = loopdbg_fold(ufunc.__name__.encode(), ord(chars[0]), True)
+                    if own_loop != NULL:
+                        # NumPy's loop reduces: several elements at once, or pairwise.
+                        kernel.fold, kernel.loop, kernel.exact = kernel.loop, own_loop, True
+                    kernel.fold_contiguous = loopdbg_fold_contiguous(ufunc.__name__.encode(), ord(chars[0]), False)
+                    kernel.fold_contiguous_rows = loopdbg_fold_contiguous(ufunc.__name__.encode(), ord(chars[0]), True)
                     if ufunc in (np.maximum, np.minimum) and kernel.fold_contiguous != NULL:
-                        # Which zero NumPy hands on follows from where the others are.
+                        # The sign of a zero result depends on the positions of the others in NumPy's loop.
                         kernel.fold = kernel.fold_contiguous
             return kernel
     return None
 
 
 cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
-    """float16 and bfloat16 by the loop for float32; None where there is none."""
+    """float16 and bfloat16 by the loop for float32; None: there is none."""
     cdef int k
     cdef Kernel kernel, floats
     cdef bint brain = type_char(dtypes[0]) == _BRAIN
@@ -200,40 +199,40 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     if floats is None or floats.out not in (np.float32, np.bool_):
         return None
     kernel = _narrow(floats, dtypes[0], <int>len(dtypes), ufunc.__name__)
-    # A loop of one input gets neighbours in any case.
+    # A loop of one input always gets contiguous elements.
     kernel.exact = len(dtypes) == 1 or ufunc in _EXACT or ufunc in (np.maximum, np.minimum)
-    kernel.through.operation = loopdbg_half_operation_for(ufunc.__name__.encode())
-    if len(dtypes) == 2 and kernel.through.narrow:
+    kernel.half.operation = loopdbg_half_operation_for(ufunc.__name__.encode())
+    if len(dtypes) == 2 and kernel.half.narrow:
         kernel.rows = loopdbg_row_loop(ufunc.__name__.encode(), ord(type_char(dtypes[0])))
         kernel.fold_contiguous_rows = loopdbg_fold_contiguous(ufunc.__name__.encode(), ord(type_char(dtypes[0])), True)
-        kernel.fold_outer_axis, kernel.beside = loopdbg_half_fold_for(ufunc.__name__.encode(), brain), True
-        kernel.through.fold, kernel.through.fold_data = floats.loop if floats.fold == NULL else floats.fold, floats.data
+        kernel.fold_outer_axis, kernel.contiguous_only = loopdbg_half_fold_for(ufunc.__name__.encode(), brain), True
+        kernel.half.fold, kernel.half.fold_data = floats.loop if floats.fold == NULL else floats.fold, floats.data
         kernel.fold = <inner_loop>loopdbg_fold_half_via_float
         if not brain and ufunc is np.maximum:
             kernel.fold = <inner_loop>loopdbg_fold_half_max
         elif not brain and ufunc is np.minimum:
             kernel.fold = <inner_loop>loopdbg_fold_half_min
         elif not brain:
-            # NumPy adds up in pairs, as many as there are.
+            # NumPy sums pairwise, depending on the number of elements.
             k = (<object>ufunc).types.index("ee->e")
-            kernel.through.fold, kernel.through.fold_data = <inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k]
+            kernel.half.fold, kernel.half.fold_data = <inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k]
             kernel.fold = <inner_loop>loopdbg_fold_half_native
     return kernel
 
 
 cdef Kernel _narrow(Kernel floats, object dtype, int inputs, str name):
-    """What computes ``floats``, the function of that name, on so many inputs of float16 or bfloat16."""
+    """The kernel of ``floats``, the function of that name, for ``inputs`` operands of float16 or bfloat16."""
     cdef int j
     cdef Kernel kernel = _kernel(<inner_loop>loopdbg_half_via_float, NULL, "loop",
                                  dtype if floats.out == np.float32 else floats.out, True)
     kernel.floats = floats
-    kernel.through.loop, kernel.through.data = floats.loop, floats.data
-    kernel.through.inputs, kernel.through.brain = inputs, type_char(dtype) == _BRAIN
-    kernel.through.narrow = floats.out == np.float32
-    kernel.through.operation = -1
+    kernel.half.loop, kernel.half.data = floats.loop, floats.data
+    kernel.half.inputs, kernel.half.brain = inputs, type_char(dtype) == _BRAIN
+    kernel.half.narrow = floats.out == np.float32
+    kernel.half.operation = -1
     if inputs == 1:
-        kernel.through.halves = loopdbg_half_function(name.encode())
-    kernel.data = &kernel.through
+        kernel.half.halves = loopdbg_half_function(name.encode())
+    kernel.data = &kernel.half
     for j in range(inputs):
         kernel.sizes[j] = dtype.itemsize
     kernel.sizes[inputs] = kernel.out.itemsize
@@ -241,7 +240,7 @@ cdef Kernel _narrow(Kernel floats, object dtype, int inputs, str name):
 
 
 def native_loop_kernel(str name, dtype):
-    """Our own elementwise loop of that name for inputs of ``dtype``; None where there is none."""
+    """Our own elementwise loop of that name for inputs of ``dtype``; None: there is none."""
     char = type_char(dtype)
     cdef inner_loop loop = NULL
     if char == _BRAIN or char == "e":
@@ -249,13 +248,13 @@ def native_loop_kernel(str name, dtype):
         return None if floats is None else _narrow(floats, dtype, 1, name)
     if char:
         loop = loopdbg_native_loop_for(name.encode(), ord(char))
-    return None if loop == NULL else _kernel(loop, NULL, "checked", dtype, True, _one(name, ord(char)))
+    return None if loop == NULL else _kernel(loop, NULL, "checked", dtype, True, _scalar_run(name, ord(char)))
 
 
 def copy_kernel(dtype):
-    """Copy elements of any fixed-size dtype, strides on both sides."""
+    """Copy elements of any fixed-size dtype, with strides on both sides."""
     size = dtype.itemsize
-    cdef Kernel kernel = _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "copy", dtype, True, _one("copy", size))
+    cdef Kernel kernel = _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "copy", dtype, True, _scalar_run("copy", size))
     kernel.sizes[0] = kernel.sizes[1] = size
     kernel.transpose_loop = loopdbg_transpose(size)
     return kernel
@@ -264,18 +263,18 @@ def copy_kernel(dtype):
 def where_kernel(dtype):
     """Choose between two arrays of any fixed-size dtype by a boolean one."""
     size = dtype.itemsize
-    return _kernel(<inner_loop>loopdbg_where, <void *><npy_intp>size, "where", dtype, True, _one("where", size))
+    return _kernel(<inner_loop>loopdbg_where, <void *><npy_intp>size, "where", dtype, True, _scalar_run("where", size))
 
 
 def cast_kernel(source, target):
-    """Convert each element; None where a type has no native loop."""
+    """Convert each element; None: a type has no native loop."""
     a, b = type_char(source), type_char(target)
     cdef inner_loop loop = NULL
     if a and b:
         loop = loopdbg_cast(ord(a), ord(b))
     if loop == NULL:
         return None
-    cdef Kernel kernel = _kernel(loop, NULL, "loop", target, True, _one("cast " + b, ord(a)))
+    cdef Kernel kernel = _kernel(loop, NULL, "loop", target, True, _scalar_run("cast " + b, ord(a)))
     if b == "f" and a in ("e", _BRAIN):
         kernel.sizes[0], kernel.sizes[1] = 2, 4
         kernel.transpose_loop = loopdbg_transpose_half_to_float(a == _BRAIN)
@@ -283,12 +282,12 @@ def cast_kernel(source, target):
 
 
 def driver_kernel(str driver, out):
-    """A kernel that is all driver: "gather", "arg", "slice_at", "panels", "block", "skip"; its numbers are ``extra``."""
+    """A kernel without a loop: "gather", "arg", "slice_at", "panels", "block", "skip"; its numbers are ``extra``."""
     return _kernel(NULL, NULL, driver, out, False)
 
 
 def routine_kernel(str name):
-    """A routine of ours, "module.name": see the package ``bindings``, whose modules are imported when first asked for."""
+    """A routine of ours, "module.name", from the package ``bindings``, whose modules are imported on first use."""
     module, _, function = name.partition(".")
     cdef size_t address = import_module(f"{__package__}.bindings.{module}").ROUTINES[function]
     cdef Kernel kernel = _kernel(NULL, NULL, "routine", np.dtype(np.uint8), False)

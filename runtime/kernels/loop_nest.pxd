@@ -1,4 +1,4 @@
-"""What the engine asks of calls."""
+"""Functions of calls that the engine uses."""
 
 from .call cimport Call
 from numpy cimport npy_intp

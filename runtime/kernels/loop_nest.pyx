@@ -1,4 +1,4 @@
-"""How a call of a kernel runs: the drivers, which walk over its arguments, and ``set_call``, which picks one of them."""
+"""Drivers, which iterate a kernel's loop over the arguments of a call, and ``set_call``, which selects one of them."""
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
@@ -66,33 +66,33 @@ loopdbg_parallel_for, loopdbg_thread_pool = pool_parallel_for(), pool_info()
 
 cdef enum:
     MAX_OUTER = 32     # outer axes of a call
-    NUMPY_BUILTIN_TYPES = 24      # type numbers of NumPy's own types are below
+    NUMPY_BUILTIN_TYPES = 24      # type numbers of NumPy's built-in types are below
 
-# Columns of a panel of weights, and most rows of a product with such (panels.h).
+# Columns of a panel of weights, and maximum number of rows of a product with panels (packed_weights.h).
 PANEL_COLUMNS = LOOPDBG_PANEL_COLUMNS
 PANEL_MAX_ROWS = loopdbg_tiling_for_cpu().most_rows
 
-# Rows up to this long go to loops over two axes.
+# Rows up to this length go to loops over two axes.
 cdef int SHORT_ROW_MAX_ELEMENTS = 512
 
 
 def panel_strip_columns():
-    """How many columns of a panel lie beside each other."""
+    """Number of adjacent columns of a panel."""
     return loopdbg_tiling_for_cpu().strip
 
 
 def supports_float16_weights():
-    """Whether products with panels take weights of float16."""
+    """Whether products with panels accept float16 weights."""
     return loopdbg_tiling_for_cpu().halves != NULL
 
 
 def supports_int8_weights():
-    """Whether products with panels take weights that are scaled bytes."""
+    """Whether products with panels accept scaled int8 weights."""
     return loopdbg_tiling_for_cpu().bytes != NULL
 
 
 def is_small_tile_product(Kernel kernel, m, k, n):
-    """Is a product summed in one order, however its matrices lie? As ``loopdbg_is_small``, of extents that may vary."""
+    """Is a product summed in one order, whatever its layout? Like ``loopdbg_is_small``, for extents that may vary."""
     cdef const SmallTiling *edges = loopdbg_tiling_for_cpu().edges
     if kernel.driver != "product":
         return False
@@ -106,7 +106,7 @@ def is_small_tile_product(Kernel kernel, m, k, n):
 
 
 def ordered_product(a, b, start=None):
-    """``start + a [..., k] @ b [k, n]`` of float32 arrays, each sum in the order that panels.h has."""
+    """``start + a [..., k] @ b [k, n]`` of float32 arrays, each summed in the order of packed_weights.h."""
     cdef np.ndarray x = np.ascontiguousarray(a), weights = np.ascontiguousarray(b), begin
     cdef np.ndarray out = np.empty((*a.shape[: a.ndim - 1], b.shape[1]), np.float32)
     cdef npy_intp k = b.shape[0], n = b.shape[1], m = out.size // n
@@ -120,9 +120,9 @@ def ordered_product(a, b, start=None):
     return out
 
 def run_kernel(Kernel kernel, tuple arrays, tuple dims=(), tuple steps=(), tuple outer=(), tuple extra=()):
-    """Run a kernel on arrays, inputs then output, as the engine runs it on slots. False: it could not be done.
+    """Run a kernel on arrays, inputs then output, as the engine runs it on slots. False: not possible.
 
-    The arrays are aligned; what is not given by steps is contiguous.
+    The arrays are aligned, and contiguous where no steps are given.
     """
     cdef Call call
     cdef char *data[MAX_ARGS]
@@ -158,19 +158,19 @@ cdef int init_arguments(Call *call, char **data, tuple arrays) except -1:
         call.cell[j] = data + j
         for k in range(j):
             if data[k] == data[j]:
-                call.cell[j] = data + k     # as a reduction has it
+                call.cell[j] = data + k     # as in a reduction
     return 0
 
 
 def aligned_array(x):
-    """An array as kernels take it: aligned."""
+    """An aligned array, as kernels need it."""
     return x if isinstance(x, np.ndarray) and np.PyArray_ISALIGNED(x) else np.array(x, order="C")
 
 
 def map_arrays(Kernel kernel, tuple inputs):
-    """What an elementwise kernel gives for arrays of one shape, or single elements beside it, in row-major order.
+    """The result of an elementwise kernel for arrays of one shape, or single elements, in row-major order.
 
-    None: it could not be done. NotImplemented: the arrays lie in another way.
+    None: not possible. NotImplemented: the arrays have another layout.
     """
     cdef int j, k, rank = -1, count = <int>len(inputs)
     cdef npy_intp n = 1
@@ -213,7 +213,7 @@ def map_arrays(Kernel kernel, tuple inputs):
     return out if j == 0 else None
 
 
-# Drivers. Each gets its addresses afresh from the cells.
+# Drivers. Each reads its addresses from the cells.
 
 cdef int run_loop(Call *c) noexcept nogil:
     cdef char *args[MAX_ARGS]
@@ -225,7 +225,7 @@ cdef int run_loop(Call *c) noexcept nogil:
 
 
 cdef inline int odometer(Call *c, int nouter, inner_loop loop, void *data) noexcept nogil:
-    """Over the first so many outer axes; the inner loop does the rest."""
+    """Iterate over the first ``nouter`` outer axes; the inner loop handles the others."""
     cdef char *args[MAX_ARGS]
     cdef npy_intp index[MAX_OUTER]
     cdef npy_intp *axis
@@ -257,7 +257,7 @@ cdef int run_outer(Call *c) noexcept nogil:
 
 
 cdef int run_two_axes(Call *c) noexcept nogil:
-    """A loop over the inner axis and the one around it."""
+    """A loop over the inner axis and the next outer one."""
     return odometer(c, c.nouter - 1, c.loop, c.outer + (c.nouter - 1) * (c.nargs + 1))
 
 
@@ -266,7 +266,7 @@ cdef void batched_small_products(char **args, const npy_intp *dims, const npy_in
 
 
 cdef int run_blas(Call *c) noexcept nogil:
-    """A product of stacks of matrices: the call's loop is that of BLAS."""
+    """A product of stacks of matrices by BLAS."""
     cdef int status
     loopdbg_blas_begin_call()
     status = run_outer(c) if c.nouter else run_loop(c)
@@ -284,7 +284,7 @@ cdef int run_product(Call *c) noexcept nogil:
 
 
 cdef int run_three_axes(Call *c) noexcept nogil:
-    """A loop over the inner axis and the two around it."""
+    """A loop over the inner axis and the next two outer ones."""
     return odometer(c, c.nouter - 2, c.loop, c.outer + (c.nouter - 2) * (c.nargs + 1))
 
 
@@ -336,11 +336,11 @@ cdef int run_arg_reduction(Call *c) noexcept nogil:
 
 
 cdef int run_packed_product(Call *c) noexcept nogil:
-    """Rows, weights, where sums start (may be left out), the product. dims: rows, length of a sum, columns; extra: the
-    weights are in panels, which go backwards every other time (of float16: 2, of
-    bytes: 3); from row to row of where sums start."""
-    cdef const Tiling *here = loopdbg_tiling_for_cpu()
-    cdef const Tiling *tiling = here if c.extra[0] < 2 else here.halves if c.extra[0] == 2 else here.bytes
+    """Rows, weights, start of sums (optional), the product. dims: rows, length of a sum, columns; extra: layout of the
+    weights (0: plain, 1: panels, 2: panels of float16, 3: of bytes), read backwards every other time; row stride of the
+    start."""
+    cdef const Tiling *best = loopdbg_tiling_for_cpu()
+    cdef const Tiling *tiling = best if c.extra[0] < 2 else best.halves if c.extra[0] == 2 else best.bytes
     cdef const float *x = <const float *>(c.cell[0][0] + c.offset[0])
     cdef const float *weights = <const float *>(c.cell[1][0] + c.offset[1])
     cdef const float *start = NULL
@@ -349,7 +349,7 @@ cdef int run_packed_product(Call *c) noexcept nogil:
     if last == 3:
         start = <const float *>(c.cell[2][0] + c.offset[2])
     if not c.extra[0]:
-        loopdbg_product(here.edges, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
+        loopdbg_product(best.edges, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
         return 0
     if tiling == NULL:
         return 1
@@ -359,7 +359,7 @@ cdef int run_packed_product(Call *c) noexcept nogil:
 
 
 cdef bint is_row_copy(const Call *call) noexcept nogil:
-    """A copy of rows, each one stretch of memory."""
+    """A copy of rows that are contiguous."""
     cdef npy_intp size = <npy_intp><void *>call.data
     return call.nouter == 1 and call.steps[0] == size and call.steps[1] == size
 
@@ -371,57 +371,57 @@ cdef int run_copy_rows(Call *c) noexcept nogil:
 
 
 cdef int run_skip(Call *c) noexcept nogil:
-    """Go on after the next so many calls."""
+    """Skip the next ``extra[0]`` calls."""
     return -<int>c.extra[0]
 
 
 cdef int run_iteration_block(Call *c) noexcept nogil:
-    """What depends on the iteration number alone, for a block of iterations at once or for one.
+    """Compute values that depend on the iteration number alone, for a block of iterations at once or for one.
 
-    The calls after this one: ``sources`` copies out of what is sliced and more, ``calls`` together, which fill a block;
-    one that takes an iteration's row out of it; a skip; the same for one iteration alone, copies first. Copies and the
-    row's call have their offset and how it grows with the iteration in ``extra``.
+    The calls after this one: ``sources`` copies from sliced inputs and others, ``calls`` in total, which fill a block;
+    one that reads an iteration's row from it; a skip; the same for one iteration, copies first. Copies and the row's
+    call have their offset and its increment per iteration in ``extra``.
 
-    dims: iterations in a block, sources, calls, bytes of a trip count (0: there is none). extra: how many iterations the
+    dims: iterations in a block, sources, calls, bytes of a trip count (0: none). extra: number of iterations that the
     sources allow, bytes of the iteration number, the condition can end the loop earlier, the block's first iteration
-    (-1: there is no block).
+    (-1: no block).
     """
     cdef npy_intp i = <npy_intp>read_int(c.cell[0][0] + c.offset[0], c.extra[1])
-    cdef npy_intp size = c.dims[0], left = c.extra[0] - i
+    cdef npy_intp size = c.dims[0], remaining = c.extra[0] - i
     cdef npy_intp k, trips, base
-    cdef Call *one
+    cdef Call *call
     cdef bint inside
-    if i < 0 or left <= 0:
+    if i < 0 or remaining <= 0:
         return 1
     if i == 0:
-        c.extra[3] = -1     # the loop was entered anew, and what is sliced may be another tensor
+        c.extra[3] = -1     # the loop was entered again, and sliced inputs may have changed
     base = c.extra[3]
     inside = 0 <= base <= i < base + size
     if not inside:
         if c.extra[2]:
-            left = min(left, i)      # as many again as have run: a condition may end it any time
+            remaining = min(remaining, i)      # as many again as have run: a condition may end it any time
         elif c.dims[3]:
             trips = <npy_intp>read_int(c.cell[1][0] + c.offset[1], c.dims[3])
-            if 0 <= trips - i < left:
-                left = trips - i
+            if 0 <= trips - i < remaining:
+                remaining = trips - i
         # A block costs about as much as a quarter of its iterations one by one.
-        if 4 * left < size:
+        if 4 * remaining < size:
             for k in range(c.dims[1]):
-                one = c + c.dims[2] + 3 + k
-                one.offset[0] = one.extra[0] + i * one.extra[1]
+                call = c + c.dims[2] + 3 + k
+                call.offset[0] = call.extra[0] + i * call.extra[1]
             return -<int>(c.dims[2] + 2)
         base = min(i, c.extra[0] - size)
         c.extra[3] = base
         for k in range(c.dims[1]):
-            one = c + 1 + k
-            one.offset[0] = one.extra[0] + base * one.extra[1]
-    one = c + 1 + c.dims[2]
-    one.offset[0] = one.extra[0] + (i - base) * one.extra[1]
+            call = c + 1 + k
+            call.offset[0] = call.extra[0] + base * call.extra[1]
+    call = c + 1 + c.dims[2]
+    call.offset[0] = call.extra[0] + (i - base) * call.extra[1]
     return -<int>c.dims[2] if inside else 0
 
 
 cdef bint is_scalar_call(const Call *call) noexcept nogil:
-    """True where a call is one elementwise inner loop on a single element, and nothing else."""
+    """Is a call one elementwise inner loop on a single element, and nothing else?"""
     return call.elementwise and call.run == run_loop and call.dims[0] == 1 and not call.nouter
 
 
@@ -430,46 +430,46 @@ cdef bint is_gather(const Call *call) noexcept nogil:
 
 
 cdef bint is_self_contained(const Call *call) noexcept nogil:
-    """True where a call needs nothing but its arguments: it may be copied with its node's others, and run on other memory."""
+    """Does a call depend only on its arguments? It may then be copied, and run on other memory."""
     return call.run != run_iteration_block and call.run != run_skip and call.renewal == NULL
 
 
 cdef bint is_small_product(const Call *call) noexcept nogil:
-    """True where a call is one product of float32 matrices whose elements are each summed in order, from 0 on."""
+    """Is a call one product of float32 matrices whose elements are each summed in order, from 0 on?"""
     return call.run == run_product and not call.nouter and \
         loopdbg_is_small(loopdbg_tiling_for_cpu().edges, call.dims[1], call.dims[2], call.dims[3])
 
 
 cdef bint is_arg_reduction(const Call *call) noexcept nogil:
-    """True where a call looks for the places of extremes."""
+    """Does a call search for the indices of extremes?"""
     return call.run == run_arg_reduction
 
 
 cdef bint has_fma() noexcept nogil:
-    """True where this processor rounds once where it adds a product."""
+    """Does this processor use fused multiply-add?"""
     return loopdbg_tiling_for_cpu().edges.vector > 4
 
 
 cdef void copy_call(Call *to, const Call *call) noexcept nogil:
-    """The same call once more, its cells and outer axes shared with the first one."""
+    """Copy a call, sharing cells and outer axes."""
     to[0] = call[0]
     if call.data == &call.status:
         to.data = &to.status
 
 
 cdef void invalidate_iteration_block(Call *call) noexcept nogil:
-    """Let the call compute its block anew, if it is one that decides on blocks."""
+    """Make a call recompute its block, if it handles blocks."""
     if call.run == run_iteration_block:
         call.extra[3] = -1
 
 
 cdef bint folds(const Call *call) noexcept:
-    """True where a call reduces along its inner axis."""
+    """Does a call reduce along its inner axis?"""
     return call.steps[0] == 0 and call.steps[2] == 0 and call.cell[0] == call.cell[2] and call.offset[0] == call.offset[2]
 
 
 cdef bint is_outer_reduction(Call *call, int depth) noexcept:
-    """True where a call reduces along an outer axis, so many from the inner one, but not along those between."""
+    """Does a call reduce along the ``depth``-th outer axis from the inside, but not along those between?"""
     cdef npy_intp *axis
     cdef int d
     if call.nargs != 3 or call.nouter < depth or call.cell[0] != call.cell[2] or call.offset[0] != call.offset[2] or \
@@ -483,7 +483,7 @@ cdef bint is_outer_reduction(Call *call, int depth) noexcept:
 
 
 cdef bint short_rows(Call *call, Kernel k) noexcept:
-    """True where a loop over two axes fits what is called: a map, or a fold into where it reads."""
+    """Does a loop over two axes fit a call: a map, or an in-place fold?"""
     cdef npy_intp size
     cdef npy_intp *step = call.steps
     if k.rows == NULL or not call.nouter:
@@ -496,7 +496,7 @@ cdef bint short_rows(Call *call, Kernel k) noexcept:
 
 
 cdef bint turns(Call *call, Kernel k) noexcept:
-    """True where a copy or a conversion turns a matrix: neighbours of the source lie along the outer axis."""
+    """Does a copy or a conversion transpose a matrix: is the source contiguous along the outer axis?"""
     cdef npy_intp *axis
     if k.transpose_loop == NULL or not call.nouter or call.dims[0] < 4:
         return False
@@ -505,15 +505,15 @@ cdef bint turns(Call *call, Kernel k) noexcept:
 
 
 cdef bint is_row_selection(Call *call, Kernel k) noexcept:
-    """True where whole rows of one source or the other are taken, each one stretch of memory."""
+    """Are whole contiguous rows selected from one source or the other?"""
     cdef npy_intp size = <npy_intp>k.data
     return k.driver == "where" and call.nouter and not call.steps[0] and call.dims[0] > 1 and \
         call.steps[1] == size and call.steps[2] == size and call.steps[3] == size
 
 
 def narrow_extent_ranges(Kernel k, dims, steps, outer):
-    """Take the decisions of ``set_kernel`` on extents that vary, which narrows the range in which they hold."""
-    if k.one != NULL and dims and not outer:
+    """Make the comparisons of ``set_kernel`` on symbolic extents, which narrows the range in which they hold."""
+    if k.scalar_run != NULL and dims and not outer:
         dims[0] == 1
     if not k.exact and dims and not outer:
         dims[0] == 1
@@ -537,7 +537,7 @@ def narrow_extent_ranges(Kernel k, dims, steps, outer):
 
 
 cdef int set_call(Call *call, object spec, npy_intp *outer) except -1:
-    """Fill in a call of which only cells and offsets are set. Returns how many numbers of ``outer`` it took."""
+    """Fill in a call of which only cells and offsets are set. Returns how many numbers of ``outer`` it used."""
     cdef int j, used = 0
     call.nargs, call.nouter, call.outer = len(spec.buffers), len(spec.outer), outer
     for j, value in enumerate(spec.dims):
@@ -555,19 +555,19 @@ cdef int set_call(Call *call, object spec, npy_intp *outer) except -1:
 
 
 cdef int set_kernel(Call *call, object kernel) except -1:
-    """Fill in what a call takes from its kernel; dims, steps, cells and outer axes are set already."""
+    """Fill in the fields from a call's kernel; dims, steps, cells and outer axes are set already."""
     cdef Kernel k = kernel
     cdef int j
     call.loop, call.data, call.elementwise = k.loop, k.data, k.elementwise
-    call.operation = 1 + opcode_of(k.one) if k.elementwise and k.exact else 0
+    call.operation = 1 + opcode_of(k.scalar_run) if k.elementwise and k.exact else 0
     if k.elementwise and not k.exact and call.dims[0] == 1 and not call.nouter:
-        # A single element is computed as those of many are, one beside the other.
+        # A single element is computed with the vector loop, as if contiguous.
         for j in range(call.nargs):
             call.steps[j] = k.sizes[j]
-    if k.one != NULL and call.dims[0] == 1 and not call.nouter:
-        call.run = k.one
+    if k.scalar_run != NULL and call.dims[0] == 1 and not call.nouter:
+        call.run = k.scalar_run
     elif k.fold_outer_axis != NULL and is_outer_reduction(call, 1) and \
-            (not k.beside or call.steps[0] == call.steps[1] == k.out.itemsize):
+            (not k.contiguous_only or call.steps[0] == call.steps[1] == k.out.itemsize):
         call.loop, call.run, call.elementwise, call.operation = k.fold_outer_axis, run_two_axes, False, -call.operation
     elif k.fold_outer_rows != NULL and is_outer_reduction(call, 2):
         call.loop, call.run, call.elementwise, call.operation = k.fold_outer_rows, run_three_axes, False, -call.operation
@@ -585,8 +585,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = run_copy_rows
     elif k.driver in ("loop", "copy", "where"):
         if k.fold != NULL and folds(call):
-            neighbours = k.fold_contiguous != NULL and call.steps[1] == k.out.itemsize
-            call.loop = k.fold_contiguous if neighbours else k.fold
+            contiguous = k.fold_contiguous != NULL and call.steps[1] == k.out.itemsize
+            call.loop = k.fold_contiguous if contiguous else k.fold
             call.elementwise, call.operation = False, -call.operation
         call.run = run_outer if call.nouter else run_loop
     elif k.driver == "product":

@@ -1,4 +1,4 @@
-/* How much memory a process can still have, as Linux says it: what is free or can be freed, within its control groups. */
+/* Memory that a process can still allocate, according to Linux: free or reclaimable, within its control groups. */
 #ifndef LOOPDBG_AVAILABLE_H
 #define LOOPDBG_AVAILABLE_H
 
@@ -12,10 +12,10 @@
 
 #define MEMORY_GUARD_PATH_MAX 1024
 
-/* Where /proc and /sys are; tests have others. */
+/* Root of /proc and /sys; tests use others. */
 static char memory_guard_root[MEMORY_GUARD_PATH_MAX] = "";
 
-/* The number behind a key in a file, in bytes; -1: there is none, which is no limit. Without a key: that of the file. */
+/* The number behind a key in a file, in bytes; -1: none or no limit. Without a key: the file's number. */
 static int64_t memory_guard_read_number(const char *folder, const char *file, const char *key) {
     char path[3 * MEMORY_GUARD_PATH_MAX], line[256], *end;
     snprintf(path, sizeof path, "%s%s/%s", memory_guard_root, folder, file);
@@ -35,15 +35,15 @@ static int64_t memory_guard_read_number(const char *folder, const char *file, co
 
 static int64_t memory_guard_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What of a group's memory can be freed, as its memory.stat has it: that of files, in version 2 also that about files. */
+/* Reclaimable memory of a group from its memory.stat: that of files, in version 2 also that about files. */
 static const char *const memory_guard_reclaimable_v1[] = {"total_inactive_file ", "total_active_file ", NULL};
 static const char *const memory_guard_reclaimable_v2[] = {"inactive_file ", "active_file ", "slab_reclaimable ", NULL};
 static const char *const memory_guard_reclaimable_none[] = {NULL};
 
-/* What a group's limit leaves, INT64_MAX: there is none. */
+/* What a group's limit leaves, INT64_MAX: no limit. */
 static int64_t memory_guard_cgroup_headroom(const char *group, const char *limit, const char *used, const char *const *freed) {
     int64_t most = memory_guard_read_number(group, limit, "");
-    if (most < 0 || most > INT64_MAX / 2) /* version 1 has a number for none */
+    if (most < 0 || most > INT64_MAX / 2) /* version 1 has a number for no limit */
         return INT64_MAX;
     int64_t taken = memory_guard_read_number(group, used, "");
     for (; *freed != NULL; freed++) {
@@ -85,7 +85,7 @@ static int memory_guard_lists_memory_controller(const char *names, const char *e
     return 0;
 }
 
-/* What the process's groups leave, and those around them. In a container, groups further out are not seen. */
+/* What the process's groups and their parents leave. In a container, outer groups are not visible. */
 static int64_t memory_guard_cgroups_available(int64_t swap) {
     char path[2 * MEMORY_GUARD_PATH_MAX], line[MEMORY_GUARD_PATH_MAX], group[2 * MEMORY_GUARD_PATH_MAX];
     int64_t least = INT64_MAX;
@@ -114,7 +114,7 @@ static int64_t memory_guard_cgroups_available(int64_t swap) {
     return least;
 }
 
-/* Pages of this process that are in memory, those of them that are shared, and those that are private and writable. */
+/* Resident pages of this process, the shared ones among them, and private writable pages. */
 static int memory_guard_read_statm(long *resident, long *shared, long *data) {
     char path[2 * MEMORY_GUARD_PATH_MAX];
     snprintf(path, sizeof path, "%s/proc/self/statm", memory_guard_root);
@@ -125,8 +125,8 @@ static int memory_guard_read_statm(long *resident, long *shared, long *data) {
     return read == 3;
 }
 
-/* What the process has been given and has not written to yet, which is still counted as available. What it had of that
- * from the beginning are stacks of threads and the like, which it will not write to. */
+/* Memory allocated but not yet written, which still counts as available. What existed at startup is for stacks of
+ * threads and the like, which will not be written. */
 static int64_t memory_guard_untouched(void) {
     static int64_t least = INT64_MAX;
     long resident = 0, shared = 0, data = 0;
@@ -136,7 +136,7 @@ static int64_t memory_guard_untouched(void) {
     return unwritten - least;
 }
 
-/* In bytes; -1: the system does not say. */
+/* In bytes; -1: unknown. */
 static int64_t memory_guard_available(void) {
     int64_t here = memory_guard_read_number("/proc", "meminfo", "MemAvailable:");
     if (here < 0) return -1;
@@ -146,14 +146,14 @@ static int64_t memory_guard_available(void) {
     return there > 0 ? there : 0;
 }
 
-/* The private memory that this process has, in bytes; -1: the system does not say. */
+/* The private memory of this process, in bytes; -1: unknown. */
 static int64_t memory_guard_private(void) {
     long resident = 0, shared = 0, data = 0;
     return memory_guard_read_statm(&resident, &shared, &data) ? (int64_t)data * sysconf(_SC_PAGESIZE) : -1;
 }
 
-/* Let the system refuse this process more private memory than so many bytes in all from now on, where its own limit is not
- * lower: libraries that ask for memory themselves then fail with an error. */
+/* Limit the private memory of this process to `all` bytes from now on, unless its own limit is lower: allocations in
+ * libraries then fail with an error. */
 static void memory_guard_set_rlimit(int64_t all, rlim_t most) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_DATA, &limit) != 0) return;

@@ -1,3 +1,3 @@
-"""How much memory a run may still ask for (available.pyx)."""
+"""Check of available memory before large allocations (memory_guard.pyx)."""
 
 cdef bint reserve_bytes(size_t nbytes) noexcept nogil

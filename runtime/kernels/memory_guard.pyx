@@ -1,8 +1,7 @@
-"""How much memory a run may still ask for.
+"""Check of available memory before large allocations.
 
-Linux grants memory that it does not have, and kills the process that uses it: a value that grows in a loop would end the
-session and all that it holds. So what is large is compared with what is available before it is asked for, and a refusal
-is a MemoryError like any other.
+Linux grants memory that it does not have, and kills the process that uses it: a value that grows in a loop would end
+the session. Large requests are therefore compared with the available memory first, and refused with a MemoryError.
 """
 
 from cpython.object cimport PyObject
@@ -43,31 +42,31 @@ cdef extern from "numpy/arrayobject.h":
     object get_handler "PyDataMem_GetHandler"()
     object set_handler "PyDataMem_SetHandler"(object handler)
 
-# So much may be asked for between two looks at what is available: a look takes 0.1 ms, to write so much 20 ms or more.
+# Maximum total of requests between two checks: a check takes 0.1 ms, writing as much 20 ms or more.
 cdef int64_t MAX_UNCHECKED_BYTES = 1 << 27
-# So much stays for everybody else, and at most 1 / 16 of what there is.
+# Reserve for other processes, but at most 1 / 16 of the available memory.
 cdef int64_t SPARE_BYTES = 1 << 28
 cdef int64_t _all_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
-# Where the whole process is limited, so much of what is available is not for arrays but for all else, and the system lets
-# it have all of it but a margin for page tables and the like.
+# In a limited process, part of the available memory is reserved for data other than arrays, and the system limit leaves
+# a margin for page tables and the like.
 cdef int64_t NON_ARRAY_RESERVE_BYTES = 1 << 24
 cdef int64_t LIMIT_MARGIN_BYTES = 1 << 22
-# After so many seconds the limit is set again.
+# Interval between updates of the limit.
 cdef double LIMIT_REFRESH_SECONDS = 0.05
 
-# Whether the whole process is limited, by how much at most, and when that was last set.
+# Whether the whole process is limited, its initial limit, and the time of the last update.
 cdef bint _limited = False
 cdef uint64_t _data_limit = 0
 cdef double _limit_set_seconds = 0
 
-# What may be asked for without another look, and what there was when something was refused (-1: nothing was).
+# Amount that may be requested without a check, and the available memory at the last refusal (-1: none).
 cdef int64_t _unchecked_bytes = MAX_UNCHECKED_BYTES // 8
 cdef int64_t _refused_available = -1
 
 
 cdef bint reserve_bytes(size_t nbytes) noexcept nogil:
-    """May so much be asked for?"""
+    """May ``nbytes`` be requested?"""
     global _unchecked_bytes
     if _unchecked_bytes > 0 and nbytes <= <size_t>_unchecked_bytes:
         _unchecked_bytes -= <int64_t>nbytes
@@ -77,49 +76,49 @@ cdef bint reserve_bytes(size_t nbytes) noexcept nogil:
 
 cdef bint check_available(int64_t nbytes) noexcept nogil:
     global _unchecked_bytes, _refused_available
-    # Read first: what another thread gets meanwhile then counts as taken, not as there to be had.
+    # Read this first: concurrent allocations then count as used, not as available.
     cdef int64_t private = memory_guard_private() if _limited else -1
-    cdef int64_t there = memory_guard_available()
-    if there < 0:
-        there = _all_memory
-    cdef int64_t spare = min(SPARE_BYTES, there // 16)
+    cdef int64_t available = memory_guard_available()
+    if available < 0:
+        available = _all_memory
+    cdef int64_t spare = min(SPARE_BYTES, available // 16)
     if _limited:
-        set_limit(private, there)
+        set_limit(private, available)
         spare = max(spare, NON_ARRAY_RESERVE_BYTES)
-    there = max(there - spare, 0)
-    cdef int64_t left = there - nbytes
-    if nbytes < 0 or left < 0:
-        _unchecked_bytes, _refused_available = 0, there
+    available = max(available - spare, 0)
+    cdef int64_t remaining = available - nbytes
+    if nbytes < 0 or remaining < 0:
+        _unchecked_bytes, _refused_available = 0, available
         return 0
-    # Near the end a look is due more often: others ask for memory too.
-    _unchecked_bytes = min(MAX_UNCHECKED_BYTES, left // 4)
+    # Check more often near the end: other processes allocate too.
+    _unchecked_bytes = min(MAX_UNCHECKED_BYTES, remaining // 4)
     return 1
 
 
-cdef void set_limit(int64_t private, int64_t there) noexcept nogil:
+cdef void set_limit(int64_t private, int64_t available) noexcept nogil:
     global _limit_set_seconds
     if private >= 0:
-        memory_guard_set_rlimit(private + max(there - LIMIT_MARGIN_BYTES, 0), _data_limit)
+        memory_guard_set_rlimit(private + max(available - LIMIT_MARGIN_BYTES, 0), _data_limit)
     _limit_set_seconds = memory_guard_monotonic_seconds()
 
 
 def limit_process_memory():
-    """Let this whole process have no more memory than is available, from now on: what it asks for beyond that is refused
-    with an error (MemoryError of Python), where Linux would kill it later. Called again, it looks again. For programs of
-    our own, which nobody else shares; where the system does not say what is available nothing changes."""
+    """Limit the memory of this process to what is available from now on: larger requests fail (MemoryError in Python)
+    instead of being killed by Linux later. Call it again to update the limit. For processes that run only our code;
+    without effect where the system does not report available memory."""
     global _limited, _data_limit
     if not _limited:
-        # NumPy's BLAS ends the process where it gets no memory for its buffers: it asks for them at its first product.
+        # NumPy's BLAS aborts if it cannot allocate its buffers: it does so at its first product.
         square = _numpy.ones((128, 128))
         square @ square
     cdef int64_t private = memory_guard_private()
-    there = memory_guard_available()
-    if there < 0:
+    available = memory_guard_available()
+    if available < 0:
         return
     if not _limited:
         soft = resource.getrlimit(resource.RLIMIT_DATA)[0]
         _limited, _data_limit = True, <uint64_t>-1 if soft == resource.RLIM_INFINITY else soft
-    set_limit(private, there)
+    set_limit(private, available)
 
 
 cdef Handler _guarded_handler
@@ -150,8 +149,8 @@ _handler = PyCapsule_New(&_guarded_handler, "mem_handler", NULL)
 
 
 def install_guarded_allocator():
-    """In the context that calls this (``contextvars``), memory of NumPy's arrays is asked for only where it is
-    available, until ``restore_allocator`` gets what this returns. Where somebody has set an allocator, that one stays."""
+    """Guard NumPy's array allocations in the current context (``contextvars``), until ``restore_allocator`` gets
+    the result of this call. An allocator set by other code is kept."""
     if _limited and memory_guard_monotonic_seconds() - _limit_set_seconds > LIMIT_REFRESH_SECONDS:
         private = memory_guard_private()
         set_limit(private, max(memory_guard_available(), 0))
@@ -160,27 +159,27 @@ def install_guarded_allocator():
     return None
 
 
-def restore_allocator(before):
-    """Leave them to the allocator that was there, if ``install_guarded_allocator`` has put another one in its place."""
-    if before is not None:
-        set_handler(before)
+def restore_allocator(previous):
+    """Undo ``install_guarded_allocator``; None: nothing to undo."""
+    if previous is not None:
+        set_handler(previous)
 
 
 def available_bytes():
-    """The bytes that this process can still have; None: the system does not say."""
-    there = memory_guard_available()
-    return there if there >= 0 else None
+    """The bytes that this process can still allocate; None: the system does not report them."""
+    available = memory_guard_available()
+    return available if available >= 0 else None
 
 
 def refusal_text():
-    """What there was when something was refused since this was asked last, in words for the end of a message."""
+    """The end of a message about a refusal since the last call: the memory that was available."""
     global _refused_available
-    there, _refused_available = _refused_available, -1
-    return f"; only {size_text(there)} are available" if there >= 0 else ""
+    available, _refused_available = _refused_available, -1
+    return f"; only {size_text(available)} are available" if available >= 0 else ""
 
 
 def read_figures_below(str root):
-    """Read what is available below another root than ``/`` from now on (tests)."""
+    """Read memory figures below another root than ``/`` from now on (for tests)."""
     global _unchecked_bytes
     name = os.fsencode(root)
     if len(name) >= MEMORY_GUARD_PATH_MAX:

@@ -1,4 +1,4 @@
-"""What modules with functions for several processors take from processor.pyx (dispatch/processor.h)."""
+"""Declarations for modules with functions for several processors (processor.pyx, dispatch/processor.h)."""
 
 cdef extern from "kernels/dispatch/processor.h" nogil:
     ctypedef struct Processor "loopdbg_processor":

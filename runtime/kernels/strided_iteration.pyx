@@ -1,12 +1,12 @@
-"""How a call walks over its arguments: pure decisions on shapes and strides, of buffers and of arrays.
+"""Iteration over the arguments of a call: pure decisions on shapes and strides, of buffers and of arrays.
 
-Compiled, because in Python they take longer than what they decide about. The numbers may be extents that vary
-(extents.py), which are Python objects.
+Compiled, because in Python these decisions take longer than the calls. The numbers may be symbolic extents
+(symbolic_extents.py), which are Python objects.
 """
 
 
 def broadcast_shapes(*shapes):
-    """As NumPy's, for shapes that may vary.
+    """Like NumPy's function, for shapes that may be symbolic.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -35,19 +35,19 @@ def broadcast_shapes(*shapes):
 
 
 def stride_along(tuple shape, tuple strides, Py_ssize_t axis):
-    """The stride along ``axis`` (negative, from the end) of what is broadcast."""
+    """The stride along ``axis`` (negative, from the end) of a broadcast argument."""
     cdef Py_ssize_t d = axis + len(shape)
     return 0 if d < 0 or shape[d] == 1 else strides[d]
 
 
 def iteration_axes(tuple shape, arguments):
-    """The axes of ``shape`` along which anything moves: extent, then a stride for each of the arguments (shape, strides)."""
+    """The axes of ``shape`` with more than one step: extent, then a stride per argument (shape, strides)."""
     cdef Py_ssize_t rank = len(shape)
     return [[shape[d], *[stride_along(s, t, d - rank) for s, t in arguments]] for d in range(rank) if shape[d] != 1]
 
 
 def coalesce_axes(list rows):
-    """Join neighbouring axes that all arguments walk through as one."""
+    """Join adjacent axes that all arguments can iterate as one."""
     cdef list row, last, joined = []
     cdef Py_ssize_t k
     for row in rows:
@@ -75,9 +75,9 @@ def choose_inner_axis(list rows):
 
 
 cdef bint has_contiguous_rows(list rows, Py_ssize_t size):
-    """True where the last axis is one of neighbours, in the output and in what moves along it, and there are many rows.
+    """Is the last axis contiguous, in the output and in all arguments that move along it, with many rows?
 
-    Not where the output stays along any axis: the order in which a reduction adds up is its walk's.
+    Not if the output is constant along any axis: the iteration order determines the summation order of a reduction.
     """
     cdef list last = rows[len(rows) - 1]
     cdef Py_ssize_t k
@@ -93,8 +93,8 @@ cdef bint has_contiguous_rows(list rows, Py_ssize_t size):
 
 
 def plan_loops(tuple shape, arguments, Py_ssize_t short_rows=0):
-    """How a call goes over arguments (shape, strides) that broadcast to ``shape``: dims and steps of its inner loop, and
-    outer axes. ``short_rows``: bytes of an element where the kernel takes short rows as they are (``Kernel.short_rows``)."""
+    """Loops over arguments (shape, strides) that broadcast to ``shape``: dims and steps of the inner loop, and outer
+    axes. ``short_rows``: element size if the kernel takes short rows directly (``Kernel.short_row_itemsize``)."""
     cdef list rows = coalesce_axes(iteration_axes(shape, arguments))
     cdef list inner
     if not rows:

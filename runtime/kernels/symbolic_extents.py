@@ -1,10 +1,10 @@
-"""Extents that vary: integers that binding computes with, and that remember how they follow from one number.
+"""Symbolic extents: integers for binding that record how they depend on one varying number.
 
-A loop whose tensors grow would have to bind its nodes anew at each iteration. Instead a node is bound once on shapes in
-which one number is an :class:`Extent`: sums and products with it stay known as ``base + slope * number``, and every
-decision that binding takes on one (is this axis of length 1, which axis is the longest) narrows the range of numbers in
-which it comes out the same. Within that range the engine puts the new numbers into the calls, without Python. Whatever
-needs the plain integer pins the range to the number of now, so that nothing can be generalised by accident.
+A loop whose tensors grow would have to rebind its nodes at each iteration. Instead a node is bound once for shapes with
+one :class:`SymbolicExtent`: sums and products with it stay ``base + slope * number``, and every decision that binding
+takes on it (is this axis of length 1, which axis is the longest) narrows the range of numbers for which it is the same.
+Within that range the engine updates the numbers in the calls, without Python. Code that needs the plain integer pins
+the range to the present number, so that nothing is generalized by accident.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_EXTENT = 2**62
 
 
 class ExtentVariable:
-    """The number that varies: what it is now, and the least and the greatest for which all decisions hold."""
+    """The varying number: its present value, and the range for which all decisions hold."""
 
     def __init__(self, now: int) -> None:
         self.current = now
@@ -27,11 +27,11 @@ class ExtentVariable:
 
     @property
     def is_pinned(self) -> bool:
-        """True where what was computed holds for one number only."""
+        """True if the results hold for one number only."""
         return self.min_valid >= self.max_valid
 
     def pin(self) -> None:
-        """Something depends on this very number."""
+        """Pin the range to the present number."""
         self.min_valid = self.max_valid = self.current
 
     def require_at_least(self, low: int) -> None:
@@ -52,13 +52,13 @@ class SymbolicExtent:
 
     @property
     def current(self) -> int:
-        """The integer; what is done with it must not decide anything."""
+        """The integer; it must not influence any decision."""
         return self.base + self.slope * self.variable.current
 
     def __repr__(self) -> str:
         return str(self.current)
 
-    # -- what stays known
+    # -- symbolic arithmetic
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, SymbolicExtent):
@@ -159,7 +159,7 @@ class SymbolicExtent:
     def __bool__(self) -> bool:
         return not self._is_zero()
 
-    # -- what needs the integer
+    # -- uses of the plain integer
 
     def __index__(self) -> int:
         self.variable.pin()
@@ -179,7 +179,7 @@ def _affine(span: ExtentVariable, base: int, slope: int) -> int | SymbolicExtent
 
 
 def _is_multiple(a: SymbolicExtent, b: Any) -> bool:
-    """Is the one always the same number of times the other?"""
+    """Is one always the same multiple of the other?"""
     if not isinstance(b, SymbolicExtent) or a.base * b.slope != b.base * a.slope or a.slope % b.slope:
         return False
     return bool(b)
@@ -190,12 +190,12 @@ def _is_negative(difference: Any) -> bool:
 
 
 def keep_symbolic(extent: Any) -> Any:
-    """An extent as it is, anything else as a plain integer."""
+    """A symbolic extent unchanged, anything else as a plain integer."""
     return extent if type(extent) is SymbolicExtent else int(extent)
 
 
 def current_extent(extent: Any) -> int:
-    """The integer of now, where nothing that the results depend on follows from it."""
+    """The present integer, for uses that do not influence the results."""
     return extent.current if type(extent) is SymbolicExtent else int(extent)
 
 
@@ -207,12 +207,12 @@ def approximate_quotient(extent: Any, divisor: int) -> Any:
 
 
 def any_symbolic(extents: Iterable[Any]) -> bool:
-    """True where any of some numbers is an extent that varies."""
+    """True if any of the numbers is symbolic."""
     return any(type(extent) is SymbolicExtent for extent in extents)
 
 
 def variable_of(shapes: Iterable[Sequence[Any]]) -> ExtentVariable:
-    """The number that shapes follow; where none varies, one that nothing follows."""
+    """The number that shapes depend on; if none varies, an independent one."""
     return next(
         (extent.variable for shape in shapes for extent in shape if type(extent) is SymbolicExtent), ExtentVariable(0)
     )
@@ -223,11 +223,11 @@ def infer_symbolic_extents(
     after: Sequence[tuple[int, ...] | None],
     numbers: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]] | None = None,
 ) -> SymbolicExtentMap | None:
-    """Take two shapes of each input, of two executions of a node, as two points on a line.
+    """Fit a line through two sets of input shapes, from two executions of a node.
 
-    ``numbers``: of some inputs the integers in them, then and now.
+    ``numbers``: for some inputs their integers, then and now.
 
-    None: they are none (nothing changed, a rank did, or two axes of one input).
+    None: not possible (nothing changed, a rank did, or two axes of one input).
     """
     changes: list[tuple[int, int, int]] = []  # input, axis, by how much
     for k, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -262,13 +262,13 @@ def infer_symbolic_extents(
     for k, j, step in elements:
         slope = step // by
         values[k][j] = SymbolicExtent(span, values[k][j] - slope * span.current, slope)
-    integers = {k: tuple(found) for k, found in values.items() if any_symbolic(found)}
+    integers = {k: tuple(integers) for k, integers in values.items() if any_symbolic(integers)}
     return SymbolicExtentMap(span, leading, shapes, integers, -1 if changes else place)
 
 
 class SymbolicExtentMap:
-    """The inputs' shapes, and the integers in some, with what varies in them; ``leading``: the input whose one varying
-    extent is the number or, where ``element`` is not -1, which has it as that element."""
+    """The inputs' shapes, and some of their integers, with symbolic parts; ``leading``: the input whose varying extent
+    is the number or, where ``element`` is not -1, which has it as that element."""
 
     def __init__(
         self, span: ExtentVariable, leading: int, shapes: list[Any], numbers: dict[int, tuple[Any, ...]], element: int
@@ -280,11 +280,11 @@ class SymbolicExtentMap:
             numbers,
             element,
         )
-        #: Along which axis an input's memory has capacity for more, and for how much (plan/kernel_binding.py).
+        #: Axis along which an input has spare capacity, and its extent (plan/kernel_binding.py).
         self.capacities: list[tuple[int, int] | None] = [None] * len(shapes)
 
 
 def symbolic_axis(shape: Sequence[Any]) -> int:
-    """The one axis of a shape that varies; -1: none does, -2: several do."""
+    """The one varying axis of a shape; -1: none, -2: several."""
     axes = [d for d, extent in enumerate(shape) if type(extent) is SymbolicExtent]
     return axes[0] if len(axes) == 1 else -2 if axes else -1

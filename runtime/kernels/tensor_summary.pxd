@@ -1,4 +1,4 @@
-"""What is in a tensor, for other modules."""
+"""Tensor summaries, for other modules."""
 
 cdef int number_kind(dtype)
 cdef byte_value_table(dtype)

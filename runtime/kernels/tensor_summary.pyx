@@ -1,4 +1,4 @@
-"""What is in a tensor, and how it differs from another one: one pass over its memory, without the GIL (summary.h)."""
+"""Statistics of a tensor, and its difference from another one, in one pass without the GIL (tensor_summary.h)."""
 
 cimport numpy as np
 from libc.math cimport sqrt
@@ -35,7 +35,7 @@ cdef extern from "kernels/reduce/tensor_summary.h" nogil:
         int64_t size, finite, nan, inf, zeros, argmin, argmax, int64_min, int64_max
         double low, high, mean, spread, squares, unit, int64_squared_deviations
     ctypedef struct loopdbg_difference:
-        int64_t size, same, lost, at
+        int64_t size, same, lost, flat_index
         double largest
         uint64_t uint64_largest
     void loopdbg_summary_begin(loopdbg_summary *s)
@@ -54,43 +54,43 @@ cdef dict _TABLES = {}
 
 
 cdef int number_kind(dtype):
-    """How elements of a dtype are read; KIND_NONE: they are no numbers."""
-    found = _KINDS.get(dtype.name)
-    if found is not None:
-        return found
+    """How elements of a dtype are read; KIND_NONE: not numeric."""
+    kind = _KINDS.get(dtype.name)
+    if kind is not None:
+        return kind
     return KIND_TABLE if dtype.kind == "V" and dtype.itemsize == 1 and not dtype.names else KIND_NONE
 
 
 cdef int is_integer_dtype(dtype):
-    """Whether elements of a dtype are integers or booleans."""
+    """Are elements of a dtype integers or booleans?"""
     return dtype.kind in "biu" or "int" in dtype.name
 
 
 cdef byte_value_table(dtype):
-    """What each byte of a type of one byte means; it is never dropped."""
+    """The value of each byte of a one-byte type; cached forever."""
     if dtype not in _TABLES:
         _TABLES[dtype] = np.ascontiguousarray(np.arange(256, dtype=np.uint8).view(dtype).astype(np.float64))
     return _TABLES[dtype]
 
 
 cdef object _contiguous(part):
-    """An array as the pass reads it: a copy where its elements do not lie in order, or not as the processor wants them."""
+    """A contiguous, aligned array in native byte order; a copy if necessary."""
     if part.dtype.byteorder == ">":
         part = part.astype(part.dtype.newbyteorder("="))
     return part if part.flags.c_contiguous and part.flags.aligned else np.array(part, order="C")
 
 
 cdef class TensorSummary:
-    """What is in a tensor: of the finite elements the smallest and the largest (None where there are none), their flat
-    positions, mean, standard deviation and Euclidean norm; how many are zero, NaN or infinite.
+    """Statistics of a tensor: minimum and maximum of the finite elements (None if there are none), their flat indices,
+    mean, standard deviation and Euclidean norm; numbers of zeros, NaN and infinities.
 
-    Of complex numbers the absolute values count; booleans are 0 and 1. What is no number has none of these.
+    Complex numbers count by magnitude; booleans as 0 and 1. Other types have no statistics.
     """
 
     cdef loopdbg_summary s
-    cdef int kind, whole
+    cdef int kind, is_integer
 
-    def __cinit__(self, *args, **named):
+    def __cinit__(self, *args, **kwargs):
         loopdbg_summary_begin(&self.s)
         self.kind = KIND_NONE
 
@@ -138,7 +138,7 @@ cdef class TensorSummary:
         if self.kind == KIND_U64:
             memcpy(&positive, &bits, 8)
             return positive
-        return int(value) if self.whole else value
+        return int(value) if self.is_integer else value
 
     @property
     def mean(self):
@@ -146,7 +146,7 @@ cdef class TensorSummary:
 
     @property
     def std(self):
-        """The standard deviation of the finite elements, those being all there are."""
+        """The population standard deviation of the finite elements."""
         if self.s.finite and self.kind in (KIND_I64, KIND_U64):
             return sqrt(self.s.int64_squared_deviations / <double>self.s.finite)
         return sqrt(self.s.spread / <double>self.s.finite) * self.s.unit if self.s.finite else None
@@ -158,16 +158,16 @@ cdef class TensorSummary:
 
 
 cdef class TensorDifference:
-    """How a tensor became another: the largest absolute difference of an element, exact for integers, and its flat
-    position (-1: there is none), and how many elements stayed the same. ``lost``: those of which the difference is NaN.
+    """The difference of two tensors: the largest absolute difference of an element, exact for integers, and its flat
+    index (-1: none), and the number of equal elements. ``lost``: number of elements whose difference is NaN.
 
     NaN after NaN and infinity after the same infinity are no change.
     """
 
     cdef loopdbg_difference c
-    cdef int kind, whole
+    cdef int kind, is_integer
 
-    def __cinit__(self, *args, **named):
+    def __cinit__(self, *args, **kwargs):
         loopdbg_difference_begin(&self.c)
         self.kind = KIND_NONE
 
@@ -188,54 +188,53 @@ cdef class TensorDifference:
     def largest(self):
         if self.kind in (KIND_I64, KIND_U64):
             return self.c.uint64_largest
-        return int(self.c.largest) if self.whole else self.c.largest
+        return int(self.c.largest) if self.is_integer else self.c.largest
 
     @property
-    def at(self):
-        return self.c.at
+    def flat_index(self):
+        return self.c.flat_index
 
-    def merge(self, int64_t size, int64_t same, int64_t lost, double largest, int64_t at):
-        """What somebody else found in the elements that come next; ``at`` counts from the first of them, -1: all are the
-        same or lost."""
-        if at >= 0 and (self.c.at < 0 or largest > self.c.largest):
-            self.c.largest, self.c.at = largest, self.c.size + at
+    def merge(self, int64_t size, int64_t same, int64_t lost, double largest, int64_t flat_index):
+        """Merge the result for the next elements; ``flat_index`` counts from the first of them, -1: none."""
+        if flat_index >= 0 and (self.c.flat_index < 0 or largest > self.c.largest):
+            self.c.largest, self.c.flat_index = largest, self.c.size + flat_index
         self.c.size += size
         self.c.same += same
         self.c.lost += lost
 
 
 def accumulate_pass(part, TensorSummary summary=None, before=None, TensorDifference difference=None):
-    """Look at the elements that come next, in order; with ``before`` at what they were as well. False where they are no
-    numbers, or of two types: then nothing was noted."""
+    """Process the next elements, in order; with ``before`` also their previous values. False: not numeric, or of two
+    types; nothing was accumulated."""
     cdef int kind = number_kind(part.dtype)
-    cdef np.ndarray one, other
+    cdef np.ndarray current, previous
     cdef const double *table = NULL
     cdef const char *data
-    cdef const char *was = NULL
+    cdef const char *old_data = NULL
     cdef int64_t itemsize = part.dtype.itemsize, n = part.size
     if kind == KIND_NONE or (difference is not None and (before.dtype != part.dtype or before.size != n)):
         return False
     if kind == KIND_TABLE:
         table = <const double *>np.PyArray_DATA(byte_value_table(part.dtype))
-    one = _contiguous(part)
-    data = np.PyArray_BYTES(one)
+    current = _contiguous(part)
+    data = np.PyArray_BYTES(current)
     if difference is not None:
-        other = _contiguous(before)
-        was = np.PyArray_BYTES(other)
+        previous = _contiguous(before)
+        old_data = np.PyArray_BYTES(previous)
     cdef loopdbg_summary *s = NULL if summary is None else &summary.s
     cdef loopdbg_difference *c = NULL if difference is None else &difference.c
     if summary is not None:
-        summary.kind, summary.whole = kind, is_integer_dtype(part.dtype)
+        summary.kind, summary.is_integer = kind, is_integer_dtype(part.dtype)
     if difference is not None:
-        difference.kind, difference.whole = kind, is_integer_dtype(part.dtype)
+        difference.kind, difference.is_integer = kind, is_integer_dtype(part.dtype)
     with nogil:
-        loopdbg_summarize(kind, table, itemsize, data, was, n, s, c)
+        loopdbg_summarize(kind, table, itemsize, data, old_data, n, s, c)
     return True
 
 
 def summarize_rows(rows):
-    """Of each row the smallest, the largest and the mean of its finite elements, their norm, and how many are not finite;
-    NaN where none is. Of complex numbers those of their magnitudes; None where they are no numbers."""
+    """For each row the minimum, maximum and mean of its finite elements, their norm, and the number of elements that
+    are not finite; NaN where none is finite. Complex numbers count by magnitude; None: not numeric."""
     cdef int kind = number_kind(rows.dtype)
     cdef const double *table = NULL
     cdef np.ndarray data
@@ -245,11 +244,12 @@ def summarize_rows(rows):
     if kind == KIND_TABLE:
         table = <const double *>np.PyArray_DATA(byte_value_table(rows.dtype))
     data = _contiguous(rows)
-    cdef np.ndarray told = np.empty((4, count))
-    cdef np.ndarray odd = np.empty(count, np.int64)
+    cdef np.ndarray stats = np.empty((4, count))
+    cdef np.ndarray nonfinite = np.empty(count, np.int64)
     cdef const char *bytes = np.PyArray_BYTES(data)
-    cdef double *to = <double *>np.PyArray_DATA(told)
-    cdef int64_t *wrong = <int64_t *>np.PyArray_DATA(odd)
+    cdef double *to = <double *>np.PyArray_DATA(stats)
+    cdef int64_t *counts = <int64_t *>np.PyArray_DATA(nonfinite)
     with nogil:
-        loopdbg_summarize_rows(kind, table, itemsize, bytes, count, n, to, to + count, to + 2 * count, to + 3 * count, wrong)
-    return told[0], told[1], told[2], told[3], odd
+        loopdbg_summarize_rows(kind, table, itemsize, bytes, count, n, to, to + count, to + 2 * count, to + 3 * count,
+                               counts)
+    return stats[0], stats[1], stats[2], stats[3], nonfinite

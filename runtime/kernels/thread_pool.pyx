@@ -16,25 +16,26 @@ _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def allowed_threads():
-    """How many threads a run may use: as many as there are cores, unless a variable that BLAS heeds allows fewer."""
+    """Number of threads for a run: the cores, unless a variable that BLAS uses allows fewer."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     allowed = [int(text) for text in map(os.environ.get, _VARIABLES) if text and text.isdecimal() and int(text)]
     return min(allowed + [cores])
 
 
 def pool_size():
-    """How many threads share, the caller's included."""
+    """Number of threads, including the caller's."""
     return loopdbg_thread_pool_threads.workers
 
 
-def configure(int count, double least=loopdbg_thread_pool_threads.least):
-    """Let so many share what is at least so much work (products) from now on. Nobody may share anything meanwhile."""
-    loopdbg_thread_pool_threads.workers, loopdbg_thread_pool_threads.least = min(max(count, 1), LOOPDBG_MAX_WORKERS), least
+def configure(int count, double min_work=loopdbg_thread_pool_threads.least):
+    """Set the number of threads and the minimum work (products) of shared jobs. No job may run meanwhile."""
+    loopdbg_thread_pool_threads.workers = min(max(count, 1), LOOPDBG_MAX_WORKERS)
+    loopdbg_thread_pool_threads.least = min_work
     loopdbg_thread_pool_reset_backoff()
 
 
 def shared_job_count():
-    """How many jobs were shared so far."""
+    """Number of jobs shared so far."""
     return loopdbg_thread_pool_jobs_shared
 
 

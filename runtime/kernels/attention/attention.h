@@ -1,4 +1,4 @@
-/* Attention of a few queries with many keys: what a decoder does at each step. The cache is read once, where it lies. */
+/* Attention of a few queries with many keys, as in each step of a decoder. The cache is read once, in place. */
 #ifndef LOOPDBG_ATTENTION_H
 #define LOOPDBG_ATTENTION_H
 
@@ -11,7 +11,7 @@ typedef struct {
     int zeros;            /* a query without keys gives zeros, not NaN */
 } loopdbg_attention;
 
-/* True where a mask, if there is one, hides all keys from first to end - 1. */
+/* Does a mask, if any, hide all keys from first to end - 1? */
 static inline int loopdbg_is_masked(float const *mask, npy_intp first, npy_intp end) {
     for (npy_intp j = first; j < end; j++)
         if (!mask || mask[j] != -__builtin_inff()) return 0;
@@ -23,11 +23,11 @@ static inline int loopdbg_is_masked(float const *mask, npy_intp first, npy_intp 
 
 enum { LOOPDBG_MAX_HEAD_WIDTH = 1024 };
 
-/* q, k, v, fixed numbers, a mask that is added where there is one -> out; scratch: a float for each key and 16 more.
+/* q, k, v, parameters, an additive mask if any -> out; scratch: a float per key and 16 more.
  * extra: batches, query heads, key heads, queries, keys, width of a query, width of a value, the position of the first
- * query among the keys, how many floats the mask's batches, heads and queries are apart.
- * fixed: the bits of scale and softcap; how many keys before and after its own place a query sees (-1: all); of q, k, v
- * and out whether heads come after positions; zeros; there is a mask. */
+ * query among the keys, strides in floats of the mask's batches, heads and queries.
+ * parameters: the bits of scale and softcap; number of keys before and after its own position that a query sees (-1:
+ * all); for q, k, v and out, whether heads come after positions; zeros; there is a mask. */
 static int loopdbg_attend(loopdbg_call *call) {
     npy_intp const *x = call->extra;
     npy_intp batches = x[0], heads = x[1], groups = x[2], queries = x[3], keys = x[4], n = x[5], width = x[6];
@@ -51,9 +51,9 @@ static int loopdbg_attend(loopdbg_call *call) {
             for (npy_intp i = 0; i < queries; i++) {
                 float const *query = q + b * heads * queries * n + (fixed[4] ? h * n : h * queries * n) + i * q_step;
                 float *y = out + b * heads * queries * width + (fixed[7] ? h * width : h * queries * width) + i * out_step;
-                npy_intp at = x[7] + i, first = 0, end = keys;
-                if (fixed[2] >= 0 && at - fixed[2] > 0) first = at - fixed[2];
-                if (fixed[3] >= 0 && at + fixed[3] + 1 < end) end = at + fixed[3] + 1 > 0 ? at + fixed[3] + 1 : 0;
+                npy_intp place = x[7] + i, first = 0, end = keys;
+                if (fixed[2] >= 0 && place - fixed[2] > 0) first = place - fixed[2];
+                if (fixed[3] >= 0 && place + fixed[3] + 1 < end) end = place + fixed[3] + 1 > 0 ? place + fixed[3] + 1 : 0;
                 if (first > keys) first = keys;
                 memcpy(padded, query, (size_t)n * sizeof(float));
                 memset(padded + n, 0, LOOPDBG_LANES * sizeof(float));

@@ -1,8 +1,8 @@
-/* Attention of single queries, for one width: see lanes.h and attention.h. */
+/* Attention of single queries, for one vector width: see lanes.h and attention.h. */
 #include "../dispatch/lanes_math.h"
 
-/* Sums of N keys' lanes at once, each in the order of loopdbg_sum_lanes: halves of two vectors are added, and lie side by side
- * afterwards. */
+/* Sums of the lanes of N keys at once, each in the order of loopdbg_sum_lanes: halves of two vectors are added and
+ * placed next to each other. */
 #if N == 16
 #define HALVES_8(a, b) \
     (SHUFFLE(VI, a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) + \
@@ -63,8 +63,8 @@ INLINE void NAME(dots)(float const *q, float const *keys, npy_intp stride, npy_i
 #undef HALVES_2
 #undef HALVES_1
 
-/* One query, which sees the keys first to end - 1. The others are read as well: what is not a number shows, as in a sum over
- * all. q: padded; scores: room for as many as keys and 16 more. */
+/* One query, which sees the keys first to end - 1. The others are read as well, so that NaN among them propagates as in
+ * a sum over all. q: padded; scores: space for all keys and 16 more. */
 static void NAME(attend)(float const *q, float const *keys, npy_intp key_stride, float const *values, npy_intp value_stride,
                          float const *mask, float *scores, float *out, npy_intp count, npy_intp first, npy_intp end, npy_intp n,
                          npy_intp width, loopdbg_attention const *how) {
@@ -73,7 +73,7 @@ static void NAME(attend)(float const *q, float const *keys, npy_intp key_stride,
     V v[LOOPDBG_LANES / N];
     for (; j + N <= count; j += N) NAME(dots)(q, keys + j * key_stride, key_stride, n, how->scale, scores + j);
     if (j < count && count >= N) {
-        /* The last ones, some of them once more. */
+        /* The last vector overlaps the one before. */
         j = count - N;
         NAME(dots)(q, keys + j * key_stride, key_stride, n, how->scale, scores + j);
         j = count;

@@ -1,4 +1,4 @@
-"""Tensors that are made from numbers alone: see fill.h."""
+"""Ranges of numbers (arange.h)."""
 
 from ..call cimport Call, run_call
 

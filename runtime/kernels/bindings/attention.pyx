@@ -10,7 +10,7 @@ cdef extern from "kernels/attention/attention.h" nogil:
 
 loopdbg_cpu = current_processor()
 
-# The widest query.
+# Maximum width of a query.
 MAX_HEAD_WIDTH = LOOPDBG_MAX_HEAD_WIDTH
 
 ROUTINES = {"attend": <size_t><run_call>loopdbg_attend}

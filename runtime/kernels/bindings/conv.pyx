@@ -22,16 +22,16 @@ ROUTINES = {
     "winograd": <size_t><run_call>loopdbg_conv_winograd,
 }
 
-# Weights that are added up at a time, and rows whose sums wait meanwhile in scratch.
+# Number of weights summed at a time, and rows whose partial sums are kept in scratch memory.
 CHANNELS_PER_PASS, CHANNELS_PER_GROUP = CONV_PART, CONV_GROUP
-# Elements behind each packed plane.
+# Padding elements behind each packed plane.
 PLANE_PADDING_ELEMENTS = CONV_WIDEST
 
 
 def winograd_transform(np.ndarray taps not None, np.ndarray out not None):
-    """Float32 taps ``[channels out, channels in, 3, 3]`` into the ``[channels out / 8, 16, channels in, 8]`` of winograd.h.
+    """Transform float32 taps ``[channels out, channels in, 3, 3]`` to ``[channels out / 8, 16, channels in, 8]``.
 
-    Both lie in order of C. Raises ``ValueError`` where the shapes or types are others.
+    Both are in C order. Raises ``ValueError`` for other shapes or types.
     """
     cdef Py_ssize_t ocg = taps.shape[0] if taps.ndim else 0, icg = taps.shape[1] if taps.ndim > 1 else 0
     if (<object>taps).shape != (ocg, icg, 3, 3) or ocg % 8 or (<object>out).shape != (ocg // 8, 16, icg, 8):

@@ -1,4 +1,4 @@
-"""Results that are as long as the numbers in the inputs say (data_dependent.h)."""
+"""Results whose length depends on the data (data_dependent.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor

@@ -1,4 +1,4 @@
-"""Reading and writing at indices that are data (places.h), and the extremes of rows (picks.h)."""
+"""Gather and scatter by index tensors (gather_scatter.h), and extremes of rows (topk.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor
@@ -17,7 +17,7 @@ cdef extern from "kernels/reduce/topk.h" nogil:
     int loopdbg_topk(Call *call) noexcept
     int loopdbg_top1(Call *call) noexcept
 
-# Axes that the elements' routines take.
+# Maximum number of axes for element-wise routines.
 MAX_AXES = LOOPDBG_MAX_AXES
 
 loopdbg_cpu = current_processor()

@@ -1,4 +1,4 @@
-"""Images read between their pixels (grid.h)."""
+"""Grid sampling of images (grid_sample.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor

@@ -1,5 +1,5 @@
-"""Products of matrices of 8-bit integers, with what stands around them, and convolutions (int8.h, int8_chain.h,
-int8_conv.h)."""
+"""Products of 8-bit integer matrices, fused with the nodes around them, and convolutions (int8_product.h,
+int8_fused_product.h, int8_conv.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor

@@ -1,4 +1,4 @@
-"""Rows of float32 with weights of a few bits (few_bits.h)."""
+"""Products of float32 rows with low-bit weights (low_bit.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor

@@ -1,4 +1,4 @@
-"""Boxes that overlap (boxes.h)."""
+"""Non-maximum suppression (nms.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor

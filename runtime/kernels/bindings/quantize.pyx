@@ -1,4 +1,4 @@
-"""Numbers to few bits and back (quantize.h)."""
+"""Quantization and dequantization (quantize.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor

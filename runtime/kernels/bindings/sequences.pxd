@@ -1,7 +1,7 @@
 """Sequences, as slots hold them."""
 
 cdef class SequenceValue:
-    cdef readonly list items         # only ever appended to; longer ones share it
-    cdef readonly Py_ssize_t count   # so many of them are this sequence's
+    cdef readonly list items         # append-only; longer sequences share it
+    cdef readonly Py_ssize_t count   # number of items of this sequence
 
 cdef SequenceValue make_sequence(list elements)

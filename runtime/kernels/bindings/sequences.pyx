@@ -1,10 +1,10 @@
 """Sequences, and the routines that make and read them.
 
-A sequence never changes once it is made, and what appends to it shares its elements: a list that all of one line have,
-and how many of that are one's own. The elements are arrays that nobody writes to.
+A sequence is immutable, and shares its elements with sequences appended to it: a shared list of items, and the number
+of them in this sequence. The elements are arrays that are never written.
 
-Unlike other routines these hold the GIL: elements are Python objects. The argument of a sequence is where a slot has
-its object, and not memory; a result that is one is put there.
+Unlike other routines these hold the GIL: elements are Python objects. A sequence argument is the address of a slot's
+object, not of memory; a resulting sequence is stored there.
 """
 
 cimport cython
@@ -38,18 +38,18 @@ cdef class SequenceValue:
     """The first ``count`` of ``items``."""
 
     def to_list(self):
-        """The elements as a list of its own."""
+        """The elements as a new list."""
         return self.items[:self.count]
 
 
 cdef SequenceValue _prefix_view(list items, Py_ssize_t count):
-    cdef SequenceValue made = SequenceValue.__new__(SequenceValue)
-    made.items, made.count = items, count
-    return made
+    cdef SequenceValue sequence = SequenceValue.__new__(SequenceValue)
+    sequence.items, sequence.count = items, count
+    return sequence
 
 
 cdef SequenceValue make_sequence(list elements):
-    """A sequence of what a list holds now. Tensors of numbers are kept as kernels read them."""
+    """A sequence of a list's present elements. Numeric tensors are stored in the layout that kernels read."""
     cdef list items = list(elements)
     cdef int k
     for k in range(<int>len(items)):
@@ -61,126 +61,127 @@ cdef SequenceValue make_sequence(list elements):
 
 # -- arguments
 
-cdef inline char *_at(Call *c, int k) noexcept:
+cdef inline char *_argument(Call *c, int k) noexcept:
     return c.cell[k][0] + c.offset[k]
 
 
 cdef SequenceValue _sequence_argument(Call *c, int k):
-    """The sequence that an argument is; None: it is none."""
-    cdef PyObject *held = <PyObject *>c.cell[k][0]
-    return <SequenceValue>held if held != NULL and type(<object>held) is SequenceValue else None
+    """The sequence of an argument; None: it is not a sequence."""
+    cdef PyObject *owner = <PyObject *>c.cell[k][0]
+    return <SequenceValue>owner if owner != NULL and type(<object>owner) is SequenceValue else None
 
 
-cdef int _store_sequence(Call *c, int k, SequenceValue made) except -1:
-    cdef PyObject *before = <PyObject *>c.cell[k][0]
-    Py_INCREF(made)
-    c.cell[k][0] = <char *><void *>made
-    Py_XDECREF(before)
+cdef int _store_sequence(Call *c, int k, SequenceValue sequence) except -1:
+    cdef PyObject *previous = <PyObject *>c.cell[k][0]
+    Py_INCREF(sequence)
+    c.cell[k][0] = <char *><void *>sequence
+    Py_XDECREF(previous)
     return 0
 
 
 cdef Py_ssize_t _position(Call *c, int k, npy_intp size, Py_ssize_t length, Py_ssize_t last) noexcept:
-    """A position from the front, up to ``last``; -1: it is outside. ``size``: its bytes."""
-    cdef int64_t at = (<int64_t *>_at(c, k))[0] if size == 8 else (<int32_t *>_at(c, k))[0]
-    if at < -length or at > last:
+    """A normalized position up to ``last``; -1: out of range. ``size``: its bytes."""
+    cdef int64_t position = (<int64_t *>_argument(c, k))[0] if size == 8 else (<int32_t *>_argument(c, k))[0]
+    if position < -length or position > last:
         return -1
-    return at + length if at < 0 else at
+    return position + length if position < 0 else position
 
 
-cdef bint _matches_tensor(object element, const npy_intp *like):
-    """Is an element a tensor of a type, a rank and extents?"""
+cdef bint _matches_tensor(object element, const npy_intp *tensor_type):
+    """Does an element have a type, a rank and extents?"""
     cdef int k
-    if not np.PyArray_CheckExact(element) or np.PyArray_TYPE(element) != like[0] or np.PyArray_NDIM(element) != like[1]:
+    if not np.PyArray_CheckExact(element) or np.PyArray_TYPE(element) != tensor_type[0] or \
+            np.PyArray_NDIM(element) != tensor_type[1]:
         return False
-    for k in range(<int>like[1]):
-        if np.PyArray_DIM(element, k) != like[2 + k]:
+    for k in range(<int>tensor_type[1]):
+        if np.PyArray_DIM(element, k) != tensor_type[2 + k]:
             return False
     return np.PyArray_ISCARRAY_RO(element)
 
 
-cdef object _tensor(const npy_intp *like):
-    return np.PyArray_EMPTY(<int>like[1], <npy_intp *>like + 2, <int>like[0], 0)
+cdef object _tensor(const npy_intp *tensor_type):
+    return np.PyArray_EMPTY(<int>tensor_type[1], <npy_intp *>tensor_type + 2, <int>tensor_type[0], 0)
 
 
-# -- routines: 0, or 1 where the node has to run in Python, which says what is wrong
+# -- routines: 0, or 1 where the node has to run in Python, which reports what is wrong
 
 cdef int _insert(Call *c) except -1:
     """Sequence, tensor, position if there is one -> sequence. extra: bytes of the position (0: none), the tensor."""
-    cdef SequenceValue given = _sequence_argument(c, 0)
-    cdef npy_intp *like = c.extra + 1
-    cdef Py_ssize_t at
-    if given is None:
+    cdef SequenceValue sequence = _sequence_argument(c, 0)
+    cdef npy_intp *tensor_type = c.extra + 1
+    cdef Py_ssize_t position
+    if sequence is None:
         return 1
-    at = given.count
+    position = sequence.count
     if c.extra[0]:
-        at = _position(c, 2, c.extra[0], given.count, given.count)
-    if at < 0:
+        position = _position(c, 2, c.extra[0], sequence.count, sequence.count)
+    if position < 0:
         return 1
-    if given.count:
-        first = given.items[0]
-        if not np.PyArray_CheckExact(first) or np.PyArray_TYPE(first) != like[0]:
+    if sequence.count:
+        first = sequence.items[0]
+        if not np.PyArray_CheckExact(first) or np.PyArray_TYPE(first) != tensor_type[0]:
             return 1
-    element = _tensor(like)
-    memcpy(np.PyArray_BYTES(element), _at(c, 1), np.PyArray_NBYTES(element))
-    items = given.items
-    # Somebody else went on from here, or it is no append: a line of its own.
-    if at < given.count or len(items) > given.count:
-        items = items[:given.count]
-    items.insert(at, element)
-    _store_sequence(c, c.nargs - 1, _prefix_view(items, given.count + 1))
+    element = _tensor(tensor_type)
+    memcpy(np.PyArray_BYTES(element), _argument(c, 1), np.PyArray_NBYTES(element))
+    items = sequence.items
+    # Not an append, or another sequence was appended here: copy on write.
+    if position < sequence.count or len(items) > sequence.count:
+        items = items[:sequence.count]
+    items.insert(position, element)
+    _store_sequence(c, c.nargs - 1, _prefix_view(items, sequence.count + 1))
     return 0
 
 
 cdef int _erase(Call *c) except -1:
     """Sequence, position if there is one -> sequence. extra: bytes of the position (0: none)."""
-    cdef SequenceValue given = _sequence_argument(c, 0)
-    cdef Py_ssize_t at
-    if given is None or not given.count:
+    cdef SequenceValue sequence = _sequence_argument(c, 0)
+    cdef Py_ssize_t position
+    if sequence is None or not sequence.count:
         return 1
-    at = given.count - 1
+    position = sequence.count - 1
     if c.extra[0]:
-        at = _position(c, 1, c.extra[0], given.count, at)
-    if at < 0:
+        position = _position(c, 1, c.extra[0], sequence.count, position)
+    if position < 0:
         return 1
-    items = given.items
-    if at < given.count - 1:
-        items = items[:given.count]
-        del items[at]
-    _store_sequence(c, c.nargs - 1, _prefix_view(items, given.count - 1))
+    items = sequence.items
+    if position < sequence.count - 1:
+        items = items[:sequence.count]
+        del items[position]
+    _store_sequence(c, c.nargs - 1, _prefix_view(items, sequence.count - 1))
     return 0
 
 
 cdef int _element(Call *c) except -1:
     """Sequence, position -> tensor. extra: bytes of the position, the tensor."""
-    cdef SequenceValue given = _sequence_argument(c, 0)
-    cdef Py_ssize_t at
-    if given is None:
+    cdef SequenceValue sequence = _sequence_argument(c, 0)
+    cdef Py_ssize_t position
+    if sequence is None:
         return 1
-    at = _position(c, 1, c.extra[0], given.count, given.count - 1)
-    if at < 0:
+    position = _position(c, 1, c.extra[0], sequence.count, sequence.count - 1)
+    if position < 0:
         return 1
-    element = given.items[at]
+    element = sequence.items[position]
     if not _matches_tensor(element, c.extra + 1):
         return 1
-    memcpy(_at(c, 2), np.PyArray_BYTES(element), np.PyArray_NBYTES(element))
+    memcpy(_argument(c, 2), np.PyArray_BYTES(element), np.PyArray_NBYTES(element))
     return 0
 
 
 cdef int _length(Call *c) except -1:
     """Sequence -> int64."""
-    cdef SequenceValue given = _sequence_argument(c, 0)
-    if given is None:
+    cdef SequenceValue sequence = _sequence_argument(c, 0)
+    if sequence is None:
         return 1
-    (<int64_t *>_at(c, 1))[0] = given.count
+    (<int64_t *>_argument(c, 1))[0] = sequence.count
     return 0
 
 
 cdef int _same(Call *c) except -1:
     """Sequence -> sequence."""
-    cdef SequenceValue given = _sequence_argument(c, 0)
-    if given is None:
+    cdef SequenceValue sequence = _sequence_argument(c, 0)
+    if sequence is None:
         return 1
-    return _store_sequence(c, 1, given)
+    return _store_sequence(c, 1, sequence)
 
 
 cdef int _empty(Call *c) except -1:
@@ -189,47 +190,47 @@ cdef int _empty(Call *c) except -1:
 
 
 cdef int _concat(Call *c) except -1:
-    """Sequence -> its elements, which are alike, beside one another. extra: how many, before the axis, bytes of an
-    element behind it, the tensor that each of them is."""
-    cdef SequenceValue given = _sequence_argument(c, 0)
+    """Sequence -> its elements, of one shape, concatenated. extra: number of elements, extent before the axis, bytes of
+    an element behind it, the tensor type of each."""
+    cdef SequenceValue sequence = _sequence_argument(c, 0)
     cdef npy_intp outer = c.extra[1], block = c.extra[2], k, _
     cdef char *out
     cdef const char *x
-    if given is None or given.count != c.extra[0]:
+    if sequence is None or sequence.count != c.extra[0]:
         return 1
-    for k in range(given.count):
-        if not _matches_tensor(<object>PyList_GET_ITEM(given.items, k), c.extra + 3):
+    for k in range(sequence.count):
+        if not _matches_tensor(<object>PyList_GET_ITEM(sequence.items, k), c.extra + 3):
             return 1
-    for k in range(given.count):
-        x = np.PyArray_BYTES(<object>PyList_GET_ITEM(given.items, k))
-        out = _at(c, 1) + k * block
+    for k in range(sequence.count):
+        x = np.PyArray_BYTES(<object>PyList_GET_ITEM(sequence.items, k))
+        out = _argument(c, 1) + k * block
         for _ in range(outer):
             loopdbg_memcpy(out, x, block)
             x += block
-            out += given.count * block
+            out += sequence.count * block
     return 0
 
 
 cdef int _split(Call *c) except -1:
-    """Tensor, sizes (int64) -> sequence. extra: how many parts, before the axis, bytes of one place behind it, which of
-    the extents is the size (-1: none, each part is one place without the axis), a part."""
-    cdef npy_intp outer = c.extra[1], place = c.extra[2], o, k, block, before = 0, whole = 0
-    cdef npy_intp like[MAX_EXTRA]
-    cdef const int64_t *sizes = <const int64_t *>_at(c, 1)
+    """Tensor, sizes (int64) -> sequence. extra: number of parts, extent before the axis, bytes of one index behind it,
+    which of the extents is the size (-1: none, each part is one index without the axis), the tensor type of a part."""
+    cdef npy_intp outer = c.extra[1], index_bytes = c.extra[2], o, k, block, start = 0, total = 0
+    cdef npy_intp tensor_type[MAX_EXTRA]
+    cdef const int64_t *sizes = <const int64_t *>_argument(c, 1)
     cdef list items = []
     cdef char *out
     for k in range(c.extra[0]):
-        whole += sizes[k]
-    memcpy(like, c.extra + 4, (2 + c.extra[5]) * sizeof(npy_intp))
+        total += sizes[k]
+    memcpy(tensor_type, c.extra + 4, (2 + c.extra[5]) * sizeof(npy_intp))
     for k in range(c.extra[0]):
         if c.extra[3] >= 0:
-            like[2 + c.extra[3]] = sizes[k]
-        element = _tensor(like)
-        out, block = np.PyArray_BYTES(element), sizes[k] * place
+            tensor_type[2 + c.extra[3]] = sizes[k]
+        element = _tensor(tensor_type)
+        out, block = np.PyArray_BYTES(element), sizes[k] * index_bytes
         for o in range(outer):
-            loopdbg_memcpy(out + o * block, _at(c, 0) + (o * whole + before) * place, block)
+            loopdbg_memcpy(out + o * block, _argument(c, 0) + (o * total + start) * index_bytes, block)
         items.append(element)
-        before += sizes[k]
+        start += sizes[k]
     return _store_sequence(c, 2, _prefix_view(items, len(items)))
 
 

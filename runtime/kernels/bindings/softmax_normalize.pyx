@@ -1,4 +1,4 @@
-"""Softmax and normalizations of rows (rows.h)."""
+"""Softmax and normalization of rows (softmax_normalize.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor

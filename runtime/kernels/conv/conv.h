@@ -1,13 +1,13 @@
 /* Convolutions, and transposed ones, of one to three spatial axes.
  *
- * A sum over channels and taps is a product of a matrix of weights with rows that need not be written down: at stride 1
- * the numbers that one tap reads for neighbouring positions are neighbours. So positions are cut into vectors, and a tile of
- * channels x vectors adds up in registers, tap by tap, from an offset each. Where there are pads or strides, the planes of a
- * band of positions are copied with zeros around and one plane a phase of the strides, so that they are neighbours again.
- * A transposed convolution is one of stride 1 for each residue of an output position by the stride, with the taps that meet
- * it. Every element is summed over channels, then taps, in the order of the weights, one after the other.
+ * A sum over channels and taps is a product of a matrix of weights with rows that need not be stored: at stride 1 the
+ * numbers that one tap reads for adjacent positions are adjacent. So positions are cut into vectors, and a tile of
+ * channels x vectors accumulates in registers, tap by tap, from one offset each. With pads or strides, the planes of a
+ * band of positions are copied with zeros around them, one plane per phase of the strides, which makes the numbers
+ * adjacent again. A transposed convolution is one of stride 1 for each residue of an output position by the stride,
+ * with the taps that apply to it. Every element is summed over channels, then taps, in the order of the weights.
  *
- * What lies where is computed in ops/convolution.py, and comes as a table of int64.
+ * ops/convolution.py computes the layout, and passes it as a table of int64.
  */
 #ifndef LOOPDBG_CONV_H
 #define LOOPDBG_CONV_H
@@ -18,7 +18,7 @@
 #include "../dispatch/processor.h"
 #include "../threads/parallel_for.h"
 
-/* An axis: at which input each phase begins, and the residues of output positions. */
+/* An axis: the first input of each phase, and the residues of output positions. */
 typedef struct {
     npy_intp phases;
     int64_t const *first;
@@ -26,7 +26,7 @@ typedef struct {
     int64_t const *residue;
 } axis;
 
-/* Output positions start, start + step, ...; each tap is (index in the kernel, phase, place in the plane). */
+/* Output positions start, start + step, ...; each tap is (index in the kernel, phase, offset in the plane). */
 typedef struct {
     npy_intp start, count, taps;
     int64_t const *tap;
@@ -34,43 +34,43 @@ typedef struct {
 
 typedef struct {
     npy_intp n, groups, icg, ocg, in[3], out[3], kernel[3], in_step[3], out_step[3];
-    npy_intp plane[3]; /* as packed, for one phase; the input's own where it is read directly */
-    npy_intp cn, cd, ch; /* how much of the batch and of the two outer axes makes a band */
+    npy_intp plane[3]; /* size of a packed plane of one phase, or of the input if it is read directly */
+    npy_intp cn, cd, ch; /* size of a band: images, and positions along the two outer axes */
     npy_intp direct;
     npy_intp together; /* groups that are packed at a time */
-    npy_intp workers, packed_apart; /* who have sums of their own in the scratch memory, and channels by themselves */
-    npy_intp whole, channel; /* floats of an image's channel, and of one as packed (or as it lies) */
-    npy_intp phase, image; /* from one phase to the next one, and from image to image */
-    npy_intp packed, gathered, off, at, first, parts, partial; /* where in the scratch memory */
-    npy_intp most[3]; /* the greatest count of a residue */
-    int bias, blocks; /* is there one; are the weights in blocks already */
-    int result; /* which argument is the output */
+    npy_intp workers, packed_apart; /* number of workers with scratch memory; distance of their packed channels */
+    npy_intp whole, channel; /* floats of an image's channel, and of a packed channel (or the same) */
+    npy_intp phase, image; /* distance of phases, and of images */
+    npy_intp packed, gathered, off, at, first, parts, partial; /* offsets in the scratch memory */
+    npy_intp most[3]; /* largest count of a residue */
+    int bias, blocks; /* there is a bias; the weights are stored in blocks */
+    int result; /* index of the output argument */
     axis axes[3];
 } conv;
 
-/* How many tiles of 2 x 2 outputs lie one below the other and side by side, how many lines of them are done at a time, and
- * the pads that reach into the first. */
+/* Numbers of tiles of 2 x 2 outputs vertically and horizontally, number of their lines per pass, and pads above and to
+ * the left of the first. */
 typedef struct {
-    npy_intp high, wide, lines, above, left;
+    npy_intp down, across, lines, above, left;
 } winograd;
 
-/* From one of 16 matrices of so many floats to the next one: not a multiple of 4 KB, or all would want one set of a cache. */
+/* Distance of the 16 matrices of `size` floats: not a multiple of 4 KB, which would map all to one cache set. */
 #define WINOGRAD_APART(size) ((size) + 16)
 
-/* What of a vector belongs where in the output, and where it lies in the planes. */
+/* Part of a vector: offsets in the output and in the planes, first lane and number of lanes. */
 typedef struct {
     npy_intp out, in;
     int32_t lane, count;
 } part;
 
-/* Where vectors begin in the planes, and which are the parts of each. */
+/* Offsets of vectors in the planes, and the parts of each. */
 typedef struct {
     npy_intp *at;
     int32_t *first;
     part *parts;
-    npy_intp end; /* behind the last one where each part begins where the one before ends, else -1 */
-    int dense; /* are vectors put together of their parts */
-    int joined; /* are a vector's parts one behind the other in the output, and full */
+    npy_intp end; /* end of the last part if all parts are contiguous in the output, else -1 */
+    int dense; /* vectors are assembled from their parts */
+    int joined; /* a vector's parts are contiguous in the output, and full */
 } vectors;
 
 enum { CONV_HEAD = 39, CONV_PART = 192, CONV_GROUP = 12, CONV_MANY = 32, CONV_WIDEST = 16 };
@@ -94,15 +94,15 @@ static void conv_read(conv *c, loopdbg_call *call) {
         c->axes[a].residues = *t++, c->axes[a].residue = t;
         for (npy_intp k = 0; k < c->axes[a].residues; k++) t += 3 + 3 * t[2];
     }
-    npy_intp const one = c->plane[0] * c->plane[1] * c->plane[2];
+    npy_intp const plane = c->plane[0] * c->plane[1] * c->plane[2];
     c->whole = c->in[0] * c->in[1] * c->in[2];
-    c->image = c->direct ? c->groups * c->icg * c->whole : one;
-    /* Behind each is room for what the last vector of a row goes beyond it. */
-    c->phase = c->cn * one + CONV_WIDEST;
+    c->image = c->direct ? c->groups * c->icg * c->whole : plane;
+    /* Padding for the overrun of the last vector of a row. */
+    c->phase = c->cn * plane + CONV_WIDEST;
     c->channel = c->direct ? c->whole : c->phase * c->axes[0].phases * c->axes[1].phases * c->axes[2].phases;
 }
 
-/* Whether threads share so much: there is scratch memory for as many as there were when the node was bound. */
+/* Should threads share the work? Scratch memory suffices for the number of threads at binding. */
 static int conv_shares(conv const *c, double work) {
     return loopdbg_is_worth_sharing(work) && loopdbg_thread_pool->workers <= c->workers;
 }
@@ -116,7 +116,7 @@ static void conv_residues(conv const *c, int job, residue *r) {
     }
 }
 
-/* What each channel and tap adds to a position's place. */
+/* Offset of each channel and tap relative to a position. */
 static void conv_offsets(conv const *c, residue const *r, npy_intp *off) {
     for (npy_intp i = 0; i < c->icg; i++)
         for (npy_intp a = 0; a < r[0].taps; a++)
@@ -128,7 +128,7 @@ static void conv_offsets(conv const *c, residue const *r, npy_intp *off) {
                 }
 }
 
-/* Of one vector. */
+/* Number of positions of a vector. */
 static npy_intp conv_positions(vectors const *v, npy_intp vector) {
     npy_intp n = 0;
     for (int32_t p = v->first[vector]; p < v->first[vector + 1]; p++) n += v->parts[p].count;
@@ -149,16 +149,16 @@ typedef int64_t conv_l2 __attribute__((vector_size(16)));
 typedef int64_t conv_l4 __attribute__((vector_size(32)));
 typedef int64_t conv_l8 __attribute__((vector_size(64)));
 
-/* Up to 32 bytes of a vector of ``most``, without a call. */
+/* Copy up to 32 bytes of a vector of `most` bytes, without a call. */
 INLINE void conv_few(char *to, char const *from, size_t bytes, size_t most) {
-    size_t at = 0;
-    if (most >= 32 && bytes & 32) memcpy(to, from, 32), at = 32;
-    if (bytes & 16) memcpy(to + at, from + at, 16), at += 16;
-    if (bytes & 8) memcpy(to + at, from + at, 8), at += 8;
-    if (bytes & 4) memcpy(to + at, from + at, 4);
+    size_t offset = 0;
+    if (most >= 32 && bytes & 32) memcpy(to, from, 32), offset = 32;
+    if (bytes & 16) memcpy(to + offset, from + offset, 16), offset += 16;
+    if (bytes & 8) memcpy(to + offset, from + offset, 8), offset += 8;
+    if (bytes & 4) memcpy(to + offset, from + offset, 4);
 }
 
-/* Taps [ocg, icg, 3, 3] as winograd.h wants them: [ocg / 8, 4 x 4, icg, 8]. */
+/* Transform taps [ocg, icg, 3, 3] for winograd.h: [ocg / 8, 4 x 4, icg, 8]. */
 static void conv_winograd_taps(float const *w, npy_intp ocg, npy_intp icg, float *to) {
     conv_f8 const half = {0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f};
     for (npy_intp m = 0; m < ocg; m += 8, w += 8 * icg * 9, to += 16 * icg * 8)
@@ -179,13 +179,13 @@ static void conv_winograd_taps(float const *w, npy_intp ocg, npy_intp icg, float
         }
 }
 
-/* A lane, or the one nearest to it, or the end. */
+/* Clamp a lane to 0 .. lanes. */
 static inline npy_intp conv_among(npy_intp lane, npy_intp lanes) { return lane < 0 ? 0 : lane < lanes ? lane : lanes; }
 
 #define BODY "../conv/conv_lanes.h"
 #include "../dispatch/foreach_target.h"
 
-/* Whether products with the zeros of margins would be seen: those of infinite weights are NaN. ``bits``: of an exponent. */
+/* Are there infinite weights, whose products with zeros of margins are NaN? `bits`: of an exponent. */
 #define SEEN(type, bits)                                                                                               \
     __extension__({                                                                                                    \
         type const *weight = (type const *)LOOPDBG_ARG(call, 1), all = bits;                                           \
@@ -195,8 +195,8 @@ static inline npy_intp conv_among(npy_intp lane, npy_intp lanes) { return lane <
         seen;                                                                                                          \
     })
 
-/* Inputs: x, weights (in blocks if extra[1]), bias (if extra[0]), table. Output: y. Scratch. extra[2]: a transposed one. In
- * one that is not, pads are zeros, to be multiplied as others are (ONNX's Conv pads its input). */
+/* Inputs: x, weights (in blocks if extra[1]), bias (if extra[0]), table. Output: y. Scratch. extra[2]: transposed.
+ * Otherwise pads are zeros that are multiplied as other inputs (ONNX's Conv pads its input). */
 static int loopdbg_conv_f32(loopdbg_call *call) {
     conv c;
     conv_read(&c, call);
@@ -212,12 +212,12 @@ static int loopdbg_conv_f64(loopdbg_call *call) {
 }
 #undef SEEN
 
-/* As above, and behind the table the transformed weights if extra[2]. The weights themselves are not in blocks: with them
- * everything is computed where something is not finite. extra[3...]: how. */
+/* As above, with the transformed weights behind the table if extra[2]. The weights themselves are not in blocks: they
+ * are used for everything if something is not finite. extra[3...]: the winograd fields. */
 static int loopdbg_conv_winograd(loopdbg_call *call) {
     conv c;
     npy_intp const *e = call->extra;
-    winograd how = {e[3], e[4], e[5], e[6], e[7]};
+    winograd grid = {e[3], e[4], e[5], e[6], e[7]};
     conv_read(&c, call);
     float const *x = (float const *)LOOPDBG_ARG(call, 0), *w = (float const *)LOOPDBG_ARG(call, 1);
     float const *bias = c.bias ? (float const *)LOOPDBG_ARG(call, 2) : NULL;
@@ -225,7 +225,7 @@ static int loopdbg_conv_winograd(loopdbg_call *call) {
     if (ready) c.result++;
     float *out = (float *)LOOPDBG_ARG(call, c.result);
     char *scratch = LOOPDBG_ARG(call, c.result + 1);
-    if (DISPATCH(conv_winograd_f32)(&c, &how, x, w, ready, bias, out, scratch)) return 0;
+    if (DISPATCH(conv_winograd_f32)(&c, &grid, x, w, ready, bias, out, scratch)) return 0;
     return DISPATCH(conv_run_f32)(call, &c);
 }
 

@@ -1,4 +1,4 @@
-/* Convolutions of floats and of doubles, for one width (conv.h): what conv_tiles.h wants to know of each. */
+/* Convolutions of floats and doubles, for one vector width (conv.h): parameters of conv_tiles.h. */
 
 #define LOAD_ELEMENTS(from, low, high)                                                                                 \
     __extension__({                                                                                                    \
@@ -46,9 +46,9 @@
 #include "conv_tiles.h"
 
 #elif WIDTH == 8
-/* Lanes low to high - 1, as far as there are such: those for which lane - low is below high - low, without signs. */
+/* Mask of lanes low to high - 1, clipped: those for which lane - low is below high - low, unsigned. */
 static inline __m256i NAME(conv_lanes)(npy_intp low, npy_intp high) {
-    int32_t const least = INT32_MIN; /* what is compared has signs */
+    int32_t const least = INT32_MIN; /* for an unsigned comparison by signed ones */
     __m256i at = _mm256_add_epi32(_mm256_set1_epi32((int32_t)-low ^ least), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)(high - low) ^ least), at);
 }
@@ -97,7 +97,7 @@ static inline __m256i NAME(conv_lanes_of_doubles)(npy_intp low, npy_intp high) {
 #include "conv_tiles.h"
 
 #else
-/* c + a * b in the register of c: left to themselves, compilers move sums between registers in each tap. */
+/* c + a * b in the register of c: otherwise compilers move sums between registers in each tap. */
 #define CONV_ADD(name, type, a, b, c)                                                                                  \
     __extension__({                                                                                                    \
         type conv_sum = (type)(c);                                                                                     \
@@ -105,14 +105,14 @@ static inline __m256i NAME(conv_lanes_of_doubles)(npy_intp low, npy_intp high) {
         (V) conv_sum;                                                                                                  \
     })
 
-/* Lanes low to high - 1, as far as there are such: those for which lane - low is below high - low, without signs. */
+/* Mask of lanes low to high - 1, clipped: those for which lane - low is below high - low, unsigned. */
 static inline __mmask16 NAME(conv_lanes)(npy_intp low, npy_intp high) {
     __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m512i at = _mm512_add_epi32(_mm512_set1_epi32((int32_t)-low), lanes);
     return _mm512_cmplt_epu32_mask(at, _mm512_set1_epi32((int32_t)(high - low)));
 }
 
-/* Some lanes into every other element. */
+/* Store some lanes to every other element. */
 static inline void NAME(conv_apart)(float *to, int first, int count, __m512 from) {
     uint32_t const lanes = ((1u << count) - 1) << first;
     __m512i const twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);

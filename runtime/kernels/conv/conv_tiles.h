@@ -1,10 +1,10 @@
 /* Convolution for one element type and one instruction set: included once for each, with
- * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), STORE_APART (the same,
- * into every other element, if it is fast), LOAD(from, low, high)
- * (some lanes, zeros for the others) or MASKED(from, mask) with a MASK of LANES(low, high), NARROWER (what
- * half as wide vectors make of depthwise convolutions, if there are such), OWN(x) (a name of its own),
- * ROWS (most channels of a tile: its sums and what they read fit into the registers); H, HL, H_FMA, H_SPLAT for vectors of
- * at most 8 elements; EVENS and ODDS(a, b), and LOWER and UPPER (two vectors' elements by turns) where winograd.h is wanted. */
+ * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), STORE_APART (the
+ * same, to every other element, if it is fast), LOAD(from, low, high) (some lanes, zeros for the others) or
+ * MASKED(from, mask) with a MASK of LANES(low, high), NARROWER (depthwise convolutions with vectors of half the width,
+ * if any), OWN(x) (a unique name), ROWS (maximum channels of a tile: its sums and operands fit the registers); H, HL,
+ * H_FMA, H_SPLAT for vectors of at most 8 elements; EVENS and ODDS(a, b), and LOWER and UPPER (interleave two vectors)
+ * for winograd.h. */
 
 #ifdef MASK
 #define LOAD(from, low, high) MASKED(from, LANES(low, high))
@@ -14,9 +14,9 @@ typedef void (*OWN(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_
                           T *const *, npy_intp, int);
 
 /* R channels at Q vectors of positions: out[q][r * apart + lane] = begun[r, q, lane] + bias[r] + sum over k of
- * w[k * ld + r] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. ``fresh``: these weights were
- * not used for other positions before, and those behind them are asked for; each time, that would cost a quarter. */
-/* Unrolled, so that sums stay in registers before and behind the taps as well. */
+ * w[k * ld + r] * x[pos[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. `fresh`: the first use
+ * of these weights; the following ones are prefetched, which would cost a quarter at every use. */
+/* Unrolled, so that sums stay in registers before and after the taps as well. */
 #define EACH(i, N) _Pragma("GCC unroll 8") for (int i = 0; i < (N); i++)
 #define TAP(R, Q, k)                                                                                                 \
     {                                                                                                                \
@@ -30,11 +30,11 @@ typedef void (*OWN(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_
     }
 #define TILE(R, Q)                                                                                                   \
     static void OWN(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld,\
-                                                npy_intp const *at, T const *begun, T const *bias, T *const *out,    \
+                                                npy_intp const *pos, T const *begun, T const *bias, T *const *out,    \
                                                 npy_intp apart, int fresh) {                                         \
         V sum[R][Q];                                                                                                 \
         T const *from[Q];                                                                                            \
-        EACH(q, Q) from[q] = x + at[q];                                                                              \
+        EACH(q, Q) from[q] = x + pos[q];                                                                              \
         EACH(r, R)                                                                                                   \
             EACH(q, Q) sum[r][q] = begun ? *(V const *)(begun + (r * Q + q) * L) : (V){0};                           \
         npy_intp k = 0;                                                                                              \
@@ -77,8 +77,8 @@ TILE(8, 2)
 TILE(8, 3)
 #endif
 
-/* By rows and vectors, as many as registers hold the sums of, and of those what is read: 16 hold 4 x 2 or 3 x 3 (both 100
- * GFLOPS with AVX2, 4 x 3 reaches 45), 32 hold 8 x 3. */
+/* By rows and vectors, limited by the registers for sums and operands: 16 hold 4 x 2 or 3 x 3 (both 100 GFLOPS with
+ * AVX2, 4 x 3 reaches 45), 32 hold 8 x 3. */
 static OWN(tile) const OWN(tiles)[9][9] = {
 #if ROWS == 8
     [1] = {0, OWN(tile_1_1), OWN(tile_1_2), OWN(tile_1_3), OWN(tile_1_4), 0, 0, 0, OWN(tile_1_8)},
@@ -94,16 +94,16 @@ static OWN(tile) const OWN(tiles)[9][9] = {
     [8] = {0, OWN(tile_8_1)},
 #endif
 };
-#define WIDE (ROWS == 8 ? 3 : 2) /* vectors of tiles of so many channels */
+#define WIDE (ROWS == 8 ? 3 : 2) /* vectors of full tiles */
 static int const OWN(widest)[5] = {0, ROWS == 8 ? 8 : 4, 4, ROWS == 8 ? 4 : 3, WIDE};
 
-/* Channels of the next tile, and of the next block of weights, of those that are left: 3 take one tile, as images' colours. */
+/* Channels of the next tile, and of the next block of weights, from those left: 3 (as colours) take one tile. */
 static inline npy_intp OWN(rows)(npy_intp left, npy_intp most) { return left >= most ? most : left >= 4 ? 4 : left; }
 #undef TILE
 #undef TAP
 
-/* B blocks of 8 channels, ``block`` elements apart, at one position: out[(8 * b + r) * apart], from ``begun`` on, if given. The
- * same sums as in tiles. */
+/* B blocks of 8 channels, `block` elements apart, at one position: out[(8 * b + r) * apart], starting from `begun`, if
+ * given. The sums of tiles. */
 #define NARROW(B)                                                                                                    \
     static void OWN(narrow_##B)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp block, \
                                             T const *begun, T const *bias, T *out, npy_intp apart) {                 \
@@ -127,15 +127,15 @@ NARROW(1)
 NARROW(4)
 #undef NARROW
 
-/* Lanes low to high - 1 of what begins there, zeros for the others, where nothing is read. */
+/* Lanes low to high - 1, zeros for the others, which are not read. */
 static inline V OWN(load)(T const *from, npy_intp low, npy_intp high) {
     if (low <= 0 && high >= L) return *(V const *)from;
     return LOAD(from, low, high);
 }
 
-/* Rows of a plane, ``width`` elements by steps of ``step``, of which those from ``low`` to ``high`` - 1 of what begins there lie
- * in the input; those of the next phase into ``other``, unless that is NULL. Whole vectors are written: what goes beyond is
- * written anew by the next row. */
+/* Pack rows of a plane, `width` elements by steps of `step`, of which those from `low` to `high` - 1 are in the input;
+ * those of the next phase go to `other`, unless it is NULL. Whole vectors are written: the next row overwrites the
+ * overrun. */
 static __attribute__((noinline)) void OWN(pack_rows)(T const *from, npy_intp apart, npy_intp rows, npy_intp step, npy_intp low,
                                                      npy_intp high, npy_intp width, T *to, T *other) {
     npy_intp const begin = low < 0 ? 0 : low < width ? low : width;
@@ -160,18 +160,18 @@ static __attribute__((noinline)) void OWN(pack_rows)(T const *from, npy_intp apa
     }
 }
 
-/* The part of some channels' input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros for what lies
- * outside. */
+/* Pack the part of some channels' input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros
+ * outside of the input. */
 static void OWN(pack)(conv const *c, T const *x, npy_intp channels, T *packed, npy_intp n0, npy_intp bn, npy_intp d0,
                       npy_intp h0) {
     npy_intp const *step = c->in_step, *plane = c->plane, depth = c->in[0], height = c->in[1], length = c->in[2];
     npy_intp const width = plane[2], lines = plane[1], phases = c->axes[2].phases;
-    npy_intp const pairs = step[2] == 2 && phases == 2 ? 2 : 1; /* phases that are packed at once */
+    npy_intp const pairs = step[2] == 2 && phases == 2 ? 2 : 1; /* phases packed at once */
     for (npy_intp k = 0; k < c->axes[0].phases * c->axes[1].phases * phases; k += pairs) {
         npy_intp const before = c->axes[0].first[k / phases / c->axes[1].phases] + d0 * step[0];
         npy_intp const top = c->axes[1].first[k / phases % c->axes[1].phases] + h0 * step[1];
         npy_intp const first = c->axes[2].first[k % phases];
-        /* Which lines lie in the input. */
+        /* The lines that are in the input. */
         npy_intp low = top < 0 ? (-top + step[1] - 1) / step[1] : 0;
         npy_intp high = top < height ? (height - 1 - top) / step[1] + 1 : 0;
         low = low < lines ? low : lines, high = high < low ? low : high < lines ? high : lines;
@@ -196,7 +196,7 @@ static void OWN(pack)(conv const *c, T const *x, npy_intp channels, T *packed, n
     }
 }
 
-/* The same, of all channels. */
+/* The same, for all channels. */
 typedef struct {
     conv const *c;
     T const *x;
@@ -219,11 +219,11 @@ static void OWN(pack_all)(conv const *c, T const *x, T *packed, npy_intp n0, npy
     loopdbg_parallel_for(OWN(pack_piece), &job, loopdbg_task_count(c->icg, job.most), work, 0);
 }
 
-/* The last vector's positions go one by one if they are no more than these, and all channels do. */
+/* The last vector's positions are computed one by one up to this number, if all channels come in blocks of 8. */
 #define FEW(ocg) ((ocg) % 8 ? 0 : L / 4)
 
-/* Whether vectors of neighbours in the output, put together of parts of rows while they are copied for many channels, take
- * less than ``cost``, which is counted in products of a channel. */
+/* Are vectors of adjacent outputs, assembled from parts of rows while they are copied for many channels, cheaper than
+ * `cost`, in products of a channel? */
 static int OWN(dense)(conv const *c, npy_intp (*level)[3], npy_intp K, npy_intp cost, int *joined) {
     npy_intp run = level[1][0] * level[2][0] * level[3][0], rows = level[0][0] * level[1][0] * level[2][0];
     if (c->direct || c->ocg < CONV_MANY || level[3][2] != 1 || level[0][0] * run <= 4) return 0;
@@ -234,8 +234,8 @@ static int OWN(dense)(conv const *c, npy_intp (*level)[3], npy_intp K, npy_intp 
     return count * (K + (*joined ? 4 : 24)) + 4 * K * (count + rows) / c->ocg < cost;
 }
 
-/* The same, with parts that lie in the planes each: images' positions, which are one behind the other in the output, or where
- * an image has less than a vector of them, those of all images. */
+/* The same, with parts at separate offsets in the planes: an image's positions, which are contiguous in the output, or
+ * for images smaller than a vector, the positions of all images. */
 static npy_intp OWN(cut_dense)(npy_intp (*level)[3], npy_intp ocg, vectors *v) {
     npy_intp const image = level[1][0] * level[2][0] * level[3][0], length = level[3][0];
     npy_intp const run = v->joined ? image : level[0][0] * image, runs = v->joined ? level[0][0] : 1;
@@ -243,17 +243,17 @@ static npy_intp OWN(cut_dense)(npy_intp (*level)[3], npy_intp ocg, vectors *v) {
     v->dense = 1, v->end = -1;
     for (npy_intp b = 0; b < runs; b++)
         for (npy_intp p = 0; p < run; p += L) {
-            /* A vector that begins earlier, unless multiply takes its positions one by one. */
+            /* The last vector overlaps the one before, unless its positions are computed one by one. */
             int const earlier = v->joined && run - p < L && (run - p > FEW(ocg) || b < runs - 1);
             npy_intp const start = earlier ? run - L : p, end = start + L < run ? start + L : run;
             v->at[count] = 0;
             v->first[count++] = (int32_t)parts;
             for (npy_intp q = start; q < end;) {
-                npy_intp which = b + q / image, at = q % image, row = at / length, left = length - at % length;
+                npy_intp which = b + q / image, rest = q % image, row = rest / length, left = length - rest % length;
                 part *s = v->parts + parts++;
                 s->lane = (int32_t)(q - start), s->count = (int32_t)(left < end - q ? left : end - q);
-                s->in = which * level[0][1] + row / level[2][0] * level[1][1] + row % level[2][0] * level[2][1] + at % length;
-                s->out = which * level[0][2] + at;
+                s->in = which * level[0][1] + row / level[2][0] * level[1][1] + row % level[2][0] * level[2][1] + rest % length;
+                s->out = which * level[0][2] + rest;
                 q += s->count;
             }
         }
@@ -261,13 +261,13 @@ static npy_intp OWN(cut_dense)(npy_intp (*level)[3], npy_intp ocg, vectors *v) {
     return count;
 }
 
-/* Cuts positions into vectors: four ``level``s of (count, distance in the planes, distance in the output), outermost first,
- * the last one with distance 1 in the planes. ``K``: of how many products a sum is. */
+/* Cut positions into vectors: four `level`s of (count, distance in the planes, distance in the output), outermost
+ * first, the last with distance 1 in the planes. `K`: number of products of a sum. */
 static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vectors *v) {
-    npy_intp given[4][3];
+    npy_intp original[4][3];
     int levels = 4;
-    memcpy(given, level, sizeof(given));
-    /* Join levels that lie one behind the other. */
+    memcpy(original, level, sizeof(original));
+    /* Join contiguous levels. */
     for (int k = levels - 1; k > 0; k--)
         if (level[k - 1][0] == 1 ||
             (level[k - 1][1] == level[k][0] * level[k][1] && level[k - 1][2] == level[k][0] * level[k][2])) {
@@ -275,17 +275,16 @@ static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vector
             for (int j = k; j < levels - 1; j++) memcpy(level[j], level[j + 1], sizeof(level[j]));
             levels--;
         }
-    npy_intp const *inner = level[levels - 1], one[3] = {1, 0, 0};
-    npy_intp const *row = levels > 1 ? level[levels - 2] : one;
-    npy_intp const *mid = levels > 2 ? level[levels - 3] : one, *top = levels > 3 ? level[levels - 4] : one;
+    npy_intp const *inner = level[levels - 1], single[3] = {1, 0, 0};
+    npy_intp const *row = levels > 1 ? level[levels - 2] : single;
+    npy_intp const *mid = levels > 2 ? level[levels - 3] : single, *top = levels > 3 ? level[levels - 4] : single;
     npy_intp length = inner[0], rows = row[0], apart = rows > 1 ? row[1] : length;
     npy_intp flat = (rows - 1) * apart + length;
     npy_intp by_row = rows * ((length + L - 1) / L), together = (flat + L - 1) / L;
-    /* Vectors that cross from row to row compute what lies between, and are stored in parts, which takes as long as some
-     * 20 products. */
+    /* Vectors that cross rows compute what is between them, and are stored in parts, which costs about 20 products. */
     int across = (c->direct && length < L) || together * (K + 24) < by_row * (K + 4);
     npy_intp const cost = mid[0] * top[0] * (across ? together * (K + 24) : by_row * (K + 4));
-    if (OWN(dense)(c, given, K, cost, &v->joined)) return OWN(cut_dense)(given, c->ocg, v);
+    if (OWN(dense)(c, original, K, cost, &v->joined)) return OWN(cut_dense)(original, c->ocg, v);
     npy_intp count = 0, parts = 0;
     v->end = 0, v->dense = v->joined = 0;
     for (npy_intp a = 0; a < top[0]; a++)
@@ -294,7 +293,7 @@ static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vector
                 npy_intp in = a * top[1] + b * mid[1] + r * row[1], out = a * top[2] + b * mid[2] + r * row[2];
                 npy_intp end = across ? flat : length, line = 0, column = 0;
                 for (npy_intp p = 0; p < end; p += L) {
-                    /* Nothing is read behind the end where what lies there is not ours. */
+                    /* Nothing is read behind the end, which may be foreign memory. */
                     npy_intp start = end - p < L && end >= L ? end - L : p;
                     v->at[count] = in + start;
                     v->first[count++] = (int32_t)parts;
@@ -307,7 +306,7 @@ static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vector
                             part *s = v->parts + parts++;
                             s->lane = (int32_t)(q - start), s->count = (int32_t)valid;
                             s->out = out + (across ? line * row[2] : 0) + column * inner[2];
-                            /* One behind the other, or not. */
+                            /* contiguous, or not */
                             v->end = v->end == s->out ? s->out + s->count : -1;
                         }
                         q += n, column += n;
@@ -319,33 +318,33 @@ static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vector
     return count;
 }
 
-/* What n vectors read for so many taps, as [taps, n, L]. */
+/* The operands of n vectors for `taps` taps, as [taps, n, L]. */
 #define COPY(N)                                                                                                      \
     for (npy_intp k = 0; k < taps; k++, to += N * L) {                                                               \
         T const *from = x + off[k];                                                                                  \
-        for (int q = 0; q < N; q++) *(V *)(to + q * L) = *(V const *)(from + at[q]);                                 \
+        for (int q = 0; q < N; q++) *(V *)(to + q * L) = *(V const *)(from + pos[q]);                                 \
     }
-static void OWN(panel)(T const *x, npy_intp const *off, npy_intp taps, npy_intp const *at, int n, T *to) {
+static void OWN(panel)(T const *x, npy_intp const *off, npy_intp taps, npy_intp const *pos, int n, T *to) {
     if (n == 3) COPY(3)
     else if (n == 2) COPY(2)
     else COPY(1)
 }
 #undef COPY
 
-/* The same where vectors are put together of parts. */
+/* The same for vectors assembled from parts. */
 static void OWN(panel_of_parts)(T const *x, npy_intp const *off, npy_intp taps, vectors const *v, npy_intp first, int n,
                                 T *to) {
     npy_intp in[3 * L], lane[3 * L], count = 0;
     for (int q = 0; q < n; q++)
         for (int32_t p = v->first[first + q]; p < v->first[first + q + 1]; p++, count++)
             in[count] = v->parts[p].in, lane[count] = q * L + v->parts[p].lane;
-    /* What goes beyond a part is written anew by those behind it. */
+    /* Later parts overwrite the overrun of a part. */
     for (npy_intp k = 0; k < taps; k++, to += n * L)
         for (npy_intp p = 0; p < count; p++) *(V *)(to + lane[p]) = *(V const *)(x + in[p] + off[k]);
 }
 
-/* A group's channels at the vectors of a band, cut into pieces of so many vectors and channels; there are so many stretches of
- * channels. Of the sums that wait meanwhile each worker has its own. */
+/* A group's channels at the vectors of a band, cut into tasks of `most` vectors and `channels` channels; `stretches`
+ * tasks cover the channels. Each worker has its own partial sums. */
 typedef struct {
     conv const *c;
     T const *x, *w, *bias;
@@ -367,20 +366,20 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
     npy_intp const low = piece % job->stretches * job->channels, first_group = piece / job->stretches * job->most;
     npy_intp const high = low + job->channels < c->ocg ? low + job->channels : c->ocg;
     npy_intp const last_group = first_group + job->most < count ? first_group + job->most : count;
-    /* Where those begin that write anew what goes beyond a part, but are of another piece. */
+    /* Start of the parts of another task that will overwrite the overrun. */
     npy_intp const beyond = last_group < count && v->end >= 0 ? v->parts[v->first[last_group]].out : v->end;
     npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
     T buffer[8 * 8 * L];
     __attribute__((aligned(64))) T panel[(3 * CONV_PART + 1) * L];
     npy_intp const rows_of[3] = {0, L, 2 * L};
-    npy_intp along[CONV_PART];
-    int wide = 0; /* of how many vectors ``along`` says where their taps are in the panel */
+    npy_intp panel_taps[CONV_PART];
+    int panel_width = 0; /* number of vectors in the layout of panel_taps */
     int const few = conv_positions(v, count - 1) <= (count == 1 ? 4 : FEW(c->ocg));
     npy_intp const one_by_one = few ? c->ocg & ~(npy_intp)7 : 0, all = one_by_one == c->ocg ? count - 1 : count;
     npy_intp const begun = all < count || low > one_by_one ? low : one_by_one;
     int const widest = OWN(widest)[c->ocg < 4 ? c->ocg : 4];
-    /* So much of the sums at a time that what a tile reads stays in a first-level cache while all channels use it, and the
-     * weights of that part in a second-level one for the tiles of a group. */
+    /* Part of the sums such that a tile's operands stay in the first-level cache for all channels, and the weights of
+     * that part in the second-level cache for the tiles of a group. */
     npy_intp const turns = K > CONV_PART && count > few ? (K + CONV_PART - 1) / CONV_PART : 1,
                    part_size = (K + turns - 1) / turns;
     for (npy_intp group = first_group; group < last_group; group += CONV_GROUP)
@@ -397,20 +396,20 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
                 for (int q = 0; q < n; q++) {
                     int32_t p = v->first[first + q];
                     part const *s = v->parts + p;
-                    /* What goes beyond a part is written anew by those behind it. */
+                    /* Later parts overwrite the overrun of a part. */
                     if (v->dense ? !v->joined
                                  : v->first[first + q + 1] != p + 1 || (s->count != L && (s->lane || s->out + L > beyond)))
                         whole = 0;
                     else target[q] = out + s->out;
                 }
                 T const *source = x;
-                npy_intp const *taps = off + k, *at = v->at + first;
-                if ((v->dense || high - begun >= CONV_MANY) && n <= 3) { /* neighbours, for as many channels as there are */
+                npy_intp const *taps = off + k, *pos = v->at + first;
+                if ((v->dense || high - begun >= CONV_MANY) && n <= 3) { /* contiguous operands, for all channels */
                     if (v->dense) OWN(panel_of_parts)(x, taps, size, v, first, n, panel);
-                    else OWN(panel)(x, taps, size, at, n, panel);
-                    if (wide != n)
-                        for (npy_intp j = 0; j < CONV_PART; j++) along[j] = j * n * L;
-                    wide = n, source = panel, taps = along, at = rows_of;
+                    else OWN(panel)(x, taps, size, pos, n, panel);
+                    if (panel_width != n)
+                        for (npy_intp j = 0; j < CONV_PART; j++) panel_taps[j] = j * n * L;
+                    panel_width = n, source = panel, taps = panel_taps, pos = rows_of;
                 }
                 for (npy_intp r = begun, rows; r < high; r += rows, sums += rows * n * L) {
                     rows = OWN(rows)(c->ocg - r, n == 1 ? 8 : ROWS);
@@ -428,7 +427,7 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
                         for (int q = 0; q < n; q++) to[q] = buffer + q * L;
                     }
                     OWN(tiles)
-                    [rows][n](source, taps, size, w + (r - inside) *K + k *ld + inside, ld, at, turn ? sums : NULL, shift, to,
+                    [rows][n](source, taps, size, w + (r - inside) *K + k *ld + inside, ld, pos, turn ? sums : NULL, shift, to,
                               apart_here, first == group);
                     if (whole || !last) continue;
                     for (int q = 0; q < n; q++)
@@ -475,11 +474,11 @@ static void OWN(multiply)(conv const *c, T const *x, npy_intp const *off, npy_in
     }
     npy_intp const groups = loopdbg_task_count(count, CONV_GROUP);
     job.most = CONV_GROUP;
-    /* Vectors that are put together of parts are put together for each stretch. */
+    /* Vectors of parts are assembled for each stretch. */
     npy_intp const pieces = v->dense ? loopdbg_thread_pool->workers : 4 * loopdbg_thread_pool->workers;
     if (groups < pieces) {
-        npy_intp const wanted = (pieces + groups - 1) / groups, least = (c->ocg + 15) / 16;
-        job.stretches = wanted < least ? wanted : least;
+        npy_intp const requested = (pieces + groups - 1) / groups, max_stretches = (c->ocg + 15) / 16;
+        job.stretches = requested < max_stretches ? requested : max_stretches;
         job.channels = ((c->ocg + job.stretches - 1) / job.stretches + 7) / 8 * 8;
         job.stretches = loopdbg_task_count(c->ocg, job.channels);
     }
@@ -489,7 +488,7 @@ static void OWN(multiply)(conv const *c, T const *x, npy_intp const *off, npy_in
 #undef EACH
 #undef FEW
 
-/* Weights [ocg, kernel] of a group as tiles read them: blocks of 8 channels, then of 4, and what is left, [taps, channels] each. */
+/* Reorder a group's weights [ocg, kernel] for tiles: blocks of 8 channels, of 4, the rest, each [taps, channels]. */
 static void OWN(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
     npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
     for (npy_intp m = 0, rows; m < c->ocg; m += rows, to += rows * K) {
@@ -508,7 +507,7 @@ static void OWN(gather)(conv const *c, residue const *r, T const *w, npy_intp K,
 
 #include "depthwise.h"
 
-/* Rows and positions of a residue's band. 0: there are none. */
+/* Rows and positions of a residue's band. 0: none. */
 static inline int OWN(band)(conv const *c, residue const *r, npy_intp d0, npy_intp h0, npy_intp *n) {
     n[0] = r[0].count - d0 < c->cd ? r[0].count - d0 : c->cd;
     n[1] = r[1].count - h0 < c->ch ? r[1].count - h0 : c->ch;
@@ -566,8 +565,8 @@ static int OWN(run)(loopdbg_call *call, conv *c) {
             }
     return 0;
 }
-/* A transposed convolution by weights that are not all finite. Where a weight's input would lie outside there is no product:
- * with the 0 of a plane's margin it would be NaN. The same sums as above, one by one. */
+/* A transposed convolution with infinite or NaN weights. A weight without an input has no product: with the 0 of a
+ * plane's margin it would be NaN. The sums of tiles, one by one. */
 static int OWN(run_within)(loopdbg_call *call, conv *c) {
     T const *x = (T const *)LOOPDBG_ARG(call, 0), *blocks = (T const *)LOOPDBG_ARG(call, 1), *w = blocks;
     T const *bias = c->bias ? (T const *)LOOPDBG_ARG(call, 2) : NULL;
@@ -587,16 +586,16 @@ static int OWN(run_within)(loopdbg_call *call, conv *c) {
                 rows = OWN(rows)(c->ocg - first, 8);
                 for (npy_intp k = 0; k < c->n * rows * positions; k++) {
                     npy_intp const p = k % positions, r0 = k / positions % rows, n = k / positions / rows;
-                    npy_intp const at[3] = {p / (r[1].count * r[2].count), p / r[2].count % r[1].count, p % r[2].count};
+                    npy_intp const pos[3] = {p / (r[1].count * r[2].count), p / r[2].count % r[1].count, p % r[2].count};
                     T const *from = x + (n * c->groups + g) * c->icg * c->whole, *weight = of_group + r0;
                     V sum = {0};
                     for (npy_intp i = 0; i < c->icg; i++, from += c->whole)
                         for (npy_intp a = 0; a < r[0].taps; a++)
                             for (npy_intp b = 0; b < r[1].taps; b++)
                                 for (npy_intp e = 0; e < r[2].taps; e++, weight += rows) {
-                                    npy_intp d = at[0] + r[0].tap[3 * a + 2] + c->axes[0].first[0];
-                                    npy_intp h = at[1] + r[1].tap[3 * b + 2] + c->axes[1].first[0];
-                                    npy_intp l = at[2] + r[2].tap[3 * e + 2] + c->axes[2].first[0];
+                                    npy_intp d = pos[0] + r[0].tap[3 * a + 2] + c->axes[0].first[0];
+                                    npy_intp h = pos[1] + r[1].tap[3 * b + 2] + c->axes[1].first[0];
+                                    npy_intp l = pos[2] + r[2].tap[3 * e + 2] + c->axes[2].first[0];
                                     if (d < 0 || d >= in[0] || h < 0 || h >= in[1] || l < 0 || l >= in[2]) continue;
                                     V const factor = SPLAT(*weight), number = SPLAT(from[(d * in[1] + h) * in[2] + l]);
                                     sum = FMA(factor, number, sum);
@@ -604,7 +603,7 @@ static int OWN(run_within)(loopdbg_call *call, conv *c) {
                     npy_intp const channel = g * c->ocg + first + r0;
                     if (bias) sum += SPLAT(bias[channel]);
                     npy_intp y = n * channels + channel;
-                    for (int a = 0; a < 3; a++) y = y * o[a] + r[a].start + at[a] * c->out_step[a];
+                    for (int a = 0; a < 3; a++) y = y * o[a] + r[a].start + pos[a] * c->out_step[a];
                     out[y] = sum[0];
                 }
             }

@@ -1,8 +1,8 @@
-/* Channels that are summed by themselves, as in depthwise convolutions; included by conv_tiles.h. */
+/* Depthwise convolutions; included by conv_tiles.h. */
 
-/* R rows and Q vectors of each, ``apart`` elements from one to the next: rows are ``pitch`` apart in the plane. The same sums
- * as in tiles. What a vector goes beyond a row is written anew by the next ones, as long as they are there: ``left`` is how much
- * of the output is. */
+/* R rows and Q vectors of each, vectors `apart` elements apart, rows `pitch` apart in the plane. The sums of tiles. The
+ * overrun of a vector beyond a row is overwritten by the next one, if any: `left` is the number of output elements from
+ * here on. */
 #define EACH(i, N) _Pragma("GCC unroll 8") for (int i = 0; i < (N); i++)
 #define DEPTH(R, Q)                                                                                                  \
     static __attribute__((noinline)) void OWN(depth_##R##_##Q)(                                          \
@@ -34,16 +34,16 @@ DEPTH(1, 2)
 DEPTH(1, 1)
 #undef DEPTH
 
-/* A channel's input: ``pitch`` elements from row to row, of which those of ``height`` x ``width`` are read and the others are
- * zeros. The first output's window begins at ``top``, ``left``. */
+/* A channel's input: rows are `pitch` elements apart, of which `height` x `width` are read and the others are zeros.
+ * The first output's window begins at `top`, `left`. */
 typedef struct {
     T const *x;
     npy_intp pitch, height, width, top, left;
 } OWN(plane);
 
-/* A vector of outputs in each row, of ``taps`` x ``taps`` taps: four rows that are ``step`` apart share what they read. The
- * same sums as in tiles. What a vector goes beyond a row is written anew by the next ones. Lanes beyond the input are not
- * read, unless all lie ``inside``. */
+/* A vector of outputs in each row, with `taps` x `taps` taps: four rows that are `step` apart share their loads. The
+ * sums of tiles. The overrun of a vector beyond a row is overwritten by the next one. Lanes outside of the input are
+ * not read, unless all are `inside`. */
 #define EVERY(i, N) _Pragma("GCC unroll 49") for (int i = 0; i < (N); i++)
 #define DEPTH_READ(k) (step == 1 ? (k) : ((k) & ~1) + ((k) & 1) * L)
 static inline __attribute__((always_inline)) void OWN(depth_column)(OWN(plane) const in, npy_intp column, V const *factor,
@@ -87,20 +87,20 @@ static inline __attribute__((always_inline)) void OWN(depth_column)(OWN(plane) c
     }
 }
 
-/* Channels whose input lies ``whole`` elements apart. */
+/* Channels whose inputs are `whole` elements apart. */
 INLINE void OWN(depth_rows)(OWN(plane) in, npy_intp channels, npy_intp whole, T const *w, T const *bias, T *out, npy_intp rows,
                             npy_intp width, int const taps, int const step) {
     for (npy_intp i = 0; i < channels; i++, in.x += whole, w += taps * taps, bias += bias ? 1 : 0, out += rows * width) {
         V factor[49];
         EVERY(k, taps * taps) factor[k] = SPLAT(w[k]);
         for (npy_intp p = 0; p < width; p += L) {
-            npy_intp const at = p && p + L > width ? width - L : p, column = at * step + in.left;
+            npy_intp const start = p && p + L > width ? width - L : p, column = start * step + in.left;
 #ifdef MASK
             if (column < 0 || column + DEPTH_READ(taps + step - 2) + L > in.width)
-                OWN(depth_column)(in, column, factor, bias, out + at, rows, width, taps, step, 0);
+                OWN(depth_column)(in, column, factor, bias, out + start, rows, width, taps, step, 0);
             else
 #endif
-                OWN(depth_column)(in, column, factor, bias, out + at, rows, width, taps, step, 1);
+                OWN(depth_column)(in, column, factor, bias, out + start, rows, width, taps, step, 1);
         }
     }
 }
@@ -122,7 +122,7 @@ DEPTH(5, 2)
 #undef DEPTH
 #undef EACH
 
-/* ``rows`` rows of ``width`` outputs. The last vector of a row and the last rows begin earlier, where there is room. */
+/* `rows` rows of `width` outputs. The last vector of a row and the last rows begin earlier, if there are enough. */
 static void OWN(depth)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, T const *w, T const *bias, T *out,
                        npy_intp rows, npy_intp width) {
     npy_intp const many = rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
@@ -135,22 +135,22 @@ static void OWN(depth)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp
         for (; many == 1 && left >= 4 * L; p += 4 * L, left -= 4 * L)
             OWN(depth_1_4)(from + p, pitch, off, K, w, bias, to + p, width, L, more);
         for (; left > 0; p += 2 * L, left -= 2 * L) {
-            npy_intp const at = left < L && p ? width - L : p, apart = left >= 2 * L ? L : left - L;
+            npy_intp const start = left < L && p ? width - L : p, apart = left >= 2 * L ? L : left - L;
             if (left > L) {
-                if (many == 4) OWN(depth_4_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
-                else if (many == 2) OWN(depth_2_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
-                else OWN(depth_1_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
+                if (many == 4) OWN(depth_4_2)(from + start, pitch, off, K, w, bias, to + start, width, apart, more);
+                else if (many == 2) OWN(depth_2_2)(from + start, pitch, off, K, w, bias, to + start, width, apart, more);
+                else OWN(depth_1_2)(from + start, pitch, off, K, w, bias, to + start, width, apart, more);
             } else {
-                if (many == 4) OWN(depth_4_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
-                else if (many == 2) OWN(depth_2_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
-                else OWN(depth_1_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
+                if (many == 4) OWN(depth_4_1)(from + start, pitch, off, K, w, bias, to + start, width, 0, more);
+                else if (many == 2) OWN(depth_2_1)(from + start, pitch, off, K, w, bias, to + start, width, 0, more);
+                else OWN(depth_1_1)(from + start, pitch, off, K, w, bias, to + start, width, 0, more);
             }
         }
     }
 }
 
-/* What computes rows that share what they read, and where their plane lies but for its begin; NULL where they do not share.
- * With lanes that can be left out, the input needs no copy with pads around. */
+/* Selects the function for rows that share loads, and sets the plane but for its address; NULL: none. With masked loads
+ * the input needs no padded copy. */
 typedef void (*OWN(sharing))(OWN(plane) const *, npy_intp, npy_intp, T const *, T const *, T *, npy_intp, npy_intp);
 static OWN(sharing) OWN(depth_shared)(conv const *c, residue const *r, OWN(plane) * in) {
     npy_intp const taps = r[2].taps, step = c->in_step[2];
@@ -158,9 +158,9 @@ static OWN(sharing) OWN(depth_shared)(conv const *c, residue const *r, OWN(plane
     for (int a = 0; a < 3; a++)
         for (npy_intp k = 0; k < r[a].taps; k++) {
             int64_t const *tap = r[a].tap + 3 * k;
-            npy_intp const at = c->axes[a].first[tap[1]] + tap[2] * c->in_step[a];
-            if (!k) begin[a] = at;
-            if (at != begin[a] + k) return NULL;
+            npy_intp const position = c->axes[a].first[tap[1]] + tap[2] * c->in_step[a];
+            if (!k) begin[a] = position;
+            if (position != begin[a] + k) return NULL;
         }
     if (c->out[1] < 4 || r[0].taps != 1 || r[1].taps != taps || c->in_step[1] != step) return NULL;
 #ifdef MASK
@@ -174,8 +174,8 @@ static OWN(sharing) OWN(depth_shared)(conv const *c, residue const *r, OWN(plane
     return taps == 3 ? OWN(depth_rows_3_1) : taps == 5 ? OWN(depth_rows_5_1) : taps == 7 ? OWN(depth_rows_7_1) : NULL;
 }
 
-/* Channels by themselves, cut into pieces of so many of an image; there are so many stretches of channels. Planes are packed
- * into memory of each worker's own, several before they are read: a wide read waits for other writes to what it reads. */
+/* Depthwise channels, cut into tasks of `most` channels of an image, `stretches` per image. Planes are packed into each
+ * worker's own memory, several before they are read: a load wider than preceding stores stalls. */
 typedef struct {
     conv const *c;
     T const *x, *w, *bias;
@@ -190,12 +190,12 @@ typedef struct {
 static void OWN(depth_in_place)(void const *what, npy_intp piece, int worker) {
     OWN(depths) const *job = (OWN(depths) const *)what;
     conv const *c = job->c;
-    npy_intp const g = piece % job->stretches * job->most, at = piece / job->stretches * c->groups + g;
+    npy_intp const g = piece % job->stretches * job->most, channel = piece / job->stretches * c->groups + g;
     OWN(plane) in = job->plane;
     (void)worker;
-    in.x = job->x + at * c->whole;
+    in.x = job->x + channel * c->whole;
     job->shared(&in, c->groups - g < job->most ? c->groups - g : job->most, c->whole, job->w + g * job->K,
-                job->bias ? job->bias + g : NULL, job->out + at * c->out[1] * c->out[2], c->out[1], c->out[2]);
+                job->bias ? job->bias + g : NULL, job->out + channel * c->out[1] * c->out[2], c->out[1], c->out[2]);
 }
 #endif
 
@@ -221,16 +221,16 @@ static void OWN(depth_packed)(void const *what, npy_intp piece, int worker) {
                     for (npy_intp b = 0; b < bn; b++)
                         for (npy_intp d = 0; d < nd; d++) {
                             T const *shift = job->bias ? job->bias + g : NULL;
-                            T *there = to + b * c->groups * o[0] * out_slice + d * out_slice;
+                            T *dst = to + b * c->groups * o[0] * out_slice + d * out_slice;
                             in.x = from + b * c->image + d * in_slice;
-                            if (job->shared && nh >= 4) job->shared(&in, 1, 0, job->w + g * job->K, shift, there, nh, o[2]);
-                            else OWN(depth)(in.x, plane[2], job->off, job->K, job->w + g * job->K, shift, there, nh, o[2]);
+                            if (job->shared && nh >= 4) job->shared(&in, 1, 0, job->w + g * job->K, shift, dst, nh, o[2]);
+                            else OWN(depth)(in.x, plane[2], job->off, job->K, job->w + g * job->K, shift, dst, nh, o[2]);
                         }
                 }
             }
 }
 
-/* All channels; 0: they are not by themselves. */
+/* All channels; 0: not depthwise. */
 static int OWN(depthwise)(conv const *c, T const *x, T const *w, T const *bias, T *out, T *packed, npy_intp *off) {
     OWN(depths) job = {c, x, w, bias, out, packed, off, 0, c->groups, 1, NULL, {0}};
     residue r[3];
@@ -239,7 +239,7 @@ static int OWN(depthwise)(conv const *c, T const *x, T const *w, T const *bias, 
 #endif
     conv_residues(c, 0, r);
     job.K = r[0].taps * r[1].taps * r[2].taps;
-    /* Weights lie in order, if all of them are taken. */
+    /* Weights are in order, if all of them are used. */
     if (c->icg != 1 || c->ocg != 1 || (!c->blocks && job.K != c->kernel[0] * c->kernel[1] * c->kernel[2])) return 0;
     /* They read as much as they compute. */
     double const work = 4.0 * (double)(job.K * c->n * c->groups) * (double)(c->out[0] * c->out[1] * c->out[2]);

@@ -1,7 +1,7 @@
 /* Maxima and sums over windows of one to three spatial axes.
  *
- * Rows first: what the taps of the outer axes read is joined into one row as wide as the input, then the taps of the last
- * axis into the output's. Each is a loop over neighbours. ops/pool.py says what lies where, in a table of int64.
+ * Rows first: the inputs of the outer axes' taps are combined into one row as wide as the input, then the taps of the
+ * last axis into the output row, by loops over contiguous elements. ops/pool.py passes the layout in an int64 table.
  */
 #ifndef LOOPDBG_POOL_H
 #define LOOPDBG_POOL_H
@@ -13,10 +13,10 @@
 
 enum { POOL_IN, POOL_OUT = 3, POOL_KERNEL = 6, POOL_STEP = 9, POOL_DILATION = 12, POOL_BEFORE = 15, POOL_HEAD = 18 };
 
-/* Which taps of a window meet the input: first..last - 1. */
+/* The taps of a window that meet the input: first..last - 1. */
 static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *first, npy_intp *last) {
     npy_intp d = t[POOL_DILATION + axis], n = t[POOL_IN + axis], taps = t[POOL_KERNEL + axis];
-    if (start >= 0 && start + (taps - 1) * d < n) { /* mostly, and a division takes as long as a short row */
+    if (start >= 0 && start + (taps - 1) * d < n) { /* common case, without a division, as slow as a short row */
         *first = 0, *last = taps;
         return;
     }
@@ -26,7 +26,7 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
     if (*first > *last) *first = *last;
 }
 
-/* X(type, T, what is less than all others). */
+/* X(type, T, lower bound of all values). */
 #define POOL_TYPES(X)                                                                                                    \
     X(f32, float, -__builtin_inff())                                                                                     \
     X(f64, double, -__builtin_inf())                                                                                     \
@@ -39,7 +39,7 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
 #include "../dispatch/foreach_target.h"
 
 /* Inputs: x, table. Output: y. Scratch. Extra: channels.
- * With places: a second output; extra: channels, channel size as counted, then ``place``. */
+ * With indices: a second output; extra: channels, channel size for the indices, then `place`. */
 #define MAXIMA(type, T, LEAST)                                                                                           \
     static int loopdbg_pool_max_##type(loopdbg_call *call) {                                                             \
         DISPATCH(pool_max_##type)                                                                                          \

@@ -1,7 +1,7 @@
-/* Windows of channels, for one width (pool.h). */
+/* Windows of channels, for one vector width (pool.h). */
 
-/* Joins rows of neighbours, V elements at a time: to[i] = a[i] with b[i]. ``to`` may be ``a``. A maximum may be taken twice,
- * which ends a row without branches on its numbers. */
+/* Combine contiguous rows, V elements at a time: to[i] = a[i] with b[i]. `to` may be `a`. For a maximum the last vector
+ * may overlap, which avoids a scalar tail. */
 #define JOIN(name, T, V, FEW, MANY, TWICE)                                                                               \
     static void NAME(join_##name)(T *to, T const *a, T const *b, npy_intp n) {                                           \
         npy_intp const lanes = sizeof(V) / sizeof(T);                                                                    \
@@ -18,7 +18,7 @@
         for (; i < n; i++) to[i] = FEW(a[i], b[i]);                                                                      \
     }
 
-/* A NaN counts as the greatest. */
+/* NaN counts as the maximum. */
 #define GREATER(a, b) ((((a) > (b)) | ((a) != (a))) ? (a) : (b))
 #define BITS(x) (__typeof__((x) > (x)))(x)
 #define GREATER_OF(V, a, b)                                                                                              \
@@ -64,9 +64,9 @@
                 }                                                                                                        \
     }
 
-/* Where the maxima are: the first of equal ones. ``place`` of an element in its channel: the steps of the axes; then
- * whether nothing is found at the first place of the channel, or at -1. Tap by tap along a row of outputs, as one loop over
- * neighbours without branches; a place is below 0 until something is found. */
+/* Indices of the maxima: the first of equal ones. `place`: strides of an element's index in its channel along the axes;
+ * then whether an empty window gives the channel's first index, or -1. Tap by tap along a row of outputs, as a
+ * branch-free loop over contiguous elements; an index is negative until one is found. */
 #define KEEP(type, T)                                                                                                    \
     INLINE void NAME(keep_##type)(T const *restrict from, npy_intp step, npy_intp n,                                     \
                                                                   T *restrict best, int64_t *restrict found,             \
@@ -112,7 +112,7 @@
                 }                                                                                                        \
     }
 
-/* As many bytes as AVX2 has; wider ones bring nothing to what waits for memory. */
+/* 32 bytes at most: wider vectors gain nothing in memory-bound loops. */
 #undef POOL_VECTOR
 #define POOL_VECTOR(T) T __attribute__((vector_size(WIDTH == 4 ? 16 : 32), aligned(sizeof(T)), may_alias))
 #define POOLS(type, T, LEAST)                                                                                            \

@@ -1,4 +1,4 @@
-/* Tensors that are made from numbers alone. */
+/* Ranges of numbers. */
 #ifndef LOOPDBG_FILL_H
 #define LOOPDBG_FILL_H
 
@@ -12,7 +12,7 @@
         for (npy_intp i = 0; i < c->extra[0]; i++) out[i] = (T)(start + (T)i * step);        \
     }
 
-/* start, step -> range; numbers: how many, bytes of an element. What does not fit wraps around. */
+/* start, step -> range; extra: count, bytes of an element. Overflow wraps around. */
 static int loopdbg_arange(loopdbg_call *c) {
     switch (c->extra[1]) {
         case 1: FILL_RANGE(uint8_t) break;

@@ -1,5 +1,5 @@
-/* Results that are as long as the numbers say: what is not 0, what a condition keeps, what differs. Each routine tells how long
- * they are in an int64 behind its outputs. */
+/* Results whose length depends on the data: NonZero, Compress, Unique. Each routine writes the length to an int64
+ * behind its outputs. */
 #ifndef LOOPDBG_DATA_DEPENDENT_H
 #define LOOPDBG_DATA_DEPENDENT_H
 
@@ -22,7 +22,7 @@ static npy_intp loopdbg_nonzero_bits(char const *x, npy_intp n, npy_intp size, i
     }
 }
 
-/* Where the marks are, in order; then a row of places becomes two: along all axes but the last, and along that one. */
+/* Indices of the marks, in order; then a row of indices is split: all axes but the last, and the last. */
 #define DATA_DEPENDENT_PLACES(BITS)                                                                           \
     static void loopdbg_places_##BITS(uint64_t const *marks, npy_intp n, int##BITS##_t *out) {                \
         for (npy_intp k = 0; k < n; k += 64) {                                                                \
@@ -50,8 +50,8 @@ static npy_intp loopdbg_nonzero_bits(char const *x, npy_intp n, npy_intp size, i
 DATA_DEPENDENT_PLACES(32)
 DATA_DEPENDENT_PLACES(64)
 
-/* x -> a row of indices for each axis; scratch: a bit an element, in whole words.
- * extra: elements, bytes of one, whether they are floats, axes, bytes of an index, all extents but the first. */
+/* x -> a row of indices for each axis; scratch: a bit per element, in whole words.
+ * extra: elements, element size, whether they are floats, axes, index size, all extents but the first. */
 static int loopdbg_non_zero(loopdbg_call *call) {
     npy_intp n = call->extra[0], rank = call->extra[3];
     uint64_t *marks = (uint64_t *)LOOPDBG_ARG(call, 3);
@@ -69,7 +69,7 @@ static int loopdbg_non_zero(loopdbg_call *call) {
     return 0;
 }
 
-/* The blocks that are marked, one behind the other; returns where the next one would be. */
+/* Copy the marked blocks contiguously; returns the end. */
 static inline char *loopdbg_copy_selected(char *out, char const *x, uint64_t const *marks, npy_intp n, size_t block) {
     for (npy_intp k = 0; k < n; k += 64) {
         uint64_t word = marks[k / 64];
@@ -84,7 +84,7 @@ static inline char *loopdbg_copy_selected(char *out, char const *x, uint64_t con
 }
 
 /* x, condition -> the parts of x along an axis for which the condition is true; scratch: as for loopdbg_non_zero.
- * extra: how many times the axis comes, its extent, bytes of a part, elements of the condition, bytes of one, whether they are
+ * extra: extent before the axis, its extent, bytes of a part, elements of the condition, bytes of one, whether they are
  * floats. */
 static int loopdbg_compress(loopdbg_call *call) {
     npy_intp length = call->extra[1], block = call->extra[2], n = call->extra[3];
@@ -94,10 +94,10 @@ static int loopdbg_compress(loopdbg_call *call) {
     *(int64_t *)LOOPDBG_ARG(call, 3) =
         loopdbg_nonzero_bits(LOOPDBG_ARG(call, 1), n, call->extra[4], (int)call->extra[5], marks);
     for (npy_intp k = length; k < n; k++)
-        if (marks[k / 64] >> k % 64 & 1) return 1; /* there is no such part */
+        if (marks[k / 64] >> k % 64 & 1) return 1; /* out of range */
     n = n < length ? n : length;
     for (npy_intp o = 0; o < call->extra[0]; o++, x += length * block) {
-        switch (block) { /* copies of a length that is known: 3x */
+        switch (block) { /* constant block sizes: 3x */
             case 1: out = loopdbg_copy_selected(out, x, marks, n, 1); break;
             case 2: out = loopdbg_copy_selected(out, x, marks, n, 2); break;
             case 4: out = loopdbg_copy_selected(out, x, marks, n, 4); break;
@@ -110,7 +110,7 @@ static int loopdbg_compress(loopdbg_call *call) {
     return 0;
 }
 
-/* An element as a number that is ordered as NumPy orders them: all NaNs are one, behind all numbers, and -0 is 0. */
+/* An element as an unsigned sort key in NumPy's order: all NaNs are equal, behind all numbers, and -0 equals 0. */
 typedef struct {
     uint64_t key;
     int64_t place;
@@ -141,34 +141,34 @@ DATA_DEPENDENT_FLOAT(16, 0x7C00)
 DATA_DEPENDENT_FLOAT(32, 0x7F800000)
 DATA_DEPENDENT_FLOAT(64, UINT64_C(0x7FF0000000000000))
 
-/* So few are sorted by inserting them. */
+/* Up to this length insertion sort is used. */
 enum { LOOPDBG_INSERTION_SORT_MAX = 48 };
 
-/* Sort by key, equal ones as they stand, with room for as many; returns where they are then. */
+/* Stable sort by key, with scratch space `b` of the same size; returns the array with the result. */
 static loopdbg_sort_entry *loopdbg_sort_keys(loopdbg_sort_entry *a, loopdbg_sort_entry *b, npy_intp n, int bytes) {
     npy_intp counts[256];
     if (n <= LOOPDBG_INSERTION_SORT_MAX) {
         for (npy_intp k = 1; k < n; k++) {
-            loopdbg_sort_entry one = a[k];
+            loopdbg_sort_entry entry = a[k];
             npy_intp j = k;
-            for (; j > 0 && a[j - 1].key > one.key; j--) a[j] = a[j - 1];
-            a[j] = one;
+            for (; j > 0 && a[j - 1].key > entry.key; j--) a[j] = a[j - 1];
+            a[j] = entry;
         }
         return a;
     }
     for (int shift = 0; shift < 8 * bytes; shift += 8) {
-        npy_intp at = 0;
+        npy_intp start = 0;
         memset(counts, 0, sizeof counts);
         for (npy_intp k = 0; k < n; k++) counts[a[k].key >> shift & 255]++;
-        if (counts[a[0].key >> shift & 255] == n) continue; /* small integers: most bytes are the same in all */
+        if (counts[a[0].key >> shift & 255] == n) continue; /* small integers: most bytes are equal */
         for (int k = 0; k < 256; k++) {
-            npy_intp more = counts[k];
-            counts[k] = at;
-            at += more;
+            npy_intp size = counts[k];
+            counts[k] = start;
+            start += size;
         }
         for (npy_intp k = 0; k < n; k++) b[counts[a[k].key >> shift & 255]++] = a[k];
-        loopdbg_sort_entry *other = a;
-        a = b, b = other;
+        loopdbg_sort_entry *swapped = a;
+        a = b, b = swapped;
     }
     return a;
 }
@@ -178,14 +178,14 @@ static inline void loopdbg_store_int(char *out, npy_intp k, int64_t value, npy_i
     else ((int32_t *)out)[k] = (int32_t)value;
 }
 
-/* x -> each value that it has, where it comes first, for each element which of them it is, how often each comes; scratch: 32
- * bytes an element. extra: elements, bytes of one, the type's character, whether values are ascending (else as they come),
- * bytes of a place, bytes of a number of times. */
+/* x -> unique values, index of the first occurrence of each, index of the value of each element, counts; scratch: 32
+ * bytes per element. extra: elements, element size, the type's character, whether values are ascending (else in order
+ * of occurrence), size of an index, size of a count. */
 static int loopdbg_unique(loopdbg_call *call) {
-    npy_intp n = call->extra[0], size = call->extra[1], wide = call->extra[4], times_wide = call->extra[5], count = 0;
+    npy_intp n = call->extra[0], size = call->extra[1], isize = call->extra[4], csize = call->extra[5], count = 0;
     char const *x = LOOPDBG_ARG(call, 0);
-    char *values = LOOPDBG_ARG(call, 1), *first = LOOPDBG_ARG(call, 2), *which = LOOPDBG_ARG(call, 3);
-    char *times = LOOPDBG_ARG(call, 4);
+    char *values = LOOPDBG_ARG(call, 1), *first = LOOPDBG_ARG(call, 2), *inverse = LOOPDBG_ARG(call, 3);
+    char *counts = LOOPDBG_ARG(call, 4);
     loopdbg_sort_entry *keys = (loopdbg_sort_entry *)LOOPDBG_ARG(call, 6), *sorted;
     switch ((char)call->extra[2]) {
         case '?':
@@ -204,7 +204,7 @@ static int loopdbg_unique(loopdbg_call *call) {
     }
     sorted = loopdbg_sort_keys(keys, keys + n, n, (int)size);
     if (!call->extra[3]) {
-        /* By their first places: each element's ``key`` becomes the first place of its value, in the order of places. */
+        /* By first occurrence: `key` becomes the index of the first occurrence of a value, in order of indices. */
         loopdbg_sort_entry *by_place = sorted == keys ? keys + n : keys;
         for (npy_intp k = 0, begin = 0; k < n; k++) {
             if (sorted[k].key != sorted[begin].key) begin = k;
@@ -215,21 +215,21 @@ static int loopdbg_unique(loopdbg_call *call) {
             if (own == by_place + k) {
                 own->place = count;
                 memcpy(values + count * size, x + k * size, size);
-                loopdbg_store_int(first, count, k, wide);
-                loopdbg_store_int(times, count, 0, times_wide);
+                loopdbg_store_int(first, count, k, isize);
+                loopdbg_store_int(counts, count, 0, csize);
                 count++;
             }
-            loopdbg_store_int(which, k, own->place, wide);
-            if (times_wide == 8) ((int64_t *)times)[own->place]++;
-            else ((int32_t *)times)[own->place]++;
+            loopdbg_store_int(inverse, k, own->place, isize);
+            if (csize == 8) ((int64_t *)counts)[own->place]++;
+            else ((int32_t *)counts)[own->place]++;
         }
     } else
         for (npy_intp k = 0; k < n; count++) {
             npy_intp begin = k;
             memcpy(values + count * size, x + sorted[k].place * size, size);
-            loopdbg_store_int(first, count, sorted[k].place, wide);
-            for (; k < n && sorted[k].key == sorted[begin].key; k++) loopdbg_store_int(which, sorted[k].place, count, wide);
-            loopdbg_store_int(times, count, k - begin, times_wide);
+            loopdbg_store_int(first, count, sorted[k].place, isize);
+            for (; k < n && sorted[k].key == sorted[begin].key; k++) loopdbg_store_int(inverse, sorted[k].place, count, isize);
+            loopdbg_store_int(counts, count, k - begin, csize);
         }
     *(int64_t *)LOOPDBG_ARG(call, 5) = count;
     return 0;

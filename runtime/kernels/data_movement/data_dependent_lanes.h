@@ -1,6 +1,6 @@
-/* Marks and places, for one width (data_dependent.h). */
+/* Marks and indices, for one vector width (data_dependent.h). */
 
-/* Which elements are not 0, 64 in a word; returns how many. ``mask``: the bits that count, without a float's sign. */
+/* Mark elements that are not 0, 64 per word; returns their number. `mask`: significant bits, without the sign. */
 #define DATA_DEPENDENT_MARKS(BITS)                                                                            \
     static npy_intp NAME(marks_##BITS)(uint##BITS##_t const *x, npy_intp n, uint##BITS##_t mask, uint64_t *marks) { \
         npy_intp count = 0;                                                                                   \
@@ -27,7 +27,7 @@ DATA_DEPENDENT_MARKS(16)
 DATA_DEPENDENT_MARKS(32)
 DATA_DEPENDENT_MARKS(64)
 
-/* Places in a matrix as rows and columns: of ``low`` both. */
+/* Split flat indices `low` of a matrix into rows and columns. */
 #define DATA_DEPENDENT_SPLIT(BITS)                                                                            \
     static void NAME(split_##BITS)(int##BITS##_t *high, int##BITS##_t *low, npy_intp count, uint32_t extent) { \
         uint32_t const part = (uint32_t)((UINT64_C(1) << 32) / extent); /* the quotient or one less */        \

@@ -1,4 +1,4 @@
-/* Reading and writing at indices that are data. */
+/* Gather and scatter by index tensors. */
 #ifndef LOOPDBG_PLACES_H
 #define LOOPDBG_PLACES_H
 
@@ -8,8 +8,8 @@
 #include "../call.h"
 #include "dirty_range_journal.h"
 
-/* What of a call never varies, in its first number: bytes of an element and of an index, the reduction and the type that
- * it is done in, how many numbers follow (axes or the length of a tuple), the axis, whether negative indices count from
+/* Constant parameters of a call, packed into its first number: bytes of an element and of an index, the reduction and
+ * its type, number of further numbers (axes or the length of a tuple), the axis, whether negative indices count from
  * the end. */
 typedef struct {
     int size, index_size, reduction, type, count, axis, negative;
@@ -24,7 +24,7 @@ static inline loopdbg_index_params loopdbg_unpack_index_params(npy_intp bits) {
 static inline int64_t loopdbg_index(char const *indices, npy_intp k, int size) {
     return size == 8 ? ((int64_t const *)indices)[k] : ((int32_t const *)indices)[k];
 }
-/* An index counted from the start; below 0: there is none. */
+/* A normalized index; below 0: out of range. */
 static inline int64_t loopdbg_normalize_index(int64_t index, npy_intp length, int negative) {
     if (index < 0 && negative) index += length;
     return index < length ? index : -1;
@@ -71,13 +71,13 @@ static int loopdbg_reduce_into(char *target, char const *update, npy_intp n, loo
     return 1;
 }
 
-/* --- Element by element: ``indices`` says for each of its places where along the axis. extra: how, then for each axis its
- * length in x and in indices. */
+/* --- Element by element: `indices` has an index along the axis for each element. extra: parameters, then for each axis
+ * its length in x and in indices. */
 
 enum { LOOPDBG_MAX_AXES = 5 };
 
 #define EACH_ELEMENT(SMALL)                                                                                   \
-    npy_intp at[LOOPDBG_MAX_AXES] = {0}, stride[LOOPDBG_MAX_AXES] = {0}, base = 0, step = 1;                      \
+    npy_intp count[LOOPDBG_MAX_AXES] = {0}, stride[LOOPDBG_MAX_AXES] = {0}, base = 0, step = 1;                      \
     npy_intp const *axes = call->extra + 1;                                                                   \
     int last = how.count - 1;                                                                                 \
     npy_intp row = axes[2 * last + 1], length = axes[2 * how.axis], total = 1;                                \
@@ -97,9 +97,9 @@ enum { LOOPDBG_MAX_AXES = 5 };
         for (int d = last - 1; d >= 0; d--) {                                                                 \
             npy_intp move = d == how.axis ? 0 : stride[d];                                                    \
             base += move;                                                                                     \
-            if (++at[d] < axes[2 * d + 1]) break;                                                             \
+            if (++count[d] < axes[2 * d + 1]) break;                                                             \
             base -= move * axes[2 * d + 1];                                                                   \
-            at[d] = 0;                                                                                        \
+            count[d] = 0;                                                                                        \
         }                                                                                                     \
     }
 
@@ -120,9 +120,9 @@ static int loopdbg_gather_elements(loopdbg_call *call) {
     return 0;
 }
 
-/* data, indices, updates -> out; the second number: bytes of data, the axes come after it. */
-static int loopdbg_scatter_elements(loopdbg_call *whole) {
-    loopdbg_call shifted = *whole, *call = &shifted;
+/* data, indices, updates -> out; the second number: bytes of data, the axes follow. */
+static int loopdbg_scatter_elements(loopdbg_call *original) {
+    loopdbg_call shifted = *original, *call = &shifted;
     loopdbg_index_params how = loopdbg_unpack_index_params(call->extra[0]);
     char const *indices = LOOPDBG_ARG(call, 1), *updates = LOOPDBG_ARG(call, 2);
     char *out = LOOPDBG_ARG(call, 3);
@@ -137,18 +137,18 @@ static int loopdbg_scatter_elements(loopdbg_call *whole) {
     return loopdbg_commit_version(call, change);
 }
 
-/* --- Tuples of indices, each for a block. extra: how, batches, tuples, elements of a block, then the lengths of the axes
- * that a tuple reaches. */
+/* --- Tuples of indices, each for a block. extra: parameters, batches, tuples, elements of a block, then the lengths of
+ * the axes that a tuple indexes. */
 
-/* The place of a tuple's block among the blocks; below 0: there is none. */
+/* Index of a tuple's block; below 0: out of range. */
 static inline npy_intp loopdbg_tuple_offset(char const *indices, npy_intp k, npy_intp const *lengths,
                                             loopdbg_index_params const *how) {
     npy_intp place = 0;
     for (int d = 0; d < how->count; d++) {
-        int64_t one =
+        int64_t index =
             loopdbg_normalize_index(loopdbg_index(indices, k * how->count + d, how->index_size), lengths[d], how->negative);
-        if (one < 0) return -1;
-        place = place * lengths[d] + one;
+        if (index < 0) return -1;
+        place = place * lengths[d] + index;
     }
     return place;
 }
@@ -185,7 +185,7 @@ static int loopdbg_scatter_tuples(loopdbg_call *call) {
     return loopdbg_commit_version(call, change);
 }
 
-/* --- Rows along an axis. extra: how, bytes of data, rows before the axis, its length, indices, elements of a block. */
+/* --- Rows along an axis. extra: parameters, data bytes, rows before it, its length, indices, elements of a block. */
 
 /* data, indices, updates -> out */
 static int loopdbg_scatter_rows(loopdbg_call *call) {
@@ -205,8 +205,8 @@ static int loopdbg_scatter_rows(loopdbg_call *call) {
     return loopdbg_commit_version(call, change);
 }
 
-/* data, updates, indices (int64, one a batch) -> out: n rows from the batch's index on. extra: circular, bytes of data,
- * batches, rows before the axis in each, length of the axis, n, bytes of a block. */
+/* data, updates, indices (int64, one per batch) -> out: n rows from the batch's index on. extra: circular, bytes of
+ * data, batches, rows before the axis in each, length of the axis, n, bytes of a block. */
 static int loopdbg_scatter_runs(loopdbg_call *call) {
     npy_intp const *x = call->extra;
     npy_intp batches = x[2], outer = x[3], length = x[4], n = x[5], block = x[6];
@@ -219,9 +219,9 @@ static int loopdbg_scatter_runs(loopdbg_call *call) {
         if (first < 0 || (!x[0] && first + n > length)) return 1;
         for (npy_intp o = 0; o < outer; o++)
             for (npy_intp k = 0; k < n; k++, updates += block) {
-                npy_intp at = ((b * outer + o) * length + (first + k) % length) * block;
-                loopdbg_memcpy(out + at, updates, (size_t)block);
-                loopdbg_mark_dirty(change, at, block);
+                npy_intp offset = ((b * outer + o) * length + (first + k) % length) * block;
+                loopdbg_memcpy(out + offset, updates, (size_t)block);
+                loopdbg_mark_dirty(change, offset, block);
             }
     }
     return loopdbg_commit_version(call, change);

@@ -1,14 +1,14 @@
-/* Short rows, brought side by side, so that many of them are computed at once. */
+/* Short rows made contiguous, so that many of them are computed at once. */
 #ifndef LOOPDBG_SIDE_BY_SIDE_H
 #define LOOPDBG_SIDE_BY_SIDE_H
 
 #include <string.h>
 #include <numpy/npy_common.h>
 
-/* Fewer rows gain nothing. So many elements at a time. */
+/* Minimum number of rows that gains, and maximum number of elements at a time. */
 enum { LOOPDBG_INTERLEAVE_MIN_ROWS = 16, LOOPDBG_INTERLEAVE_BLOCK_ELEMENTS = 256 };
-#define ROWS_MOVE(BYTES) for (npy_intp r = 0; r < some; r++, from += around) memcpy(to + r * (BYTES), from, BYTES)
-/* One element of each row, so many times: rows of known length take a third of the time. */
+#define ROWS_MOVE(BYTES) for (npy_intp r = 0; r < initial; r++, from += around) memcpy(to + r * (BYTES), from, BYTES)
+/* Repeat one element of each row N times: constant lengths take a third of the time. */
 #define ROWS_STRETCH(N)                                                                                       \
     for (npy_intp r = 0; r < rows; r++)                                                                       \
         for (int i = 0; i < (N); i++) memcpy(to + (r * (N) + i) * size, from + r * around, (size_t)size)
@@ -23,8 +23,8 @@ static inline
             default: ROWS_STRETCH(n); return;
         }
     }
-    /* The same row again: what is there is doubled. */
-    npy_intp const some = around || rows < 16 ? rows : 16;
+    /* For a repeated row, double the part already copied. */
+    npy_intp const initial = around || rows < 16 ? rows : 16;
     switch (n * size) {
         case 8: ROWS_MOVE(8); break;
         case 12: ROWS_MOVE(12); break;
@@ -35,8 +35,8 @@ static inline
         case 32: ROWS_MOVE(32); break;
         default: ROWS_MOVE((size_t)(n * size));
     }
-    for (npy_intp have = some * n * size, all = rows * n * size; have < all; have *= 2)
-        memcpy(to + have, to, (size_t)(have < all - have ? have : all - have));
+    for (npy_intp copied = initial * n * size, all = rows * n * size; copied < all; copied *= 2)
+        memcpy(to + copied, to, (size_t)(copied < all - copied ? copied : all - copied));
 }
 #undef ROWS_MOVE
 #undef ROWS_STRETCH

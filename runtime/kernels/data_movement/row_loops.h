@@ -1,4 +1,4 @@
-/* What moves elements by rows: loops over the inner axis and the one around it, and gather. */
+/* Row-wise data movement: loops over the inner and the next outer axis, and gather. */
 #ifndef LOOPDBG_TWO_AXES_H
 #define LOOPDBG_TWO_AXES_H
 
@@ -9,9 +9,9 @@
 #include "fast_memcpy.h"
 #include "transpose.h"
 
-/* copy over two axes of which the outer one is the source's neighbours: blocks are turned in registers, 3x for a matrix of
- * 64 x 100, 5x for one of float16. data = the outer axis: extent, and a stride for each argument. Extents and strides may
- * have changed. */
+/* Copy over two axes where the source is contiguous along the outer one: blocks are transposed in registers, 3x for a
+ * matrix of 64 x 100, 5x for one of float16. data = the outer axis: extent, and a stride for each argument. Extents and
+ * strides may differ from those at binding. */
 #define TURN(T, B)                                                                                            \
     static inline void loopdbg_turn_##B(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {      \
         npy_intp const *axis = (npy_intp const *)data;                                                        \
@@ -35,7 +35,7 @@ TURN(uint32_t, 4)
 TURN(uint16_t, 8)
 #undef TURN
 
-/* Rows of so many bytes. What is short is copied here: a call of memcpy takes longer than the copy. */
+/* Copy rows of `bytes` bytes, short ones inline: a memcpy call takes longer than the copy. */
 static void loopdbg_copy_rows(char *dst, char const *src, npy_intp rows, npy_intp bytes, npy_intp dst_step, npy_intp src_step) {
     typedef uint64_t block __attribute__((vector_size(32), aligned(1), may_alias));
     for (npy_intp r = 0; r < rows; r++, dst += dst_step, src += src_step) {
@@ -47,8 +47,8 @@ static void loopdbg_copy_rows(char *dst, char const *src, npy_intp rows, npy_int
     }
 }
 
-/* gather: out[o, k] = x[o, indices[k]], blocks of so many bytes. 1: an index is outside. A copy of known size is one
- * instruction where memcpy is a call: 3x for blocks of 4 bytes. */
+/* gather: out[o, k] = x[o, indices[k]], blocks of `block` bytes. 1: an index is out of range. Constant sizes become one
+ * instruction instead of a memcpy call: 3x for blocks of 4 bytes. */
 #define GATHER_BODY(I, COPY)                                                                                  \
     for (npy_intp o = 0; o < outer; o++, x += length * block)                                                 \
         for (npy_intp k = 0; k < n; k++, out += block) {                                                      \
@@ -72,8 +72,8 @@ static inline int loopdbg_gather(char const *x, char const *indices, char *out, 
     GATHER_SIZES(int32_t)
 }
 
-/* where over two axes, of rows that lie in one piece and are taken whole, as a cache takes what is new at one place: rows
- * of one source that follow each other are copied at once. data = the outer axis, as of loopdbg_transpose. 4x for 512 rows of 32. */
+/* where over two axes, for contiguous rows selected as a whole, as in cache updates: adjacent rows of one source are
+ * copied at once. data = the outer axis, as for loopdbg_transpose. 4x for 512 rows of 32. */
 static inline void loopdbg_where_rows(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     npy_intp const *axis = (npy_intp const *)data;
     npy_intp m = axis[0], bytes = dims[0] * steps[3];

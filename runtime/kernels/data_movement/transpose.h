@@ -1,4 +1,4 @@
-/* Matrices of elements of two, four or eight bytes, turned in registers. */
+/* Transposition in registers of matrices with elements of two, four or eight bytes. */
 #ifndef LOOPDBG_TURN_H
 #define LOOPDBG_TURN_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "../dispatch/processor.h"
 
-/* N by N elements, rows of 16 bytes: what perfect shuffles of the rows give, of which there are as many as N has bits. */
+/* N by N elements, rows of 16 bytes: log2(N) perfect shuffles of the rows. */
 #define SHUFFLED(V, N, to, from)                                   \
     for (int k = 0; k < N / 2; k++) {                              \
         to[2 * k] = SHUFFLE(V, from[k], from[k + N / 2], LOW);     \
@@ -42,7 +42,7 @@ TURN_BLOCK(uint64_t, 2, loopdbg_turned_8)
 #undef TURN_BLOCK
 #undef SHUFFLED
 
-/* [rows, columns] as [columns, rows], where rows are a multiple of 8 and begin ``step`` elements apart. */
+/* [rows, columns] to [columns, rows], where rows are a multiple of 8 and `step` elements apart. */
 #define TURNED(T, N)                                                                                          \
     {                                                                                                         \
         npy_intp const size = sizeof(T);                                                                      \

@@ -1,4 +1,4 @@
-/* Which of the processors that functions are compiled for this one is. */
+/* Detects which of the compile targets this processor supports. */
 #ifndef LOOPDBG_FIND_H
 #define LOOPDBG_FIND_H
 
@@ -12,7 +12,7 @@
 #endif
 #endif
 
-/* What may be asked for; 0: the best of them. */
+/* Is a target supported? 0: the best of them. */
 enum { LOOPDBG_ANY = 1, LOOPDBG_AVX2, LOOPDBG_AVX512, LOOPDBG_AVXVNNI, LOOPDBG_VNNI, LOOPDBG_AMX };
 static loopdbg_processor const loopdbg_processors[] = {
     [LOOPDBG_ANY] = {4, LOOPDBG_BYTES_ANY},      [LOOPDBG_AVX2] = {8, LOOPDBG_BYTES_AVX2},
@@ -21,13 +21,13 @@ static loopdbg_processor const loopdbg_processors[] = {
 };
 
 #if defined(LOOPDBG_X86)
-/* Which compilers have no name for, or not all of them. */
+/* Features that some or all compilers have no name for. */
 static int loopdbg_cpuid(unsigned leaf, unsigned part, int which, unsigned bits) {
     unsigned r[4];
     return __get_cpuid_count(leaf, part, r, r + 1, r + 2, r + 3) && (r[which] & bits) == bits;
 }
 
-/* The processor has AMX, and the system lets this process use it. */
+/* Does the processor have AMX, and does the system permit it for this process? */
 static int loopdbg_amx_is_usable(void) {
 #if defined(__linux__)
     enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
@@ -56,7 +56,7 @@ static int loopdbg_cpu_supports(int kind) {
     return kind == LOOPDBG_ANY;
 }
 
-/* The best there is; ``tiles``: AMX may be asked for, which grows what the system keeps of each thread. */
+/* The best target; `tiles`: AMX may be requested, which enlarges the system's state of each thread. */
 static int loopdbg_best_processor(int tiles) {
     static int const order[] = {LOOPDBG_AMX, LOOPDBG_VNNI, LOOPDBG_AVX512, LOOPDBG_AVXVNNI, LOOPDBG_AVX2};
     for (int k = !tiles; k < (int)(sizeof order / sizeof *order); k++)

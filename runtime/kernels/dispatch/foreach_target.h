@@ -1,7 +1,7 @@
-/* Includes BODY, a header's path from this folder, once for each width that functions are compiled for. Meanwhile WIDTH says
- * how many floats a vector has, and NAME(x) gives x a name of its own, by which DISPATCH(x) picks it (processor.h). With BYTES
- * defined the body multiplies bytes: it is included once more with AVXVNNI defined, and for 16 floats AVX-512 VNNI is there
- * (DISPATCH_INT8). */
+/* Includes BODY, a header's path from this folder, once per vector width of the compile targets. WIDTH is the number of
+ * floats in a vector, and NAME(x) a name for this target, by which DISPATCH(x) selects it (processor.h). With BYTES
+ * defined the body multiplies bytes: it is included once more with AVXVNNI defined, and for 16 floats AVX-512 VNNI is
+ * available (DISPATCH_INT8). */
 #ifndef LOOPDBG_TARGET_BEGIN
 #define LOOPDBG_PRAGMA(x) _Pragma(#x)
 #if defined(__clang__)

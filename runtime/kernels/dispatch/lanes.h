@@ -1,7 +1,6 @@
-/* How wide this processor works. Loops over rows are written once, in a header with a body that is included for each
- * width; all keep 16 lanes (4 vectors of 4, 2 of 8, one of 16), whose sums are added in one order. What is said by
- * MULTIPLY_ADD is rounded once with AVX2 and AVX-512, which give the same bits, and twice on other processors; everything
- * else gives the same bits on all. */
+/* Row kernels are written once, in a header whose body is included for each vector width; all keep 16 lanes (4 vectors
+ * of 4, 2 of 8, one of 16), whose sums are added in one order. MULTIPLY_ADD rounds once with AVX2 and AVX-512, which
+ * give the same bits, and twice on other processors; everything else gives the same bits on all. */
 #ifndef LOOPDBG_LANES_H
 #define LOOPDBG_LANES_H
 

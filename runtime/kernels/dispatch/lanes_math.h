@@ -1,13 +1,13 @@
-/* Functions of vectors and of 16 lanes of them, for one width (each_width.h). */
+/* Functions of vectors and of 16 lanes, for one vector width (foreach_target.h). */
 #include "vectors.h"
 
 #define ALL(x) ((V){0} + (x))
 
-/* exp (exp.h): 0 below -104, infinite from 88.73 on; NaN stays. */
+/* exp (exp_polynomial.h): 0 below -104, infinite from 88.73 on; NaN is propagated. */
 INLINE V NAME(exp)(V x) {
     V const low = ALL(-104.0f), high = ALL(89.0f);
 #if N == 8
-    /* Neither subnormal nor infinite, as nearly all are: a third less to do, and the same bits. */
+    /* Fast path for normal, finite results, nearly all: a third less work, and the same bits. */
     __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), (__m256)x);
     if (!_mm256_movemask_ps(_mm256_cmp_ps(size, _mm256_set1_ps(87.0f), _CMP_NLE_UQ))) {
         V moved = LOOPDBG_EXP_SHIFTED(MULTIPLY_ADD, ALL, x), n = moved - LOOPDBG_EXP_ROUND_BIAS, value;
@@ -16,7 +16,7 @@ INLINE V NAME(exp)(V x) {
         return (V)((VI)value + ((VI)moved << 23));
     }
 #endif
-    /* exp(0) at first, then 0: numbers that underflow take 50 times as long. */
+    /* exp(0) at first, then 0: underflow takes 50 times as long. */
 #if N == 16
     __mmask16 inside = _mm512_cmp_ps_mask((__m512)x, (__m512)low, _CMP_NLT_UQ);
     x = (V)_mm512_maskz_min_ps(inside, (__m512)high, (__m512)x); /* the second where one is NaN */
@@ -38,8 +38,8 @@ INLINE V NAME(exp)(V x) {
 }
 #undef ALL
 
-/* 16 elements, or fewer and then ``rest``. What is short is read and written by masks: through memory, a narrow write
- * that a wide read waits for took longer than all of a short softmax. */
+/* 16 elements, or fewer, padded with `rest`. Short vectors use masks: through memory, a wide load after narrow stores
+ * stalls longer than a whole short softmax takes. */
 INLINE void NAME(load)(float const *x, npy_intp count, float rest, V v[LOOPDBG_LANES / N]) {
     if (count >= LOOPDBG_LANES) {
         for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = *(V const *)(x + q * N);
@@ -76,7 +76,7 @@ INLINE void NAME(store)(float *y, npy_intp count, V const v[LOOPDBG_LANES / N]) 
 #endif
 }
 
-/* The 16 lanes as loopdbg_sum_lanes adds them, and their greatest in the same order. */
+/* The 16 lanes added as by loopdbg_sum_lanes, and their maximum in the same order. */
 #if N == 4
 INLINE float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
     float lane[LOOPDBG_LANES];
@@ -129,7 +129,7 @@ INLINE V NAME(larger)(V v, V most) {
 #endif
 }
 
-/* The greatest; a NaN counts or not. */
+/* The maximum; NaN counts or not. */
 INLINE float NAME(greatest)(float const *x, npy_intp n) {
     V most[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff();
@@ -140,7 +140,7 @@ INLINE float NAME(greatest)(float const *x, npy_intp n) {
     return NAME(most)(most);
 }
 
-/* out = exp(x - shift), and the sum of it. */
+/* out = exp(x - shift); returns the sum. */
 INLINE float NAME(powers)(float const *x, npy_intp n, float shift, float *out) {
     V total[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] = (V){0};

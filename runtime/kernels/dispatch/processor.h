@@ -1,27 +1,27 @@
-/* The processor that functions are picked for, and what compilers call differently. README.md says how they are written. */
+/* The processor for which functions are selected, and compiler differences. See README.md. */
 #ifndef LOOPDBG_PROCESSOR_H
 #define LOOPDBG_PROCESSOR_H
 
-/* LOOPDBG_X86: x86's instructions are there to choose from. With -DLOOPDBG_PORTABLE everything is as on a processor that
- * nothing is known of: no intrinsics, no target attributes, nothing to choose. */
+/* LOOPDBG_X86: x86 instructions are available. With -DLOOPDBG_PORTABLE the code is that of an unknown processor: no
+ * intrinsics, no target attributes, no dispatch. */
 #if defined(__x86_64__) && !defined(LOOPDBG_PORTABLE)
 #define LOOPDBG_X86
 #include <immintrin.h>
 #endif
 
-/* What multiplies bytes, in the order of their speed. */
+/* Targets for byte products, in ascending speed. */
 enum { LOOPDBG_BYTES_ANY, LOOPDBG_BYTES_AVX2, LOOPDBG_BYTES_AVXVNNI, LOOPDBG_BYTES_VNNI, LOOPDBG_BYTES_AMX };
 
-/* How many floats a vector has: 4 on any processor, 8 with AVX2, FMA and F16C, 16 with AVX-512F besides. */
+/* Number of floats in a vector: 4 on any processor, 8 with AVX2, FMA and F16C, 16 with AVX-512F as well. */
 typedef struct {
     int width, bytes;
 } loopdbg_processor;
 
-/* One in a process; each module is given it when it is imported (processor.pyx). */
+/* One per process; each module gets it at import (processor.pyx). */
 static loopdbg_processor const loopdbg_baseline_processor = {4, LOOPDBG_BYTES_ANY};
 __attribute__((weak, visibility("hidden"))) loopdbg_processor const *loopdbg_cpu = &loopdbg_baseline_processor;
 
-/* What each_width.h made of a function, or of an array, for this processor; what it made of what multiplies bytes. */
+/* The variant of a function or an array (foreach_target.h) for this processor; the variant for byte products. */
 #if defined(LOOPDBG_X86)
 #define DISPATCH(name)                                                                                                   \
     (loopdbg_cpu->width == 16  ? loopdbg_##name##_avx512                                                              \
@@ -37,17 +37,17 @@ __attribute__((weak, visibility("hidden"))) loopdbg_processor const *loopdbg_cpu
 #define DISPATCH_INT8(name) loopdbg_##name##_any
 #endif
 
-/* What is part of each function that calls it, whatever that is compiled for. */
+/* Inlined into each caller, whatever its target. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* A vector of elements of two others, by their places; ``I``: a vector of as many integers as wide as they are. */
+/* Select elements of two vectors by index; `I`: a vector of integers of the same width and number. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(I, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define SHUFFLE(I, a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
 
-/* Before a loop: what one step writes, no other one reads. */
+/* Before a loop: its iterations are independent. */
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

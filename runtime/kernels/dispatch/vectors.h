@@ -1,4 +1,4 @@
-/* Vectors of one width (each_width.h): V, VI and VU are those of floats and integers, N their length. */
+/* Vectors of one width (foreach_target.h): V, VI and VU are those of floats and integers, N their length. */
 #undef V
 #undef VI
 #undef VU
@@ -18,7 +18,7 @@
 #define VU loopdbg_u4
 #endif
 
-/* c + a * b, with one rounding where the processor has that. */
+/* c + a * b, with one rounding if the processor supports that. */
 #undef MULTIPLY_ADD
 #if N == 16
 #define MULTIPLY_ADD(a, b, c) ((V)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
@@ -27,7 +27,7 @@
 #else
 #define MULTIPLY_ADD LOOPDBG_MULTIPLY_ADD_UNFUSED
 #endif
-/* LESS and SAME say where something is so, PICK takes a there and b elsewhere. CLAMP_MAX and CLAMP_MIN leave a NaN. */
+/* BLEND selects a where a mask (LESS_MASK, EQUAL_MASK) is set, else b. CLAMP_MAX and CLAMP_MIN propagate NaN. */
 #undef LESS_MASK
 #undef EQUAL_MASK
 #undef BLEND
@@ -54,7 +54,7 @@
 #endif
 
 #if N != 4
-/* The mask of the first ``count`` of 8 elements; below 0 as 0, above 8 as 8. */
+/* The mask of the first `count` of 8 elements, clipped. */
 INLINE __m256i NAME(first)(npy_intp count) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }

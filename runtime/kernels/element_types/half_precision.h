@@ -1,11 +1,11 @@
-/* One float16 or bfloat16 as a float, and back. */
+/* Conversion of one float16 or bfloat16 to a float, and back. */
 #ifndef LOOPDBG_HALVES_H
 #define LOOPDBG_HALVES_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* float16, as NumPy converts it: the upper bits of a NaN stay. */
+/* float16, converted as by NumPy: the upper bits of a NaN are kept. */
 static inline float loopdbg_float_from_half(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h & 0x7c00u, small, bits;
     float f = (float)(int32_t)(h & 0x03ffu) * 0x1p-24f;
@@ -23,7 +23,7 @@ static inline float loopdbg_float_from_bfloat16(uint16_t h) {
     return f;
 }
 
-/* From the bits of a float of so many fraction bits and this exponent bias. */
+/* From the bits of a float with FRACTION fraction bits and this exponent bias. */
 #define TO_HALF(NAME, T, BITS, FRACTION, BIAS)                                                                \
     static inline uint16_t NAME(T v) {                                                                        \
         BITS bits, digits, dropped, half;                                                                     \
@@ -52,7 +52,7 @@ static inline float loopdbg_float_from_bfloat16(uint16_t h) {
 TO_HALF(loopdbg_half_from_float, float, uint32_t, 23, 127)
 TO_HALF(loopdbg_half_from_double, double, uint64_t, 52, 1023)
 
-/* bfloat16, as ml_dtypes converts it: what is no number loses all but its sign. */
+/* bfloat16, converted as by ml_dtypes: NaN keeps only its sign. */
 static inline uint16_t loopdbg_bfloat16_from_float(float v) {
     uint32_t bits, rounded;
     memcpy(&bits, &v, 4);

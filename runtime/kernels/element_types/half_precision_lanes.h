@@ -1,5 +1,5 @@
-/* float16 and bfloat16 in vectors (lanes_math.h), for one width: converted without a way through memory, with the bits of
- * halves.h but for NaNs that are not quiet. ``brain``: bfloat16. */
+/* float16 and bfloat16 vectors (lanes_math.h), for one width: converted in registers, with the bits of half_precision.h
+ * except for signaling NaNs. `brain`: bfloat16. */
 
 #if N == 16
 INLINE V NAME(load_half)(void const *p) { return (V)_mm512_cvtph_ps(_mm256_loadu_si256((__m256i const *)p)); }
@@ -18,7 +18,7 @@ INLINE void NAME(store_brain)(void *p, V v) {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(rounded));
 }
 INLINE V NAME(keep_half)(V v) { return (V)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT)); }
-/* A bit for each that is no number. */
+/* A bit for each NaN. */
 INLINE int NAME(nans)(V v) { return _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q); }
 #elif N == 8
 INLINE V NAME(load_half)(void const *p) { return (V)_mm256_cvtph_ps(_mm_loadu_si128((__m128i const *)p)); }
@@ -41,7 +41,7 @@ INLINE V NAME(keep_half)(V v) { return (V)_mm256_cvtph_ps(_mm256_cvtps_ph((__m25
 INLINE int NAME(nans)(V v) { return _mm256_movemask_ps(_mm256_cmp_ps((__m256)v, (__m256)v, _CMP_UNORD_Q)); }
 #endif
 
-/* 16 neighbours; with AVX2 and AVX-512 NaNs are made quiet. */
+/* 16 contiguous elements; AVX2 and AVX-512 make NaNs quiet. */
 INLINE void NAME(from_halves)(uint16_t const *x, int brain, V v[LOOPDBG_LANES / N]) {
 #if N == 4
     float wide[LOOPDBG_LANES];
@@ -65,7 +65,7 @@ INLINE void NAME(to_halves)(V const v[LOOPDBG_LANES / N], int brain, uint16_t *y
 #endif
 }
 
-/* As NAME(load) and NAME(store): 16 of them, or fewer and then ``rest``; what is short goes in pairs, and the last alone. */
+/* Like NAME(load) and NAME(store): 16 elements, or fewer, padded with `rest`; few go in pairs, the last alone. */
 INLINE void NAME(load_halves)(uint16_t const *x, npy_intp count, uint16_t rest, int brain, V v[LOOPDBG_LANES / N]) {
     uint16_t padded[LOOPDBG_LANES];
     if (count < LOOPDBG_LANES) {
@@ -95,7 +95,7 @@ INLINE void NAME(store_halves)(uint16_t *y, npy_intp count, int brain, V const v
 #endif
 }
 
-/* Rounded to the type, and floats again. */
+/* Round to the type, and convert back to floats. */
 INLINE void NAME(round_halves)(V v[LOOPDBG_LANES / N], int brain) {
 #if N == 4
     uint16_t near[LOOPDBG_LANES];

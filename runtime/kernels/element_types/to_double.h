@@ -1,4 +1,4 @@
-/* Elements of any type as doubles. */
+/* Conversion of elements of any type to doubles. */
 #ifndef LOOPDBG_ELEMENTS_H
 #define LOOPDBG_ELEMENTS_H
 
@@ -43,7 +43,7 @@ typedef struct {
         memcpy(&x, from + k * (int64_t)(STEP), sizeof x); \
         to[k] = (EXPRESSION);                             \
     }
-/* The steps that there are are spelled out: compilers then use vectors. */
+/* The possible steps are spelled out, so that compilers vectorize. */
 #define ELEMENTS_CASE(KIND, T, EXPRESSION)                             \
     case KIND:                                                         \
         if (step == sizeof(T)) ELEMENTS_LOOP(sizeof(T), T, EXPRESSION) \
@@ -51,7 +51,7 @@ typedef struct {
         else ELEMENTS_LOOP(step, T, EXPRESSION)                        \
         return;
 
-/* Of complex numbers the magnitudes, as NumPy computes them. `table`: what the bytes of KIND_TABLE mean. */
+/* Of complex numbers the magnitudes, as NumPy computes them. `table`: values of the bytes of KIND_TABLE. */
 static inline void loopdbg_elements_to_double(int kind, double const *table, char const *from, int64_t step, int64_t n,
                                               double *to) {
     switch (kind) {

@@ -1,4 +1,4 @@
-/* The types that loops are written for. */
+/* The element types of loops. */
 #ifndef LOOPDBG_NUMBERS_H
 #define LOOPDBG_NUMBERS_H
 

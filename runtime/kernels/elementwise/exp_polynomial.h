@@ -1,18 +1,18 @@
-/* exp of float32, by whoever computes it: Cody and Waite's reduction and a polynomial, an error of about one unit in the last
- * place. MULTIPLY_ADD(a, b, c) is c + a * b, ALL(x) makes a number an operand; float vectors and floats alike. */
+/* exp of float32 for scalars and vectors: Cody and Waite's reduction and a polynomial, with an error of about one unit
+ * in the last place. MULTIPLY_ADD(a, b, c) is c + a * b, ALL(x) makes a number an operand. */
 #ifndef LOOPDBG_EXP_H
 #define LOOPDBG_EXP_H
 
-/* The nearest whole number to x / log(2), in the low bits; and as a float, where it was the result. */
+/* The nearest integer to x / log(2), in the low bits; and as a float, after the subtraction. */
 #define LOOPDBG_EXP_ROUND_BIAS 12582912.0f
 #define LOOPDBG_EXP_ROUND_BIAS_BITS 0x4B400000
 #define LOOPDBG_EXP_SHIFTED(MULTIPLY_ADD, ALL, x)                                                                       \
     MULTIPLY_ADD(x, ALL(1.44269504088896341f), ALL(LOOPDBG_EXP_ROUND_BIAS))
-/* What is left of x without ``whole`` times log(2). */
+/* The remainder of x without `whole` times log(2). */
 #define LOOPDBG_EXP_REMAINDER(MULTIPLY_ADD, ALL, x, whole)                                                                   \
     MULTIPLY_ADD(whole, ALL(2.12194440e-4f), MULTIPLY_ADD(whole, ALL(-0.693359375f), x))
-/* y = (exp(r) - 1 - r) / square, square = r * r: off by less than a tenth of a unit of exp(r). The two halves do not wait for
- * one another. */
+/* y = (exp(r) - 1 - r) / square, square = r * r: error below a tenth of a unit of exp(r). The two halves are
+ * independent. */
 #define LOOPDBG_EXP_TAIL_POLYNOMIAL(MULTIPLY_ADD, ALL, r, square, y)                                                              \
     do {                                                                                                               \
         y = MULTIPLY_ADD(ALL(1.3820983e-3f), square, MULTIPLY_ADD(ALL(8.36867001e-3f), r, ALL(4.16682623e-2f)));         \
@@ -25,7 +25,7 @@
         y = MULTIPLY_ADD(y, (r) * (r), r) + 1.0f;                                                                       \
     } while (0)
 
-/* c + a * b, where it is rounded twice; a number that is an operand as it is. */
+/* c + a * b, rounded twice; a number as an operand. */
 #define LOOPDBG_MULTIPLY_ADD_UNFUSED(a, b, c) ((a) * (b) + (c))
 #define LOOPDBG_IDENTITY(x) (x)
 

@@ -1,4 +1,4 @@
-/* Functions of float32, float16 and bfloat16 in registers: functions.c. */
+/* Vectorized functions of float32, float16 and bfloat16: functions.c. */
 #ifndef LOOPDBG_FUNCTIONS_H
 #define LOOPDBG_FUNCTIONS_H
 

@@ -1,4 +1,4 @@
-/* Functions of float32, element by element, for one width: see lanes.h and functions.h. */
+/* Functions of float32, element by element, for one vector width: see lanes.h and functions.h. */
 #include "../dispatch/lanes_math.h"
 #include "../element_types/half_precision_lanes.h"
 
@@ -6,7 +6,7 @@
 #define SIGN_OF(x) ((VI)(x) & INT32_MIN)
 #define WITHOUT_SIGN(x) ((V)((VI)(x) & INT32_MAX))
 
-/* What is positive and finite, subnormal numbers too, as 2^whole times what lies around 1, from the root of a half on. */
+/* Split positive finite numbers, also subnormal ones, into 2^whole and a factor around 1, at least sqrt(1/2). */
 INLINE V NAME(mantissa)(V x, V *whole) {
     V apart = BLEND(LESS_MASK(x, ALL(1.17549435e-38f)), ALL(23.0f), ALL(0.0f));
     VI bits = (VI)BLEND(LESS_MASK(x, ALL(1.17549435e-38f)), x * 8388608.0f, x) - 0x3F3504F3;
@@ -39,7 +39,7 @@ INLINE V NAME(log)(V x) {
     return BLEND(EQUAL_MASK(x, x), y, x);
 }
 
-/* log(1 + u) for u from 0 to 1: what 1 + u rounds away is put back. */
+/* log(1 + u) for u from 0 to 1, corrected for the rounding of 1 + u. */
 INLINE V NAME(log_one_and)(V u) {
     V w = 1.0f + u;
     return NAME(log_of_positive)(w) + (u - (w - 1.0f)) / w;
@@ -51,7 +51,7 @@ INLINE V NAME(softplus)(V x) {
     return CLAMP_MIN(ALL(0.0f), x) + BLEND(EQUAL_MASK(x, x), y, ALL(0.0f));
 }
 
-/* exp(x) - 1, with all its digits where x is small: 2^n times (exp(r) - 1), and 2^n - 1. */
+/* exp(x) - 1, accurate for small x: 2^n times (exp(r) - 1), and 2^n - 1. */
 INLINE V NAME(expm1)(V x) {
     V a = CLAMP_MIN(ALL(-25.0f), CLAMP_MAX(ALL(89.0f), x));
     V shifted = LOOPDBG_EXP_SHIFTED(MULTIPLY_ADD, ALL, a), whole = shifted - LOOPDBG_EXP_ROUND_BIAS, y;
@@ -63,8 +63,8 @@ INLINE V NAME(expm1)(V x) {
     return BLEND(LESS_MASK(ALL(5.9604645e-8f), WITHOUT_SIGN(x)), y, BLEND(EQUAL_MASK(x, x), x, y));
 }
 
-/* As e / (e + 1), e = (exp(2 x) - 1) / 2, which needs none of the cases of expm1: at most 2.61 units in the last place,
- * small results too. */
+/* tanh as e / (e + 1), e = (exp(2 x) - 1) / 2, which needs none of the cases of expm1: error up to 2.61 units in the
+ * last place, also for small results. */
 INLINE V NAME(tanh)(V x) {
     V a = CLAMP_MAX(ALL(20.0f), WITHOUT_SIGN(x + x)), e;
     V shifted = LOOPDBG_EXP_SHIFTED(MULTIPLY_ADD, ALL, a), whole = shifted - LOOPDBG_EXP_ROUND_BIAS;
@@ -75,15 +75,15 @@ INLINE V NAME(tanh)(V x) {
     return (V)((VI)(e / (e + 1.0f)) | SIGN_OF(x));
 }
 
-/* 1 / (1 + exp(-x)), at most 2.5 units in the last place from it; below 0 as exp(x) / (1 + exp(x)), which keeps small
- * results. NumPy's four loops for it take four times as long. */
+/* 1 / (1 + exp(-x)), error up to 2.5 units in the last place; below 0 as exp(x) / (1 + exp(x)), which is accurate for
+ * small results. NumPy's four loops take four times as long. */
 INLINE V NAME(sigmoid)(V x) {
     V e = NAME(exp)((V)((VI)x | INT32_MIN));
     return BLEND(LESS_MASK(x, ALL(0.0f)), e, ALL(1.0f)) / (1.0f + e);
 }
 
-/* 1.8 units in the last place at most: by a polynomial of x^2 below 0.92, and 1 - 2^another above. erff takes ten times as
- * long. */
+/* erf, error up to 1.8 units in the last place: a polynomial of x^2 below 0.92, and 1 - 2^polynomial above. erff takes
+ * ten times as long. */
 INLINE V NAME(erf)(V x) {
     V a = WITHOUT_SIGN(x), near = CLAMP_MAX(ALL(3.95f), a), square = near * near, small, p, whole, e;
     small = MULTIPLY_ADD(ALL(-6.00410334e-4f), square, ALL(4.99591278e-3f));
@@ -111,8 +111,8 @@ INLINE V NAME(erf)(V x) {
 
 INLINE V NAME(gelu)(V x) { return x * 0.5f * (NAME(erf)(x * 0.707106781186547524f) + 1.0f); }
 
-/* x^c for x that is positive and finite and c that is finite, as 2^(c log2(x)) in doubles, rounded once: nearly as exact as
- * can be. powf takes twice as long as this with AVX2, four times with AVX-512. */
+/* x^c for positive finite x and finite c, as 2^(c log2(x)) in doubles, rounded once: nearly exact. powf takes twice as
+ * long with AVX2, four times with AVX-512. */
 typedef double NAME(doubles) __attribute__((vector_size(N * 4), aligned(4), may_alias));
 typedef int64_t NAME(wide_whole) __attribute__((vector_size(N * 4), aligned(4), may_alias));
 typedef float NAME(half) __attribute__((vector_size(N * 2), aligned(4), may_alias));
@@ -166,7 +166,7 @@ INLINE V NAME(power)(V x, V exponent) {
 }
 #undef DOUBLES
 
-/* Does NAME(power) do for all of these? */
+/* Is NAME(power) applicable to all of these? */
 INLINE int NAME(plain_powers)(V x, V c) {
 #if N == 16
     __mmask16 plain =
@@ -224,7 +224,7 @@ static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp const *
 #undef SIGN_OF
 #undef WITHOUT_SIGN
 
-/* The loops: 16 elements at a time, neighbours or not. */
+/* The loops: 16 elements at a time, contiguous or strided. */
 #define LOOPDBG_LOOP(FUNCTION)                                                                                \
     LOOP(NAME(FUNCTION##_each)) {                                                                             \
         (void)data;                                                                                           \
@@ -244,17 +244,17 @@ static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp const *
         }                                                                                                     \
         for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {                                                     \
             npy_intp count = n - i < LOOPDBG_LANES ? n - i : LOOPDBG_LANES;                                   \
-            float beside[LOOPDBG_LANES] = {0};                                                                \
-            for (npy_intp k = 0; k < count; k++, from += steps[0]) beside[k] = *(float const *)from;          \
-            NAME(load)(beside, LOOPDBG_LANES, 0, v);                                                          \
+            float gathered[LOOPDBG_LANES] = {0};                                                                \
+            for (npy_intp k = 0; k < count; k++, from += steps[0]) gathered[k] = *(float const *)from;          \
+            NAME(load)(gathered, LOOPDBG_LANES, 0, v);                                                          \
             for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(FUNCTION)(v[q]);                           \
-            NAME(store)(beside, LOOPDBG_LANES, v);                                                            \
-            for (npy_intp k = 0; k < count; k++, to += steps[1]) *(float *)to = beside[k];                    \
+            NAME(store)(gathered, LOOPDBG_LANES, v);                                                            \
+            for (npy_intp k = 0; k < count; k++, to += steps[1]) *(float *)to = gathered[k];                    \
         }                                                                                                     \
     }
 LOOPDBG_FUNCTIONS(LOOPDBG_LOOP)
 #undef LOOPDBG_LOOP
-/* The same of float16 and bfloat16. Is there a NaN among these? Those go the way that leaves one as it is. */
+/* The same of float16 and bfloat16. Is there a NaN among these? Those take the path that keeps it unchanged. */
 INLINE int NAME(some_nan)(V const v[LOOPDBG_LANES / N]) {
 #if N == 4
     (void)v;

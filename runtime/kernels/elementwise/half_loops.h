@@ -1,7 +1,7 @@
-/* float16 and bfloat16: widened to float32, computed there, and rounded back to the nearest, ties to even.
+/* float16 and bfloat16: widened to float32, computed there, and rounded to nearest even.
  *
- * NumPy's own loops for float16 convert one number after the other and then look at the processor's exception flags:
- * adding 4096 of them takes it 13 us. Here blocks go through NumPy's loops for float32, which give the same. */
+ * NumPy's own loops for float16 convert number by number and then read the processor's exception flags: adding 4096 of
+ * them takes 13 us. Here blocks go through NumPy's loops for float32, with the same results. */
 #ifndef LOOPDBG_NARROW_H
 #define LOOPDBG_NARROW_H
 
@@ -18,23 +18,23 @@
 
 enum { LOOPDBG_HALF_BLOCK_ELEMENTS = 256 };
 
-/* Neighbours. */
+/* Contiguous elements. */
 typedef void (*loopdbg_half_to_float_fn)(uint16_t const *x, float *restrict y, npy_intp n);
 typedef void (*loopdbg_float_to_half_fn)(float const *x, uint16_t *restrict y, npy_intp n);
 
-/* Two axes: inputs a and b, output y; between neighbours a step of 2, or 0 where a row has one number of an input. */
+/* Two axes: inputs a and b, output y; the inner step is 2, or 0 where a row has one number of an input. */
 typedef struct {
     char const *a, *b;
     char *y;
     npy_intp a_step, b_step, a_row, b_row, y_row, rows, n;
 } loopdbg_half_rows;
 typedef void (*loopdbg_half_operation)(loopdbg_half_rows const *x);
-/* n rows, so many bytes apart, folded into one of m results; as many as a vector has at least, all of them neighbours. */
+/* n contiguous rows, `apart` bytes apart, folded into one of m results; m is at least the vector length. */
 typedef void (*loopdbg_half_fold)(char const *x, npy_intp step, npy_intp n, char *z, npy_intp m);
 enum { LOOPDBG_HALF_FOLD_MIN = 16 };
 
-/* What a processor does in its own way, of float16 and of bfloat16: add, subtract, multiply, divide, maximum, minimum; NULL:
- * through floats. */
+/* Functions per target, of float16 and of bfloat16: add, subtract, multiply, divide, maximum, minimum; NULL: through
+ * floats. */
 typedef struct {
     loopdbg_half_to_float_fn widen[2];
     loopdbg_float_to_half_fn narrow[2];
@@ -42,13 +42,13 @@ typedef struct {
     loopdbg_half_fold folds[2][6];
 } loopdbg_half_kernels;
 
-/* float16 as integers in the order of the numbers, -0 below 0. */
+/* Order-preserving integer keys of float16; -0 is below 0. */
 static inline int16_t loopdbg_half_key(uint16_t bits) { return (int16_t)(bits & 0x8000 ? bits ^ 0x7FFF : bits); }
 
 #define BODY "../elementwise/half_loops_lanes.h"
 #include "../dispatch/foreach_target.h"
 
-/* Any steps. ``brain``: bfloat16. */
+/* Any steps. `brain`: bfloat16. */
 static inline void loopdbg_load_strided_halves(int brain, char const *x, npy_intp step, float *y, npy_intp n) {
     uint16_t near[LOOPDBG_HALF_BLOCK_ELEMENTS];
     if (step != 2) {
@@ -64,11 +64,11 @@ static inline void loopdbg_store_strided_halves(int brain, float const *x, char 
         for (npy_intp i = 0; i < n; i++) *(uint16_t *)(y + i * step) = near[i];
 }
 
-/* One of the operations in registers, any steps, so many numbers at once. */
+/* One of the vectorized operations, any steps, in blocks. */
 static void loopdbg_half_strided_blocks(loopdbg_half_operation operation, char **args, npy_intp n, npy_intp const *steps,
                                         npy_intp most) {
     uint16_t near[3][LOOPDBG_HALF_BLOCK_ELEMENTS];
-    char *given[3];
+    char *buffers[3];
     int plain = steps[2] == 2 && (steps[0] == 2 || !steps[0]) && (steps[1] == 2 || !steps[1]);
     loopdbg_half_rows x = {args[0], args[1], args[2], steps[0], steps[1], 0, 0, 0, 1, n};
     if (plain && most > 1) {
@@ -79,16 +79,16 @@ static void loopdbg_half_strided_blocks(loopdbg_half_operation operation, char *
     for (npy_intp i = 0, count; i < n; i += count) {
         count = n - i < most ? n - i : most;
         for (int k = 0; k < 2; k++) {
-            given[k] = args[k] + i * steps[k];
+            buffers[k] = args[k] + i * steps[k];
             if (steps[k] == 2 || !steps[k]) continue;
-            for (npy_intp j = 0; j < count; j++) near[k][j] = *(uint16_t const *)(given[k] + j * steps[k]);
-            given[k] = (char *)near[k];
+            for (npy_intp j = 0; j < count; j++) near[k][j] = *(uint16_t const *)(buffers[k] + j * steps[k]);
+            buffers[k] = (char *)near[k];
         }
-        given[2] = args[2] + i * steps[2];
-        x.a = given[0], x.b = given[1], x.y = steps[2] == 2 ? given[2] : (char *)near[2], x.n = count;
+        buffers[2] = args[2] + i * steps[2];
+        x.a = buffers[0], x.b = buffers[1], x.y = steps[2] == 2 ? buffers[2] : (char *)near[2], x.n = count;
         operation(&x);
         if (steps[2] != 2)
-            for (npy_intp j = 0; j < count; j++) *(uint16_t *)(given[2] + j * steps[2]) = near[2][j];
+            for (npy_intp j = 0; j < count; j++) *(uint16_t *)(buffers[2] + j * steps[2]) = near[2][j];
     }
 }
 
@@ -96,12 +96,12 @@ void loopdbg_half_via_float(char **args, npy_intp const *dims, npy_intp const *s
     loopdbg_narrow_loop const *by = (loopdbg_narrow_loop const *)data;
     float in[3][LOOPDBG_HALF_BLOCK_ELEMENTS], out[LOOPDBG_HALF_BLOCK_ELEMENTS];
     npy_intp n = dims[0], most = LOOPDBG_HALF_BLOCK_ELEMENTS, count, inner[4];
-    char *given[4], *result = args[by->inputs];
+    char *buffers[4], *result = args[by->inputs];
     npy_intp step = steps[by->inputs];
     for (int k = 0; k < by->inputs; k++) {
-        /* NumPy's loops of one input may compute what is no neighbour in another way. */
+        /* NumPy's loops of one input may compute strided elements differently. */
         inner[k] = steps[k] || by->inputs == 1 ? 4 : 0;
-        given[k] = (char *)in[k];
+        buffers[k] = (char *)in[k];
         if (loopdbg_overlaps(args[k], steps[k], result, step, n)) most = 1;
     }
     loopdbg_half_operation const operation = by->operation >= 0 ? DISPATCH(halves)->operations[by->brain][by->operation] : NULL;
@@ -120,14 +120,14 @@ void loopdbg_half_via_float(char **args, npy_intp const *dims, npy_intp const *s
         count = n - i < most ? n - i : most;
         for (int k = 0; k < by->inputs; k++)
             if (inner[k] || most == 1) loopdbg_load_strided_halves(by->brain, args[k] + i * steps[k], steps[k], in[k], count);
-        given[by->inputs] = by->narrow ? (char *)out : result;
+        buffers[by->inputs] = by->narrow ? (char *)out : result;
         inner[by->inputs] = by->narrow ? 4 : step;
-        by->loop(given, &count, inner, by->data);
+        by->loop(buffers, &count, inner, by->data);
         if (by->narrow) loopdbg_store_strided_halves(by->brain, out, result, step, count);
     }
 }
 
-/* Rows that fill no vector, side by side: 12x for rows of 7. */
+/* Rows shorter than a vector, made contiguous: 12x for rows of 7. */
 enum { LOOPDBG_HALF_SHORT_ROW = 16 };
 static void loopdbg_half_short_rows(loopdbg_half_operation operation, loopdbg_half_rows const *x) {
     uint16_t near[2][LOOPDBG_INTERLEAVE_BLOCK_ELEMENTS];
@@ -136,19 +136,19 @@ static void loopdbg_half_short_rows(loopdbg_half_operation operation, loopdbg_ha
     npy_intp const step[2] = {x->a_step, x->b_step}, around[2] = {x->a_row, x->b_row};
     for (npy_intp first = 0; first < x->rows; first += most) {
         npy_intp rows = x->rows - first < most ? x->rows - first : most;
-        char const *given[2];
+        char const *sources[2];
         for (int k = 0; k < 2; k++) {
-            given[k] = step[k] && around[k] == row ? in[k] + first * row : (char const *)near[k];
-            if (given[k] == (char const *)near[k] && (around[k] || !first))
+            sources[k] = step[k] && around[k] == row ? in[k] + first * row : (char const *)near[k];
+            if (sources[k] == (char const *)near[k] && (around[k] || !first))
                 loopdbg_interleave_rows((char *)near[k], in[k] + first * around[k], step[k], around[k], rows, n, 2);
         }
-        loopdbg_half_rows flat = {given[0], given[1], x->y + first * row, 2, 2, 0, 0, 0, 1, rows * n};
+        loopdbg_half_rows flat = {sources[0], sources[1], x->y + first * row, 2, 2, 0, 0, 0, 1, rows * n};
         operation(&flat);
     }
 }
 
-/* These operations over the inner axis and the one around it (data: as in Call.outer), where neighbours of the inner
- * one have steps of 2, or 0 for one of the inputs. */
+/* These operations over the inner axis and the next outer one (data: as in Call.outer); inner steps are 2, or 0 for one
+ * of the inputs. */
 static void loopdbg_half_two_axes(int brain, int which, char **args, npy_intp n, npy_intp const *steps, npy_intp const *axis) {
     loopdbg_half_operation operation = DISPATCH(halves)->operations[brain][which];
     loopdbg_half_rows x = {args[0], args[1], args[2], steps[0], steps[1], axis[1], axis[2], axis[3], axis[0], n};
@@ -190,7 +190,7 @@ static void loopdbg_half_two_axes(int brain, int which, char **args, npy_intp n,
 NARROW_ROWS_OF(0, f16)
 NARROW_ROWS_OF(1, bf16)
 
-/* Rows into one, where the results, and what goes into each, are neighbours. */
+/* Fold rows into one; results and operands are contiguous. */
 static void loopdbg_half_fold_outer_axis(int brain, int which, char **args, npy_intp const *dims, npy_intp const *steps,
                                          npy_intp const *axis) {
     loopdbg_half_fold fold = DISPATCH(halves)->folds[brain][which];
@@ -215,18 +215,18 @@ loopdbg_loop loopdbg_half_fold_for(char const *name, int brain) {
     return NULL;
 }
 
-/* The same where the result is one number that is read as well: it stays a float until the end. */
+/* The same for one result that is also read: it stays a float until the end. */
 void loopdbg_fold_half_via_float(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     loopdbg_narrow_loop const *by = (loopdbg_narrow_loop const *)data;
     float in[LOOPDBG_HALF_BLOCK_ELEMENTS], sum;
     npy_intp count;
     npy_intp const inner[3] = {0, 4, 0};
-    char *given[3] = {(char *)&sum, (char *)in, (char *)&sum};
+    char *operands[3] = {(char *)&sum, (char *)in, (char *)&sum};
     loopdbg_load_strided_halves(by->brain, args[0], 2, &sum, 1);
     for (npy_intp i = 0; i < dims[0]; i += count) {
         count = dims[0] - i < LOOPDBG_HALF_BLOCK_ELEMENTS ? dims[0] - i : LOOPDBG_HALF_BLOCK_ELEMENTS;
         loopdbg_load_strided_halves(by->brain, args[1] + i * steps[1], steps[1], in, count);
-        by->fold(given, &count, inner, by->fold_data);
+        by->fold(operands, &count, inner, by->fold_data);
     }
     loopdbg_store_strided_halves(by->brain, &sum, args[2], 2, 1);
 }
@@ -237,8 +237,8 @@ void loopdbg_fold_half_native(char **args, npy_intp const *dims, npy_intp const 
     by->fold(args, dims, steps, by->fold_data);
 }
 
-/* The extreme of one number and many, in float16: of equals the first one, and the first NaN, as NumPy has it, which compares
- * them one by one. As integers many are compared at once: a sixth of the time. */
+/* The extreme of one number and many, in float16: of equals the first, and the first NaN, like NumPy, which compares
+ * one by one. As integers many are compared at once: a sixth of the time. */
 static void loopdbg_fold_half_minmax(char **args, npy_intp n, npy_intp step, int max) {
     uint16_t near[LOOPDBG_HALF_BLOCK_ELEMENTS], first = *(uint16_t const *)args[0];
     int16_t low = loopdbg_half_key(first), high = low, best, infinite = 0x7C00;
@@ -268,7 +268,7 @@ void loopdbg_fold_half_min(char **args, npy_intp const *dims, npy_intp const *st
     loopdbg_fold_half_minmax(args, dims[0], steps[1], 0);
 }
 
-/* The extreme of a row and of what it goes into. */
+/* The extreme of a row and its initial value. */
 static void loopdbg_half_row_minmax(int brain, int max, char **args, npy_intp n) {
     float wide[LOOPDBG_HALF_BLOCK_ELEMENTS], found;
     char *given[3] = {(char *)&found, (char *)wide, (char *)&found};
@@ -285,11 +285,11 @@ static void loopdbg_half_row_minmax(int brain, int max, char **args, npy_intp n)
     }
     loopdbg_store_strided_halves(brain, &found, args[2], 2, 1);
 }
-/* Of rows (data: as in Call.outer): of short ones as floats, many at a time. */
+/* Of rows (data: as in Call.outer): short ones as floats, many at a time. */
 static void loopdbg_half_rowwise_minmax(int brain, int max, char **args, npy_intp n, npy_intp const *axis) {
     enum { MOST = 8 * LOOPDBG_MINMAX_LONG_ROW };
-    float wide[MOST], found[LOOPDBG_HALF_BLOCK_ELEMENTS];
-    char *given[3] = {(char *)found, (char *)wide, (char *)found};
+    float widened[MOST], results[LOOPDBG_HALF_BLOCK_ELEMENTS];
+    char *operands[3] = {(char *)results, (char *)widened, (char *)results};
     npy_intp const most = n > LOOPDBG_MINMAX_LONG_ROW              ? 1
                           : n > MOST / LOOPDBG_HALF_BLOCK_ELEMENTS ? MOST / n
                                                                    : LOOPDBG_HALF_BLOCK_ELEMENTS;
@@ -301,12 +301,13 @@ static void loopdbg_half_rowwise_minmax(int brain, int max, char **args, npy_int
             loopdbg_half_row_minmax(brain, max, row, n);
             continue;
         }
-        loopdbg_load_strided_halves(brain, row[2], axis[3], found, rows);
-        if (axis[2] == 2 * n) loopdbg_load_strided_halves(brain, row[1], 2, wide, rows * n);
+        loopdbg_load_strided_halves(brain, row[2], axis[3], results, rows);
+        if (axis[2] == 2 * n) loopdbg_load_strided_halves(brain, row[1], 2, widened, rows * n);
         else
-            for (npy_intp k = 0; k < rows; k++) loopdbg_load_strided_halves(brain, row[1] + k * axis[2], 2, wide + k * n, n);
-        (max ? DISPATCH(rows_max_f32) : DISPATCH(rows_min_f32))(given, &n, NULL, (void *)around);
-        loopdbg_store_strided_halves(brain, found, row[2], axis[3], rows);
+            for (npy_intp k = 0; k < rows; k++)
+                loopdbg_load_strided_halves(brain, row[1] + k * axis[2], 2, widened + k * n, n);
+        (max ? DISPATCH(rows_max_f32) : DISPATCH(rows_min_f32))(operands, &n, NULL, (void *)around);
+        loopdbg_store_strided_halves(brain, results, row[2], axis[3], rows);
     }
 }
 #define NARROW_HIGHS(BRAIN, TYPE, MAX, NAME)                                                                  \
@@ -342,19 +343,19 @@ NARROW_HIGHS(1, bf16, 0, min)
         (void)data;                                                                                           \
         for (npy_intp i = 0, n; i < dims[0]; i += n) {                                                        \
             n = dims[0] - i < LOOPDBG_HALF_BLOCK_ELEMENTS ? dims[0] - i : LOOPDBG_HALF_BLOCK_ELEMENTS;                      \
-            float const *given = (float const *)(x + i * steps[0]);                                           \
+            float const *source = (float const *)(x + i * steps[0]);                                           \
             if (steps[0] != 4) {                                                                              \
                 for (npy_intp j = 0; j < n; j++) in[j] = *(float const *)(x + (i + j) * steps[0]);            \
-                given = in;                                                                                   \
+                source = in;                                                                                   \
             }                                                                                                 \
-            loopdbg_store_strided_halves(BRAIN, given, y + i * steps[1], steps[1], n);                                    \
+            loopdbg_store_strided_halves(BRAIN, source, y + i * steps[1], steps[1], n);                                    \
         }                                                                                                     \
     }
 NARROW_CASTS(0, f16)
 NARROW_CASTS(1, bf16)
 
-/* To floats over two axes, of which the outer one is the source's neighbours (data: as in Call.outer): blocks are turned
- * in registers first, so many rows at a time as stay at hand. 5x for a matrix of 256 x 256. */
+/* To floats over two axes where the source is contiguous along the outer one (data: as in Call.outer): blocks are
+ * transposed in registers first, as many rows as fit the cache. 5x for a matrix of 256 x 256. */
 enum { LOOPDBG_TURNED_ROWS = 32 };
 static void loopdbg_transpose_halves_to_float(int brain, char **args, npy_intp n, npy_intp step, npy_intp const *axis) {
     uint16_t near[8][LOOPDBG_TURNED_ROWS];
@@ -374,7 +375,7 @@ static void loopdbg_transpose_halves_to_float(int brain, char **args, npy_intp n
         }
     }
 }
-/* Extents and strides may have changed. */
+/* Extents and strides may differ from those at binding. */
 #define TURN_FLOATS(BRAIN, N)                                                                                 \
     LOOP(loopdbg_turn_##N) {                                                                                  \
         npy_intp const *axis = (npy_intp const *)data;                                                        \
@@ -392,7 +393,7 @@ TURN_FLOATS(1, bf16)
 
 loopdbg_loop loopdbg_transpose_half_to_float(int brain) { return brain ? loopdbg_turn_bf16 : loopdbg_turn_f16; }
 
-/* Which of these operations a ufunc is; -1: none. */
+/* The vectorized operation of a ufunc; -1: none. */
 int loopdbg_half_operation_for(char const *name) {
     static char const *const names[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
     for (int k = 0; k < 6; k++)

@@ -1,4 +1,4 @@
-/* float16 and bfloat16, neighbours, for one width: conversions, and sums and products in registers (narrow.h). */
+/* Contiguous float16 and bfloat16, for one vector width: conversions, and arithmetic in registers (half_loops.h). */
 #include "../dispatch/vectors.h"
 #include "../element_types/half_precision_lanes.h"
 
@@ -29,7 +29,7 @@ static void NAME(half_range)(uint16_t const *x, npy_intp n, int16_t *low, int16_
 static loopdbg_half_kernels const NAME(halves)[] = {
     {{NAME(widen_plainly), NAME(widen_brain)}, {NAME(narrow_plainly), NAME(narrow_brain)}, {{NULL}}, {{NULL}}}};
 #else
-/* One number as often as a vector has some; which of these NaNs are quiet; a where the comparison with c holds, else b. */
+/* Broadcast one number; mask of quiet NaNs; a where the comparison with c holds, else b. */
 #undef FIRST
 #if N == 16
 INLINE V NAME(spread_half)(void const *p) { return (V)_mm512_cvtph_ps(_mm256_set1_epi16(*(int16_t const *)p)); }
@@ -53,8 +53,8 @@ INLINE int NAME(quiet_floats)(V v) { return _mm256_movemask_ps(_mm256_castsi256_
     ((V)_mm256_blendv_ps((__m256)(B), (__m256)(A), _mm256_cmp_ps((__m256)(A), (__m256)(C), HOW)))
 #endif
 
-/* The processor makes NaNs quiet, NumPy does not: those that are not go one by one. Which they are is asked where there
- * are some: 1.5x. */
+/* The processor makes NaNs quiet, NumPy does not: signaling ones go one by one. They are looked for only if there are
+ * NaNs: 1.5x. */
 static void NAME(widen_half)(uint16_t const *x, float *restrict y, npy_intp n) {
     npy_intp i = 0;
     for (; i + N <= n; i += N) {
@@ -74,7 +74,7 @@ static void NAME(narrow_half)(float const *x, uint16_t *restrict y, npy_intp n) 
     for (; i < n; i++) y[i] = loopdbg_half_from_float(x[i]);
 }
 
-/* As scalar_ops.h has them: of two NaNs and of two zeros the first one is handed on. */
+/* As in scalar_ops.h: of two NaNs or two zeros the first is returned. */
 INLINE V NAME(add)(V a, V b) { return a + FIRST(a, b, _CMP_UNORD_Q, a); }
 INLINE V NAME(sub)(V a, V b) { return a - b; }
 INLINE V NAME(mul)(V a, V b) { return a * FIRST(a, b, _CMP_UNORD_Q, a); }
@@ -82,8 +82,8 @@ INLINE V NAME(div)(V a, V b) { return a / b; }
 INLINE V NAME(max)(V a, V b) { return FIRST(a, FIRST(a, b, _CMP_GE_OQ, b), _CMP_UNORD_Q, a); }
 INLINE V NAME(min)(V a, V b) { return FIRST(a, FIRST(a, b, _CMP_LE_OQ, b), _CMP_UNORD_Q, a); }
 
-/* Operations without the way through memory, over two axes: 3x for many neighbours, 8x for rows of 16. Steps are
- * 2, or 0 for what is one number in a row. TYPE: half or brain. */
+/* Operations in registers over two axes: 3x for long contiguous rows, 8x for rows of 16. Steps are 2, or 0 for one
+ * number per row. TYPE: half or brain. */
 #define NARROW_DIRECT(TYPE, OPERATION)                                                                        \
     static void NAME(TYPE##_##OPERATION)(loopdbg_half_rows const *x) {                                      \
         char const *a = x->a, *b = x->b;                                                                      \
@@ -94,7 +94,7 @@ INLINE V NAME(min)(V a, V b) { return FIRST(a, FIRST(a, b, _CMP_LE_OQ, b), _CMP_
             uint16_t few[3][N];                                                                               \
             V last_a = {0}, last_b = {0};                                                                     \
             if (n >= N) {                                                                                     \
-                /* What fills no vector is computed with some before it, read before these are written. */    \
+                /* the last vector overlaps the one before, and is read before those are written */    \
                 if (n % N) last_a = x->a_step ? NAME(load_##TYPE)(a + last) : NAME(spread_##TYPE)(a);         \
                 if (n % N) last_b = x->b_step ? NAME(load_##TYPE)(b + last) : NAME(spread_##TYPE)(b);         \
                 if (x->a_step && x->b_step) {                                                                 \
@@ -123,17 +123,17 @@ INLINE V NAME(keep_brain)(V v) {
     NAME(store_brain)(near, v);
     return NAME(load_brain)(near);
 }
-/* One of two numbers of the type is such. */
+/* Is one of two numbers a NaN? */
 INLINE V NAME(keep_exact)(V v) { return v; }
 #define NARROW_FOLD(TYPE, KEEP, OPERATION)                                                                    \
-    /* So many vectors of results, which stay in registers. */                                                \
+    /* number of result vectors, which stay in registers */                                                \
     INLINE void NAME(columns_##OPERATION##_##TYPE)(char const *x, npy_intp step, npy_intp n, V *z, int const count) { \
         for (npy_intp i = 0; i < n; i++, x += step)                                                           \
             for (int q = 0; q < count; q++) z[q] = NAME(KEEP)(NAME(OPERATION)(z[q], NAME(load_##TYPE)(x + 2 * q * N))); \
     }                                                                                                         \
     static void NAME(TYPE##_fold_##OPERATION)(char const *x, npy_intp step, npy_intp n, char *z, npy_intp m) { \
         npy_intp const last = 2 * (m - N);                                                                    \
-        /* What fills no vector goes with results before it, which are read before they are written. */       \
+        /* the last vector overlaps earlier results, which are read before they are written */       \
         V all[4], tail = NAME(load_##TYPE)(z + last);                                                         \
         if (m % N) NAME(columns_##OPERATION##_##TYPE)(x + last, step, n, &tail, 1);                           \
         for (npy_intp k = 0, count; k + N <= m; k += count * N) {                                             \

@@ -2,9 +2,9 @@
  *
  *     void loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
  *
- * args: inputs then output; dims[0]: how many elements; steps: bytes between elements, one an argument. A loop that can
- * fail gets data = pointer to an int and sets it to 1. C macros, because one text has to give a loop for each of many
- * pairs of types.
+ * args: inputs then output; dims[0]: number of elements; steps: bytes between elements of each argument. A loop that
+ * can fail gets data = pointer to an int and sets it to 1. C macros, because one text has to give a loop for each of
+ * many pairs of types.
  */
 #include <math.h>
 #include <stdint.h>
@@ -55,10 +55,10 @@ void loopdbg_copy(char **args, npy_intp const *dims, npy_intp const *steps, void
     }
 }
 
-/* conversions, C's rules; to bool: is not zero. Float to integer outside the range is undefined in C. What is given then
- * is what single numbers give on x86, in NumPy and ONNX Runtime as well: the smallest integer, of 64 bits for what has 64
- * bits or is uint32, else of 32 bits, and of that the lower bits. Said outright, it is the same for one number and for
- * many, which machine instructions alone are not. */
+/* Conversions by C's rules; to bool: is not zero. Float to integer out of range is undefined in C. The result here is
+ * that of x86, NumPy and ONNX Runtime for single numbers: the smallest integer, of 64 bits for types of 64 bits and
+ * uint32, else the lower bits of that of 32 bits. Explicit code gives the same for one number and for many, unlike
+ * machine instructions alone. */
 #define IN_RANGE(V, LIMIT) ((((V) >= -LIMIT) & ((V) < LIMIT)) ? (V) : -LIMIT)
 #define WHOLE(N, T)                                                                                           \
     static inline int32_t whole_i32_##N(T v) { return (int32_t)IN_RANGE(v, (T)0x1p31); }                      \
@@ -89,7 +89,7 @@ WHOLE(f64, double)
             *(TO *)dst = EXPRESSION;                                                                          \
         }                                                                                                     \
     }
-/* The same, several times as fast between neighbours: for what is quantised, and what products of integers become. */
+/* The same, several times as fast for contiguous elements: for quantization, and for integer products. */
 #define CAST_NEAR(ID, FROM, TO, EXPRESSION)                                                                   \
     CAST(far_##ID, FROM, TO, EXPRESSION)                                                                      \
     LOOP(ID) {                                                                                                \
@@ -98,7 +98,7 @@ WHOLE(f64, double)
         else                                                                                                  \
             far_##ID(args, dims, steps, data);                                                                \
     }
-/* ONE what is computed one by one, NEAR what has a loop of neighbours as well. */
+/* ONE: types computed one by one, NEAR: types with a loop over contiguous elements as well. */
 #define CASTS_OF_INTEGER(ONE, NEAR, N, T)                                                                     \
     ONE(cast_##N##_i8, T, int8_t, (int8_t)v) ONE(cast_##N##_i16, T, int16_t, (int16_t)v)                      \
     NEAR(cast_##N##_i32, T, int32_t, (int32_t)v) NEAR(cast_##N##_i64, T, int64_t, (int64_t)v)                 \
@@ -114,9 +114,9 @@ WHOLE(f64, double)
     NEAR(cast_##N##_f32, T, float, (float)v) NEAR(cast_##N##_f64, T, double, (double)v)                       \
     NEAR(cast_##N##_bool, T, uint8_t, (uint8_t)(v != 0))
 
-/* The sign of a number, 0 of both zeros: NumPy's loop takes 6 ns for one that nobody can foretell. The other two are wrong
- * in NumPy 2.4 for some steps: negative for elements of four bytes, 16 bytes from each other, whose results are 8 bytes or
- * more from each other, and isfinite where results are not neighbours. */
+/* The sign of a number, 0 of both zeros: NumPy's loop takes 6 ns for unpredictable signs. The other two are wrong in
+ * NumPy 2.4 for some steps: negative for elements of four bytes at distances of 16 bytes, with results 8 bytes or more
+ * apart, and isfinite where results are not contiguous. */
 #define EACH_OF(X)                                                                                            \
     X(sign_f32, "sign", 'f', float, float, a > 0 ? 1.0f : a < 0 ? -1.0f : a == 0 ? 0.0f : a)                  \
     X(sign_f64, "sign", 'd', double, double, a > 0 ? 1.0 : a < 0 ? -1.0 : a == 0 ? 0.0 : a)                   \
@@ -137,7 +137,7 @@ static void powers_f64(char **args, npy_intp const *dims, npy_intp const *steps)
                                                          : pow(a, c);
     }
 }
-/* Rows of no more elements than this lie side by side. */
+/* Rows of at most this length are made contiguous. */
 enum { LOOPDBG_MAX_SHORT_ROW = 7 };
 
 #define BODY "../elementwise/inner_loops_lanes.h"
@@ -153,7 +153,7 @@ void loopdbg_where(char **args, npy_intp const *dims, npy_intp const *steps, voi
     DISPATCH(where)(args, dims, steps, data);
 }
 
-/* float16 and bfloat16: whatever is no float goes through float32. */
+/* float16 and bfloat16: other types go through float32. */
 #define CAST_HALF(C, N, T)                                                                                    \
     CAST(cast_f16_##N, uint16_t, T, AS_##N(f32, loopdbg_float_from_half(v)))                                        \
     CAST(cast_##N##_f16, T, uint16_t, loopdbg_half_from_float((float)v))                                          \
@@ -193,8 +193,8 @@ loopdbg_loop loopdbg_cast(char from, char to) {
     return NULL;
 }
 
-/* Integer division toward zero and toward minus infinity, the remainders of both, and powers. -1 is apart
- * because the machine traps on the smallest integer divided by it. */
+/* Integer division toward zero and toward minus infinity, the remainders of both, and powers. -1 is a special case
+ * because the smallest integer divided by it traps. */
 #define INTEGER_LOOP(NAME, T, WRONG, ...)                                                                     \
     LOOP(NAME) {                                                                                              \
         char const *a = args[0], *b = args[1];                                                                \

@@ -1,10 +1,10 @@
-/* Elementwise loops, for one width (inner_loops.c). */
+/* Elementwise loops, for one vector width (inner_loops.c). */
 
 /* where: args are condition (bool), a, b, out; data = element size in bytes */
 #define WHERE_BODY(T)                                                                                         \
     for (npy_intp i = 0; i < n; i++, c += steps[0], a += steps[1], b += steps[2], out += steps[3])            \
         *(T *)out = *c ? *(T const *)a : *(T const *)b;
-/* Neighbours, or one element again and again (A, B: 0): without a branch, 10x where the choice is hard to foresee. */
+/* Contiguous or repeated elements (A, B: 0): branch-free, 10x for unpredictable conditions. */
 #define WHERE_ROW(T, A, B)                                                                                    \
     {                                                                                                         \
         T const *x = (T const *)a, *y = (T const *)b;                                                         \
@@ -56,9 +56,9 @@ INTEGERS(NEAR_OF_INTEGER)
 NEAR_OF_INTEGER('?', bool, uint8_t)
 FLOATS(NEAR_OF_FLOAT)
 
-/* Maps and sums whose inner axis is short: two axes at once, for NumPy's loops cost 10 to 20 ns a call. data: the axis
- * around the inner one, as in Call.outer. Steps of the inner axis are the size of an element, or 0 for one of the
- * inputs. Arguments may overlap as in NumPy's loops: each element is written before the next one is read. */
+/* Maps and sums with a short inner axis: two axes at once, since NumPy's loops cost 10 to 20 ns a call. data: the next
+ * outer axis, as in Call.outer. Inner steps are the size of an element, or 0 for one of the inputs. Arguments may
+ * overlap as in NumPy's loops: each element is written before the next one is read. */
 /* One row: x and y are its inputs, z its output. */
 #define MAP_BODY(T, A, B, EXPRESSION)                                                                         \
     for (npy_intp i = 0; i < n; i++) {                                                                        \
@@ -71,8 +71,8 @@ FLOATS(NEAR_OF_FLOAT)
         T *z = (T *)out;                                                                                      \
         MAP_BODY(T, A, B, EXPRESSION)                                                                         \
     }
-/* The shortest rows of all: 6x for the extremes of rows of 2. Only where the output's rows lie side by side and no input
- * shares other memory with it than the very element. */
+/* The shortest rows: 6x for the extremes of rows of 2. Only if the output's rows are contiguous and inputs share memory
+ * with it at most element by element. */
 #define ROWS_SHORTEST(T, EXPRESSION)                                                                          \
     {                                                                                                         \
         T nearx[LOOPDBG_INTERLEAVE_BLOCK_ELEMENTS], neary[LOOPDBG_INTERLEAVE_BLOCK_ELEMENTS];                                               \
@@ -147,7 +147,7 @@ SCALAR_FLOATS(MAP)
     }
 #define EACH_LOOP(ID, FUNCTION, C, T, R, EXPRESSION) EACH(ID, T, R, EXPRESSION)
 EACH_OF(EACH_LOOP)
-/* Powers: squares and cubes are products and halves are roots, wherever the element stands; 10x where all of them are. */
+/* Powers: squares and cubes are products and halves are roots, at any position; 10x where all of them are. */
 #define POWER(C, N, T, OTHERS)                                                                                \
     LOOP(NAME(power_##N)) {                                                                                   \
         npy_intp n = dims[0], size = sizeof(T);                                                               \
@@ -166,7 +166,7 @@ EACH_OF(EACH_LOOP)
     }
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
-#pragma GCC optimize("no-math-errno") /* for roots of several at once */
+#pragma GCC optimize("no-math-errno") /* for vectorized roots */
 #endif
 POWER('f', f32, float, loopdbg_power_f32)
 POWER('d', f64, double, powers_f64)

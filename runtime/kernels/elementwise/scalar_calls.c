@@ -1,30 +1,30 @@
-/* Calls on single elements: an operation of scalar_ops.h as what a bound call runs. */
+/* Calls on single elements: operations of scalar_ops.h in the form of bound calls. */
 #include <string.h>
 
 #include "scalar_ops.h"
 #include "scalar_calls.h"
 
 #define ONE_BINARY(ID, NAME, C, T, R, EXPRESSION)                                                             \
-    static int one_##ID(loopdbg_call *call) {                                                                 \
+    static int scalar_##ID(loopdbg_call *call) {                                                                 \
         T a = *(T const *)LOOPDBG_ARG(call, 0), b = *(T const *)LOOPDBG_ARG(call, 1);                         \
         *(R *)LOOPDBG_ARG(call, 2) = (R)(EXPRESSION);                                                         \
         return 0;                                                                                             \
     }
 #define ONE_UNARY(ID, NAME, C, T, R, EXPRESSION)                                                              \
-    static int one_##ID(loopdbg_call *call) {                                                                 \
+    static int scalar_##ID(loopdbg_call *call) {                                                                 \
         T a = *(T const *)LOOPDBG_ARG(call, 0);                                                               \
         *(R *)LOOPDBG_ARG(call, 1) = (R)(EXPRESSION);                                                         \
         return 0;                                                                                             \
     }
 #define ONE_DIVISION(ID, NAME, C, T, R, EXPRESSION)                                                           \
-    static int one_##ID(loopdbg_call *call) {                                                                 \
+    static int scalar_##ID(loopdbg_call *call) {                                                                 \
         T a = *(T const *)LOOPDBG_ARG(call, 0), b = *(T const *)LOOPDBG_ARG(call, 1);                         \
         if (b == 0) return 1;                                                                                 \
         *(R *)LOOPDBG_ARG(call, 2) = (R)(EXPRESSION);                                                         \
         return 0;                                                                                             \
     }
 #define ONE_CHOICE(ID, SIZE, T)                                                                               \
-    static int one_##ID(loopdbg_call *call) {                                                                 \
+    static int scalar_##ID(loopdbg_call *call) {                                                                 \
         *(T *)LOOPDBG_ARG(call, 3) = *(T const *)LOOPDBG_ARG(call, *LOOPDBG_ARG(call, 0) ? 1 : 2);            \
         return 0;                                                                                             \
     }
@@ -39,8 +39,8 @@ typedef struct {
     loopdbg_run run;
 } loopdbg_scalar;
 
-#define SCALAR_ENTRY(ID, NAME, C, T, R, EXPRESSION) {NAME, C, one_##ID},
-#define SCALAR_CHOICE_ENTRY(ID, SIZE, T) {"where", SIZE, one_##ID},
+#define SCALAR_ENTRY(ID, NAME, C, T, R, EXPRESSION) {NAME, C, scalar_##ID},
+#define SCALAR_CHOICE_ENTRY(ID, SIZE, T) {"where", SIZE, scalar_##ID},
 /* In the order of the opcodes of scalar programs. */
 static loopdbg_scalar const loopdbg_scalars[] = {
     SCALAR_BINARY(SCALAR_ENTRY) SCALAR_UNARY(SCALAR_ENTRY) SCALAR_DIVISIONS(SCALAR_ENTRY)

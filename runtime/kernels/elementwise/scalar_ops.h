@@ -1,8 +1,8 @@
-/* Arithmetic on single elements: one list of operations, from which the calls that the engine makes one at a time
- * (scalars.h) and the instructions of scalar programs (scalar_run.h) are made, and some loops as well (inner_loops.h).
+/* Scalar arithmetic: one list of operations, from which the engine's calls on single elements (scalar_calls.h), the
+ * instructions of scalar programs (scalar_interpreter.h) and some loops (inner_loops.h) are made.
  *
- * NumPy's inner loops spend 8 to 10 ns on dispatch where there is a single number; these take 1 to 2 ns and give the
- * same bits: plain C arithmetic on the same types.
+ * NumPy's inner loops spend 8 to 10 ns on dispatch for a single number; these take 1 to 2 ns and give the same bits:
+ * plain C arithmetic on the same types.
  */
 #ifndef LOOPDBG_SCALAR_OPS_H
 #define LOOPDBG_SCALAR_OPS_H
@@ -19,9 +19,9 @@
     X(maximum_##N, "maximum", C, T, T, a >= b ? a : b)                                                        \
     X(minimum_##N, "minimum", C, T, T, a <= b ? a : b)                                                        \
     SCALAR_EITHER_OF(X, C, N, T, U)
-/* What of floats depends on more than their values: of two NaNs the first one is handed on (processors do that, but
- * compilers exchange what is added and multiplied), of two zeros the first one is the extreme. So each element is the
- * same whatever stands beside it; NumPy's loops for these differ in that from size to size and stride to stride. */
+/* Cases where a float result depends on more than the values: of two NaNs the first is returned (processors do that,
+ * but compilers swap the operands of sums and products), of two zeros the first is the extreme. So each element is
+ * independent of its neighbours; NumPy's loops differ in that by size and stride. */
 #define SCALAR_FLOAT_OF(X, C, N, T)                                                                           \
     X(add_##N, "add", C, T, T, a + (a != a ? a : b))                                                          \
     X(multiply_##N, "multiply", C, T, T, a * (a != a ? a : b))                                                \
@@ -73,7 +73,7 @@
     X(cast_bool_i64, "cast l", '?', uint8_t, int64_t, a)                                                      \
     X(cast_bool_i32, "cast i", '?', uint8_t, int32_t, a)                                                      \
     X(cast_bool_f32, "cast f", '?', uint8_t, float, a)
-/* These fail where b is 0; -1 is apart because the machine traps on the smallest integer divided by it. */
+/* These fail where b is 0; -1 is a special case because the smallest integer divided by it traps. */
 #define FLOOR_FIX(T, r) ((r) != 0 && (((r) < 0) != (b < 0)) ? (r) + b : (r))
 #define FLOOR_OF(a, b) ((a) / (b) - ((a) % (b) != 0 && (((a) < 0) != ((b) < 0))))
 #define SCALAR_DIVISIONS(X)                                                                                   \

@@ -1,12 +1,12 @@
-/* Rows of float32 with weights of 2, 4 or 8 bits that have a scale and a zero point a block.
+/* Rows of float32 times weights of 2, 4 or 8 bits with a scale and a zero point per block.
  *
- * A machine word holds as many neighbours along k as fit. Put below the exponent of 1, a weight q of so many bits is the
- * float 1 + q / 2^bits without any conversion; with the sum X of a block's part of the row
+ * A machine word holds as many weights adjacent along k as fit. Shifted below the exponent of 1, a weight q of B bits
+ * is the float 1 + q / 2^B without a conversion; with the sum X of a block's part of the row
  *
- *     sum x (q - zero) scale = 2^bits scale * sum x (1 + q / 2^bits) - (2^bits + zero) scale * X
+ *     sum x (q - zero) scale = 2^B scale * sum x (1 + q / 2^B) - (2^B + zero) scale * X
  *
- * The weights lie in panels of 64 columns: for each block its words, 64 at a time, then 64 of both factors. One row takes
- * three instructions for 16 weights, where dequantized weights would take eight times the memory. */
+ * The weights are in panels of 64 columns: for each block its words, 64 at a time, then 64 of both factors. One row
+ * takes three instructions for 16 weights, where dequantized weights would take eight times the memory. */
 #ifndef LOOPDBG_FEW_BITS_H
 #define LOOPDBG_FEW_BITS_H
 
@@ -28,7 +28,7 @@ typedef struct {
 #define BODY "../gemm/low_bit_lanes.h"
 #include "../dispatch/foreach_target.h"
 
-/* x [m, k], weights, out [m, n], scratch; m, k, n, bits, block. Scratch: rows of whole blocks, and the sums of those. */
+/* x [m, k], weights, out [m, n], scratch; m, k, n, bits, block. Scratch: rows of whole blocks, and their sums. */
 static int loopdbg_low_bit_product(loopdbg_call *call) {
     npy_intp m = call->extra[0], k = call->extra[1], n = call->extra[2], bits = call->extra[3], block = call->extra[4];
     npy_intp blocks = (k + block - 1) / block, words = block * bits / 32, length = blocks * block;

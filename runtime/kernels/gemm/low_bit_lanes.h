@@ -1,4 +1,4 @@
-/* Tiles of rows with weights of few bits, for one width (few_bits.h). */
+/* Tiles of rows with low-bit weights, for one vector width (low_bit.h). */
 #include "../dispatch/vectors.h"
 
 /* sums[r * 64 + c] of R rows (and the sums of their blocks) with one panel: W vectors of N columns at a time. */
@@ -42,7 +42,7 @@
         }                                                                                                     \
     }
 
-/* Vectors at a time of tiles of 4, 2 and 1 rows: as many sums as registers hold. */
+/* Vectors at a time for tiles of 4, 2 and 1 rows, limited by the registers for sums. */
 #undef FEW_TILES
 #if N == 16
 #define FEW_TILES(BITS) FEW_TILE(BITS, 4, 4) FEW_TILE(BITS, 4, 2) FEW_TILE(BITS, 4, 1)

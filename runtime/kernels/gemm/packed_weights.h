@@ -1,19 +1,19 @@
-/* The product of rows with a weight matrix that is used again and again.
+/* The product of rows with a weight matrix that is used repeatedly.
  *
- * The weights lie in panels of 64 columns, each panel one stretch of memory, in strips of so many columns as a tile reads
- * at a time. One row times a matrix reads each weight once
- * and does two operations with it, so that what counts is how fast the weights arrive: those from beyond the second-level
- * cache are asked for ahead, and every other call goes through the panels backwards, and begins with those that the last
- * one left in the cache. [1,256] @ [256,1024], whose 1 MiB of weights just fits into a second-level cache: 6.5 us. Many
- * rows share what is read, 4 to 8 at a time: [64,256] @ [256,256] runs at 175 GFLOPS with AVX-512.
+ * The weights are in panels of 64 columns, each contiguous, in strips of as many columns as a tile reads at a time. One
+ * row times a matrix reads each weight once and does two operations with it, so that memory bandwidth is the limit:
+ * weights beyond the second-level cache are prefetched, and every other call reads the panels backwards, beginning with
+ * those that the last call left in the cache. [1,256] @ [256,1024], whose 1 MiB of weights just fits into a
+ * second-level cache: 6.5 us. Several rows, 4 to 8 at a time, share what is read: [64,256] @ [256,256] runs at 175
+ * GFLOPS with AVX-512.
  *
- * Weights that all are numbers of float16 are kept as such, half as much to read, and become the same floats again. So are
- * those that are (byte + zero) * scale, rounded once, with numbers of each column: what 8-bit weights are widened to. A panel
- * of bytes begins with its scales and its zeros.
+ * Weights that are all exact in float16 are stored so, which halves the reads, and converted back exactly. The same
+ * holds for those that are (byte + zero) * scale, rounded once, with numbers of each column: widened 8-bit weights. A
+ * panel of bytes begins with its scales and its zeros.
  *
- * Every element is summed in the order of the weight's rows: neither the number of rows nor the direction changes a result.
- * With AVX2 and AVX-512 each product goes into its sum with one rounding (FMA), which the two do alike; on other processors
- * product and sum are rounded each. What is added to the product is where its sums start.
+ * Every element is summed in the order of the weight's rows: neither the number of rows nor the direction changes a
+ * result. AVX2 and AVX-512 add each product with one rounding (FMA), with the same bits; other processors round product
+ * and sum. A matrix added to the product is where its sums start.
  */
 #ifndef LOOPDBG_PANELS_H
 #define LOOPDBG_PANELS_H
@@ -26,14 +26,14 @@
 
 enum { LOOPDBG_PANEL_COLUMNS = 64, LOOPDBG_INT8_PANEL_HEADER_BYTES = 2 * LOOPDBG_PANEL_COLUMNS * (int)sizeof(float) };
 
-/* How far ahead weights are asked for, in bytes. Those that stay in the second-level cache are near: they come fast enough
- * unasked, and asking takes a load each time ([1,256] @ [256,1024]: 9 us, asked for ahead 15). */
+/* Prefetch distance in bytes. Weights in the second-level cache arrive fast enough without it, and a prefetch costs a
+ * load slot ([1,256] @ [256,1024]: 9 us, with prefetch 15). */
 enum { LOOPDBG_PREFETCH_DISTANCE_BYTES = 1024, LOOPDBG_L2_BYTES = 1 << 20 };
 
-/* Beyond so many bytes weights are asked for. AMD's processors fetch from the third-level cache by themselves, and faster:
- * [1,512] @ [512,2048] takes 45 us on a Zen 4, asked for ahead 57. */
+/* Minimum size of weights for prefetching. AMD processors prefetch from the third-level cache by themselves, and
+ * faster: [1,512] @ [512,2048] takes 45 us on a Zen 4, with prefetch 57. */
 static npy_intp loopdbg_prefetch_min_bytes(void) {
-    static npy_intp most; /* to ask a virtual machine takes microseconds */
+    static npy_intp most; /* a query takes microseconds in a virtual machine */
     if (!most) {
         most = LOOPDBG_L2_BYTES;
 #if defined(LOOPDBG_X86)
@@ -43,42 +43,41 @@ static npy_intp loopdbg_prefetch_min_bytes(void) {
     }
     return most;
 }
-/* Weights of so few bytes go through one panel at a time for one row: what half of them the first-level cache still has from
- * the call before is then read first. [1,64] @ [64,256]: 0.55 us instead of 0.61. */
+/* Weights up to this size are read one panel at a time for one row: the half that the first-level cache still has from
+ * the last call is read first. [1,64] @ [64,256]: 0.55 us instead of 0.61. */
 enum { LOOPDBG_ALTERNATE_MAX_BYTES = 1 << 17 };
 
 typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, float const *start,
                              npy_intp row, npy_intp ahead);
 
-/* Tiles by their rows, how many rows the next tile takes of so many that are left (of more: of the last number), the same
- * where weights are far, and up to how many rows tiles are no slower than BLAS on one thread. */
+/* Tiles by their rows, number of rows of the next tile by the number of rows left (the last entry for more), the same
+ * for distant weights, and the number of rows up to which tiles are no slower than BLAS on one thread. */
 enum { LOOPDBG_TILE_ROWS = 8 };
 typedef struct loopdbg_tiling {
     loopdbg_tile tiles[LOOPDBG_TILE_ROWS + 1];
     int takes[LOOPDBG_TILE_ROWS + 2], takes_far[LOOPDBG_TILE_ROWS + 2];
-    /* One row with two whole panels beside each other, where that hides what an addition takes; or NULL. */
+    /* One row with two adjacent panels at once, where that hides the latency of additions; or NULL. */
     void (*pair)(void const *panel, float const *x, float *y, npy_intp k, float const *start, npy_intp ahead);
     int most_rows;
-    int size, head, strip; /* bytes of a weight, what a panel has before them, and columns of a strip */
-    struct loopdbg_tiling const *halves, *bytes; /* for weights that are float16, or scaled bytes; or NULL */
+    int size, head, strip; /* bytes of a weight, of a panel's header, and columns of a strip */
+    struct loopdbg_tiling const *halves, *bytes; /* for weights in float16, or scaled bytes; or NULL */
     loopdbg_small_tiling const *edges;
 } loopdbg_tiling;
 
-/* Rows that stay in the second-level cache while all panels pass by, in bytes. */
+/* Rows that stay in the second-level cache while all panels are read, in bytes. */
 enum { LOOPDBG_CHUNK_BYTES = 1 << 20 };
 
 #define BODY "../gemm/packed_weights_lanes.h"
 #include "../dispatch/foreach_target.h"
 
-/* What fits this processor. */
+/* The tiling for this processor. */
 static inline loopdbg_tiling const *loopdbg_tiling_for_cpu(void) { return DISPATCH(tiling); }
 
 static inline int loopdbg_next_rows(int const *takes, npy_intp left) {
     return takes[left > LOOPDBG_TILE_ROWS ? LOOPDBG_TILE_ROWS + 1 : left];
 }
 
-/* The product, cut into pieces of so many rows with so many panels; there are so many groups of panels. Every sum is the same
- * however it is cut. */
+/* The product, cut into tasks of some rows with some panels. Every sum is the same however it is cut. */
 typedef struct {
     loopdbg_tiling const *tiling;
     float const *x;
@@ -117,7 +116,7 @@ static void loopdbg_packed_task(void const *what, npy_intp piece, int worker) {
             }
         }
         if (left < LOOPDBG_PANEL_COLUMNS && tiling->size == sizeof(float) && (m > 2 || left <= tiling->strip)) {
-            /* Only the vectors that there are; one or two rows would have too few sums at a time in narrow strips. */
+            /* Only the existing vectors; one or two rows would have too few sums at a time in narrow strips. */
             npy_intp strip = tiling->strip;
             for (npy_intp c0 = 0; c0 < left; c0 += strip) {
                 loopdbg_strided_product last = {
@@ -144,8 +143,8 @@ static void loopdbg_packed_task(void const *what, npy_intp piece, int worker) {
     }
 }
 
-/* out[m, n] = start[m, n] + x[m, k] @ weights; all contiguous, but that rows of `start` are `step` floats apart (0: there
- * is one for all). NULL: 0. */
+/* out[m, n] = start[m, n] + x[m, k] @ weights; all contiguous, except that rows of `start` are `step` floats apart (0:
+ * one row for all). NULL: 0. */
 static void loopdbg_packed_product(loopdbg_tiling const *tiling, float const *x, void const *weights, float *out, npy_intp m,
                                    npy_intp k, npy_intp n, int backwards, float const *start, npy_intp step) {
     npy_intp most = LOOPDBG_CHUNK_BYTES / (k * (npy_intp)sizeof(float)) / 8 * 8,
@@ -153,7 +152,7 @@ static void loopdbg_packed_product(loopdbg_tiling const *tiling, float const *x,
     double const work = (double)m * (double)k * (double)n;
     loopdbg_packed_job job = {tiling, x, weights, out, m, k, n, most < 64 ? 64 : most, count, 1, backwards, start, step};
     if (loopdbg_is_worth_sharing(work)) {
-        /* One row takes two panels at once. Where there are few, pieces have fewer rows: whole tiles of six and of eight. */
+        /* One row takes two panels at once. With few panels, tasks have fewer rows: whole tiles of six and of eight. */
         job.panels = m == 1 ? 2 : 1;
         job.groups = (count + job.panels - 1) / job.panels;
         if (job.groups < 16 && job.rows > 48) job.rows = 48;

@@ -1,18 +1,19 @@
-/* Tiles of products as they lie, and of rows with panels of weights, for one width (products.h, panels.h). */
+/* Tiles of products, unpacked and with panels, for one vector width (small_products.h, packed_weights.h). */
 #include "small_products_lanes.h"
 #include "../element_types/half_precision_lanes.h"
 
-/* Columns of a strip. Many rows read two vectors of a row at a time. In one piece, those of one row after those of the other, they arrive at
- * 98 GFLOPS from beyond the second-level cache, and out of rows of 64 columns at 86. */
+/* Columns of a strip. Many rows read two vectors of a row at a time. Contiguous strips are read at 98 GFLOPS from
+ * beyond the second-level cache, parts of rows of 64 columns at 86. */
 #undef STRIP
 #define STRIP (N == 8 ? 16 : LOOPDBG_PANEL_COLUMNS)
-/* Where a column of a row lies in a panel of strips. */
+/* Offset of a column of a row in a panel of strips. */
 #define AT(column, STRIP) ((column) / STRIP * STRIP * k + (column) % STRIP)
 
 /* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
- * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, which lies in strips of STRIP columns; NULL: 0.
- * What lies `ahead` bytes further is asked for (0: nothing).
- * T: what weights are stored as, after HEAD bytes; WEIGHTS(where, q): how they become floats, from what BEGIN declared. */
+ * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, in strips of STRIP columns; start NULL: 0.
+ * `ahead`: prefetch distance in bytes (0: none).
+ * T: storage type of weights, after HEAD bytes; WEIGHTS(where, q): converts them to floats, with the declarations of
+ * BEGIN. */
 #define TILE(OF, T, HEAD, BEGIN, WEIGHTS, W, R)                                                                        \
     static void NAME(tile_##OF##_##R)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n,             \
                                 float const *start, npy_intp row, npy_intp ahead) {                                    \
@@ -25,7 +26,7 @@
             _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += STRIP) {                                     \
                 for (int b = 0; ahead && b < N * W; b += 64 / (int)sizeof(T))                                          \
                     __builtin_prefetch((char const *)(w + AT(b, STRIP)) + ahead);                                      \
-                /* Registers hold the numbers of all rows, or all weights, whichever are fewer. */                     \
+                /* registers hold the numbers of all rows, or all weights, whichever are fewer */                     \
                 VECTOR one[R], v[W];                                                                                   \
                 if (R < W) UNROLL for (int r = 0; r < R; r++) one[r] = SPREAD(x[r * k + j]);                           \
                 else UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + AT(q * N, STRIP), q);                       \
@@ -102,8 +103,8 @@ TILES(4, 1)
 PAIR(float, float, 0, NO_HEADS, FLOATS_OF)
 PAIR(half, npy_half, 0, NO_HEADS, HALVES_OF)
 PAIR(byte, npy_ubyte, LOOPDBG_INT8_PANEL_HEADER_BYTES, BYTES_HEADS, BYTES_OF)
-/* Six rows at a time with all four vectors of a panel read least of all for a product: 170 of 175 GFLOPS where eight with
- * two vectors reach 135. But where there are eight, weights that are far are read once for them. */
+/* Six rows at a time with all four vectors of a panel need the fewest loads per product: 170 of 175 GFLOPS where eight
+ * with two vectors reach 135. But eight rows read distant weights only once. */
 #define SIXES {0, 1, 2, 3, 4, 5, 6, 7, 4, 6}
 #define SIXES_FAR {0, 1, 2, 3, 4, 5, 6, 7, 8, 6}
 #define EIGHTS {0, 1, 2, 3, 4, 5, 6, 7, 8, 8}

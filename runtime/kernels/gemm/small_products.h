@@ -1,8 +1,8 @@
-/* Products of float32 matrices as they lie: stacks of small ones, and those with few columns.
+/* Products of unpacked float32 matrices: stacks of small ones, and those with few columns.
  *
- * BLAS prepares what it multiplies, which takes longer than a small product: [8,8] @ [8,8] 80 ns, and here 28. Every element
- * is summed in the order that panels.h has, whatever the strides are, and columns beyond the last one are masked: nothing is
- * computed for them but what a vector computes anyhow.
+ * BLAS packs its operands, which takes longer than a small product: [8,8] @ [8,8] 80 ns, and here 28. Every element is
+ * summed in the order of packed_weights.h, whatever the strides are, and columns beyond the last one are masked: they
+ * cost nothing more than whole vectors do.
  */
 #ifndef LOOPDBG_PRODUCTS_H
 #define LOOPDBG_PRODUCTS_H
@@ -15,7 +15,7 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Strides count floats; columns of `b`, `out` and `start` are neighbours. start: where sums begin; NULL: 0. */
+/* Strides count floats; columns of `b`, `out` and `start` are contiguous. start: where sums begin; NULL: 0. */
 typedef struct {
     float const *a, *b, *start;
     float *out;
@@ -24,24 +24,24 @@ typedef struct {
 
 typedef void (*loopdbg_small_tile)(loopdbg_strided_product const *p, int columns);
 
-/* Tiles by their vectors, less one, and their rows; how many columns a vector has, a tile of many rows at most, and one of
- * one or two rows; and the rows of tiles with all these columns, and of others; and what weights may be at most, in floats,
- * of which products take no longer than with BLAS. */
+/* Tiles by their vectors, less one, and their rows; columns of a vector, of a tile of many rows at most, and of one of
+ * one or two rows; rows of tiles with all these columns, and of others; and the maximum size of weights in floats for
+ * which products are no slower than with BLAS. */
 enum { LOOPDBG_SMALL_TILE_VECTORS = 4, LOOPDBG_SMALL_TILE_ROWS = 8, LOOPDBG_TURNED_ROWS = 4 };
-/* Of one element a product of so many numbers, and what a head of an attention has at most. */
+/* Maximum number of terms of a product with one element, and maximum head width of an attention. */
 enum { LOOPDBG_DOT_MAX_TERMS = 64, LOOPDBG_ATTENTION_HEAD_MAX = 128 };
 typedef void (*loopdbg_transposed_tile)(loopdbg_strided_product const *p, npy_intp column, npy_intp n);
 typedef struct {
     loopdbg_small_tile tiles[LOOPDBG_SMALL_TILE_VECTORS][LOOPDBG_SMALL_TILE_ROWS + 1];
     int vector, columns, columns_few, rows_wide, rows;
-    npy_intp few, most_few, most; /* rows that are few, and what weights may be at most with these */
-    loopdbg_small_tile sixteen; /* sixteen rows with up to 8 columns, of which there is memory for 8; or NULL */
-    loopdbg_transposed_tile turned[LOOPDBG_TURNED_ROWS + 1]; /* by their rows (products_turned.h); NULL: there are none */
+    npy_intp few, most_few, most; /* number of rows that are few, and maximum size of weights with these */
+    loopdbg_small_tile sixteen; /* sixteen rows with up to 8 columns, in memory for 8; or NULL */
+    loopdbg_transposed_tile turned[LOOPDBG_TURNED_ROWS + 1]; /* by their rows (transposed_products.h); NULL: none */
 } loopdbg_small_tiling;
 
-/* Whether BLAS takes longer, however the matrices lie: who reads them in place of a copy has to get the same bits. Dot
- * products it does in vectors; of one row with many columns, those of an attention are done here, where nothing has to be
- * copied. */
+/* Is BLAS slower, for any layout (reading a view instead of a copy must give the same bits)? BLAS is used for dot
+ * products, which it vectorizes; products of one row with many columns as in an attention are done here, where nothing
+ * has to be copied. */
 static int loopdbg_is_small(loopdbg_small_tiling const *edges, npy_intp m, npy_intp k, npy_intp n) {
     if (n == 1) return m * k <= LOOPDBG_DOT_MAX_TERMS;
     if (m == 1 && k > LOOPDBG_ATTENTION_HEAD_MAX && n > LOOPDBG_ATTENTION_HEAD_MAX) return 0;
@@ -53,7 +53,7 @@ static inline void loopdbg_advance_rows(loopdbg_strided_product *p, npy_intp row
     if (p->start) p->start += rows * p->start_row;
 }
 
-/* So many rows and columns, of a matrix b whose columns are neighbours. */
+/* Some rows and columns, of a matrix b whose columns are contiguous. */
 static void loopdbg_row_major_product(loopdbg_small_tiling const *edges, loopdbg_strided_product const *p, npy_intp m,
                                       npy_intp n) {
     int widest = m <= 2 ? edges->columns_few : edges->columns;
@@ -73,8 +73,8 @@ static void loopdbg_row_major_product(loopdbg_small_tiling const *edges, loopdbg
     }
 }
 
-/* Columns of b that are no neighbours become such, so many numbers of each at a time: what a first-level cache holds. So do
- * short rows, which lie across cache lines, where many rows of a meet them. */
+/* Columns of b that are strided are made contiguous, in parts that fit the first-level cache. So are short rows that
+ * straddle cache lines, if many rows of a use them. */
 enum { LOOPDBG_PACK_DEPTH = 128, LOOPDBG_PACK_COLUMNS = 64, LOOPDBG_PACK_MIN_ROWS = 32 };
 
 static void loopdbg_pack_columns(float const *b, npy_intp row, npy_intp column, float *laid, npy_intp k, npy_intp n,
@@ -92,7 +92,7 @@ static void loopdbg_pack_columns(float const *b, npy_intp row, npy_intp column, 
         for (npy_intp j = 0; j < k; j++) laid[j * width + c] = b[j * row + c * column];
 }
 
-/* The same of a matrix b that lies in any way. */
+/* The same of a matrix b of any layout. */
 static void loopdbg_general_product(loopdbg_small_tiling const *edges, loopdbg_strided_product const *p, npy_intp b_column,
                                     npy_intp m, npy_intp n) {
     float laid[LOOPDBG_PACK_DEPTH * LOOPDBG_PACK_COLUMNS];
@@ -124,7 +124,7 @@ static void loopdbg_general_product(loopdbg_small_tiling const *edges, loopdbg_s
     }
 }
 
-/* A stack of products, cut into pieces of so many rows of one; there are so many pieces of each. */
+/* A stack of products, cut into tasks of some rows of one. */
 typedef struct {
     loopdbg_small_tiling const *edges;
     loopdbg_strided_product p;
@@ -141,7 +141,7 @@ static void loopdbg_products_task(void const *what, npy_intp piece, int worker) 
     loopdbg_general_product(job->edges, &p, job->b_column, job->m - first < job->rows ? job->m - first : job->rows, job->n);
 }
 
-/* ``count`` products; rows are cut where that makes no more pieces than are needed, by whole tiles of any height. */
+/* `count` products; rows are cut into whole tiles of any height, where that makes no more tasks than needed. */
 static void loopdbg_parallel_products(loopdbg_products_job *job, npy_intp count) {
     double const work = (double)count * (double)job->m * (double)job->n * (double)job->p.k;
     if (loopdbg_is_worth_sharing(work) && count < 4 * loopdbg_thread_pool->workers && job->m >= 96) job->rows = 48;
@@ -149,15 +149,15 @@ static void loopdbg_parallel_products(loopdbg_products_job *job, npy_intp count)
     loopdbg_parallel_for(loopdbg_products_task, job, count * job->pieces, work, 0);
 }
 
-/* out[m, n] = start[m, n] + x[m, k] @ b[k, n]; all contiguous, but that rows of `start` are `step` floats apart (0: there is
- * one for all). NULL: 0. */
+/* out[m, n] = start[m, n] + x[m, k] @ b[k, n]; all contiguous, except that rows of `start` are `step` floats apart (0:
+ * one row for all). NULL: 0. */
 static void loopdbg_product(loopdbg_small_tiling const *edges, float const *x, float const *b, float *out, npy_intp m,
                             npy_intp k, npy_intp n, float const *start, npy_intp step) {
     loopdbg_products_job job = {edges, {x, b, start, out, k, k, 1, n, n, step}, 1, m, n, m, 1, 0, 0, 0};
     if (m) loopdbg_parallel_products(&job, 1);
 }
 
-/* A stack of products, as NumPy's matmul has its arguments. axis: how many, and a stride for each argument; NULL: one. */
+/* A stack of products, with the arguments of NumPy's matmul. axis: count, and a stride for each argument; NULL: one. */
 static void loopdbg_products(loopdbg_small_tiling const *edges, char **args, npy_intp const *dims, npy_intp const *steps,
                              npy_intp const *axis) {
     npy_intp const size = sizeof(float), one[4] = {1, 0, 0, 0};
@@ -167,7 +167,7 @@ static void loopdbg_products(loopdbg_small_tiling const *edges, char **args, npy
         steps[5] / size,        steps[7] / size,        0};
     axis = axis ? axis : one;
     count = axis[0];
-    /* One matrix b for all: rows of all, where they follow each other. */
+    /* One matrix b for all: join the rows if they are contiguous. */
     if (count > 1 && !axis[2] && axis[1] == m * steps[3] && axis[3] == m * steps[7]) m *= count, count = 1;
     if (!m || !count) return;
     /* One tile: [16,8,3] @ [16,3,8] takes half of the time so. */

@@ -1,7 +1,7 @@
-/* Tiles of products, for one width (products.h). */
+/* Tiles of products, for one vector width (small_products.h). */
 #include "../dispatch/vectors.h"
 
-/* Vectors as registers hold them. SOME: which of a vector's elements there are. */
+/* Vectors in registers. SOME: which of a vector's elements exist. */
 #undef VECTOR
 #undef SPREAD
 #undef LOAD
@@ -51,7 +51,7 @@ INLINE void NAME(store_some)(float *p, int count, V v) {
 }
 #endif
 
-/* R rows with W vectors of N columns, of the last of which there are as many as are left of `columns`. */
+/* R rows with W vectors of N columns, the last of which has the rest of `columns`. */
 #define EDGE(W, R)                                                                                                     \
     static void NAME(edge_##W##_##R)(loopdbg_strided_product const *p, int columns) {                                            \
         float const *a[R], *b = p->b;                                                                                  \
@@ -107,8 +107,8 @@ TURNED(4)
 #endif
 
 #if N == 16
-/* Two rows in a vector. Four numbers of both are read at once and spread from there: to read each by itself, for half a
- * vector of columns, takes longer than its products. [1024,64] @ [64,7]: 7 us instead of 11. */
+/* Two rows in a vector. Four numbers of both are loaded at once and broadcast from there: separate loads, for half a
+ * vector of columns, take longer than the products. [1024,64] @ [64,7]: 7 us instead of 11. */
 static void NAME(sixteen_rows)(loopdbg_strided_product const *p, int columns) {
     npy_intp const row = p->a_row, step = p->b_row;
     __mmask16 const low = (__mmask16)((1u << columns) - 1), high = (__mmask16)(low << 8), upper = 0xff00;

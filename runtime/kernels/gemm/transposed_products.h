@@ -1,11 +1,11 @@
-/* Few rows times a float32 matrix whose rows are neighbours: keys of an attention, of which the transposed are multiplied.
+/* Few rows times a transposed float32 matrix with contiguous rows, such as the keys of an attention.
  *
- * To sum up each column by itself would be another order than where columns are neighbours. Here as many columns as a vector
- * has numbers are turned in registers, four terms at a time, and summed side by side: the same bits, and nothing is written
- * in between. Included by products_lanes.h, for one width.
+ * Summing each column by itself would use another order than for contiguous columns. Here a vector's columns are
+ * transposed in registers, four terms at a time, and summed in parallel: the same bits, without intermediate stores.
+ * Included by small_products_lanes.h, for one width.
  */
 
-/* Of four numbers of as many columns as a register has, those of each; ``x``: of every fourth column, in quarters or halves. */
+/* Transpose four numbers of a register's columns; `x`: of every fourth column, in quarters or halves. */
 #define TURN_QUARTERS(V, D, LOW, HIGH, LOW_D, HIGH_D, x, v)                                                            \
     D const low0 = (D)LOW(x[0], x[1]), low1 = (D)LOW(x[2], x[3]);                                                      \
     D const high0 = (D)HIGH(x[0], x[1]), high1 = (D)HIGH(x[2], x[3]);                                                  \
@@ -40,9 +40,9 @@
     }
 #endif
 
-/* R rows with n columns, a vector or more; ``column`` floats lie from one to the next. As many terms as four divides, and
- * nothing to start from. Two vectors by turns, so that sums need not wait for each other; the last one may have columns that
- * were there before. */
+/* R rows with n columns, a vector or more; columns are `column` floats apart. The number of terms is a multiple of
+ * four, and sums start from 0. Two vectors alternate, so that sums do not wait for each other; the last vector may
+ * repeat columns of the one before. */
 #define TURNED(R)                                                                                                      \
     INLINE void NAME(turned_columns_##R)(loopdbg_strided_product const *p, npy_intp column, npy_intp first, int const groups) {  \
         float const *b[2 * N / 4], *a[R];                                                                              \

@@ -1,4 +1,4 @@
-/* Images read between their pixels, at places that a tensor names: the arithmetic of ops/sampling.py, for float32. */
+/* Grid sampling of images: the arithmetic of ops/sampling.py, for float32. */
 #ifndef LOOPDBG_GRID_H
 #define LOOPDBG_GRID_H
 
@@ -6,10 +6,10 @@
 #include "../call.h"
 #include "../dispatch/lanes.h"
 
-/* What lies beyond the border of an image: 0, the border, or the image again, reflected. */
+/* Padding mode beyond the border of an image: zeros, border, or reflection. */
 enum { LOOPDBG_GRID_ZEROS, LOOPDBG_GRID_BORDER, LOOPDBG_GRID_REFLECTION };
 
-/* An axis of images. ``moved``: what lies beyond the border goes there before its neighbours are looked for. */
+/* An axis of images. `moved`: positions beyond the border are moved before interpolation. */
 typedef struct {
     float size, last, half, period;
     int padding, aligned, moved;
@@ -22,7 +22,7 @@ static inline loopdbg_grid_axis loopdbg_make_grid_axis(npy_intp size, npy_intp c
         (int)how[0], aligned,           how[2] && how[0] == LOOPDBG_GRID_BORDER};
 }
 
-/* The pixel that a whole place is reflected to. */
+/* The pixel that a whole position is reflected to. */
 static inline float loopdbg_grid_reflect(loopdbg_grid_axis const *axis, float place) {
     float within;
     if (axis->period == 0) return 0;
@@ -34,9 +34,9 @@ static inline float loopdbg_grid_reflect(loopdbg_grid_axis const *axis, float pl
 #define BODY "../image/grid_sample_lanes.h"
 #include "../dispatch/foreach_target.h"
 
-/* Images [n, channels, height, width] at a grid [n, points, 2] of places from -1 to 1, of which the first counts columns ->
- * [n, channels, points], each weighted of four neighbours.
- * extra: n, channels, height, width, points, padding, are -1 and 1 middles of pixels, moved. */
+/* Images [n, channels, height, width] at a grid [n, points, 2] of positions from -1 to 1, columns first ->
+ * [n, channels, points], each interpolated from four neighbours.
+ * extra: n, channels, height, width, points, padding, are -1 and 1 centres of pixels, moved. */
 static int loopdbg_grid_sample(loopdbg_call *call) {
     npy_intp const *e = call->extra;
     loopdbg_grid_axis const rows = loopdbg_make_grid_axis(e[2], e + 5), columns = loopdbg_make_grid_axis(e[3], e + 5);

@@ -1,7 +1,7 @@
-/* Images between their pixels, for one width: see lanes.h and grid.h. */
+/* Grid sampling, for one vector width: see lanes.h and grid_sample.h. */
 #include "../dispatch/lanes_math.h"
 
-/* Of two vectors of pairs the first and the second numbers. */
+/* The first and the second numbers of two vectors of pairs. */
 #undef PIXELS
 #undef FIRSTS
 #undef SECONDS
@@ -19,27 +19,27 @@
 #define SECONDS(a, b) SHUFFLE(VI, a, b, 1, 3, 5, 7)
 #endif
 
-/* Two neighbours along an axis: where they are, the pixels that are read there, and their weights. */
+/* Two neighbours along an axis: positions, pixel indices, and weights. */
 typedef struct {
     V place[2], weight[2];
     VI pixel[2];
 } NAME(grid_pair);
 
-INLINE void NAME(grid_between)(loopdbg_grid_axis const *axis, V given, NAME(grid_pair) * pair) {
+INLINE void NAME(grid_between)(loopdbg_grid_axis const *axis, V position, NAME(grid_pair) * pair) {
     V const zero = {0}, last = zero + axis->last;
-    V at = given + 1.0f;
-    at = axis->aligned ? at * axis->half : (at * axis->size - 1.0f) * 0.5f;
+    V x = position + 1.0f;
+    x = axis->aligned ? x * axis->half : (x * axis->size - 1.0f) * 0.5f;
     if (axis->moved) {
         V const edge = zero + (axis->aligned ? 0.0f : 0.5f);
-        at = BLEND(LESS_MASK(at, zero - edge), zero, BLEND(LESS_MASK(last + edge, at), last, at));
+        x = BLEND(LESS_MASK(x, zero - edge), zero, BLEND(LESS_MASK(last + edge, x), last, x));
     }
-    /* From 2^23 on all are whole; NaN stays. */
-    V const size = BLEND(LESS_MASK(at, zero), zero - at, at), limit = zero + 8388608.0f;
-    V near = BLEND(LESS_MASK(size, limit), at, zero);
+    /* From 2^23 on all floats are integers; NaN is propagated. */
+    V const size = BLEND(LESS_MASK(x, zero), zero - x, x), limit = zero + 8388608.0f;
+    V near = BLEND(LESS_MASK(size, limit), x, zero);
     V whole = __builtin_convertvector(__builtin_convertvector(near, VI), V);
     whole = BLEND(LESS_MASK(near, whole), whole - 1.0f, whole);
-    V const base = BLEND(LESS_MASK(size, limit), whole, at);
-    pair->weight[1] = at - base + 0.0f; /* never -0 */
+    V const base = BLEND(LESS_MASK(size, limit), whole, x);
+    pair->weight[1] = x - base + 0.0f; /* never -0 */
     pair->weight[0] = 1.0f - pair->weight[1];
     for (int k = 0; k < 2; k++) {
         V place = pair->place[k] = base + (float)k;
@@ -50,7 +50,7 @@ INLINE void NAME(grid_between)(loopdbg_grid_axis const *axis, V given, NAME(grid
     }
 }
 
-/* Those outside of an image that ends with 0 count 0. */
+/* Neighbours outside of an image with zero padding count 0. */
 INLINE V NAME(grid_there)(loopdbg_grid_axis const *axis, V place, V part) {
     V const zero = {0}, edge = zero + 0.5f;
     if (axis->padding != LOOPDBG_GRID_ZEROS) return part;
@@ -73,7 +73,7 @@ static void NAME(grid_points)(float const *image, float const *grid, float *out,
         }
         for (npy_intp c = 0; c < channels; c++) {
             for (int q = 0; q < PARTS; q++) {
-                total[q] = -(V){0}; /* to which any number adds as it is */
+                total[q] = -(V){0}; /* neutral for any number, including -0 */
                 for (int i = 0; i < 2; i++)
                     for (int j = 0; j < 2; j++) {
                         V part = PIXELS(image + c * plane, y[q].pixel[i] * width + x[q].pixel[j]);

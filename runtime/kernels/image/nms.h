@@ -1,4 +1,4 @@
-/* Which boxes stay where those that overlap a better one go. */
+/* Non-maximum suppression of boxes. */
 #ifndef LOOPDBG_BOXES_H
 #define LOOPDBG_BOXES_H
 
@@ -7,7 +7,7 @@
 #include "../reduce/topk.h"
 #include "../dispatch/processor.h"
 
-/* So many of the boxes that stay are looked at before it is asked whether one of them was enough. */
+/* Number of kept boxes compared before a check for an early exit. */
 enum { LOOPDBG_NMS_BLOCK = 16 };
 
 #define BOX_TYPES(C, ID, T)                                                                                   \
@@ -20,8 +20,8 @@ FLOATS(BOX_TYPES)
 #include "../dispatch/foreach_target.h"
 
 #define BOXES(C, ID, T)                                                                                       \
-    /* The boxes that stay of one class, at most so many; ``memory``: as many heap elements as boxes, then five numbers for \
-     * each that may stay. */                                                                                 \
+    /* The boxes kept of one class, at most `most`; `memory`: a heap element per box, then five numbers for each \
+     * that may be kept. */                                                                                   \
     static npy_intp boxes_kept_##ID(T const *table, T const *scores, npy_intp n, npy_intp most, T const *limits, int at_limit, \
                                     char *memory, int64_t batch, int64_t category, int64_t *rows) {           \
         loopdbg_pick_##ID *heap = (loopdbg_pick_##ID *)memory;                                                \
@@ -55,10 +55,10 @@ FLOATS(BOXES)
                 count += boxes_kept_##ID((T const *)boxes, (T const *)scores, n, most, (T const *)limits, at_limit, \
                                          scratch, batch, k, rows + 3 * count);                                \
         break;
-/* Boxes as ordered corners [batches, n, 4], scores [batches, classes, n], limits (overlap, score, more) -> (batch, class, box) of
- * those that stay, of each class the best first, as many as there are; scratch: 16 bytes a box, and five numbers for each that
- * may stay.
- * extra: batches, classes, n, most, the type's character, whether an overlap of just the limit is too much. */
+/* Boxes as ordered corners [batches, n, 4], scores [batches, classes, n], limits (overlap, score, maximum) -> (batch,
+ * class, box) of those kept, of each class the best first, and their number; scratch: 16 bytes per box, and five
+ * numbers for each that may be kept.
+ * extra: batches, classes, n, maximum, the type's character, whether an overlap equal to the limit is too much. */
 static int loopdbg_nms(loopdbg_call *call) {
     npy_intp batches = call->extra[0], classes = call->extra[1], n = call->extra[2], most = call->extra[3];
     int at_limit = (int)call->extra[5];

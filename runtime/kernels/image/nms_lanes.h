@@ -1,6 +1,6 @@
-/* Whether a box overlaps those that stay, for one width (boxes.h). */
+/* Overlap of a box with the kept ones, for one vector width (nms.h). */
 
-/* As NumPy computes it, rounded at each step, NaNs handed on: ops/boxes.py says what is computed. */
+/* As in NumPy, rounded at each step, with NaNs propagated: see ops/boxes.py. */
 #define BOXES_MAX(a, b) ((a) >= (b) || (a) != (a) ? (a) : (b))
 #define BOXES_MIN(a, b) ((a) <= (b) || (a) != (a) ? (a) : (b))
 #define BOXES_OF(C, ID, T)                                                                                    \

@@ -1,4 +1,4 @@
-/* Regions of images, read between the pixels. */
+/* Region pooling of images, with interpolation. */
 #ifndef LOOPDBG_REGIONS_H
 #define LOOPDBG_REGIONS_H
 
@@ -7,9 +7,9 @@
 #include "../call.h"
 #include "../element_types/type_lists.h"
 
-/* A mean; the greatest of weighted neighbours; the greatest of points, or 0. */
+/* Mean; maximum of weighted neighbours; maximum of points, or 0. */
 enum { LOOPDBG_ROI_MEAN, LOOPDBG_ROI_MAX_WEIGHTED, LOOPDBG_ROI_MAX_POINTS };
-/* So many points are found before the channels are read there, and one way of a region has at most so many in a bin. */
+/* Points located before the channels are read, and maximum number of points per axis in a bin. */
 enum { LOOPDBG_ROI_POINT_BLOCK = 64, LOOPDBG_ROI_MAX_POINTS_PER_BIN = 1 << 12 };
 
 #define REGION_MAX(a, b) ((a) >= (b) || (a) != (a) ? (a) : (b))
@@ -110,9 +110,9 @@ FLOATS(REGIONS)
     case C:                                                                                                   \
         return regions_##ID((T const *)LOOPDBG_ARG(call, 0), (T const *)LOOPDBG_ARG(call, 1),                 \
                             (int64_t const *)LOOPDBG_ARG(call, 2), (T *)LOOPDBG_ARG(call, 3), call->extra);
-/* Images [., channels, height, width], regions (x, y, x, y) in pixels, the image of each -> [regions, channels, rows, columns].
- * extra: channels, height, width, regions, rows, columns, points in a bin along an axis (0: one a pixel), what is made of them,
- * whether a region is at least one pixel, the type's character. 1: a region is too large. */
+/* Images [., channels, height, width], regions (x, y, x, y) in pixels, the image of each -> [regions, channels, rows,
+ * columns]. extra: channels, height, width, regions, rows, columns, points in a bin along an axis (0: one per pixel),
+ * reduction of them, whether a region is at least one pixel, the type's character. 1: a region is too large. */
 static int loopdbg_roi_align(loopdbg_call *call) {
     switch ((char)call->extra[9]) { FLOATS(REGIONS_CASE) }
     return 1;

@@ -1,12 +1,12 @@
-/* Convolutions of 8-bit integers, exact as the products of int8.h: weights [channels, k] times windows [k, positions].
+/* Convolutions of 8-bit integers, exact (int8_product.h): weights [channels, k] times windows [k, positions].
  *
- * What a channel's windows read is copied into planes first, one for each remainder that a tap leaves by the stride, with
- * the zero point around it. Then the windows' numbers for one tap are neighbours at all positions, even those between the
- * end of a row of outputs and the begin of the next one, which nobody wants: 64 of them are a row of a panel. */
+ * The inputs of a channel's windows are copied into planes first, one for each phase of the taps by the stride, with
+ * the zero point around it. Then the windows' numbers for one tap are contiguous at all positions, even at the unused
+ * ones between the end of a row of outputs and the begin of the next one: 64 of them are a row of a panel. */
 #ifndef LOOPDBG_INT8_CONV_H
 #define LOOPDBG_INT8_CONV_H
 
-/* Axes are depth, height, width. first: where each plane begins in x; taps: where they begin in a channel's planes. */
+/* Axes are depth, height, width. first: offsets of the planes in x; taps: offsets in a channel's planes. */
 typedef struct {
     npy_intp n, groups, icg, ocg, size[3], out[3], step[3], plane[3], phases[3], ntaps, workers;
     npy_intp const *first[3], *taps;
@@ -29,7 +29,7 @@ static loopdbg_int8_conv_geometry loopdbg_int8_read_geometry(npy_intp const *tab
     return by;
 }
 
-/* One row of a plane: what lies outside of x is the zero point. */
+/* One row of a plane: the zero point outside of x. */
 INLINE void loopdbg_int8_copy_row(uint8_t const *x, npy_intp size, uint8_t *line, npy_intp width, npy_intp first, npy_intp step,
                                   uint8_t flip, uint8_t pad) {
     npy_intp begin = first < 0 ? (-first + step - 1) / step : 0, end = first < size ? (size - first + step - 1) / step : 0;
@@ -64,21 +64,21 @@ INLINE void loopdbg_int8_copy_planes(loopdbg_int8_conv_geometry const *by, uint8
                 }
 }
 
-/* Four rows of 64 bytes as a quad. */
+/* Interleave four rows of 64 bytes to a quad. */
 INLINE void loopdbg_int8_interleave_quad(uint8_t const *a, uint8_t const *b, uint8_t const *c, uint8_t const *d, char *quad) {
     uint32_t *to = (uint32_t *)quad;
     for (int i = 0; i < LOOPDBG_INT8_PANEL_COLUMNS; i++)
         to[i] = (uint32_t)a[i] | (uint32_t)b[i] << 8 | (uint32_t)c[i] << 16 | (uint32_t)d[i] << 24;
 }
 
-/* Where the parts of the memory are that a convolution uses; byte_convolution.py counts them. */
+/* The parts of the scratch memory of a convolution; byte_convolution.py sizes them. */
 typedef struct {
     npy_intp k, quads, stride, channel, span;
     uint8_t *rows, *planes, *none;
     uint32_t *row_sums, *w_zero;
     npy_intp *places;
-    int32_t *sums; /* over all channels of what is at a place of their planes */
-    char *panel;      /* of each worker, so many bytes apart */
+    int32_t *sums; /* sums over all channels at each position of their planes */
+    char *panel;      /* of each worker, `apart` bytes apart */
     npy_intp apart;
 } loopdbg_int8_scratch;
 
@@ -107,7 +107,7 @@ static loopdbg_int8_scratch loopdbg_int8_split_scratch(loopdbg_int8_conv_geometr
     return m;
 }
 
-/* Some channels of one panel from sums of w' x': from position `first` on, without what lies between the rows of outputs. */
+/* Some channels of one panel from sums of w' x': from position `first` on, without the gaps between rows. */
 INLINE void loopdbg_int8_store_outputs(loopdbg_int8_conv_geometry const *by, loopdbg_int8_scratch const *t, int32_t const *sums,
                                        int32_t const *columns, uint32_t zero, npy_intp row, npy_intp rows, npy_intp first,
                                        npy_intp width, int32_t *out) {
@@ -128,7 +128,7 @@ INLINE void loopdbg_int8_store_outputs(loopdbg_int8_conv_geometry const *by, loo
     }
 }
 
-/* An image's positions, 64 a piece. */
+/* An image's positions, 64 per task. */
 typedef struct {
     loopdbg_int8_conv_geometry const *by;
     loopdbg_int8_scratch const *t;
@@ -149,8 +149,8 @@ INLINE void loopdbg_int8_conv_task(loopdbg_int8_tiling const *way, loopdbg_int8_
     npy_intp begun = 0;
     (void)begun;
     for (npy_intp tap = 0; tap < by->ntaps; tap++) {
-        int32_t const *there = t->sums + by->taps[tap] + first;
-        for (int c = 0; c < LOOPDBG_INT8_PANEL_COLUMNS; c++) columns[c] += there[c];
+        int32_t const *tap_sums = t->sums + by->taps[tap] + first;
+        for (int c = 0; c < LOOPDBG_INT8_PANEL_COLUMNS; c++) columns[c] += tap_sums[c];
     }
     for (npy_intp j = 0; j < quads; j++) {
         uint8_t const *four[4];
@@ -181,8 +181,8 @@ INLINE void loopdbg_int8_convolve(loopdbg_task some, loopdbg_int8_conv_geometry 
     for (npy_intp g = 0; g < by->groups; g++) {
         loopdbg_int8_pack_rows(w + g * m * t.k, t.rows, (int32_t *)t.row_sums, m, t.k, by->w_signed);
         for (npy_intp r = 0; r < m; r++) {
-            char const *at = w_zeros + (g * m + r) * by->w_step;
-            t.w_zero[r] = (uint32_t)(by->w_signed ? *(int8_t const *)at + 128 : *(uint8_t const *)at);
+            char const *zero = w_zeros + (g * m + r) * by->w_step;
+            t.w_zero[r] = (uint32_t)(by->w_signed ? *(int8_t const *)zero + 128 : *(uint8_t const *)zero);
         }
         for (npy_intp i = 0; i < by->n; i++) {
             uint8_t const *from = (uint8_t const *)x + (i * by->groups + g) * by->icg * image;

@@ -1,29 +1,29 @@
-/* Products of 8-bit integers with what stands around them in a model: what makes bytes of floats, and what makes floats of
- * the sums. Each number is what the nodes would make of it one after the other, rounded where they round. */
+/* Products of 8-bit integers fused with the quantization of floats before them and the dequantization of sums after
+ * them. Each number equals that of the separate nodes, with the same roundings. */
 #ifndef LOOPDBG_INT8_CHAIN_H
 #define LOOPDBG_INT8_CHAIN_H
 
 #include "quantize_range.h"
 
-/* What the rows are made of. */
+/* Source of the rows. */
 enum {
     LOOPDBG_FUSED_INT8_INPUT = 0,      /* bytes and their zero point */
     LOOPDBG_FUSED_DYNAMIC_QUANTIZE = 1,    /* floats, by DynamicQuantizeLinear */
     LOOPDBG_FUSED_OPENVINO_QUANTIZE = 2,   /* floats, by the nodes that OpenVINO writes for it */
     LOOPDBG_FUSED_INT32_INPUT = 3,   /* bytes less a zero point, as 32 bits */
 };
-enum { LOOPDBG_FUSED_NOT_POSSIBLE = 1 }; /* this time the nodes have to run by themselves */
+enum { LOOPDBG_FUSED_NOT_POSSIBLE = 1 }; /* run the nodes separately this time */
 
 typedef struct {
     int kind;
     npy_intp m, k, n;
     int a_signed, b_signed;
-    npy_intp zero_step, scale_step;  /* from one column to the next one */
+    npy_intp zero_step, scale_step;  /* step between columns */
     int addend;
-    npy_intp addend_row;             /* from one row's addends to the next one's */
+    npy_intp addend_row;             /* step between the addends of rows */
 } loopdbg_int8_fused_params;
 
-/* A row of floats as bytes; returns their sum. As quantize.h has it; V: a number before it is rounded. */
+/* Quantize a row of floats; returns the sum of the bytes. As in quantize.h; V: a number before rounding. */
 #define INT8_ROW_OF_FLOATS(NAME, V)                                                                           \
     INLINE int32_t NAME(float const *x, uint8_t *restrict row, npy_intp k, float by, float zero) {            \
         float const least = 0.0f - zero, most = 255.0f - zero;                                                \
@@ -39,17 +39,17 @@ typedef struct {
         return sum;                                                                                           \
     }
 INT8_ROW_OF_FLOATS(loopdbg_int8_dynamic_row, x[j] / by)
-/* By the range. The nodes clamp what they have rounded, between integers too, which is the same. */
+/* By the range. The nodes clamp after rounding, which gives the same for integer limits. */
 INT8_ROW_OF_FLOATS(loopdbg_int8_openvino_row, x[j] * 255.0f / by)
 
-/* Is one of them no number? */
+/* Is one of them NaN? */
 INLINE int loopdbg_int8_has_nan(float const *x, npy_intp n) {
     int found = 0;
     for (npy_intp i = 0; i < n; i++) found |= x[i] != x[i];
     return found;
 }
 
-/* Rows as they are multiplied, the sum of each, and their zero point and scale. 1: they cannot be had so. */
+/* Quantized rows, the sum of each, and their zero point and scale. 1: not possible. */
 INLINE int loopdbg_int8_fused_rows(loopdbg_int8_fused_params const *by, char const *x, char const *a_zero, uint8_t *rows,
                                    uint32_t *sums, uint32_t *zero, float *scale) {
     npy_intp m = by->m, k = by->k, stride = k + LOOPDBG_INT8_TAIL_BYTES;
@@ -84,7 +84,7 @@ INLINE int loopdbg_int8_fused_rows(loopdbg_int8_fused_params const *by, char con
     DISPATCH(quantize_range)((float const *)x, m * k, &low, &high);
     if (by->kind == LOOPDBG_FUSED_DYNAMIC_QUANTIZE) loopdbg_quantize_parameters(low, high, scale, &point);
     else {
-        /* What is no number, or has no range, goes other ways through the nodes. */
+        /* NaN and rows without a range take other paths through the nodes. */
         if (!(high - low > 0) || high - low > 3e38f || loopdbg_int8_has_nan((float const *)x, m * k))
             return LOOPDBG_FUSED_NOT_POSSIBLE;
         *scale = (high - low) * inverse;
@@ -121,7 +121,7 @@ INLINE void loopdbg_int8_to_floats(int32_t const *sums, int32_t const *columns, 
     }
 }
 
-/* Pieces as those of loopdbg_int8_job. */
+/* Tasks like those of loopdbg_int8_job. */
 typedef struct {
     loopdbg_int8_fused_params const *by;
     npy_intp stride, quads, count, most;

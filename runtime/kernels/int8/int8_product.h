@@ -1,16 +1,16 @@
-/* Products of matrices of 8-bit integers, summed in 32 bits that wrap around: exact, whatever the processor.
+/* Products of matrices of 8-bit integers, summed in 32 bits that wrap around: exact on all processors.
  *
- * What machines multiply is unsigned bytes by signed ones, so a is taken as a' = a or a + 128, and b as b' = b or b - 128;
- * with the zero points z moved in the same way
+ * Processors multiply unsigned bytes by signed ones, so a is converted to a' = a or a + 128, and b to b' = b or b -
+ * 128; with the zero points z moved in the same way
  *
  *     sum (a - za) (b - zb) = sum a' b' - za * sum b' - zb * (sum a' - k za)
  *
- * whose sums over a column of b' are made when b is packed, and over a row of a' when a is copied. b' lies in panels of
- * 64 columns, four rows of a panel next to each other (a quad), as VNNI and AMX want it:
+ * where sums over columns of b' are computed when b is packed, and over rows of a' when a is copied. b' is in panels of
+ * 64 columns, four rows of a panel interleaved (a quad), as for VNNI and AMX:
  *
- *     [n / 64] [k / 4] [64 columns] [4 rows] bytes, then [n / 64 * 64] sums of 32 bits, then what AMX may read beyond
+ *     [n / 64] [k / 4] [64 columns] [4 rows] bytes, then [n / 64 * 64] sums of 32 bits, then padding that AMX may read
  *
- * Four products of a quad may saturate where AVX2 adds them in 16 bits: there they are widened first. */
+ * Four products of a quad could saturate where AVX2 adds them in 16 bits: there they are widened first. */
 #ifndef LOOPDBG_INT8_H
 #define LOOPDBG_INT8_H
 
@@ -34,20 +34,20 @@ typedef void (*loopdbg_int8_tile)(char const *panel, uint8_t const *a, npy_intp 
 typedef struct {
     npy_intp batch, m, k, n;
     int a_signed, b_signed;
-    /* Elements from one row's zero point to the next one's, from one column's, and from one batch's columns'. */
+    /* Steps between the zero points of rows, of columns, and of batches' columns. */
     npy_intp a_step, b_step, b_batch_step;
     int packed, shared; /* b: is in panels; is the same for all batches */
-    npy_intp packed_step; /* from one batch's panels to the next one's */
+    npy_intp packed_step; /* step between the panels of batches */
 } loopdbg_int8_params;
 
-/* What each processor does in its own way. */
+/* Functions per target. */
 typedef struct {
     int rows[4];
     loopdbg_int8_tile tiles[4];
-    int vnni; /* with AVX-512, where AMX may be as well */
+    int vnni; /* with AVX-512, possibly with AMX */
 } loopdbg_int8_tiling;
 
-/* b [k, n] into panels. */
+/* Pack b [k, n] into panels. */
 INLINE void loopdbg_int8_pack_weights(char const *b, char *packed, npy_intp k, npy_intp n, int is_signed) {
     npy_intp count = (n + LOOPDBG_INT8_PANEL_COLUMNS - 1) / LOOPDBG_INT8_PANEL_COLUMNS, quads = (k + 3) / 4;
     char *sums = packed + count * quads * LOOPDBG_INT8_QUAD;
@@ -60,10 +60,10 @@ INLINE void loopdbg_int8_pack_weights(char const *b, char *packed, npy_intp k, n
             uint8_t rows[4][LOOPDBG_INT8_PANEL_COLUMNS];
             for (int i = 0; i < 4; i++) {
                 uint8_t *row = rows[i];
-                npy_intp at = 4 * j + i;
+                npy_intp index = 4 * j + i;
                 memset(row, 0, LOOPDBG_INT8_PANEL_COLUMNS);
-                if (at >= k) continue;
-                char const *source = b + at * n + first;
+                if (index >= k) continue;
+                char const *source = b + index * n + first;
                 if (width == LOOPDBG_INT8_PANEL_COLUMNS)
                     for (int c = 0; c < LOOPDBG_INT8_PANEL_COLUMNS; c++) row[c] = (uint8_t)source[c] ^ flip;
                 else
@@ -80,7 +80,7 @@ INLINE void loopdbg_int8_pack_weights(char const *b, char *packed, npy_intp k, n
     }
 }
 
-/* Rows as they are multiplied, zeros behind them, and the sum of each. */
+/* Rows a', padded with zeros, and the sum of each. */
 INLINE void loopdbg_int8_pack_rows(char const *a, uint8_t *rows, int32_t *sums, npy_intp m, npy_intp k, int is_signed) {
     uint8_t const flip = is_signed ? 0x80 : 0;
     for (npy_intp r = 0; r < m; r++, a += k, rows += k + LOOPDBG_INT8_TAIL_BYTES) {
@@ -94,7 +94,7 @@ INLINE void loopdbg_int8_pack_rows(char const *a, uint8_t *rows, int32_t *sums, 
     }
 }
 
-/* The zero points of a panel's columns, as those of b'. */
+/* The zero points of a panel's columns, for b'. */
 INLINE void loopdbg_int8_zero_points(char const *zeros, npy_intp width, npy_intp step, int is_signed, int32_t *out) {
     if (!step) {
         int32_t const one = is_signed ? *(int8_t const *)zeros : *(uint8_t const *)zeros - 128;
@@ -105,7 +105,7 @@ INLINE void loopdbg_int8_zero_points(char const *zeros, npy_intp width, npy_intp
         for (npy_intp c = 0; c < width; c++) out[c] = ((uint8_t const *)zeros)[c] - 128;
 }
 
-/* From sums of a' b' to what is asked for: some rows of one panel. */
+/* From sums of a' b' to the results: some rows of one panel. */
 INLINE void loopdbg_int8_apply_zero_points(int32_t const *sums, int32_t const *columns, int32_t const *b_zero,
                                            uint32_t const *row, uint32_t const *a_zero, npy_intp k, npy_intp rows,
                                            npy_intp width, npy_intp n, char *out) {
@@ -137,8 +137,8 @@ __attribute__((target("amx-tile"))) static void loopdbg_amx_begin(npy_intp rows,
     __asm__ volatile("" ::"r"(&shape) : "memory");
     _tile_loadconfig(&shape);
 }
-/* Wide registers are left as other code wants them, too: GCC does not see to it behind a call, and then mathematical
- * functions of the C library took five times as long. */
+/* Clears the wide registers after AMX code: GCC does not do it behind a call, and mathematical functions of the C
+ * library then took five times as long. */
 __attribute__((target("amx-tile,avx"), noinline)) static void loopdbg_amx_end(void) {
     _tile_release();
     __asm__ volatile("vzeroupper" ::
@@ -146,7 +146,7 @@ __attribute__((target("amx-tile,avx"), noinline)) static void loopdbg_amx_end(vo
                            "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 }
 
-/* Up to 16 rows and `more` after them (so many that tiles were begun for) with one panel. */
+/* Up to 16 rows and `more` after them (as configured in the tiles) with one panel. */
 __attribute__((target("amx-tile,amx-int8"))) static void loopdbg_amx_tile(char const *panel, uint8_t const *a, npy_intp more,
                                                                           npy_intp stride, npy_intp quads, int32_t *sums) {
     enum { STEP = 16 * LOOPDBG_INT8_QUAD };
@@ -211,7 +211,7 @@ __attribute__((target("amx-tile,amx-int8"))) static void loopdbg_amx_tile(char c
             at += way->rows[w];                                                                               \
         }
 
-/* One of b's panels, the sums of its columns, and which columns of the result are its. */
+/* One of b's panels, the sums of its columns, and its columns of the result. */
 typedef struct {
     char const *panel;
     int32_t const *columns;
@@ -226,7 +226,7 @@ INLINE loopdbg_int8_panel_view loopdbg_int8_panel(char const *packed, npy_intp w
                                      left < LOOPDBG_INT8_PANEL_COLUMNS ? left : LOOPDBG_INT8_PANEL_COLUMNS};
 }
 
-/* Pieces of so many panels, of which there are ``count``, with rows that were copied. */
+/* Tasks of some panels, of which there are `count`, with copied rows. */
 typedef struct {
     npy_intp m, k, n, stride, quads, count, most;
     uint8_t const *rows;
@@ -260,7 +260,7 @@ INLINE void loopdbg_int8_task(loopdbg_int8_tiling const *way, loopdbg_int8_job c
 #endif
 }
 
-/* How many panels make a piece of work of m * k products with each. What is exact takes about half as long as floats. */
+/* Number of panels per task of m * k products with each. Integers take about half as long as floats. */
 static npy_intp loopdbg_int8_panels_per_task(npy_intp count, double work) {
     return loopdbg_is_worth_sharing(work / 2) ? loopdbg_items_per_task(count, 4) : count;
 }
@@ -306,13 +306,13 @@ static int loopdbg_int8_product(loopdbg_call *call) {
     return 0;
 }
 
-/* What a product of 32-bit integers takes its weights from: a cache line that says how they became bytes, then panels. */
+/* Weights of a product of 32-bit integers: a cache line that says how they became bytes, then panels. */
 typedef struct {
     uint8_t is_signed, zero;
 } loopdbg_int8_weights;
 enum { LOOPDBG_INT8_HEADER_BYTES = 64 };
 
-/* The product as it is written, with weights out of their panels: for rows of numbers that are no bytes. */
+/* The plain product, with weights unpacked from their panels: for rows of numbers that are not bytes. */
 static void loopdbg_int32_product(int32_t const *a, char const *weights, uint32_t *out, npy_intp m, npy_intp k, npy_intp n) {
     loopdbg_int8_weights const *how = (loopdbg_int8_weights const *)weights;
     npy_intp quads = (k + 3) / 4;
@@ -323,15 +323,15 @@ static void loopdbg_int32_product(int32_t const *a, char const *weights, uint32_
             int8_t const *panel = (int8_t const *)weights + LOOPDBG_INT8_HEADER_BYTES +
                                   first / LOOPDBG_INT8_PANEL_COLUMNS * quads * LOOPDBG_INT8_QUAD;
             npy_intp width = n - first < LOOPDBG_INT8_PANEL_COLUMNS ? n - first : LOOPDBG_INT8_PANEL_COLUMNS;
-            for (npy_intp at = 0; at < k; at++) {
-                int8_t const *row = panel + at / 4 * LOOPDBG_INT8_QUAD + at % 4;
-                for (npy_intp c = 0; c < width; c++) out[first + c] += (uint32_t)a[at] * (uint32_t)(row[4 * c] - zero);
+            for (npy_intp i = 0; i < k; i++) {
+                int8_t const *row = panel + i / 4 * LOOPDBG_INT8_QUAD + i % 4;
+                for (npy_intp c = 0; c < width; c++) out[first + c] += (uint32_t)a[i] * (uint32_t)(row[4 * c] - zero);
             }
         }
 }
 
-/* a (32 bits), weights, out, scratch; m, k, n. Quantised numbers less their zero point are bytes less another one: as such
- * they are multiplied. Any others are multiplied as they are; both are exact in 32 bits that wrap around. */
+/* a (32 bits), weights, out, scratch; m, k, n. Quantised numbers less their zero point are bytes less another one: as
+ * such they are multiplied. Other numbers are multiplied directly; both are exact in 32 bits that wrap around. */
 static int loopdbg_int8_from_int32_product(loopdbg_call *call) {
     npy_intp m = call->extra[0], k = call->extra[1], n = call->extra[2];
     int32_t const *a = (int32_t const *)LOOPDBG_ARG(call, 0);
@@ -352,8 +352,8 @@ static int loopdbg_int8_from_int32_product(loopdbg_call *call) {
     return 0;
 }
 
-/* x, weights, zero point of x, those of the weights, geometry, out, scratch; whether x is signed, the weights, and what
- * lies between the zero points of two output channels: 0 or 1. */
+/* x, weights, zero point of x, those of the weights, geometry, out, scratch; whether x is signed, the weights, and the
+ * step between the zero points of output channels: 0 or 1. */
 static int loopdbg_int8_conv(loopdbg_call *call) {
     npy_intp const *numbers = call->extra;
     loopdbg_int8_conv_geometry const by = loopdbg_int8_read_geometry((npy_intp const *)LOOPDBG_ARG(call, 4), numbers);
@@ -362,8 +362,8 @@ static int loopdbg_int8_conv(loopdbg_call *call) {
     return 0;
 }
 
-/* x (32 bits), weights (a line that says how, then bytes), geometry, out, scratch: as loopdbg_int8_from_int32_product, but that
- * numbers that are no bytes are for somebody else. */
+/* x (32 bits), weights (a header line, then bytes), geometry, out, scratch: like loopdbg_int8_from_int32_product, but
+ * numbers that are not bytes are refused. */
 static int loopdbg_int8_from_int32_conv(loopdbg_call *call) {
     loopdbg_int8_weights const *how = (loopdbg_int8_weights const *)LOOPDBG_ARG(call, 1);
     npy_intp numbers[3] = {0, how->is_signed, 0};

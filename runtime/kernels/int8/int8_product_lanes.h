@@ -1,5 +1,5 @@
-/* Products of bytes, for one width (int8.h). DOT adds the products of four rows of a quad, for each column; tiles of 6, 4, 2
- * and 1 rows take so many vectors at a time. */
+/* Products of bytes, for one vector width (int8_product.h). DOT adds the products of four rows of a quad, for each
+ * column; tiles of 6, 4, 2 and 1 rows differ in their number of vectors. */
 #include "../dispatch/vectors.h"
 
 #undef DOT
@@ -19,7 +19,7 @@
         _mm256_madd_epi16(_mm256_srli_epi16((__m256i)(X), 8), _mm256_srai_epi16((__m256i)(B), 8)))
 #define INT8_TILES(DO) DO(1, 6) DO(2, 4) DO(4, 2) DO(4, 1)
 #else
-/* Any processor: one of the four products after the other. Unsigned, for they wrap around. */
+/* Any processor: one of the four products after the other. Unsigned, since they wrap around. */
 #define INT8_PART(X, B, SHIFT) (VU)(((X) >> SHIFT & 0xff) * ((B) << (24 - SHIFT) >> 24))
 #define DOT(SUM, X, B)                                                                                        \
     (VI)((VU)(SUM) + INT8_PART(X, B, 0) + INT8_PART(X, B, 8) + INT8_PART(X, B, 16) + INT8_PART(X, B, 24))
@@ -77,7 +77,7 @@ static int NAME(int8_chain)(loopdbg_int8_fused_params const *by, char const *x, 
     return loopdbg_int8_fused_run(NAME(int8_chain_some), by, x, packed, a_zero, b_zeros, scales, addend, out, scratch);
 }
 
-/* The least number, if it is below what is there, and the greatest one. */
+/* The smaller of the smallest number and an initial value, and the greater of the largest. */
 static void NAME(int8_ends)(int32_t const *a, npy_intp n, int32_t *low, int32_t *high) {
     int32_t least = *low, most = *high;
     for (npy_intp i = 0; i < n; i++) {

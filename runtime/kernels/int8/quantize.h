@@ -1,5 +1,5 @@
-/* Numbers to few bits and back, with one scale and zero point for all of them, one for each part along an axis, or one a
- * block of an axis. */
+/* Quantization and dequantization, with one scale and zero point for all numbers, one for each index of an axis, or one
+ * per block of an axis. */
 #ifndef LOOPDBG_QUANTIZE_H
 #define LOOPDBG_QUANTIZE_H
 
@@ -10,7 +10,7 @@
 #include "quantize_range.h"
 #include "../dispatch/processor.h"
 
-/* Rows of neighbours that have one scale (step 0) or one each (step 1). */
+/* Contiguous rows that have one scale (step 0) or one each (step 1). */
 typedef void (*loopdbg_quantize_row)(char const *x, char *restrict y, npy_intp n, float const *scale, char const *zero,
                                      npy_intp step, npy_intp const *numbers);
 
@@ -25,7 +25,7 @@ static void loopdbg_quantize_rows(loopdbg_quantize_row row, char const *x, npy_i
     }
     for (npy_intp o = 0; o < outer; o++)
         for (npy_intp a = 0, n; a < extent; a += n / inner, x += n * x_size, y += n * y_size) {
-            /* What is along the axis is in the row where nothing is behind it. */
+            /* The axis is in the row if it is the last one. */
             npy_intp first = block ? (o * blocks + a / block) * inner : a;
             int each = block ? inner > 1 : inner == 1;
             n = inner > 1 ? inner : !block ? extent : extent - a < block ? extent - a : block;
@@ -36,7 +36,7 @@ static void loopdbg_quantize_rows(loopdbg_quantize_row row, char const *x, npy_i
 #define BODY "../int8/quantize_lanes.h"
 #include "../dispatch/foreach_target.h"
 
-/* x, scales, zero points, y; one, outer, extent, inner, block, least, greatest, bits, type. */
+/* x, scales, zero points, y; one, outer, extent, inner, block, minimum, maximum, bits, type. */
 static int loopdbg_quantize(loopdbg_call *call) {
     npy_intp size = call->extra[7] > 255 ? 2 : 1;
     loopdbg_quantize_row row = NULL;
@@ -65,7 +65,7 @@ static int loopdbg_requantize(loopdbg_call *call) {
     return 0;
 }
 
-/* y = (x - zero) * scale for types of one byte that C does not know: what each of the 256 stands for is in a table. */
+/* y = (x - zero) * scale for one-byte types that C does not have: a table holds the value of each byte. */
 static void loopdbg_dequantize_table(char const *x, char *restrict y, npy_intp n, float const *scale, char const *zero,
                                      npy_intp step, npy_intp const *numbers) {
     float const *table = (float const *)(intptr_t)numbers[6];
@@ -93,7 +93,7 @@ static int loopdbg_dequantize(loopdbg_call *call) {
     return 0;
 }
 
-/* x, y, scale, zero point; how many. Both follow from x: its range with 0 in it is what a byte can say. */
+/* x, y, scale, zero point; count. Both follow from x: its range with 0 in it is mapped to a byte. */
 static int loopdbg_quantize_dynamic(loopdbg_call *call) {
     float const *x = (float const *)LOOPDBG_ARG(call, 0);
     float *scale = (float *)LOOPDBG_ARG(call, 2);

@@ -1,7 +1,7 @@
-/* Rows of numbers to few bits and back, for one width (quantize.h). */
+/* Quantization of rows, for one vector width (quantize.h). */
 
-/* y = saturate(round(x / scale) + zero); what is no number becomes the least. numbers[5..7]: the least, the greatest, and
- * the bits that are kept. Between such limits rounding to even is adding and taking away. */
+/* y = saturate(round(x / scale) + zero); NaN becomes the minimum. numbers[5..7]: the minimum, the maximum, and the bits
+ * to keep. Within such limits rounding to even is an addition and a subtraction. */
 #define QUANTIZE_BODY(T, U, STEP)                                                                             \
     for (npy_intp i = 0; i < n; i++) {                                                                        \
         float z = (float)((T const *)zero)[STEP * i], v = ((float const *)x)[i] / scale[STEP * i];            \

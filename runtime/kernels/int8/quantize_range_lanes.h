@@ -1,6 +1,6 @@
-/* The range of numbers, for one width (quantize_range.h). */
+/* The range of numbers, for one vector width (quantize_range.h). */
 
-/* The least and the greatest of some numbers and 0; what is no number does not count. */
+/* The minimum and the maximum of some numbers and 0; NaN does not count. */
 static void NAME(quantize_range)(float const *x, npy_intp n, float *low, float *high) {
     enum { SIDE = 64 };
     float least[SIDE] = {0}, most[SIDE] = {0};

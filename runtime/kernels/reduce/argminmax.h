@@ -1,5 +1,5 @@
-/* Places of extremes along the middle axis of [outer, n, inner]. A NaN counts as the extreme, as in NumPy; of equal ones
- * the first place counts, or the last. */
+/* Indices of extremes along the middle axis of [outer, n, inner]. NaN counts as the extreme, as in NumPy; of equal ones
+ * the first index counts, or the last. */
 #ifndef LOOPDBG_EXTREMES_H
 #define LOOPDBG_EXTREMES_H
 
@@ -10,16 +10,16 @@
 #include "../data_movement/transpose.h"
 #include "../dispatch/processor.h"
 
-/* So many rows are looked through side by side, without branches, for nobody can foretell where the best one lies. */
+/* Number of rows searched in parallel, without branches, which would be mispredicted. */
 #define ARGMINMAX_LANES 16
-/* So many elements of each at a time. */
+/* Number of elements of each at a time. */
 #define ARGMINMAX_BLOCK_ELEMENTS 32
-/* Rows that are longer, or alone, are looked through twice: what is the extreme, and where. */
+/* Longer or single rows are searched twice: for the extreme, and for its index. */
 #define ARGMINMAX_SHORT_ROW 256
 #define ARGMINMAX_TWO_PASS_MIN 24
 #define ARGMINMAX_SCAN_BLOCK 64
 
-/* Vectors as wide as AVX2's; where there are wider or narrower ones they are taken together, or apart. */
+/* Vectors of AVX2's width; wider or narrower targets combine or split them. */
 #define EXTREME_VECTOR(T) T __attribute__((vector_size(32), aligned(sizeof(T)), may_alias))
 #define EXTREME_MASK(T)                                                                                       \
     __typeof__(__builtin_choose_expr(sizeof(T) == 8, (int64_t)0, __builtin_choose_expr(sizeof(T) == 4, (int32_t)0, \
@@ -27,7 +27,7 @@
 #define EXTREME_TAKE(KIND, better, a, b) (KIND)(((mask)(a) & (better)) | ((mask)(b) & ~(better)))
 
 #define EXTREME_TYPES(C, N, T)                                                                                \
-    /* What rows beside one another are compared as, and places of the same width. */                         \
+    /* types of interleaved elements and of indices, of the same width */                         \
     typedef __typeof__(__builtin_choose_expr(sizeof(T) < 4, (int32_t)0, (T)0)) extreme_##N;                   \
     typedef EXTREME_MASK(extreme_##N) extreme_at_##N;
 NUMBERS(EXTREME_TYPES)
@@ -37,8 +37,8 @@ EXTREME_TYPES('?', bool, uint8_t)
 #include "../dispatch/foreach_target.h"
 
 #define EXTREMES(C, N, T)                                                                                     \
-    /* 16 rows side by side, or one behind the other, which are turned. */                                    \
-    static void extreme_beside_##N(T const *x, int64_t *out, npy_intp n, npy_intp along, int turned, int max, \
+    /* 16 rows interleaved, or contiguous ones, which are transposed */                                    \
+    static void extreme_of_rows_##N(T const *x, int64_t *out, npy_intp n, npy_intp along, int turned, int max, \
                                    int last) {                                                                \
         T part[ARGMINMAX_BLOCK_ELEMENTS * ARGMINMAX_LANES];                                                                 \
         extreme_##N best[ARGMINMAX_LANES], wide[ARGMINMAX_BLOCK_ELEMENTS * ARGMINMAX_LANES];                                  \
@@ -92,7 +92,7 @@ EXTREME_TYPES('?', bool, uint8_t)
     }                                                                                                         \
     static void extremes_##N(T const *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max, int last) { \
         for (; inner == 1 && n <= ARGMINMAX_SHORT_ROW && outer >= ARGMINMAX_LANES; outer -= ARGMINMAX_LANES) {          \
-            extreme_beside_##N(x, out, n, 1, 1, max, last);                                                   \
+            extreme_of_rows_##N(x, out, n, 1, 1, max, last);                                                   \
             x += n * ARGMINMAX_LANES, out += ARGMINMAX_LANES;                                                     \
         }                                                                                                     \
         for (; outer > 0; outer--, x += n * inner, out += inner) {                                            \
@@ -102,7 +102,7 @@ EXTREME_TYPES('?', bool, uint8_t)
                 continue;                                                                                     \
             }                                                                                                 \
             for (; k + ARGMINMAX_LANES <= inner && n <= INT32_MAX; k += ARGMINMAX_LANES)                          \
-                extreme_beside_##N(x + k, out + k, n, inner, 0, max, last);                                   \
+                extreme_of_rows_##N(x + k, out + k, n, inner, 0, max, last);                                   \
             for (; k < inner; k++) out[k] = extreme_of_few_##N(x + k, n, inner, max, last);                   \
         }                                                                                                     \
     }

@@ -1,4 +1,4 @@
-/* Extremes of rows side by side and of neighbours, for one width (extremes.h). */
+/* Extremes of interleaved rows and of contiguous elements, for one vector width (argminmax.h). */
 
 #define EXTREME_STEPS(BETTER)                                                                                 \
     for (npy_intp j = 0; j < n; j++, x += along, here += 1)                                                   \
@@ -37,7 +37,7 @@
     }
 
 #define EXTREMES_OF(C, N, T)                                                                                  \
-    /* Go on with 16 rows, whose elements stand side by side; ``from``: the place of the first one here. */   \
+    /* continue with 16 interleaved rows; `from`: index of the first element here */   \
     static void NAME(extreme_steps_##N)(extreme_##N const *x, npy_intp n, npy_intp along, extreme_##N *bests, \
                                        extreme_at_##N *ats, extreme_at_##N from, int max, int last) {         \
         typedef EXTREME_VECTOR(extreme_##N) vector;                                                           \

@@ -1,5 +1,5 @@
-/* Reductions of floats, many results at once; each still takes one number after the other. A fold's output is its first
- * input as well, and stays where it is along what is folded. */
+/* Reductions of floats, many results at once; each still accumulates number by number. A fold's output is its first
+ * input as well, and constant along the folded axes. */
 #include <stdint.h>
 #include <string.h>
 #include <numpy/npy_common.h>
@@ -10,8 +10,8 @@
 #include "../elementwise/scalar_ops.h"
 #include "../dispatch/processor.h"
 
-/* The operations without the choice between NaNs, which would take its time at each step. Where a NaN comes of them, or is
- * what they take (FOLD_ODD), results are folded once more, as scalar_ops.h has it. */
+/* The operations without the choice between NaNs, which costs time at each step. If NaNs occur among results or
+ * operands (FOLD_ODD), results are folded again, as in scalar_ops.h. */
 #define FOLD_add(a, b) (a) + (b)
 #define FOLD_multiply(a, b) (a) * (b)
 #define FOLD_maximum(a, b) (b) > (a) ? (b) : (a)
@@ -21,14 +21,14 @@
 #define FOLD_ODD_maximum(b) (b) != (b)
 #define FOLD_ODD_minimum(b) (b) != (b)
 
-/* Compilers keep what is found of few results in memory, which takes longer than the results do. */
+/* Compilers keep few results in memory, which takes longer than the operations. */
 #define FOLD_LOOKS_add 0
 #define FOLD_LOOKS_multiply 0
 #define FOLD_LOOKS_maximum 1
 #define FOLD_LOOKS_minimum 1
 
-/* Rows of so many numbers, each into its result; results side by side; rows of results at once; of so
- * many numbers and more that results are gathered for, one or short rows of them. */
+/* Lengths of rows folded each into its result; contiguous results; rows of results at once; minimum length for gathered
+ * results, one or short rows of them. */
 enum {
     LOOPDBG_FOLD_UNROLL_MAX = 8,
     LOOPDBG_FOLD_COLUMNS = 64,

@@ -1,6 +1,6 @@
-/* What folds rows of floats, for one width (folds.c). */
+/* Folds of rows of floats, for one vector width (outer_axis_fold.c). */
 
-/* Rows of n numbers as columns, LOOPDBG_FOLD_COLUMNS of them from one to the next; n is known to the compiler. */
+/* Rows of n numbers as columns, LOOPDBG_FOLD_COLUMNS of them apart; n is a compile-time constant. */
 #define FOLD_TURN_OF(T, N)                                                                                    \
     case N:                                                                                                   \
         for (npy_intp r = 0; r < rows; r++)                                                                   \
@@ -15,7 +15,7 @@
     }
 FLOATS(FOLD_TURN)
 
-/* Rows of n numbers, each into its result; n is known to the compiler, which then finds vectors. */
+/* Rows of n numbers, each into its result; n is a compile-time constant, which enables vectorization. */
 #define FOLD_FEW(ID, T, EXPRESSION)                                                                           \
     INLINE void NAME(fold_near_##ID)(T const *restrict x, T *restrict z, npy_intp m, int const n) {           \
         for (npy_intp r = 0; r < m; r++) {                                                                    \
@@ -42,7 +42,7 @@ FLOATS(FOLD_TURN)
         for (; n >= 2; n -= 2, x += 2 * step) NAME(fold_across_##ID)(x, step, z, m, 2);                       \
         if (n) NAME(fold_across_##ID)(x, step, z, m, 1);                                                      \
     }                                                                                                         \
-    /* Rows that lie far from each other, or in whose lengths compilers find no vectors: by columns. */       \
+    /* distant rows, or lengths that compilers do not vectorize: by columns */       \
     static void NAME(fold_turned_##ID)(char const *x, npy_intp along, T *z, npy_intp m, npy_intp n) {         \
         T near[LOOPDBG_FOLD_UNROLL_MAX][LOOPDBG_FOLD_COLUMNS];                                                          \
         for (npy_intp q = 0, count; q < m; q += count, x += count * along, z += count) {                      \
@@ -62,9 +62,9 @@ FLOATS(FOLD_TURN)
         NAME(fold_turned_##ID)(x, along, z, m, n);                                                            \
     }
 
-/* n rows into one of m results side by side, which stay in registers. */
+/* n rows into one of m contiguous results, which stay in registers. */
 #define FOLD_ROW(ID, OP, T)                                                                                   \
-    /* w of them; 0: a NaN came, and nothing is written. */                                                   \
+    /* w of them; 0: a NaN occurred, and nothing is written */                                                   \
     INLINE int NAME(fold_columns_##ID)(char const *restrict x, npy_intp step, npy_intp n, T *restrict z, int const w) { \
         T all[LOOPDBG_FOLD_COLUMNS];                                                                             \
         int odd[LOOPDBG_FOLD_COLUMNS] = {0}, any = 0;                                                            \
@@ -98,26 +98,26 @@ FLOATS(FOLD_TURN)
         }                                                                                                     \
     }
 
-/* n short rows of m numbers into one, for some such results at once: a vector holds a row, and what follows it. */
+/* n short rows of m numbers into one, for several results at once: a vector holds a row, and what follows it. */
 #define FOLD_ROWS_OF(ID, OP, T, BYTES)                                                                        \
-    /* 0: a NaN came, and nothing is written. */                                                              \
+    /* 0: a NaN occurred, and nothing is written */                                                              \
     INLINE int NAME(fold_vectors_##BYTES##_##ID)(char const *x, npy_intp apart, npy_intp step, npy_intp n, npy_intp m, char *z, \
                                                 npy_intp z_apart, int const count) {                          \
         typedef T V __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));                       \
-        V all[LOOPDBG_FOLD_ROWS_AT_ONCE] = {{0}}, one = {0};                                                      \
+        V all[LOOPDBG_FOLD_ROWS_AT_ONCE] = {{0}}, values = {0};                                                      \
         npy_intp row = m * (npy_intp)sizeof(T), whole = n - (BYTES - row + step - 1) / step;                  \
         int odd = 0;                                                                                          \
         for (int q = 0; q < count; q++) {                                                                     \
-            for (npy_intp k = 0; k < m; k++) one[k] = ((T const *)(z + q * z_apart))[k];                      \
-            all[q] = one;                                                                                     \
+            for (npy_intp k = 0; k < m; k++) values[k] = ((T const *)(z + q * z_apart))[k];                      \
+            all[q] = values;                                                                                     \
         }                                                                                                     \
         for (npy_intp i = 0; i < whole; i++)                                                                  \
             for (int q = 0; q < count; q++)                                                                   \
                 all[q] = FOLD_##OP(all[q], *(V const *)(x + q * apart + i * step));                           \
         for (npy_intp i = whole > 0 ? whole : 0; i < n; i++)                                                  \
             for (int q = 0; q < count; q++) {                                                                 \
-                for (npy_intp k = 0; k < m; k++) one[k] = ((T const *)(x + q * apart + i * step))[k];         \
-                all[q] = FOLD_##OP(all[q], one);                                                              \
+                for (npy_intp k = 0; k < m; k++) values[k] = ((T const *)(x + q * apart + i * step))[k];         \
+                all[q] = FOLD_##OP(all[q], values);                                                              \
             }                                                                                                 \
         for (int q = 0; q < count; q++)                                                                       \
             for (npy_intp k = 0; k < m; k++) odd |= all[q][k] != all[q][k];                                   \
@@ -142,7 +142,7 @@ FLOATS(FOLD_TURN)
         npy_intp const size = sizeof(T);                                                                      \
         FOLD_ROWS_BY(ID, LOOPDBG_FOLD_ROWS_AT_ONCE) FOLD_ROWS_BY(ID, 1)                                           \
     }                                                                                                         \
-    /* The axis of the results' rows, that along which they stay, and that of a row (data: the latter two). */ \
+    /* axes: of the results' rows, along which they are constant, and of a row (data: the latter two) */ \
     LOOP(NAME(fold_rows_##ID)) {                                                                              \
         npy_intp const *axis = (npy_intp const *)data, *row = axis + 4, n = axis[0], step = axis[2], m = row[0]; \
         npy_intp const size = sizeof(T);                                                                      \
@@ -156,7 +156,7 @@ FLOATS(FOLD_TURN)
                 fold_plainly_##ID(args[1] + i * step + k * row[2], steps[1], dims[0], 0, 1, args[0] + k * row[1], steps[0]); \
     }
 
-/* The inner axis and the one around it, along which the output stays (data: as in Call.outer). */
+/* The inner axis and the next outer one, along which the output is constant (data: as in Call.outer). */
 #define FOLD_AROUND(ID, T)                                                                                    \
     LOOP(NAME(fold_around_##ID)) {                                                                            \
         npy_intp const *axis = (npy_intp const *)data, m = dims[0], n = axis[0], step = axis[2];              \

@@ -1,5 +1,5 @@
-/* NumPy's pairwise sums, to the bit: up to 128 numbers are eight sums side by side, which are added in pairs; more than that
- * are two halves, the first one a multiple of 8. Here the eight sums are a vector, and several such are under way at once. */
+/* NumPy's pairwise sums, to the bit: up to 128 numbers are eight interleaved sums, which are added in pairs; more than
+ * that are two halves, the first one a multiple of 8. Here the eight sums are a vector, and several are interleaved. */
 #ifndef LOOPDBG_SUMS_H
 #define LOOPDBG_SUMS_H
 
@@ -11,7 +11,7 @@
 #include "../element_types/type_lists.h"
 #include "../dispatch/processor.h"
 
-/* Numbers of a part that no longer splits; most that are summed at once, in up to eight such parts. */
+/* Numbers of a part that is not split further; maximum that is summed at once, in up to eight such parts. */
 enum { LOOPDBG_SUM_LEAF_ELEMENTS = 128, LOOPDBG_SUM_MAX_ELEMENTS = 1024 };
 
 /* Pairs of neighbours, of two vectors; all of one, in pairs. */

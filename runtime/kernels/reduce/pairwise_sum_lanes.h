@@ -1,4 +1,4 @@
-/* Sums of neighbours, for one width (sums.h). */
+/* Sums of contiguous elements, for one vector width (pairwise_sum.h). */
 
 #define SUMS_OF(C, N, T)                                                                                      \
     /* The sums of eight vectors. */                                                                          \
@@ -9,7 +9,7 @@
         *sums = SHUFFLE(sum_at_##N, fours[0], fours[1], 0, 1, 2, 3, 8, 9, 10, 11) +                           \
             SHUFFLE(sum_at_##N, fours[0], fours[1], 4, 5, 6, 7, 12, 13, 14, 15);                              \
     }                                                                                                         \
-    /* So many rows of so many vectors. */                                                                    \
+    /* some rows of some vectors */                                                                    \
     INLINE void NAME(sums_along_##N)(T const *const *from, npy_intp vectors, sum_##N *s, int const count) {   \
         for (int k = 0; k < count; k++) s[k] = *(sum_##N const *)from[k];                                     \
         for (npy_intp i = 1; i < vectors; i++)                                                                \
@@ -61,7 +61,7 @@
             for (int k = 0; k < 8; k++) all[k] += from[k][i];                                                 \
         for (int k = 0; k < 8; k++) *(T *)(out + k * apart) += all[k];                                        \
     }                                                                                                         \
-    /* Two axes (data: the outer one, as in Call.outer): rows of neighbours, each added to its result. */     \
+    /* two axes (data: the outer one, as in Call.outer): contiguous rows, each added to its result */     \
     LOOP(NAME(rows_sum_##N)) {                                                                                \
         npy_intp const *axis = (npy_intp const *)data, n = dims[0];                                           \
         npy_intp r = 0;                                                                                       \

@@ -1,5 +1,5 @@
-/* The greatest, or the least, of rows of floats and of what they are folded into: eight rows at once, each by a vector. Of
- * several zeros it is the first one, and of NaNs, as scalar_ops.h has it: both are looked for where there are some. */
+/* The maximum, or the minimum, of rows of floats and their initial values: eight rows at once, each by a vector. Of
+ * several zeros and of NaNs the first counts, as in scalar_ops.h: they are searched for only if there are some. */
 #ifndef LOOPDBG_HIGHS_H
 #define LOOPDBG_HIGHS_H
 
@@ -10,12 +10,12 @@
 #include "../element_types/type_lists.h"
 #include "../dispatch/processor.h"
 
-/* Rows of so many numbers, and more, are vectors side by side. */
+/* Minimum length of rows that are split into several vectors. */
 enum { LOOPDBG_MINMAX_LONG_ROW = 128 };
 
 #define HIGH_max(a, b) (b) > (a)
 #define HIGH_min(a, b) (b) < (a)
-/* Lanes of b that are better, and of a. */
+/* Lanes where b is better, and where a is. */
 #define HIGH_OF(N, OP, a, b)                                                                                  \
     __extension__({                                                                                           \
         high_##N const first = (a), other = (b);                                                              \

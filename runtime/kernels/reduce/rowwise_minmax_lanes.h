@@ -1,4 +1,4 @@
-/* The greatest and the least of rows, for one width (highs.h). */
+/* The maximum and the minimum of rows, for one vector width (rowwise_minmax.h). */
 
 #define HIGHS_OF(OP, N, T)                                                                                    \
     /* ``a`` and n numbers, of which ``best`` is the best that is a number. */                                \
@@ -11,7 +11,7 @@
             if (x[i] == 0) return x[i];                                                                       \
         return best;                                                                                          \
     }                                                                                                         \
-    /* From ``done`` on: what lies beyond whole vectors. */                                                   \
+    /* from `done` on: the rest beyond whole vectors */                                                   \
     INLINE void NAME(high_rest_##OP##_##N)(T const *x, npy_intp done, npy_intp n, T *best, int *odd) {        \
         for (npy_intp i = done; i < n; i++) {                                                                 \
             *odd |= x[i] != x[i];                                                                             \
@@ -80,7 +80,7 @@
             *out = NAME(high_of_##OP##_##N)(*out, b, b != b, &b, 1);                                          \
         }                                                                                                     \
     }                                                                                                         \
-    /* Two axes (data: the outer one, as in Call.outer): rows of neighbours, each into its result. */         \
+    /* two axes (data: the outer one, as in Call.outer): contiguous rows, each into its result */         \
     LOOP(NAME(rows_##OP##_##N)) {                                                                             \
         npy_intp const *axis = (npy_intp const *)data, n = dims[0];                                           \
         npy_intp r = 0;                                                                                       \

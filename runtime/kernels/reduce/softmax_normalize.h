@@ -7,10 +7,10 @@
 #include "../dispatch/lanes.h"
 #include "../element_types/half_precision.h"
 
-/* Rows of no more elements than this lie beside one another in vectors. */
+/* Rows of at most this length are interleaved in vectors. */
 enum { LOOPDBG_MAX_INTERLEAVED_ROW = 8 };
 
-/* A float as one of float16 or bfloat16. */
+/* Round a float to float16 or bfloat16. */
 static inline float loopdbg_round_to_half(float x, int brain) {
     return brain ? loopdbg_float_from_bfloat16(loopdbg_bfloat16_from_float(x))
                  : loopdbg_float_from_half(loopdbg_half_from_float(x));
@@ -19,15 +19,15 @@ static inline float loopdbg_round_to_half(float x, int brain) {
 #define BODY "../reduce/softmax_normalize_lanes.h"
 #include "../dispatch/foreach_target.h"
 
-/* x -> out. extra: rows, length of a row, the logarithm is wanted. */
+/* x -> out. extra: rows, length of a row, logarithm. */
 static int loopdbg_softmax(loopdbg_call *call) {
     DISPATCH(softmax)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1), call->extra[0], call->extra[1],
                       (int)call->extra[2]);
     return 0;
 }
 
-/* x, of float16 or bfloat16 -> out. Differences, powers, their sum and the logarithm of that are rounded to the type as
- * they come; of bfloat16 in rows of up to 8 each sum of them. extra: as softmax, it is bfloat16. */
+/* x, of float16 or bfloat16 -> out. Differences, powers, their sum and its logarithm are rounded to the type at each
+ * step; of bfloat16 in rows of up to 8 each partial sum. extra: as softmax, is bfloat16. */
 static int loopdbg_softmax_rounded(loopdbg_call *call) {
     DISPATCH(softmax_halves)((uint16_t const *)LOOPDBG_ARG(call, 0), (uint16_t *)LOOPDBG_ARG(call, 1), call->extra[0],
                              call->extra[1], (int)call->extra[2], (int)call->extra[3]);
@@ -41,7 +41,7 @@ static int loopdbg_log_sum_exp(loopdbg_call *call) {
     return 0;
 }
 
-/* x, scale and bias where there are any -> out, and where they are wanted each row's mean and inverse deviation.
+/* x, optional scale and bias -> out, and optionally each row's mean and inverse deviation.
  * extra: rows, length of a row, epsilon's bits, flags. */
 enum {
     LOOPDBG_SUBTRACT_MEAN = 1,

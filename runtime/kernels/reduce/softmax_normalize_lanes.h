@@ -1,18 +1,18 @@
-/* Rows of floats, for one width: see lanes.h and rows.h. */
+/* Softmax and normalization of rows of floats, for one vector width: see lanes.h and softmax_normalize.h. */
 #include "../dispatch/lanes_math.h"
 #include "../element_types/half_precision_lanes.h"
 
-/* Rows of up to 8 elements, 16 of them beside one another. */
-INLINE void NAME(softmax_beside)(float const *x, float *out, npy_intp count, int const n, int logarithm) {
+/* Rows of up to 8 elements, 16 of them interleaved. */
+INLINE void NAME(softmax_interleaved)(float const *x, float *out, npy_intp count, int const n, int logarithm) {
     enum { EACH = LOOPDBG_LANES / N };
-    float beside[LOOPDBG_MAX_INTERLEAVED_ROW][LOOPDBG_LANES], sums[LOOPDBG_LANES];
+    float columns[LOOPDBG_MAX_INTERLEAVED_ROW][LOOPDBG_LANES], sums[LOOPDBG_LANES];
     V v[LOOPDBG_MAX_INTERLEAVED_ROW][EACH], most[EACH], total[EACH];
     for (int r = 0; r < LOOPDBG_LANES; r++)
-        for (int i = 0; i < n; i++) beside[i][r] = r < count ? x[r * n + i] : 0;
+        for (int i = 0; i < n; i++) columns[i][r] = r < count ? x[r * n + i] : 0;
     for (int q = 0; q < EACH; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
     for (int i = 0; i < n; i++)
         for (int q = 0; q < EACH; q++) {
-            v[i][q] = *(V const *)(beside[i] + q * N);
+            v[i][q] = *(V const *)(columns[i] + q * N);
             most[q] = NAME(larger)(v[i][q], most[q]);
         }
     for (int i = 0; i < n; i++)
@@ -25,20 +25,20 @@ INLINE void NAME(softmax_beside)(float const *x, float *out, npy_intp count, int
         for (int q = 0; q < EACH; q++) *(V *)(sums + q * N) = total[q];
         for (int r = 0; r < LOOPDBG_LANES; r++) sums[r] = logf(sums[r]);
         for (int i = 0; i < n; i++)
-            for (int q = 0; q < EACH; q++) *(V *)(beside[i] + q * N) = v[i][q] - most[q] - *(V const *)(sums + q * N);
+            for (int q = 0; q < EACH; q++) *(V *)(columns[i] + q * N) = v[i][q] - most[q] - *(V const *)(sums + q * N);
     } else {
         for (int q = 0; q < EACH; q++) total[q] = 1 / total[q];
         for (int i = 0; i < n; i++)
-            for (int q = 0; q < EACH; q++) *(V *)(beside[i] + q * N) = v[i][q] * total[q];
+            for (int q = 0; q < EACH; q++) *(V *)(columns[i] + q * N) = v[i][q] * total[q];
     }
     for (npy_intp r = 0; r < count; r++)
-        for (int i = 0; i < n; i++) out[r * n + i] = beside[i][r];
+        for (int i = 0; i < n; i++) out[r * n + i] = columns[i][r];
 }
 
-/* One row after the other took 1.8 times as long for [1024, 7]. */
+/* Row by row, [1024, 7] took 1.8 times as long. */
 static void NAME(softmax_narrow)(float const *x, float *out, npy_intp rows, npy_intp n, int logarithm) {
 #define LOOPDBG_CASE(K) \
-    case K: NAME(softmax_beside)(x, out, count, K, logarithm); break;
+    case K: NAME(softmax_interleaved)(x, out, count, K, logarithm); break;
     for (npy_intp row = 0; row < rows; row += LOOPDBG_LANES, x += LOOPDBG_LANES * n, out += LOOPDBG_LANES * n) {
         npy_intp count = rows - row < LOOPDBG_LANES ? rows - row : LOOPDBG_LANES;
         switch (n) {
@@ -73,7 +73,7 @@ static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_intp n,
     }
 }
 
-/* float16 or bfloat16, with all that the formula rounds on the way; see loopdbg_softmax_rounded. */
+/* float16 or bfloat16, with all intermediate roundings; see loopdbg_softmax_rounded. */
 INLINE void NAME(softmax_row)(uint16_t const *x, uint16_t *out, npy_intp n, int logarithm, int brain) {
     uint16_t const lowest = brain ? 0xFF80 : 0xFC00; /* -inf */
     V v[LOOPDBG_LANES / N], most[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N];
@@ -102,27 +102,27 @@ INLINE void NAME(softmax_row)(uint16_t const *x, uint16_t *out, npy_intp n, int 
     }
 }
 
-/* Rows of up to 8, as NAME(softmax_beside). */
-INLINE void NAME(softmax_halves_beside)(uint16_t const *x, uint16_t *out, npy_intp count, int n, int logarithm, int brain) {
+/* Rows of up to 8, as NAME(softmax_interleaved). */
+INLINE void NAME(interleaved_half_softmax)(uint16_t const *x, uint16_t *out, npy_intp count, int n, int logarithm, int brain) {
     enum { EACH = LOOPDBG_LANES / N };
-    uint16_t beside[LOOPDBG_MAX_INTERLEAVED_ROW][LOOPDBG_LANES];
+    uint16_t columns[LOOPDBG_MAX_INTERLEAVED_ROW][LOOPDBG_LANES];
     float below[LOOPDBG_LANES];
     V v[EACH], most[EACH], total[EACH];
     for (int r = 0; r < LOOPDBG_LANES; r++)
-        for (int i = 0; i < n; i++) beside[i][r] = r < count ? x[r * n + i] : 0;
+        for (int i = 0; i < n; i++) columns[i][r] = r < count ? x[r * n + i] : 0;
     for (int q = 0; q < EACH; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
     for (int i = 0; i < n; i++) {
-        NAME(from_halves)(beside[i], brain, v);
+        NAME(from_halves)(columns[i], brain, v);
         for (int q = 0; q < EACH; q++) most[q] = NAME(larger)(v[q], most[q]);
     }
     for (int i = 0; i < n; i++) {
-        NAME(from_halves)(beside[i], brain, v);
+        NAME(from_halves)(columns[i], brain, v);
         for (int q = 0; q < EACH; q++) v[q] -= most[q];
         NAME(round_halves)(v, brain);
-        if (logarithm) NAME(to_halves)(v, brain, beside[i]);
+        if (logarithm) NAME(to_halves)(v, brain, columns[i]);
         for (int q = 0; q < EACH; q++) v[q] = NAME(exp)(v[q]);
         NAME(round_halves)(v, brain);
-        if (!logarithm) NAME(to_halves)(v, brain, beside[i]);
+        if (!logarithm) NAME(to_halves)(v, brain, columns[i]);
         for (int q = 0; q < EACH; q++) total[q] += v[q];
         if (brain) NAME(round_halves)(total, brain);
     }
@@ -134,26 +134,26 @@ INLINE void NAME(softmax_halves_beside)(uint16_t const *x, uint16_t *out, npy_in
         NAME(round_halves)(total, brain);
     }
     for (int i = 0; i < n; i++) {
-        NAME(from_halves)(beside[i], brain, v);
+        NAME(from_halves)(columns[i], brain, v);
         for (int q = 0; q < EACH; q++) v[q] = logarithm ? v[q] - total[q] : v[q] / total[q];
-        NAME(to_halves)(v, brain, beside[i]);
+        NAME(to_halves)(v, brain, columns[i]);
     }
     for (npy_intp r = 0; r < count; r++)
-        for (int i = 0; i < n; i++) out[r * n + i] = beside[i][r];
+        for (int i = 0; i < n; i++) out[r * n + i] = columns[i][r];
 }
 
 INLINE void NAME(softmax_of_halves)(uint16_t const *x, uint16_t *out, npy_intp rows, npy_intp n, int logarithm, int brain) {
     npy_intp const each = n <= LOOPDBG_MAX_INTERLEAVED_ROW ? LOOPDBG_LANES : 1;
     for (npy_intp row = 0; row < rows; row += each, x += each * n, out += each * n)
         if (each == 1) NAME(softmax_row)(x, out, n, logarithm, brain);
-        else NAME(softmax_halves_beside)(x, out, rows - row < each ? rows - row : each, (int)n, logarithm, brain);
+        else NAME(interleaved_half_softmax)(x, out, rows - row < each ? rows - row : each, (int)n, logarithm, brain);
 }
 static void NAME(softmax_halves)(uint16_t const *x, uint16_t *out, npy_intp rows, npy_intp n, int logarithm, int brain) {
     if (brain) NAME(softmax_of_halves)(x, out, rows, n, logarithm, 1);
     else NAME(softmax_of_halves)(x, out, rows, n, logarithm, 0);
 }
 
-/* ``blocks`` times 16 columns of x [n, inner], of which ``count`` are there. */
+/* `blocks` times 16 columns of x [n, inner], of which `count` exist. */
 INLINE void NAME(log_sum_exp_columns)(float const *x, float *out, npy_intp n, npy_intp inner, npy_intp count, int blocks) {
     enum { EACH = LOOPDBG_LANES / N };
     V most[4 * EACH], total[4 * EACH], v[EACH];
@@ -176,7 +176,7 @@ INLINE void NAME(log_sum_exp_columns)(float const *x, float *out, npy_intp n, np
     for (npy_intp k = 0; k < count; k++) out[k] = logf(sums[k]) + below[k];
 }
 
-/* Of rows of n. What each row waits for, its extreme and its sum, is found of several at a time. */
+/* Of rows of n. The extremes and sums of several rows are computed at a time, to hide latency. */
 static void NAME(log_sum_exp_rows)(float const *x, float *out, npy_intp rows, npy_intp n) {
     float highest[LOOPDBG_LANES], sums[LOOPDBG_LANES];
     for (npy_intp row = 0; row < rows; row += LOOPDBG_LANES) {
@@ -198,7 +198,7 @@ static void NAME(log_sum_exp)(float const *x, float *out, npy_intp rows, npy_int
     }
     for (npy_intp row = 0; row < rows; row++, x += n * inner, out += inner) {
         npy_intp c = 0;
-        /* Whole cache lines beside one another, whose extremes do not wait for each other. */
+        /* Whole cache lines at once, whose extremes are independent. */
         for (; c + 4 * LOOPDBG_LANES <= inner; c += 4 * LOOPDBG_LANES)
             NAME(log_sum_exp_columns)(x + c, out + c, n, inner, 4 * LOOPDBG_LANES, 4);
         for (; c < inner; c += LOOPDBG_LANES)

@@ -1,7 +1,7 @@
-/* What is in a tensor, and how it differs from another one, in one pass over its memory.
+/* Statistics of a tensor, and its difference from another one, in one pass over memory.
  *
- * Blocks are looked at in lanes that compilers make vectors of. What lanes cannot tell, for something in the block is not
- * finite or its squares are no numbers, is done once more, element by element, while the block is in the cache. */
+ * Blocks are processed in lanes that compilers vectorize. If a block has values that are not finite, or whose squares
+ * overflow, it is processed again, element by element, while it is in the cache. */
 #ifndef LOOPDBG_SUMMARY_H
 #define LOOPDBG_SUMMARY_H
 
@@ -16,20 +16,20 @@ typedef struct {
     int64_t size, finite, nan, inf, zeros;
     int64_t argmin, argmax; /* -1: nothing is finite */
     double low, high;
-    int64_t int64_min, int64_max; /* the same of 64 bits, with the bits that the type has */
-    double mean, spread, squares; /* the sum of squared distances from it, and that of squares, in units of `unit` */
+    int64_t int64_min, int64_max; /* the same for 64-bit integers, as the type's bits */
+    double mean, spread, squares; /* sum of squared distances from the mean, and sum of squares, in units of `unit` */
     double unit;
-    /* Of 64 bits: the first element, the mean of the exact distances from it, and the sum of squared distances from that. */
+    /* For 64 bits: the first element, the mean distance from it, and the sum of squared distances from the mean. */
     int64_t int64_first;
     double int64_mean, int64_squared_deviations;
 } loopdbg_summary;
 
 typedef struct {
     int64_t size, same;
-    int64_t lost; /* elements of which the difference is NaN */
-    int64_t at;   /* where the largest one is; -1: there is none */
+    int64_t lost; /* elements whose difference is NaN */
+    int64_t flat_index;   /* of the largest difference; -1: none */
     double largest;
-    uint64_t uint64_largest; /* the same of integers of 64 bits, which doubles would round */
+    uint64_t uint64_largest; /* the same for 64-bit integers, which doubles would round */
 } loopdbg_difference;
 
 static inline void loopdbg_summary_begin(loopdbg_summary *s) {
@@ -40,7 +40,7 @@ static inline void loopdbg_summary_begin(loopdbg_summary *s) {
 
 static inline void loopdbg_difference_begin(loopdbg_difference *c) {
     memset(c, 0, sizeof *c);
-    c->at = -1;
+    c->flat_index = -1;
 }
 
 typedef struct {
@@ -59,8 +59,8 @@ typedef struct {
 
 /* -- moments */
 
-/* Take the moments of some elements, in the unit of the summary, together with those so far. As in: Chan, Golub, LeVeque,
- * updating formulae for sample variances. */
+/* Merge the moments of some elements, in the unit of the summary, with those so far. See Chan, Golub, LeVeque, Updating
+ * Formulae for Sample Variances. */
 static inline void loopdbg_merge_moments(loopdbg_summary *s, int64_t count, double mean, double spread, double squares) {
     double const together = (double)(s->finite + count), apart = mean - s->mean;
     s->spread += spread + apart * apart * ((double)s->finite / together) * (double)count;
@@ -72,7 +72,7 @@ static inline void loopdbg_merge_moments(loopdbg_summary *s, int64_t count, doub
 /* Squares of the largest numbers overflow, those of the smallest vanish. */
 static inline int loopdbg_squares_overflow(double most) { return most > 1e140 || (most > 0 && most < 1e-140); }
 
-/* Let the unit be one in which the moments so far and those of numbers up to `most` can be told. */
+/* Choose a unit that represents the moments so far and those of numbers up to `most`. */
 static inline void loopdbg_rescale_unit(loopdbg_summary *s, double most) {
     double unit = most == 0 ? s->unit : 1;
     if (loopdbg_squares_overflow(most)) {
@@ -91,8 +91,8 @@ static inline void loopdbg_rescale_unit(loopdbg_summary *s, double most) {
     }
 }
 
-/* Elements one by one, whatever they are. */
-static void loopdbg_summary_scalar(loopdbg_summary *s, double const *x, int64_t n, int64_t at) {
+/* Element by element, for any values. */
+static void loopdbg_summary_scalar(loopdbg_summary *s, double const *x, int64_t n, int64_t start) {
     int64_t finite = 0;
     double most = 0, sum = 0, mean, spread = 0, squares = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -104,8 +104,8 @@ static void loopdbg_summary_scalar(loopdbg_summary *s, double const *x, int64_t 
         finite++;
         s->zeros += x[k] == 0;
         most = fabs(x[k]) > most ? fabs(x[k]) : most;
-        if (s->argmin < 0 || x[k] < s->low) s->low = x[k] + 0.0, s->argmin = at + k;
-        if (s->argmax < 0 || x[k] > s->high) s->high = x[k] + 0.0, s->argmax = at + k;
+        if (s->argmin < 0 || x[k] < s->low) s->low = x[k] + 0.0, s->argmin = start + k;
+        if (s->argmax < 0 || x[k] > s->high) s->high = x[k] + 0.0, s->argmax = start + k;
     }
     if (!finite) return;
     loopdbg_rescale_unit(s, most);
@@ -122,14 +122,14 @@ static void loopdbg_summary_scalar(loopdbg_summary *s, double const *x, int64_t 
 }
 
 #define SUMMARY_OF(ID, T)                                                                                     \
-    static inline void loopdbg_summary_##ID(loopdbg_summary *s, T const *x, int64_t n, int64_t at) {          \
+    static inline void loopdbg_summary_##ID(loopdbg_summary *s, T const *x, int64_t n, int64_t start) {          \
         loopdbg_block_summary b;                                                                                      \
         DISPATCH(block_##ID)(x, n, &b);                                                                         \
         double const most = fabs(b.low) > fabs(b.high) ? fabs(b.low) : fabs(b.high), apart = b.sum / (double)n; \
         if (b.sum - b.sum != 0 || b.squares - b.squares != 0 || s->unit != 1 || loopdbg_squares_overflow(most)) {   \
             double wide[SUMMARY_BLOCK];                                                                       \
             for (int64_t k = 0; k < n; k++) wide[k] = x[k];                                                   \
-            loopdbg_summary_scalar(s, wide, n, at);                                                           \
+            loopdbg_summary_scalar(s, wide, n, start);                                                           \
             return;                                                                                           \
         }                                                                                                     \
         double const mean = (double)x[0] + apart, spread = b.squares - b.sum * apart > 0 ? b.squares - b.sum * apart : 0; \
@@ -138,12 +138,12 @@ static void loopdbg_summary_scalar(loopdbg_summary *s, double const *x, int64_t 
         if (s->argmin < 0 || b.low < s->low) {                                                                \
             int64_t k = 0;                                                                                    \
             while (x[k] != b.low) k++;                                                                        \
-            s->low = b.low + 0.0, s->argmin = at + k;                                                         \
+            s->low = b.low + 0.0, s->argmin = start + k;                                                         \
         }                                                                                                     \
         if (s->argmax < 0 || b.high > s->high) {                                                             \
             int64_t k = 0;                                                                                    \
             while (x[k] != b.high) k++;                                                                       \
-            s->high = b.high + 0.0, s->argmax = at + k;                                                      \
+            s->high = b.high + 0.0, s->argmax = start + k;                                                      \
         }                                                                                                     \
     }
 SUMMARY_OF(f32, float)
@@ -153,16 +153,16 @@ SUMMARY_OF(f64, double)
 #define SUMMARY_DISTANCE(a, b) \
     ((a) >= (b) ? (double)((uint64_t)(a) - (uint64_t)(b)) : -(double)((uint64_t)(b) - (uint64_t)(a)))
 
-/* The smallest and the largest of 64 bits, and how far apart they all are: as doubles they have not all digits. `known`:
- * how many elements came before. */
+/* Minimum, maximum and range of 64-bit integers: doubles would lose digits. `known`: number of earlier
+ * elements. */
 #define SUMMARY_WHOLE(ID, T)                                                                                  \
     static inline void loopdbg_whole_##ID(loopdbg_summary *s, char const *data, int64_t n, int64_t known) {   \
         T const *x = (T const *)data;                                                                         \
         int const first = known == 0;                                                                         \
-        int64_t const at = known;                                                                             \
+        int64_t const start = known;                                                                             \
         double sum = 0, spread = 0;                                                                           \
         T origin;                                                                                             \
-        if (first) memcpy(&s->int64_first, x, 8), s->int64_mean = s->int64_squared_deviations = 0;                        \
+        if (first) memcpy(&s->int64_first, x, 8), s->int64_mean = s->int64_squared_deviations = 0;            \
         memcpy(&origin, &s->int64_first, 8);                                                                  \
         for (int64_t j = 0; j < n; j++) sum += SUMMARY_DISTANCE(x[j], origin);                                \
         double const mean = sum / (double)n, apart = mean - s->int64_mean, all = (double)(known + n);         \
@@ -170,7 +170,7 @@ SUMMARY_OF(f64, double)
             double const d = SUMMARY_DISTANCE(x[j], origin) - mean;                                           \
             spread += d * d;                                                                                  \
         }                                                                                                     \
-        s->int64_squared_deviations += spread + apart * apart * ((double)known / all) * (double)n;                        \
+        s->int64_squared_deviations += spread + apart * apart * ((double)known / all) * (double)n;            \
         s->int64_mean += apart * ((double)n / all);                                                           \
         T low, high, known_low, known_high;                                                                   \
         int64_t k = 0;                                                                                        \
@@ -179,44 +179,44 @@ SUMMARY_OF(f64, double)
         if (first || low < known_low) {                                                                       \
             for (k = 0; x[k] != low;) k++;                                                                    \
             memcpy(&s->int64_min, &low, 8);                                                                   \
-            s->argmin = at + k;                                                                               \
+            s->argmin = start + k;                                                                               \
         }                                                                                                     \
         if (first || high > known_high) {                                                                     \
             for (k = 0; x[k] != high;) k++;                                                                   \
             memcpy(&s->int64_max, &high, 8);                                                                 \
-            s->argmax = at + k;                                                                              \
+            s->argmax = start + k;                                                                              \
         }                                                                                                     \
     }
 SUMMARY_WHOLE(i64, int64_t)
 SUMMARY_WHOLE(u64, uint64_t)
 
-/* -- changes */
+/* -- differences */
 
-static inline void loopdbg_record_difference(loopdbg_difference *c, double apart, int64_t at) {
-    if (c->at < 0 || apart > c->largest) c->largest = apart, c->at = at;
+static inline void loopdbg_record_difference(loopdbg_difference *c, double apart, int64_t index) {
+    if (c->flat_index < 0 || apart > c->largest) c->largest = apart, c->flat_index = index;
 }
 
-static inline void loopdbg_difference_element(loopdbg_difference *c, int same, double apart, int64_t at) {
+static inline void loopdbg_difference_element(loopdbg_difference *c, int same, double apart, int64_t index) {
     if (same) c->same++;
     else if (apart != apart) c->lost++;
-    else loopdbg_record_difference(c, apart, at);
+    else loopdbg_record_difference(c, apart, index);
 }
 
 #define CHANGE_OF(ID, T)                                                                                      \
-    static inline void loopdbg_change_##ID(loopdbg_difference *c, T const *x, T const *y, int64_t n, int64_t at) { \
-        loopdbg_block_difference a;                                                                                      \
+    static inline void loopdbg_change_##ID(loopdbg_difference *c, T const *x, T const *y, int64_t n, int64_t start) { \
+        loopdbg_block_difference a;                                                                           \
         DISPATCH(apart_##ID)(x, y, n, &a);                                                                      \
         if (a.sum - a.sum != 0) {                                                                             \
             for (int64_t k = 0; k < n; k++)                                                                   \
                 loopdbg_difference_element(c, x[k] == y[k] || (x[k] != x[k] && y[k] != y[k]),                         \
-                                   fabs((double)y[k] - (double)x[k]), at + k);                                \
+                                   fabs((double)y[k] - (double)x[k]), start + k);                                \
             return;                                                                                           \
         }                                                                                                     \
         c->same += a.same;                                                                                    \
-        if (a.same < n && (c->at < 0 || a.most > c->largest)) {                                               \
+        if (a.same < n && (c->flat_index < 0 || a.most > c->largest)) {                                               \
             int64_t k = 0;                                                                                    \
             while (x[k] == y[k] || fabs((double)y[k] - (double)x[k]) != a.most) k++;                          \
-            c->largest = a.most, c->at = at + k;                                                              \
+            c->largest = a.most, c->flat_index = start + k;                                                   \
         }                                                                                                     \
     }
 CHANGE_OF(f32, float)
@@ -226,7 +226,7 @@ CHANGE_OF(f64, double)
     for (int64_t k = 0; k < n; k++) {                                                                         \
         T a, b;                                                                                               \
         memcpy(&a, x + k * (int64_t)sizeof a, sizeof a), memcpy(&b, y + k * (int64_t)sizeof b, sizeof b);     \
-        loopdbg_difference_element(c, EQUAL_MASK, APART, at + k);                                                           \
+        loopdbg_difference_element(c, EQUAL_MASK, APART, start + k);                                          \
     }
 #define CHANGE_WHOLE(T)                                                                                       \
     for (int64_t k = 0; k < n; k++) {                                                                         \
@@ -234,13 +234,14 @@ CHANGE_OF(f64, double)
         memcpy(&a, x + k * (int64_t)sizeof a, sizeof a), memcpy(&b, y + k * (int64_t)sizeof b, sizeof b);     \
         uint64_t const apart = b > a ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;                 \
         if (!apart) c->same++;                                                                                \
-        else if (c->at < 0 || apart > c->uint64_largest)                                                       \
-            c->uint64_largest = apart, c->largest = (double)apart, c->at = at + k;                             \
+        else if (c->flat_index < 0 || apart > c->uint64_largest)                                                       \
+            c->uint64_largest = apart, c->largest = (double)apart, c->flat_index = start + k;                 \
     }
 #define IS_NAN(z) ((z).re != (z).re || (z).im != (z).im)
 
-/* Those whose doubles, or whose magnitudes, do not tell whether they are the same. */
-static void loopdbg_difference_exact(loopdbg_difference *c, int kind, char const *x, char const *y, int64_t n, int64_t at) {
+/* Those whose doubles, or whose magnitudes, do not decide equality. */
+static void loopdbg_difference_exact(loopdbg_difference *c, int kind, char const *x, char const *y, int64_t n,
+                                     int64_t start) {
     if (kind == KIND_I64) CHANGE_WHOLE(int64_t)
     else if (kind == KIND_U64) CHANGE_WHOLE(uint64_t)
     else if (kind == KIND_C64)
@@ -253,13 +254,13 @@ static void loopdbg_difference_exact(loopdbg_difference *c, int kind, char const
 
 /* -- the pass */
 
-/* Look at the n elements that come next, and where `c` is given at what they were in `before`; at either or both. */
+/* Process the next n elements, and if `c` is given their previous values in `before`. */
 static void loopdbg_summarize(int kind, double const *table, int64_t itemsize, char const *data, char const *before, int64_t n,
                               loopdbg_summary *s, loopdbg_difference *c) {
     double wide[SUMMARY_BLOCK], other[SUMMARY_BLOCK];
-    for (int64_t at = 0; at < n; at += SUMMARY_BLOCK) {
-        int64_t const m = n - at < SUMMARY_BLOCK ? n - at : SUMMARY_BLOCK;
-        char const *y = data + at * itemsize, *x = c ? before + at * itemsize : NULL;
+    for (int64_t start = 0; start < n; start += SUMMARY_BLOCK) {
+        int64_t const m = n - start < SUMMARY_BLOCK ? n - start : SUMMARY_BLOCK;
+        char const *y = data + start * itemsize, *x = c ? before + start * itemsize : NULL;
         int const plain = kind == KIND_F32 || kind == KIND_F64;
         int const exact = !(kind == KIND_I64 || kind == KIND_U64 || kind == KIND_C64 || kind == KIND_C128);
         if (!plain && (s || exact)) loopdbg_elements_to_double(kind, table, y, itemsize, m, wide);
@@ -283,8 +284,8 @@ static void loopdbg_summarize(int kind, double const *table, int64_t itemsize, c
     }
 }
 
-/* Of each row the smallest, the largest and the mean of its finite elements, their norm, and how many are not finite; NaN
- * where none is. */
+/* For each row the minimum, maximum and mean of its finite elements, their norm, and the number of elements that are
+ * not finite; NaN where none is finite. */
 static void loopdbg_summarize_rows(int kind, double const *table, int64_t itemsize, char const *data, int64_t rows, int64_t n,
                                    double *low, double *high, double *mean, double *norm, int64_t *odd) {
     for (int64_t r = 0; r < rows; r++) {

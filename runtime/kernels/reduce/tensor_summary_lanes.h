@@ -1,7 +1,7 @@
-/* One block of elements, or of two tensors, for one width (summary.h). */
+/* One block of elements, or of two tensors, for one vector width (tensor_summary.h). */
 
-/* Of squared distances from one of the elements the spread is known to within a few of their count's bits, however far all
- * are from zero. */
+/* From squared distances to one of the elements the spread is accurate to a few bits of the count, however far all are
+ * from zero. */
 #define SUMMARY_LANES_OF(ID, T)                                                                               \
     static void NAME(block_##ID)(T const *x, int64_t n, loopdbg_block_summary *b) {                                   \
         T low[SUMMARY_LANES], high[SUMMARY_LANES];                                                            \

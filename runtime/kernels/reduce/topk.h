@@ -1,4 +1,4 @@
-/* The greatest or least elements of rows, in order. */
+/* The largest or smallest elements of rows, in order. */
 #ifndef LOOPDBG_PICKS_H
 #define LOOPDBG_PICKS_H
 
@@ -8,10 +8,10 @@
 #include "../dispatch/processor.h"
 #include "topk_small.h"
 
-/* A heap of the best so far, the worst of them on top. A NaN is greater than any number; of equals the earlier is better.
+/* A heap of the best so far, the worst of them on top. NaN is greater than any number; of equals the earlier is better.
  *
- * extra: rows, elements of a row, elements from one of a row to the next (and rows that lie between each other), how many
- * are wanted, the type's character, 1: the greatest, 0: the least, 1: ordered by their places. */
+ * extra: rows, elements of a row, stride of a row's elements (and number of interleaved rows), k, the type's character,
+ * 1: the largest, 0: the smallest, 1: ordered by index. */
 enum { LOOPDBG_TOPK_BLOCK = 64 };
 
 #define BODY "../reduce/topk_lanes.h"
@@ -91,7 +91,7 @@ NUMBERS(PICKS)
                                  by_place);                                                                   \
         return 0;
 
-/* x -> values, places; scratch: 16 bytes for each that is wanted. */
+/* x -> values, indices; scratch: 16 bytes per result. */
 static inline int loopdbg_topk(loopdbg_call *call) {
     npy_intp outer = call->extra[0], n = call->extra[1], inner = call->extra[2], k = call->extra[3];
     int type = (int)call->extra[4], greatest = (int)call->extra[5], by_place = (int)call->extra[6];
@@ -108,9 +108,9 @@ static inline int loopdbg_topk(loopdbg_call *call) {
             for (npy_intp i = 0; i < inner; i++) {                                                            \
                 T const *row = (T const *)x + o * n * inner + i;                                              \
                 npy_intp at = o * inner + i;                                                                  \
-                T value = row[found[at] * inner];                                                             \
+                T value = row[extremes[at] * inner];                                                             \
                 ((T *)values)[at] = value;                                                                    \
-                places[at] = found[at];                                                                       \
+                places[at] = extremes[at];                                                                       \
                 if (value != value && !greatest) {                                                            \
                     loopdbg_pick_##ID heap;                                                                   \
                     T best;                                                                                   \
@@ -120,12 +120,12 @@ static inline int loopdbg_topk(loopdbg_call *call) {
             }                                                                                                 \
         return 0;
 
-/* x, places of the extremes of rows (those of NaNs, where there are some) -> the same with k = 1; extra: as above. */
+/* x, indices of the extremes of rows (those of NaNs, if any) -> the same with k = 1; extra: as above. */
 static inline int loopdbg_top1(loopdbg_call *call) {
     npy_intp outer = call->extra[0], n = call->extra[1], inner = call->extra[2];
     int type = (int)call->extra[4], greatest = (int)call->extra[5];
     char const *x = LOOPDBG_ARG(call, 0);
-    int64_t const *found = (int64_t const *)LOOPDBG_ARG(call, 1);
+    int64_t const *extremes = (int64_t const *)LOOPDBG_ARG(call, 1);
     char *values = LOOPDBG_ARG(call, 2);
     int64_t *places = (int64_t *)LOOPDBG_ARG(call, 3);
     switch (type) { NUMBERS(PICKS_FIRST) }

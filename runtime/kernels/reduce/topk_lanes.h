@@ -1,4 +1,4 @@
-/* Whether one of some neighbours is better than what is kept, for one width (picks.h). */
+/* Is one of some contiguous elements better than those kept, for one vector width (topk.h)? */
 
 #define PICKS_OF(C, ID, T)                                                                                    \
     static int NAME(any_above_##ID)(T const *x, T limit) {                                                    \

@@ -1,4 +1,4 @@
-/* The best few elements of a short row, without a branch that depends on what they are (picks.h). */
+/* The best few elements of a short row, without data-dependent branches (topk.h). */
 #ifndef LOOPDBG_PICKS_FEW_H
 #define LOOPDBG_PICKS_FEW_H
 
@@ -6,8 +6,8 @@
 #include <string.h>
 #include "../element_types/type_lists.h"
 
-/* Of types of at most 4 bytes an element and its place are one number: the order of values above, below it the place
- * from the last one on. The greatest of those is the best, and no two are equal. */
+/* For types of at most 4 bytes an element and its index are one number: the order of values in the upper bits, below it
+ * the index, counted from the end. The largest is the best, and no two are equal. */
 enum { LOOPDBG_TOPK_SMALL_MAX_ELEMENTS = 64, LOOPDBG_TOPK_SMALL_MAX_K = 8 };
 
 /* NaN is greater than any number, and zeros are equal. */
@@ -27,7 +27,7 @@ INTEGERS(LOOPDBG_ORDER_INTEGER)
     static inline int32_t loopdbg_order_##ID(T x) { return loopdbg_order_float((float)x); }
 FLOATS(LOOPDBG_ORDER_FLOAT)
 
-/* The best ``most`` of n numbers, the best first: each one moves those that are worse one place on. */
+/* The best `most` of n numbers, the best first: insertion shifts the worse ones by one. */
 static inline __attribute__((always_inline)) void loopdbg_topk_small(const int64_t *x, int n, int64_t *best, int most) {
     int64_t kept[LOOPDBG_TOPK_SMALL_MAX_K];
     for (int m = 0; m < most; m++) kept[m] = INT64_MIN;

@@ -1,9 +1,8 @@
-/* Products of BLAS, and forks.
+/* BLAS products and forks.
  *
- * OpenBLAS ends its threads before a process forks, also those that another thread waits for: of a product that is shared
- * among them at that time, nobody computes the rest, and it never ends. So a fork waits for the products that have begun, and
- * products that begin wait for the fork. Handlers of forks run in the order opposite to that in which they were registered:
- * loopdbg_blas_install_fork_handlers is to be called once, when NumPy is loaded. */
+ * OpenBLAS ends its threads before a process forks, even if another thread waits for them: a product shared among them
+ * at that time never completes. So a fork waits for running products, and new products wait for the fork. Fork handlers
+ * run in reverse order of registration: call loopdbg_blas_install_fork_handlers once, after NumPy was loaded. */
 #ifndef LOOPDBG_BLAS_H
 #define LOOPDBG_BLAS_H
 
@@ -25,7 +24,7 @@ static void loopdbg_blas_wait(uint32_t const *what) {
     while (__atomic_load_n(what, __ATOMIC_SEQ_CST)) nanosleep(&moment, NULL);
 }
 
-/* First inside, then look whether somebody forks: who forks looks for those inside afterwards. */
+/* Enter first, then check for a fork: the forking thread checks for entered ones afterwards. */
 static inline void loopdbg_blas_begin_call(void) {
     for (;;) {
         __atomic_fetch_add(&loopdbg_blas.inside, 1, __ATOMIC_SEQ_CST);
@@ -44,7 +43,7 @@ static void loopdbg_blas_before_fork(void) {
 
 static void loopdbg_blas_after_fork_in_parent(void) { __atomic_fetch_sub(&loopdbg_blas.forks, 1, __ATOMIC_SEQ_CST); }
 
-/* A forked process has the thread that forked alone. */
+/* A forked process has only the thread that forked. */
 static void loopdbg_blas_after_fork_in_child(void) { loopdbg_blas.inside = loopdbg_blas.forks = 0; }
 
 static void loopdbg_blas_install_fork_handlers(void) {

@@ -1,9 +1,9 @@
-/* The threads of a process that share jobs (team.h).
+/* The threads of a process that share jobs (parallel_for.h).
  *
- * Each takes the pieces of a stretch of its own first, then what others have left. Whoever has a job does not wait for
- * threads that have not begun when all pieces are taken. Threads spin for a while before they sleep, and are woken only for
- * as much work as that costs: what was done alone is added up until it is worth it. [1,256] @ [256,1024] takes 6 us with two
- * threads, and 12 with one. */
+ * Each takes the tasks of its own range first, then those left by others (work stealing). The caller does not wait for
+ * threads that have not begun when all tasks are taken. Threads spin before they sleep, and are woken only for as much
+ * work as that costs: work done alone is accumulated until waking is worthwhile. [1,256] @ [256,1024] takes 6 us with
+ * two threads, 12 with one. */
 #ifndef LOOPDBG_THREADS_H
 #define LOOPDBG_THREADS_H
 
@@ -14,7 +14,7 @@
 enum { LOOPDBG_MAX_WORKERS = 16 };
 
 static loopdbg_thread_pool_info loopdbg_thread_pool_threads = {1, 100e3}; /* some 2 us */
-/* How often a job was shared. */
+/* Number of shared jobs. */
 static uint64_t loopdbg_thread_pool_jobs_shared = 0;
 
 #if defined(_WIN32)
@@ -44,10 +44,10 @@ static void loopdbg_thread_pool_parallel_for(loopdbg_task piece, void const *job
 
 enum {
     LOOPDBG_SPINS_BEFORE_SLEEP = 1 << 11,      /* some 50 us, before a thread sleeps */
-    LOOPDBG_SPINS_BEFORE_YIELD = 1 << 12, /* before who waits for the last piece lets others run */
+    LOOPDBG_SPINS_BEFORE_YIELD = 1 << 12, /* before a thread that waits for the last task yields */
     LOOPDBG_SPIN_WORK = 2000,     /* the work of a spin */
     LOOPDBG_MAX_WAKE_BACKOFF = 256,
-    LOOPDBG_WAKE_COST_FACTOR = 25,          /* times the least work that is shared: what it costs to wake threads */
+    LOOPDBG_WAKE_COST_FACTOR = 25,          /* cost of waking threads, as a multiple of the minimum shared work */
 };
 
 #define GET(x) __atomic_load_n(&(x), __ATOMIC_SEQ_CST)
@@ -56,20 +56,20 @@ enum {
 
 typedef struct {
     npy_intp next, end, first;
-    char apart[128 - 3 * sizeof(npy_intp)]; /* a cache line of its own, and the one that is fetched beside it */
+    char apart[128 - 3 * sizeof(npy_intp)]; /* a cache line of its own, and the adjacent prefetched line */
 } loopdbg_task_range;
 
 static struct {
-    /* The job; written while nobody is inside and it is not open. */
+    /* The job; written while no thread is inside and it is not open. */
     loopdbg_task piece;
     void const *job;
     int workers, backwards;
-    unsigned rounding;                                /* how the caller rounds, and what it flushes to zero */
-    uint32_t busy;                                    /* somebody has a job */
-    double alone;                                     /* work until others may help again */
-    double owed, shared;                              /* work alone since threads sleep, and shared since they were woken */
-    double wake_backoff;                                /* how many times as much is owed before they are woken */
-    uint32_t begun;                                   /* threads that there are */
+    unsigned rounding;                                /* the caller's rounding and flush-to-zero modes */
+    uint32_t busy;                                    /* a job is running */
+    double alone;                                     /* work until other threads may help again */
+    double owed, shared;                              /* work done alone since they sleep, and shared since they woke */
+    double wake_backoff;                                /* factor on the work that wakes them */
+    uint32_t begun;                                   /* number of threads created */
     __attribute__((aligned(128))) uint32_t generation; /* counts jobs */
     uint32_t open, inside, sleeping;
     pthread_mutex_t lock;
@@ -77,7 +77,7 @@ static struct {
     loopdbg_task_range stretches[LOOPDBG_MAX_WORKERS];
 } loopdbg_thread_pool_state = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .wake_backoff = 1};
 
-/* That somebody else needed the cores. */
+/* Record that other processes needed the cores. */
 static void loopdbg_thread_pool_reset_backoff(void) {
     loopdbg_thread_pool_state.alone = 0, loopdbg_thread_pool_state.wake_backoff = 1;
 }
@@ -112,7 +112,7 @@ static void *loopdbg_thread_pool_worker(void *number) {
             pthread_mutex_unlock(&loopdbg_thread_pool_state.lock);
         }
         seen = GET(loopdbg_thread_pool_state.generation);
-        /* First inside, then look whether it is open: who closes it looks for those inside afterwards. */
+        /* Enter first, then check whether it is open: the closing thread checks for entered ones afterwards. */
         ADD(loopdbg_thread_pool_state.inside, 1);
         if (GET(loopdbg_thread_pool_state.open) && worker < loopdbg_thread_pool_state.workers) {
             LOOPDBG_SET_ROUNDING(loopdbg_thread_pool_state.rounding);
@@ -132,7 +132,7 @@ static void loopdbg_thread_pool_reset_after_fork(void) {
     loopdbg_thread_pool_state.generation = 0;
 }
 
-/* As many threads as there should be. Signals are for others. */
+/* Create the configured number of threads. They block signals. */
 static void loopdbg_thread_pool_start(void) {
     static int first = 1;
     sigset_t all, before;
@@ -144,7 +144,7 @@ static void loopdbg_thread_pool_start(void) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, loopdbg_thread_pool_worker,
                            (void *)(intptr_t)(loopdbg_thread_pool_state.begun + 1))) {
-            loopdbg_thread_pool_threads.workers = (int)loopdbg_thread_pool_state.begun + 1; /* there are no more to be had */
+            loopdbg_thread_pool_threads.workers = (int)loopdbg_thread_pool_state.begun + 1; /* no more can be created */
             break;
         }
         pthread_detach(thread);
@@ -153,8 +153,8 @@ static void loopdbg_thread_pool_start(void) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Whether others take part in so much work: not while they have no core, nor as long as it is not worth waking them. Jobs
- * that come so seldom that threads fall asleep between them never are, unless they are large. */
+/* Should threads share so much work? Not while they have no core, nor until waking them is worthwhile. Jobs so rare
+ * that threads sleep between them never are, unless they are large. */
 static int loopdbg_team_helps(double work, int *wake) {
     double const waking = LOOPDBG_WAKE_COST_FACTOR * loopdbg_thread_pool_threads.least,
                  more = 2 * loopdbg_thread_pool_state.wake_backoff;
@@ -212,7 +212,7 @@ static void loopdbg_thread_pool_parallel_for(loopdbg_task piece, void const *job
         if (spins < LOOPDBG_SPINS_BEFORE_YIELD) LOOPDBG_PAUSE();
         else sched_yield();
     }
-    /* Where a thread was stopped with a piece in hand, others need its core: that should take a fifth of the time at most. */
+    /* A thread was preempted during a task: others need its core, which should take a fifth of the time at most. */
     loopdbg_thread_pool_state.alone = spins > most_spins ? 4.0 * LOOPDBG_SPIN_WORK * (double)spins : 0;
     SET(loopdbg_thread_pool_state.busy, 0);
 }
