@@ -201,7 +201,7 @@ def test_a_pane_without_anything_to_say_is_a_line_unless_it_is_asked_for() -> No
     }
     for width, height in ((120, 36), (200, 60)):
         assert arrange_panes(width, height, needs)["condition"].is_one_line
-        assert arrange_panes(width, height, needs, maximized="condition")["condition"].height == height
+        assert arrange_panes(width, height, needs, zoomed="condition")["condition"].height == height
     assert not arrange_panes(80, 19, needs, tab_for_pane("condition"))["condition"].is_one_line
     # On a small screen all others beside the program are.
     boxes = arrange_panes(80, 19, needs, 0)

@@ -61,8 +61,8 @@ def main(argv: Sequence[str] | None = None, loaded: Callable[[], object] = lambd
     terminal.prepare_streams()
     status = run_guarded(lambda: _run_command(arguments, loaded))
     # Flushing the buffer may fail too.
-    unwritten = run_guarded(terminal.flush_stdout)
-    return status or unwritten
+    flush_status = run_guarded(terminal.flush_stdout)
+    return status or flush_status
 
 
 def run_guarded(action: Callable[[], int]) -> int:

@@ -26,7 +26,7 @@ def colorize(line: str) -> str:
     >>> painted("note: the model has no loop")
     '\\x1b[33mnote: the model has no loop\\x1b[0m'
     """
-    style = next((style for beginning, style in _LINE_STYLES if beginning.match(line)), "")
+    style = next((style for pattern, style in _LINE_STYLES if pattern.match(line)), "")
     if style:
         return f"{style}{line}{_RESET}"
     return _PART_PATTERN.sub(_colorize_match, line)

@@ -83,10 +83,10 @@ class _StoreOnce(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        seen = vars(namespace).setdefault("given", set())
-        if option is not None and self.dest in seen:
+        stored = vars(namespace).setdefault("given", set())
+        if option is not None and self.dest in stored:
             parser.error(f"{option} is given twice")
-        seen.add(self.dest)
+        stored.add(self.dest)
         setattr(namespace, self.dest, values)
 
 

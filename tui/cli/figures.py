@@ -51,14 +51,14 @@ def draw_plot(options: argparse.Namespace) -> int:
         save_figure(_sweep_figure(Path(options.model)), path)
         terminal.out(f"drawn into {path}")
         return 0
-    early: list[LoopdbgError] = []
+    errors: list[LoopdbgError] = []
     if options.what == "graph":
-        save_drawing(_graph_drawing(options, early), path)
+        save_drawing(_graph_drawing(options, errors), path)
     else:
-        save_figure((_loop_figure if options.against is None else _comparison_figure)(options, early), path)
-    terminal.out(f"drawn into {path}" + (", as far as it came" if early else ""))
-    if early:
-        raise early[0]
+        save_figure((_loop_figure if options.against is None else _comparison_figure)(options, errors), path)
+    terminal.out(f"drawn into {path}" + (", as far as it came" if errors else ""))
+    if errors:
+        raise errors[0]
     return 0
 
 
@@ -82,13 +82,13 @@ def _sweep_figure(path: Path) -> Figure:
     return plot_histograms(series, f"{count_text(sum(statuses.values()), 'case')}: {summary}")
 
 
-def _loop_figure(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
+def _loop_figure(options: argparse.Namespace, errors: list[LoopdbgError]) -> Figure:
     (weights,) = pair_weights([options.model], options.weights)
     with _open_session(options.model, weights, options, None) as session:
-        return draw_frame(_run_to_loop_end(session, options, early), _plot_request(options))
+        return draw_frame(_run_to_loop_end(session, options, errors), _plot_request(options))
 
 
-def _graph_drawing(options: argparse.Namespace, early: list[LoopdbgError]) -> VectorDrawing:
+def _graph_drawing(options: argparse.Namespace, errors: list[LoopdbgError]) -> VectorDrawing:
     """The loop as a graph, with nested graphs; the main graph of a model without loops."""
     from ...debugger.graphview.node_overlay import frame_states
     from ...debugger.plots.loop_svg import draw_loop
@@ -100,18 +100,18 @@ def _graph_drawing(options: argparse.Namespace, early: list[LoopdbgError]) -> Ve
         if not session._internals.symbols.loops or options.loop == MAIN:
             session.continue_()
             return draw_loop(main, None, frame_states(session.frame), set(walk(main)), options.name)
-        frame = _run_to_loop_end(session, options, early)
+        frame = _run_to_loop_end(session, options, errors)
         assert frame.loop is not None
         return draw_loop(main, frame.loop, frame_states(frame), set(walk(frame.loop.body)), options.name)
 
 
-def _comparison_figure(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
+def _comparison_figure(options: argparse.Namespace, errors: list[LoopdbgError]) -> Figure:
     histories = []
     inputs: Mapping[str, Data] | None = None
     paths = (options.model, options.against)
     for path, weights in zip(paths, pair_weights(paths, options.weights), strict=True):
         with _open_session(path, weights, options, inputs) as session:
-            histories.append(comparable_histories(_run_to_loop_end(session, options, early), _plot_request(options)))
+            histories.append(comparable_histories(_run_to_loop_end(session, options, errors), _plot_request(options)))
             inputs = session.inputs
     return draw_comparison(histories, distinct_labels(paths), _plot_request(options))
 
@@ -150,13 +150,13 @@ def _gather_values(model: Model, options: argparse.Namespace) -> Mapping[str, Da
     return inputs.values
 
 
-def _run_to_loop_end(session: SessionBase, options: argparse.Namespace, early: list[LoopdbgError]) -> FrameWithHistory:
-    """The frame of the selected loop at its end; an error that ended it is appended to ``early``."""
+def _run_to_loop_end(session: SessionBase, options: argparse.Namespace, errors: list[LoopdbgError]) -> FrameWithHistory:
+    """The frame of the selected loop at its end; an error that ended it is appended to ``errors``."""
     target = resolve_loop(session, _plot_request(options))
     first = session._internals.symbols.loops[0]
     if options.loop is None and target is not first:
         entry = f", entry {options.entry}" if target.parent >= 0 else ""
         terminal.err(f"note: this is loop '{target.loop.name}'{entry}; '{first.loop.name}' has nothing of the kind")
     error = run_to_loop_end(session, target, options.entry, options.iteration)
-    early += [] if error is None else [error]
+    errors += [] if error is None else [error]
     return session.frame

@@ -32,10 +32,10 @@ def export_node_data(options: argparse.Namespace, target: Path) -> int:
     options.model, options.what, options.name = str(options.trace), "graph", None
     requested_iteration, options.iteration = options.iteration, None
     options.entry = 0
-    early: list[LoopdbgError] = []
+    errors: list[LoopdbgError] = []
     (weights,) = pair_weights([options.model], options.weights)
     with _open_session(options.model, weights, options, None) as session:
-        frame = _run_to_loop_end(session, options, early)
+        frame = _run_to_loop_end(session, options, errors)
         iteration = frame.iteration - 1 if requested_iteration is None else requested_iteration
         if not 0 <= iteration < frame.iteration:
             count = f"{frame.iteration} {plural(frame.iteration, 'iteration')}"
@@ -66,16 +66,16 @@ def export_node_data(options: argparse.Namespace, target: Path) -> int:
     terminal.out(
         f"iteration {iteration} of loop '{frame.name}': values in {target}, changes in {_difference_path(target)}"
     )
-    if early:
-        raise early[0]
+    if errors:
+        raise errors[0]
     return 0
 
 
 def _report_unnamed_nodes(nodes: Sequence[Node], keys: NodeKeys, loop: str) -> None:
     """Report omitted nodes, which have no name in the file."""
-    named = [node for node in nodes if keys is None or any(v.name in keys for v in node.outputs if v is not None)]
-    rest = len(nodes) - len(named)
-    if nodes and not named:
+    with_name = [node for node in nodes if keys is None or any(v.name in keys for v in node.outputs if v is not None)]
+    rest = len(nodes) - len(with_name)
+    if nodes and not with_name:
         raise UsageError(
             f"the file gives no node of loop '{loop}' a name, and Model Explorer knows nodes by their names; export "
             "the model with names, as torch.onnx.export does"

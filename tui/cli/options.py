@@ -234,9 +234,9 @@ def effective_tolerances(options: argparse.Namespace) -> tuple[float | None, flo
     """
     from ..config import setting_value
 
-    limits = options.rtol, options.atol
+    pair = options.rtol, options.atol
     rtol, atol = (
-        setting_value(name) if tol is None else tol for name, tol in zip(("rtol", "atol"), limits, strict=True)
+        setting_value(name) if value is None else value for name, value in zip(("rtol", "atol"), pair, strict=True)
     )
     return rtol, atol
 

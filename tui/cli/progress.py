@@ -36,7 +36,7 @@ class ProgressLine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._drawn:
             self._write("\r\x1b[K")
@@ -105,7 +105,7 @@ class StatusLine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._drawn:
             self._stream.write("\r\x1b[K")

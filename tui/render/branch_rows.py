@@ -75,36 +75,34 @@ class BranchHistory:
         for frame in frames:
             if frame.loop is None:
                 continue
-            record = self._records.setdefault((branch, (frame.path, frame.entry)), _BranchRecord())
-            record.last = max(record.last, frame.iteration)
+            known = self._records.setdefault((branch, (frame.path, frame.entry)), _BranchRecord())
+            known.last = max(known.last, frame.iteration)
             if frame.stopped_by is not None:
-                record.end_text = f"ended after {frame.iteration} ({stop_cause(frame.stopped_by)})"
-                record.last = frame.iteration
+                known.end_text = f"ended after {frame.iteration} ({stop_cause(frame.stopped_by)})"
+                known.last = frame.iteration
             if snapshot.stop.breakpoints and frame is snapshot.frames[-1]:
-                record.hits.add(frame.iteration)
-            record.non_finite.update(non_finite_iterations(frame))
+                known.hits.add(frame.iteration)
+            known.non_finite.update(non_finite_iterations(frame))
 
     def record_for(self, branch: int, entry: Entry) -> _BranchRecord:
         """The record of a branch in an entry, empty if there is none."""
         return self._records.get((branch, entry), _BranchRecord())
 
 
-def branch_rows_of(
-    session: SessionBase, snapshot: Snapshot, frame: FrameSnapshot, history: BranchHistory
-) -> BranchRows:
+def branch_rows_of(session: SessionBase, snapshot: Snapshot, frame: FrameSnapshot, past: BranchHistory) -> BranchRows:
     """The branches in the entry of a frame's loop."""
     if frame.loop is None:
         return BranchRows()
     entry = frame.path, frame.entry
     if not snapshot.branches:
-        record = history.record_for(1, entry)
+        record = past.record_for(1, entry)
         row = BranchRow(
             1, None, True, 0, max(record.last, frame.iteration), (), record.end_text, *_frozen_marks(record)
         )
         return BranchRows((row,), frame.iteration)
     outer = snapshot.position[: 2 * len(frame.entry)]
     enter = session.model.plan.loops[frame.index].enter
-    rows = (_branch_row(branch, outer, enter, history.record_for(branch.number, entry)) for branch in snapshot.branches)
+    rows = (_branch_row(branch, outer, enter, past.record_for(branch.number, entry)) for branch in snapshot.branches)
     return BranchRows(tuple(row for row in rows if row is not None), frame.iteration)
 
 

@@ -78,14 +78,14 @@ def statistics_lines(
         return [styled_line(("no element", Role.DIM))]
     number = str if isinstance(stats.min, int) else _short_number
     ends: list[Span] = []
-    moments: list[Span] = []
+    summary: list[Span] = []
     if stats.min is not None:
         ends = [
             (f"min {number(stats.min)} at {index_text(tensor, stats.min_at)}", Role.PLAIN),
             (f"max {number(stats.max or 0)} at {index_text(tensor, stats.max_at)}", Role.PLAIN),
         ]
         quantities = (("mean", stats.mean), ("std", stats.std), ("norm", stats.norm))
-        moments = [(f"{word} {number_text(value)}", Role.PLAIN) for word, value in quantities]
+        summary = [(f"{word} {number_text(value)}", Role.PLAIN) for word, value in quantities]
     counts: list[Span] = [
         (f"{word} {group_digits(count)}", Role.ERROR if count else Role.PLAIN)
         for word, count in (("NaN", stats.nan), ("Inf", stats.inf))
@@ -93,9 +93,9 @@ def statistics_lines(
     counts.append((f"zeros {group_digits(stats.zeros)}", Role.PLAIN))
     note = "" if change is None else change_text(change, growth)
     counts += [(note, Role.PLAIN)] if note else []
-    tail = [*_wrap_spans(moments, width), *_wrap_spans(counts, width)]
+    tail = [*_wrap_spans(summary, width), *_wrap_spans(counts, width)]
     # Moments and counts share lines if they need more than two.
-    lines = [*_wrap_spans(ends, width), *(tail if len(tail) <= 2 else _wrap_spans([*moments, *counts], width))]
+    lines = [*_wrap_spans(ends, width), *(tail if len(tail) <= 2 else _wrap_spans([*summary, *counts], width))]
     if tensor.dtype.kind == "c":
         lines[0] = styled_line(*lines[0].spans, ("   of magnitudes", Role.DIM))
     if stats.size < tensor.size:
@@ -209,15 +209,17 @@ def _one_dimensional_page(
     tensor: TensorRef, view: TensorViewport, width: int, margin: int, size: int, height: int
 ) -> ElementPage:
     part = view.part
-    per = min(next((k for k in _ELEMENTS_PER_LINE if k * (size + 2) <= width), 1), part.size)
-    count = -(-part.size // per)
-    rows = range(min(view.top, count - 1), min(count, view.top + height))
-    texts = [_cell_texts(tensor, view, range(1), range(row * per, min(part.size, (row + 1) * per)))[0] for row in rows]
-    lines = [_header_line([f"+{k}" for k in range(per)], margin, size)]
+    step = min(next((k for k in _ELEMENTS_PER_LINE if k * (size + 2) <= width), 1), part.size)
+    line_count = -(-part.size // step)
+    rows = range(min(view.top, line_count - 1), min(line_count, view.top + height))
+    texts = [
+        _cell_texts(tensor, view, range(1), range(row * step, min(part.size, (row + 1) * step)))[0] for row in rows
+    ]
+    lines = [_header_line([f"+{k}" for k in range(step)], margin, size)]
     for row, cells in zip(rows, texts, strict=True):
-        column = view.cursor[1] - row * per
-        lines.append(_row_line(str(row * per), cells, margin, size, column if 0 <= column < per else None))
-    return ElementPage(tuple(lines), per, count, rows, range(per))
+        column = view.cursor[1] - row * step
+        lines.append(_row_line(str(row * step), cells, margin, size, column if 0 <= column < step else None))
+    return ElementPage(tuple(lines), step, line_count, rows, range(step))
 
 
 def _row_label(part: TensorSlice, row: int) -> str:
@@ -287,11 +289,11 @@ def _signed_difference(before: Array, after: Array) -> tuple[Array, Array]:
         return (delta.astype(after.dtype) if after.dtype.kind == "f" else delta), same
 
 
-def _difference_text(difference: Any, same: bool, style: NumberFormat) -> str:
+def _difference_text(difference: Any, same: bool, form: NumberFormat) -> str:
     if same:
         return "="
     text = format_element(
-        difference, NumberFormat.SHORT if style is NumberFormat.BITS else style, scalar_text(difference)
+        difference, NumberFormat.SHORT if form is NumberFormat.BITS else form, scalar_text(difference)
     )
     return text if text.startswith("-") else f"+{text}"
 
@@ -372,7 +374,7 @@ def _heat_map_page(
             numbers, new = _heat_map_values(tensor, view, range(row, row + 1), range(0, columns, column_step))
         values.append(numbers)
         masks.append(new)
-    finite = np.concatenate([line_values[np.isfinite(line_values)] for line_values in values])
+    finite = np.concatenate([line[np.isfinite(line)] for line in values])
     if span is None or view.baseline is not None:
         span = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     low, high = span
@@ -383,18 +385,16 @@ def _heat_map_page(
     note = "" if row_step == column_step == 1 else f"   1 cell = {elements} elements, their first"
     note += f"   {_NEW_ELEMENT_SIGN} new" if any(new.any() for new in masks) else ""
     lines = [styled_line((f"{number_text(low)} {_SHADES} {number_text(high)}{note}", Role.DIM))]
-    for row, line_values, mask in zip(heads, values, masks, strict=True):
+    for row, line, mask in zip(heads, values, masks, strict=True):
         text = "".join(
             _SHADES[min(top, max(0, round((float(v) / 2 - low / 2) / scale * top) if scale > 0 else 1))] * repeat
             if math.isfinite(v)
             else (NOT_FINITE_SYMBOL if not new else _NEW_ELEMENT_SIGN) * repeat
-            for v, new in zip(line_values, mask, strict=True)
+            for v, new in zip(line, mask, strict=True)
         )
         first = row * columns if is_one_dimensional(part) else row
         lines.append(
-            styled_line(
-                (f"{first:>{margin - 1}} ", Role.DIM), *sign_colored_spans(text, np.repeat(line_values, repeat))
-            )
+            styled_line((f"{first:>{margin - 1}} ", Role.DIM), *sign_colored_spans(text, np.repeat(line, repeat)))
         )
     return ElementPage(
         tuple(lines), columns if is_one_dimensional(part) else 1, len(heads), range(len(heads)), range(columns)
@@ -452,8 +452,8 @@ def _series_cells(band: MinMaxBand, width: int, rows: int) -> tuple[list[str], i
     """The rows of the plot, and its width."""
     count = len(band)
     if count > width or not np.array_equal(band.low, band.high, equal_nan=True):
-        drawn = draw_braille(band, width, rows)
-        return drawn, len(drawn[0])
+        lines = draw_braille(band, width, rows)
+        return lines, len(lines[0])
     repeat = max(1, min(6, width // count))
     low, high = band.bounds or (0.0, 0.0)
     span = high / 2 - low / 2

@@ -108,15 +108,13 @@ def non_empty_tabs(needs: SpaceRequests) -> tuple[int, ...]:
     return tuple(k for k, tab in enumerate(TABS) if any(name in needs for name in tab.panes))
 
 
-def arrange_panes(
-    width: int, height: int, needs: SpaceRequests, tab: int | None = None, maximized: str = ""
-) -> PaneBoxes:
+def arrange_panes(width: int, height: int, needs: SpaceRequests, tab: int | None = None, zoomed: str = "") -> PaneBoxes:
     """The boxes of the visible panes; a pane without a request is hidden.
 
-    ``tab``: the active tab on a small screen, else None; ``maximized``: the pane that covers the screen.
+    ``tab``: the active tab on a small screen, else None; ``zoomed``: the pane that covers the screen.
     """
-    if maximized in needs:
-        return {maximized: PaneBox(0, 0, width, height)}
+    if zoomed in needs:
+        return {zoomed: PaneBox(0, 0, width, height)}
     if tab is not None:
         return _arrange_tab(TABS[tab].panes, needs, PaneBox(0, 0, width, height))
     if width >= THREE_COLUMNS_MIN_WIDTH:
@@ -159,10 +157,8 @@ def _arrange_two_columns(width: int, height: int, needs: SpaceRequests) -> PaneB
     )
     if not any(map(_has_border, loop.values())):
         return _stack_column(left | loop, PaneBox(0, 0, width, above)) | _timeline_box(width, height, footer)
-    left_width = width * 19 // 40
-    boxes = _stack_column(left, PaneBox(0, 0, left_width, above)) | _stack_column(
-        loop, PaneBox(left_width, 0, width - left_width, above)
-    )
+    x = width * 19 // 40
+    boxes = _stack_column(left, PaneBox(0, 0, x, above)) | _stack_column(loop, PaneBox(x, 0, width - x, above))
     return boxes | _timeline_box(width, height, footer)
 
 
@@ -176,7 +172,7 @@ def _arrange_three_columns(width: int, height: int, needs: SpaceRequests) -> Pan
         if any(map(_has_border, column.values()))
     ]
     # One-line panes get no column of their own.
-    one_line_panes = {
+    small = {
         name: need
         for column in columns[1:]
         if not any(map(_has_border, column.values()))
@@ -185,7 +181,7 @@ def _arrange_three_columns(width: int, height: int, needs: SpaceRequests) -> Pan
     boxes, x = _timeline_box(width, height, footer), 0
     for k, (column, share) in enumerate(visible):
         column_width = (width - x) * share // sum(share for _, share in visible[k:])
-        boxes |= _stack_column(column if k else column | one_line_panes, PaneBox(x, 0, column_width, height - footer))
+        boxes |= _stack_column(column if k else column | small, PaneBox(x, 0, column_width, height - footer))
         x += column_width
     return boxes
 

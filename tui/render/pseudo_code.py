@@ -20,9 +20,9 @@ def program_source(main: Graph) -> PseudoCode:
     return build_pseudo_code(main)
 
 
-def find_line(source: PseudoCode, text: str, near: Loop | None = None) -> PseudoCodeLine:
-    """The line with a number, or the one that defines a value or runs a node with a name or path suffix. ``near``: the
-    loop whose lines are preferred.
+def find_line(source: PseudoCode, text: str, loop: Loop | None = None) -> PseudoCodeLine:
+    """The line with a number, or the one that defines a value or runs a node with a name or path suffix. ``loop``:
+    the loop whose lines are preferred.
 
     Raises:
         UsageError: There is no such line.
@@ -39,7 +39,7 @@ def find_line(source: PseudoCode, text: str, near: Loop | None = None) -> Pseudo
     if not lines:
         known = dict.fromkeys(key for candidate in source.lines for key in _line_keys(candidate))
         raise UsageError(f"no line makes or runs '{name}'{did_you_mean(name, known)}")
-    return min(lines, key=lambda candidate: (candidate.loop is not near, candidate.kind not in _VALUE_LINE_KINDS))
+    return min(lines, key=lambda candidate: (candidate.loop is not loop, candidate.kind not in _VALUE_LINE_KINDS))
 
 
 @lru_cache(maxsize=4)

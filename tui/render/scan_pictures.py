@@ -74,8 +74,8 @@ def _take_sample(scan: ScanSnapshot, width: int, height: int) -> ElementSample |
     size = tensor.size // scan.count
 
     def read(array: Array) -> ElementSample:
-        moved = np.moveaxis(array, scan.axis, 0)
-        elements = moved.reshape(scan.count, len(moved) // scan.count, *moved.shape[1:])
+        scans = np.moveaxis(array, scan.axis, 0)
+        elements = scans.reshape(scan.count, len(scans) // scan.count, *scans.shape[1:])
         is_complete = elements.size <= EXHAUSTIVE_MAX_NUMBERS
         if size == 1:
             return (fold_scalars if is_complete else sample_scalars)(elements, _SAMPLED_NUMBERS_MAX)
@@ -94,20 +94,18 @@ def _take_sample(scan: ScanSnapshot, width: int, height: int) -> ElementSample |
 def _draw_numbers(scan: ScanSnapshot, sample: ElementSample, width: int, height: int) -> ScanPicture:
     """Scalar elements as bars, or as ranges if they share cells."""
     numbers = _as_float64(sample.rows[:, 0])
-    padding = _padding_mask(scan, sample)[:, 0]
-    numbers = np.where(padding, 0.0, numbers) if padding.all() else np.where(padding, numbers[~padding][0], numbers)
+    pads = _padding_mask(scan, sample)[:, 0]
+    numbers = np.where(pads, 0.0, numbers) if pads.all() else np.where(pads, numbers[~pads][0], numbers)
     band, per_cell = MinMaxBand.from_numbers(numbers), values_per_cell(_total_elements(scan), width)
-    cell_note = f", 1 cell = {per_cell}" if per_cell > 1 else ""
+    unit = f", 1 cell = {per_cell}" if per_cell > 1 else ""
     low, high = band.bounds or (0.0, 0.0)
     constant = scan.count > 1 and is_within_rounding(low, high, sample.dtype.name) and not is_monotonic(numbers)
     flat = constant and not band.non_finite.any()
     if constant:
         numbers = np.where(band.non_finite, numbers, low)
         band = MinMaxBand.from_numbers(numbers)
-    scale = "nothing finite" if band.bounds is None else f"▁ {number_text(low)} … █ {number_text(high)}"
-    note = (
-        f"{_iterations_text(scan)}{cell_note}   {f'flat: {number_text(low)}' if flat else scale}{_sample_note(sample)}"
-    )
+    ends = "nothing finite" if band.bounds is None else f"▁ {number_text(low)} … █ {number_text(high)}"
+    note = f"{_iterations_text(scan)}{unit}   {f'flat: {number_text(low)}' if flat else ends}{_sample_note(sample)}"
     repeat = max(1, min(4, width // _total_elements(scan))) if height >= 3 and per_cell == 1 and not flat else 1
     if flat:
         lines = [f"{'flat':─^{max(-(-scan.count // per_cell), 6)}}"]
@@ -121,9 +119,9 @@ def _draw_numbers(scan: ScanSnapshot, sample: ElementSample, width: int, height:
         lines = [sparkline(numbers, width)]
     else:
         lines = bar_chart([number for number in numbers for _ in range(repeat)], width, height)
-    if not flat and padding.any():
+    if not flat and pads.any():
         lines = _blank_padding(
-            lines, [bool(padding[a:b].all()) for a, b in _row_ranges(sample, scan.count, per_cell)], repeat
+            lines, [bool(pads[a:b].all()) for a, b in _row_ranges(sample, scan.count, per_cell)], repeat
         )
     if _total_elements(scan) > scan.count:
         # Missing elements are marked in the bottom line.

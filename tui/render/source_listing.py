@@ -134,9 +134,9 @@ class _ListingLayout:
         value_lines = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _VALUE_LINE_KINDS]
         heads = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _HEAD_LINE_KINDS]
         # Heads are not truncated for their values and do not widen the text column.
-        wanted = max((*value_lines, *(width for width in heads if width <= available - min_value)), default=0)
+        preferred = max((*value_lines, *(width for width in heads if width <= available - min_value)), default=0)
         needed = self._min_text_width(available - min_value, available - _OUTPUT_MIN_CELLS)
-        self._text_width = max(4, min(wanted, max(available - min_value, min(needed, available - _VALUE_MIN_CELLS))))
+        self._text_width = max(4, min(preferred, max(available - min_value, min(needed, available - _VALUE_MIN_CELLS))))
         self.value_width = max(0, available - self._text_width)
         #: By line, and whether it is in a skipped branch.
         self._span_cache: dict[tuple[int, bool], list[Span]] = {}
@@ -145,10 +145,8 @@ class _ListingLayout:
     def _min_text_width(self, width: int, max_width: int) -> int:
         """The width in which every line with a value keeps all results and its operator; if that exceeds ``max_width``,
         its first result and its operator."""
-        long_lines = [
-            k for k, line in enumerate(self._lines) if line.kind in _VALUE_LINE_KINDS and self._widths[k] > width
-        ]
-        statements = [spans for k in long_lines if len(spans := self._assignment_spans(k)) > 1]
+        cut = [k for k, line in enumerate(self._lines) if line.kind in _VALUE_LINE_KINDS and self._widths[k] > width]
+        statements = [spans for k in cut if len(spans := self._assignment_spans(k)) > 1]
         needed = max((min_statement_cells(spans, all_results=True) for spans in statements), default=0)
         return needed if needed <= max_width else max(map(min_statement_cells, statements))
 

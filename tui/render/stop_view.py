@@ -148,23 +148,15 @@ def _live_frame(view: FrameView, evolutions: Mapping[str, Evolution], statuses: 
     """The latest state of a frame; the frame itself if there is none."""
     frame, status = view.frame, statuses.get(view.frame.path)
     evolution = evolutions.get(frame.path) if status is None else status.history
-    histories = (
-        []
-        if evolution is None
-        else [history for name in frame.carried if (history := evolution.get(name)) and len(history)]
-    )
-    if evolution is None or not (histories or status):
+    known = [] if evolution is None else [h for name in frame.carried if (h := evolution.get(name)) and len(h)]
+    if evolution is None or not (known or status):
         return view
-    iteration = status.iteration if status is not None else max(int(history.iterations[-1]) for history in histories)
+    iteration = status.iteration if status is not None else max(int(history.iterations[-1]) for history in known)
     edges = tuple(
         _live_edge(edge, evolution.get(edge.param), None if status is None else status.carried[k])
         for k, edge in enumerate(frame.back_edges)
     )
-    sides = (
-        {}
-        if evolution.sides is None
-        else {history.name: np.float64(history.values[-1]) for history in evolution.sides if len(history)}
-    )
+    sides = {} if evolution.sides is None else {h.name: np.float64(h.values[-1]) for h in evolution.sides if len(h)}
     live = replace(
         frame,
         entry=frame.entry if status is None else status.entry,
@@ -180,14 +172,11 @@ def _live_frame(view: FrameView, evolutions: Mapping[str, Evolution], statuses: 
     )
     rows = tuple(
         replace(
-            history,
-            last=max(history.last, iteration),
-            non_finite=history.non_finite | non_finite_iterations(live),
-            end_text="",
+            row, last=max(row.last, iteration), non_finite=row.non_finite | non_finite_iterations(live), end_text=""
         )
-        if history.current
-        else history
-        for history in view.branches.rows
+        if row.current
+        else row
+        for row in view.branches.rows
     )
     return replace(view, frame=live, branches=BranchRows(rows, iteration))
 

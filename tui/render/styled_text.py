@@ -162,8 +162,8 @@ def shorten_distinctly(names: tuple[str, ...], cells: int) -> Mapping[str, str]:
         groups: dict[str, list[str]] = {}
         for name, text in short_names.items():
             groups.setdefault(text, []).append(name)
-        for alike in groups.values():
-            prefix = _WORD_PREFIX_PATTERN.match(_common_prefix(alike)) if len(alike) > 1 else None
+        for colliding in groups.values():
+            prefix = _WORD_PREFIX_PATTERN.match(_common_prefix(colliding)) if len(colliding) > 1 else None
             if prefix is not None:
                 ends = {name: name[prefix.end() :] for name in long_names if name.startswith(prefix[0])}
                 short_names |= {name: shorten_name(f"…{end}", cells) for name, end in ends.items()}
@@ -209,9 +209,9 @@ class WidestColumns:
     def sizer_for(self, *key: object) -> ColumnSizer:
         """The sizer of one table."""
 
-        def sizes(wanted: list[int]) -> list[int]:
-            previous = self._widths.get(key, wanted)
-            self._widths[key] = widest = [max(pair) for pair in zip(previous, wanted, strict=True)]
+        def sizes(requested: list[int]) -> list[int]:
+            previous = self._widths.get(key, requested)
+            self._widths[key] = widest = [max(pair) for pair in zip(previous, requested, strict=True)]
             return widest
 
         return sizes
@@ -247,8 +247,8 @@ class TextTable:
         self._columns, self._width, self._header = columns, width, header
         self._rows = [[(column.title, Role.DIM) for column in columns], *rows] if header else rows
         self._cell_widths = [[cell_len(text) for text, _ in row] for row in self._rows]
-        wanted = [max(cells) for cells in zip(*self._cell_widths, strict=True)]
-        self._column_widths = self._squeeze_columns(self._drop_columns(wanted if sizes is None else sizes(wanted)))
+        ideal = [max(cells) for cells in zip(*self._cell_widths, strict=True)]
+        self._column_widths = self._squeeze_columns(self._drop_columns(ideal if sizes is None else sizes(ideal)))
 
     @property
     def used_width(self) -> int:
@@ -263,9 +263,9 @@ class TextTable:
             for row, cells, target in zip(self._rows, self._cell_widths, row_targets, strict=True)
         ]
 
-    def _drop_columns(self, wanted: Sequence[int]) -> dict[int, int]:
+    def _drop_columns(self, requested: Sequence[int]) -> dict[int, int]:
         """The remaining columns with their requested widths."""
-        sizes = dict(enumerate(wanted))
+        sizes = dict(enumerate(requested))
         while (
             len(sizes) > 1
             and self._total_width({k: self._min_width(k, size) for k, size in sizes.items()}) > self._width
@@ -286,8 +286,8 @@ class TextTable:
             sizes[widest] -= 1
         return sizes
 
-    def _min_width(self, k: int, wanted: int) -> int:
-        return min(self._columns[k].min_width, wanted)
+    def _min_width(self, k: int, requested: int) -> int:
+        return min(self._columns[k].min_width, requested)
 
     def _total_width(self, sizes: Mapping[int, int]) -> int:
         """The width of columns and gaps."""
@@ -303,8 +303,8 @@ class TextTable:
         spans: list[Span] = []
         for k, size in self._column_widths.items():
             text, role = row[k]
-            filled = text + " " * (size - cells[k]) if cells[k] <= size else self._cut_text(k, text, size)
-            spans += [(" " * self._columns[k].gap, Role.PLAIN), (filled, role)]
+            padded = text + " " * (size - cells[k]) if cells[k] <= size else self._cut_text(k, text, size)
+            spans += [(" " * self._columns[k].gap, Role.PLAIN), (padded, role)]
         return (
             tuple(spans[1:])
             if self._total_width(self._column_widths) <= self._width

@@ -67,13 +67,13 @@ class ValueTarget(Target):
 
     def find_value(self, view: StopView) -> tuple[bool, Any]:
         """Whether a stop has it, and its value; for a scan output the newest element."""
-        view_of_frame = self.frame_view(view)
+        owner = self.frame_view(view)
         if self.kind is ValueKind.OUTPUT:
             outputs = dict(view.snapshot.outputs or ())
             return self.name in outputs, outputs.get(self.name)
-        if view_of_frame is None:
+        if owner is None:
             return False, None
-        frame = view_of_frame.frame
+        frame = owner.frame
         if self.kind is ValueKind.CARRIED:
             edge = next((edge for edge in frame.back_edges if edge.param == self.name), None)
             if edge is not None and holds_iteration_input(frame):
@@ -172,14 +172,10 @@ class BreakpointTarget(Target):
     number: int
 
     def text(self, state: ScreenState) -> str:
-        breakpoint = next(
-            (breakpoint for breakpoint in state.view.snapshot.breakpoints if breakpoint.number == self.number), None
-        )
-        if breakpoint is None:
+        bp = next((bp for bp in state.view.snapshot.breakpoints if bp.number == self.number), None)
+        if bp is None:
             return ""
-        return f"{breakpoint.kind_name} {breakpoint.number}: {breakpoint.title}" + (
-            "" if breakpoint.enabled else ", disabled"
-        )
+        return f"{bp.kind_name} {bp.number}: {bp.title}" + ("" if bp.enabled else ", disabled")
 
 
 @dataclass(frozen=True)

@@ -113,15 +113,12 @@ class Shading:
         if not numbers.size:
             return cls()
         smallest, largest = float(numbers[0]), float(numbers[-1])
-        outliers = math.ceil(numbers.size / _NUMBERS_PER_OUTLIER)
-        low, high = (
-            float(numbers[min(outliers, numbers.size - 1)]),
-            float(numbers[-1 - min(outliers, numbers.size - 1)]),
-        )
-        reach = _OUTLIER_RANGE_FACTOR * (high - low)
-        if not 0 < reach < math.inf:
+        few = math.ceil(numbers.size / _NUMBERS_PER_OUTLIER)
+        low, high = float(numbers[min(few, numbers.size - 1)]), float(numbers[-1 - min(few, numbers.size - 1)])
+        margin = _OUTLIER_RANGE_FACTOR * (high - low)
+        if not 0 < margin < math.inf:
             return cls(smallest, largest, smallest, largest)
-        inliers = numbers[(numbers >= low - reach) & (numbers <= high + reach)]
+        inliers = numbers[(numbers >= low - margin) & (numbers <= high + margin)]
         return cls(float(inliers[0]), float(inliers[-1]), smallest, largest)
 
     @property
@@ -191,7 +188,7 @@ class ComparisonPoints:
     @property
     def scale_values(self) -> list[float]:
         """All finite numbers that the scale must cover."""
-        predicted = [v for _, *both in self.forecast for v in both]
+        predicted = [v for _, *values in self.forecast for v in values]
         values = (*self.left, *self.right, *self.left_high, *self.right_high, *predicted)
         return [v for v in values if math.isfinite(v)]
 

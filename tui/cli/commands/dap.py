@@ -61,10 +61,10 @@ def _serve_streams(open_session: Any) -> int:
     from ....debugger.frontends.dap.messages import DapMessageStream
 
     # Output of model scripts and operators must not mix with the messages.
-    answers = os.fdopen(os.dup(1), "wb")
+    output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    with answers:
-        DapAdapter(DapMessageStream(sys.stdin.buffer, answers), open_session).serve()
+    with output:
+        DapAdapter(DapMessageStream(sys.stdin.buffer, output), open_session).serve()
     return 0
 
 

@@ -37,28 +37,28 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
         parser.add_argument("b", metavar="B", nargs="?", help="what to compare it with")
         add_two_weights_option(parser)
         add_run_options(parser)
-        how = parser.add_argument_group("comparing")
-        how.add_argument("--rtol", type=parse_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
-        how.add_argument("--atol", type=parse_tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
-        how.add_argument(
+        group = parser.add_argument_group("comparing")
+        group.add_argument("--rtol", type=parse_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
+        group.add_argument("--atol", type=parse_tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
+        group.add_argument(
             "--loop", action="append", default=[], metavar="NAME", help="only this loop, by name or path; repeatable"
         )
-        how.add_argument(
+        group.add_argument(
             "--map", action="append", default=[], metavar="A=B", help="loop or value A is called B there; repeatable"
         )
-        how.add_argument(
+        group.add_argument(
             "--against",
             type=parse_peer_spec,
             metavar="PEER",
             help="compare with a runtime, live: onnxruntime, openvino; on a device: onnxruntime:CUDA, openvino:GPU; or "
             "with torch:FILE.pt2, the PyTorch program that the model was exported from",
         )
-        how.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
-        how.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")
-        how.add_argument(
+        group.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
+        group.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")
+        group.add_argument(
             "--timeout", type=parse_seconds, metavar="S", help="give the peer up after S seconds without an answer (60)"
         )
-        how.add_argument(
+        group.add_argument(
             "--peer-option",
             action="append",
             default=[],
@@ -66,7 +66,7 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
             help="a setting of the peer by its own name: a property of OpenVINO's CPU plugin, an attribute or entry of "
             "onnxruntime's SessionOptions; repeatable",
         )
-        how.add_argument(
+        group.add_argument(
             "--ort-custom-ops",
             action="append",
             default=[],

@@ -72,8 +72,8 @@ docs/traces.md says how the arrays and the columns are called."""
             raise UsageError("--iteration is for --what model-explorer: a trace is exported with all iterations")
         form = check_output_target(target, "traces", [options.trace], "")
         with TraceStore.open(options.trace) as trace, trace.read_transaction():
-            only = None if options.only is None else [name for name in options.only.split(",") if name]
-            count, remarks = write_trace(TraceExporter(trace, options.loop, only), form, Path(target))
+            names = None if options.only is None else [name for name in options.only.split(",") if name]
+            count, remarks = write_trace(TraceExporter(trace, options.loop, names), form, Path(target))
         for remark in remarks:
             terminal.err(f"note: {target}: {remark}")
         terminal.out(f"exported {group_digits(count)} {plural(count, 'boundary', 'boundaries')} to {target}")

@@ -88,9 +88,9 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _compare_options(options: argparse.Namespace, progress: ProgressLine | None = None) -> ComparisonOptions:
-    def tick(run: Run, again: bool) -> None:
+    def tick(run: Run, is_rerun: bool) -> None:
         if progress is not None:
-            progress.tick(run, "looking for the cause: " if again else "comparing: ")
+            progress.tick(run, "looking for the cause: " if is_rerun else "comparing: ")
 
     return ComparisonOptions(
         Tolerance(*effective_tolerances(options)), parse_pairs(options.map, "--map", "A=B"), options.loop, tick
@@ -161,12 +161,12 @@ def _compare_two(options: argparse.Namespace) -> Any:
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
-                where = f"{label} is given the inputs of {options.a}"
-                raise InputError(f"{where}: {error_text(error)}; --map NAME=NAME pairs names") from None
+                problem = f"{label} is given the inputs of {options.a}"
+                raise InputError(f"{problem}: {error_text(error)}; --map NAME=NAME pairs names") from None
         unknown = find_unknown_name(sides[0], sides[1], settings.names)
         if unknown is not None:
-            name, why = unknown
-            raise UsageError(f"--map {name}={settings.names[name]}: {why}")
+            name, reason = unknown
+            raise UsageError(f"--map {name}={settings.names[name]}: {reason}")
         with _progress_display() as progress:
             return compare_sides(sides[0], sides[1], _compare_options(options, progress))
 
@@ -204,8 +204,8 @@ def _shared_inputs(sources: list[Model | TraceSide], options: argparse.Namespace
     return inputs
 
 
-def _print_remarks(remarks: tuple[str, ...], chosen: str) -> None:
+def _print_remarks(remarks: tuple[str, ...], note: str) -> None:
     for remark in remarks:
         terminal.err(f"note: {remark}")
-    if chosen:
-        terminal.err(f"inputs: {chosen}")
+    if note:
+        terminal.err(f"inputs: {note}")

@@ -77,10 +77,10 @@ def _model_inputs(
     """The inputs of the model: from the options, else of the reference, else as for any run."""
     ports = [port for port in model.inputs if not port.optional]
     recorded = inputs_for(model, reference, names)
-    is_explicit = any(
+    explicit = any(
         getattr(options, option) not in (None, []) for option in ("input", "inputs", "seed", "dim", "requests")
     )
-    if not is_explicit and all(port.name in recorded for port in ports):
+    if not explicit and all(port.name in recorded for port in ports):
         set_state([model], options.state)
         terminal.err(f"inputs: from {reference.label}")
         return recorded
@@ -89,4 +89,4 @@ def _model_inputs(
         terminal.err(f"note: {remark}")
     if inputs.chosen_by_default:
         terminal.err(f"inputs: {inputs.note}")
-    return inputs.values if is_explicit else {**inputs.values, **recorded}
+    return inputs.values if explicit else {**inputs.values, **recorded}

@@ -43,8 +43,8 @@ def model_info_lines(info: dict[str, Any]) -> Iterator[str]:
     )
     for _, loop in loops:
         yield ""
-        where = loop["line"] or f"opset {loop['opset']}"
-        yield f"{loop['op_type']} '{loop['name']}' ({where}) at {loop['path']}"
+        origin = loop["line"] or f"opset {loop['opset']}"
+        yield f"{loop['op_type']} '{loop['name']}' ({origin}) at {loop['path']}"
         yield from _loop_lines(loop)
 
 
@@ -142,10 +142,10 @@ def _condition_text(loop: dict[str, Any]) -> str:
 def _slice_text(port: dict[str, Any]) -> str:
     parts = "" if port["parts"] is None else f": {port['parts']} parts"
     part = ", without the axis" if port["drop_axis"] else f", part size {port['part_size']}"
-    where = f"axis {port['axis']}, start {port['start']}, end {port['end']}, stride {port['stride']}"
+    bounds = f"axis {port['axis']}, start {port['start']}, end {port['end']}, stride {port['stride']}"
     if port["from_trip_count"]:
-        where = f"axis {port['axis']}, backward from part trip count - 1"
-    return f"{_type_text(port)}, {where}{part}{parts}"
+        bounds = f"axis {port['axis']}, backward from part trip count - 1"
+    return f"{_type_text(port)}, {bounds}{part}{parts}"
 
 
 def _capture_rows(captures: list[dict[str, Any]]) -> Iterator[InfoRow]:
@@ -169,7 +169,7 @@ def _output_name(port: dict[str, Any]) -> str:
 
 
 def _concatenation_text(port: dict[str, Any]) -> str:
-    how = "stacked on a new axis" if port["join"] == "stack" else "concatenated on axis"
+    join = "stacked on a new axis" if port["join"] == "stack" else "concatenated on axis"
     order = ", the last iteration first" if port["order"] == "reverse" else ""
     length = "" if port["length"] is None else f", zeros up to length {_source_text(port['length'], '')}"
-    return f"{_type_text(port)}, {how} {port['axis']}{order}{length}"
+    return f"{_type_text(port)}, {join} {port['axis']}{order}{length}"

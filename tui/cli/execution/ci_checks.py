@@ -108,9 +108,9 @@ class CheckReport:
         from ....runtime.graph import walk
 
         carried = {edge.param.name: edge.result.name for edge in loop.back_edges} if loop is not None else {}
-        wanted = {carried.get(name, name) for name in values}
+        computed = {carried.get(name, name) for name in values}
         nodes = walk(self.graph if loop is None else loop.body)
-        return next((node.origin for node in nodes if node.origin.file and _computes_any(node, wanted)), None)
+        return next((node.origin for node in nodes if node.origin.file and _computes_any(node, computed)), None)
 
     def _message_origin(self, text: str) -> Origin | None:
         """The source position of the node that a message begins with."""

@@ -92,11 +92,11 @@ def _run_session(model: Model, inputs: RunInputs, options: argparse.Namespace, g
 
     attended = scripted_session.is_interactive(options) and sys.stdin.isatty()
     session = Session(model, inputs.values, max_iterations=options.max_iterations, attended=attended)
-    status, result, stopped, seconds = scripted_session.run_session(session, options, guard.checks, guard.time_limit)
+    status, result, stop, seconds = scripted_session.run_session(session, options, guard.checks, guard.time_limit)
     if result is not None:
         return status or _report_result(model, inputs, options, result, seconds, guard, stepped=True)
     if options.json:
-        terminal.out_json({"stopped": stopped})
+        terminal.out_json({"stopped": stop})
     return status
 
 
@@ -109,13 +109,13 @@ def _run_recording(options: argparse.Namespace, guard: _RunGuards) -> int:
                 f"loopdbg {options.model} opens it, loopdbg export {options.model} OUT.csv writes it out"
             )
         guard.checks.graph = replay.model.graph
-        status, result, stopped, _ = scripted_session.run_session(replay, options, guard.checks, guard.time_limit)
+        status, result, stop, _ = scripted_session.run_session(replay, options, guard.checks, guard.time_limit)
         if result is not None:
             # The time of the recorded run, not of the replay.
             seconds = sum(loop.seconds for loop in result.loops)
             return status or _report_result(replay.model, RunInputs(replay.inputs, ""), options, result, seconds, guard)
         if options.json:
-            terminal.out_json({"stopped": stopped})
+            terminal.out_json({"stopped": stop})
         return status
 
 

@@ -110,8 +110,8 @@ class RunRecording:
         if resumed is not None:
             self._recorder = resume_recorder(options.record, model, resumed.position, self._report_failure)
             return
-        only = None if options.only is None else [name for name in options.only.split(",") if name]
-        record_options = RecordOptions(options.record_nodes, options.every or 1, only, options.force)
+        names = None if options.only is None else [name for name in options.only.split(",") if name]
+        record_options = RecordOptions(options.record_nodes, options.every or 1, names, options.force)
         self._recorder = Recorder(options.record, model, inputs, record_options, self._report_failure)
 
     @property

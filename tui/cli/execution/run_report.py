@@ -60,10 +60,10 @@ def _reasons_text(loop: LoopTotals) -> str:
     if not loop.reasons:
         return ""
     single = len(loop.reasons) == 1
-    causes = (
+    parts = (
         stop_cause(reason) if single else f"{stop_cause(reason)} ({count})" for reason, count in loop.reasons.items()
     )
-    return f", stopped by {', '.join(causes)}"
+    return f", stopped by {', '.join(parts)}"
 
 
 def output_lines(outputs: dict[str, Data], saved_as: str = "", not_computed: Sequence[str] = ()) -> list[str]:

@@ -67,24 +67,24 @@ def run_session(
     from ....debugger.session.snapshot import take_snapshot
 
     quiet = options.json
-    owned = _OptionBreakpoints(session, options)
+    flags = _OptionBreakpoints(session, options)
     interactive = is_interactive(options)
     start = time.perf_counter()
-    status = _run_commands(session, options, owned, limit)
+    status = _run_commands(session, options, flags, limit)
     seconds = time.perf_counter() - start
     # Read before anything is printed: a recording that cannot be read is the only error.
     stop_lines = [] if quiet or interactive or session.done else list(frame_lines(session.frame))
-    status = _report_outcome(session, owned, checks, status, interactive)
+    status = _report_outcome(session, flags, checks, status, interactive)
     if status in (ASSERTION_FAILED_STATUS, STOPPED_STATUS):
         for line in stop_lines:
             terminal.out(line)
     result = None
     if session.done and session.outputs is not None:
         result = Result(session.outputs, session.totals, notes=tuple(session.model.graph.notes))
-    stopped = stop_json(take_snapshot(session)) if quiet and not session.done else {}
-    if owned.asserts.failed_text and stopped:
-        stopped["assertion"] = owned.asserts.failed_text
-    return status, result, stopped, seconds
+    stop = stop_json(take_snapshot(session)) if quiet and not session.done else {}
+    if flags.asserts.failed_text and stop:
+        stop["assertion"] = flags.asserts.failed_text
+    return status, result, stop, seconds
 
 
 class _OptionBreakpoints:
@@ -113,7 +113,7 @@ class _OptionBreakpoints:
 
 
 def _run_commands(
-    session: SessionBase, options: argparse.Namespace, owned: _OptionBreakpoints, limit: TimeLimit
+    session: SessionBase, options: argparse.Namespace, flags: _OptionBreakpoints, limit: TimeLimit
 ) -> int:
     """Run the commands of the options and of the prompt; returns their exit status."""
     from ....debugger.frontends.console.console import Console, QuitRequest
@@ -127,8 +127,8 @@ def _run_commands(
             terminal.out(line)
 
     console = Console(session, say)
-    console.untested_reported_elsewhere = frozenset(owned.texts)
-    console.on_stop = partial(_handle_stop, owned.asserts)
+    console.untested_reported_elsewhere = frozenset(flags.texts)
+    console.on_stop = partial(_handle_stop, flags.asserts)
     status = 0
     try:
         try:
@@ -145,7 +145,7 @@ def _run_commands(
             if not interactive:
                 raise
         if interactive and sys.stdin.isatty():
-            console.on_stop = owned.asserts.check_stop
+            console.on_stop = flags.asserts.check_stop
         if interactive:
             run_prompt(console)
     except QuitRequest as request:
@@ -161,51 +161,51 @@ def _run_commands(
 
 
 def _report_outcome(
-    session: SessionBase, owned: _OptionBreakpoints, checks: CheckReport, status: int, interactive: bool
+    session: SessionBase, flags: _OptionBreakpoints, checks: CheckReport, status: int, interactive: bool
 ) -> int:
     """Report errors at the end of a session; returns the exit status."""
     from ....debugger.expression.language import parse
     from ....debugger.session.stop import Reason
 
-    asserts, stop, loop = owned.asserts, session.stop, session.frame.loop
+    asserts, stop, loop = flags.asserts, session.stop, session.frame.loop
     if asserts.failed_text:
         text = f"{asserts.failed_text} is false {asserts.failed_location}"
         terminal.err(f"loopdbg: assertion failed: {text}")
         checks.record_failure(f"--assert {asserts.failed_text}", text, "assert", parse(asserts.failed_text).names, loop)
         status = ASSERTION_FAILED_STATUS
-    elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and owned.breaks:
-        for number in set(stop.breakpoints) & owned.breaks.keys():
-            checks.record_failure(owned.case_name(number), stop.text, "break", owned.value_names[number], loop)
+    elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and flags.breaks:
+        for number in set(stop.breakpoints) & flags.breaks.keys():
+            checks.record_failure(flags.case_name(number), stop.text, "break", flags.value_names[number], loop)
         status = status or STOPPED_STATUS
     elif stop.reason is Reason.LIMIT:
         checks.record_error(stop.text, stop.reason.value)
         status = status or LimitError.exit_status
     elif stop.reason is Reason.ERROR:
-        error_status = _report_error(stop, owned, checks)
+        error_status = _report_error(stop, flags, checks)
         status = status or error_status
     if session.done and not interactive:
         for breakpoint_, reason in session.breakpoints.never_evaluated():
-            if breakpoint_.number in owned.texts:
+            if breakpoint_.number in flags.texts:
                 word = "assertion" if breakpoint_.number in asserts.texts else "--break"
-                text = f"{word} '{owned.texts[breakpoint_.number]}' was never tested: {reason}"
+                text = f"{word} '{flags.texts[breakpoint_.number]}' was never tested: {reason}"
                 terminal.err(f"loopdbg: {text}")
-                checks.record_error(text, "untested", owned.case_name(breakpoint_.number))
+                checks.record_error(text, "untested", flags.case_name(breakpoint_.number))
                 status = status or UsageError.exit_status
-    checks.record_remaining_passes([owned.case_name(number) for number in owned.texts])
+    checks.record_remaining_passes([flags.case_name(number) for number in flags.texts])
     return status
 
 
-def _report_error(stop: Stop, owned: _OptionBreakpoints, checks: CheckReport) -> int:
+def _report_error(stop: Stop, flags: _OptionBreakpoints, checks: CheckReport) -> int:
     """Report an error stop; returns the exit status: a usage error for an invalid breakpoint expression, a model error
     for a failed node."""
     text = stop.text
-    numbers = set(stop.breakpoints) & owned.texts.keys()
+    numbers = set(stop.breakpoints) & flags.texts.keys()
     for number in numbers:
-        option, expression = owned.option_flag(number), owned.texts[number]
+        option, expression = flags.option_flag(number), flags.texts[number]
         text = _reword_assertion_error(
             text.replace(f"breakpoint {number} ", f"{option} '{expression}' ", 1), expression
         )
-        checks.record_error(text, stop.reason.value, owned.case_name(number))
+        checks.record_error(text, stop.reason.value, flags.case_name(number))
     if not numbers:
         checks.record_error(text, stop.reason.value)
     terminal.err(f"loopdbg: {text}")

@@ -124,13 +124,13 @@ class InputDraft:
             self._set_value(port, read_npy(path, port.type), path.name)
             return f"{port.name} from {path.name}"
         arrays = self.model._internals.resolve_aliases(read_npz(path, self.model.inputs))
-        ports = [port_ for port_ in self.ports if port_.name in arrays]
+        ports = [p for p in self.ports if p.name in arrays]
         if not ports:
             names = ", ".join(map(repr, arrays)) or "nothing"
             raise InputError(f"{path}: holds {names}{did_you_mean(port.name, list(arrays))}; no input is called so")
-        for port_ in ports:
-            self._set_value(port_, arrays[port_.name], path.name)
-        return f"{', '.join(port_.name for port_ in ports)} from {path.name}"
+        for p in ports:
+            self._set_value(p, arrays[p.name], path.name)
+        return f"{', '.join(p.name for p in ports)} from {path.name}"
 
     def set_dim(self, text: str) -> None:
         """Set the size of an unknown dimension, NAME=N or INPUT:AXIS=N; generated values are generated again.

@@ -76,7 +76,7 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
         UsageError: The options contradict each other.
     """
     ports = {port.name: port for port in model.inputs}
-    typed = _parse_assignments(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
+    direct = _parse_assignments(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
     state = set_state([model], options.state)
     wants_random = options.seed is not None or bool(options.dim)
     has_requests = getattr(options, "requests", None) is not None
@@ -85,7 +85,7 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
     if wants_random and path is not None:
         option = "--requests" if has_requests else "--inputs"
         raise UsageError(f"--seed and --dim make inputs, and {option} gives them: use one or the other")
-    no_search = wants_random or typed.keys() >= ports.keys()
+    no_search = wants_random or direct.keys() >= ports.keys()
     source, source_name, is_default = _find_source(model, path, no_search and bool(ports))
     if isinstance(case, tuple):
         source, source_name, is_default = *case, False
@@ -94,8 +94,8 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
     dims: dict[str, int] = {}
     values: dict[str, Data] = {}
     for port in model.inputs:
-        if port.name in typed:
-            values[port.name] = check_value(port.name, port.type, typed[port.name], dims)
+        if port.name in direct:
+            values[port.name] = check_value(port.name, port.type, direct[port.name], dims)
         elif port.name in loaded:
             values[port.name] = _check_file_value(port, loaded[port.name], dims, source_name, has_requests)
     remarks = [
@@ -103,9 +103,9 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
         for name in loaded
         if name not in ports
     ]
-    used = [name for name in values if name not in typed]
+    used = [name for name in values if name not in direct]
     missing = [port for port in model.inputs if port.name not in values and not _may_be_absent(port)]
-    random: list[str] = []
+    auto: list[str] = []
     seed = options.seed or 0
     seeds: dict[str, int] = {}
     if source is None:
@@ -117,18 +117,18 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
                 if usual is None:
                     seeds[port.name] = seed
                 values[port.name] = check_value(port.name, port.type, value, dims)
-                random.append(_port_text(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
+                auto.append(_port_text(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
     elif missing:
         raise InputError(_missing_input_text(source_name, missing[0], loaded, has_requests))
     source_name = f"{source_name} (next to the model)" if is_default else source_name
-    note = _source_note([*typed, *state], used, source_name, random, seed)
-    implicit = bool(random) and not wants_random
+    note = _source_note([*direct, *state], used, source_name, auto, seed)
+    implicit = bool(auto) and not wants_random
     for value in values.values():
         if isinstance(value, np.ndarray):
             # Not shared: a session need not copy it.
             value.flags.writeable = False
-    folder = None if typed or random or source is None else _test_data_folder(model, path)
-    return RunInputs(values, note, bool(random) or (is_default and bool(used)), tuple(remarks), implicit, seeds, folder)
+    folder = None if direct or auto or source is None else _test_data_folder(model, path)
+    return RunInputs(values, note, bool(auto) or (is_default and bool(used)), tuple(remarks), implicit, seeds, folder)
 
 
 def set_state(models: Sequence[Model], words: Sequence[str | tuple[str, str]]) -> list[str]:
@@ -158,8 +158,8 @@ def _parse_assignments(
     for word in words:
         name, text = _split_assignment(word, ports, option) if isinstance(word, str) else word
         if name not in ports:
-            own = ", ".join(f"'{n}'" for n in dict.fromkeys(port.name for port in ports.values())) or "none"
-            raise InputError(f"the model has no {kind} '{name}'{did_you_mean(name, list(ports)) or f'; it has {own}'}")
+            have = ", ".join(f"'{n}'" for n in dict.fromkeys(port.name for port in ports.values())) or "none"
+            raise InputError(f"the model has no {kind} '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}")
         port = ports[name]
         if port.name in values:
             raise UsageError(f"{option} {name}=... is given twice")
@@ -233,24 +233,24 @@ def _test_data_folder(model: Model, text: str | None) -> Path | None:
     return model.path.parent / "test_data_set_0"
 
 
-def _check_file_value(port: Port, value: Data, dims: dict[str, int], where: str, has_requests: bool) -> Data:
+def _check_file_value(port: Port, value: Data, dims: dict[str, int], source: str, has_requests: bool) -> Data:
     """Check an input value from a file. ``has_requests``: its first axis counts requests."""
     try:
         return check_value(port.name, port.type, value, dims)
     except InputError as error:
         if has_requests:
-            raise InputError(f"{where}: {error.what}; the first axis counts the requests") from None
-        raise InputError.with_location(where, error) from None
+            raise InputError(f"{source}: {error.what}; the first axis counts the requests") from None
+        raise InputError.at(source, error) from None
 
 
 def _may_be_absent(port: Port) -> bool:
     return port.optional or isinstance(port.type, OptionalType)
 
 
-def _missing_input_text(where: str, port: Port, values: Mapping[str, Data], has_requests: bool) -> str:
+def _missing_input_text(source: str, port: Port, values: Mapping[str, Data], has_requests: bool) -> str:
     names = ", ".join(f"'{name}'" for name in values) or "nothing"
     alternative = "" if has_requests else f", or give it as --input {port.name}=VALUE"
-    return f"{where} lacks the input '{port.name}' ({port.type}); it holds {names}; add it{alternative}"
+    return f"{source} lacks the input '{port.name}' ({port.type}); it holds {names}; add it{alternative}"
 
 
 def _port_text(port: Port, value: Data) -> str:
@@ -260,14 +260,14 @@ def _port_text(port: Port, value: Data) -> str:
     return f"{port} as [{','.join(map(str, shape))}]"
 
 
-def _source_note(typed: list[str], used: list[str], source: str, random: list[str], seed: int) -> str:
+def _source_note(direct: list[str], used: list[str], source: str, auto: list[str], seed: int) -> str:
     parts = []
     if used:
-        parts.append(f"from {source}" if not typed and not random else f"{_names_text(used)} from {source}")
-    if random:
-        parts.append(f"made with --seed {seed}: {_names_text(random)}")
-    if typed:
-        parts.append(f"{_names_text(typed)} as given")
+        parts.append(f"from {source}" if not direct and not auto else f"{_names_text(used)} from {source}")
+    if auto:
+        parts.append(f"made with --seed {seed}: {_names_text(auto)}")
+    if direct:
+        parts.append(f"{_names_text(direct)} as given")
     return "; ".join(parts)
 
 

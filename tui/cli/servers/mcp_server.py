@@ -20,11 +20,11 @@ from .client_launch import check_exists, open_session, parse_settings
 def run_mcp_server(options: argparse.Namespace) -> int:
     """Serve one agent until it disconnects."""
 
-    def opens(arguments: Mapping[str, Any]) -> SessionBase:
+    def open_file(arguments: Mapping[str, Any]) -> SessionBase:
         values = {**arguments, "maxIterations": arguments["max_iterations"]}
         return open_session(arguments["path"], parse_settings(values), options.trust_script)
 
-    def compares(a: str, b: str, against: str, inputs: Mapping[str, Any]) -> Iterable[str]:
+    def compare(a: str, b: str, against: str, inputs: Mapping[str, Any]) -> Iterable[str]:
         for path in (a, *([b] if b else [])):
             check_exists(path)
         comparison = Diff().parser().parse([""])
@@ -33,7 +33,7 @@ def run_mcp_server(options: argparse.Namespace) -> int:
         check_trust(comparison, serving=True, may_ask=False)
         return execute.diff_report_lines(comparison)
 
-    agent = McpTools(opens, compares, options.allow_write)
+    agent = McpTools(open_file, compare, options.allow_write)
     server = create_server(agent)
     try:
         server.run("stdio")

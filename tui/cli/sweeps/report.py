@@ -79,14 +79,14 @@ def _row_lines(row: Row, commands: CaseCommands) -> Iterator[str]:
 
 def case_lines(row: Row, commands: CaseCommands) -> list[str]:
     """The result of a case, and the command that opens it."""
-    where = ""
+    location = ""
     if row.bad_iteration is not None:
         node = f", node '{escape_unprintable(row.bad_node)}'" if row.bad_node else ""
-        where = f" (iteration {row.bad_iteration} of '{escape_unprintable(row.loop)}'{node})"
+        location = f" (iteration {row.bad_iteration} of '{escape_unprintable(row.loop)}'{node})"
     if row.status is Status.OK:
-        ran = count_text(row.iterations or 0, "iteration") if row.loop else "ran to its end; the model has no loop"
-        return [ran, commands.open_command(row)]
-    return [f"{escape_unprintable(row.message or row.status.value)}{where}", commands.open_command(row)]
+        summary = count_text(row.iterations or 0, "iteration") if row.loop else "ran to its end; the model has no loop"
+        return [summary, commands.open_command(row)]
+    return [f"{escape_unprintable(row.message or row.status.value)}{location}", commands.open_command(row)]
 
 
 class CaseCommands:

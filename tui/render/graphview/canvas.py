@@ -66,24 +66,22 @@ class _GraphCanvas:
         """Draw a picture at an origin; highlighted lines are on top."""
         picture = layout.picture
         marks = build_overlay(picture, overlays)
-        role_paths = [
+        lines = [
             (_wire_role(picture, marks, wire.source, reader, cursor), path)
-            for wire, paths in zip(picture.wires, layout.wires, strict=True)
-            for reader, path in paths.items()
+            for wire, wire_paths in zip(picture.wires, layout.wires, strict=True)
+            for reader, path in wire_paths.items()
         ]
-        role_paths += [
-            (_arc_role(picture, marks, arc.source, arc.target, cursor), path) for arc, path, _ in layout.arcs
-        ]
-        for role, path in sorted(role_paths, key=lambda item: _ROLE_Z_ORDER.index(item[0])):
+        lines += [(_arc_role(picture, marks, arc.source, arc.target, cursor), path) for arc, path, _ in layout.arcs]
+        for role, path in sorted(lines, key=lambda item: _ROLE_Z_ORDER.index(item[0])):
             self.draw_path(path, origin, role)
         for arc, path, label in layout.arcs:
             role = _arc_role(picture, marks, arc.source, arc.target, cursor)
             end = path[-1]
             self.draw_text(origin, end, ("▼", role))
             self.draw_text(origin, label, (_arc_label(picture, marks, arc.source, arc.target), role))
-        for k, placed in enumerate(layout.placed_boxes):
-            self.draw_box(k, placed, picture, layout.level, marks, origin, cursor)
-            for corner, inner in placed.children:
+        for k, chip in enumerate(layout.placed_boxes):
+            self.draw_box(k, chip, picture, layout.level, marks, origin, cursor)
+            for corner, inner in chip.children:
                 self.draw_picture(inner, overlays, (origin[0] + corner[0], origin[1] + corner[1]), None)
         return marks
 
@@ -106,7 +104,7 @@ class _GraphCanvas:
     def draw_box(
         self,
         k: int,
-        placed: PlacedBox,
+        chip: PlacedBox,
         picture: GraphView,
         level: DetailLevel,
         marks: NodeOverlay,
@@ -115,26 +113,26 @@ class _GraphCanvas:
     ) -> None:
         """Draw a box with its rows and border."""
         box, role, detail = picture.boxes[k], _box_role(k, picture.boxes[k], marks), BOX_DETAILS[level]
-        label = _first_row_text(k, box, placed, detail, marks, picture.hidden_neighbours.get(k, 0))
+        label = _first_row_text(k, box, chip, detail, marks, picture.hidden_neighbours.get(k, 0))
         left, right = ("(", ")") if box.kind in INPUT_KINDS else ("<", ">") if box.kind in OUTPUT_KINDS else ("[", "]")
         left, right = ("▐", "▌") if k == cursor else (left, right)
         left = "▶" if k == marks.next_box else left
-        if placed.height == 1:
-            text = f"{left}{pad_to_width(label, placed.width - 2)}{right}"
-            self.draw_text(origin, (placed.left, placed.top), (text, Role.CHOSEN if k == cursor else role))
+        if chip.height == 1:
+            text = f"{left}{pad_to_width(label, chip.width - 2)}{right}"
+            self.draw_text(origin, (chip.left, chip.top), (text, Role.CHOSEN if k == cursor else role))
             return
-        label = truncate(label, placed.width - 4)
-        head = f"┌{left}{label}{right}{'─' * (placed.width - cell_len(label) - 4)}┐"
-        self.draw_text(origin, (placed.left, placed.top), (head, Role.CHOSEN if k == cursor else role))
-        for row in range(1, placed.height - 1):
-            self.draw_text(origin, (placed.left, placed.top + row), ("│", role))
-            self.draw_text(origin, (placed.right - 1, placed.top + row), ("│", role))
-        rows = _detail_rows(k, box, placed.width - 4, detail, marks)
+        label = truncate(label, chip.width - 4)
+        head = f"┌{left}{label}{right}{'─' * (chip.width - cell_len(label) - 4)}┐"
+        self.draw_text(origin, (chip.left, chip.top), (head, Role.CHOSEN if k == cursor else role))
+        for row in range(1, chip.height - 1):
+            self.draw_text(origin, (chip.left, chip.top + row), ("│", role))
+            self.draw_text(origin, (chip.right - 1, chip.top + row), ("│", role))
+        rows = _detail_rows(k, box, chip.width - 4, detail, marks)
         for row, text in enumerate(rows[: detail.inner_rows], 1):
-            self.draw_text(origin, (placed.left + 2, placed.top + row), (text, role))
+            self.draw_text(origin, (chip.left + 2, chip.top + row), (text, role))
         bottom = "".join([f" {text} " for text in rows[detail.inner_rows :]])
-        bottom += "─" * (placed.width - 2 - cell_len(bottom))
-        self.draw_text(origin, (placed.left, placed.top + placed.height - 1), (f"└{bottom}┘", role))
+        bottom += "─" * (chip.width - 2 - cell_len(bottom))
+        self.draw_text(origin, (chip.left, chip.top + chip.height - 1), (f"└{bottom}┘", role))
 
     def to_lines(self, width: int, height: int) -> list[StyledLine]:
         """The canvas as styled lines."""
@@ -209,11 +207,9 @@ def _box_role(k: int, box: GraphBox, marks: NodeOverlay) -> Role:
     return Role.ARC if box.kind is BoxKind.RESULT else Role.PLAIN
 
 
-def _first_row_text(
-    k: int, box: GraphBox, placed: PlacedBox, detail: BoxDetail, marks: NodeOverlay, hidden: int
-) -> str:
+def _first_row_text(k: int, box: GraphBox, chip: PlacedBox, detail: BoxDetail, marks: NodeOverlay, hidden: int) -> str:
     """The first row of a box: its label, and its value in a one-row box if there is space."""
-    label = placed.label
+    label = chip.label
     if not detail.name:
         return NOT_FINITE_SYMBOL if k in marks.non_finite else label
     if detail.rows == 1:
@@ -222,7 +218,7 @@ def _first_row_text(
             value = _box_value_text(k, detail.value, marks)
         label = f"{label} {value}" if value else label
     suffix = f" +{hidden}" if hidden else ""
-    return f"{escape_unprintable(truncate(label, placed.width - 2 - len(suffix)))}{suffix}"
+    return f"{escape_unprintable(truncate(label, chip.width - 2 - len(suffix)))}{suffix}"
 
 
 def _detail_rows(k: int, box: GraphBox, width: int, detail: BoxDetail, marks: NodeOverlay) -> list[str]:

@@ -206,17 +206,15 @@ class _LayoutBuilder:
         bends = self.layers.bends[wire]
         return self.lefts[bends[rank]] if rank in bends else self.out_columns[wire]
 
-    def _assign_in_columns(self, box: int, incoming: Sequence[tuple[int, int]], tops: dict[int, int]) -> None:
+    def _assign_in_columns(self, box: int, wires: Sequence[tuple[int, int]], tops: dict[int, int]) -> None:
         """Assign a column of a box to each incoming wire: straight below its origin, else an unobstructed one."""
         left, width = self.lefts[box], self.sizes[box][0]
         free = list(range(left + 1, left + width - 1)) or [left]
-        for k, ((above, wire), wanted) in enumerate(
-            zip(incoming, _spread_ports(left, width, len(incoming)), strict=True)
-        ):
-            remaining = len(incoming) - k - 1
+        for k, ((above, wire), goal) in enumerate(zip(wires, _spread_ports(left, width, len(wires)), strict=True)):
+            remaining = len(wires) - k - 1
             allowed = free[: len(free) - remaining] or free
             unobstructed = [column for column in allowed if tops.get(column, wire) == wire] or allowed
-            best = above if above in unobstructed else min(unobstructed, key=lambda column: abs(column - wanted))
+            best = above if above in unobstructed else min(unobstructed, key=lambda column: abs(column - goal))
             self.in_columns[box, wire] = best
             free = [column for column in free if column > best] or [best]
 
@@ -342,23 +340,23 @@ def _spread_ports(left: int, width: int, count: int) -> list[int]:
 def _assign_tracks(nets: dict[int, tuple[int, list[tuple[int, int | None]]]]) -> dict[int, int]:
     """The row of each net that turns: no overlap, and a net that comes from above in a column turns before another goes
     down in it."""
-    turning = {
+    spans = {
         k: (min(top, *(c for c, _ in ends)), max(top, *(c for c, _ in ends)))
         for k, (top, ends) in nets.items()
         if any(column != top for column, _ in ends)
     }
-    above: dict[int, set[int]] = {k: set() for k in turning}
+    above: dict[int, set[int]] = {k: set() for k in spans}
     tops = {top: k for k, (top, _) in nets.items()}
-    for k in turning:
-        above[k] = {tops[c] for c, _ in nets[k][1] if c in tops and tops[c] != k and tops[c] in turning}
+    for k in spans:
+        above[k] = {tops[c] for c, _ in nets[k][1] if c in tops and tops[c] != k and tops[c] in spans}
     rows: dict[int, int] = {}
     occupied: list[list[tuple[int, int]]] = []
-    waiting = sorted(turning, key=lambda k: turning[k])
-    while waiting:
+    queue = sorted(spans, key=lambda k: spans[k])
+    while queue:
         # Break a cycle at its first net, which then crosses another.
-        k = next((net for net in waiting if above[net] <= rows.keys()), waiting[0])
-        waiting.remove(k)
-        low, high = turning[k]
+        k = next((net for net in queue if above[net] <= rows.keys()), queue[0])
+        queue.remove(k)
+        low, high = spans[k]
         row = max([rows[other] + 1 for other in above[k] if other in rows], default=0)
         while row < len(occupied) and any(a <= high + 1 and low - 1 <= b for a, b in occupied[row]):
             row += 1

@@ -195,9 +195,9 @@ class GraphState:
         candidates = []
         for k, box in enumerate(boxes):
             dx, dy = box.left + box.width / 2 - x, box.top + box.height / 2 - y
-            ahead = dx * right + dy * down
-            distance = ahead + abs(dx) / 8 if down else ahead + abs(dy) * current.width
-            if ahead > 0 and k != self.cursor_index:
+            forward = dx * right + dy * down
+            distance = forward + abs(dx) / 8 if down else forward + abs(dy) * current.width
+            if forward > 0 and k != self.cursor_index:
                 candidates.append((distance, k))
         if candidates:
             self.select_box(min(candidates)[1])
@@ -207,12 +207,10 @@ class GraphState:
     def _move_past_edge(self, direction: int) -> None:
         """Move from the edge of a part to the next hidden box (-1: the previous one)."""
         full, visible = self.full_picture, {box.key for box in self.visible_picture.boxes}
-        index = full.find_box(self.cursor)
-        hidden = [] if index is None else [box.key for box in full.boxes[index + 1 :] if box.key not in visible]
+        k = full.find_box(self.cursor)
+        hidden = [] if k is None else [box.key for box in full.boxes[k + 1 :] if box.key not in visible]
         if direction < 0:
-            hidden = (
-                [] if index is None else [box.key for box in reversed(full.boxes[:index]) if box.key not in visible]
-            )
+            hidden = [] if k is None else [box.key for box in reversed(full.boxes[:k]) if box.key not in visible]
         if hidden:
             self.set_cursor(hidden[0])
 
