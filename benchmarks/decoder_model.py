@@ -84,8 +84,8 @@ def decoder(layers: int = 12) -> onnx.ModelProto:
     logits = body.node("MatMul", [x, body.weight("lm_head", WIDTH, VOCABULARY_SIZE)], "/lm_head/MatMul_output_0")
     best = body.node("ArgMax", [logits], "/ArgMax_output_0", axis=-1, keepdims=0)
     token = body.node("Reshape", [best, "one_token"], "next_token")
-    ended = body.node("Squeeze", [body.node("Equal", [token, "eos"], "/Equal_output_0")], "/Squeeze_output_0")
-    condition = body.node("Not", [ended], "keep_going")
+    is_end = body.node("Squeeze", [body.node("Equal", [token, "eos"], "/Equal_output_0")], "/Squeeze_output_0")
+    condition = body.node("Not", [is_end], "keep_going")
     info, bits, ints = helper.make_tensor_value_info, TensorProto.BOOL, TensorProto.INT64
     input_infos = [info("i", ints, []), info("cond", bits, []), info("token", ints, _TOKEN)]
     output_infos = [info(condition, bits, []), info(token, ints, _TOKEN)]

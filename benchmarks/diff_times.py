@@ -79,12 +79,12 @@ def save_model(folder: Path, name: str, body: LoopBody, dtype: type = np.float32
         [numpy_helper.from_array(array.astype(dtype), weight) for weight, array in body.weights.items()],
     )
     ports = [f"{letter}{k}" for letter in "xy" for k in carried]
-    first, last = ports[: len(carried)], ports[len(carried) :]
+    first, results = ports[: len(carried)], ports[len(carried) :]
     graph = helper.make_graph(
-        [helper.make_node("Loop", ["n", "", *first], last, body=body_graph, name="decode")],
+        [helper.make_node("Loop", ["n", "", *first], results, body=body_graph, name="decode")],
         "main",
         [value(port, kind, shape) for port in first],
-        [value(port, kind, shape) for port in last],
+        [value(port, kind, shape) for port in results],
         [numpy_helper.from_array(np.array(ITERATION_COUNT), "n")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
@@ -100,9 +100,9 @@ def model_pairs(folder: Path) -> Iterator[tuple[str, Path, Path]]:
         yield "one constant changed, late", base, save_model(folder, f"c{width}", decoder_body(width, 480))
     narrow = save_model(folder, "half", decoder_body(16), np.float16)
     yield "500 nodes of width 16: float32 and float16", folder / "a16.onnx", narrow
-    many = save_model(folder, "many", many_carried_body())
-    yield f"{CARRIED_COUNT} carried values: equal", many, save_model(folder, "same", many_carried_body())
-    yield "one constant changed, late", many, save_model(folder, "other", many_carried_body(240))
+    many_base = save_model(folder, "many", many_carried_body())
+    yield f"{CARRIED_COUNT} carried values: equal", many_base, save_model(folder, "same", many_carried_body())
+    yield "one constant changed, late", many_base, save_model(folder, "other", many_carried_body(240))
 
 
 def time_diff(left: Path, right: Path, rounds: int) -> list[float]:

@@ -153,12 +153,12 @@ def _find_wrong_results(case: BenchmarkCase, results: dict[str, Outputs]) -> dic
     if reference is None:
         return {}
     right = results[reference]
-    wrong = {}
+    differences_by_runner = {}
     for key, outputs in results.items():
         differences = list(_differences(case, outputs, right))
         if differences:
-            wrong[key] = f"not the result of {RUNNERS[reference].title}: {differences[0]}"
-    return wrong
+            differences_by_runner[key] = f"not the result of {RUNNERS[reference].title}: {differences[0]}"
+    return differences_by_runner
 
 
 def _differences(case: BenchmarkCase, results: Outputs, reference: Outputs) -> Iterable[str]:

@@ -173,7 +173,7 @@ def _starts_with_copy(_: Any, arguments: Any) -> bool:
     return bool(arguments[0].calls[-1].copy_target >= 0)
 
 
-def _run_in_python(plain: Callable[[], Any]) -> Any:
+def _run_in_python(call: Callable[[], Any]) -> Any:
     raise NoNativeKernel
 
 

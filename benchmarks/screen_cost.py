@@ -99,18 +99,18 @@ def key_lines(quick: bool) -> list[str]:
     """Milliseconds and bytes of steps in a terminal: on the samples and on a body of 1 000 nodes."""
     lines = [f"{'key to last byte':<24} {'size':>8} {'ms, median':>11} {'worst':>7} {'bytes, median':>14} {'worst':>7}"]
     with tempfile.TemporaryDirectory() as folder:
-        many = save_model(
+        large_path = save_model(
             Path(folder), "many", halving_loop(4, 1000).SerializeToString(), m=1000, x0=np.ones(4, np.float32)
         )
-        deep = save_model(Path(folder), "decoder", decoder().SerializeToString(), **INPUTS)
+        decoder_path = save_model(Path(folder), "decoder", decoder().SerializeToString(), **INPUTS)
         steps = ("s", "n", "s", "left")
         cases = [(name, SAMPLES / name, (), steps) for name in (MODELS[:2] if quick else MODELS)]
-        cases += [("body of 1 000 nodes", many, (), steps), ("decoder of 300 nodes", deep, (), steps)]
-        cases += [("  its graph", deep, ("G",), ("s", "n", "n", "S"))]
-        for name, path, before, keys in cases:
+        cases += [("body of 1 000 nodes", large_path, (), steps), ("decoder of 300 nodes", decoder_path, (), steps)]
+        cases += [("  its graph", decoder_path, ("G",), ("s", "n", "n", "S"))]
+        for name, path, setup_keys, keys in cases:
             for size in TERMINAL_SIZES[1:2] if quick else TERMINAL_SIZES:
                 with TimedTerminal([str(path)], size) as terminal:
-                    for key in before:
+                    for key in setup_keys:
                         terminal.press(key)
                     # The first key of a process imports modules.
                     measurements = [terminal.press(key) for key in keys * 3][1:]
@@ -131,9 +131,9 @@ def graph_lines() -> list[str]:
         "chain of 1 000 nodes": (halving_loop(4, 1000), {"m": 1000, "x0": np.ones(4, np.float32)}),
     }
     for name, (proto, inputs) in models.items():
-        boxes, layout, opened, steps = _graph_times(_write_model(proto), inputs)
+        boxes, layout, open_time, steps = _graph_times(_write_model(proto), inputs)
         lines.append(
-            f"{name:<24} {boxes:>6} {layout:>11.0f} {opened:>7.0f} {statistics.median(steps):>13.1f} {max(steps):>6.0f}"
+            f"{name:<24} {boxes:>6} {layout:>11.0f} {open_time:>7.0f} {statistics.median(steps):>13.1f} {max(steps):>6.0f}"
         )
     return lines
 
@@ -146,27 +146,27 @@ def _graph_times(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float,
     from loopdbg.tui.render.graphview.state import GraphState
     from loopdbg.tui.render.stop_view import ScreenState, build_stop_view
 
-    session, past = Session(model, inputs), BranchHistory()
+    session, history = Session(model, inputs), BranchHistory()
 
     def shown() -> ScreenState:
-        view = build_stop_view(session, past)
+        view = build_stop_view(session, history)
         return ScreenState(view, view.selected, model.graph)
 
-    def timed(do: Any) -> float:
+    def timed(action: Any) -> float:
         start = time.process_time()
-        do()
+        action()
         return (time.process_time() - start) * 1e3
 
     session.step()
     first = shown()
     state = GraphState(first)
     layout = statistics.median(timed(lambda: layout_graph(state.full_picture, DetailLevel.VALUES)) for _ in range(5))
-    opened = statistics.median(timed(lambda: GraphState(first).render()) for _ in range(5))
+    open_time = statistics.median(timed(lambda: GraphState(first).render()) for _ in range(5))
     steps = []
     for _ in range(60):
         session.next_node()
         steps.append(timed(lambda: (state.show_state(shown()), state.render())))
-    return len(state.full_picture.boxes), layout, opened, steps
+    return len(state.full_picture.boxes), layout, open_time, steps
 
 
 def stop_lines() -> list[str]:
@@ -182,18 +182,18 @@ def stop_lines() -> list[str]:
 
     def alone(session: Any) -> tuple[float, float]:
         """Nanoseconds per iteration, wall-clock and CPU."""
-        before = session.frame.iteration
+        first = session.frame.iteration
         timer = threading.Timer(_RUN_SECONDS, session.interrupt)
         timer.start()
-        start, worked = time.perf_counter(), time.thread_time()
+        start, cpu = time.perf_counter(), time.thread_time()
         session.continue_()
-        clock, worked = time.perf_counter() - start, time.thread_time() - worked
-        count = session.frame.iteration - before
-        return clock / count * 1e9, worked / count * 1e9
+        clock, cpu = time.perf_counter() - start, time.thread_time() - cpu
+        count = session.frame.iteration - first
+        return clock / count * 1e9, cpu / count * 1e9
 
     async def shown(app: Any, driver: Any) -> tuple[float, float]:
         clock = time.pthread_getcpuclockid(driver._thread.ident)
-        before, worked = driver.session.frame.iteration, time.clock_gettime(clock)
+        first, cpu = driver.session.frame.iteration, time.clock_gettime(clock)
         began = time.perf_counter()
         app.ask(SessionCommand.CONTINUE)
         await asyncio.sleep(_RUN_SECONDS)
@@ -201,8 +201,8 @@ def stop_lines() -> list[str]:
         app.simulate_key("space")
         await asyncio.wait_for(app.wait_until_idle(), 60)
         waits.append((time.perf_counter() - start) * 1e3)
-        count = driver.session.frame.iteration - before
-        return (start - began) / count * 1e9, (time.clock_gettime(clock) - worked) / count * 1e9
+        count = driver.session.frame.iteration - first
+        return (start - began) / count * 1e9, (time.clock_gettime(clock) - cpu) / count * 1e9
 
     async def pairs() -> list[tuple[tuple[float, float], tuple[float, float]]]:
         driver, session = SessionWorker(model, inputs, None), Session(model, inputs)
@@ -255,25 +255,25 @@ def large_lines(elements: int = 100_000_000) -> list[str]:
                     await asyncio.wait_for(app.wait_until_idle(), 120)
                 step = time.perf_counter() - start
                 await pilot.pause()
-                before = _resident_bytes()
+                base_bytes = _resident_bytes()
                 start = time.perf_counter()
                 app.open_inspector(ValueTarget("x", 1, ValueKind.CARRIED))
                 top = app.screen
                 assert isinstance(top, InspectorScreen)
                 while not top.grid.page.line_count:
                     await asyncio.sleep(0.005)
-                opened = time.perf_counter() - start
+                open_seconds = time.perf_counter() - start
                 while top.inspector_state.statistics.size < elements:
                     await asyncio.sleep(0.01)
-                done = time.perf_counter() - start
-                more = _peak_bytes() - before
+                total_seconds = time.perf_counter() - start
+                extra_bytes = _peak_bytes() - base_bytes
         finally:
             driver.close()
         return [
             f"{elements:.0e} elements ({nbytes / 2**20:.0f} MB): a step {step:.2f} s; the inspector shows a page after "
-            f"{opened:.2f} s, all statistics after {done:.2f} s",
-            f"memory: the session {before / nbytes:.2f} times the tensor, the inspector "
-            f"{max(more, 0) / nbytes:.2f} times more",
+            f"{open_seconds:.2f} s, all statistics after {total_seconds:.2f} s",
+            f"memory: the session {base_bytes / nbytes:.2f} times the tensor, the inspector "
+            f"{max(extra_bytes, 0) / nbytes:.2f} times more",
         ]
 
     return asyncio.run(looked())

@@ -49,9 +49,9 @@ class WarmModel:
         first = output_bits(self.model.run(self.inputs))
         started, runs = time.process_time(), 0
         while runs < 3 or (time.process_time() - started < WARM_SECONDS and runs < WARM_RUNS):
-            last = self.model.run(self.inputs)
+            latest = self.model.run(self.inputs)
             runs += 1
-        self.outputs = first, output_bits(last)
+        self.outputs = first, output_bits(latest)
 
     def seconds(self, repeats: int) -> float:
         started = time.process_time()
@@ -77,31 +77,31 @@ def useful_switches(
     """Return a model with all optimizations, and those that have an effect on it."""
     with ExitStack() as stack:
         observed = [(switch, stack.enter_context(switch.observed())) for switch in switches]
-        whole = WarmModel(load)
-        return whole, [switch for switch, has_effect in observed if has_effect(whole.model)]
+        full = WarmModel(load)
+        return full, [switch for switch, has_effect in observed if has_effect(full.model)]
 
 
-def compare_switch(whole: WarmModel, load: LoadModel, switch: OptimizationSwitch) -> SwitchComparison:
+def compare_switch(full: WarmModel, load: LoadModel, switch: OptimizationSwitch) -> SwitchComparison:
     """Compare ``whole`` with the same model without one optimization."""
     with switch.disabled():
         part = WarmModel(load)
-    run_seconds = min(whole.seconds(1) for _ in range(3))
+    run_seconds = min(full.seconds(1) for _ in range(3))
     repeats = max(1, int(TURN_SECONDS / run_seconds))
     rounds = min(max(int(ROUNDS_SECONDS / (2 * repeats * run_seconds)), ROUNDS[0]), ROUNDS[-1])
-    fast, slow = _fastest_runs(whole, part, switch, repeats, rounds)
+    fast, slow = _fastest_runs(full, part, switch, repeats, rounds)
     if UNCERTAIN_GAINS[0] < slow / fast < UNCERTAIN_GAINS[1]:
-        repeated = _fastest_runs(whole, part, switch, repeats, rounds)
+        repeated = _fastest_runs(full, part, switch, repeats, rounds)
         fast, slow = min(fast, repeated[0]), min(slow, repeated[1])
-    return SwitchComparison(switch.name, fast, slow, whole.outputs == part.outputs)
+    return SwitchComparison(switch.name, fast, slow, full.outputs == part.outputs)
 
 
 def _fastest_runs(
-    whole: WarmModel, part: WarmModel, switch: OptimizationSwitch, repeats: int, rounds: int
+    full: WarmModel, part: WarmModel, switch: OptimizationSwitch, repeats: int, rounds: int
 ) -> tuple[float, float]:
     """Seconds per run with it and without, alternately."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
-        times[0].append(whole.seconds(repeats))
+        times[0].append(full.seconds(repeats))
         with switch.disabled():
             times[1].append(part.seconds(repeats))
     return min(times[0]), min(times[1])

@@ -58,21 +58,21 @@ class TimedTerminal:
         """Return the milliseconds from a key to the last byte of its answer, and the number of bytes."""
         start = time.perf_counter()
         os.write(self._fd, KEY_SEQUENCES.get(key, key).encode())
-        count, last = self._read(_QUIET_SECONDS)
-        return ((last or start) - start) * 1e3, count
+        count, last_time = self._read(_QUIET_SECONDS)
+        return ((last_time or start) - start) * 1e3, count
 
-    def _read(self, quiet: float, most: int | None = None) -> tuple[int, float]:
+    def _read(self, pause: float, most: int | None = None) -> tuple[int, float]:
         """Read until the output pauses; return the number of bytes and the time of the last one."""
-        count, last = 0, 0.0
-        while select.select([self._fd], [], [], quiet)[0]:
+        count, last_time = 0, 0.0
+        while select.select([self._fd], [], [], pause)[0]:
             try:
                 count += len(os.read(self._fd, 1 << 16))
             except OSError:
                 raise RuntimeError("the command ended") from None
-            last = time.perf_counter()
+            last_time = time.perf_counter()
             if most is not None and count >= most:
                 break
-        return count, last
+        return count, last_time
 
 
 def save_model(folder: Path, name: str, model: bytes, **inputs: object) -> Path:

@@ -17,9 +17,9 @@ def overlap(a: Tensor, b: Tensor) -> Tensor:
     """Intersection over union of every pair."""
     low = torch.maximum(a[:, None, :2], b[None, :, :2])
     high = torch.minimum(a[:, None, 2:], b[None, :, 2:])
-    inside = (high - low).clamp(min=0.0).prod(2)
+    common = (high - low).clamp(min=0.0).prod(2)
     area_a, area_b = (a[:, 2:] - a[:, :2]).prod(1), (b[:, 2:] - b[:, :2]).prod(1)
-    return inside / (area_a[:, None] + area_b[None, :] - inside)
+    return common / (area_a[:, None] + area_b[None, :] - common)
 
 
 class ShrinkingNms(nn.Module):
@@ -27,20 +27,20 @@ class ShrinkingNms(nn.Module):
 
     def forward(self, boxes: Tensor, scores: Tensor) -> Tensor:
         order = torch.argsort(scores, descending=True)
-        kept = torch.zeros(0, dtype=torch.long)
+        chosen = torch.zeros(0, dtype=torch.long)
         while order.size(0) > 0:
             best = order[:1]
-            kept = torch.cat([kept, best])
+            chosen = torch.cat([chosen, best])
             rest = order[1:]
             a, b = boxes[best], boxes[rest]
             low = torch.max(a[:, :2], b[:, :2])
             high = torch.min(a[:, 2:], b[:, 2:])
             size = torch.clamp(high - low, min=0.0)
-            inside = size[:, 0] * size[:, 1]
+            common = size[:, 0] * size[:, 1]
             area_a = (a[:, 2] - a[:, 0]) * (a[:, 3] - a[:, 1])
             area_b = (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])
-            order = rest[inside / (area_a + area_b - inside) <= 0.5]
-        return kept
+            order = rest[common / (area_a + area_b - common) <= 0.5]
+        return chosen
 
 
 @real_model("NMS of 300 boxes, what is left shrinks in each iteration, scripted loop", "none")
@@ -58,17 +58,17 @@ class MaskedNms(nn.Module):
         overlaps = overlap(boxes, boxes)
         count = torch.arange(100)
 
-        def more(k: Tensor, left: Tensor, kept: Tensor) -> Tensor:
+        def more(k: Tensor, left: Tensor, chosen: Tensor) -> Tensor:
             return torch.logical_and(k < 100, left.max() > 0.05)
 
-        def body(k: Tensor, left: Tensor, kept: Tensor) -> tuple[Tensor, ...]:
+        def body(k: Tensor, left: Tensor, chosen: Tensor) -> tuple[Tensor, ...]:
             best = left.argmax()
-            gone = torch.index_select(overlaps, 0, best.view(1)).squeeze(0) > 0.5
-            left = torch.where(gone, torch.zeros_like(left), left)
-            return k + 1, left, torch.where(count == k, best, kept)
+            dropped = torch.index_select(overlaps, 0, best.view(1)).squeeze(0) > 0.5
+            left = torch.where(dropped, torch.zeros_like(left), left)
+            return k + 1, left, torch.where(count == k, best, chosen)
 
-        k, _, kept = while_loop(more, body, (torch.tensor(0), scores.clone(), torch.full((100,), -1)))
-        return kept, k
+        k, _, chosen = while_loop(more, body, (torch.tensor(0), scores.clone(), torch.full((100,), -1)))
+        return chosen, k
 
 
 @real_model("NMS of 500 boxes with a mask, up to 100, while_loop", "none")
@@ -80,20 +80,20 @@ class SoftNms(nn.Module):
     """Soft-NMS: overlapping boxes lose score, Gaussian, scripted loop."""
 
     def forward(self, boxes: Tensor, scores: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
-        kept: list[Tensor] = []
+        chosen: list[Tensor] = []
         marks: list[Tensor] = []
         area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
         for _ in range(int(steps)):
             best = scores.argmax()
             box = boxes[best]
-            kept.append(best)
+            chosen.append(best)
             marks.append(scores[best])
             size = (torch.minimum(box[2:], boxes[:, 2:]) - torch.maximum(box[:2], boxes[:, :2])).clamp(min=0.0)
-            inside = size[:, 0] * size[:, 1]
-            overlaps = inside / (area[best] + area - inside)
+            common = size[:, 0] * size[:, 1]
+            overlaps = common / (area[best] + area - common)
             scores = scores * torch.exp(-overlaps * overlaps / 0.5)
             scores = torch.where(torch.arange(scores.size(0)) == best, torch.zeros_like(scores), scores)
-        return torch.stack(kept), torch.stack(marks)
+        return torch.stack(chosen), torch.stack(marks)
 
 
 @real_model("soft-NMS of 200 boxes, 50 rounds, scripted loop", "none")

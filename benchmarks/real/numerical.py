@@ -167,13 +167,13 @@ def sinkhorn() -> ExportedModule:
 class NBodySimulation(nn.Module):
     """Gravitation among 64 bodies, leapfrog, while_loop."""
 
-    def forward(self, place: Tensor, speed: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, position: Tensor, speed: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops import while_loop
 
         def pull(x: Tensor) -> Tensor:
-            apart = x.unsqueeze(0) - x.unsqueeze(1)
-            square = (apart * apart).sum(-1, keepdim=True) + 0.05
-            return (apart / (square * torch.sqrt(square))).sum(1) / x.size(0)
+            offsets = x.unsqueeze(0) - x.unsqueeze(1)
+            square = (offsets * offsets).sum(-1, keepdim=True) + 0.05
+            return (offsets / (square * torch.sqrt(square))).sum(1) / x.size(0)
 
         def body(k: Tensor, x: Tensor, v: Tensor, a: Tensor) -> tuple[Tensor, ...]:
             v = v + 0.005 * a
@@ -181,7 +181,7 @@ class NBodySimulation(nn.Module):
             a = pull(x)
             return k + 1, x, v + 0.005 * a, a
 
-        start = (torch.tensor(0), place.clone(), speed.clone(), pull(place))
+        start = (torch.tensor(0), position.clone(), speed.clone(), pull(position))
         state = while_loop(lambda k, x, v, a: k < 60, body, start)
         return state[1], state[2]
 
@@ -197,9 +197,9 @@ class KMeans(nn.Module):
 
     def forward(self, points: Tensor, centres: Tensor) -> tuple[Tensor, Tensor]:
         label = torch.zeros(points.size(0), dtype=torch.long)
-        moved = 1.0
+        change = 1.0
         step = 0
-        while moved > 1e-4 and step < 30:
+        while change > 1e-4 and step < 30:
             distance = (
                 (points * points).sum(1, keepdim=True)
                 - 2 * torch.matmul(points, centres.t())
@@ -208,7 +208,7 @@ class KMeans(nn.Module):
             label = distance.argmin(1)
             members = (label.unsqueeze(1) == torch.arange(centres.size(0)).unsqueeze(0)).to(points.dtype)
             new = torch.matmul(members.t(), points) / members.sum(0).clamp(min=1.0).unsqueeze(1)
-            moved = float((new - centres).abs().max())
+            change = float((new - centres).abs().max())
             centres = new
             step += 1
         return centres, label
@@ -217,8 +217,8 @@ class KMeans(nn.Module):
 @real_model("k-means: 4000 points of 32, 20 centres, until they stand still", "none")
 def kmeans() -> ExportedModule:
     generator = np.random.default_rng(3)
-    places = generator.normal(size=(20, 32)) * 1.5
-    points = torch.tensor(places[generator.integers(20, size=4000)] + generator.normal(size=(4000, 32))).float()
+    centres_ = generator.normal(size=(20, 32)) * 1.5
+    points = torch.tensor(centres_[generator.integers(20, size=4000)] + generator.normal(size=(4000, 32))).float()
     return ExportedModule(
         KMeans(), {"points": points, "centres": points[:20].clone()}, ("centres_last", "label"), "script"
     )
@@ -237,9 +237,9 @@ class MembraneWaves(nn.Module):
         from torch._higher_order_ops.scan import scan
 
         def combine(carry: tuple[Tensor, Tensor], k: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
-            now, before = carry
-            new = 2 * now - before + 0.3 * torch.nn.functional.conv2d(now, self.kernel, padding=1)
-            return (new, now.clone()), (new - now).square().sum() + k * 0
+            current, previous = carry
+            new = 2 * current - previous + 0.3 * torch.nn.functional.conv2d(current, self.kernel, padding=1)
+            return (new, current.clone()), (new - current).square().sum() + k * 0
 
         (last, _), energy = scan(combine, (u.clone(), u.clone()), u.new_zeros(self.steps), dim=0)
         return last, energy

@@ -139,20 +139,20 @@ class Seq2Seq(nn.Module):
         h = torch.zeros(1, self.hidden, dtype=memory.dtype)
         token = torch.zeros(1, dtype=torch.long)
         tokens = torch.zeros(0, dtype=torch.long)
-        looked: list[Tensor] = []
+        attention: list[Tensor] = []
         step = 0
-        going = True
-        while going:
+        running = True
+        while running:
             energy = self.energy(torch.tanh(keys + self.query(h).unsqueeze(1)))
             weights = torch.softmax(energy, 1)
-            seen = torch.bmm(weights.transpose(1, 2), memory).squeeze(1)
-            h = self.cell(torch.cat([self.target(token), seen], 1), h)
+            context = torch.bmm(weights.transpose(1, 2), memory).squeeze(1)
+            h = self.cell(torch.cat([self.target(token), context], 1), h)
             token = self.out(h).argmax(1)
             tokens = torch.cat([tokens, token])
-            looked.append(weights.squeeze(2))
+            attention.append(weights.squeeze(2))
             step += 1
-            going = step < self.steps and bool(token[0] != 1)
-        return tokens, torch.cat(looked)
+            running = step < self.steps and bool(token[0] != 1)
+        return tokens, torch.cat(attention)
 
 
 @real_model("seq2seq with additive attention: BiGRU 192 over 20 words, GRU writes up to 40")
@@ -241,10 +241,10 @@ class GreedyCtc(nn.Module):
         last = torch.zeros(1, dtype=torch.long)
         text = torch.zeros(0, dtype=torch.long)
         for t in range(path.size(0)):
-            here = path[t : t + 1]
-            if bool(here[0] != last[0]) and bool(here[0] != 0):
-                text = torch.cat([text, here])
-            last = here
+            symbol = path[t : t + 1]
+            if bool(symbol[0] != last[0]) and bool(symbol[0] != 0):
+                text = torch.cat([text, symbol])
+            last = symbol
         return text, best.sum()
 
 
@@ -310,24 +310,24 @@ class Tacotron(nn.Module):
         h1 = torch.zeros(1, self.hidden, dtype=memory.dtype)
         c1, h2, c2 = h1, h1, h1
         frame = torch.zeros(1, self.mels, dtype=memory.dtype)
-        seen = torch.zeros(1, 128, dtype=memory.dtype)
+        context = torch.zeros(1, 128, dtype=memory.dtype)
         total = torch.zeros(1, memory.size(1), dtype=memory.dtype)
         frames: list[Tensor] = []
         step = 0
-        going = True
-        while going:
-            h1, c1 = self.cell1(torch.cat([self.prenet(frame), seen], 1), (h1, c1))
-            where = self.place_out(self.place(total.unsqueeze(1)).transpose(1, 2))
-            energy = self.energy(torch.tanh(self.query(h1).unsqueeze(1) + keys + where))
+        running = True
+        while running:
+            h1, c1 = self.cell1(torch.cat([self.prenet(frame), context], 1), (h1, c1))
+            location = self.place_out(self.place(total.unsqueeze(1)).transpose(1, 2))
+            energy = self.energy(torch.tanh(self.query(h1).unsqueeze(1) + keys + location))
             weights = torch.softmax(energy.squeeze(2), 1)
             total = total + weights
-            seen = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
-            h2, c2 = self.cell2(torch.cat([h1, seen], 1), (h2, c2))
-            both = torch.cat([h2, seen], 1)
-            frame = self.mel(both)
+            context = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
+            h2, c2 = self.cell2(torch.cat([h1, context], 1), (h2, c2))
+            features = torch.cat([h2, context], 1)
+            frame = self.mel(features)
             frames.append(frame)
             step += 1
-            going = step < self.most and bool(torch.sigmoid(self.stop(both))[0, 0] < 0.9)
+            running = step < self.most and bool(torch.sigmoid(self.stop(features))[0, 0] < 0.9)
         return torch.cat(frames), total
 
 

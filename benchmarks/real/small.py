@@ -6,10 +6,10 @@ from torch import Tensor, nn
 from real.model_files import ExportedModule, real_model
 
 
-def scan(step, carried: tuple[Tensor, ...], over: tuple[Tensor, ...]):  # type: ignore[no-untyped-def]
+def scan(step, carried: tuple[Tensor, ...], slices: tuple[Tensor, ...]):  # type: ignore[no-untyped-def]
     from torch._higher_order_ops.scan import scan as torch_scan
 
-    return torch_scan(step, carried, over, dim=0)
+    return torch_scan(step, carried, slices, dim=0)
 
 
 class Lorenz(nn.Module):
@@ -104,8 +104,8 @@ class ViterbiDecoder(nn.Module):
             ways = best.unsqueeze(1) + self.moves
             return (ways.amax(0) + row,), ways.argmax(0)
 
-        (best,), came = scan(step, (scores[0].clone(),), (scores[1:],))
-        return best, came
+        (best,), pointers = scan(step, (scores[0].clone(),), (scores[1:],))
+        return best, pointers
 
 
 @real_model("Viterbi over nine tags, 1000 words, scan", "none")
@@ -130,8 +130,8 @@ class KalmanTracker(nn.Module):
             p = self.f @ p @ self.f.t() + self.q
             ph = p @ self.h.t()
             s = self.h @ ph + self.r
-            over = s[0, 0] * s[1, 1] - s[0, 1] * s[1, 0]
-            inverse = torch.stack((s[1, 1], -s[0, 1], -s[1, 0], s[0, 0])).reshape(2, 2) / over
+            det = s[0, 0] * s[1, 1] - s[0, 1] * s[1, 0]
+            inverse = torch.stack((s[1, 1], -s[0, 1], -s[1, 0], s[0, 0])).reshape(2, 2) / det
             gain = ph @ inverse
             x = x + gain @ (z - self.h @ x)
             return (x, p - gain @ ph.t()), x.clone()

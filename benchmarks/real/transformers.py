@@ -29,8 +29,8 @@ class DecoderBlock(nn.Module):
             v.view(batch, 1, self.heads, self.size).transpose(1, 2),
         )
 
-    def finish(self, x: Tensor, seen: Tensor) -> Tensor:
-        x = x + self.out(seen.transpose(1, 2).reshape(x.size(0), 1, -1))
+    def finish(self, x: Tensor, context: Tensor) -> Tensor:
+        x = x + self.out(context.transpose(1, 2).reshape(x.size(0), 1, -1))
         return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -38,8 +38,8 @@ class DecoderBlock(nn.Module):
         keys = torch.cat([keys, k], 2)
         values = torch.cat([values, v], 2)
         scores = torch.matmul(q, keys.transpose(2, 3)) / self.size**0.5
-        seen = torch.matmul(torch.softmax(scores, -1), values)
-        return self.finish(x, seen), keys, values
+        context = torch.matmul(torch.softmax(scores, -1), values)
+        return self.finish(x, context), keys, values
 
 
 class GrowingCacheDecoder(nn.Module):
@@ -107,19 +107,19 @@ class StaticCacheDecoder(nn.Module):
         self.heads, self.size, self.longest = heads, width // heads, longest
 
     def decode_step(self, step: Tensor, token: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
-        place = torch.arange(self.longest)
-        here = (place == step).view(1, 1, -1, 1)
-        mask = torch.where(place <= step, 0.0, -1e4).to(cache.dtype)
+        positions = torch.arange(self.longest)
+        is_current = (positions == step).view(1, 1, -1, 1)
+        mask = torch.where(positions <= step, 0.0, -1e4).to(cache.dtype)
         x = self.words(token) + self.places(step).view(1, 1, -1)
-        written = []
+        updated = []
         for k, block in enumerate(self.blocks):
             q, key, value = block.split(x)
-            keys = torch.where(here, key, cache[2 * k])
-            values = torch.where(here, value, cache[2 * k + 1])
-            seen = nn.functional.scaled_dot_product_attention(q, keys, values, mask.view(1, 1, 1, -1))
-            x = block.finish(x, seen)
-            written += [keys, values]
-        return torch.matmul(self.norm(x)[:, 0], self.words.weight.t()), torch.stack(written)
+            keys = torch.where(is_current, key, cache[2 * k])
+            values = torch.where(is_current, value, cache[2 * k + 1])
+            context = nn.functional.scaled_dot_product_attention(q, keys, values, mask.view(1, 1, 1, -1))
+            x = block.finish(x, context)
+            updated += [keys, values]
+        return torch.matmul(self.norm(x)[:, 0], self.words.weight.t()), torch.stack(updated)
 
     def forward(self, first: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops import while_loop
@@ -191,8 +191,8 @@ class LlamaBlock(nn.Module):
         k = keys.unsqueeze(2).expand(-1, -1, repeats, -1, -1).reshape(1, self.heads, -1, self.size)
         v = values.unsqueeze(2).expand(-1, -1, repeats, -1, -1).reshape(1, self.heads, -1, self.size)
         scores = torch.matmul(self.rotate(q, cos, sin), k.transpose(2, 3)) / self.size**0.5
-        seen = torch.matmul(torch.softmax(scores, -1), v)
-        x = x + self.o(seen.transpose(1, 2).reshape(1, 1, -1))
+        context = torch.matmul(torch.softmax(scores, -1), v)
+        x = x + self.o(context.transpose(1, 2).reshape(1, 1, -1))
         h = self.norm2(x)
         return x + self.down(nn.functional.silu(self.gate(h)) * self.up(h)), keys, values
 
@@ -216,8 +216,8 @@ class Llama(nn.Module):
         tokens = first
         scores = torch.zeros(1, self.out.weight.size(0), dtype=self.out.weight.dtype)
         step = 0
-        going = True
-        while going:
+        running = True
+        while running:
             angle = self.frequency * step
             angle = torch.cat([angle, angle]).view(1, 1, 1, -1)
             cos, sin = torch.cos(angle), torch.sin(angle)
@@ -230,7 +230,7 @@ class Llama(nn.Module):
             token = scores.argmax(-1, keepdim=True)
             tokens = torch.cat([tokens, token], 1)
             step += 1
-            going = step < self.steps and bool(token[0, 0] != 1)
+            running = step < self.steps and bool(token[0, 0] != 1)
         return tokens, scores
 
 
@@ -265,8 +265,8 @@ class CrossBlock(nn.Module):
         x, keys, values = self.block(x, keys, values)
         q = self.q(self.norm(x)).view(1, 1, self.heads, self.size).transpose(1, 2)
         scores = torch.matmul(q, far_keys.transpose(2, 3)) / self.size**0.5
-        seen = torch.matmul(torch.softmax(scores, -1), far_values)
-        return x + self.o(seen.transpose(1, 2).reshape(1, 1, -1)), keys, values
+        context = torch.matmul(torch.softmax(scores, -1), far_values)
+        return x + self.o(context.transpose(1, 2).reshape(1, 1, -1)), keys, values
 
 
 class EncoderLayer(nn.Module):
@@ -284,8 +284,8 @@ class EncoderLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         qkv = self.qkv(self.norm1(x)).view(1, -1, 3, self.heads, self.size)
         q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-        seen = torch.matmul(torch.softmax(torch.matmul(q, k.transpose(2, 3)) / self.size**0.5, -1), v)
-        x = x + self.out(seen.transpose(1, 2).reshape(1, -1, self.heads * self.size))
+        context = torch.matmul(torch.softmax(torch.matmul(q, k.transpose(2, 3)) / self.size**0.5, -1), v)
+        x = x + self.out(context.transpose(1, 2).reshape(1, -1, self.heads * self.size))
         return x + self.down(torch.relu(self.up(self.norm2(x))))
 
 
@@ -311,8 +311,8 @@ class Translator(nn.Module):
         tokens = torch.zeros(1, 1, dtype=torch.long)
         scores = torch.zeros(1, self.out.weight.size(0), dtype=memory.dtype)
         step = 0
-        going = True
-        while going:
+        running = True
+        while running:
             x = self.target(tokens[:, -1:])
             x, ka, va = self.a(x, ka, va, fka, fva)
             x, kb, vb = self.b(x, kb, vb, fkb, fvb)
@@ -321,7 +321,7 @@ class Translator(nn.Module):
             token = scores.argmax(-1, keepdim=True)
             tokens = torch.cat([tokens, token], 1)
             step += 1
-            going = step < self.steps and bool(token[0, 0] != 1)
+            running = step < self.steps and bool(token[0, 0] != 1)
         return tokens, scores
 
 
@@ -380,8 +380,8 @@ class LinearAttention(nn.Module):
             s = self.decay * s + k.unsqueeze(-1) * v.unsqueeze(-2)
             return s, torch.matmul(q.unsqueeze(-2), s).squeeze(-2)
 
-        seen = scan(combine, x.new_zeros(self.heads, self.size, self.size), (q, k, v), dim=0)[1]
-        return self.out(nn.functional.silu(g).flatten(1) * self.norm(seen.flatten(1)))
+        context = scan(combine, x.new_zeros(self.heads, self.size, self.size), (q, k, v), dim=0)[1]
+        return self.out(nn.functional.silu(g).flatten(1) * self.norm(context.flatten(1)))
 
 
 @real_model("retention: attention as a recurrence, hidden 128, 4 heads, scan of 128")

@@ -136,15 +136,15 @@ class ImageCaptioner(nn.Module):
         c = torch.zeros(1, self.hidden, dtype=image.dtype)
         token = torch.zeros(1, dtype=torch.long)
         tokens: list[Tensor] = []
-        looked: list[Tensor] = []
+        attention: list[Tensor] = []
         for _ in range(int(steps)):
             weights = torch.softmax(self.energy(torch.tanh(keys + self.query(h).unsqueeze(1))), 1)
-            seen = (weights * places).sum(1)
-            h, c = self.cell(torch.cat([self.words(token), seen], 1), (h, c))
+            context = (weights * places).sum(1)
+            h, c = self.cell(torch.cat([self.words(token), context], 1), (h, c))
             token = self.out(h).argmax(1)
             tokens.append(token)
-            looked.append(weights.squeeze(2))
-        return torch.stack(tokens), torch.stack(looked)
+            attention.append(weights.squeeze(2))
+        return torch.stack(tokens), torch.stack(attention)
 
 
 @real_model("show, attend and tell: 3 convolutions over 96x96, LSTM 256 with attention, 20 words")
@@ -176,18 +176,18 @@ class OpticalFlow(nn.Module):
         a, b = self.features(first), self.features(second)
         height, width = 16, 16
         volume = torch.einsum("bcij,bckl->ijkl", [a, b]).reshape(height * width, 1, height, width) / 32.0**0.5
-        along = torch.arange(width, dtype=a.dtype)
-        place = torch.stack([along.view(1, -1).expand(height, -1), along.view(-1, 1).expand(-1, width)], -1)
-        base = place.reshape(height * width, 1, 1, 2)
-        around = place[:3, :3].unsqueeze(0) - 1
+        coords = torch.arange(width, dtype=a.dtype)
+        grid_points = torch.stack([coords.view(1, -1).expand(height, -1), coords.view(-1, 1).expand(-1, width)], -1)
+        base = grid_points.reshape(height * width, 1, 1, 2)
+        offsets = grid_points[:3, :3].unsqueeze(0) - 1
         flow = torch.zeros(1, 2, height, width, dtype=a.dtype)
         h = torch.tanh(self.context(a))
         for _ in range(int(steps)):
             centre = base + flow.permute(0, 2, 3, 1).reshape(height * width, 1, 1, 2)
-            grid = (centre + around) * (2.0 / (width - 1)) - 1
-            near = functional.grid_sample(volume, grid, "bilinear", "zeros", True)
-            near = near.reshape(1, height, width, 9).permute(0, 3, 1, 2)
-            h = self.cell(torch.cat([near, flow], 1), h)
+            grid = (centre + offsets) * (2.0 / (width - 1)) - 1
+            samples = functional.grid_sample(volume, grid, "bilinear", "zeros", True)
+            samples = samples.reshape(1, height, width, 9).permute(0, 3, 1, 2)
+            h = self.cell(torch.cat([samples, flow], 1), h)
             flow = flow + self.head(h)
         return flow
 
@@ -259,8 +259,8 @@ class DiffusionUNet(nn.Module):
         batch, channels, height, width = b.shape
         q, k, v = self.qkv(self.norm2(b)).reshape(batch, 3, channels, height * width).unbind(1)
         weights = torch.softmax(torch.matmul(q.transpose(1, 2), k) / channels**0.5, -1)
-        seen = torch.matmul(v, weights.transpose(1, 2)).reshape(batch, channels, height, width)
-        b = b + self.proj(seen)
+        context = torch.matmul(v, weights.transpose(1, 2)).reshape(batch, channels, height, width)
+        b = b + self.proj(context)
         return self.last(torch.cat([a, functional.silu(self.up(b))], 1))
 
 

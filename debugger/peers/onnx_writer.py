@@ -87,17 +87,17 @@ def body_as_model(
     return BodyAsModel(writer.make_model(graph), [(value, writer.names[value]) for value in input_values], results)
 
 
-def model_with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> OnnxModel:
+def model_with_trajectories(graph: Graph, requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> OnnxModel:
     """Return the model in which loops of the main graph collect further body values, as outputs at the end.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
     """
-    writer = _OnnxModelWriter(graph.opsets, wanted)
+    writer = _OnnxModelWriter(graph.opsets, requested)
     nodes = writer.write_nodes(graph)
     followed = [
         (name, TensorType(kind.dtype, None if kind.shape is None else (None, *kind.shape)))
-        for name, (_, kind) in zip(writer.trajectory_names, (t for ts in wanted.values() for t in ts), strict=True)
+        for name, (_, kind) in zip(writer.trajectory_names, (t for ts in requested.values() for t in ts), strict=True)
     ]
     return writer.make_whole_model(graph, nodes, followed)
 
@@ -177,7 +177,7 @@ class _OnnxModelWriter:
         return self.tensor_writer.model(proto)
 
     def make_whole_model(
-        self, graph: Graph, nodes: list[NodeProto], further: Sequence[tuple[str, ValueType]]
+        self, graph: Graph, nodes: list[NodeProto], extra: Sequence[tuple[str, ValueType]]
     ) -> OnnxModel:
         """Return a model of the main graph, with these outputs after its own."""
         inputs = [self.value_info(value, value.type) for value in graph.inputs]
@@ -189,7 +189,7 @@ class _OnnxModelWriter:
             if (data := graph.defaults.get(value.name)) is not None
         ]
         outputs = [self.value_info(value, value.type) for value in graph.outputs]
-        outputs += [port_info(name, kind) for name, kind in further]
+        outputs += [port_info(name, kind) for name, kind in extra]
         return self.make_model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
 
     def copy_as_output(self, value: Value, nodes: list[NodeProto]) -> tuple[str, ValueType]:
@@ -315,8 +315,8 @@ class _OnnxModelWriter:
 
     def add_trajectories(self, node: Loop, body: GraphProto, outputs: list[str]) -> int:
         """Let a loop collect the requested values; return their number."""
-        wanted = self.trajectory_values.get(node, ())
-        for value, kind in wanted:
+        requested = self.trajectory_values.get(node, ())
+        for value, kind in requested:
             name = self.unused_name(f"{value.name}_each")
             body.node.append(onnx.helper.make_node("Identity", [self.name_of(value)], [name]))
             info = ValueInfoProto(name=name)
@@ -324,7 +324,7 @@ class _OnnxModelWriter:
             body.output.append(info)
             outputs.append(self.unused_name(f"{value.name}_all"))
             self.trajectory_names.append(outputs[-1])
-        return len(wanted)
+        return len(requested)
 
 
 def _retype_value(value: Value, kind: TensorType, writer: _OnnxModelWriter) -> Value:

@@ -260,8 +260,8 @@ class Peer:
                 reason = f"signal {-status}"
         else:
             reason = f"exit status {status}"
-        last = " ".join(lines[-1].split())[:300] if lines else ""
-        return PeerError("crashed", f"{reason}: {last}" if last else reason)
+        message = " ".join(lines[-1].split())[:300] if lines else ""
+        return PeerError("crashed", f"{reason}: {message}" if message else reason)
 
 
 class LoadedModel:

@@ -130,10 +130,10 @@ class _NetworkConverter:
         updated = self.convert_condition(body_writer, loop, {edge.param: edge.result for edge in loop.back_edges})
         result = self.add_identity(body_writer, received if updated is None else updated)
         carried = [self.add_identity(body_writer, edge.result) for edge in loop.back_edges]
-        collected = [self.add_identity(body_writer, scan.result) for scan in loop.scan_outputs]
-        for value, scan in zip(collected, loop.scan_outputs, strict=True):
+        elements = [self.add_identity(body_writer, scan.result) for scan in loop.scan_outputs]
+        for value, scan in zip(elements, loop.scan_outputs, strict=True):
             value.type = scan.result.type
-        body.outputs = [result, *carried, *collected]
+        body.outputs = [result, *carried, *elements]
         finals = [Value(f"{edge.param.name}_final", edge.param.type) for edge in loop.back_edges]
         stacked = [Value(f"{scan.outer.name}_stacked") for scan in loop.scan_outputs]
         onnx_loop = Loop(
@@ -155,7 +155,7 @@ class _NetworkConverter:
                 for edge, result in zip(loop.back_edges, carried, strict=True)
             ],
             last_values=[LastValueOutput(result, final) for result, final in zip(carried, finals, strict=True)],
-            scan_outputs=[ScanOutput(value, stack) for value, stack in zip(collected, stacked, strict=True)],
+            scan_outputs=[ScanOutput(value, stack) for value, stack in zip(elements, stacked, strict=True)],
         )
         writer.graph.nodes.append(onnx_loop)
         self.loops[loop] = onnx_loop

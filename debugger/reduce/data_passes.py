@@ -117,12 +117,12 @@ def _worst_index(run: ReductionSession) -> tuple[int, ...]:
 
 def _axis_pieces(length: int, worst: tuple[int, ...]) -> Iterator[slice]:
     """Pieces of an axis, the smallest first: at its beginning, and at the largest difference."""
-    seen = set()
+    ranges = set()
     for count in (1, 2, 3, 4, length // 2):
         for first in (0, *worst):
             start = min(first, length - count)
-            if 0 < count < length and start >= 0 and (start, count) not in seen:
-                seen.add((start, count))
+            if 0 < count < length and start >= 0 and (start, count) not in ranges:
+                ranges.add((start, count))
                 yield slice(start, start + count)
 
 

@@ -34,9 +34,9 @@ def find_first_request(
     document = IrDocument.read(model.path, model._internals.weights)
     for k in range(len(next(iter(inputs.values())))):
         feeds = {name: value[k] for name, value in inputs.items()}
-        started = document.copy()
-        started.set_initial_state(runner.state)
-        candidate = ReductionCandidate((started,), feeds)
+        initial = document.copy()
+        initial.set_initial_state(runner.state)
+        candidate = ReductionCandidate((initial,), feeds)
         result = predicate(candidate)
         run = runner.execute(feeds, max_iterations=cap)
         if result is not None:

@@ -92,8 +92,8 @@ def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
         return values
 
 
-def _unwrap_optional(declared: ValueType | None) -> ValueType | None:
-    return declared.element if isinstance(declared, OptionalType) else declared
+def _unwrap_optional(port_type: ValueType | None) -> ValueType | None:
+    return port_type.element if isinstance(port_type, OptionalType) else port_type
 
 
 def _read_numbered(path: Path, prefix: str, ports: Sequence[Port]) -> dict[str, Data]:
@@ -134,7 +134,7 @@ def open_arrays(path: Path) -> Iterator[Any]:
             yield loaded
 
 
-def read_entry(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
+def read_entry(path: Path, archive: Any, name: str, port_type: ValueType) -> Array:
     """Return one array of an archive.
 
     Raises:
@@ -148,7 +148,7 @@ def read_entry(path: Path, archive: Any, name: str, declared: ValueType) -> Arra
         raise InputError(f"{path}: '{name}' cannot be read: {_read_error_text(error)}") from None
     if not isinstance(array, np.ndarray):  # an entry that is no array is returned as bytes
         raise InputError(f"{path}: '{name}' is no array; save it with np.savez")
-    return view_as_declared(array, declared)
+    return view_as_declared(array, port_type)
 
 
 def _load_npy(file: IO[bytes]) -> Any:
@@ -185,11 +185,11 @@ def _read_error_text(error: Exception) -> str:
     return f"not a readable .npy or .npz file ({text})"
 
 
-def view_as_declared(array: Array, declared: ValueType) -> Array:
+def view_as_declared(array: Array, port_type: ValueType) -> Array:
     """Convert to the machine's byte order; a saved ``bfloat16`` is two untyped bytes and is reinterpreted."""
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    tensor_type = declared
+    tensor_type = port_type
     while not isinstance(tensor_type, TensorType):
         tensor_type = tensor_type.element
     raw = array.dtype.kind == "V" and array.dtype.names is None
@@ -198,7 +198,7 @@ def view_as_declared(array: Array, declared: ValueType) -> Array:
     return array
 
 
-def _read_pb(path: Path, declared: ValueType) -> Data:
+def _read_pb(path: Path, port_type: ValueType) -> Data:
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from onnx import numpy_helper
@@ -208,7 +208,7 @@ def _read_pb(path: Path, declared: ValueType) -> Data:
         SequenceType: (onnx.SequenceProto, numpy_helper.to_list),
         OptionalType: (onnx.OptionalProto, numpy_helper.to_optional),
     }
-    message, convert = types[type(declared)]
+    message, convert = types[type(port_type)]
     try:
         with open_regular_file(path) as file:
             proto = message.FromString(file.read())

@@ -31,7 +31,7 @@ class RerolledLoops:
 
 
 def reroll_loops(
-    sites: Sequence[tuple[GraphPath, Any, ProgramTrack]], ran: ProgramRun, input_values: InputValues
+    sites: Sequence[tuple[GraphPath, Any, ProgramTrack]], run: ProgramRun, input_values: InputValues
 ) -> RerolledLoops:
     """Find the Python loops in the graphs of a program that ran.
 
@@ -47,7 +47,7 @@ def reroll_loops(
     result = RerolledLoops()
     # Inner graphs first: a Python loop there may be nested in an outer one.
     for path in sorted(graphs, key=len, reverse=True):
-        folding = _GraphReroller(path, ran, (lambda _: {}) if path else input_values, result)
+        folding = _GraphReroller(path, run, (lambda _: {}) if path else input_values, result)
         nodes = [node for node, _ in graphs[path]]
         tracks = {node.name: track for node, track in graphs[path]}
         for rounds in find_repeats([node_token(node) for node in nodes]):

@@ -71,7 +71,7 @@ class ValueStore:
         self.held_bytes = 0
         self._last: dict[int, Array] = {}
 
-    def add(self, values: MutableMapping[Key, Any], key: Key, value: Any, what: str) -> None:
+    def add(self, values: MutableMapping[Key, Any], key: Key, value: Any, label: str) -> None:
         """Store a copy of ``value``; values that are no tensors are ignored.
 
         Raises:
@@ -87,7 +87,7 @@ class ValueStore:
         self.held_bytes += array.nbytes
         if self.held_bytes > self.limit_bytes:
             raise LimitError(
-                f"the values of the PyTorch program take more than {self.limit_bytes >> 20} MB from {what} on",
+                f"the values of the PyTorch program take more than {self.limit_bytes >> 20} MB from {label} on",
                 Remedy.FEWER_ITERATIONS,
             )
         values[key] = self._last[id(values)] = array

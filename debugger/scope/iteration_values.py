@@ -63,9 +63,9 @@ class IterationValues(ABC):
         frame = self.frame
         if frame.loop is None:
             return []
-        known = self._recent_from_history(frame.loop, count)
-        if known is not None:
-            return known
+        recorded = self._recent_from_history(frame.loop, count)
+        if recorded is not None:
+            return recorded
         computed = [value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None]
         size = sum(value.nbytes for value in frame.carried.values() if isinstance(value, np.ndarray))
         count = max(min(count, _RECENT_BYTES // max(size, 1)), 2)
@@ -78,7 +78,7 @@ class IterationValues(ABC):
             values = boundary_frame.values
             results = {value.name: values.read(value) for value in computed}
             boundaries.append(
-                {**{name: data for name, (known, data) in results.items() if known}, **boundary_frame.carried}
+                {**{name: data for name, (recorded, data) in results.items() if recorded}, **boundary_frame.carried}
             )
         return boundaries
 

@@ -36,11 +36,11 @@ def sequence_text(frame: FrameProtocol, name: str, newest: int | None, element_a
 
 def shown_indices(newest: int, first: int = _HEAD_ELEMENTS, last: int = _TAIL_ELEMENTS) -> list[int]:
     """Return the indices of the elements of a sequence to show, up to the newest one."""
-    begin = min(first, newest + 1)
-    return [*range(begin), *range(max(begin, newest + 1 - last), newest + 1)]
+    stop = min(first, newest + 1)
+    return [*range(stop), *range(max(stop, newest + 1 - last), newest + 1)]
 
 
-def elements_text(texts: Mapping[int, str], newest: int, ended: bool) -> str:
+def elements_text(texts: Mapping[int, str], newest: int, has_ended: bool) -> str:
     """Return ``<4.0, 8.0, ..., 64.0, ...>``: elements by index, up to the newest one."""
     parts: list[str] = []
     previous = -1
@@ -49,7 +49,7 @@ def elements_text(texts: Mapping[int, str], newest: int, ended: bool) -> str:
             parts.append("...")
         parts.append(texts[k])
         previous = k
-    if previous < newest or not ended:
+    if previous < newest or not has_ended:
         parts.append("...")
     return f"<{', '.join(parts)}>"
 

@@ -85,11 +85,11 @@ class CaseExecutor:
                 yield failed_rows(self._job, number, Status.ERROR, self._open_error)
             return
         while numbers:
-            ahead = self._read_ahead(numbers, on_begin)
-            for number, (case, seconds) in zip(numbers, ahead, strict=False):
+            cases = self._read_ahead(numbers, on_begin)
+            for number, (case, seconds) in zip(numbers, cases, strict=False):
                 on_begin(number)
                 yield self._case_rows(number, case, seconds)
-            numbers = numbers[len(ahead) :]
+            numbers = numbers[len(cases) :]
 
     def _read_ahead(self, numbers: range, on_begin: Callable[[int], object]) -> list[tuple[Case | CaseOutcome, float]]:
         """Read the first cases; each item is a case, or the outcome of a failed read, and the seconds that it took."""

@@ -39,14 +39,14 @@ class CaseOutcome:
         self.measured: dict[tuple[int, int], float | None] = {}
 
 
-def loop_totals(engine: Engine, count: int, ended: str | None = None) -> LoopTotalRows:
+def loop_totals(engine: Engine, count: int, end_reason: str | None = None) -> LoopTotalRows:
     """Return the totals of the loops; ``ended``: the end reason of loops that still run."""
     totals: LoopTotalRows = []
     for index in range(count):
         iterations, entries, _, _ = engine.loops.totals(index)
         _, _, _, reason, active = engine.loop_state(index)
         # Not ``.value``, which takes longer than the rest.
-        text = None if not entries else ended if active else reason._value_ if reason is not None else None
+        text = None if not entries else end_reason if active else reason._value_ if reason is not None else None
         totals.append((iterations, text))
     return totals
 

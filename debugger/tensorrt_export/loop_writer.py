@@ -50,14 +50,14 @@ class ILoopWriter:
         layers: TensorRTLayers,
         loop: Loop,
         rule: TerminationRule,
-        longest: int | None,
+        capacity: int | None,
     ) -> None:
         self.scope = scope
         self.code = code
         self.layers = layers
         self.loop = loop
         self.ending = rule
-        self.scan_capacity = longest
+        self.scan_capacity = capacity
         self.values_read = values_read(loop.body)
         #: The ILoop's name in the script.
         self.name = ""
@@ -209,8 +209,8 @@ class ILoopWriter:
         output = self.code.identifier(name)
         self.code.add_line(f"{layer} = {self.name}.add_recurrence({first})")
         self.code.add_line(f"{output} = named({layer}, {string_literal(name)})")
-        inside = initial.loops | {self.name}
-        return RecurrenceLayer(layer, ScriptTensor(output, initial.shape, initial.dtype, loops=inside))
+        loops = initial.loops | {self.name}
+        return RecurrenceLayer(layer, ScriptTensor(output, initial.shape, initial.dtype, loops=loops))
 
     def _close_recurrence(self, recurrence: RecurrenceLayer, result: Value) -> ScriptTensor:
         """Close the back edge; return the carried tensor."""

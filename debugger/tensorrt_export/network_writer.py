@@ -69,9 +69,9 @@ def to_tensorrt(
 
 
 class _NetworkWriter:
-    def __init__(self, graph: Graph, longest: int | None) -> None:
+    def __init__(self, graph: Graph, capacity: int | None) -> None:
         self.graph = graph
-        self.scan_capacity = longest
+        self.scan_capacity = capacity
         self.code = ScriptCode()
         self.layers = TensorRTLayers(self.code)
         self.origins = ProducerMap.for_graph(graph)
@@ -114,11 +114,11 @@ class _NetworkWriter:
         self.tensors[value] = ScriptTensor(name, shape, kind.dtype)
         self.marked_names.add(name)
 
-    def _dtype_name(self, dtype: np.dtype[Any], where: str) -> str:
+    def _dtype_name(self, dtype: np.dtype[Any], label: str) -> str:
         try:
             return dtype_name(dtype)
         except UnsupportedError as error:
-            raise UnsupportedError(f"{where}: {error}") from None
+            raise UnsupportedError(f"{label}: {error}") from None
 
     def _mark_output(self, value: Value, name: str) -> None:
         tensor = self.tensor_of_any_length(value)

@@ -148,9 +148,9 @@ class TensorRTLayers:
             self._constants[key] = name
         return self._constants[key]
 
-    def restore_constants(self, mark: Mapping[tuple[Any, ...], str]) -> None:
+    def restore_constants(self, saved: Mapping[tuple[Any, ...], str]) -> None:
         """Forget constants added since ``mark``: they belong to a branch."""
-        self._constants = dict(mark)
+        self._constants = dict(saved)
 
     @property
     def constants(self) -> dict[tuple[Any, ...], str]:
@@ -162,7 +162,7 @@ class TensorRTLayers:
         arguments: Sequence[ScriptTensor | str],
         shape: Sequence[int],
         dtype: np.dtype[Any],
-        more: Sequence[str] = (),
+        settings: Sequence[str] = (),
         output: int = 0,
         of: str = "network",
     ) -> ScriptTensor:
@@ -171,9 +171,9 @@ class TensorRTLayers:
         loops = frozenset().union(*(x.loops for x in arguments if isinstance(x, ScriptTensor)))
         name = self.code.identifier(self.result_name)
         layer_call = f"{of}.{method}({call_arguments})"
-        if more:
+        if settings:
             self.code.add_line(f"layer = {layer_call}")
-            for assignment in more:
+            for assignment in settings:
                 self.code.add_line(f"layer.{assignment}")
             layer_call = "layer"
         output_argument = f", {output}" if output else ""
@@ -369,10 +369,10 @@ class TensorRTLayers:
         if x.array is not None:
             return self.constant_tensor(x.array.reshape(shape))
         self._require_known_shape(x)
-        more = [f"reshape_dims = {shape_literal(shape)}"]
+        settings = [f"reshape_dims = {shape_literal(shape)}"]
         if 0 in shape:
-            more.append("zero_is_placeholder = False")
-        return self.add_layer("add_shuffle", (x,), shape, x.dtype, more)
+            settings.append("zero_is_placeholder = False")
+        return self.add_layer("add_shuffle", (x,), shape, x.dtype, settings)
 
     def transpose(self, x: ScriptTensor, perm: Sequence[int]) -> ScriptTensor:
         perm = tuple(perm)
@@ -408,10 +408,14 @@ class TensorRTLayers:
         starts: Sequence[int],
         shape: Sequence[int],
         steps: Sequence[int],
-        more: Sequence[str] = (),
+        settings: Sequence[str] = (),
     ) -> ScriptTensor:
         return self.add_layer(
-            "add_slice", (x, shape_literal(starts), shape_literal(shape), shape_literal(steps)), shape, x.dtype, more
+            "add_slice",
+            (x, shape_literal(starts), shape_literal(shape), shape_literal(steps)),
+            shape,
+            x.dtype,
+            settings,
         )
 
     def slice_at(self, x: ScriptTensor, axis: int, start: ScriptTensor, end: ScriptTensor) -> ScriptTensor:

@@ -232,9 +232,9 @@ class _TerminationAnalysis:
     def analyze(self) -> Why:
         truth = self.frame.condition
         trips = self.frame.trip_count
-        left = None if trips is None or self.ended is not None else max(trips - self.iteration, 0)
+        remaining = None if trips is None or self.ended is not None else max(trips - self.iteration, 0)
         repeats = self._repetition_period() if self.ended is None and truth is not False else None
-        never = self._never_ends_reason(repeats) if self.ended is None and truth is not False else ""
+        never_reason = self._never_ends_reason(repeats) if self.ended is None and truth is not False else ""
         body = self.deciding_value is not None and (self.iteration > 0 or self.loop.condition_node_count is not None)
         sides = (
             tuple(self._comparisons(self.decision, True))
@@ -243,12 +243,12 @@ class _TerminationAnalysis:
         )
         if self.decision is not None:
             sides = tuple(self._bound_estimates(sides, dict(self._independent_endings(self.decision, True, ()))))
-        about = (
+        expected = (
             None
-            if never or self.ended is not None or not body
+            if never_reason or self.ended is not None or not body
             else self._estimated_iterations(self.decision, True, sides)
         )
-        at_most = any(e.at_most for side in sides if (e := side.estimate) is not None and e.iterations == about)
+        at_most = any(e.at_most for side in sides if (e := side.estimate) is not None and e.iterations == expected)
         return Why(
             self.frame.path,
             self.iteration,
@@ -260,12 +260,12 @@ class _TerminationAnalysis:
             sides,
             tuple(self._condition_inputs()) if self.deciding_value is not None else (),
             trips,
-            left,
-            never,
+            remaining,
+            never_reason,
             repeats,
-            about,
+            expected,
             at_most,
-            tuple(self._remarks(about, at_most, left)),
+            tuple(self._remarks(expected, at_most, remaining)),
         )
 
     # -- the headline
@@ -459,31 +459,31 @@ class _TerminationAnalysis:
         estimates = {side.comparison: side.estimate for side in sides}
         for side in sides:
             estimate, others = side.estimate, rivals.get(side.comparison, ())
-            more = None if estimate is None else estimate.iterations
+            count = None if estimate is None else estimate.iterations
             if (
                 estimate is not None
-                and more is not None
-                and any(self._may_turn_before(*part, more, estimates) for part in others)
+                and count is not None
+                and any(self._may_turn_before(*part, count, estimates) for part in others)
             ):
                 yield replace(side, estimate=estimate.as_upper_bound())
             else:
                 yield side
 
     def _may_turn_before(
-        self, node: Decision, wanted: bool, more: int, times: Mapping[DecidingComparison, TurningEstimate | None]
+        self, node: Decision, wanted: bool, count: int, times: Mapping[DecidingComparison, TurningEstimate | None]
     ) -> bool:
         """Whether a part may change within ``more`` iterations."""
         if isinstance(node, NegatedDecision):
-            return self._may_turn_before(node.operand, not wanted, more, times)
+            return self._may_turn_before(node.operand, not wanted, count, times)
         if isinstance(node, LogicalDecision):
-            can_turn = [self._may_turn_before(part, wanted, more, times) for part in node.operands]
+            can_turn = [self._may_turn_before(part, wanted, count, times) for part in node.operands]
             return any(can_turn) if (node.operator == "and") is wanted else all(can_turn)
         if not self._can_vary(node.value):
             return False
         estimate = times.get(node) if isinstance(node, DecidingComparison) else None
         if estimate is None or estimate.trend in _UNPREDICTABLE_TRENDS:
             return True
-        return estimate.iterations is not None and estimate.iterations < more
+        return estimate.iterations is not None and estimate.iterations < count
 
     def _can_vary(self, value: Value) -> bool:
         """Whether a value can differ between iterations."""
@@ -574,7 +574,7 @@ class _TerminationAnalysis:
         condition_slice = self.condition_slice
         for edge in condition_slice.all_carried:
             name = edge.param.name
-            values = [seen[name] for seen in self.evidence.recent if name in seen]
+            values = [boundary[name] for boundary in self.evidence.recent if name in boundary]
             yield ConditionInput(display_name(edge.param), "carried", tuple(values[-_MAX_SHOWN_VALUES:]))
         if condition_slice.depends_on_iteration and self.loop.iteration is not None:
             yield ConditionInput(display_name(self.loop.iteration), "iteration", ())
@@ -586,9 +586,9 @@ class _TerminationAnalysis:
             is_known, data = self.evidence.value_of(value)
             yield ConditionInput(display_name(value), "unchanged", (data,) if is_known else ())
 
-    def _remarks(self, about: int | None, at_most: bool, left: int | None) -> Iterator[str]:
-        if about is not None and left is not None and left < about:
-            yield f"the trip count comes {'before that' if at_most else 'first'}: {left} left"
+    def _remarks(self, expected: int | None, at_most: bool, remaining: int | None) -> Iterator[str]:
+        if expected is not None and remaining is not None and remaining < expected:
+            yield f"the trip count comes {'before that' if at_most else 'first'}: {remaining} left"
         ignored = self.loop.ignored_condition
         if ignored is not None and self.formatter.origins.constant_scalar(ignored) is not True:
             yield f"{display_name(ignored)} is ignored, since the loop's cond is absent"

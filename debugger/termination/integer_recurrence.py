@@ -131,20 +131,20 @@ def find_turning_point(
     """Return when ``left sign right``, which holds, turns; each side with its recurrence."""
     moving, fixed, relation = (left, right, sign) if right[1].is_constant else (right, left, MIRRORED_SIGN[sign])
     if fixed[1].is_constant and moving[1].kind is RecurrenceKind.ADDED:
-        more = _steps_to_false_range(moving[0], moving[1].operand, fixed[0], relation, ring)
-        end = moving[0] + moving[1].operand * (more or 0)
-        return TurningPoint(more, more is not None and not ring.low <= end <= ring.high)
+        steps = _steps_to_false_range(moving[0], moving[1].operand, fixed[0], relation, ring)
+        end = moving[0] + moving[1].operand * (steps or 0)
+        return TurningPoint(steps, steps is not None and not ring.low <= end <= ring.high)
     a, b = left[0], right[0]
-    wraps, seen = False, {(a, b)}
+    wraps, visited = False, {(a, b)}
     for count in range(1, MAX_SIMULATED_ITERATIONS + 1):
         exact = left[1].next_unwrapped(a), right[1].next_unwrapped(b)
         a, b = map(ring.wrap, exact)
         wraps = wraps or (a, b) != exact
         if not COMPARISON_OPERATORS[sign](a, b):
             return TurningPoint(count, wraps)
-        if (a, b) in seen:
+        if (a, b) in visited:
             return TurningPoint(None, wraps)
-        seen.add((a, b))
+        visited.add((a, b))
     return TurningPoint(None, wraps, certain=False)
 
 
@@ -174,8 +174,8 @@ def _steps_to_false_range(number: int, step: int, fixed: int, sign: str, ring: I
     stop = start + high - low
     if stop >= ring.size:
         return 1
-    more = _first_multiple(step % ring.size, ring.size, start, stop)
-    return None if more is None else more + 1
+    steps = _first_multiple(step % ring.size, ring.size, start, stop)
+    return None if steps is None else steps + 1
 
 
 def _first_multiple(factor: int, modulus: int, low: int, high: int) -> int | None:

@@ -153,29 +153,29 @@ class _IntegerTrend:
         return self._describe(*ways[0], ends[0])
 
     def _describe(self, left: IntegerRecurrence, right: IntegerRecurrence, end: TurningPoint) -> TurningEstimate:
-        motion, more = self._movement_text(left, right), end.iterations
+        motion, count = self._movement_text(left, right), end.iterations
         added = left.kind is right.kind is RecurrenceKind.ADDED
         gap = abs(self.left[-1] - self.right[-1])
         step = abs(self.left[-1] - self.right[-1] + left.operand - right.operand) - gap if added else 0
         rate = float(step) if added else self._rate(left, right)
-        if more is not None and more < _MAX_ITERATIONS:
+        if count is not None and count < _MAX_ITERATIONS:
             if end.wraps:
                 return _make_estimate(
-                    Trend.WRAPS, more, rate, f"{motion}, and wraps around at the end of {self.dtype.name}"
+                    Trend.WRAPS, count, rate, f"{motion}, and wraps around at the end of {self.dtype.name}"
                 )
             trend = Trend.LINEAR if added else Trend.GEOMETRIC
             motion = (
                 f"the gap of {number_text(gap)} falls by {number_text(-step)} each" if added and step < 0 else motion
             )
-            return _make_estimate(trend, more, rate, motion, exact=added)
-        if more is None and not end.certain:
+            return _make_estimate(trend, count, rate, motion, exact=added)
+        if count is None and not end.certain:
             return TurningEstimate(Trend.IRREGULAR, text=f"{motion}: the end cannot be predicted")
         if added and self.sign == "!=" and step < 0:
             text = f"the gap changes by {number_text(step)} each, which steps over the one value that ends it"
             return TurningEstimate(Trend.STEPS_OVER, None, rate, text=text)
         if added and step > 0:
             motion = f"moving away: the gap grows by {number_text(step)} each"
-        wrap_note = "" if more is None else f" before {self.dtype.name} wraps around"
+        wrap_note = "" if count is None else f" before {self.dtype.name} wraps around"
         return TurningEstimate(Trend.DIVERGING, None, rate, text=f"{motion}; at this rate it never ends{wrap_note}")
 
     def _movement_text(self, left: IntegerRecurrence, right: IntegerRecurrence) -> str:
@@ -270,17 +270,17 @@ class _FloatTrend:
                     " that ends it"
                 )
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
-            more = round(ratio)
+            count = round(ratio)
         else:
             # Rounding may leave a small excess above a whole number.
             steps_left = round(ratio) if abs(ratio - round(ratio)) < 1e-9 * max(1.0, ratio) else ratio
-            more = math.ceil(steps_left) if self.sign in (">", "<") else math.floor(steps_left) + 1
-        return spread, _make_estimate(Trend.LINEAR, max(1, more), step, move, exact=exact)
+            count = math.ceil(steps_left) if self.sign in (">", "<") else math.floor(steps_left) + 1
+        return spread, _make_estimate(Trend.LINEAR, max(1, count), step, move, exact=exact)
 
     @staticmethod
-    def _largest_magnitude(side: Sequence[float], more: float) -> float:
+    def _largest_magnitude(side: Sequence[float], count: float) -> float:
         """The largest magnitude of a side until ``more`` iterations later."""
-        return max(abs(side[-1]), abs(side[-1] + (side[-1] - side[0]) / (len(side) - 1) * more))
+        return max(abs(side[-1]), abs(side[-1] + (side[-1] - side[0]) / (len(side) - 1) * count))
 
     def _fit_geometric(self) -> tuple[float, TurningEstimate] | None:
         """One side is constant, the other is multiplied by the same factor each time."""
@@ -309,8 +309,8 @@ class _FloatTrend:
             if abs(bound) * abs(1 - factor) < _MIN_STEP_ULPS * self.ulp(bound):
                 text = f"{side} {verb}: whether that ends it, the rounding of {self.type_label} decides"
                 return spread, TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
-            more = _iteration_count(math.log(towards) / math.log(factor))
-            return spread, _make_estimate(Trend.GEOMETRIC, more, factor, f"{side} {verb}")
+            count = _iteration_count(math.log(towards) / math.log(factor))
+            return spread, _make_estimate(Trend.GEOMETRIC, count, factor, f"{side} {verb}")
         if factor < 1:
             text = f"{side} {verb}: it tends to 0, which does not end it"
             return spread, TurningEstimate(Trend.SETTLING, None, factor, 0.0, text)
@@ -323,16 +323,16 @@ class _FloatTrend:
             text = f"{move}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
             return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
         # Half of the smallest number is rounded to 0.
-        more = _iteration_count((math.log(self.smallest_number) - math.log(2) - math.log(magnitude)) / math.log(factor))
+        count = _iteration_count(
+            (math.log(self.smallest_number) - math.log(2) - math.log(magnitude)) / math.log(factor)
+        )
         if factor <= 0.5:
             text = (
-                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(more)} ({move}, and is 0 where"
+                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(count)} ({move}, and is 0 where"
                 f" {self.type_label} has no smaller number)"
             )
-            return TurningEstimate(Trend.GEOMETRIC, more, factor, text=text, at_most=True, upper_bound_text=text)
-        text = (
-            f"{move}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(more)}"
-        )
+            return TurningEstimate(Trend.GEOMETRIC, count, factor, text=text, at_most=True, upper_bound_text=text)
+        text = f"{move}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(count)}"
         return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
 
     def _fit_settling(self) -> tuple[float, TurningEstimate] | None:
@@ -352,8 +352,8 @@ class _FloatTrend:
         error = self.ulp(max(map(abs, (*self.left, *self.right)))) / (1 - factor)
         motion = f"its steps shrink by a factor of {number_text(factor)} each"
         if high < -error and self.sign != "!=":
-            more = _iteration_count(math.log(-limit / (gap - limit)) / math.log(factor))
-            return spread, _make_estimate(Trend.GEOMETRIC, more, factor, f"the gap falls; {motion}", limit)
+            count = _iteration_count(math.log(-limit / (gap - limit)) / math.log(factor))
+            return spread, _make_estimate(Trend.GEOMETRIC, count, factor, f"the gap falls; {motion}", limit)
         if low > error:
             end = "no end is in sight" if self.is_integer else "it never ends"
             text = f"the gap seems to settle near {number_text(limit)} ({motion}); like this {end}"
@@ -363,13 +363,13 @@ class _FloatTrend:
     def _estimate_falling(self) -> TurningEstimate:
         """The estimate for a gap that shrinks in uneven steps, with acceleration or deceleration."""
         # Integers without a simple recurrence may wrap around before.
-        more = self._max_iterations() if self.sign != "!=" and not self.is_integer else None
-        if more is not None:
+        count = self._max_iterations() if self.sign != "!=" and not self.is_integer else None
+        if count is not None:
             text = (
                 f"nearer each time, and faster and faster: {_TREND_CONTINUES}, at most about"
-                f" {_more_iterations_text(more)}"
+                f" {_more_iterations_text(count)}"
             )
-            return TurningEstimate(Trend.ACCELERATING, more, self.steps[-1], text=text, at_most=True)
+            return TurningEstimate(Trend.ACCELERATING, count, self.steps[-1], text=text, at_most=True)
         text = "nearer each time, but not at a steady rate: the end cannot be predicted"
         return TurningEstimate(Trend.IRREGULAR, None, self.steps[-1], text=text)
 
@@ -396,12 +396,12 @@ def _more_iterations_text(count: int) -> str:
 
 
 def _make_estimate(
-    trend: Trend, more: int, rate: float, motion: str, limit: float = 0.0, exact: bool = False
+    trend: Trend, count: int, rate: float, motion: str, limit: float = 0.0, exact: bool = False
 ) -> TurningEstimate:
     """An estimate that the comparison turns; ``exact``: whole numbers in equal steps, whose end is certain."""
-    text = f"{_TREND_CONTINUES}, about {_more_iterations_text(more)} ({motion})"
-    bound = f"{_TREND_CONTINUES}, at most {'' if exact else 'about '}{_more_iterations_text(more)} ({motion})"
-    return TurningEstimate(trend, more, rate, limit, text, upper_bound_text=bound)
+    text = f"{_TREND_CONTINUES}, about {_more_iterations_text(count)} ({motion})"
+    bound = f"{_TREND_CONTINUES}, at most {'' if exact else 'about '}{_more_iterations_text(count)} ({motion})"
+    return TurningEstimate(trend, count, rate, limit, text, upper_bound_text=bound)
 
 
 def _precision(dtype: np.dtype[Any] | None) -> tuple[float, float]:

@@ -64,7 +64,7 @@ def _short_timeout(finding: Finding) -> AbstractContextManager[None]:
 
 def make_repro(
     finding: Finding,
-    about: FindingSource,
+    source: FindingSource,
     folder: Path,
     *,
     most: int = 1000,
@@ -81,11 +81,11 @@ def make_repro(
     )
     with _short_timeout(finding):
         reduced = reduce(session)
-    title = repro_report.finding_title(about, reduced)
+    title = repro_report.finding_title(source, reduced)
     with write_folder(folder, force=True) as temporary:
         pack = write_repro(reduced, finding, title, temporary)
         check_repro(pack, finding.test, reduced.candidate.inputs)
         page = temporary / "README.md"
-        write_text(page, repro_report.report_text(pack, reduced, finding, about))
+        write_text(page, repro_report.report_text(pack, reduced, finding, source))
         pack.files.append(page)
     return Repro(finding, reduced, pack.moved_to(folder), title)

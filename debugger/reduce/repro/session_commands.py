@@ -37,7 +37,7 @@ def extract_from_session(
     return extract(runs, entry, None if whole else frame.iteration, folder, force=force)
 
 
-def repro_from_session(session: SessionBase, folder: Path, what: str, force: bool = False) -> Repro:
+def repro_from_session(session: SessionBase, folder: Path, target: str, force: bool = False) -> Repro:
     """Write the smallest part of the model that shows a finding: ``nan``, a peer's name, or ``if EXPR``.
 
     Raises:
@@ -47,14 +47,14 @@ def repro_from_session(session: SessionBase, folder: Path, what: str, force: boo
         raise UsageError("a recording cannot be run; repro needs the model: open it in place of the recording")
     check_folder(folder, force=force)
     model, inputs, max_iterations = session.model, session.inputs, session.max_iterations
-    if what in PEERS:
-        with Peer(what, _PEER_TIMEOUT_SECONDS) as peer:
+    if target in PEERS:
+        with Peer(target, _PEER_TIMEOUT_SECONDS) as peer:
             finding = initial_candidate.find_peer_disagreement(model, inputs, peer, Tolerance(), max_iterations)
             source = FindingSource([model.name], peer.name, peer.version, peer.configuration)
             return make_repro(finding, source, folder, seconds=_SEARCH_SECONDS)
-    text = what.removeprefix("if ").strip()
-    if what != "nan" and text == what:
-        raise UsageError(f"repro shows nan, {', '.join(PEERS)} or if EXPR, not '{what}'")
+    text = target.removeprefix("if ").strip()
+    if target != "nan" and text == target:
+        raise UsageError(f"repro shows nan, {', '.join(PEERS)} or if EXPR, not '{target}'")
     return make_repro(
         initial_candidate.find_breakpoint_hit(model, inputs, text, max_iterations),
         FindingSource([model.name], expression=text),
