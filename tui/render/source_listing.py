@@ -315,8 +315,8 @@ class ListingLines(Sequence[StyledLine]):
         """The node of the line in a row."""
         return self.listing.source.lines[self._rows[row]].node if 0 <= row < len(self._rows) else None
 
-    def head_number(self, row: int, *, around: bool) -> int | None:
-        """The number of the head at a row; with ``around``, else that of the enclosing head."""
+    def head_number(self, row: int, *, enclosing: bool) -> int | None:
+        """The number of the head at a row; with ``enclosing``, else that of the head around it."""
         lines = self.listing.source.lines
         if not 0 <= row < len(self._rows):
             return None
@@ -324,10 +324,10 @@ class ListingLines(Sequence[StyledLine]):
         if self._is_head(lines[index]):
             return lines[index].number
         run = self._run_start(lines[index].number)
-        if around and run is not None:
+        if enclosing and run is not None:
             return run
         indent = lines[index].indent
-        while around and index >= 0:
+        while enclosing and index >= 0:
             if lines[index].indent < indent and lines[index].kind in (*_HEAD_LINE_KINDS, LineKind.ELSE):
                 return lines[index].number
             index -= 1

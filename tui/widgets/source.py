@@ -137,7 +137,7 @@ class SourcePane(Pane):
         """Fold or unfold (None: toggle) the head at or around the cursor; False if there is no head."""
         if not isinstance(self.lines, ListingLines):
             return False
-        head = self.lines.head_number(self.cursor, around=hide is not None)
+        head = self.lines.head_number(self.cursor, enclosing=hide is not None)
         if head is None:
             return False
         if hide is None:

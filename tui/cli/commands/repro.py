@@ -65,18 +65,18 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
         parser.add_argument("b", metavar="B", nargs="?", help="a model that gives something else")
         add_two_weights_option(parser)
         add_run_options(parser)
-        how = parser.add_argument_group("the finding")
-        how.add_argument("--against", type=parse_runtime, metavar="PEER", help="what this runtime does otherwise")
-        how.add_argument(
+        group = parser.add_argument_group("the finding")
+        group.add_argument("--against", type=parse_runtime, metavar="PEER", help="what this runtime does otherwise")
+        group.add_argument(
             "--break",
             dest="breaks",
             type=parse_condition,
             metavar="nan|EXPR",
             help="the first NaN, or where EXPR is true",
         )
-        how.add_argument("--rtol", type=parse_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
-        how.add_argument("--atol", type=parse_tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
-        how.add_argument(
+        group.add_argument("--rtol", type=parse_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
+        group.add_argument("--atol", type=parse_tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
+        group.add_argument(
             "--peer-option", action="append", default=[], metavar="K=V", help="a setting of the peer; repeatable"
         )
         search = parser.add_argument_group("the search")
