@@ -167,7 +167,7 @@ def sinkhorn() -> ExportedModule:
 class NBodySimulation(nn.Module):
     """Gravitation among 64 bodies, leapfrog, while_loop."""
 
-    def forward(self, position: Tensor, speed: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, place: Tensor, speed: Tensor) -> tuple[Tensor, Tensor]:
         from torch._higher_order_ops import while_loop
 
         def pull(x: Tensor) -> Tensor:
@@ -181,7 +181,7 @@ class NBodySimulation(nn.Module):
             a = pull(x)
             return k + 1, x, v + 0.005 * a, a
 
-        start = (torch.tensor(0), position.clone(), speed.clone(), pull(position))
+        start = (torch.tensor(0), place.clone(), speed.clone(), pull(place))
         state = while_loop(lambda k, x, v, a: k < 60, body, start)
         return state[1], state[2]
 

@@ -70,18 +70,18 @@ def find_peer_disagreement(
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
     if model._internals.is_over_requests:
         return _find_in_request(model, inputs, PeerDisagreement(peer, tolerance, cap), cap)
-    whole, limit = _whole_model(model, inputs, cap)
+    full, limit = _whole_model(model, inputs, cap)
     predicate = PeerDisagreement(peer, tolerance, limit)
-    candidate: ReductionCandidate | None = _with_assigned_outputs(whole)
-    result = predicate(whole)
+    candidate: ReductionCandidate | None = _with_assigned_outputs(full)
+    result = predicate(full)
     if result is not None:
-        candidate = whole
+        candidate = full
     elif candidate is not None:
         result = predicate(candidate)
     if result is None:
         options = ComparisonOptions(tolerance)
         comparison = compare_with_peer(model, inputs, peer, options, limit=cap, free=False).comparisons[0]
-        candidate = _candidate_at_difference(model, whole, comparison, limit)
+        candidate = _candidate_at_difference(model, full, comparison, limit)
         result = None if candidate is None else predicate(candidate)
     if result is None or candidate is None:
         raise NothingFoundError(
@@ -89,7 +89,7 @@ def find_peer_disagreement(
             "iteration by iteration; give other inputs, or a smaller tolerance"
         )
     predicate.first_observation = result
-    return Finding(candidate, result, predicate, limit, whole.node_count, tolerance)
+    return Finding(candidate, result, predicate, limit, full.node_count, tolerance)
 
 
 def _find_in_request(model: Model, inputs: Mapping[str, Data], predicate: PeerDisagreement, cap: int | None) -> Finding:
@@ -104,13 +104,13 @@ def _find_in_request(model: Model, inputs: Mapping[str, Data], predicate: PeerDi
     return Finding(candidate, result, predicate, limit, candidate.node_count, predicate.tolerance)
 
 
-def _with_assigned_outputs(whole: ReductionCandidate) -> ReductionCandidate | None:
+def _with_assigned_outputs(full: ReductionCandidate) -> ReductionCandidate | None:
     """Return the candidate with the values assigned to variables as outputs; None if there are none."""
-    (document,) = whole.documents
+    (document,) = full.documents
     names = document.assigned_names() if isinstance(document, IrDocument) else []
     if not names:
         return None
-    new = whole.copy()
+    new = full.copy()
     new.documents[0].set_outputs(dict.fromkeys([*document.outputs, *names]))
     return new
 
@@ -156,14 +156,14 @@ def find_breakpoint_hit(model: Model, inputs: Mapping[str, Data], text: str, cap
         UsageError: the expression is invalid for the model.
         ExecutionError, LimitError: the model does not run.
     """
-    whole, limit = _whole_model(model, inputs, cap)
+    full, limit = _whole_model(model, inputs, cap)
     if text.strip() == "nan":
-        return _find_nonfinite(model, whole, limit)
+        return _find_nonfinite(model, full, limit)
     predicate = BreakpointHit(f"if {text}", limit)
     result = predicate.observe(model, inputs)
     if result is None:
         raise NothingFoundError(f"{model.name}: nothing to reproduce: '{text}' is true at no boundary")
-    return Finding(whole, result, predicate, limit, whole.node_count)
+    return Finding(full, result, predicate, limit, full.node_count)
 
 
 def document_from_model(model: Model) -> Document:
@@ -208,28 +208,28 @@ def _whole_model(model: Model, inputs: Mapping[str, Data], cap: int | None) -> t
     return ReductionCandidate((document,), {name: typed[name] for name in document.inputs if name in typed}), limit
 
 
-def _find_nonfinite(model: Model, whole: ReductionCandidate, limit: int) -> Finding:
+def _find_nonfinite(model: Model, full: ReductionCandidate, limit: int) -> Finding:
     """Find the first NaN or infinity: in an extracted iteration, or in the whole model."""
-    chain = _first_nan_position(model, whole, limit) if model.loops else []
-    part = _iteration_candidate(model, whole, chain, limit)
+    chain = _first_nan_position(model, full, limit) if model.loops else []
+    part = _iteration_candidate(model, full, chain, limit)
     # A model may have a mask of infinities; then only NaN counts.
     for kinds in (("nan", "inf"), ("nan",), ("inf",)):
         predicate = NonFiniteOutput(kinds, limit)
-        for candidate in (part, whole):
-            full = None if candidate is None else _with_all_outputs(candidate, limit)
-            result = None if full is None else predicate(full)
-            if result is not None and full is not None:
+        for candidate in (part, full):
+            complete = None if candidate is None else _with_all_outputs(candidate, limit)
+            result = None if complete is None else predicate(complete)
+            if result is not None and complete is not None:
                 predicate.first_observation = result
-                return Finding(full, result, predicate, limit, whole.node_count)
+                return Finding(complete, result, predicate, limit, full.node_count)
     raise NothingFoundError(f"{model.name}: nothing to reproduce: no value of it becomes NaN or infinite by itself")
 
 
-def _first_nan_position(model: Model, whole: ReductionCandidate, limit: int) -> list[tuple[str, int]]:
+def _first_nan_position(model: Model, full: ReductionCandidate, limit: int) -> list[tuple[str, int]]:
     """The loops and iterations in which a session stops at the first NaN; empty if it does not stop."""
     from ..session.session import Session
     from ..session.stop import Reason
 
-    session = Session(model, whole.inputs, max_iterations=limit, attended=False)
+    session = Session(model, full.inputs, max_iterations=limit, attended=False)
     session.breakpoints.add("nan")
     if session.continue_().reason is not Reason.BREAKPOINT:
         return []
@@ -247,14 +247,14 @@ def _with_all_outputs(candidate: ReductionCandidate, limit: int) -> ReductionCan
 
 
 def _candidate_at_difference(
-    model: Model, whole: ReductionCandidate, comparison: Comparison, limit: int
+    model: Model, full: ReductionCandidate, comparison: Comparison, limit: int
 ) -> ReductionCandidate | None:
     """Return the iteration in which a lockstep comparison found a difference."""
     first = comparison.first
     if first is not None and first.first is not None:
         iterations = (*first.first.entry, first.first.iteration or 0)
         return _iteration_candidate(
-            model, whole, list(zip(_enclosing_paths(model, first.left), iterations, strict=False)), limit
+            model, full, list(zip(_enclosing_paths(model, first.left), iterations, strict=False)), limit
         )
     for failure in comparison.failures:
         path = failure.activity.removeprefix("the body of ").split(", iteration ")
@@ -262,7 +262,7 @@ def _candidate_at_difference(
         paths = _enclosing_paths(model, path[0])
         if paths:
             return _iteration_candidate(
-                model, whole, [*((outer, 0) for outer in paths[:-1]), (paths[-1], iteration)], limit
+                model, full, [*((outer, 0) for outer in paths[:-1]), (paths[-1], iteration)], limit
             )
     return None
 
@@ -283,10 +283,10 @@ def _enclosing_paths(model: Model, path: str) -> list[str]:
 
 
 def _iteration_candidate(
-    model: Model, whole: ReductionCandidate, chain: Sequence[tuple[str, int]], limit: int
+    model: Model, full: ReductionCandidate, chain: Sequence[tuple[str, int]], limit: int
 ) -> ReductionCandidate | None:
     """Return one iteration of a loop, inside one iteration of each outer loop. None if it cannot be extracted."""
-    nodes, candidate = list(model.loops), whole
+    nodes, candidate = list(model.loops), full
     for path, iteration in chain:
         node = next((child for child in nodes if child.path == path), None)
         if node is None:

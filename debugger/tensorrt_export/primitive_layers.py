@@ -162,7 +162,7 @@ class TensorRTLayers:
         arguments: Sequence[ScriptTensor | str],
         shape: Sequence[int],
         dtype: np.dtype[Any],
-        settings: Sequence[str] = (),
+        extra: Sequence[str] = (),
         output: int = 0,
         of: str = "network",
     ) -> ScriptTensor:
@@ -171,9 +171,9 @@ class TensorRTLayers:
         loops = frozenset().union(*(x.loops for x in arguments if isinstance(x, ScriptTensor)))
         name = self.code.identifier(self.result_name)
         layer_call = f"{of}.{method}({call_arguments})"
-        if settings:
+        if extra:
             self.code.add_line(f"layer = {layer_call}")
-            for assignment in settings:
+            for assignment in extra:
                 self.code.add_line(f"layer.{assignment}")
             layer_call = "layer"
         output_argument = f", {output}" if output else ""
@@ -369,10 +369,10 @@ class TensorRTLayers:
         if x.array is not None:
             return self.constant_tensor(x.array.reshape(shape))
         self._require_known_shape(x)
-        settings = [f"reshape_dims = {shape_literal(shape)}"]
+        extra = [f"reshape_dims = {shape_literal(shape)}"]
         if 0 in shape:
-            settings.append("zero_is_placeholder = False")
-        return self.add_layer("add_shuffle", (x,), shape, x.dtype, settings)
+            extra.append("zero_is_placeholder = False")
+        return self.add_layer("add_shuffle", (x,), shape, x.dtype, extra)
 
     def transpose(self, x: ScriptTensor, perm: Sequence[int]) -> ScriptTensor:
         perm = tuple(perm)
@@ -408,14 +408,10 @@ class TensorRTLayers:
         starts: Sequence[int],
         shape: Sequence[int],
         steps: Sequence[int],
-        settings: Sequence[str] = (),
+        extra: Sequence[str] = (),
     ) -> ScriptTensor:
         return self.add_layer(
-            "add_slice",
-            (x, shape_literal(starts), shape_literal(shape), shape_literal(steps)),
-            shape,
-            x.dtype,
-            settings,
+            "add_slice", (x, shape_literal(starts), shape_literal(shape), shape_literal(steps)), shape, x.dtype, extra
         )
 
     def slice_at(self, x: ScriptTensor, axis: int, start: ScriptTensor, end: ScriptTensor) -> ScriptTensor:
