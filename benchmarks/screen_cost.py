@@ -131,9 +131,9 @@ def graph_lines() -> list[str]:
         "chain of 1 000 nodes": (halving_loop(4, 1000), {"m": 1000, "x0": np.ones(4, np.float32)}),
     }
     for name, (proto, inputs) in models.items():
-        boxes, layout, open_time, steps = _graph_times(_write_model(proto), inputs)
+        boxes, layout, opened, steps = _graph_times(_write_model(proto), inputs)
         lines.append(
-            f"{name:<24} {boxes:>6} {layout:>11.0f} {open_time:>7.0f} {statistics.median(steps):>13.1f} {max(steps):>6.0f}"
+            f"{name:<24} {boxes:>6} {layout:>11.0f} {opened:>7.0f} {statistics.median(steps):>13.1f} {max(steps):>6.0f}"
         )
     return lines
 

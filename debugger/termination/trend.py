@@ -317,10 +317,10 @@ class _FloatTrend:
         text = f"moving away: {side} {verb}; at this rate {self.diverging_text}"
         return spread, TurningEstimate(Trend.DIVERGING, None, factor, text=text)
 
-    def _estimate_vanishing(self, move: str, factor: float, magnitude: float) -> TurningEstimate:
+    def _estimate_vanishing(self, fit: str, factor: float, magnitude: float) -> TurningEstimate:
         """The estimate for a side that tends to zero, or to a number near the smallest one."""
         if self.is_integer or not self.smallest_number:
-            text = f"{move}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
+            text = f"{fit}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
             return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
         # Half of the smallest number is rounded to 0.
         count = _iteration_count(
@@ -328,11 +328,13 @@ class _FloatTrend:
         )
         if factor <= 0.5:
             text = (
-                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(count)} ({move}, and is 0 where"
+                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(count)} ({fit}, and is 0 where"
                 f" {self.type_label} has no smaller number)"
             )
             return TurningEstimate(Trend.GEOMETRIC, count, factor, text=text, at_most=True, upper_bound_text=text)
-        text = f"{move}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(count)}"
+        text = (
+            f"{fit}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(count)}"
+        )
         return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
 
     def _fit_settling(self) -> tuple[float, TurningEstimate] | None:
