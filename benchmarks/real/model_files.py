@@ -111,8 +111,7 @@ REAL_MODELS: dict[str, RealModel] = {}
 def real_model(
     about: str, *variants: str
 ) -> Callable[[Callable[[], ExportedModule | HandWrittenModel]], Callable[[], ExportedModule | HandWrittenModel]]:
-    """Register a function that makes a model. Its variants are float16 and int8, or ``variants``; ``none``: no
-    variants."""
+    """Register a function that makes a model. Its variants: float16 and int8, or ``variants``; ``none``: none."""
 
     def register(
         make: Callable[[], ExportedModule | HandWrittenModel],
@@ -251,8 +250,7 @@ def _export_float16(spec: ExportedModule | HandWrittenModel, folder: Path) -> No
 
 
 def _quantize_int8(spec: ExportedModule | HandWrittenModel, folder: Path) -> None:
-    """ONNX Runtime's dynamic quantisation, including loop bodies; with shape inference first, as its guide
-    recommends."""
+    """ONNX Runtime's dynamic quantisation, including loop bodies; after shape inference, as its guide recommends."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
 

@@ -139,8 +139,7 @@ class Peer:
         process, self._process = self._process, None
         if process is not None:
             assert process.stdin is not None and process.stdout is not None
-            # Kill the process group, since the peer may have started processes; a dead peer leaves its watcher
-            # (child.py).
+            # Kill the process group: the peer's child processes, and the watcher of a dead peer (child.py).
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

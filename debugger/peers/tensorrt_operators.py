@@ -57,14 +57,12 @@ class OnnxGraphBuilder:
         """An element of a vector of integers, as an int64 scalar."""
         return self.add_operator("Gather", self.cast(vector, _INT64), self.add_constant(index), axis=0)
 
-    def where(self, condition: Value, when_true: Value, when_false: Value, dtype: np.dtype[Any]) -> Value:
+    def where(self, condition: Value, a: Value, b: Value, dtype: np.dtype[Any]) -> Value:
         """Select elements; booleans by way of numbers, for which runtimes support it."""
         if dtype != _BOOL:
-            return self.add_operator("Where", condition, when_true, when_false)
+            return self.add_operator("Where", condition, a, b)
         number = np.dtype(np.uint8)
-        return self.cast(
-            self.add_operator("Where", condition, self.cast(when_true, number), self.cast(when_false, number)), _BOOL
-        )
+        return self.cast(self.add_operator("Where", condition, self.cast(a, number), self.cast(b, number)), _BOOL)
 
     def unsqueeze(self, value: Value, axes: Sequence[int]) -> Value:
         return self.add_operator("Unsqueeze", value, self.add_constant(list(axes))) if axes else value
@@ -199,27 +197,26 @@ def _gather(writer: OnnxGraphBuilder, node: Operation) -> Value:
     x, indices = _input(node, 0), _input(node, 1)
     dtype, rank = _dtype_and_rank(node, x)
     axis, batched = int(node.attributes["axis"]) % rank, bool(node.attributes.get("batched"))
-    valid, inside = _safe_indices(writer, indices, writer.axis_length(x, axis))
+    ids, inside = _safe_indices(writer, indices, writer.axis_length(x, axis))
     if not batched:
-        values = writer.add_operator("Gather", x, valid, axis=axis)
+        values = writer.add_operator("Gather", x, ids, axis=axis)
         mask = writer.unsqueeze(inside, range(-(rank - axis - 1), 0))
         return _zero_outside(writer, mask, values, dtype)
     # Expand axis 0 of both to a common batch, and move the axis behind it, so that GatherND can use one-element tuples.
-    depth = _dtype_and_rank(node, indices)[1] - 1
+    dims = _dtype_and_rank(node, indices)[1] - 1
     count = writer.add_operator("Max", writer.axis_length(x, 0), writer.axis_length(indices, 0))
-    x, valid, inside = (
-        _expand_batch(writer, value, count, size)
-        for value, size in ((x, rank), (valid, depth + 1), (inside, depth + 1))
+    x, ids, inside = (
+        _expand_batch(writer, value, count, size) for value, size in ((x, rank), (ids, dims + 1), (inside, dims + 1))
     )
     moved = writer.add_operator("Transpose", x, perm=[0, axis, *(d for d in range(1, rank) if d != axis)])
     values = writer.add_operator(
-        "GatherND", moved, writer.add_operator("Unsqueeze", valid, writer.add_constant([-1])), batch_dims=1
+        "GatherND", moved, writer.add_operator("Unsqueeze", ids, writer.add_constant([-1])), batch_dims=1
     )
     # [batch, indices, before the axis, after it] -> [batch, before, indices, after]
     before, after = axis - 1, rank - axis - 1
-    order = [0, *(1 + depth + k for k in range(before)), *(1 + k for k in range(depth))]
-    values = writer.add_operator("Transpose", values, perm=[*order, *(1 + depth + before + k for k in range(after))])
-    mask = writer.unsqueeze(inside, [*range(1, 1 + before), *range(1 + before + depth, 1 + before + depth + after)])
+    order = [0, *(1 + dims + k for k in range(before)), *(1 + k for k in range(dims))]
+    values = writer.add_operator("Transpose", values, perm=[*order, *(1 + dims + before + k for k in range(after))])
+    mask = writer.unsqueeze(inside, [*range(1, 1 + before), *range(1 + before + dims, 1 + before + dims + after)])
     return _zero_outside(writer, mask, values, dtype)
 
 

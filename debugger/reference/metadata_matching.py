@@ -110,8 +110,7 @@ class _ReaderIndex:
 
 @dataclass
 class _GraphMatcher:
-    """Matcher of the main graph, or of a loop body, with its branches; ``program_loop``: the loop's path in the
-    program."""
+    """Matcher of the main graph, or of a loop body, with its branches; ``program_loop``: its path in the program."""
 
     graph: Graph
     loop: Loop | None
@@ -214,8 +213,7 @@ def _walk_nodes(graph: Graph) -> Iterator[Node]:
 
 
 def _operator_kind(name: str) -> str:
-    """``mul_2`` and ``mul_`` (in place) are ``mul``; ``lstm/l0`` is ``lstm``; a map is a scan without carried
-    values."""
+    """``mul_2`` and ``mul_`` (in place) are ``mul``; ``lstm/l0`` is ``lstm``; a map is a scan without state."""
     kind = split_number(name.partition("/")[0])[0].strip("_")
     return "scan" if kind == "map_impl" else kind
 

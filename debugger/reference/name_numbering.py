@@ -1,5 +1,4 @@
-"""The evidence of numbers in names: ``mul_7`` of a model does not match ``mul_9`` of the program, even with equal
-operands.
+"""Evidence of numbers in names: ``mul_7`` of a model is not ``mul_9`` of the program, even with equal operands.
 
 An exporter rewrites the program, renumbers the nodes of each kind in order, and removes some afterwards. So every
 program node got a number, in the same order; other nodes were added between them, and a number that no model node has

@@ -51,8 +51,7 @@ def is_reference(path: str | os.PathLike[str]) -> bool:
 
 
 def read_reference(path: str | os.PathLike[str], inputs: Sequence[Port], outputs: Sequence[Port]) -> Reference:
-    """Return the reference in a file or a folder; a folder has values by the position of the model's inputs and
-    outputs.
+    """Return the reference in a file or a folder; a folder has values by the position of inputs and outputs.
 
     Raises:
         InputError: it cannot be read, or belongs to another model.

@@ -277,8 +277,7 @@ class FrameScope:
         if frame.loop is None:
             return None
         if name in self._parameters:
-            # After the last iteration a sliced input has no further slice: the value is still that of the last
-            # iteration.
+            # After the last iteration a sliced input has no further slice: its value is still the last one.
             has_ended = frame.at_boundary and frame.stopped_by is not None and frame.iteration > 0
             return frame.iteration - (has_ended and name in self._sliced)
         state = self._producer_state(name)
@@ -300,8 +299,7 @@ class FrameScope:
             return _first_elements(self._scan_elements(name), iteration, port)
         if iteration == current - 1:
             # At a boundary ``previous`` is the parameter of the last iteration, within an iteration that of the current
-            # one.
-            # In both cases it is the result of the iteration before.
+            # one. In both cases it is the result of the iteration before.
             boundary = self._frame.at_boundary
             for edge in self._edges:
                 if edge.previous is None:

@@ -77,8 +77,7 @@ class CaseExecutor:
             self._read_case = other.cases.reader(self._fast_runner.model)
 
     def run(self, numbers: range, on_begin: Callable[[int], object]) -> Iterator[list[RowCells]]:
-        """Run cases and yield the rows of each. ``on_begin`` is called with a case before it is read and before it
-        runs."""
+        """Run cases and yield the rows of each. ``on_begin`` is called before a case is read and before it runs."""
         if self._open_error:
             for number in numbers:
                 on_begin(number)

@@ -158,12 +158,10 @@ class DaskCluster:
         versions = self._client.run(_version)
         if not versions:
             raise UsageError("the cluster has no workers; start some, or wait until they have come")
-        own_version = version_text()
-        mismatch = next(((worker, version) for worker, version in versions.items() if version != own_version), None)
-        if mismatch is not None:
-            raise UsageError(
-                f"worker {mismatch[0]} has {mismatch[1]}, and this is {own_version}: rows need not be the same"
-            )
+        own = version_text()
+        other = next(((worker, version) for worker, version in versions.items() if version != own), None)
+        if other is not None:
+            raise UsageError(f"worker {other[0]} has {other[1]}, and this is {own}: rows need not be the same")
 
     def _sendable(self, job: SweepJob) -> Any:
         if not self._ships_files:

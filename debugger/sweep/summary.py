@@ -121,8 +121,7 @@ s.number = r.number AND s.bad_iteration IS NOT NULL))"""
 
 
 def worst_cases(store: SweepStore, count: int = WORST_CASES) -> list[Row]:
-    """Return the cases to examine first: some of each kind of failure, most severe first; then those that ran
-    longest."""
+    """Return the cases to examine first: some of each kind of failure, most severe first; then the longest."""
     order = f"{_REPRESENTATIVE_ROW} ORDER BY r.model, r.number LIMIT {count}"
     kinds = [list(store.rows_where(f"r.status = ? AND {order}", (kind.value,))) for kind in SEVERITY_ORDER[:-1]]
     # Round robin over the kinds.

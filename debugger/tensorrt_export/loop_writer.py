@@ -255,8 +255,7 @@ class ILoopWriter:
 
     @property
     def _slices_by_number(self) -> bool:
-        """Whether to slice by iteration number: the condition depends on the slices, and kWHILE may not depend on
-        iterators."""
+        """Whether to slice by iteration number: the condition needs the slices, and kWHILE allows no iterators."""
         return self.ending.condition_decides and bool(condition_slice(self.loop).all_slices)
 
     def _number_of_parts(self, port: SlicedInput) -> int:

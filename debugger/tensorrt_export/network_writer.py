@@ -45,8 +45,7 @@ class _NodeRefused(UnsupportedError):
 
 @dataclass(frozen=True)
 class TensorRTScript:
-    """The text of a script; ``weights``: the contents of its ``.npz`` file; ``notes``: the differences, one line
-    each."""
+    """The text of a script; ``weights``: the contents of its ``.npz`` file; ``notes``: one line per difference."""
 
     text: str
     weights: Mapping[str, Array]

@@ -1,8 +1,7 @@
 """The values behind a loop's last decision and their movement, as input for :mod:`.explanation`.
 
 At a boundary the parameters of a loop already hold the values of the next iteration; inside an iteration some results
-are
-new and others old. The decision was made by the iteration that ended last, so that iteration is read here.
+are new and others old. The decision was made by the iteration that ended last, so that iteration is read here.
 """
 
 from __future__ import annotations
@@ -137,9 +136,7 @@ class ConditionEvidence:
         return np.asarray(data).dtype if is_known and not isinstance(data, list | tuple) and data is not None else None
 
     def series(self, value: Value) -> list[float]:
-        """The numbers of a value in the last iterations, oldest first, without gaps; empty if it is not one number.
-        Integers
-        are Python's."""
+        """The numbers of a value in the last iterations, oldest first, without gaps; empty if it is no single number."""
         numbers: list[float] = []
         for k in reversed(range(len(self.recent))):
             number = self._number_at(value, k)

@@ -61,8 +61,7 @@ class DebugSubject(Protocol):
 @dataclass(frozen=True, eq=False)
 class DecidingNode:
     """A node that the condition depends on, as pseudo-code, and its result; ``known`` is false if that is not
-    available.
-    ``code``: the line of source code, if the model records it."""
+    available. ``code``: the line of source code, if the model records it."""
 
     node: Node
     text: str
@@ -342,11 +341,9 @@ class _TerminationAnalysis:
         text = decision_text(self.decision, self.formatter)
         subject = name if data is None else f"the {'condition' if self.iteration else 'initial condition'}"
         values = self._deciding_values_text() if data is None else ""
-        term = f"{name} = {text}" if data is None and text != name else subject
+        sub = f"{name} = {text}" if data is None and text != name else subject
         words = {True: "true", False: "false"}
-        return (
-            f"the condition was set to {words[current]}; {term} is {words[computed]}{f': {values}' if values else ''}"
-        )
+        return f"the condition was set to {words[current]}; {sub} is {words[computed]}{f': {values}' if values else ''}"
 
     def _deciding_values_text(self) -> str:
         """The values of a condition that is one comparison."""

@@ -11,8 +11,7 @@ from .trend import MAX_RECENT_VALUES, Trend, TurningEstimate
 def extrapolate(
     estimate: TurningEstimate, left: Sequence[float], right: Sequence[float], count: int
 ) -> list[tuple[float, float]]:
-    """Return both sides in each of the next ``count`` iterations; empty if the estimate does not predict when they
-    meet.
+    """Return both sides in each of the next ``count`` iterations; empty if they are not predicted to meet.
 
     ``left``, ``right``: the numbers behind the estimate.
     """

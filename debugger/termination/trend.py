@@ -317,15 +317,13 @@ class _FloatTrend:
         text = f"moving away: {side} {verb}; at this rate {self.diverging_text}"
         return spread, TurningEstimate(Trend.DIVERGING, None, factor, text=text)
 
-    def _estimate_vanishing(self, fit: str, factor: float, magnitude: float) -> TurningEstimate:
+    def _estimate_vanishing(self, fit: str, factor: float, size: float) -> TurningEstimate:
         """The estimate for a side that tends to zero, or to a number near the smallest one."""
         if self.is_integer or not self.smallest_number:
             text = f"{fit}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
             return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
         # Half of the smallest number is rounded to 0.
-        count = _iteration_count(
-            (math.log(self.smallest_number) - math.log(2) - math.log(magnitude)) / math.log(factor)
-        )
+        count = _iteration_count((math.log(self.smallest_number) - math.log(2) - math.log(size)) / math.log(factor))
         if factor <= 0.5:
             text = (
                 f"{_TREND_CONTINUES}, at most about {_more_iterations_text(count)} ({fit}, and is 0 where"

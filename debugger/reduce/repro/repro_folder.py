@@ -92,8 +92,7 @@ def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: 
 
 
 def check_repro(pack: ReproFolder, predicate: InterestingnessTest, inputs: Mapping[str, Data]) -> None:
-    """Check that the files show the finding: read back and run as before, and by each script whose runtime is
-    installed."""
+    """Check that the files show the finding: run as before after reading, and by each script with a runtime."""
     documents = tuple(read_document(path) for path in pack.models)
     pack.recheck = predicate(ReductionCandidate(documents, inputs))
     for path in pack.files:

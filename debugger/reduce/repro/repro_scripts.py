@@ -20,8 +20,7 @@ DATA_FILE = "data.npz"
 
 @dataclass(frozen=True)
 class ReproScript:
-    """The contents of a script. ``mode``: how the finding shows: differs, fails, hangs, nan, inf, two (models),
-    same."""
+    """The contents of a script. ``mode``: how it shows: differs, fails, hangs, nan, inf, two (models), same."""
 
     title: str
     mode: str
