@@ -136,7 +136,7 @@ class ConditionEvidence:
         return np.asarray(data).dtype if is_known and not isinstance(data, list | tuple) and data is not None else None
 
     def series(self, value: Value) -> list[float]:
-        """The numbers of a value in the last iterations, oldest first, without gaps; empty if it is no single number."""
+        """The numbers of a value in the last iterations, oldest first, without gaps; empty if it is not one number."""
         numbers: list[float] = []
         for k in reversed(range(len(self.recent))):
             number = self._number_at(value, k)
