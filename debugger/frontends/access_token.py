@@ -1,4 +1,4 @@
-"""Tokens of ports: a client of a port shows that the person who started the server let it in."""
+"""Access tokens of servers: a client proves that the user who started the server authorized it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import secrets
 
 from ...runtime.errors import UsageError
 
-#: A chosen token has at least this many characters.
+#: Minimum length of a user's token.
 TOKEN_MIN_CHARS = 16
 
 
 def new_token() -> str:
-    """A random token of 192 bits that a URL and a JSON text can hold as it is."""
+    """A random token of 192 bits that needs no escapes in URLs and JSON."""
     return secrets.token_urlsafe(24)
 
 
 def token_matches(received: object, token: str) -> bool:
-    """Whether a client sent the token; the comparison takes the same time wherever the two differ."""
+    """Whether a client sent the token, compared in constant time."""
     return isinstance(received, str) and hmac.compare_digest(received.encode("utf-8", "replace"), token.encode())
 
 
 def validate_token(token: str, source: str) -> str:
-    """The token that a person chose.
+    """Validate a user's token.
 
     Args:
-        token: what was chosen.
-        source: where it comes from, for the message.
+        token: the user's token.
+        source: its origin, for the message.
 
     Raises:
         UsageError: it is too short to be secret, or not printable ASCII.

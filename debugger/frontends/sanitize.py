@@ -1,5 +1,5 @@
-"""What leaves for an editor or a page: the one place where names and strings out of files lose what would end a line,
-turn text around or move a terminal's cursor. Whatever makes a message need not think of it."""
+"""Sanitizes all messages to editors and pages: strings from files lose characters that end lines, reverse text or move
+a terminal's cursor. Callers need not escape."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ...runtime.text import escape_lines, escape_unprintable
 
 
 class MultilineText(tuple[str, ...]):
-    """A text of several lines, in a message. Any other string there is one line, whatever is in it."""
+    """A text of several lines in a message. Any other string is sent as one line."""
 
 
 def sanitize(value: Any) -> Any:
-    """A message, or a part of one, as it is sent: ``value`` is what JSON can hold, and :class:`MultilineText`."""
+    """Sanitize a message or a part of one; ``value``: JSON data and :class:`MultilineText`."""
     match value:
         case MultilineText():
             return escape_lines(value)

@@ -207,8 +207,8 @@ def test_a_widget(tmp_path: Path, tag: str) -> None:
         for text in strings([stepper.view, stepper.state]):
             check_text(text)
             assert "\n" not in text or text == stepper.view["condition"]["whole"]
-    stepper.asked = {"number": 1, "hover": 2}
-    check_text(stepper.told["text"])
+    stepper.request = {"number": 1, "hover": 2}
+    check_text(stepper.answer["text"])
 
 
 @every_tag

@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-NAMES = ("view", "state", "asked", "told")
+NAMES = ("view", "state", "request", "answer")
 PAGE = """<!doctype html><meta charset="utf-8"><title>widget</title>
 <style>:root { color-scheme: light dark; background: Canvas; color: CanvasText } body { margin: 16px }</style>
 <div id="here"></div>
@@ -47,7 +47,7 @@ async def host_widget(widget: Any) -> AsyncIterator[str]:
     """The address of a page that shows a widget."""
     app = web.Application()
     sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    widget.observe(lambda change: sent.put_nowait({change["name"]: change["new"]}), ["view", "state", "told"])
+    widget.observe(lambda change: sent.put_nowait({change["name"]: change["new"]}), ["view", "state", "answer"])
 
     async def page(request: web.Request) -> web.Response:
         return web.Response(text=PAGE, content_type="text/html")

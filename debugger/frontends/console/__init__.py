@@ -1,6 +1,6 @@
-"""The command language, for scripts, the command line and the screen."""
+"""The command language of scripts, the command line and the screen."""
 
-# Each registers its commands; the help lists them in this order.
+# Each module registers its commands; the help lists them in this order.
 from . import step_commands as step_commands  # isort: skip
 from . import commands as commands
 from . import export_commands as export_commands

@@ -1,4 +1,4 @@
-"""The table of commands."""
+"""Registry of console commands."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from ....runtime.errors import UsageError
 from ....runtime.text import did_you_mean
 
-#: What runs a command: a :class:`~.console.Console`, which finds it here, and the rest of its line.
+#: Runs a command with a :class:`~.console.Console` and the rest of the line.
 CommandHandler = Callable[[Any, str], None]
 
 
 @dataclass(frozen=True)
 class ConsoleCommand:
-    """One command. ``usage``: how it is written; ``summary``: one line; ``takes``: what completes its arguments."""
+    """One command. ``usage``: its syntax; ``summary``: one line; ``completion_kind``: completion of its arguments."""
 
     name: str
     aliases: tuple[str, ...]
@@ -36,18 +36,18 @@ _COMMAND_WORD = re.compile(r"[A-Za-z][\w-]*")
 def command(usage: str, summary: str, *aliases: str, takes: str = "") -> Callable[..., CommandHandler]:
     """Register a function as a command; ``takes``: one of the kinds of :mod:`.completion`."""
 
-    def keep(run: CommandHandler) -> CommandHandler:
+    def register(run: CommandHandler) -> CommandHandler:
         name = usage.split()[0]
         COMMANDS[name] = ConsoleCommand(name, aliases, usage, summary, run, takes)
         for alias in aliases:
             ALIASES[alias] = name
         return run
 
-    return keep
+    return register
 
 
 class QuitRequest(Exception):
-    """The ``quit`` command; ``status`` is what the program ends with."""
+    """The ``quit`` command; ``status``: the exit status."""
 
     def __init__(self, status: int = 0) -> None:
         super().__init__(status)
@@ -55,14 +55,14 @@ class QuitRequest(Exception):
 
 
 def split_command(text: str) -> tuple[str, str]:
-    """The command's word of a line, and what follows it."""
-    found = _COMMAND_WORD.match(text)
-    word = found[0] if found else text.split()[0]
+    """The command word of a line, and the rest."""
+    match = _COMMAND_WORD.match(text)
+    word = match[0] if match else text.split()[0]
     return word, text[len(word) :].strip()
 
 
 def resolves_to_command(word: str, name: str) -> bool:
-    """Whether a word means the command of a name."""
+    """Whether a word resolves to the command with a name."""
     try:
         return find_command(word).name == name
     except UsageError:
@@ -70,20 +70,19 @@ def resolves_to_command(word: str, name: str) -> bool:
 
 
 def find_command(word: str, more: Mapping[str, ConsoleCommand] = MappingProxyType({})) -> ConsoleCommand:
-    """The command that a word means: its name, an alias, or the beginning of only one name; ``more``: what a console
-    has beside those of all.
+    """The command of a word: its name, an alias, or a unique prefix; ``more``: additional commands of a console.
 
     Raises:
-        UsageError: there is none, or several begin like that.
+        UsageError: there is none, or the prefix is ambiguous.
     """
     name = ALIASES.get(word, word)
-    known = {**COMMANDS, **more}
-    if name in known:
-        return known[name]
-    begun = [one for one in known if one.startswith(word)]
-    if len(begun) == 1:
-        return known[begun[0]]
-    if begun:
-        raise UsageError(f"'{word}' may be {', '.join(begun)}")
-    hint = did_you_mean(word, [*known, *ALIASES], "{}", 2) or "; help lists the commands"
+    commands = {**COMMANDS, **more}
+    if name in commands:
+        return commands[name]
+    matches = [name_ for name_ in commands if name_.startswith(word)]
+    if len(matches) == 1:
+        return commands[matches[0]]
+    if matches:
+        raise UsageError(f"'{word}' may be {', '.join(matches)}")
+    hint = did_you_mean(word, [*commands, *ALIASES], "{}", 2) or "; help lists the commands"
     raise UsageError(f"there is no command '{word}'{hint}")

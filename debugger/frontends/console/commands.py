@@ -1,4 +1,4 @@
-"""The commands themselves; :mod:`.console` runs them."""
+"""Console commands for breakpoints, inspection and edits; :mod:`.console` runs them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .console import Console
 
 _BREAKPOINT_NUMBER = "a breakpoint's number"
-#: What the help says of lines that are no command.
+#: Help text on lines that are no command.
 EXPRESSION_HELP = (
     "any other line is an expression, whose value is printed; of a name that is a command too, the command is meant:"
     " print h, not h"
@@ -69,22 +69,22 @@ def _watch(console: Console, rest: str) -> None:
 
 @command("log PLACE: TEXT", "print at a place and go on; {EXPR} in the text is evaluated", takes="log")
 def _log(console: Console, rest: str) -> None:
-    # Outside of quotes and brackets: names and slices may hold colons as well, and lines of code do.
+    # Search outside of quotes and brackets: names, slices and source lines may contain colons.
     masked = mask_quoted(rest)
-    code = CODE_LINE_PATTERN.match(masked)
-    found = re.compile(r":(?![^\[]*\])").search(masked, code.end() if code else 0)
-    place, text = (rest[: found.start()].strip(), rest[found.end() :].strip()) if found else ("", "")
-    if not place or not text:
+    code_line = CODE_LINE_PATTERN.match(masked)
+    colon = re.compile(r":(?![^\[]*\])").search(masked, code_line.end() if code_line else 0)
+    location, text = (rest[: colon.start()].strip(), rest[colon.end() :].strip()) if colon else ("", "")
+    if not location or not text:
         raise UsageError("log needs a place and a text: log x_new: x = {x}")
     LogTemplate(text)
-    _print_breakpoint(console, console.session.breakpoints.add(place, log=text))
+    _print_breakpoint(console, console.session.breakpoints.add(location, log=text))
 
 
 @command("ignore N COUNT", "pass breakpoint N the next COUNT times", takes="breakpoint")
 def _ignore(console: Console, rest: str) -> None:
-    which, _, count = rest.partition(" ")
-    breakpoint_ = console.session.breakpoints.by_number(parse_integer(which, what=_BREAKPOINT_NUMBER))
-    times = parse_integer(count.strip(), what="a count")
+    number, _, count = rest.partition(" ")
+    breakpoint_ = console.session.breakpoints.by_number(parse_integer(number, label=_BREAKPOINT_NUMBER))
+    times = parse_integer(count.strip(), label="a count")
     if times < 0:
         raise UsageError("a count is 0 or more")
     breakpoint_.ignore = times
@@ -97,8 +97,8 @@ def _ignore(console: Console, rest: str) -> None:
     takes="condition",
 )
 def _condition(console: Console, rest: str) -> None:
-    which, _, text = rest.partition(" ")
-    breakpoint_ = console.session.breakpoints.by_number(parse_integer(which, what=_BREAKPOINT_NUMBER))
+    number, _, text = rest.partition(" ")
+    breakpoint_ = console.session.breakpoints.by_number(parse_integer(number, label=_BREAKPOINT_NUMBER))
     console.session.breakpoints.set_condition(breakpoint_, text.strip())
     _print_breakpoint(console, breakpoint_)
 
@@ -108,7 +108,7 @@ def _commands(console: Console, rest: str) -> None:
     if not rest and not len(console.session.breakpoints):
         raise UsageError("there is no breakpoint yet")
     newest = console.session.breakpoints[-1].number if len(console.session.breakpoints) else 0
-    breakpoint_ = console.session.breakpoints.by_number(parse_integer(rest, newest, what=_BREAKPOINT_NUMBER))
+    breakpoint_ = console.session.breakpoints.by_number(parse_integer(rest, newest, label=_BREAKPOINT_NUMBER))
     breakpoint_.commands = []
     console.begin_commands_block(breakpoint_.commands)
 
@@ -118,7 +118,7 @@ def _parse_breakpoints(console: Console, rest: str) -> list[Breakpoint]:
     if not rest:
         return list(breakpoints)
     words = rest.replace(",", " ").split()
-    return [breakpoints.by_number(parse_integer(word, what=_BREAKPOINT_NUMBER)) for word in dict.fromkeys(words)]
+    return [breakpoints.by_number(parse_integer(word, label=_BREAKPOINT_NUMBER)) for word in dict.fromkeys(words)]
 
 
 @command("enable [N ...]", "let breakpoints stop again; without numbers all", takes="breakpoint")
@@ -163,31 +163,31 @@ def _print(console: Console, rest: str) -> None:
 def _display(console: Console, rest: str) -> None:
     displays = console.displays
     if rest:
-        which, expression = _parse_display(console, rest)
-        displays[which] = expression
+        number, expression = _parse_display(console, rest)
+        displays[number] = expression
     elif not displays:
         raise UsageError("nothing is displayed yet; display needs an expression")
-    shown = {which: expression} if rest else displays
-    for which, expression in shown.items():
-        console.write_line(f"{which}: {expression.text} = {console.display_text(expression)}")
+    selected = {number: expression} if rest else displays
+    for number, expression in selected.items():
+        console.write_line(f"{number}: {expression.text} = {console.display_text(expression)}")
 
 
 def _parse_display(console: Console, rest: str) -> tuple[int, Expression]:
-    """The number of a display and its expression: of a new one, or in place of the one that is named."""
-    changed = re.match(r"(\d+)\s*:\s*", rest)
-    if changed is None:
+    """The number of a display and its expression: a new display, or a replacement of an existing one."""
+    replaced = re.match(r"(\d+)\s*:\s*", rest)
+    if replaced is None:
         expression = parse(rest)
         console.next_display += 1
         return console.next_display - 1, expression
-    return _parse_display_number(console, changed[1]), parse(rest[changed.end() :])
+    return _parse_display_number(console, replaced[1]), parse(rest[replaced.end() :])
 
 
 def _parse_display_number(console: Console, text: str) -> int:
-    which = parse_integer(text, what="a display's number")
-    if which not in console.displays:
-        have = ", ".join(map(str, console.displays))
-        raise UsageError(f"there is no display {text}; there are {have or 'none'}")
-    return which
+    number = parse_integer(text, label="a display's number")
+    if number not in console.displays:
+        available = ", ".join(map(str, console.displays))
+        raise UsageError(f"there is no display {text}; there are {available or 'none'}")
+    return number
 
 
 @command("undisplay [N]", "show it no more; without a number: none", takes="display")
@@ -251,7 +251,7 @@ def _why(console: Console, rest: str) -> None:
         console.write_line(line)
 
 
-#: Words of other debuggers for what ``info`` lists.
+#: Aliases of ``info`` topics in other debuggers.
 _INFO_ALIASES = {"b": "breakpoints", "watchpoints": "breakpoints", "locals": "values", "stack": "frame"}
 
 
@@ -265,18 +265,18 @@ def _info(console: Console, rest: str) -> None:
         "names": lambda: names_lines(console.selected_frame()),
         "loops": lambda: loop_lines(session),
         "branches": lambda: branch_lines(session),
-        "displays": lambda: [f"{k}: {one.text}" for k, one in console.displays.items()] or ["no displays"],
+        "displays": lambda: [f"{k}: {e.text}" for k, e in console.displays.items()] or ["no displays"],
         "history": lambda: history_lines(session),
     }
     word = _INFO_ALIASES.get(rest, rest)
-    chosen = [topic for topic in topics if word and topic.startswith(word)]
-    if len(chosen) != 1:
+    matches = [topic for topic in topics if word and topic.startswith(word)]
+    if len(matches) != 1:
         raise UsageError(f"info takes one of {', '.join(topics)}" + (f", not '{rest}'" if rest else ""))
-    for line in topics[chosen[0]]():
+    for line in topics[matches[0]]():
         console.write_line(line)
 
 
-# -- what if
+# -- edits and branches
 
 
 @command(
@@ -286,10 +286,10 @@ def _info(console: Console, rest: str) -> None:
 )
 def _set(console: Console, rest: str) -> None:
     if rest == "history" or re.match(r"history\s+[^=\[\s]", rest):
-        size = re.fullmatch(r"history\s+(\d{1,15})\s*([kKmMgG]?)i?[bB]?", rest)
-        if size is None:
+        size_match = re.fullmatch(r"history\s+(\d{1,15})\s*([kKmMgG]?)i?[bB]?", rest)
+        if size_match is None:
             raise UsageError("set history needs a size, as in set history 512M")
-        console.session._internals.timeline.set_limit(int(size[1]) * _BYTES_PER_SUFFIX[size[2].lower()])
+        console.session._internals.timeline.set_limit(int(size_match[1]) * _BYTES_PER_SUFFIX[size_match[2].lower()])
         console.write_line(history_lines(console.session)[0])
         return
     frame = console.selected_frame()
@@ -312,7 +312,7 @@ def _undo(console: Console, rest: str) -> None:
 @command("branch [N]", "go to branch N where it was left; without a number: list them", takes="branch")
 def _branch(console: Console, rest: str) -> None:
     if rest:
-        console.report_stop(console.session.switch(parse_integer(rest, what="a branch's number")))
+        console.report_stop(console.session.switch(parse_integer(rest, label="a branch's number")))
     else:
         for line in branch_lines(console.session):
             console.write_line(line)
@@ -320,11 +320,11 @@ def _branch(console: Console, rest: str) -> None:
 
 @command("compare [N]", "the first iteration and value in which branch N and this one differ", takes="branch")
 def _compare(console: Console, rest: str) -> None:
-    for line in console.session.compare(parse_integer(rest, 0, what="a branch's number")).lines():
+    for line in console.session.compare(parse_integer(rest, 0, label="a branch's number")).lines():
         console.write_line(line)
 
 
-# -- the rest
+# -- other commands
 
 
 @command("echo TEXT", "print a text")
@@ -336,7 +336,7 @@ def _echo(console: Console, rest: str) -> None:
 def _source(console: Console, rest: str) -> None:
     if not rest:
         raise UsageError("source needs a file")
-    # A person's own path is shown as it was typed.
+    # Messages show a user's path as typed.
     console.run_file(
         rest if console.file_access.unrestricted else str(console.file_access.resolve_path(rest, "source"))
     )
@@ -353,17 +353,17 @@ def _help(console: Console, rest: str) -> None:
         for line in help_lines(rest, console.extra_commands):
             console.write_line(line)
         return
-    known = (*console.extra_commands.values(), *COMMANDS.values())
-    width = max(len(one.usage) for one in known)
-    for one in known:
-        short = f" ({', '.join(one.aliases)})" if one.aliases else ""
-        console.write_line(f"{one.usage:<{width}}  {one.summary}{short}")
+    commands = (*console.extra_commands.values(), *COMMANDS.values())
+    width = max(len(entry.usage) for entry in commands)
+    for entry in commands:
+        aliases = f" ({', '.join(entry.aliases)})" if entry.aliases else ""
+        console.write_line(f"{entry.usage:<{width}}  {entry.summary}{aliases}")
     console.write_line(EXPRESSION_HELP)
 
 
 @command("quit [STATUS]", "leave", "q", "exit")
 def _quit(console: Console, rest: str) -> None:
-    status = parse_integer(rest, 0, what="an exit status")
+    status = parse_integer(rest, 0, label="an exit status")
     if not 0 <= status <= 255:
         raise UsageError("an exit status is 0 to 255")
     raise QuitRequest(status)

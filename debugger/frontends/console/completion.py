@@ -1,4 +1,4 @@
-"""What a command line can become, for front ends that complete."""
+"""Completion of command lines."""
 
 from __future__ import annotations
 
@@ -21,132 +21,132 @@ CompletionResult = tuple[int, list[str]]
 
 @dataclass(frozen=True)
 class CompletionContext:
-    """What completions are made of. ``index``: the loop that names are of, -1 the main graph; ``has_nodes``: nodes can
-    be stopped before; ``breakpoints``, ``displays``, ``branches``: their numbers; ``inputs``: the model's, by name."""
+    """Data for completions. ``loop_index``: the loop of the names in scope, -1: the main graph; ``has_nodes``: nodes
+    can have breakpoints; ``breakpoints``, ``displays``, ``branches``: their numbers; ``inputs``: input names."""
 
-    places: SymbolTable
+    symbols: SymbolTable
     loop_index: int
     has_nodes: bool
     breakpoints: tuple[str, ...]
     displays: tuple[str, ...]
     inputs: tuple[str, ...]
     branches: tuple[str, ...]
-    #: Commands that this console has beside those of all.
+    #: Additional commands of this console.
     extra_commands: tuple[str, ...] = ()
 
 
-def complete(known: CompletionContext, line: str) -> CompletionResult:
-    """Where the last word of a line begins, and what could stand in its place."""
+def complete(context: CompletionContext, line: str) -> CompletionResult:
+    """The start of the last word of a line, and its completions."""
     text = line.lstrip()
     begin = len(line) - len(text)
     word, _ = split_command(text) if text else ("", "")
     if text == word:
-        names = (*COMMANDS, *known.extra_commands, *(alias for alias in ALIASES if len(alias) > 1 and word))
-        found = sorted(name for name in names if name.startswith(word))
-        # Behind the commands the values, which are printed.
-        return begin, [*found, *(_complete_expression(known, text)[1] if word else ())]
+        names = (*COMMANDS, *context.extra_commands, *(alias for alias in ALIASES if len(alias) > 1 and word))
+        words = sorted(name for name in names if name.startswith(word))
+        # Commands first, then values, which can be printed.
+        return begin, [*words, *(_complete_expression(context, text)[1] if word else ())]
     try:
         kind = _COMPLETERS.get(find_command(word).completion_kind)
     except UsageError:
         kind = None if text[len(word) : len(word) + 1].isspace() else _complete_expression
         if kind is not None:
-            start, found = kind(known, text)
-            return begin + start, found
+            start, words = kind(context, text)
+            return begin + start, words
         return len(line), []
-    at = begin + len(word)
-    at += len(line[at:]) - len(line[at:].lstrip())
-    start, found = kind(known, line[at:]) if kind else (len(line) - at, [])
-    return at + start, found
+    position = begin + len(word)
+    position += len(line[position:]) - len(line[position:].lstrip())
+    start, words = kind(context, line[position:]) if kind else (len(line) - position, [])
+    return position + start, words
 
 
 def _complete_word(rest: str, words: Iterable[str]) -> CompletionResult:
-    """Completions of the last word among some."""
+    """Completions of the last word from a list."""
     start = len(rest) - len(re.split(r"[\s,]", rest)[-1])
     return start, [word for word in words if word.startswith(rest[start:])]
 
 
-def _complete_expression(known: CompletionContext, rest: str) -> CompletionResult:
+def _complete_expression(context: CompletionContext, rest: str) -> CompletionResult:
     start = completion_start(rest, len(rest))
-    names = sorted(known.places.names_in_scope(known.loop_index if known.places.loops else -1))
+    names = sorted(context.symbols.names_in_scope(context.loop_index if context.symbols.loops else -1))
     return (start, completions(rest, len(rest), names)) if start >= 0 else (len(rest), [])
 
 
-def _complete_place(known: CompletionContext, rest: str) -> CompletionResult:
-    places = known.places
-    nodes = list(places.nodes()) if known.has_nodes else []
-    outside = mask_quoted(rest)
-    condition = re.search(r"(?:^|\s)if\s+", outside)
+def _complete_place(context: CompletionContext, rest: str) -> CompletionResult:
+    symbols = context.symbols
+    nodes = list(symbols.nodes()) if context.has_nodes else []
+    masked = mask_quoted(rest)
+    condition = re.search(r"(?:^|\s)if\s+", masked)
     if condition:
-        start, found = _complete_expression(known, rest[condition.end() :])
-        return condition.end() + start, found
-    named = re.search(r"\sin\s+(?=\S*$)", outside)
-    if named:
-        return named.end(), [
+        start, words = _complete_expression(context, rest[condition.end() :])
+        return condition.end() + start, words
+    loop_prefix = re.search(r"\sin\s+(?=\S*$)", masked)
+    if loop_prefix:
+        return loop_prefix.end(), [
             name
-            for name in dict.fromkeys(quote(p.loop.name) for p in places.loops)
-            if name.startswith(rest[named.end() :])
+            for name in dict.fromkeys(quote(p.loop.name) for p in symbols.loops)
+            if name.startswith(rest[loop_prefix.end() :])
         ]
-    typed = re.search(r"^op\s+(?=\S*$)", outside)
-    if typed:
+    type_prefix = re.search(r"^op\s+(?=\S*$)", masked)
+    if type_prefix:
         types = sorted({node.op_type for node in nodes})
-        return typed.end(), [name for name in types if name.lower().startswith(rest[typed.end() :].lower())]
-    if outside.startswith("nan "):
-        start, found = _complete_expression(known, rest[4:])
-        return 4 + start, found
-    if " " in outside:
+        return type_prefix.end(), [name for name in types if name.lower().startswith(rest[type_prefix.end() :].lower())]
+    if masked.startswith("nan "):
+        start, words = _complete_expression(context, rest[4:])
+        return 4 + start, words
+    if " " in masked:
         return len(rest), []
     computed = sorted({quote(v.name) for node in nodes for v in node.outputs if v is not None})
-    code = places.line_table.line_names() if nodes else []
-    # Before anything is typed a long list of lines helps nobody.
-    return 0, [word for word in (*LOCATION_WORDS, *computed, *(code if rest else ())) if word.startswith(rest)]
+    lines = symbols.line_table.line_names() if nodes else []
+    # An empty word does not list all source lines.
+    return 0, [word for word in (*LOCATION_WORDS, *computed, *(lines if rest else ())) if word.startswith(rest)]
 
 
-def _complete_watch(known: CompletionContext, rest: str) -> CompletionResult:
-    start, found = _complete_expression(known, rest)
+def _complete_watch(context: CompletionContext, rest: str) -> CompletionResult:
+    start, words = _complete_expression(context, rest)
     typed = rest[start:]
     if re.search(r"\w`?\s+$", rest[:start]) and not typed.startswith("`"):
-        found = [mode for mode in WATCH_WORDS if mode.startswith(typed)]
-    return start, found
+        words = [mode for mode in WATCH_WORDS if mode.startswith(typed)]
+    return start, words
 
 
-def _complete_log(known: CompletionContext, rest: str) -> CompletionResult:
+def _complete_log(context: CompletionContext, rest: str) -> CompletionResult:
     if ":" not in mask_quoted(rest):
-        return _complete_place(known, rest)
+        return _complete_place(context, rest)
     brace = rest.rfind("{")
     if brace < 0 or "}" in rest[brace:]:
         return len(rest), []
-    start, found = _complete_expression(known, rest[brace + 1 :])
-    return brace + 1 + start, found
+    start, words = _complete_expression(context, rest[brace + 1 :])
+    return brace + 1 + start, words
 
 
-def _complete_set(known: CompletionContext, rest: str) -> CompletionResult:
-    start, found = _complete_expression(known, rest)
+def _complete_set(context: CompletionContext, rest: str) -> CompletionResult:
+    start, words = _complete_expression(context, rest)
     if rest and "history".startswith(rest):
-        # The setting, not the function, which nothing can be assigned to.
-        found = ["history", *(word for word in found if word != "history(")]
-    return start, found
+        # The setting, not the function, which cannot be assigned.
+        words = ["history", *(word for word in words if word != "history(")]
+    return start, words
 
 
-def _complete_condition(known: CompletionContext, rest: str) -> CompletionResult:
-    which = re.match(r"\d+\s+", rest)
-    if which is None:
-        return _complete_breakpoint(known, rest)
-    start, found = _complete_expression(known, rest[which.end() :])
-    return which.end() + start, found
+def _complete_condition(context: CompletionContext, rest: str) -> CompletionResult:
+    number = re.match(r"\d+\s+", rest)
+    if number is None:
+        return _complete_breakpoint(context, rest)
+    start, words = _complete_expression(context, rest[number.end() :])
+    return number.end() + start, words
 
 
-def _complete_inputs(known: CompletionContext, rest: str) -> CompletionResult:
-    """Names of inputs, and behind a sign what an expression can be."""
+def _complete_inputs(context: CompletionContext, rest: str) -> CompletionResult:
+    """Completions of input names, and of an expression after a sign."""
     if "=" in (rest.split() or [""])[-1]:
-        return _complete_expression(known, rest)
-    return _complete_word(rest, (f"{quote(name)}=" for name in known.inputs))
+        return _complete_expression(context, rest)
+    return _complete_word(rest, (f"{quote(name)}=" for name in context.inputs))
 
 
-def _complete_breakpoint(known: CompletionContext, rest: str) -> CompletionResult:
-    return _complete_word(rest, known.breakpoints)
+def _complete_breakpoint(context: CompletionContext, rest: str) -> CompletionResult:
+    return _complete_word(rest, context.breakpoints)
 
 
-#: What a command takes -> how that is completed.
+#: Completion kind -> completer.
 _COMPLETERS: dict[str, Callable[[CompletionContext, str], CompletionResult]] = {
     "expression": _complete_expression,
     "place": _complete_place,
@@ -156,8 +156,8 @@ _COMPLETERS: dict[str, Callable[[CompletionContext, str], CompletionResult]] = {
     "condition": _complete_condition,
     "breakpoint": _complete_breakpoint,
     "inputs": _complete_inputs,
-    "display": lambda known, rest: _complete_word(rest, known.displays),
-    "branch": lambda known, rest: _complete_word(rest, known.branches),
-    "info": lambda known, rest: _complete_word(rest, _INFO_TOPICS),
-    "help": lambda known, rest: (0, [word for word in (*COMMANDS, "words", *GLOSSARY) if word.startswith(rest)]),
+    "display": lambda context, rest: _complete_word(rest, context.displays),
+    "branch": lambda context, rest: _complete_word(rest, context.branches),
+    "info": lambda context, rest: _complete_word(rest, _INFO_TOPICS),
+    "help": lambda context, rest: (0, [word for word in (*COMMANDS, "words", *GLOSSARY) if word.startswith(rest)]),
 }

@@ -1,4 +1,4 @@
-"""The command language: one line in, lines out. The same for scripts, the command line and the screen's console."""
+"""Interpreter of the command language for scripts, the command line and the screen's console."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from .text_output import breakpoint_lines, next_statement_lines
 
 @public_class
 class Console:
-    """Runs commands on a session; ``say`` gets every line of output.
+    """Runs commands on a session; ``write_line`` gets every line of output.
 
-    ``execute`` raises what goes wrong; who calls it decides whether to go on.
+    ``execute`` raises errors; the caller decides whether to continue.
     """
 
-    def __init__(self, session: SessionBase, say: Callable[[str], object]) -> None:
+    def __init__(self, session: SessionBase, write_line: Callable[[str], object]) -> None:
         self.session: SessionBase = session
-        self.write_line = say
-        #: Expressions shown at every stop, by number.
+        self.write_line = write_line
+        #: Expressions to print at every stop, by number.
         self.displays: dict[int, Expression] = {}
-        #: Gets every stop that a command came to, once it was told.
+        #: Called with every stop of a command after it was printed.
         self.on_stop: Callable[[Stop], object] | None = None
-        #: Gets the name of every command before it is carried out, and may refuse it with an error.
+        #: Called with the name of every command before it runs; may reject it with an error.
         self.before_command: Callable[[str], object] | None = None
-        #: Gets the name of every command that was carried out, and what stood behind it; front ends that carry some out
-        #: themselves tell it as well.
+        #: Called with the name and arguments of every command after it ran; also by front ends that run commands
+        #: themselves.
         self.on_command_done: Callable[[str, str], object] | None = None
-        #: Commands that this console has beside those of all.
+        #: Additional commands of this console.
         self.extra_commands: Mapping[str, ConsoleCommand] = {}
-        #: Which files commands may name.
+        #: Files that commands may name.
         self.file_access: FileAccess = UNRESTRICTED_ACCESS
         self.next_display = 1
-        #: Breakpoints of which somebody else says that they were never tested.
+        #: Never-tested breakpoints that a front end reports itself.
         self.untested_reported_elsewhere: frozenset[int] = frozenset()
-        #: Which frame of the stack commands are about: 0 is the innermost.
+        #: The selected frame of the stack; 0: the innermost.
         self.selected_index = 0
         self._block_lines: list[str] | None = None
         self._block_depth = 0
-        #: What the breakpoints of the last stop still want to be run.
+        #: Remaining commands of the breakpoints of the last stop.
         self._pending_commands: list[str] = []
         self._epoch = session._internals.epoch
         self._open_sources: list[str] = []
-        session.on_log = say
+        session.on_log = write_line
 
     def attach_session(self, session: SessionBase) -> None:
-        """Be about something else from now on; what belongs to what was there before is forgotten."""
+        """Switch to another session; state of the old one is discarded."""
         self.session = session
         self.displays.clear()
         self.untested_reported_elsewhere = frozenset()
@@ -67,35 +67,34 @@ class Console:
 
     @property
     def in_commands_block(self) -> bool:
-        """True while lines are part of a ``commands`` block."""
+        """True inside a ``commands`` block."""
         return self._block_lines is not None
 
     def execute(self, line: str) -> None:
-        """Run one line, and what breakpoints ask for where it stops; empty ones and comments do nothing, inside
-        ``commands`` lines are kept up to ``end``. What is no command is an expression, whose value is printed.
+        """Run one line, and the commands of breakpoints where it stops. Empty lines and comments are ignored; lines
+        inside ``commands`` are collected up to ``end``. A line that is no command is an expression to print.
 
         Raises:
-            Quit: the program is to end.
-            LoopdbgError: the command makes no sense or failed.
+            QuitRequest: the program should end.
+            LoopdbgError: the command is invalid or failed.
         """
         self._run_with_pending_commands(lambda: self._execute_line(line))
 
     def _run_with_pending_commands(self, action: Callable[[], None]) -> None:
-        """Carry out a command, then what the breakpoints of its stops ask for."""
+        """Run a command, then the commands of breakpoints at its stops."""
         outer, self._pending_commands = self._pending_commands, []
         epoch = self.session._internals.epoch
         try:
             action()
-            # One after the other, not one inside the other: each of them may stop where others are asked for.
+            # Run them sequentially instead of recursively: each may stop at further breakpoints.
             while self._pending_commands:
                 self._execute_line(self._pending_commands.pop(0))
         finally:
-            # What a breakpoint asked for ends with its stop.
+            # A move discards the remaining commands of the old stop.
             self._pending_commands = outer if self.session._internals.epoch == epoch else []
 
     def run_command(self, name: str, rest: str) -> None:
-        """Run a command by its name, with a text that is its argument and never a line of its own; else as
-        :meth:`execute`.
+        """Run a command by its name with an argument text that is never parsed as a line; otherwise as :meth:`execute`.
 
         Raises:
             LoopdbgError: as :meth:`execute`.
@@ -124,35 +123,35 @@ class Console:
         self.notify_command_done(command.name, rest)
 
     def parse_line(self, line: str) -> tuple[ConsoleCommand, str]:
-        """The command that a line means, and what stands behind its word.
+        """The command of a line, and its arguments.
 
         Raises:
-            UsageError: it means none, and is no expression.
+            UsageError: the line is neither a command nor an expression.
         """
-        places = self.session._internals.symbols
-        return parse_line(line, places.names_in_scope(self.selected_frame().index), self.extra_commands)
+        symbols = self.session._internals.symbols
+        return parse_line(line, symbols.names_in_scope(self.selected_frame().index), self.extra_commands)
 
     def edit_breakpoint(self, number: int, condition: str, ignore: int, commands: Sequence[str]) -> None:
-        """What ``condition``, ``ignore`` and ``commands`` do, in one; see :meth:`..breakpoints.Breakpoints.edit`."""
+        """``condition``, ``ignore`` and ``commands`` combined; see :meth:`..breakpoints.Breakpoints.edit`."""
         if self.before_command is not None:
             self.before_command("condition")
-        one = self.session.breakpoints.edit(number, condition=condition, ignore=ignore, commands=commands)
-        self.write_line(breakpoint_lines([one], self.session)[0])
+        breakpoint_ = self.session.breakpoints.edit(number, condition=condition, ignore=ignore, commands=commands)
+        self.write_line(breakpoint_lines([breakpoint_], self.session)[0])
         self.notify_command_done("condition", str(number))
 
     def notify_command_done(self, command: str, rest: str = "") -> None:
-        """A command was carried out: by this console, or by a front end that has a key for it."""
+        """Report a command that ran in this console or a front end."""
         if self.on_command_done is not None:
             self.on_command_done(command, rest)
 
     def run_lines(self, lines: Iterable[str]) -> None:
-        """Run lines one after the other."""
+        """Run lines in sequence."""
         for line in lines:
             self.execute(line)
         self.end_of_input()
 
     def end_of_input(self) -> None:
-        """No more lines come.
+        """Check the state after the last line.
 
         Raises:
             UsageError: a ``commands`` block has no ``end``.
@@ -162,10 +161,10 @@ class Console:
             raise UsageError("commands: 'end' is missing")
 
     def begin_commands_block(self, lines: list[str]) -> None:
-        """Put the lines that follow, up to ``end``, into a list."""
+        """Collect the following lines, up to ``end``, in a list."""
         self._block_lines, self._block_depth = lines, 1
 
-    # -- what commands share
+    # -- common parts of commands
 
     @property
     def scope(self) -> FrameScope:
@@ -174,31 +173,31 @@ class Console:
         return FrameScope(frame, frame.history)
 
     def selected_frame(self) -> FrameWithHistory:
-        """The frame that commands are about."""
+        """The frame of commands."""
         if self._epoch != self.session._internals.epoch:
-            # Whatever moved it: the stack may be another.
+            # After a move the stack may have changed.
             self.selected_index, self._epoch = 0, self.session._internals.epoch
         if self.session.done:
             return self.session.frame
         return self.session.frames[::-1][self.selected_index]
 
     def select_frame(self, number: int) -> None:
-        """Make commands be about a frame of the stack, 0 the innermost.
+        """Select a frame of the stack; 0: the innermost.
 
         Raises:
             UsageError: the stack has no such frame.
         """
         count = len(self.session.frames)
         if not 0 <= number < count:
-            have = f"0 to {count - 1}" if count > 1 else "0 only"
-            raise UsageError(f"there is no frame {number}; the stack has {have}")
+            available = f"0 to {count - 1}" if count > 1 else "0 only"
+            raise UsageError(f"there is no frame {number}; the stack has {available}")
         self.selected_index, self._epoch = number, self.session._internals.epoch
 
     def run_file(self, path: str) -> None:
         """Run the commands in a file.
 
         Raises:
-            UsageError: the file cannot be read, or a command in it failed; the text names the line.
+            UsageError: the file cannot be read, or a command in it failed; the message has the line number.
         """
         try:
             lines = read_text(path).splitlines()
@@ -222,42 +221,42 @@ class Console:
             self._open_sources.pop()
 
     def report_stop(self, stop: Stop) -> None:
-        """Say where the session stands after a command that moved it, and do what its breakpoints ask for."""
+        """Print the stop after a move, and queue the commands of its breakpoints."""
         self.selected_index, self._epoch = 0, self.session._internals.epoch
         self.write_line(stop.text if stop.reason is not Reason.ERROR else f"error: {stop.text}")
         for line in next_statement_lines(self.session):
             self.write_line(line)
         if stop.reason is Reason.DONE:
-            for one, why in self.session.breakpoints.never_evaluated():
-                if one.number not in self.untested_reported_elsewhere:
-                    self.write_line(f"{one.kind_name} {one.number} ({one.title}) was never tested: {why}")
+            for b, reason in self.session.breakpoints.never_evaluated():
+                if b.number not in self.untested_reported_elsewhere:
+                    self.write_line(f"{b.kind_name} {b.number} ({b.title}) was never tested: {reason}")
         for number, expression in self.displays.items():
             self.write_line(f"{number}: {expression.text} = {self.display_text(expression)}")
         if self.on_stop is not None:
             self.on_stop(stop)
-        # What was left to do belonged to the stop before.
+        # Remaining commands of the previous stop are discarded.
         self._pending_commands = self._breakpoint_commands(stop)
 
     def _breakpoint_commands(self, stop: Stop) -> list[str]:
-        """What the breakpoints of a stop want to be run."""
+        """The commands of the breakpoints of a stop."""
         return [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
 
     def run_breakpoint_commands(self, stop: Stop) -> None:
-        """Run what the breakpoints of a stop want, where a front end has moved the session without a command.
+        """Run the commands of breakpoints after a front end moved the session without a command.
 
         Raises:
-            Quit: the program is to end.
-            LoopdbgError: one of the commands makes no sense or failed.
+            QuitRequest: the program should end.
+            LoopdbgError: a command is invalid or failed.
         """
         for line in self._breakpoint_commands(stop):
             epoch = self.session._internals.epoch
             self.execute(line)
             if self.session._internals.epoch != epoch:
-                # What a breakpoint asked for ends with its stop.
+                # A move discards the remaining commands of the old stop.
                 return
 
     def display_text(self, expression: Expression) -> str:
-        """A display's value, or why it has none."""
+        """The value of a display, or the error."""
         try:
             scope = self.scope
             return format_value(expression.evaluate(scope), 100) + scope.iteration_remark(expression.current_names)
@@ -269,22 +268,22 @@ class Console:
     # -- for front ends
 
     def complete(self, line: str, cursor: int | None = None) -> list[str]:
-        """What the word at the cursor can become."""
+        """Completions of the word at the cursor."""
         return self.completions(line, cursor)[1]
 
     def completions(self, line: str, cursor: int | None = None) -> tuple[int, list[str]]:
-        """Where the word at the cursor begins, and what it can become."""
+        """The start of the word at the cursor, and its completions."""
         return complete(self.completion_context(), line[: len(line) if cursor is None else cursor])
 
     def completion_context(self) -> CompletionContext:
-        """What completing a line here needs to know, frozen: a screen completes while the session may move."""
+        """A snapshot of the data for completions, since a screen completes lines while the session may move."""
         session = self.session
-        branches = [one.number for one in session.branches] if session._internals.has_branches else []
+        branches = [b.number for b in session.branches] if session._internals.has_branches else []
         return CompletionContext(
             session._internals.symbols,
             self.selected_frame().index,
             session._internals.has_nodes,
-            tuple(map(str, (one.number for one in session.breakpoints))),
+            tuple(map(str, (b.number for b in session.breakpoints))),
             tuple(map(str, self.displays)),
             tuple(port.name for port in session.model.inputs),
             tuple(map(str, branches)),

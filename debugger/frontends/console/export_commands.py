@@ -1,4 +1,4 @@
-"""Commands that write files which other programs read."""
+"""Commands that write files for other programs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _extract(console: Console, rest: str) -> None:
 
 
 def extract_into(console: Console, folder: str, *, whole: bool) -> None:
-    """Write the next iteration, or the whole entry of the loop, into a folder, and say so.
+    """Write the next iteration, or the entire entry of the loop, into a folder, and print the result.
 
     Raises:
-        UsageError: the folder may not be written here, or is there already.
+        UsageError: the folder may not be written here, or exists already.
     """
     path = console.file_access.resolve_path(folder, "extract")
-    found = console.session.extract(path, whole=whole, frame=console.selected_frame())
-    console.write_line(f"wrote {found.what} as {found.model}: {found.proof}")
+    result = console.session.extract(path, whole=whole, frame=console.selected_frame())
+    console.write_line(f"wrote {result.what} as {result.model}: {result.proof}")

@@ -1,7 +1,7 @@
-"""Where the files may be that a command names.
+"""Access control for files that commands name.
 
-At a terminal a person may name any. Behind a server, the client names them: an agent, or whoever has a page open. It
-may name files in one folder that the command line of the server allows, and without one none.
+A terminal user may name any file. A client of a server (an agent or a page) may name files in one folder that the
+server's command line allows; without one, no files.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from .arguments import parse_path
 
 @dataclass(frozen=True)
 class FileAccess:
-    """``folder``: the one that files have to be in, or None for nowhere; ``everywhere``: any file may be named."""
+    """``folder``: the allowed folder; None: no files; ``unrestricted``: any file may be named."""
 
     folder: Path | None = None
     unrestricted: bool = False
 
     def resolve_path(self, name: str | Path, command: str) -> Path:
-        """The path of a file or folder that a command names; a relative one is in the folder where there is one.
+        """The path of a file or folder in a command; a relative path is in the allowed folder.
 
         Args:
-            name: what was typed; ``~`` is the home folder only where any file may be named.
+            name: the user's path; ``~`` is the home folder only with unrestricted access.
             command: for the message.
 
         Raises:
-            UsageError: it may not be named here, also by way of ``..`` or a symbolic link.
+            UsageError: it is not allowed, including by ``..`` or a symbolic link.
         """
         if self.unrestricted:
             return parse_path(str(name))
@@ -46,12 +46,12 @@ class FileAccess:
         return path
 
 
-#: For whoever has the whole machine anyway.
+#: For users with access to the machine.
 UNRESTRICTED_ACCESS = FileAccess(unrestricted=True)
-#: For clients of a server that was started without a folder for them.
+#: For clients of a server without an allowed folder.
 NO_ACCESS = FileAccess()
 
 
 def folder_access(folder: str | Path | None) -> FileAccess:
-    """What a client may use of a server that was started with ``folder``."""
+    """The access of clients of a server with an allowed ``folder``."""
     return FileAccess(Path(folder)) if folder else NO_ACCESS

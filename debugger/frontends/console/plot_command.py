@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def _plot(console: Console, rest: str) -> None:
     from ...plots.frame_figures import plot_over_iterations
 
-    # Names between backquotes may hold blanks.
-    cut = mask_quoted(rest).rfind(" ")
-    name, file = rest[: max(cut, 0)].strip(), rest[cut + 1 :]
+    # Quoted names may contain blanks.
+    separator = mask_quoted(rest).rfind(" ")
+    name, file = rest[: max(separator, 0)].strip(), rest[separator + 1 :]
     if not file:
         raise UsageError("plot needs a file to draw into: plot h h.png")
     path = console.file_access.resolve_path(file, "plot")

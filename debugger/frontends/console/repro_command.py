@@ -1,4 +1,4 @@
-"""The ``repro`` command: the smallest part of the model that still shows something."""
+"""The ``repro`` command: test-case reduction of a model."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     "the smallest part that shows WHAT, as a folder for a bug report: nan, onnxruntime, openvino or if EXPR",
 )
 def _repro(console: Console, rest: str) -> None:
-    folder, _, what = rest.partition(" ")
+    folder, _, kind = rest.partition(" ")
     if not folder:
         raise UsageError("repro needs a folder to write: repro report, repro report onnxruntime, repro report if x > 1")
-    for line in console.session.repro(console.file_access.resolve_path(folder, "repro"), what.strip() or "nan").lines():
+    for line in console.session.repro(console.file_access.resolve_path(folder, "repro"), kind.strip() or "nan").lines():
         console.write_line(line)

@@ -1,4 +1,4 @@
-"""The commands that move the session, on and back."""
+"""Commands that move the session forward and backward."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def _advance(console: Console, rest: str) -> None:
     console.report_stop(console.session.until(_require_place(rest, "a place")))
 
 
-def _require_place(rest: str, what: str) -> str:
+def _require_place(rest: str, label: str) -> str:
     if not rest:
-        raise UsageError(f"{what} is needed: help break lists the places")
+        raise UsageError(f"{label} is needed: help break lists the places")
     return rest
 
 
@@ -60,12 +60,12 @@ def _continue(console: Console, rest: str) -> None:
     session, times = console.session, parse_integer(rest, 1)
     if times < 1:
         raise UsageError(f"{times} times makes no sense; give 1 or more")
-    hit = [one for one in session.breakpoints if one.number in session.stop.breakpoints]
-    if times > 1 and not hit:
+    stopping = [b for b in session.breakpoints if b.number in session.stop.breakpoints]
+    if times > 1 and not stopping:
         raise UsageError(f"no breakpoint stopped here that continue {times} could pass")
     if times > 1:
-        for one in hit:
-            one.ignore = times - 1
+        for b in stopping:
+            b.ignore = times - 1
     console.report_stop(session.continue_())
 
 
@@ -82,7 +82,7 @@ def _restart(console: Console, rest: str) -> None:
         inputs = map_inputs(rest, session.model, FrameScope(session.frames[0])) if rest else None
         console.report_stop(session.restart(inputs))
     except InputError as error:
-        # What it says of options is of no use here.
+        # Omit the hint about command-line options.
         raise UsageError(error.what) from None
 
 
@@ -104,4 +104,4 @@ def _reverse_continue(console: Console, rest: str) -> None:
 
 @command("goto N", "to this loop's boundary before iteration N, back or ahead", "g")
 def _goto(console: Console, rest: str) -> None:
-    console.report_stop(console.session.goto(parse_integer(rest, what="an iteration")))
+    console.report_stop(console.session.goto(parse_integer(rest, label="an iteration")))

@@ -1,4 +1,4 @@
-"""What commands print: frames, stacks, breakpoints, branches and values as lines of text."""
+"""Text output of commands: frames, stacks, breakpoints, branches and values."""
 
 from __future__ import annotations
 
@@ -24,131 +24,130 @@ from ...value_text import value_text
 from .command_registry import ALIASES, COMMANDS, ConsoleCommand, find_command
 
 _VALUE_WIDTH_CHARS = 60
-#: A breakpoint at more lines than this tells only how many there are.
+#: A breakpoint at more lines shows only their number.
 _MAX_LISTED_LINES = 6
 
 
 def frame_lines(frame: FrameProtocol) -> list[str]:
-    """A frame: where it is, what each back edge carries, the condition, what the scan outputs have."""
+    """Lines of a frame: position, carried values, condition and scan outputs."""
     if frame.loop is None:
         return [f"{escape_unprintable(frame.path)}: the graph around the loops"]
     trips = declared_trip_count(frame)
     limit = f"trip count {trips}" if trips is not None else no_limit_reason(frame)
-    told = [f"{escape_unprintable(frame.path)}, {position_text(frame)} ({limit})"]
+    lines = [f"{escape_unprintable(frame.path)}, {position_text(frame)} ({limit})"]
     if frame.condition is not None:
-        told[0] += f", condition {str(frame.condition).lower()}"
+        lines[0] += f", condition {str(frame.condition).lower()}"
     if frame.stopped_by is not None:
-        told[0] += f", ended by {stop_cause(frame.stopped_by)}"
+        lines[0] += f", ended by {stop_cause(frame.stopped_by)}"
     edges = frame.back_edges
     names = [display_name(edge.param) for edge in frame.loop.back_edges]
     width = max(map(len, names), default=0)
     if edges:
-        told.append(f"  carried: {' → '.join(words for words in back_edge_labels(frame) if words)}")
+        lines.append(f"  carried: {' → '.join(words for words in back_edge_labels(frame) if words)}")
     for name, edge in zip(names, edges, strict=True):
-        now = value_text(edge.value, _VALUE_WIDTH_CHARS) if edge.ready else "·"
-        before = "" if edge.previous is None else f"{value_text(edge.previous, _VALUE_WIDTH_CHARS)} → "
-        told.append(f"  {name:<{width}}  {before}{now}")
-    for k, name in enumerate(scan_names(frame.loop)):
-        count, shape, dtype, tail = frame._internals.scan_tail(k, 1)
-        last = f", last {value_text(tail[-1], _VALUE_WIDTH_CHARS)}" if tail else ""
-        told.append(f"  {quote(name)}: {dtype} {list(shape)}, {count} so far{last}")
-    return told
+        current = value_text(edge.value, _VALUE_WIDTH_CHARS) if edge.ready else "·"
+        previous = "" if edge.previous is None else f"{value_text(edge.previous, _VALUE_WIDTH_CHARS)} → "
+        lines.append(f"  {name:<{width}}  {previous}{current}")
+    for index, name in enumerate(scan_names(frame.loop)):
+        count, shape, dtype, tail = frame._internals.scan_tail(index, 1)
+        newest = f", last {value_text(tail[-1], _VALUE_WIDTH_CHARS)}" if tail else ""
+        lines.append(f"  {quote(name)}: {dtype} {list(shape)}, {count} so far{newest}")
+    return lines
 
 
 def stack_lines(session: SessionBase, selected: int = 0) -> list[str]:
-    """The running loops and the Ifs that were taken on the way, innermost first."""
-    told = []
+    """Lines of the running loops and the enclosing Ifs, innermost first."""
+    lines = []
     for number, frame in enumerate(reversed(session.frames)):
-        for one in _enclosing_ifs(frame.nodes) if not frame.at_boundary else ():
-            told.append(f"     If '{escape_unprintable(one[0].node.name)}' ({one[1]})")
-        where = "main" if frame.loop is None else f"{frame.loop.op_type} '{escape_unprintable(frame.name)}'"
+        for pair in _enclosing_ifs(frame.nodes) if not frame.at_boundary else ():
+            lines.append(f"     If '{escape_unprintable(pair[0].node.name)}' ({pair[1]})")
+        loop_text = "main" if frame.loop is None else f"{frame.loop.op_type} '{escape_unprintable(frame.name)}'"
         count = "" if frame.loop is None else f", iteration {frame.iteration}"
-        told.append(f"{'▸' if number == selected else ' '} #{number} {where}{count}")
-    return told
+        lines.append(f"{'▸' if number == selected else ' '} #{number} {loop_text}{count}")
+    return lines
 
 
 def _enclosing_ifs(nodes: Sequence[BodyNode]) -> Iterator[tuple[BodyNode, str]]:
-    """The Ifs in whose branches the node stands that runs next, with the branch, innermost first."""
-    inside = next((k for k, entry in enumerate(nodes) if entry.state is NodeState.NEXT), None)
-    if inside is None:
+    """The Ifs that contain the next node, with the branch, innermost first."""
+    position = next((k for k, entry in enumerate(nodes) if entry.state is NodeState.NEXT), None)
+    if position is None:
         return
-    for k in reversed(range(inside)):
-        # The nodes of an If's branches stand after it, one level deeper.
-        if nodes[k].depth == nodes[inside].depth - 1:
-            yield nodes[k], nodes[inside].branch
-            inside = k
+    for k in reversed(range(position)):
+        # The nodes of an If's branches follow it, one level deeper.
+        if nodes[k].depth == nodes[position].depth - 1:
+            yield nodes[k], nodes[position].branch
+            position = k
 
 
 def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: SessionBase) -> list[str]:
-    """One line a breakpoint, and one for each of its commands."""
-    told = []
-    for one in breakpoints:
-        parts = [f"{one.kind_name} {one.number}: {one.title}", *_location_notes(one, session)]
-        if one.log is not None:
-            parts.append(f"prints '{one.log}'")
-        if one.temporary:
+    """One line per breakpoint, and one for each of its commands."""
+    lines = []
+    for b in breakpoints:
+        parts = [f"{b.kind_name} {b.number}: {b.title}", *_location_notes(b, session)]
+        if b.log is not None:
+            parts.append(f"prints '{b.log}'")
+        if b.temporary:
             parts.append("once")
-        if not one.enabled:
+        if not b.enabled:
             parts.append("disabled")
-        if one.hits:
-            parts.append(f"hit {count_text(one.hits, 'time')}")
-        if one.ignore:
-            parts.append(f"passes {one.ignore} more")
-        if session._internals.is_tested_in_python(one):
+        if b.hits:
+            parts.append(f"hit {count_text(b.hits, 'time')}")
+        if b.ignore:
+            parts.append(f"passes {b.ignore} more")
+        if session._internals.is_tested_in_python(b):
             parts.append("slow: tested in Python at every boundary")
-        told.append(", ".join(parts))
-        told += [f"    {line}" for line in one.commands]
-    return told
+        lines.append(", ".join(parts))
+        lines += [f"    {line}" for line in b.commands]
+    return lines
 
 
-def _location_notes(one: Breakpoint, session: SessionBase) -> list[str]:
-    """The lines that a breakpoint stops before, or the loop that it is about, where its text does not say so."""
-    places = session._internals.symbols
-    if one.nodes:
-        found = {places.pseudo_code.line_of(node) for node in one.nodes}
-        numbers = sorted(line.number for line in found if line is not None)
-        if not numbers or one.text in (f"line {numbers[0]}", str(numbers[0])):
-            told = []
+def _location_notes(b: Breakpoint, session: SessionBase) -> list[str]:
+    """The lines or the loop of a breakpoint, if its text does not contain them."""
+    symbols = session._internals.symbols
+    if b.nodes:
+        code_lines = {symbols.pseudo_code.line_of(node) for node in b.nodes}
+        numbers = sorted(line.number for line in code_lines if line is not None)
+        if not numbers or b.text in (f"line {numbers[0]}", str(numbers[0])):
+            notes = []
         elif len(numbers) > _MAX_LISTED_LINES:
-            told = [f"{len(numbers)} lines"]
+            notes = [f"{len(numbers)} lines"]
         else:
-            told = [f"{plural(len(numbers), 'line')} {', '.join(map(str, numbers))}"]
-        if reason := places.unreachable_reason_of_all(one.nodes):
-            told.append(f"never: {reason}")
-        return told
-    if one.is_in_main_graph:
+            notes = [f"{plural(len(numbers), 'line')} {', '.join(map(str, numbers))}"]
+        if reason := symbols.unreachable_reason_of_all(b.nodes):
+            notes.append(f"never: {reason}")
+        return notes
+    if b.is_in_main_graph:
         return ["the main graph, once"]
-    if one.kind is Trigger.BOUNDARY:
-        lines = [places.pseudo_code.line_of(places.loops[k].loop) for k in one.loops]
-        told = [f"line {line.number}" for line in lines if line is not None and one.text != f"line {line.number}"]
-        return [*told, "every boundary"]
-    loops = {places.loops[k].loop.name for k in one.loops}
-    if len(loops) == 1 and len(places.loops) > 1 and " in " not in one.text:
+    if b.kind is Trigger.BOUNDARY:
+        lines = [symbols.pseudo_code.line_of(symbols.loops[k].loop) for k in b.loops]
+        notes = [f"line {line.number}" for line in lines if line is not None and b.text != f"line {line.number}"]
+        return [*notes, "every boundary"]
+    loops = {symbols.loops[k].loop.name for k in b.loops}
+    if len(loops) == 1 and len(symbols.loops) > 1 and " in " not in b.text:
         return [f"loop '{escape_unprintable(loops.pop())}'"]
     return []
 
 
 def help_lines(word: str, more: Mapping[str, ConsoleCommand]) -> list[str]:
-    """A command, a word of the field, or both where a word is both; ``words``: which there are. ``more``: what this
-    console has beside the commands of all.
+    """Help on a command, a glossary term, or both; ``words`` lists the terms. ``more``: additional commands of this
+    console.
 
     Raises:
         UsageError: it is neither.
     """
     if word == "words":
         return textwrap.wrap(f"words: {', '.join(GLOSSARY)}; help WORD explains one", 76)
-    told = glossary_entry(word)
-    lines = [] if told is None else textwrap.wrap(told, 76, subsequent_indent="  ")
-    if told is not None and word not in ALIASES and word not in COMMANDS:
+    entry = glossary_entry(word)
+    lines = [] if entry is None else textwrap.wrap(entry, 76, subsequent_indent="  ")
+    if entry is not None and word not in ALIASES and word not in COMMANDS:
         return lines
-    one = find_command(word, more)
-    also = f"   (also: {', '.join(one.aliases)})" if one.aliases else ""
-    return [f"{one.usage}   {one.summary}{also}", *lines]
+    found_command = find_command(word, more)
+    aliases = f"   (also: {', '.join(found_command.aliases)})" if found_command.aliases else ""
+    return [f"{found_command.usage}   {found_command.summary}{aliases}", *lines]
 
 
 def next_statement_lines(session: SessionBase) -> list[str]:
-    """The line of the pseudo-code that runs next, where a session stands inside of a body, below the line of code that
-    it comes from; a script is its own."""
+    """The next line of the pseudo-code if a session is inside a body, below its source line (except for scripts)."""
     if session.done or session._internals.is_at_boundary():
         return []
     node = next((entry.node for entry in session.frame.nodes if entry.state is NodeState.NEXT), None)
@@ -161,44 +160,44 @@ def next_statement_lines(session: SessionBase) -> list[str]:
 
 
 def values_lines(frame: FrameProtocol) -> list[str]:
-    """Every value of a frame, by name."""
-    values, told, scope = frame.values, [], FrameScope(frame)
+    """Lines of all values of a frame, by name."""
+    values, lines, scope = frame.values, [], FrameScope(frame)
     for name, value in sorted(frame._internals.scope().items()):
-        # A value of a short name stands under that alone.
-        there, content = values.read(value) if not value.short_name or name != value.name else (False, None)
-        if there:
-            told.append(f"{quote(name)} = {format_value(content, 80)}{scope.iteration_remark([name])}")
-    return told or ["nothing has a value yet"]
+        # A value with a short name is listed only by that.
+        is_present, content = values.read(value) if not value.short_name or name != value.name else (False, None)
+        if is_present:
+            lines.append(f"{quote(name)} = {format_value(content, 80)}{scope.iteration_remark([name])}")
+    return lines or ["nothing has a value yet"]
 
 
 def names_lines(frame: FrameProtocol) -> list[str]:
-    """The short names that can be used in a frame, and what they are short for."""
+    """Lines of the short names of a frame, and their full names."""
     rows = short_name_rows(short_names(frame._internals.scope().values()))
     width = max((len(short) for short, _ in rows), default=0)
     return [f"{short:<{width}}  {name}" for short, name in rows] or ["no name is long enough to have a short one"]
 
 
 def loop_lines(session: SessionBase) -> list[str]:
-    """How often each loop ran so far."""
-    told = []
+    """Lines of the totals of each loop so far."""
+    lines = []
     for total in session.totals:
         ended = "" if total.stopped_by is None else f", last stopped by {stop_cause(total.stopped_by)}"
         entries = f" in {total.entries} entries" if total.entries > 1 else ""
-        told.append(f"{escape_unprintable(total.path)}: {count_text(total.iterations, 'iteration')}{entries}{ended}")
-    return told or ["the model has no loop"]
+        lines.append(f"{escape_unprintable(total.path)}: {count_text(total.iterations, 'iteration')}{entries}{ended}")
+    return lines or ["the model has no loop"]
 
 
 def branch_lines(session: SessionBase) -> list[str]:
-    """One line a branch: where it began, and what was set there."""
-    told = []
+    """One line per branch: its fork and its edits."""
+    lines = []
     for branch in session.branches:
-        mark = "▸" if branch is session.branch else " "
-        began = (
+        marker = "▸" if branch is session.branch else " "
+        origin = (
             "the run" if branch.parent is None else f"from {branch.parent.number} {_fork_point_text(session, branch)}"
         )
         edits = f": {', '.join(branch.edits)}" if branch.edits else ""
-        told.append(f"{mark} {branch.number} {began}{edits}")
-    return told
+        lines.append(f"{marker} {branch.number} {origin}{edits}")
+    return lines
 
 
 def _fork_point_text(session: SessionBase, branch: Branch) -> str:
@@ -214,7 +213,7 @@ def _node_name(node: Any) -> str:
 
 
 def history_lines(session: SessionBase) -> list[str]:
-    """How many checkpoints there are, and what they take."""
+    """The number and size of the checkpoints."""
     timeline = session._internals.timeline
     return [
         f"{count_text(len(timeline), 'checkpoint')}, {size_text(timeline.nbytes)} of {size_text(timeline.limit_bytes)},"
@@ -223,16 +222,16 @@ def history_lines(session: SessionBase) -> list[str]:
 
 
 def value_lines(value: Any) -> list[str]:
-    """A value in full where that is short, else its type, statistics and corners."""
+    """A short value in full, else its type, statistics and corner elements."""
     if isinstance(value, list):
         return [f"sequence of {len(value)}", *(f"  [{k}] {value_text(x, 100)}" for k, x in enumerate(value[:8]))]
     array = np.asarray(value) if value is not None and not isinstance(value, str) else None
     if array is None or array.ndim == 0:
         return [value_text(value, 200)]
-    kind = f"{'string' if array.dtype.hasobject else array.dtype.name} {list(array.shape)}"
+    type_ = f"{'string' if array.dtype.hasobject else array.dtype.name} {list(array.shape)}"
     if array.size <= 1:
-        return [f"{kind}  {value_text(array, 200)}"]
+        return [f"{type_}  {value_text(array, 200)}"]
     text = np.array2string(array, max_line_width=110, threshold=100, edgeitems=3)
     summary = value_text(array, 0)
     statistics = f"  {summary}" if array.size > 8 and array.dtype.kind in "biufc" else ""
-    return [f"{kind}{statistics}", *text.splitlines()[:40]]
+    return [f"{type_}{statistics}", *text.splitlines()[:40]]

@@ -1,1 +1,1 @@
-"""The Debug Adapter Protocol: a session as editors drive it (https://microsoft.github.io/debug-adapter-protocol)."""
+"""Server of the Debug Adapter Protocol for editors (https://microsoft.github.io/debug-adapter-protocol)."""

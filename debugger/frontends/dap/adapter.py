@@ -1,7 +1,7 @@
-"""The requests of the protocol, carried out on a session.
+"""Handlers of the protocol's requests.
 
-``launch`` and ``attach`` open what the editor names; everything after that is a matter of the session. Requests that
-need values are refused while a loop runs; breakpoints may be set.
+``launch`` and ``attach`` open a model or trace; other requests act on its session. While a loop runs, requests that
+need values are rejected, but breakpoints can be set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .dap_breakpoints import EXCEPTION_FILTERS, watchpoint_id
 from .stop_view import SOURCE_REFERENCE
 from .variables import DapVariable
 
-#: What ``initialize`` answers.
+#: The response to ``initialize``.
 CAPABILITIES: dict[str, Any] = {
     "supportsConfigurationDoneRequest": True,
     "supportsFunctionBreakpoints": True,
@@ -49,20 +49,20 @@ CAPABILITIES: dict[str, Any] = {
     "supportTerminateDebuggee": True,
     "completionTriggerCharacters": [" ", "(", "@", "`"],
     "exceptionBreakpointFilters": [
-        {"filter": name, "label": label, "description": told, "supportsCondition": True}
-        for name, label, told in EXCEPTION_FILTERS
+        {"filter": name, "label": label, "description": text, "supportsCondition": True}
+        for name, label, text in EXCEPTION_FILTERS
     ],
 }
 
 
 class DapAdapter(DapConnection):
-    """Answers the requests of an editor."""
+    """Serves the requests of an editor."""
 
     def serve(self) -> None:
-        """Answer requests until the editor leaves.
+        """Serve requests until the editor disconnects.
 
         Raises:
-            ProtocolError: the client does not speak the protocol.
+            ProtocolError: the client violates the protocol.
         """
         try:
             for request in self.messages:
@@ -77,24 +77,24 @@ class DapAdapter(DapConnection):
         command = request["command"]
         arguments = request.get("arguments")
         action = _REQUESTS.get(command)
-        told: dict[str, Any] = {"type": "response", "request_seq": request["seq"], "command": command}
-        after: Callable[[], object] | None = None
+        response: dict[str, Any] = {"type": "response", "request_seq": request["seq"], "command": command}
+        follow_up: Callable[[], object] | None = None
         try:
             self.authenticate(command, arguments)
             if action is None:
                 raise RequestRefusedError(f"there is no request '{command}'")
             answer = action(self, arguments if isinstance(arguments, dict) else {})
-            body, after = answer if isinstance(answer, tuple) else (answer, None)
-            told |= {"success": True, **({} if body is None else {"body": body})}
+            body, follow_up = answer if isinstance(answer, tuple) else (answer, None)
+            response |= {"success": True, **({} if body is None else {"body": body})}
         except (RequestRefusedError, LoopdbgError) as error:
-            told |= _failure_body(str(error))
+            response |= _failure_body(str(error))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
-            told |= _failure_body(f"'{command}' has arguments that make no sense: {type(error).__name__}: {error}")
-        except Exception as error:  # an editor that gets no answer waits for good
-            told |= _failure_body(str(convert_exception(error) or error))
-        self.messages.send(told)
-        if after is not None:
-            after()
+            response |= _failure_body(f"'{command}' has arguments that make no sense: {type(error).__name__}: {error}")
+        except Exception as error:  # an editor would wait forever for the response
+            response |= _failure_body(str(convert_exception(error) or error))
+        self.messages.send(response)
+        if follow_up is not None:
+            follow_up()
 
     # -- requests: the connection
 
@@ -162,9 +162,9 @@ class DapAdapter(DapConnection):
         frame = self.stop_view().frame(None)
         if frame is None or frame.loop is None:
             return {"targets": []}
-        here = frame.iteration
-        wanted = [0, here - 10, here - 1, here + 1, here + 10, here + 100]
-        numbers = sorted({k for k in wanted if k >= 0} - {here})
+        current = frame.iteration
+        candidates = [0, current - 10, current - 1, current + 1, current + 10, current + 100]
+        numbers = sorted({k for k in candidates if k >= 0} - {current})
         line = int(arguments["line"])
         return {"targets": [{"id": k, "label": f"before iteration {k}", "line": line} for k in numbers]}
 
@@ -173,62 +173,62 @@ class DapAdapter(DapConnection):
         return None, self.deferred_move(lambda: self.session.goto(number))
 
     def go_to_iteration(self, arguments: Mapping[str, Any]) -> Any:
-        """Of our own: to the boundary before any iteration."""
+        """Custom request: go to the boundary before an iteration."""
         number = int(arguments["iteration"])
         return None, self.deferred_move(lambda: self.session.goto(number))
 
     def timeline(self, arguments: Mapping[str, Any]) -> Any:
-        """Of our own: the loops that run, outermost first, and the branches of the timeline."""
-        views = self.stop_view()
+        """Custom request: the running loops, outermost first, and the branches of the timeline."""
+        view = self.stop_view()
         loops = [
-            {"name": one.name, "iteration": one.iteration, "tripCount": one.trip_count}
-            for one in views.snapshot.frames
-            if one.loop is not None
+            {"name": entry.name, "iteration": entry.iteration, "tripCount": entry.trip_count}
+            for entry in view.snapshot.frames
+            if entry.loop is not None
         ]
         branches = [
-            {"number": one.number, "parent": one.parent, "edits": list(one.edits), "current": one.current}
-            for one in views.snapshot.branches
+            {"number": entry.number, "parent": entry.parent, "edits": list(entry.edits), "current": entry.current}
+            for entry in view.snapshot.branches
         ]
-        return {"loops": loops, "branches": branches, "stop": views.snapshot.stop.text}
+        return {"loops": loops, "branches": branches, "stop": view.snapshot.stop.text}
 
     def inline_values(self, arguments: Mapping[str, Any]) -> Any:
-        """Of our own: what this iteration has made of each line, for an editor that shows values beside the text."""
-        views = self.stop_view()
-        frame = views.frame(arguments.get("frameId"))
+        """Custom request: the values of each line in this iteration, for editors with inline values."""
+        view = self.stop_view()
+        frame = view.frame(arguments.get("frameId"))
         if frame is None:
             raise RequestRefusedError(f"there is no frame {arguments['frameId']}")
-        return {"values": views.inline_values(frame)}
+        return {"values": view.inline_values(frame)}
 
-    # -- requests: seeing
+    # -- requests: inspection
 
     def threads(self, arguments: Mapping[str, Any]) -> Any:
         return {"threads": [{"id": THREAD_ID, "name": self.session.model.name}]}
 
     def stack_trace(self, arguments: Mapping[str, Any]) -> Any:
-        views = self.stop_view()
-        frames = views.stack_frames(int(arguments.get("startFrame") or 0), arguments.get("levels"))
-        return {"stackFrames": frames, "totalFrames": len(views.frames)}
+        view = self.stop_view()
+        frames = view.stack_frames(int(arguments.get("startFrame") or 0), arguments.get("levels"))
+        return {"stackFrames": frames, "totalFrames": len(view.frames)}
 
     def scopes(self, arguments: Mapping[str, Any]) -> Any:
-        views = self.stop_view()
-        frame = views.frame(arguments["frameId"])
+        view = self.stop_view()
+        frame = view.frame(arguments["frameId"])
         if frame is None:
             raise RequestRefusedError(f"there is no frame {arguments['frameId']}")
-        return {"scopes": views.scopes(frame)}
+        return {"scopes": view.scopes(frame)}
 
     def variables(self, arguments: Mapping[str, Any]) -> Any:
         self.stop_view()
         count = arguments.get("count")
-        found = self.variable_references.children_of(
+        children = self.variable_references.children_of(
             int(arguments["variablesReference"]), int(arguments.get("start") or 0), int(count) if count else None
         )
-        if found is None:
+        if children is None:
             raise RequestRefusedError("the session has moved since: this value is over")
-        return {"variables": found}
+        return {"variables": children}
 
     def source(self, arguments: Mapping[str, Any]) -> Any:
-        given = arguments.get("source")
-        number = given.get("sourceReference") if isinstance(given, dict) else None
+        source = arguments.get("source")
+        number = source.get("sourceReference") if isinstance(source, dict) else None
         if (number or arguments.get("sourceReference")) != SOURCE_REFERENCE:
             raise RequestRefusedError("there is one text, that of the model")
         return {
@@ -249,21 +249,21 @@ class DapAdapter(DapConnection):
     # -- requests: breakpoints
 
     def set_breakpoints(self, arguments: Mapping[str, Any]) -> Any:
-        wanted = [one for one in arguments.get("breakpoints") or () if isinstance(one, dict)]
-        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_line_breakpoints(wanted))}
+        requests = [r for r in arguments.get("breakpoints") or () if isinstance(r, dict)]
+        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_line_breakpoints(requests))}
 
     def set_function_breakpoints(self, arguments: Mapping[str, Any]) -> Any:
-        wanted = [one for one in arguments.get("breakpoints") or () if isinstance(one, dict)]
-        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_function_breakpoints(wanted))}
+        specs = [r for r in arguments.get("breakpoints") or () if isinstance(r, dict)]
+        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_function_breakpoints(specs))}
 
     def set_data_breakpoints(self, arguments: Mapping[str, Any]) -> Any:
-        wanted = [one for one in arguments.get("breakpoints") or () if isinstance(one, dict)]
-        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_data_breakpoints(wanted))}
+        specs = [r for r in arguments.get("breakpoints") or () if isinstance(r, dict)]
+        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_data_breakpoints(specs))}
 
     def set_exception_breakpoints(self, arguments: Mapping[str, Any]) -> Any:
-        wanted = [{"filterId": name} for name in arguments.get("filters") or () if isinstance(name, str)]
-        wanted += [one for one in arguments.get("filterOptions") or () if isinstance(one, dict)]
-        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_exception_breakpoints(wanted))}
+        specs = [{"filterId": name} for name in arguments.get("filters") or () if isinstance(name, str)]
+        specs += [r for r in arguments.get("filterOptions") or () if isinstance(r, dict)]
+        return {"breakpoints": self.runner.run_while_paused(lambda: self.breakpoints.set_exception_breakpoints(specs))}
 
     def data_breakpoint_info(self, arguments: Mapping[str, Any]) -> Any:
         name, reference = str(arguments["name"]), arguments.get("variablesReference")
@@ -272,21 +272,21 @@ class DapAdapter(DapConnection):
         if frame is None or frame.loop is None or (reference and item is None):
             return {"dataId": None, "description": f"'{name}' cannot be watched here"}
         changing = {edge.param for edge in frame.back_edges} | {n for node in frame.nodes for n in node.outputs}
-        # The editor has names as they were sent, without what cannot be printed.
-        found = next((one for one in changing if escape_unprintable(one) == name), None) if item is None else item.name
-        if found not in changing:
+        # The editor has the sanitized names.
+        full_name = next((n for n in changing if escape_unprintable(n) == name), None) if item is None else item.name
+        if full_name not in changing:
             return {"dataId": None, "description": f"'{name}' does not change from iteration to iteration"}
-        told = f"'{name}' of {frame.name} differs from that of the iteration before"
-        return {"dataId": watchpoint_id(found, frame.name), "description": told, "accessTypes": ["write"]}
+        text = f"'{name}' of {frame.name} differs from that of the iteration before"
+        return {"dataId": watchpoint_id(full_name, frame.name), "description": text, "accessTypes": ["write"]}
 
     def breakpoint_locations(self, arguments: Mapping[str, Any]) -> Any:
         first = int(arguments["line"])
         last = int(arguments.get("endLine") or first)
-        places = self.session._internals.symbols
+        symbols = self.session._internals.symbols
         lines = [
-            one.number
-            for one in places.pseudo_code.lines
-            if one.node is not None and not places.unreachable_reason(one.node)
+            line.number
+            for line in symbols.pseudo_code.lines
+            if line.node is not None and not symbols.unreachable_reason(line.node)
         ]
         return {"breakpoints": [{"line": number} for number in lines if first <= number <= last]}
 
@@ -296,20 +296,20 @@ class DapAdapter(DapConnection):
         text, context = str(arguments["expression"]).strip(), arguments.get("context")
         if context == "repl" and self._is_console_command(text):
             return self._run_console_command(text)
-        views = self.stop_view()
-        frame = views.frame(arguments.get("frameId"))
+        view = self.stop_view()
+        frame = view.frame(arguments.get("frameId"))
         if frame is None:
             raise RequestRefusedError(f"there is no frame {arguments['frameId']}")
         value = parse(text).evaluate(self._scope(frame.index))
-        told = self.variable_references.describe(DapVariable(text, value))
+        body = self.variable_references.describe(DapVariable(text, value))
         return {
-            "result": told.pop("value"),
-            "type": told.pop("type"),
-            **_without_keys(told, "name", "presentationHint"),
+            "result": body.pop("value"),
+            "type": body.pop("type"),
+            **_without_keys(body, "name", "presentationHint"),
         }
 
     def _scope(self, index: int) -> FrameScope:
-        frame = next((one for one in self.session.frames if one.index == index), self.session.frame)
+        frame = next((f for f in self.session.frames if f.index == index), self.session.frame)
         return FrameScope(frame, frame.history)
 
     @staticmethod
@@ -321,31 +321,31 @@ class DapAdapter(DapConnection):
             find_command(word)
         except UsageError:
             return False
-        # A value may be called like the beginning of a command: what goes on as an expression is one.
+        # A value's name may be a prefix of a command: a line that continues as an expression is one.
         return not rest or rest[0] not in "+-*/%@[.=<>!&|),"
 
     def _run_console_command(self, text: str) -> Any:
-        """A command of the console; one that moves the session ends in a stop, as a button would."""
+        """Run a console command; if it moves the session, it ends with a stop event."""
         if self.runner.busy:
             raise RequestRefusedError("a loop is running; pause it first")
         console = self.console
-        before = self.session._internals.epoch
-        branches = len(self.session.branches) if self.session._internals.has_branches else 0
+        old_epoch = self.session._internals.epoch
+        branch_count = len(self.session.branches) if self.session._internals.has_branches else 0
 
-        def carry_out() -> Stop:
+        def run() -> Stop:
             try:
                 console.execute(text)
             except QuitRequest:
                 self.send_terminated()
-            if self.session._internals.has_branches and len(self.session.branches) != branches:
+            if self.session._internals.has_branches and len(self.session.branches) != branch_count:
                 self._invalidate_client()
             return self.session.stop
 
         answer = {"result": "", "variablesReference": 0}
         if _moves_session(text):
-            return answer, self.deferred_move(carry_out)
-        carry_out()
-        if self.session._internals.epoch != before:
+            return answer, self.deferred_move(run)
+        run()
+        if self.session._internals.epoch != old_epoch:
             self._invalidate_client()
         return answer
 
@@ -368,15 +368,15 @@ class DapAdapter(DapConnection):
         return self._assign(str(arguments["expression"]), str(arguments["value"]))
 
     def _assign(self, target: str, value: str) -> Any:
-        """A branch of the timeline begins."""
+        """Assign a value, which forks a branch of the timeline."""
         branch = self.session.assign(f"{target} = {value}")
         self.send_output(f"branch {branch.number}: {', '.join(branch.edits)}")
         self.invalidate_stop()
-        found = parse(target).evaluate(self._scope(self.stop_view().frames[0].index))
-        told = self.variable_references.describe(DapVariable(target, found))
+        value_ = parse(target).evaluate(self._scope(self.stop_view().frames[0].index))
+        body = self.variable_references.describe(DapVariable(target, value_))
         if self.client_capabilities.get("supportsInvalidatedEvent"):
             self.messages.send_event("invalidated", {"areas": ["variables"]})
-        return _without_keys(told, "name", "presentationHint")
+        return _without_keys(body, "name", "presentationHint")
 
     def completions(self, arguments: Mapping[str, Any]) -> Any:
         if self.runner.busy:
@@ -388,11 +388,11 @@ class DapAdapter(DapConnection):
 
 
 def _moves_session(text: str) -> bool:
-    """Whether a command of the console moves the session."""
+    """Whether a console command moves the session."""
     return find_command(split_command(text)[0]).name in _MOVING_COMMANDS
 
 
-#: Commands after which the session may stand elsewhere.
+#: Commands that may move the session.
 _MOVING_COMMANDS = frozenset(
     (
         *("step", "next", "into", "finish", "until", "continue", "restart", "back", "back-node"),
@@ -406,8 +406,8 @@ def _failure_body(text: str) -> dict[str, Any]:
     return {"success": False, "message": text, "body": {"error": error}}
 
 
-def _without_keys(told: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {key: value for key, value in told.items() if key not in names}
+def _without_keys(body: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key not in names}
 
 
 _REQUESTS: dict[str, Callable[[DapAdapter, Mapping[str, Any]], Any]] = {

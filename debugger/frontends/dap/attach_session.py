@@ -1,4 +1,4 @@
-"""An editor that attaches to a session which a Python program has."""
+"""Attaches an editor to a session of a Python program."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ def serve_attached_session(
     timeout: float | None,
     on_port: Callable[[int], object] | None,
 ) -> None:
-    """Wait for one editor that has the token, and answer it until it leaves. Other clients are disconnected.
+    """Wait for one editor with the token, and serve it until it disconnects. Other clients are disconnected.
 
     Raises:
-        UsageError: the port is taken, the token is too short, or no editor came in time.
+        UsageError: the port is in use, the token is too short, or no editor connected in time.
     """
-    chosen = resolve_token(token)
-    until = None if timeout is None else time.monotonic() + timeout
-    breakpoints = {one.number for one in session.breakpoints}
+    secret = resolve_token(token)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    breakpoints = {b.number for b in session.breakpoints}
     with listen(port) as server:
-        number = server.getsockname()[1]
+        bound = server.getsockname()[1]
         if token is None:
-            print(f'waiting for an editor: attach with "port": {number} and {token_notice(chosen)}', file=sys.stderr)
+            print(f'waiting for an editor: attach with "port": {bound} and {token_notice(secret)}', file=sys.stderr)
         if on_port is not None:
-            on_port(number)
+            on_port(bound)
         while True:
-            server.settimeout(None if until is None else max(0.001, until - time.monotonic()))
+            server.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
             try:
                 connection, _ = server.accept()
             except TimeoutError:
                 raise UsageError(f"no editor came to port {port} within {timeout:g} s") from None
             except ConnectionError:
                 continue
-            admitted, reason = serve_client(connection, lambda arguments: session, chosen)
+            admitted, reason = serve_client(connection, lambda arguments: session, secret)
             if admitted:
                 break
-            print(f"{HOST}:{number}: {disconnect_message(reason)}", file=sys.stderr)
-    # Those of the editor go with it.
-    for number in {one.number for one in session.breakpoints} - breakpoints:
-        session.breakpoints.delete(number)
+            print(f"{HOST}:{bound}: {disconnect_message(reason)}", file=sys.stderr)
+    # Delete the editor's breakpoints.
+    for bound in {b.number for b in session.breakpoints} - breakpoints:
+        session.breakpoints.delete(bound)

@@ -1,4 +1,4 @@
-"""One connection of an editor: what it opened, moves of that, and the events that tell of them."""
+"""One connection of an editor: its session, moves, and events."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .move_runner import DapMoveRunner, Move
 from .stop_view import DapStopView
 from .variables import VariableReferences
 
-#: What opens a model or a trace, from the arguments of ``launch`` or ``attach``.
+#: Opens a model or a trace, from the arguments of ``launch`` or ``attach``.
 SessionOpener = Callable[[Mapping[str, Any]], SessionBase]
-#: There is one thread, that of the model.
+#: The only thread, that of the model.
 THREAD_ID = 1
-#: Why an editor is told that it stopped.
+#: Stop reasons in the protocol.
 _STOP_REASONS = {
     Reason.ENTRY: "entry",
     Reason.START: "entry",
@@ -31,29 +31,29 @@ _STOP_REASONS = {
     Reason.ERROR: "exception",
     Reason.DONE: "end of the run",
 }
-#: By request set where a breakpoint came from.
+#: Stop reasons by the request that set the breakpoint.
 _BREAKPOINT_REASONS = {"function": "function breakpoint", "data": "data breakpoint", "exception": "exception"}
 
 
-#: What is answered before a client has sent the token: neither opens or changes anything.
+#: Requests that are answered without a token: they do not open or change anything.
 _UNAUTHENTICATED_REQUESTS = ("initialize", "disconnect")
 
 
 class RequestRefusedError(Exception):
-    """A request that cannot be carried out; the text is for the person."""
+    """A rejected request; the message is for the user."""
 
 
 class DapConnection:
-    """One connection of an editor. ``token``: what ``launch`` or ``attach`` has to bring; empty: nothing."""
+    """One connection of an editor. ``token``: required in ``launch`` or ``attach``; empty: none."""
 
-    def __init__(self, messages: DapMessageStream, opens: SessionOpener, token: str = "") -> None:
+    def __init__(self, messages: DapMessageStream, open_session: SessionOpener, token: str = "") -> None:
         self.messages = messages
         self._token = token
-        #: The client may use the debugger.
+        #: Whether the client is authorized.
         self.authenticated = not token
-        #: Why the client was refused.
+        #: Why the client was rejected.
         self.refusal_reason = ""
-        self._open_session = opens
+        self._open_session = open_session
         self.client_capabilities: Mapping[str, Any] = {}
         self.open_runner: DapMoveRunner | None = None
         self._breakpoints: DapBreakpoints | None = None
@@ -70,21 +70,21 @@ class DapConnection:
 
     @property
     def runner(self) -> DapMoveRunner:
-        """What moves the session."""
+        """The runner of moves of the session."""
         if self.open_runner is None:
             raise RequestRefusedError("nothing was opened; launch a model, or attach to a trace, first")
         return self.open_runner
 
     @property
     def session(self) -> SessionBase:
-        """What is debugged."""
+        """The session."""
         return self.runner.session
 
     def authenticate(self, command: str, arguments: Any) -> None:
-        """Let a client in that sends the token, which only ``launch`` and ``attach`` can carry in every editor.
+        """Authenticate a client by the token, which all editors can send only with ``launch`` and ``attach``.
 
         Raises:
-            RefusedError: it does not; nothing was done, and the connection is over.
+            RequestRefusedError: the token is missing or wrong; the connection is closed.
         """
         if self.authenticated or command in _UNAUTHENTICATED_REQUESTS:
             return
@@ -98,7 +98,7 @@ class DapConnection:
             )
 
     def stop_view(self) -> DapStopView:
-        """This stop."""
+        """The view of the current stop."""
         if self.runner.busy:
             raise RequestRefusedError("a loop is running; pause it first")
         if self._stop_view is None:
@@ -106,7 +106,7 @@ class DapConnection:
         return self._stop_view
 
     def open(self, arguments: Mapping[str, Any]) -> None:
-        """Begin with what the editor names."""
+        """Open the model or trace of the request."""
         if self.open_runner is not None:
             raise RequestRefusedError("a model is open already")
         session = self._open_session(arguments)
@@ -119,7 +119,7 @@ class DapConnection:
     @property
     def breakpoints(self) -> DapBreakpoints:
         """The editor's breakpoints."""
-        self.runner  # noqa: B018 - refuses where nothing is open
+        self.runner  # noqa: B018 - raises if nothing is open
         assert self._breakpoints is not None
         return self._breakpoints
 
@@ -131,35 +131,35 @@ class DapConnection:
         return self._console
 
     def deferred_move(self, move: Move) -> Callable[[], object]:
-        """What begins a move, once its request was answered; its stop is an event."""
+        """A function that starts a move after its request was answered; its stop is an event."""
         if self.runner.busy:
             raise RequestRefusedError("a loop is running; pause it first")
         self.invalidate_stop()
         return lambda: self.runner.start(move)
 
     def invalidate_stop(self) -> None:
-        """What was told of the last stop is over."""
+        """Discard the data of the last stop."""
         self._stop_view = None
         self.variable_references.clear()
 
     # -- events
 
     def send_output(self, text: str) -> None:
-        """A line for the editor's console."""
+        """Send a line to the editor's console."""
         self.messages.send_event("output", {"category": "console", "output": MultilineText((text, ""))})
 
     def send_stopped(self, stop: Stop) -> None:
-        """Tell where the session stands."""
+        """Send the current stop."""
         self.invalidate_stop()
         self.last_stop = stop
         if stop.reason is Reason.DONE and not self.launch_arguments.get("stopAtEnd", True):
             self.send_output(stop.text)
             self.send_terminated()
             return
-        kinds = [kind for number in stop.breakpoints if (kind := self.breakpoints.request_kind(number))]
+        requests = [request for number in stop.breakpoints if (request := self.breakpoints.request_kind(number))]
         reason = _STOP_REASONS.get(stop.reason, "step")
-        if kinds and stop.reason is Reason.BREAKPOINT:
-            reason = _BREAKPOINT_REASONS.get(kinds[0], reason)
+        if requests and stop.reason is Reason.BREAKPOINT:
+            reason = _BREAKPOINT_REASONS.get(requests[0], reason)
         body = {"reason": reason, "description": stop.text, "threadId": THREAD_ID, "allThreadsStopped": True}
         if stop.reason in (Reason.ERROR, Reason.DONE):
             self.send_output(stop.text)
@@ -181,14 +181,14 @@ class DapConnection:
             self.messages.send_event("progressEnd", {"progressId": name})
             self._progress_number += 1
             return
-        told = {"progressId": name, "message": text}
+        body = {"progressId": name, "message": text}
         if self._started_progress_id != name:
             self._started_progress_id = name
-            self.messages.send_event("progressStart", {**told, "title": "Running", "cancellable": True})
+            self.messages.send_event("progressStart", {**body, "title": "Running", "cancellable": True})
         else:
-            self.messages.send_event("progressUpdate", told)
+            self.messages.send_event("progressUpdate", body)
 
     def send_terminated(self) -> None:
-        """Say that it is over."""
+        """Send the end of the run."""
         self.messages.send_event("exited", {"exitCode": 0})
         self.messages.send_event("terminated")

@@ -1,7 +1,7 @@
-"""Messages of the protocol on a pair of byte streams: a header with the length, and JSON.
+"""Messages of the protocol on two byte streams: a header with the length, and JSON.
 
-Framing is strict: a header that is not part of the protocol, as a browser sends, ends the stream. A well-framed body
-that is no request is ignored: an editor that sends one odd message keeps its session.
+Framing is strict: an unknown header, such as those of a browser, ends the stream. A well-framed body that is no request
+is ignored, so that an unexpected message does not end the session.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, BinaryIO
 from ....runtime.errors import UsageError
 from ..sanitize import sanitize
 
-#: A header line is at most this long, and a message has at most this many header lines.
+#: Limits of a header line's length, and of the number of header lines.
 MAX_HEADER_BYTES, MAX_HEADER_LINES = 256, 8
 #: The largest message.
 MAX_BODY_BYTES = 1 << 26
 
 
 class ProtocolError(UsageError):
-    """The client does not speak the protocol; the connection is to be closed."""
+    """The client violates the protocol; the connection must be closed."""
 
 
 class DapMessageStream:
-    """Both directions. Reading is for one thread, sending for any."""
+    """Both directions of a connection. One thread may read, any thread may send."""
 
     def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
         self._incoming = incoming
@@ -34,10 +34,10 @@ class DapMessageStream:
         self._seq = 0
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        """Requests, up to the end of the stream; a connection that was reset has ended.
+        """Requests up to the end of the stream; a connection reset ends it as well.
 
         Raises:
-            ProtocolError: a header is not part of the protocol, or a message is too large.
+            ProtocolError: a header is invalid, or a message is too large.
         """
         while (body := self._read_body()) is not None:
             message = _parse_request(body)
@@ -81,9 +81,9 @@ class DapMessageStream:
         return None
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a response or an event; who reads may be gone, and then nobody misses it.
+        """Send a response or an event; errors are ignored, since the client may have disconnected.
 
-        A string is one line; of several are :class:`..sanitize.MultilineText`.
+        A string is one line; :class:`..sanitize.MultilineText` has several.
         """
         with self._send_lock:
             self._seq += 1
@@ -108,16 +108,16 @@ def _parse_content_length(value: bytes) -> int:
 
 
 def _printable_prefix(data: bytes) -> str:
-    """The beginning of what a client sent, as printable ASCII."""
+    """The start of a client's data as printable ASCII."""
     return ascii(data[:40].decode("latin-1"))
 
 
 def _parse_request(body: bytes) -> Mapping[str, Any] | None:
     """A request; None for anything else."""
     try:
-        found = json.loads(body)
+        message = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("type") != "request" or not isinstance(found.get("command"), str):
+    if not isinstance(message, dict) or message.get("type") != "request" or not isinstance(message.get("command"), str):
         return None
-    return found if type(found.get("seq")) is int else None
+    return message if type(message.get("seq")) is int else None

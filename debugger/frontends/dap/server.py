@@ -1,4 +1,4 @@
-"""The protocol on a port of this machine: one client at a time, and only with the token."""
+"""Protocol server on a local port, for one authenticated client at a time."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .adapter import DapAdapter
 from .connection import SessionOpener
 from .messages import DapMessageStream
 
-#: Only this machine can connect.
+#: Only local clients can connect.
 HOST = "127.0.0.1"
-#: The variable with a token of the person's own, for servers and for editors.
+#: The environment variable with the user's token, for servers and editors.
 TOKEN_VARIABLE = "LOOPDBG_DAP_TOKEN"
-#: A client that has not sent the token by then is disconnected, so that it keeps no other one out.
+#: A client without a token is disconnected after this time, so that it does not block others.
 TOKEN_TIMEOUT_SECONDS = 30.0
 
 
 def resolve_token(token: str | None = None) -> str:
-    """The token that clients have to send: the one given, else that of the environment, else a random one.
+    """The token that clients must send: the argument, else that of the environment, else a random one.
 
     Raises:
         UsageError: it is too short to be secret.
@@ -37,15 +37,15 @@ def resolve_token(token: str | None = None) -> str:
 
 
 def token_notice(token: str) -> str:
-    """How a server says which token it wants: a random one is shown, one of the environment is named."""
+    """The notice about the required token: a random one is shown, one of the environment is named."""
     return f"the token of {TOKEN_VARIABLE}" if token == os.environ.get(TOKEN_VARIABLE) else f'"token": "{token}"'
 
 
 def listen(port: int) -> socket.socket:
-    """A socket that listens on a port of this machine; 0: a free one.
+    """A socket that listens on a local port; 0: a free one.
 
     Raises:
-        UsageError: the port is taken, or is none.
+        UsageError: the port is in use, or invalid.
     """
     try:
         return socket.create_server((HOST, port))
@@ -54,43 +54,43 @@ def listen(port: int) -> socket.socket:
 
 
 def disconnect_message(reason: str) -> str:
-    """The line about a client that was not let in, or not served to its end."""
+    """The message about a client that was rejected or disconnected."""
     return f"a client was disconnected: {reason or 'it sent no token'}"
 
 
-def serve_client(connection: socket.socket, opens: SessionOpener, token: str) -> tuple[bool, str]:
-    """Answer one client until it leaves; the connection is closed then, whatever ended it.
+def serve_client(connection: socket.socket, open_session: SessionOpener, token: str) -> tuple[bool, str]:
+    """Serve one client until it disconnects; the connection is always closed.
 
     Args:
-        connection: of the client.
-        opens: opens what ``launch`` and ``attach`` name.
-        token: what the client has to send with ``launch`` or ``attach``.
+        connection: the client's socket.
+        open_session: opens the model or trace of ``launch`` and ``attach``.
+        token: required with ``launch`` or ``attach``.
 
     Returns:
-        Whether the client had the token, and why the server closed the connection; "" where the client left.
+        Whether the client had the token, and why the server closed the connection; "" if the client did.
     """
     connection.settimeout(None)
     alarm = threading.Timer(TOKEN_TIMEOUT_SECONDS, _disconnect, (connection,))
     alarm.daemon = True
 
-    def let_in(arguments: Mapping[str, Any]) -> SessionBase:
+    def admit(arguments: Mapping[str, Any]) -> SessionBase:
         alarm.cancel()
-        return opens(arguments)
+        return open_session(arguments)
 
     reason = ""
     incoming, outgoing = connection.makefile("rb"), connection.makefile("wb")
-    adapter = DapAdapter(DapMessageStream(cast(BinaryIO, incoming), cast(BinaryIO, outgoing)), let_in, token)
+    adapter = DapAdapter(DapMessageStream(cast(BinaryIO, incoming), cast(BinaryIO, outgoing)), admit, token)
     alarm.start()
     try:
         adapter.serve()
     except LoopdbgError as error:
         reason = str(error)
-    except Exception as error:  # the server goes on, whatever one client did
+    except Exception as error:  # errors of one client do not end the server
         reason = f"internal error: {type(error).__name__}: {one_line(error)}"
     finally:
         alarm.cancel()
         for stream in (outgoing, incoming, connection):
-            with contextlib.suppress(OSError, ValueError):  # what could not be sent is lost with its reader
+            with contextlib.suppress(OSError, ValueError):  # the client is gone
                 stream.close()
     return adapter.authenticated, reason or adapter.refusal_reason
 

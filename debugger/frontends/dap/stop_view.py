@@ -1,4 +1,4 @@
-"""What an editor shows of a stop: the stack, its scopes, the text of the model."""
+"""The editor's view of a stop: the stack, scopes, and the text of the model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ...session.snapshot import FrameSnapshot, Snapshot, take_snapshot
 from ...session.source_listing import build_listing
 from .variables import ChildrenReader, DapVariable, VariableReferences
 
-#: The one text of a model, which is no file.
+#: The text of the model, which is no file.
 SOURCE_REFERENCE = 1
 
 
 class DapStopView:
-    """One stop. Made when the session stands still; good until it moves."""
+    """One stop; valid until the session moves."""
 
     def __init__(self, session: SessionBase, variables: VariableReferences) -> None:
         self.session = session
@@ -32,11 +32,11 @@ class DapStopView:
 
     @property
     def pseudo_code(self) -> PseudoCode:
-        """The pseudo-code of the whole model."""
+        """The pseudo-code of the model."""
         return self.session._internals.symbols.pseudo_code
 
     def frame(self, number: Any) -> FrameSnapshot | None:
-        """A frame by the number that the editor has for it: 1 is the innermost; without one that is meant."""
+        """A frame by its number in the editor: 1 is the innermost, also the default."""
         if number is None:
             return self.frames[0]
         return self.frames[number - 1] if type(number) is int and 1 <= number <= len(self.frames) else None
@@ -44,7 +44,7 @@ class DapStopView:
     # -- the stack
 
     def stack_frames(self, start: int, count: int | None) -> list[dict[str, Any]]:
-        """The frames from one on."""
+        """A range of frames."""
         stop = len(self.frames) if not count else min(len(self.frames), start + count)
         return [self._stack_frame(k) for k in range(max(0, start), stop)]
 
@@ -60,17 +60,17 @@ class DapStopView:
         }
 
     def next_line(self, frame: FrameSnapshot) -> PseudoCodeLine | None:
-        """The line that runs next in a frame; of a frame around another the head of the loop that runs there."""
+        """The next line of a frame; for an enclosing frame the head of its running inner loop."""
         states = {entry.node: entry.state for entry in self._live_frame(frame).nodes}
-        shown = ListingContext(frame.loop, frame.iteration, frame.at_boundary, frame.stopped_by, states=states)
-        listing = Listing(self.pseudo_code, shown)
+        context = ListingContext(frame.loop, frame.iteration, frame.at_boundary, frame.stopped_by, states=states)
+        listing = Listing(self.pseudo_code, context)
         return None if listing.next_index is None else listing.source.lines[listing.next_index]
 
     def _live_frame(self, frame: FrameSnapshot) -> FrameProtocol:
-        return next((one for one in self.session.frames if one.index == frame.index), self.session.frame)
+        return next((f for f in self.session.frames if f.index == frame.index), self.session.frame)
 
     def inline_values(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
-        """The values beside the lines of a frame, as the console lists them."""
+        """The values of the lines of a frame, as in the console's listing."""
         listing = build_listing(
             self.session._internals.symbols.pseudo_code,
             self._live_frame(frame),
@@ -87,8 +87,8 @@ class DapStopView:
     # -- the scopes of a frame
 
     def scopes(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
-        """What there is to see of a frame."""
-        found = [
+        """The scopes of a frame."""
+        groups = [
             ("Carried", "locals", self._carried(frame)),
             ("Condition", "", self._condition(frame)),
             ("Inputs", "arguments", self._inputs(frame)),
@@ -97,20 +97,20 @@ class DapStopView:
             ("Captures", "globals", self._captures(frame)),
         ]
         if self.snapshot.outputs is not None and self.snapshot.done:
-            found.append(
+            groups.append(
                 ("Outputs", "returnValue", [DapVariable(name, value) for name, value in self.snapshot.outputs])
             )
-        told = []
-        for name, hint, items in found:
+        scopes = []
+        for name, hint, items in groups:
             if not items:
                 continue
             scope = {"name": name, "variablesReference": self.variables.add(_item_children(items)), "expensive": False}
-            told.append({**scope, "namedVariables": len(items), **({"presentationHint": hint} if hint else {})})
-        return told
+            scopes.append({**scope, "namedVariables": len(items), **({"presentationHint": hint} if hint else {})})
+        return scopes
 
     def _carried(self, frame: FrameSnapshot) -> list[DapVariable]:
-        there = self.session._internals.has_branches
-        return [DapVariable(name, value, quote(name) if there else "") for name, value in frame.carried.items()]
+        settable = self.session._internals.has_branches
+        return [DapVariable(name, value, quote(name) if settable else "") for name, value in frame.carried.items()]
 
     def _condition(self, frame: FrameSnapshot) -> list[DapVariable]:
         if frame.loop is None:
@@ -126,17 +126,17 @@ class DapStopView:
 
     def _inputs(self, frame: FrameSnapshot) -> list[DapVariable]:
         if frame.loop is None:
-            given = self.session.inputs if frame.index < 0 else {}
-            return [DapVariable(name, value) for name, value in given.items()]
+            inputs = self.session.inputs if frame.index < 0 else {}
+            return [DapVariable(name, value) for name, value in inputs.items()]
         names = [port.inner.name for port in frame.loop.sliced_inputs]
         if frame.loop.iteration is not None:
             names.append(frame.loop.iteration.name)
         return [DapVariable(name, frame.values[name], quote(name)) for name in names if name in frame.values]
 
     def _body(self, frame: FrameSnapshot) -> list[DapVariable]:
-        there = self.session._internals.has_branches
+        settable = self.session._internals.has_branches
         names = [name for node in frame.nodes for name in node.outputs if name in frame.values]
-        return [DapVariable(name, frame.values[name], quote(name) if there else "") for name in dict.fromkeys(names)]
+        return [DapVariable(name, frame.values[name], quote(name) if settable else "") for name in dict.fromkeys(names)]
 
     def _captures(self, frame: FrameSnapshot) -> list[DapVariable]:
         return [DapVariable(name, value) for name, value in frame.captures]
@@ -160,5 +160,5 @@ def _frame_title(frame: FrameSnapshot) -> str:
     loop: Loop | None = frame.loop
     if loop is None:
         return "main graph"
-    where = "ended after" if frame.stopped_by is not None else "before iteration" if frame.at_boundary else "iteration"
-    return f"{frame.name}: {where} {frame.iteration}"
+    state = "ended after" if frame.stopped_by is not None else "before iteration" if frame.at_boundary else "iteration"
+    return f"{frame.name}: {state} {frame.iteration}"

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: a session as an agent drives it (https://modelcontextprotocol.io)."""
+"""Server of the Model Context Protocol for agents (https://modelcontextprotocol.io)."""

@@ -1,4 +1,4 @@
-"""The agent's tools as a server of the Model Context Protocol."""
+"""A server of the Model Context Protocol with the tools of an agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..console.command_registry import QuitRequest
 from .tools import McpTools, truncate_answer
 
 _INSTRUCTIONS = """\
-loopdbg debugs the loops inside neural-network models. Open a model; it stands before iteration 0 of its first loop.
+loopdbg debugs the loops inside neural-network models. Open a model; it is stopped before iteration 0 of its first loop.
 Step by iterations or nodes, set breakpoints ('nan' stops where NaN arises), go back in time, print expressions, ask
 why. diff names the first iteration and node in which two models differ."""
 _TOOLS = (
@@ -39,7 +39,7 @@ _TOOLS = (
 
 
 def create_server(agent: McpTools) -> Any:
-    """A server with the tools of an agent.
+    """Create a server with the tools of an agent.
 
     Raises:
         UsageError: the package ``mcp`` is not installed.
@@ -50,28 +50,28 @@ def create_server(agent: McpTools) -> Any:
     except ImportError:
         raise UsageError("mcp needs the package mcp, which is not installed: pip install 'loopdbg[mcp]'") from None
 
-    def told(method: Callable[..., str], failed: type[Exception] = ToolError) -> Callable[..., str]:
-        """What goes wrong is one line for the agent."""
+    def with_errors(method: Callable[..., str], error_type: type[Exception] = ToolError) -> Callable[..., str]:
+        """Convert errors to messages of one line."""
 
         @functools.wraps(method)
-        def tool(*arguments: Any, **named: Any) -> str:
+        def tool(*arguments: Any, **keywords: Any) -> str:
             try:
                 with ApiBoundary():
-                    return method(*arguments, **named)
+                    return method(*arguments, **keywords)
             except LoopdbgError as error:
-                raise failed(truncate_answer(escape_unprintable(str(error)))) from None
+                raise error_type(truncate_answer(escape_unprintable(str(error)))) from None
             except QuitRequest:
-                raise failed("the session goes on until the connection ends") from None
+                raise error_type("the session goes on until the connection ends") from None
 
         return tool
 
-    made = MCPServer("loopdbg", instructions=_INSTRUCTIONS, log_level="ERROR")
+    server = MCPServer("loopdbg", instructions=_INSTRUCTIONS, log_level="ERROR")
     for method in _TOOLS:
-        made.tool()(told(getattr(agent, method.__name__)))
-    made.resource("loopdbg://source", description="The pseudo-code of the open model.")(
-        told(agent.source, ResourceError)
+        server.tool()(with_errors(getattr(agent, method.__name__)))
+    server.resource("loopdbg://source", description="The pseudo-code of the open model.")(
+        with_errors(agent.source, ResourceError)
     )
-    made.resource("loopdbg://history/{name}", description="A value in each iteration so far.")(
-        told(agent.history, ResourceError)
+    server.resource("loopdbg://history/{name}", description="A value in each iteration so far.")(
+        with_errors(agent.history, ResourceError)
     )
-    return made
+    return server

@@ -1,8 +1,8 @@
-"""What an agent can do with a session: each tool is a method, its answer a text that is short.
+"""The tools of an agent: each is a method that returns a short text.
 
-Most of them are commands of the console, so that an agent reads what a person reads there. A text of the agent is the
-argument of one command, never a line with a command of its own, but for the tool ``command``. No file is written or
-sourced but in the folder that whoever started the server allowed, and no script is run but with its consent.
+Most of them are console commands with the same output. A text of the agent is the argument of one command and is never
+parsed as a command line, except for the tool ``command``. Files are written and sourced only in the folder that the
+server's user allowed, and scripts are run only with the user's consent.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from ..console.console import Console
 from ..console.export_commands import extract_into
 from ..console.file_access import folder_access
 
-#: An answer has no more characters: about a thousand tokens.
+#: Maximum length of an answer, about a thousand tokens.
 ANSWER_MAX_CHARS = 4000
 #: Seconds after which a move is interrupted.
 MOVE_TIMEOUT_SECONDS = 60.0
-#: Of a history so many iterations are told.
+#: Number of iterations of a history in an answer.
 _HISTORY_ITERATIONS = 50
 Unit = Literal["iteration", "node", "into", "loop"]
-#: Opens a model or a trace, from its path and what else is said of it.
+#: Opens a model or a trace, from its path and options.
 SessionOpener = Callable[[Mapping[str, Any]], SessionBase]
-#: Compares: the paths of two, or of one and the name of a runtime, with inputs by name; gives the lines of the report.
+#: Compares two paths, or one and a runtime's name, with inputs by name; returns the lines of the report.
 ModelComparer = Callable[[str, str, str, Mapping[str, Any]], Iterable[str]]
-#: Commands that a conversation has no use for.
+#: Commands that agents may not use.
 _EXCLUDED_COMMANDS = frozenset({"commands", "quit"})
 
 
 class McpTools:
-    """One session at a time. ``folder``: where the agent may write and source files; without one, nowhere."""
+    """One session at a time. ``folder``: where the agent may write and source files; None: nowhere."""
 
-    def __init__(self, opens: SessionOpener, compares: ModelComparer, folder: str | Path | None = None) -> None:
-        self._open_session, self._compare = opens, compares
+    def __init__(self, open_session: SessionOpener, compare: ModelComparer, folder: str | Path | None = None) -> None:
+        self._open_session, self._compare = open_session, compare
         self._file_access = folder_access(folder)
         self._session: SessionBase | None = None
         self._console: Console | None = None
         self._output_lines: list[str] = []
-        # A session may be driven by one at a time, and a client may ask for several things at once.
+        # A session runs one command at a time, but a client may send concurrent requests.
         self._lock = threading.Lock()
 
-    # -- what is open
+    # -- opening
 
     def open(
         self,
@@ -59,27 +59,27 @@ class McpTools:
         max_iterations: int | None = None,
     ) -> str:
         """Open a model (.onnx, .xml, a TensorRT script) or a trace (.loopdb), stopped before iteration 0 of its first
-        loop. inputs: name -> number, list or path of a .npy file; without them those beside the model, or random ones
+        loop. inputs: name -> number, list or path of a .npy file; without them those next to the model, or random ones
         made from seed. Anything that was open is closed."""
         with self._lock:
-            given = {"path": path, "inputs": inputs or {}, "seed": seed, "max_iterations": max_iterations}
-            session = self._open_session(given)
+            arguments = {"path": path, "inputs": inputs or {}, "seed": seed, "max_iterations": max_iterations}
+            session = self._open_session(arguments)
             self._session, self._console = session, Console(session, self._output_lines.append)
             self._console.file_access = self._file_access
             model = session.model
-            told = [f"opened {model.name}: {session.stop.text}"]
-            told += [f"input {port.name}: {port.type}" for port in model.inputs]
-            told += [f"output {port.name}: {port.type}" for port in model.outputs]
+            lines = [f"opened {model.name}: {session.stop.text}"]
+            lines += [f"input {port.name}: {port.type}" for port in model.inputs]
+            lines += [f"output {port.name}: {port.type}" for port in model.outputs]
             names = ", ".join(loop.name for loop in model.loops) or "none"
-            told.append(f"{count_text(len(model.loops), 'outermost loop')}: {names}")
-            return _format_answer(told, "next: explain, list_source, step, set_breakpoint, continue_run")
+            lines.append(f"{count_text(len(model.loops), 'outermost loop')}: {names}")
+            return _format_answer(lines, "next: explain, list_source, step, set_breakpoint, continue_run")
 
     def explain(self) -> str:
         """What the loops of the open model mean: trip count, condition, back edges, scan outputs, what ends them, where
         runtimes differ."""
         with self._lock:
-            told = [line for one in explain(self._require_session().model, None) for line in (*one.lines(), "")]
-            return _format_answer(told, "next: step, set_breakpoint")
+            lines = [line for loop in explain(self._require_session().model, None) for line in (*loop.lines(), "")]
+            return _format_answer(lines, "next: step, set_breakpoint")
 
     def list_source(self, which: str = "") -> str:
         """The pseudo-code of the loop with the values of this iteration. which: empty for the lines around the next
@@ -124,7 +124,7 @@ class McpTools:
             self._require_session().breakpoints.clear()
             return "no breakpoints"
 
-    # -- seeing
+    # -- inspection
 
     def print_value(self, expression: str) -> str:
         """The value of an expression of this frame: 'h', 'max(abs(h))', 'x@3' (x in iteration 3), 'h[0, :5]'."""
@@ -145,7 +145,7 @@ class McpTools:
             raise UsageError(f"{name} makes no sense here")
         return self._run_action(lambda console: console.execute(line), "")
 
-    # -- comparing and cutting
+    # -- comparison and extraction
 
     def diff(
         self,
@@ -159,12 +159,12 @@ class McpTools:
         if bool(b) == bool(against):
             raise UsageError("diff compares a with b, or with a runtime: give one of b and against")
         with self._lock:
-            told = list(self._compare(a, b, against, inputs or {}))
-            return _format_answer(told, "next: open one of them, go_to that iteration")
+            lines = list(self._compare(a, b, against, inputs or {}))
+            return _format_answer(lines, "next: open one of them, go_to that iteration")
 
     def extract(self, folder: str, whole: bool = False) -> str:
-        """Write the iteration that comes next of the loop that it stands in, or the whole loop, as a model of its own
-        with inputs and expected outputs."""
+        """Write the next iteration of the current loop, or the whole loop, as a model of its own with inputs and
+        expected outputs."""
         return self._run_action(lambda console: extract_into(console, folder, whole=whole), "")
 
     # -- resources
@@ -183,7 +183,7 @@ class McpTools:
             numbers = range(max(0, last - _HISTORY_ITERATIONS + 1), last + 1)
             return escape_lines(f"{k}: {format_value(parse(f'{name}@{k}').evaluate(scope), 100)}" for k in numbers)
 
-    # -- how
+    # -- helpers
 
     def _require_session(self) -> SessionBase:
         if self._session is None:
@@ -191,18 +191,18 @@ class McpTools:
         return self._session
 
     def _command_name(self, line: str) -> str:
-        """The name of the command that a line means, "" for what ends a block of them and for nothing."""
+        """The command name of a line; "" for an empty line and for the end of a block."""
         with self._lock:
             self._require_session()
             assert self._console is not None
             return "" if line in ("", "end") else self._console.parse_line(line)[0].name
 
-    def _run_command(self, command: str, text: str, more: str) -> str:
-        """What a command of the console says; ``text`` is its argument, and never a command itself."""
-        return self._run_action(lambda console: console.run_command(command, text), more)
+    def _run_command(self, command: str, text: str, hint: str) -> str:
+        """The output of a console command; ``text`` is its argument and is never parsed as a command."""
+        return self._run_action(lambda console: console.run_command(command, text), hint)
 
-    def _run_action(self, action: Callable[[Console], None], more: str) -> str:
-        """What the console says to an action that may take :data:`MOVE_TIMEOUT_SECONDS` seconds."""
+    def _run_action(self, action: Callable[[Console], None], hint: str) -> str:
+        """The console's output of an action, which is interrupted after :data:`MOVE_TIMEOUT_SECONDS` seconds."""
         with self._lock:
             session, console = self._require_session(), self._console
             assert console is not None
@@ -214,17 +214,17 @@ class McpTools:
                 action(console)
             finally:
                 alarm.cancel()
-            return _format_answer(self._output_lines, more)
+            return _format_answer(self._output_lines, hint)
 
 
 def truncate_answer(text: str) -> str:
-    """A text of at most :data:`ANSWER_MAX_CHARS` characters, and how many are missing."""
+    """Truncate a text to :data:`ANSWER_MAX_CHARS` characters, with the number of missing ones."""
     if len(text) <= ANSWER_MAX_CHARS:
         return text
     return f"{text[:ANSWER_MAX_CHARS]}\n... {len(text) - ANSWER_MAX_CHARS} more characters; ask for a part of it"
 
 
-def _format_answer(lines: Iterable[str], more: str) -> str:
-    """A text that is not too long, with what to ask next; names out of files add no lines to it."""
+def _format_answer(lines: Iterable[str], hint: str) -> str:
+    """An escaped and truncated text, with a hint on the next tools."""
     text = truncate_answer(escape_lines(lines))
-    return f"{text}\n({more})" if more else text
+    return f"{text}\n({hint})" if hint else text

@@ -1,1 +1,1 @@
-"""Notebooks: what objects look like there, and a widget that steps a session."""
+"""Notebooks: HTML representations of objects, and a widget that steps a session."""

@@ -1,4 +1,4 @@
-"""The widget that steps a session in a notebook (Jupyter, VS Code, marimo); its page is ``stepper.js``."""
+"""The notebook widget that steps a session (Jupyter, VS Code, marimo); its page is ``stepper.js``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from ...session.session_base import SessionBase
 
 @public
 def widget(session: Any) -> Any:
-    """A widget that shows where a session stands and steps it: the lines of the loop with the one that runs next, what
-    the back edges carry, the condition, the scan outputs, and time as a bar to travel on. Buttons and keys go on and
-    back; the pointer on a line shows its values; a line of text takes commands of the console, and so does ``do``.
+    """A widget that shows a stop and steps the session: the lines of the loop with the next one, the carried values,
+    the condition, the scan outputs, and a timeline. Buttons and keys step forward and back; hovering over a line shows
+    its values; a text field and ``do`` take console commands.
 
-    ``session``: a session or a replay. What other cells do with the session is shown by ``refresh()``. Works where
-    anywidget does: Jupyter, VS Code and marimo.
+    ``refresh()`` shows moves by other cells. It works in the hosts of anywidget: Jupyter, VS Code and marimo.
+
+    Args:
+        session: a session or a replay.
 
     Raises:
-        UsageError: the package ``anywidget`` is not installed, or ``session`` is none, or is closed.
+        UsageError: the package ``anywidget`` is not installed, or ``session`` is no session, or is closed.
 
     >>> stepper = loopdbg.widget(session)
     >>> stepper.do("step")

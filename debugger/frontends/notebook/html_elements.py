@@ -1,4 +1,4 @@
-"""Pieces of HTML that are readable on light and on dark pages: all colours come from that of the text around them."""
+"""HTML elements for light and dark pages: all colours derive from the colour of the surrounding text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from ....runtime.text import escape_lines, escape_unprintable
 
-#: A tensor is drawn with at most this many rows and columns; larger ones are sampled.
+#: Maximum number of rows and columns of a heatmap; larger tensors are sampled.
 HEATMAP_MAX_SIDE = 32
-#: So many rows of a table are shown.
+#: Maximum number of displayed table rows.
 TABLE_MAX_ROWS = 40
 _STYLE = """\
 .loopdbg-shown{color:inherit;font-size:.92em;line-height:1.45;max-width:100%;overflow-x:auto}
@@ -30,46 +30,46 @@ padding:.15em .7em .15em 0;text-align:left;vertical-align:top;background:none;co
 
 
 def html_page(*parts: str) -> str:
-    """Parts as one piece that a notebook shows; it brings its style."""
+    """A self-contained HTML fragment with its style."""
     return f'<div class="loopdbg-shown"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
-def escape_text(told: object) -> str:
-    """Text of one line, escaped: for HTML, and of names out of files what would end a line or turn text around."""
-    return escape(escape_unprintable(str(told)))
+def escape_text(text: object) -> str:
+    """One line of text, escaped for HTML, with line ends and reversed text in names made visible."""
+    return escape(escape_unprintable(str(text)))
 
 
-def paragraph(strong: str, told: str = "", kind: str = "") -> str:
-    """A paragraph that begins with something strong. ``kind``: good or bad."""
-    after = f" {escape_text(told)}" if told else ""
-    return f"<p{f' class={kind}' if kind else ''}><b>{escape_text(strong)}</b>{after}</p>"
+def paragraph(title: str, text: str = "", kind: str = "") -> str:
+    """A paragraph with a bold start. ``kind``: good or bad."""
+    suffix = f" {escape_text(text)}" if text else ""
+    return f"<p{f' class={kind}' if kind else ''}><b>{escape_text(title)}</b>{suffix}</p>"
 
 
 def preformatted(lines: Iterable[str]) -> str:
-    """Text in columns."""
+    """Preformatted text."""
     return f"<pre>{escape(escape_lines(lines))}</pre>"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; none where it has no rows."""
-    kept = list(rows)
-    shown = "".join(
-        f"<tr>{''.join(f'<td>{escape_text(cell)}</td>' for cell in row)}</tr>" for row in kept[:TABLE_MAX_ROWS]
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; empty if it has no rows."""
+    all_rows = list(rows)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape_text(cell)}</td>' for cell in row)}</tr>" for row in all_rows[:TABLE_MAX_ROWS]
     )
-    if len(kept) > TABLE_MAX_ROWS:
-        shown += f"<tr><td colspan={len(head)}>… and {len(kept) - TABLE_MAX_ROWS} more</td></tr>"
-    if not shown:
+    if len(all_rows) > TABLE_MAX_ROWS:
+        body += f"<tr><td colspan={len(header)}>… and {len(all_rows) - TABLE_MAX_ROWS} more</td></tr>"
+    if not body:
         return ""
-    return f"<table><tr>{''.join(f'<th>{escape_text(cell)}</th>' for cell in head)}</tr>{shown}</table>"
+    return f"<table><tr>{''.join(f'<th>{escape_text(cell)}</th>' for cell in header)}</tr>{body}</table>"
 
 
 def details(summary: str, *parts: str) -> str:
-    """What is opened by a click."""
+    """A collapsible element."""
     return f"<details><summary>{escape_text(summary)}</summary>{''.join(parts)}</details>"
 
 
 def heatmap(array: npt.NDArray[Any]) -> str:
-    """The elements of a tensor as coloured cells, axes before the last flattened into rows; "" of what has none."""
+    """The elements of a tensor as coloured cells, leading axes flattened into rows; "" for other values."""
     if array.dtype.kind not in "biuf" or array.size == 0 or array.ndim == 0:
         return ""
     grid = array.reshape(-1, array.shape[-1])
@@ -81,9 +81,9 @@ def heatmap(array: npt.NDArray[Any]) -> str:
     cells = []
     for y, row in enumerate(grid):
         for x, value in enumerate(row):
-            share = (value - low) / (high - low) if high > low else 0.5
-            # Sequential from light to dark; what is not finite stands out in red.
-            colour = f"hsl(210,60%,{90 - 65 * share:.0f}%)" if np.isfinite(value) else "#d33"
+            fraction = (value - low) / (high - low) if high > low else 0.5
+            # Sequential from light to dark; non-finite values are red.
+            colour = f"hsl(210,60%,{90 - 65 * fraction:.0f}%)" if np.isfinite(value) else "#d33"
             cells.append(f'<rect x="{8 * x}" y="{8 * y}" width="8" height="8" fill="{colour}"/>')
     height, width = 8 * len(grid), 8 * len(grid[0])
     return f'<svg role="img" width="{width}" height="{height}">{"".join(cells)}</svg>'

@@ -1,4 +1,4 @@
-"""What objects look like in a notebook: short, escaped, in the words that the console has."""
+"""HTML representations of objects for notebooks: short, escaped, with the terms of the console."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     from ...compare.api import Diff
 
 _VALUE_WIDTH_CHARS = 60
-#: What ends them is told of so many loops.
+#: Maximum number of loops with a description of their termination.
 _MAX_DESCRIBED_LOOPS = 20
 _FAILURE_REASONS = (Reason.ERROR, Reason.LIMIT, Reason.INTERRUPT)
 
 
-def render_html(kind: str, thing: Any) -> str:
-    """The HTML of an object. ``kind``: what it is, since none of the classes is known to all rooms."""
-    return html_page(*_RENDERERS[kind](thing))
+def render_html(kind: str, value: Any) -> str:
+    """The HTML of an object. ``kind``: its kind, since not all packages can import the classes."""
+    return html_page(*_RENDERERS[kind](value))
 
 
 def _model(model: Model) -> Iterator[str]:
     yield paragraph(model.name, model.graph.system.value)
     yield table(("input", "type", "shape"), map(_port, model.inputs))
     yield table(("output", "type", "shape"), map(_port, model.outputs))
-    phrases = NodeFormatter(ProducerMap.for_graph(model.graph))
-    found = list(_flatten_loops(model.loops))
+    formatter = NodeFormatter(ProducerMap.for_graph(model.graph))
+    loops = list(_flatten_loops(model.loops))
     ends = (
-        ": " + " ".join(termination_sentences(node.loop, phrases, False)) if k < _MAX_DESCRIBED_LOOPS else ""
-        for k, node in enumerate(found)
+        ": " + " ".join(termination_sentences(node.loop, formatter, False)) if k < _MAX_DESCRIBED_LOOPS else ""
+        for k, node in enumerate(loops)
     )
-    told = [
+    items = [
         f"<li><code>{escape_text(node.path)}</code> {escape_text(node.loop.op_type)}{escape_text(end)}</li>"
-        for node, end in zip(found, ends, strict=True)
+        for node, end in zip(loops, ends, strict=True)
     ]
-    yield f"<ul>{''.join(told[:100])}</ul>" if told else "<p>no loop</p>"
+    yield f"<ul>{''.join(items[:100])}</ul>" if items else "<p>no loop</p>"
 
 
 def _port(port: Port) -> tuple[str, str, str]:
@@ -83,7 +83,7 @@ def _value_row(name: str, value: Any) -> tuple[str, str, str]:
 
 
 def type_text(value: Any) -> str:
-    """A value's type in words: ``float32 [3, 4]``."""
+    """The type of a value as text: ``float32 [3, 4]``."""
     if value is None or isinstance(value, str):
         return ""
     if isinstance(value, list | tuple):
@@ -121,8 +121,8 @@ def _frame(frame: FrameProtocol) -> Iterator[str]:
 def _scans(frame: FrameProtocol) -> Iterator[tuple[str, ...]]:
     for k, name in enumerate(scan_names(frame.loop) if frame.loop is not None else ()):
         count, shape, dtype, tail = frame._internals.scan_tail(k, 1)
-        last = value_text(tail[-1], _VALUE_WIDTH_CHARS) if tail else ""
-        yield name, f"{dtype} {list(shape)}", count_text(count, "element"), last
+        newest = value_text(tail[-1], _VALUE_WIDTH_CHARS) if tail else ""
+        yield name, f"{dtype} {list(shape)}", count_text(count, "element"), newest
 
 
 def _session(session: SessionBase) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _session(session: SessionBase) -> Iterator[str]:
     yield preformatted(session.listing().lines())
     yield from _frame(session.frame)
     if session.outputs is not None:
-        yield table(("output", "type", "value"), (_value_row(*one) for one in session.outputs.items()))
+        yield table(("output", "type", "value"), (_value_row(*item) for item in session.outputs.items()))
 
 
 def _diff(diff: Diff) -> Iterator[str]:
@@ -143,30 +143,30 @@ def _diff(diff: Diff) -> Iterator[str]:
     first = diff.first
     if first is not None:
         node = f"{first.op_type} {first.node}".strip() or ", ".join(first.nodes)
-        where = "" if first.iteration is None else str(first.iteration)
+        iteration = "" if first.iteration is None else str(first.iteration)
         head = ("first difference", "iteration", "value", "node", "left", "right")
         values = value_text(first.left, _VALUE_WIDTH_CHARS), value_text(first.right, _VALUE_WIDTH_CHARS)
-        yield table(head, [(first.loop or "main graph", where, first.value, node, *values)])
+        yield table(head, [(first.loop or "main graph", iteration, first.value, node, *values)])
     yield details("the whole report", preformatted(report))
 
 
-def _text(thing: Any) -> Iterator[str]:
-    yield preformatted(str(thing).splitlines())
+def _text(value: Any) -> Iterator[str]:
+    yield preformatted(str(value).splitlines())
 
 
-def _value(shown: DisplayValue) -> Iterator[str]:
-    value = shown.value
+def _value(display: DisplayValue) -> Iterator[str]:
+    value = display.value
     if isinstance(value, list | tuple):
-        yield paragraph(shown.name, type_text(value))
-        yield table(("", ""), ((str(k), value_text(one, 80)) for k, one in enumerate(value[:HEATMAP_MAX_SIDE])))
+        yield paragraph(display.name, type_text(value))
+        yield table(("", ""), ((str(k), value_text(item, 80)) for k, item in enumerate(value[:HEATMAP_MAX_SIDE])))
     elif value is None or isinstance(value, str) or np.size(value) <= 1:
         array = value if value is None or isinstance(value, str) else np.asarray(value)
-        yield paragraph(shown.name, f"{type_text(array)} = {value_text(array, 200)}".strip())
+        yield paragraph(display.name, f"{type_text(array)} = {value_text(array, 200)}".strip())
     else:
         array = np.asarray(value)
-        yield paragraph(shown.name, f"{type_text(array)} {value_text(array, 100)}") + heatmap(array)
-    if shown.remark:
-        yield f"<p>{escape_text(shown.remark.strip(' #'))}</p>"
+        yield paragraph(display.name, f"{type_text(array)} {value_text(array, 100)}") + heatmap(array)
+    if display.remark:
+        yield f"<p>{escape_text(display.remark.strip(' #'))}</p>"
 
 
 _RENDERERS: dict[str, Callable[[Any], Iterator[str]]] = {

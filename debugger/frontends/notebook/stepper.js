@@ -1,4 +1,4 @@
-// The page of loopdbg's widget: draws `view`, and asks for commands of the console. No library, no network.
+// The page of loopdbg's widget: draws `view`, and requests console commands. No library, no network.
 
 const STYLE = `
 .loopdbg-stepper { --accent: #2f81c9;
@@ -24,7 +24,7 @@ const STYLE = `
 .loopdbg-stepper .code { flex: 3 1 380px; min-width: 0; overflow: auto; max-height: 430px; position: relative;
   padding-left: 16px; }
 .loopdbg-stepper .side { flex: 2 1 280px; min-width: 0; overflow-x: auto; }
-.loopdbg-stepper .code, .loopdbg-stepper td, .loopdbg-stepper .said, .loopdbg-stepper .tip, .loopdbg-stepper .ask {
+.loopdbg-stepper .code, .loopdbg-stepper td, .loopdbg-stepper .output, .loopdbg-stepper .tip, .loopdbg-stepper .ask {
   font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 12px; }
 .loopdbg-stepper .line { display: flex; white-space: pre; border-radius: 3px; min-width: max-content; }
 .loopdbg-stepper .line:hover { background: var(--soft); }
@@ -50,7 +50,7 @@ const STYLE = `
 .loopdbg-stepper .curve { fill: none; stroke: var(--accent); stroke-width: 1.4; vector-effect: non-scaling-stroke; }
 .loopdbg-stepper .now { stroke: var(--warm); stroke-width: 1.4; vector-effect: non-scaling-stroke; }
 .loopdbg-stepper .error { color: var(--bad); min-height: 0; white-space: pre-wrap; }
-.loopdbg-stepper .said { white-space: pre-wrap; max-height: 150px; overflow: auto; margin: 4px 0; }
+.loopdbg-stepper .output { white-space: pre-wrap; max-height: 150px; overflow: auto; margin: 4px 0; }
 .loopdbg-stepper .ask { width: 100%; color: inherit; background: var(--soft); border: 1px solid var(--faint);
   border-radius: 4px; padding: 2px 6px; }
 .loopdbg-stepper .tip { position: absolute; z-index: 5; max-width: 90%; max-height: 200px; overflow: hidden;
@@ -58,7 +58,7 @@ const STYLE = `
   background: Canvas; color: CanvasText; pointer-events: none; }
 `;
 
-// The command, its sign, the keys of loopdbg's screen, and what it does.
+// Command, label, keys as on loopdbg's screen, and summary.
 const BUTTONS = [
   ["reverse-continue", "⇤ reverse", ["C"], "back to the last stop of a breakpoint"],
   ["back", "◀ back", ["S", "ArrowLeft", "Backspace"], "back by an iteration"],
@@ -75,48 +75,48 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** An element with attributes and children; strings become text, never markup. */
 function make(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (typeof value === "boolean") made[name] = value;
-    else made.setAttribute(name, value);
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (typeof value === "boolean") element[name] = value;
+    else element.setAttribute(name, value);
   }
-  made.append(...children);
-  return made;
+  element.append(...children);
+  return element;
 }
 
-function drawn(tag, attributes, ...children) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+function svgElement(tag, attributes, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 }
 
-/** A curve over `end` iterations, with gaps where a number is not finite; `now`: where a mark stands. */
+/** A curve over `end` iterations, with gaps for non-finite numbers; `now`: position of the marker. */
 function curve(numbers, end, now) {
-  const finite = numbers.filter((one) => one !== null);
-  const svg = drawn("svg", { viewBox: "0 0 100 30", preserveAspectRatio: "none", role: "img" });
+  const finite = numbers.filter((entry) => entry !== null);
+  const svg = svgElement("svg", { viewBox: "0 0 100 30", preserveAspectRatio: "none", role: "img" });
   if (finite.length > 1) {
     const low = Math.min(...finite), high = Math.max(...finite);
-    const place = (k, one) =>
-      `${((100 * k) / Math.max(1, end)).toFixed(2)} ${(27 - (high > low ? (24 * (one - low)) / (high - low) : 12)).toFixed(2)}`;
+    const place = (k, entry) =>
+      `${((100 * k) / Math.max(1, end)).toFixed(2)} ${(27 - (high > low ? (24 * (entry - low)) / (high - low) : 12)).toFixed(2)}`;
     let path = "", pen = "M";
-    numbers.forEach((one, k) => {
-      if (one === null) pen = "M";
-      else { path += `${pen}${place(k, one)}`; pen = "L"; }
+    numbers.forEach((entry, k) => {
+      if (entry === null) pen = "M";
+      else { path += `${pen}${place(k, entry)}`; pen = "L"; }
     });
-    svg.append(drawn("path", { class: "curve", d: path }));
+    svg.append(svgElement("path", { class: "curve", d: path }));
   }
   if (now !== null) {
     const x = (100 * now) / Math.max(1, end);
-    svg.append(drawn("line", { class: "now", x1: x, x2: x, y1: 0, y2: 30 }));
+    svg.append(svgElement("line", { class: "now", x1: x, x2: x, y1: 0, y2: 30 }));
   }
   return svg;
 }
 
 function table(head, rows) {
   if (!rows.length) return "";
-  const cells = (kind, row) => make("tr", {}, ...row.map((one) => make(kind, {}, one)));
+  const cells = (kind, row) => make("tr", {}, ...row.map((entry) => make(kind, {}, entry)));
   return make("table", {}, make("thead", {}, cells("th", head)), make("tbody", {}, ...rows.map((row) => cells("td", row))));
 }
 
@@ -126,11 +126,11 @@ class Page {
     this.number = 0;
     this.root = make("div", {
       class: "loopdbg-stepper", tabindex: "0", role: "group", "aria-label": "loop debugger",
-      // JupyterLab's own keys rest while this has the focus.
+      // Disable JupyterLab's shortcuts while the widget has the focus.
       "data-lm-suppress-shortcuts": "true", onkeydown: (event) => this.key(event),
     });
     this.parts = {};
-    for (const [name, tag] of [["head", "div"], ["bar", "div"], ["time", "div"], ["error", "div"], ["cols", "div"], ["said", "div"]]) {
+    for (const [name, tag] of [["head", "div"], ["bar", "div"], ["time", "div"], ["error", "div"], ["cols", "div"], ["output", "div"]]) {
       this.parts[name] = make(tag, { class: name });
     }
     this.parts.error.setAttribute("role", "alert");
@@ -146,11 +146,11 @@ class Page {
     this.drawState();
   }
 
-  // -- asking
+  // -- requests
 
-  send(asked) {
+  send(request) {
     this.number += 1;
-    this.model.set("asked", { ...asked, number: this.number });
+    this.model.set("request", { ...request, number: this.number });
     this.model.save_changes();
   }
 
@@ -163,12 +163,12 @@ class Page {
     if (event.target === this.ask || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.type === "range" && event.key.startsWith("Arrow")) return;
     const stop = event.key === " " && event.target.tagName !== "BUTTON";
-    const found = BUTTONS.find(([, , keys]) => keys.includes(event.key));
-    if (!stop && !found) return;
+    const button = BUTTONS.find(([, , keys]) => keys.includes(event.key));
+    if (!stop && !button) return;
     event.preventDefault();
     event.stopPropagation();
     if (stop) this.send({ stop: true });
-    else if (this.able(found[0])) this.command(found[0]);
+    else if (this.able(button[0])) this.command(button[0]);
   }
 
   typed(event) {
@@ -204,9 +204,9 @@ class Page {
   drawBar() {
     const focused = this.parts.bar.contains(document.activeElement) || this.parts.bar.contains(this.root.getRootNode().activeElement)
       ? this.root.getRootNode().activeElement?.dataset?.command : null;
-    const buttons = BUTTONS.map(([command, sign, keys, told]) =>
+    const buttons = BUTTONS.map(([command, sign, keys, summary]) =>
       make("button", {
-        "data-command": command, "aria-label": `${command}: ${told}`, title: `${command}: ${told} (${keys.join(", ")})`,
+        "data-command": command, "aria-label": `${command}: ${summary}`, title: `${command}: ${summary} (${keys.join(", ")})`,
         type: "button", class: command === "step" ? "main" : "", disabled: !this.able(command),
         onclick: () => this.command(command),
       }, sign));
@@ -215,16 +215,16 @@ class Page {
       disabled: !this.model.get("state").running, onclick: () => this.send({ stop: true }),
     }, "stop"));
     this.parts.bar.replaceChildren(...buttons);
-    if (focused) buttons.find((one) => one.dataset.command === focused && !one.disabled)?.focus();
+    if (focused) buttons.find((entry) => entry.dataset.command === focused && !entry.disabled)?.focus();
   }
 
   drawState() {
     const state = this.model.get("state");
     this.parts.error.replaceChildren(state.error || (state.running ? `running … ${state.progress}` : ""));
     this.parts.error.classList.toggle("error", Boolean(state.error));
-    this.parts.said.replaceChildren(state.said.join("\n"));
-    this.parts.said.hidden = !state.said.length;
-    this.parts.said.scrollTop = this.parts.said.scrollHeight;
+    this.parts.output.replaceChildren(state.output.join("\n"));
+    this.parts.output.hidden = !state.output.length;
+    this.parts.output.scrollTop = this.parts.output.scrollHeight;
     this.root.toggleAttribute("aria-busy", state.running);
     this.drawBar();
   }
@@ -235,7 +235,7 @@ class Page {
       this.parts.time.replaceChildren();
       return;
     }
-    const shown = view.carried.find((one) => one.history.length > 1);
+    const shown = view.carried.find((entry) => entry.history.length > 1);
     const slider = make("input", {
       type: "range", min: "0", max: String(time.end), value: String(time.now), "aria-label": "iteration",
       title: "go to an iteration", onchange: (event) => this.command(`goto ${event.target.value}`),
@@ -248,11 +248,11 @@ class Page {
       parts.unshift(svg, make("span", { class: "dim" }, shown.param));
     }
     if (time.branches.length > 1) {
-      parts.push(make("div", { class: "branches" }, ...time.branches.map((one) =>
+      parts.push(make("div", { class: "branches" }, ...time.branches.map((entry) =>
         make("button", {
-          type: "button", class: one.current ? "main" : "", disabled: one.current, title: `branch ${one.number}, to iteration ${one.last}`,
-          onclick: () => this.command(`branch ${one.number}`),
-        }, `${one.number}${one.edits.length ? `: ${one.edits.join(", ")}` : ""}`))));
+          type: "button", class: entry.current ? "main" : "", disabled: entry.current, title: `branch ${entry.number}, to iteration ${entry.last}`,
+          onclick: () => this.command(`branch ${entry.number}`),
+        }, `${entry.number}${entry.edits.length ? `: ${entry.edits.join(", ")}` : ""}`))));
     }
     this.parts.time.replaceChildren(...parts);
   }
@@ -275,44 +275,44 @@ class Page {
     return code;
   }
 
-  /** From the last back edge of this loop to its head. */
+  /** An arrow from the last back edge of this loop to its head. */
   drawArc(code) {
     const head = code.querySelector("[data-head]"), edges = code.querySelectorAll(".edge");
     if (!head || !edges.length) return;
     const middle = (row) => row.offsetTop + row.offsetHeight / 2;
     const top = middle(head), bottom = middle(edges[edges.length - 1]);
-    code.append(drawn("svg", { class: "arc", height: bottom + 10 },
-      drawn("path", { d: `M14 ${bottom}H6Q2 ${bottom} 2 ${bottom - 4}V${top + 4}Q2 ${top} 6 ${top}H14M10 ${top - 4}L14 ${top}L10 ${top + 4}` })));
+    code.append(svgElement("svg", { class: "arc", height: bottom + 10 },
+      svgElement("path", { d: `M14 ${bottom}H6Q2 ${bottom} 2 ${bottom - 4}V${top + 4}Q2 ${top} 6 ${top}H14M10 ${top - 4}L14 ${top}L10 ${top + 4}` })));
   }
 
   drawSide(view) {
-    const [before, after] = view.whose;
-    const carried = table([`back edge`, before, after, ""], view.carried.map((one) => [
-      make("span", { title: `${one.param} ← ${one.result}: ${one.type}` }, `${one.param} ← ${one.result}`),
-      one.previous, make("span", { class: one.ready ? "new" : "dim" }, one.value),
-      one.history.length > 1 ? curve(one.history, one.history.length - 1, null) : "",
+    const [previous, next] = view.whose;
+    const carried = table([`back edge`, previous, next, ""], view.carried.map((entry) => [
+      make("span", { title: `${entry.param} ← ${entry.result}: ${entry.type}` }, `${entry.param} ← ${entry.result}`),
+      entry.previous, make("span", { class: entry.ready ? "new" : "dim" }, entry.value),
+      entry.history.length > 1 ? curve(entry.history, entry.history.length - 1, null) : "",
     ]));
     const condition = view.condition;
     const kind = condition.value === null ? "" : condition.value ? " yes" : " no";
-    const told = condition.why ? make("div", { class: `cond${kind}`, title: condition.whole },
+    const reason = condition.why ? make("div", { class: `cond${kind}`, title: condition.whole },
       make("div", {}, condition.why), make("div", { class: "dim" }, condition.limit)) : "";
-    const scans = table(["scan output", "so far", "last", ""], view.scans.map((one) => [
-      make("span", { title: one.type }, one.name), one.type, one.last,
-      one.history.length > 1 ? curve(one.history, one.history.length - 1, null) : "",
+    const scans = table(["scan output", "so far", "last", ""], view.scans.map((entry) => [
+      make("span", { title: entry.type }, entry.name), entry.type, entry.last,
+      entry.history.length > 1 ? curve(entry.history, entry.history.length - 1, null) : "",
     ]));
-    const outputs = table(["output", "type", "value"], view.outputs.map((one) => [one.name, one.type, one.value]));
-    const points = table(["breakpoint", "hits"], view.breakpoints.map((one) => [
-      make("span", { class: one.enabled ? "" : "dim" }, `${one.word} ${one.number}: ${one.title}`), String(one.hits),
+    const outputs = table(["output", "type", "value"], view.outputs.map((entry) => [entry.name, entry.type, entry.value]));
+    const points = table(["breakpoint", "hits"], view.breakpoints.map((entry) => [
+      make("span", { class: entry.enabled ? "" : "dim" }, `${entry.word} ${entry.number}: ${entry.title}`), String(entry.hits),
     ]));
-    return make("div", { class: "side" }, make("div", { class: "dim" }, view.where), told, carried, scans, outputs, points);
+    return make("div", { class: "side" }, make("div", { class: "dim" }, view.where), reason, carried, scans, outputs, points);
   }
 
   toggle(line, view) {
-    const there = view.breakpoints.find((one) => one.title === `line ${line.number}`);
-    this.command(there ? `delete ${there.number}` : `break line ${line.number}`);
+    const existing = view.breakpoints.find((entry) => entry.title === `line ${line.number}`);
+    this.command(existing ? `delete ${existing.number}` : `break line ${line.number}`);
   }
 
-  // -- values where the pointer rests
+  // -- hover
 
   hover(event, line) {
     clearTimeout(this.waiting);
@@ -323,9 +323,9 @@ class Page {
   }
 
   drawTip() {
-    const told = this.model.get("told");
-    if (!told.text || !this.row || this.row.dataset.line !== String(told.line)) return;
-    this.tip.replaceChildren(told.text);
+    const answer = this.model.get("answer");
+    if (!answer.text || !this.row || this.row.dataset.line !== String(answer.line)) return;
+    this.tip.replaceChildren(answer.text);
     const row = this.row.getBoundingClientRect(), root = this.root.getBoundingClientRect();
     this.tip.style.left = "40px";
     this.tip.style.top = `${row.bottom - root.top + 3}px`;
@@ -342,8 +342,8 @@ class Page {
 export default {
   render({ model, el }) {
     const page = new Page(model, el);
-    const heard = [["change:view", () => page.draw()], ["change:state", () => page.drawState()], ["change:told", () => page.drawTip()]];
-    for (const [name, listen] of heard) model.on(name, listen);
-    return () => heard.forEach(([name, listen]) => model.off(name, listen));
+    const listeners = [["change:view", () => page.draw()], ["change:state", () => page.drawState()], ["change:answer", () => page.drawTip()]];
+    for (const [name, listen] of listeners) model.on(name, listen);
+    return () => listeners.forEach(([name, listen]) => model.off(name, listen));
   },
 };

@@ -1,6 +1,6 @@
-"""The widget itself: what a page asks for is carried out on a session, and the page is told what there is to see.
+"""The widget: runs requests of a page on a session, and updates the page.
 
-What a page asks for are commands of the console, so a button does what the same word does there.
+Requests are console commands, so a button has the effect of the command.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from ..sanitize import MultilineText, sanitize
 from .move_runner import NotebookMoveRunner
 from .stop_view import NotebookStopView
 
-#: The page: one module of JavaScript, as it is.
+#: The JavaScript module of the page.
 PAGE_MODULE = Path(__file__).with_name("stepper.js")
-#: So many lines of what commands said are kept for the page.
+#: Number of output lines that are kept for the page.
 _MAX_OUTPUT_LINES = 200
 
 
 class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
-    """What a page and a session have in common.
+    """The model of the page, backed by a session.
 
-    ``view``: the stop, as :mod:`.view` makes it. ``state``: whether a loop runs, how far it is, what went wrong, what
-    commands said. ``asked``: what the page wants: a ``line`` of the console, to ``stop``, or a ``hover`` on a line,
-    each with a ``number`` that grows; ``told``: the answer to the last hover.
+    ``view``: the stop, from :mod:`.stop_view`. ``state``: whether a loop runs, progress, error, output of commands.
+    ``request``: a ``line`` of the console, ``stop``, or a ``hover`` on a line, each with a growing ``number``;
+    ``answer``: the answer to the last hover.
     """
 
     _esm = PAGE_MODULE
     view = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
-    asked = traitlets.Dict().tag(sync=True)
-    told = traitlets.Dict().tag(sync=True)
+    request = traitlets.Dict().tag(sync=True)
+    answer = traitlets.Dict().tag(sync=True)
 
     def __init__(self, session: SessionBase) -> None:
         self._session = session
@@ -49,32 +49,32 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         self._move_runner = NotebookMoveRunner(self._show_stop, self._show_progress, session.interrupt)
         self._stop_view = NotebookStopView(session, take_snapshot(session))
         super().__init__(view=self._stop_view.as_json(), state=_state_entry())
-        self.observe(self._on_request, "asked")
+        self.observe(self._on_request, "request")
 
-    @traitlets.validate("view", "state", "told")  # type: ignore[untyped-decorator]
+    @traitlets.validate("view", "state", "answer")  # type: ignore[untyped-decorator]
     def _sanitize_trait(self, proposed: Any) -> Any:
         return sanitize(proposed["value"])
 
     # -- from Python
 
     def do(self, line: str) -> None:
-        """Carry out a command of the console, as a button or a typed line does."""
+        """Run a console command, as a button or a typed line does."""
         self._start_line(line, False)
 
     def refresh(self) -> None:
-        """Show where the session stands now, after other cells moved it."""
+        """Show the current stop, after other cells moved the session."""
         self._show_stop("")
 
     # -- from the page
 
     def _on_request(self, change: Any) -> None:
-        asked: Mapping[str, Any] = change["new"]
-        if "stop" in asked:
+        request: Mapping[str, Any] = change["new"]
+        if "stop" in request:
             self._session.interrupt()
-        elif "hover" in asked:
-            self._answer_hover(asked)
-        elif "line" in asked:
-            self._start_line(str(asked["line"]), bool(asked.get("typed")))
+        elif "hover" in request:
+            self._answer_hover(request)
+        elif "line" in request:
+            self._start_line(str(request["line"]), bool(request.get("typed")))
 
     def _start_line(self, line: str, typed: bool) -> None:
         if self._move_runner.busy:
@@ -85,23 +85,23 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         self._move_runner.start(lambda: self._execute(line, typed))
 
     def _execute(self, line: str, typed: bool) -> None:
-        """Where it stops after a button the page shows by itself; what else is said is kept."""
-        before = len(self._output_lines)
+        """Run a line; the output about the stop after a button is dropped, since the page shows it."""
+        count = len(self._output_lines)
         try:
             self._console.execute(line)
         except QuitRequest:
             raise UsageError("the session goes on; session.close() ends it") from None
         if not typed:
-            shown = {self._session.stop.text, *next_statement_lines(self._session)}
-            self._output_lines[before:] = [told for told in self._output_lines[before:] if told not in shown]
+            displayed = {self._session.stop.text, *next_statement_lines(self._session)}
+            self._output_lines[count:] = [line_ for line_ in self._output_lines[count:] if line_ not in displayed]
 
-    def _answer_hover(self, asked: Mapping[str, Any]) -> None:
-        """The values of a line; nothing while a loop runs, when they are over."""
+    def _answer_hover(self, request: Mapping[str, Any]) -> None:
+        """Answer with the values of a line; with nothing while a loop runs."""
         try:
-            text = MultilineText() if self._move_runner.busy else self._stop_view.hover_text(int(asked["hover"]))
+            text = MultilineText() if self._move_runner.busy else self._stop_view.hover_text(int(request["hover"]))
         except (LoopdbgError, ValueError, TypeError):
             text = MultilineText()
-        self.told = {"number": asked.get("number"), "line": asked["hover"], "text": text}
+        self.answer = {"number": request.get("number"), "line": request["hover"], "text": text}
 
     # -- to the page
 
@@ -109,8 +109,8 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         try:
             self._stop_view = NotebookStopView(self._session, take_snapshot(self._session))
             self.view = self._stop_view.as_json()
-        except LoopdbgError as problem:
-            error = error or str(problem)
+        except LoopdbgError as exception:
+            error = error or str(exception)
         self._update_state(error)
 
     def _show_progress(self) -> None:
@@ -123,6 +123,6 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
 
 
 def _state_entry(
-    running: bool = False, error: str = "", progress: str = "", said: list[str] | None = None
+    running: bool = False, error: str = "", progress: str = "", output: list[str] | None = None
 ) -> dict[str, Any]:
-    return {"running": running, "error": error, "progress": progress, "said": said or []}
+    return {"running": running, "error": error, "progress": progress, "output": output or []}

@@ -1,4 +1,4 @@
-"""A stop as a page shows it: plain data, made of a frozen snapshot and of the one text."""
+"""A page's view of a stop: plain data from a snapshot and the pseudo-code."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from ...value_text import value_text
 from ..sanitize import MultilineText
 from .html_repr import type_text
 
-#: Of a long body so many lines before and after the next one are shown.
+#: Number of displayed lines before and after the next one.
 CONTEXT_LINES = 150
-#: How wide the text of a value is in a row, and where the pointer rests on it.
+#: Width of the text of a value in a row, and in a hover text.
 _ROW_WIDTH_CHARS, _HOVER_WIDTH_CHARS = 48, 1000
-#: So many points of a history are drawn.
+#: Maximum number of points of a history.
 _MAX_HISTORY_POINTS = 300
-#: Trip counts above this say nothing about how long a loop will run.
+#: Larger trip counts are no estimate of the loop's length.
 _MAX_SHOWN_TRIP_COUNT = 1 << 31
 
 
 class NotebookStopView:
-    """One stop. Good until the session moves."""
+    """One stop; valid until the session moves."""
 
     def __init__(self, session: SessionBase, snapshot: Snapshot) -> None:
         self.session, self.snapshot = session, snapshot
         self.frame: FrameSnapshot = snapshot.frame
         running = not snapshot.done
-        live = next((one for one in (session.frame, *session.frames) if one.index == self.frame.index), session.frame)
+        live = next((f for f in (session.frame, *session.frames) if f.index == self.frame.index), session.frame)
         self._live_frame = live
-        inside = session._internals
+        controller = session._internals
         self.listing: Listing = build_listing(
-            inside.symbols.pseudo_code, inside.inspection_frame(live), session.breakpoints, running=running
+            controller.symbols.pseudo_code, controller.inspection_frame(live), session.breakpoints, running=running
         )
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, as it can be written as JSON."""
+        """The view as JSON data."""
         frame, stop = self.frame, self.snapshot.stop
         return {
             "model": self.snapshot.model,
             "stop": stop.text,
             "reason": stop.reason.value,
             "done": self.snapshot.done,
-            "frames": [one.name for one in self.snapshot.frames],
+            "frames": [entry.name for entry in self.snapshot.frames],
             "where": f"{frame.path}, {position_text(frame)}" if frame.loop is not None else frame.path,
             "lines": list(self._line_entries()),
             "carried": list(map(self._carried_entry, frame.back_edges)),
@@ -67,13 +67,13 @@ class NotebookStopView:
             ],
             "breakpoints": [
                 {
-                    "number": one.number,
-                    "word": one.kind_name,
-                    "title": one.title,
-                    "enabled": one.enabled,
-                    "hits": one.hits,
+                    "number": entry.number,
+                    "word": entry.kind_name,
+                    "title": entry.title,
+                    "enabled": entry.enabled,
+                    "hits": entry.hits,
                 }
-                for one in self.snapshot.breakpoints
+                for entry in self.snapshot.breakpoints
             ],
         }
 
@@ -81,8 +81,8 @@ class NotebookStopView:
 
     def _line_entries(self) -> Iterator[dict[str, Any]]:
         rows = range(len(self.listing))
-        at = self.listing.next_index or 0
-        rows = rows[max(0, at - CONTEXT_LINES) : at + CONTEXT_LINES + 1]
+        next_index = self.listing.next_index or 0
+        rows = rows[max(0, next_index - CONTEXT_LINES) : next_index + CONTEXT_LINES + 1]
         for k in rows:
             row = self.listing.row(k)
             line = row.line
@@ -99,17 +99,16 @@ class NotebookStopView:
             }
 
     def hover_text(self, number: int) -> MultilineText:
-        """What is told where the pointer rests on a line: the types and values of what it assigns; nothing of no
-        line."""
+        """The hover text of a line: types and values of its assignments; empty for an invalid line."""
         index = number - self.listing.source.lines[0].number
         if not 0 <= index < len(self.listing):
             return MultilineText()
         row: ListingRow = self.listing.row(index)
         names = [display_name(value) for value in row.line.values]
-        told = zip(names, row.values, strict=False) if len(row.values) == len(names) else ()
+        pairs = zip(names, row.values, strict=False) if len(row.values) == len(names) else ()
         return MultilineText(
             line
-            for name, value in told
+            for name, value in pairs
             for line in (f"{name}: {type_text(value)}", value_text(value, _HOVER_WIDTH_CHARS))
         )
 
@@ -127,38 +126,38 @@ class NotebookStopView:
         }
 
     def _condition_entry(self) -> dict[str, Any]:
-        """What decides whether the loop goes on, as ``why`` tells it."""
+        """The loop's condition, and its explanation by ``why``."""
         frame = self._live_frame
         if frame.loop is None:
             return {"value": None, "limit": "", "why": "", "whole": ""}
         trips = declared_trip_count(frame)
         try:
             why = self.session.why(frame)
-            told, whole = why.headline, str(why)
+            headline, text = why.headline, str(why)
         except LoopdbgError as error:
-            told = whole = str(error)
+            headline = text = str(error)
         limit = f"trip count {trips}" if trips is not None else no_limit_reason(frame)
-        return {"value": frame.condition, "limit": limit, "why": told, "whole": whole}
+        return {"value": frame.condition, "limit": limit, "why": headline, "whole": text}
 
     # -- time
 
     def _timeline_entry(self) -> dict[str, Any]:
-        frame, spans = self.frame, [self._branch_span(one) for one in self.snapshot.branches]
+        frame, spans = self.frame, [self._branch_span(b) for b in self.snapshot.branches]
         if frame.loop is None:
             return {"now": None, "last": 0, "end": 0, "limit": None, "branches": []}
         last = max([frame.iteration, *(span["last"] for span in spans if span["current"])])
         limit = frame.trip_count if frame.trip_count is not None and frame.trip_count < _MAX_SHOWN_TRIP_COUNT else None
-        ahead = 0 if frame.stopped_by is not None else max(1, last // 8)
-        end = max(1, last + ahead if limit is None else max(last, limit))
+        margin = 0 if frame.stopped_by is not None else max(1, last // 8)
+        end = max(1, last + margin if limit is None else max(last, limit))
         return {"now": frame.iteration, "last": last, "end": end, "limit": limit, "branches": spans}
 
     def _branch_span(self, branch: BranchSnapshot) -> dict[str, Any]:
-        """A branch, and how far it came in this entry of the loop."""
-        here = self.snapshot.position
+        """A branch with its last iteration in this entry of the loop."""
+        position = self.snapshot.position
         depth = 2 * len(self.frame.entry)
-        # A position has the loop and its iteration for each loop around, then for this one.
-        same = len(branch.tip) > depth + 1 and branch.tip[: depth + 1] == here[: depth + 1]
-        last = branch.tip[depth + 1] if same else self.frame.iteration
+        # A position has pairs of loop and iteration for the enclosing loops, then for this one.
+        in_entry = len(branch.tip) > depth + 1 and branch.tip[: depth + 1] == position[: depth + 1]
+        last = branch.tip[depth + 1] if in_entry else self.frame.iteration
         return {
             "number": branch.number,
             "edits": list(branch.edits),
@@ -169,7 +168,7 @@ class NotebookStopView:
 
 def _scan_entry(scan: ScanSnapshot) -> dict[str, Any]:
     tail: Sequence[Any] = scan.tail
-    numbers = [_finite_number(one) for one in tail if np.size(one) == 1]
+    numbers = [_finite_number(value) for value in tail if np.size(value) == 1]
     return {
         "name": scan.name,
         "type": f"{scan.dtype} {list(scan.shape)}",
@@ -180,7 +179,7 @@ def _scan_entry(scan: ScanSnapshot) -> dict[str, Any]:
 
 
 def _history_points(evolution: Evolution, name: str) -> list[float | None]:
-    """The history of a carried value, thinned out; None for what is not finite."""
+    """The subsampled history of a carried value; None for non-finite numbers."""
     history = evolution.get(name)
     if history is None:
         return []

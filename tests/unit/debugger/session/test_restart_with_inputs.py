@@ -88,7 +88,7 @@ def test_the_command_takes_expressions() -> None:
         ("restart 5", "restart takes inputs as NAME=VALUE"),
         ("restart limit==5", "restart takes inputs as NAME=VALUE"),
         ("restart here limit=5", "restart takes inputs as NAME=VALUE"),
-        ("restart limit=1 limit=2", "'limit' stands there twice"),
+        ("restart limit=1 limit=2", "'limit' is given twice"),
         ("restart limt=1", "the model has no input 'limt'"),
         ("restart limit=1.5", "input 'limit' needs int64[]"),
         ("restart limit=[1, 2]", "input 'limit' needs a scalar int64, got shape [2]"),

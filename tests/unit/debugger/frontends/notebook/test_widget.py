@@ -30,9 +30,9 @@ def session() -> loopdbg.Session:
     return loopdbg.debug(NEWTON, GIVEN)
 
 
-def ask(widget: Any, **asked: Any) -> None:
+def ask(widget: Any, **request: Any) -> None:
     """What a page does."""
-    widget.set_state({"asked": asked})
+    widget.set_state({"request": request})
 
 
 # ---------------------------------------------------------------- without a page
@@ -58,7 +58,7 @@ def test_buttons_are_commands_of_the_console() -> None:
     assert widget.view["stop"] == stepped.stop.text == "breakpoint 1 (if err > 0.1): before iteration 1 of loop 'sqrt'"
     assert [item["title"] for item in widget.view["breakpoints"]] == ["if err > 0.1"]
     ask(widget, line="print x", typed=True)
-    assert widget.state["said"] == ["breakpoint 1: if err > 0.1", "(loopdbg) print x", "1.5"]
+    assert widget.state["output"] == ["breakpoint 1: if err > 0.1", "(loopdbg) print x", "1.5"]
 
 
 def test_what_is_shown_of_a_stop() -> None:
@@ -94,10 +94,10 @@ def test_values_on_demand() -> None:
     widget = loopdbg.widget(session())
     widget.do("step")
     ask(widget, number=1, hover=11)
-    assert widget.told == {"number": 1, "line": 11, "text": "half: float32\n1.0"}
+    assert widget.answer == {"number": 1, "line": 11, "text": "half: float32\n1.0"}
     for nowhere in (3, 99, -1, "x", None):
         ask(widget, number=2, hover=nowhere)
-        assert widget.told["text"] == ""
+        assert widget.answer["text"] == ""
 
 
 def test_long_bodies_and_large_tensors_are_sent_in_part() -> None:
@@ -165,7 +165,7 @@ async def test_a_loop_that_runs_is_followed_and_stopped() -> None:
     widget.do("step")
     assert widget.state["error"] == "a loop is running; stop it first"
     ask(widget, number=1, hover=1)
-    assert widget.told["text"] == ""
+    assert widget.answer["text"] == ""
     async with asyncio.timeout(120):
         while "iteration" not in widget.state["progress"]:
             await asyncio.sleep(0.01)
