@@ -229,8 +229,7 @@ cdef class Engine:
         self.s.loops[index].limit = self.s.loops[index].i + more
 
     def set_hook(self, hook):
-        """Call ``hook(loop_index)`` at every boundary of every loop; a true result stops there. None: remove the
-        hook."""
+        """Call ``hook(loop_index)`` at every boundary of every loop; a true result stops there. None: remove it."""
         self.on_boundary = hook
         self.s.hook_any = hook is not None
         self.s.watch = self.s.watch or self.s.hook_any

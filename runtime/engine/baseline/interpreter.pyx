@@ -40,8 +40,7 @@ cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil:
 
 
 cdef int can_enter(const ExecutionState *s, const LoopState *loop) noexcept nogil:
-    """Are the buffers ready for ``enter_loop``, as in the previous entry? Else ``Loops.prepare_entry`` prepares
-    them."""
+    """Are the buffers of the previous entry ready for ``enter_loop``? Else ``Loops.prepare_entry`` prepares them."""
     cdef int k
     cdef int64_t trip
     cdef const BackEdgeState *e
@@ -83,10 +82,9 @@ cdef int can_enter(const ExecutionState *s, const LoopState *loop) noexcept nogi
 
 
 cdef inline int can_gather(const ExecutionState *s, const Slice *c) noexcept nogil:
-    """May the parts of a slice overwrite those of the previous entry? Not if anything but the slot and ``Loops`` refers
-    to that array."""
+    """May the parts of a slice overwrite those of the previous entry? Not if anything else refers to that array."""
     cdef PyObject *owner = s.slots[c.inner].owner
-    return c.pieces and owner != NULL and np.PyArray_BYTES(<np.ndarray>owner) == c.base and owner.ob_refcnt <= 2
+    return c.nsegments and owner != NULL and np.PyArray_BYTES(<np.ndarray>owner) == c.base and owner.ob_refcnt <= 2
 
 
 cdef void gather_slices(const ExecutionState *s, const LoopState *loop) noexcept nogil:
@@ -101,13 +99,13 @@ cdef void gather_slices(const ExecutionState *s, const LoopState *loop) noexcept
         if c.direct:
             continue
         # In the order of the outer tensor: sequential reads are prefetched.
-        for segment in range(c.pieces):
-            source = s.slots[c.outer].data + c.first + segment * c.apart
-            target = c.base + segment * c.piece
+        for segment in range(c.nsegments):
+            source = s.slots[c.outer].data + c.first + segment * c.segment_stride
+            target = c.base + segment * c.segment_nbytes
             for _ in range(c.parts):
-                copy_bytes(target, source, c.piece)
-                target += c.pieces * c.piece
-                source += c.along
+                copy_bytes(target, source, c.segment_nbytes)
+                target += c.nsegments * c.segment_nbytes
+                source += c.part_stride
 
 
 cdef int64_t entry_trip_count(const ExecutionState *s, const LoopState *loop) noexcept nogil:
@@ -185,9 +183,9 @@ cdef int can_cross(const ExecutionState *s, const LoopState *loop) noexcept nogi
     for k in range(loop.nslices):
         if loop.slices[k].part_spec == 0 or s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
             return 0
-    for k in range(loop.nkept):
-        if s.slots[loop.kept[k].source].spec != s.slots[loop.kept[k].target].spec or \
-                not s.slots[loop.kept[k].target].flags & OWN:
+    for k in range(loop.nsaved):
+        if s.slots[loop.saved_inputs[k].source].spec != s.slots[loop.saved_inputs[k].target].spec or \
+                not s.slots[loop.saved_inputs[k].target].flags & OWN:
             return 0
     for k in range(loop.nedges):
         e = loop.edges + k
@@ -219,10 +217,10 @@ cdef void cross_boundary(ExecutionState *s, LoopState *loop) noexcept nogil:
             c.count += 1
             if PREFETCH_MIN_BYTES <= c.nbytes <= PREFETCH_MAX_BYTES and c.count < c.capacity:
                 loopdbg_prefetch_write(c.buffer + c.count * c.nbytes, c.nbytes)
-    for k in range(loop.nkept):
-        r = s.slots + loop.kept[k].source
+    for k in range(loop.nsaved):
+        r = s.slots + loop.saved_inputs[k].source
         if r.spec:
-            copy_bytes(s.slots[loop.kept[k].target].data, r.data, r.nbytes)
+            copy_bytes(s.slots[loop.saved_inputs[k].target].data, r.data, r.nbytes)
     if loop.yielded >= 0:
         keep = s.slots[loop.yielded].data[0] != 0
     for k in range(loop.nedges):
@@ -306,10 +304,10 @@ cdef void write_scan_output(char *out, const Scan *c) noexcept nogil:
     if is_output_layout(c):
         copy_bytes(out, c.buffer, c.count * c.nbytes)
         return
-    segment_nbytes = c.nbytes // c.pieces if c.nbytes else 0
+    segment_nbytes = c.nbytes // c.nsegments if c.nbytes else 0
     for k in range(c.count if segment_nbytes else 0):
         target = out + (c.count - 1 - k if c.reverse else k) * segment_nbytes
-        for _ in range(c.pieces):
+        for _ in range(c.nsegments):
             copy_bytes(target, element, segment_nbytes)
             target += c.count * segment_nbytes
             element += segment_nbytes

@@ -71,9 +71,9 @@ cdef class Loops:
         loop.slices = <Slice *>arena_alloc(self.s.own, len(plan.slices), sizeof(Slice))
         loop.scans = <Scan *>arena_alloc(self.s.own, len(plan.scans), sizeof(Scan))
         loop.last_values = <LastValueState *>arena_alloc(self.s.own, len(plan.last_values), sizeof(LastValueState))
-        loop.kept = <SlotCopy *>arena_alloc(self.s.own, len(plan.saved_inputs), sizeof(SlotCopy))
+        loop.saved_inputs = <SlotCopy *>arena_alloc(self.s.own, len(plan.saved_inputs), sizeof(SlotCopy))
         loop.nedges, loop.nslices = len(plan.edges), len(plan.slices)
-        loop.nscans, loop.nlasts, loop.nkept = len(plan.scans), len(plan.last_values), len(plan.saved_inputs)
+        loop.nscans, loop.nlasts, loop.nsaved = len(plan.scans), len(plan.last_values), len(plan.saved_inputs)
         for k, edge in enumerate(plan.edges):
             loop.edges[k].initial, loop.edges[k].param = edge.initial, edge.param
             loop.edges[k].result, loop.edges[k].swap = edge.result, edge.swap
@@ -81,7 +81,7 @@ cdef class Loops:
         for k, sliced in enumerate(plan.slices):
             loop.slices[k].outer, loop.slices[k].inner = sliced.outer, sliced.inner
         for k, (source, target) in enumerate(plan.saved_inputs):
-            loop.kept[k].source, loop.kept[k].target = source, target
+            loop.saved_inputs[k].source, loop.saved_inputs[k].target = source, target
         for k, scan in enumerate(plan.scans):
             loop.scans[k].result, loop.scans[k].outer = scan.result, scan.outer
             loop.scans[k].spec = loop.scans[k].out_spec = loop.scans[k].length_spec = loop.scans[k].length = -1
@@ -122,7 +122,7 @@ cdef class Loops:
             self.cut_slice(index, k, trip)
             fast = fast and not self.plan.loops[index].slices[k].sliced.from_trip_count
             counts.append((self.plan.loops[index].slices[k].sliced.outer.name, loop.slices[k].parts))
-            fast = fast and (loop.slices[k].direct or loop.slices[k].pieces)
+            fast = fast and (loop.slices[k].direct or loop.slices[k].nsegments)
         if loop.counted and len({count for _, count in counts}) > 1:
             counts_text = ", ".join(f"'{name}' has {count}" for name, count in counts)
             raise ExecutionError(f"{self.plan.loops[index].loop.describe()}: its sliced inputs disagree on the number of "
@@ -190,7 +190,7 @@ cdef class Loops:
         sliced = self.plan.loops[index].slices[k].sliced
         array = self.sliceable_tensor(c.outer, where)
         parts = parts_for_trips(slice_parts(array, sliced, where), sliced, trip)
-        c.parts, c.pieces = len(parts), 0
+        c.parts, c.nsegments = len(parts), 0
         c.outer_spec = self.s.slots[c.outer].spec
         if array.dtype.hasobject:
             self.slice_arrays[index, k] = parts
@@ -224,7 +224,7 @@ cdef class Loops:
         parts = self.slice_arrays[index, k]
         parts = np.concatenate([parts, np.zeros((missing, *parts.shape[1:]), parts.dtype)])
         self.slice_arrays[index, k] = parts
-        c.parts, c.direct, c.pieces, c.offset, c.step = loop.trip, 0, 0, 0, parts.strides[0]
+        c.parts, c.direct, c.nsegments, c.offset, c.step = loop.trip, 0, 0, 0, parts.strides[0]
         c.base = np.PyArray_BYTES(parts)
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
@@ -235,10 +235,10 @@ cdef class Loops:
     cdef int locate_segments(self, Slice *c, array, parts, int axis) except -1:
         """Record where the segments of the parts are in the outer tensor, for similar entries."""
         if parts.size and array.flags.c_contiguous and np.may_share_memory(parts, array):
-            c.pieces = math.prod(array.shape[:axis])
-            c.piece, c.apart = parts[0].nbytes // c.pieces, math.prod(array.shape[axis:]) * array.itemsize
+            c.nsegments = math.prod(array.shape[:axis])
+            c.segment_nbytes, c.segment_stride = parts[0].nbytes // c.nsegments, math.prod(array.shape[axis:]) * array.itemsize
             c.first = <Py_ssize_t>np.PyArray_BYTES(parts) - <Py_ssize_t>self.s.slots[c.outer].data
-            c.along = parts.strides[0]
+            c.part_stride = parts.strides[0]
 
     def gather_parts(self, int index, int k, parts):
         """Make strided parts contiguous, in the array of the previous entry if only this slice and its slot refer to
@@ -318,11 +318,11 @@ cdef class Loops:
             loop.yielded_spec = self.s.slots[loop.yielded].spec
         for k in range(loop.nscans):
             self.scans.reserve(index, k)
-        for k in range(loop.nkept):
-            if self.s.slots[loop.kept[k].source].spec:
-                self.memory.own(loop.kept[k].target, self.s.slots[loop.kept[k].source].spec)
+        for k in range(loop.nsaved):
+            if self.s.slots[loop.saved_inputs[k].source].spec:
+                self.memory.own(loop.saved_inputs[k].target, self.s.slots[loop.saved_inputs[k].source].spec)
             else:
-                self.memory.forward_value(loop.kept[k].source, loop.kept[k].target)
+                self.memory.forward_value(loop.saved_inputs[k].source, loop.saved_inputs[k].target)
         for k in range(loop.nedges):
             self.prepare_edge(loop.edges + k)
 
@@ -519,8 +519,7 @@ cdef class Loops:
         return loop.iterations + (loop.i if loop.active else 0), loop.entries, reasons, seconds
 
     def previous(self, int index, int k):
-        """A copy of the value that back edge k carried into the previous iteration; only at a boundary, after an
-        iteration."""
+        """A copy of the value that back edge k carried into the iteration before this boundary, if any ran."""
         return self.memory.copied_value(self.peek_previous(index, k))
 
     def peek_previous(self, int index, int k):

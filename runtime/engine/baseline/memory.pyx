@@ -312,8 +312,7 @@ cdef class Memory:
         return self.specs.kind(source.spec) if source.spec and source.owner != NULL else None
 
     def capacity(self, int slot):
-        """The axis along which a slot's buffer has spare capacity, and the extent that it has memory for; None: the
-        tensor is contiguous."""
+        """The axis along which a slot's buffer has spare capacity, and its extent; None: the tensor is contiguous."""
         return self.specs.capacity(self.s.slots[slot].spec)
 
     def describe_node(self, int pc):
@@ -333,8 +332,7 @@ cdef bint same_dtype_and_shape(np.ndarray a, np.ndarray b):
 
 
 def match_inputs(list fitted, inputs):
-    """Arrays by slot if exactly the inputs in ``fitted`` (name, slot, dtype, shape) are given, with their dtypes and
-    shapes; else None."""
+    """Arrays by slot if exactly the inputs in ``fitted`` (name, slot, dtype, shape) are given; else None."""
     cdef int d
     cdef tuple shape
     cdef np.ndarray array

@@ -107,7 +107,7 @@ cdef class ScanOutputs:
         rank = len(shape) + (1 if port.stack else 0)
         axis = normalize_axis(port.axis, rank)
         c.spec, c.nbytes, c.out_count = spec, math.prod(shape) * dtype.itemsize, -1
-        c.pieces = math.prod(shape[:axis])
+        c.nsegments = math.prod(shape[:axis])
         rows = self.arrays.get((index, k))
         c.capacity = 0 if rows is None or not c.nbytes else len(rows) // c.nbytes
         self.cap_capacity(c)

@@ -166,18 +166,18 @@ cdef struct Slice:
     Py_ssize_t offset    # of part 0
     Py_ssize_t step
     int64_t parts
-    int64_t pieces       # segments of a part in the outer tensor, if gathered without Python; else 0
-    Py_ssize_t piece     # bytes of one
+    int64_t nsegments    # segments of a part in the outer tensor, if gathered without Python; else 0
+    Py_ssize_t segment_nbytes # bytes of one
     Py_ssize_t first     # offset of part 0 there
-    Py_ssize_t along     # distance between parts there
-    Py_ssize_t apart     # distance between segments there
+    Py_ssize_t part_stride # distance between parts there
+    Py_ssize_t segment_stride # distance between segments there
 
 cdef struct Scan:
     int result
     int outer
     int spec             # of the elements; while there are none, of the last ones; -1: none yet, or Python objects
     int objects          # the elements are Python objects
-    int64_t pieces       # separate segments of an element in the output: the axes before the scan axis
+    int64_t nsegments    # separate segments of an element in the output: the axes before the scan axis
     int reverse          # the output begins with the last element
     char *buffer
     Py_ssize_t nbytes    # of an element
@@ -236,12 +236,12 @@ cdef struct LoopState:
     int nslices
     int nscans
     int nlasts
-    int nkept
+    int nsaved
     BackEdgeState *edges
     Slice *slices
     Scan *scans
     LastValueState *last_values
-    SlotCopy *kept           # inputs of an iteration that outputs take, saved before the boundary is crossed
+    SlotCopy *saved_inputs # inputs of an iteration that outputs take, saved before the boundary is crossed
     # the running loop
     int active
     int64_t i
@@ -356,7 +356,7 @@ cdef inline int has_output_length(const Scan *c) noexcept nogil:
 
 cdef inline int is_output_layout(const Scan *c) noexcept nogil:
     """Is the buffer of a scan output laid out as the output?"""
-    return c.pieces == 1 and not c.reverse
+    return c.nsegments == 1 and not c.reverse
 
 
 cdef inline void unbind_node(Instr *ins) noexcept nogil:

@@ -69,7 +69,7 @@ cdef struct SliceSnapshot:
 cdef struct ScanSnapshot:
     int spec
     Py_ssize_t nbytes
-    int64_t pieces
+    int64_t nsegments
     int64_t count
     int64_t length
 
@@ -83,14 +83,14 @@ cdef class SlotLayout:
     cdef int *spec
     cdef int *flags
     cdef int *storage
-    cdef int *kept               # REFERENCE, LARGE: index into the checkpoint's ``kept``, where slots come first
-    cdef int nkept
+    cdef int *value_index               # REFERENCE, LARGE: index into the checkpoint's ``values``, where slots come first
+    cdef int nvalues
 
     def __cinit__(self, int nslots):
         self.spec = <int *>arena_alloc(NULL, nslots, sizeof(int))
         self.flags = <int *>arena_alloc(self.spec, nslots, sizeof(int))
         self.storage = <int *>arena_alloc(self.spec, nslots, sizeof(int))
-        self.kept = <int *>arena_alloc(self.spec, nslots, sizeof(int))
+        self.value_index = <int *>arena_alloc(self.spec, nslots, sizeof(int))
 
     def __dealloc__(self):
         arena_free_tree(self.spec)
@@ -175,7 +175,7 @@ cdef class Checkpoint:
     cdef readonly tuple position     # orders all moments of an execution
     cdef readonly Py_ssize_t nbytes  # approximate size of what is not shared
     cdef SlotLayout layout
-    cdef list kept
+    cdef list values
     cdef bytes block                 # values of small tensors: slots, then previous values of back edges
     cdef dict constant_overrides               # constants edited by the user
     cdef bint user_edited                # something was edited
@@ -203,7 +203,7 @@ cdef class CheckpointReader:
 
     cdef Checkpoint c
     cdef const char *block
-    cdef int kept, slice, edge, scan
+    cdef int next_value, slice, edge, scan
 
 
 cdef inline void empty(Slot *slot):
@@ -347,7 +347,7 @@ cdef class Checkpoints:
         for k in range(self.memory.nslots):
             slot = self.s.slots + k
             # Slots that share a buffer get separate ones at restoration.
-            layout.spec[k], layout.flags[k], layout.kept[k] = slot.spec, slot.flags & ~SHARED, -1
+            layout.spec[k], layout.flags[k], layout.value_index[k] = slot.spec, slot.flags & ~SHARED, -1
             if k in self.unavailable_slots:
                 layout.spec[k] = layout.flags[k] = 0
                 continue
@@ -362,8 +362,8 @@ cdef class Checkpoints:
             else:
                 layout.storage[k] = SMALL if slot.nbytes <= SMALL_TENSOR_MAX_BYTES else LARGE
             if layout.storage[k] == REFERENCE or layout.storage[k] == LARGE:
-                layout.kept[k] = layout.nkept
-                layout.nkept += 1
+                layout.value_index[k] = layout.nvalues
+                layout.nvalues += 1
 
     cdef int snapshot_edges(self, Checkpoint c) except -1:
         cdef EdgeSnapshot *mark = c.edges
@@ -386,7 +386,7 @@ cdef class Checkpoints:
         for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nscans):
                 scan = self.s.loops[index].scans + k
-                mark.count, mark.spec, mark.pieces, mark.nbytes = scan.count, scan.spec, scan.pieces, scan.nbytes
+                mark.count, mark.spec, mark.nsegments, mark.nbytes = scan.count, scan.spec, scan.nsegments, scan.nbytes
                 mark.length = scan.length
                 # After the loop the elements are in its output.
                 logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
@@ -456,26 +456,26 @@ cdef class Checkpoints:
         c.block = PyBytes_FromStringAndSize(NULL, small)
         c.nbytes += small
         block = PyBytes_AS_STRING(c.block)
-        c.kept = []
+        c.values = []
         for k in range(self.memory.nslots):
             slot = self.s.slots + k
             if layout.storage[k] == SMALL:
                 memcpy(block, slot.data, slot.nbytes)
                 block += slot.nbytes
             elif layout.storage[k] == LARGE:
-                c.kept.append(self.large_tensor_bytes(c, previous, k))
+                c.values.append(self.large_tensor_bytes(c, previous, k))
             elif layout.storage[k] == REFERENCE:
-                c.kept.append(<object>slot.owner)
+                c.values.append(<object>slot.owner)
         edge = c.edges
         for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nslices):
                 s = self.s.loops[index].slices + k
                 if keeps_part_array(layout.storage[s.inner], self.s.loops[index].active, s.direct):
-                    c.kept.append(self.loops.slice_arrays[index, k])
+                    c.values.append(self.loops.slice_arrays[index, k])
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
                 if edge.storage == REFERENCE:
-                    c.kept.append(<object>e.back.owner)
+                    c.values.append(<object>e.back.owner)
                 elif edge.storage == SMALL:
                     memcpy(block, e.back.data, edge.nbytes)
                     block += edge.nbytes
@@ -486,7 +486,7 @@ cdef class Checkpoints:
         cdef Slot *slot = self.s.slots + k
         cdef bytes stored
         if previous is not None and previous.layout.storage[k] == LARGE:
-            stored = previous.kept[previous.layout.kept[k]]
+            stored = previous.values[previous.layout.value_index[k]]
             if len(stored) == slot.nbytes and memcmp(PyBytes_AS_STRING(stored), slot.data, slot.nbytes) == 0:
                 return stored
         c.nbytes += slot.nbytes
@@ -509,7 +509,7 @@ cdef class Checkpoints:
         self.s.suspended = NULL
         self.s.epoch += 1
         self.binder.constant_overrides = c.constant_overrides
-        reader.c, reader.block, reader.kept = c, PyBytes_AS_STRING(c.block), c.layout.nkept
+        reader.c, reader.block, reader.next_value = c, PyBytes_AS_STRING(c.block), c.layout.nvalues
         self.release_stale(c)
         for k in range(self.memory.nslots):
             self.restore_slot(reader, k)
@@ -570,7 +570,7 @@ cdef class Checkpoints:
         if storage == EMPTY:
             empty(slot)
         elif storage == REFERENCE:
-            self.memory.put_owner(k, reader.c.kept[layout.kept[k]], spec, flags)
+            self.memory.put_owner(k, reader.c.values[layout.value_index[k]], spec, flags)
         elif storage == PART or storage == STALE:
             return 0     # restore_slice does it
         elif storage == KNOWN and not flags & OWN:
@@ -589,7 +589,7 @@ cdef class Checkpoints:
                 memcpy(slot.data, reader.block, slot.nbytes)
                 reader.block += slot.nbytes
             else:
-                memcpy(slot.data, PyBytes_AS_STRING(<bytes>reader.c.kept[layout.kept[k]]), slot.nbytes)
+                memcpy(slot.data, PyBytes_AS_STRING(<bytes>reader.c.values[layout.value_index[k]]), slot.nbytes)
         if known is not self.memory.known[k]:
             old_generation = self.s.generation
             self.memory.set_known(k, known)
@@ -631,8 +631,8 @@ cdef class Checkpoints:
         s.part_spec = self.local_spec(layout, mark.part_spec)
         s.offset, s.step, s.parts = mark.offset, mark.step, mark.parts
         if keeps_part_array(storage, reader.c.loops[index].active, mark.direct):
-            self.loops.slice_arrays[index, k] = reader.c.kept[reader.kept]
-            reader.kept += 1
+            self.loops.slice_arrays[index, k] = reader.c.values[reader.next_value]
+            reader.next_value += 1
         if storage == PART or self.s.loops[index].active:
             self.rebase_slice(index, k)
         if storage == PART:
@@ -660,8 +660,8 @@ cdef class Checkpoints:
         reader.edge += 1
         e.previous_in_back = mark.previous_in_back
         if mark.storage == REFERENCE:
-            self.loops.set_back_buffer(e, reader.c.kept[reader.kept], 0)
-            reader.kept += 1
+            self.loops.set_back_buffer(e, reader.c.values[reader.next_value], 0)
+            reader.next_value += 1
         elif mark.storage == SMALL:
             if e.back.spec != spec or e.back.owner == NULL:
                 dtype, shape = self.memory.specs.kind(spec)
@@ -681,7 +681,7 @@ cdef class Checkpoints:
         rows = self.scans.arrays.get((index, k))
         if logged is not None and logged[0] is log and logged[2] == old_entry and isinstance(rows, np.ndarray):
             valid = min(<int64_t>logged[1], mark.count)
-        scan.count, scan.pieces, scan.nbytes = mark.count, mark.pieces, mark.nbytes
+        scan.count, scan.nsegments, scan.nbytes = mark.count, mark.nsegments, mark.nbytes
         scan.objects = log is not None and log.objects is not None and mark.count > 0
         scan.spec = self.local_spec(reader.c.layout, mark.spec)
         scan.out_count = -1

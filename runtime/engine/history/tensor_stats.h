@@ -131,8 +131,7 @@ static inline void history_tensor_stats(history_series const *q, char const *dat
     stats[1] = low, stats[2] = high, stats[3] = sum / (double)count;
 }
 
-/* Write a tensor's statistics to the newest row of the ring, at `row`; from here on the rows of its series are
- * statistics. */
+/* Write a tensor's statistics to the newest row of the ring, `row`; converts its series to statistics. */
 static inline void history_write_tensor(loop_history *h, int series, uint64_t *row, char const *data, int64_t count) {
     history_entry *e = h->now;
     history_series const *q = h->series + series;

@@ -116,8 +116,7 @@ cdef class ValueHistories(BoundaryObserver):
 
     def follow(self, int index, sides=()):
         """Record from now on the carried values of a loop (its first series, in the order of back edges), and the
-        values of these slots at the end of iterations: one more series each, empty before iteration 0. Call it at a
-        stop.
+        values of these slots at the end of iterations: one more series each, empty before iteration 0.
 
         Values computed outside of all loops are read when rows are reduced: only the user changes them.
         """

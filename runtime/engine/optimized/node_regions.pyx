@@ -100,8 +100,7 @@ cdef void cache_binding(ExecutionState *s, OptimizerNode *n) noexcept nogil:
 
 
 cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) noexcept nogil:
-    """Select the binding that fits the inputs, if any; an unbound node becomes NATIVE. ``extent``: receives the
-    extent."""
+    """Select the binding that fits the inputs, if any; an unbound node becomes NATIVE. ``extent``: an output."""
     cdef Instr *ins = s.code + n.pc
     cdef int elided = n.elided
     cdef VaryingBinding *v

@@ -98,8 +98,7 @@ cdef int fill(ExecutionState *s, FusedGroup *g, object group) except -1:
 
 
 cdef int fill_calls(FusedGroup *g, Call **calls, list specs, dict place_of, int rows) except -1:
-    """Fill calls like ``NodeBinder.install``, with the group's places as cells. Returns the rows of ``outer`` in
-    use."""
+    """Fill calls like ``NodeBinder.install``, with the group's places as cells. Returns the used rows of ``outer``."""
     cdef Call *call
     cdef int k, j
     calls[0] = <Call *>arena_alloc(g, len(specs), sizeof(Call))

@@ -164,7 +164,7 @@ cdef tuple describe_node(const scalar_node *node, dict numbers):
     if node.order != NULL:
         kind, options, *tensors = <object>node.order
         order = ORDERS[kind](*options, *[(numbers[register], places) for register, places in tensors])
-    return ([numbers[node.taken[k]] for k in range(node.ntaken)], [numbers[node.given[k]] for k in range(node.ngiven)],
+    return ([numbers[node.arguments[k]] for k in range(node.narguments)], [numbers[node.results[k]] for k in range(node.nresults)],
             node.cost, order)
 
 

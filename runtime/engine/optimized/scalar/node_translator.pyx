@@ -188,8 +188,7 @@ cdef class NodeTranslator:
         self.emit(pc, OP_EACH, a=len(self.elementwise_operations) - 1)
 
     cdef int kernel_node(self, int pc, Instr *ins, char **answer) except -1:
-        """Run a node by its kernels. Arguments without a register stay in place: temps, and what the loop does not
-        write."""
+        """Run a node by its kernels. Arguments without a register stay in place: temps, and unwritten slots."""
         cdef int k
         registers, results = [], [self.slot(slot) for slot in self.results(pc, answer)]
         for k in range(ins.ncalls):

@@ -87,11 +87,11 @@ cdef class ProgramBuilder(NodeTranslator):
         cdef BackEdgeState *edge
         cdef int k
         moves = []
-        for k in range(loop.nkept):
-            if self.s.slots[loop.kept[k].source].spec != self.s.slots[loop.kept[k].target].spec:
+        for k in range(loop.nsaved):
+            if self.s.slots[loop.saved_inputs[k].source].spec != self.s.slots[loop.saved_inputs[k].target].spec:
                 raise NotScalar
-            moves += self.moves(loop.kept[k].source, loop.kept[k].target)
-            self.written.add(loop.kept[k].target)
+            moves += self.moves(loop.saved_inputs[k].source, loop.saved_inputs[k].target)
+            self.written.add(loop.saved_inputs[k].target)
         for k in range(loop.nedges):
             edge = loop.edges + k
             if self.s.slots[edge.param].spec != self.s.slots[edge.result].spec:
@@ -145,8 +145,7 @@ cdef class ProgramBuilder(NodeTranslator):
                              True)
 
     cdef list notes(self, int index):
-        """(column, register of the result, of the parameter, series, number of elements) for the series of the loop's
-        history."""
+        """(column, register of the result, of the parameter, series, number of elements) of each history series."""
         cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_series *q
         cdef int k
@@ -176,8 +175,7 @@ cdef class ProgramBuilder(NodeTranslator):
         return records
 
     cdef int predicates(self, int index, int position, bint entering) except -1:
-        """Evaluate a loop's predicates before a boundary is crossed: if one is true, the engine crosses it, evaluates
-        them again and stops there."""
+        """Evaluate predicates before a boundary is crossed: if one is true, the engine crosses it and stops there."""
         cdef LoopState *loop = self.s.loops + index
         cdef Predicate *predicate
         cdef Instr *ins

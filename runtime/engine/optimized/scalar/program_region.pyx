@@ -144,8 +144,8 @@ cdef int fill_nodes(Program *program, list nodes) except -1:
         node, calls = program.core.nodes + k, <const Call *><size_t>address
         node.ncalls, node.cost = ncalls, cost
         arguments = sorted({register for call in registers for register in call if register >= 0})
-        node.taken, node.ntaken = arena_alloc_ints(program, arguments), len(arguments)
-        node.given, node.ngiven = arena_alloc_ints(program, results), len(results)
+        node.arguments, node.narguments = arena_alloc_ints(program, arguments), len(arguments)
+        node.results, node.nresults = arena_alloc_ints(program, results), len(results)
         if order is not None:
             arena_hold_object(program, order)
             node.order = <void *>order

@@ -44,10 +44,10 @@ cdef extern from "scalar_program.h" nogil:
 
     ctypedef struct scalar_node:
         Call *calls
-        int ncalls, ntaken, ngiven
+        int ncalls, narguments, nresults
         int64_t cost
-        int *taken
-        int *given
+        int *arguments
+        int *results
         void *order
 
     ctypedef struct scalar_scan:

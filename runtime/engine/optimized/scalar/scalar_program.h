@@ -75,9 +75,9 @@ typedef struct scalar_elementwise {
 /* A node whose kernels run on registers. */
 typedef struct {
     loopdbg_call *calls;
-    int ncalls, ntaken, ngiven;
+    int ncalls, narguments, nresults;
     int64_t cost;
-    int *taken, *given; /* registers of all arguments, and of results */
+    int *arguments, *results; /* registers of all arguments, and of results */
     void *order;        /* a Python object: evaluation order for machine code; NULL: use the kernels */
 } scalar_node;
 
