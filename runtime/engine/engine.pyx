@@ -225,7 +225,7 @@ cdef class Engine:
             self.s.loops[k].endless_at = self.s.loops[k].endless_from if refuse_endless and max_iterations is None else -1
 
     def raise_limit(self, int index, int64_t more):
-        """Let a loop that reached its limit go on for some iterations."""
+        """Let a loop that reached its limit run some more iterations."""
         self.s.loops[index].limit = self.s.loops[index].i + more
 
     def set_hook(self, hook):

@@ -1,1 +1,1 @@
-"""What runs without Python: bound calls, the inner loops behind them, and how they walk over their arguments."""
+"""Native kernels: bound calls, their inner loops, and the iteration over their arguments."""

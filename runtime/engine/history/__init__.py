@@ -1,1 +1,1 @@
-"""What an execution was, and what it could be: checkpoints, changes by hand, predicates, histories."""
+"""Past and edited states of an execution: checkpoints, edits, predicates, histories."""

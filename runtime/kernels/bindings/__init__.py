@@ -1,11 +1,11 @@
-"""C functions that compute what no walk of an inner loop over its arguments does, a module a family.
+"""C routines that no inner loop over arguments can compute, one module per family.
 
 A module has ``ROUTINES``: name -> address of ``int function(loopdbg_call *call)``. Its arguments are
-``LOOPDBG_ARG(call, k)``: inputs, outputs, then scratch where it asked for some, each in row-major order and aligned as
-its elements need; ``call->extra`` holds its numbers. It writes all of its outputs, keeps nothing between calls, takes
-no memory and no GIL, and returns 0, or 1 where it fails. What it gives depends on its inputs alone, to the bit: not on
-where they lie, nor on what was computed before. What is better on one processor than on another is chosen when it
-runs; two processors may round in different ways.
+``LOOPDBG_ARG(call, k)``: inputs, outputs, then scratch memory if it needs any, each in row-major order and aligned for
+its elements; ``call->extra`` holds its numbers. It writes all of its outputs, keeps no state between calls, allocates no
+memory, does not take the GIL, and returns 0, or 1 on failure. Its results depend only on its inputs, to the bit: neither
+on their addresses nor on earlier calls. Variants for processors are selected at run time; processors may round
+differently.
 
-Those of ``sequences`` are the exception: what they make and read are Python objects.
+The exception is ``sequences``, whose arguments and results are Python objects.
 """
