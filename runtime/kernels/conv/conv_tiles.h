@@ -13,7 +13,7 @@
 typedef void (*OWN(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *, T const *,
                           T *const *, npy_intp, int);
 
-/* R channels at Q vectors of positions: out[q][r * apart + lane] = begun[r, q, lane] + bias[r] + sum over k of
+/* R channels at Q vectors of positions: out[q][r * stride + lane] = initial[r, q, lane] + bias[r] + sum over k of
  * w[k * ld + r] * x[pos[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. `fresh`: the first use
  * of these weights; the following ones are prefetched, which would cost a quarter at every use. */
 /* Unrolled, so that sums stay in registers before and after the taps as well. */
@@ -30,13 +30,13 @@ typedef void (*OWN(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_
     }
 #define TILE(R, Q)                                                                                                   \
     static void OWN(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld,\
-                                                npy_intp const *pos, T const *begun, T const *bias, T *const *out,    \
-                                                npy_intp apart, int fresh) {                                         \
+                                                npy_intp const *pos, T const *initial, T const *bias, T *const *out,  \
+                                                npy_intp stride, int fresh) {                                        \
         V sum[R][Q];                                                                                                 \
         T const *from[Q];                                                                                            \
         EACH(q, Q) from[q] = x + pos[q];                                                                              \
         EACH(r, R)                                                                                                   \
-            EACH(q, Q) sum[r][q] = begun ? *(V const *)(begun + (r * Q + q) * L) : (V){0};                           \
+            EACH(q, Q) sum[r][q] = initial ? *(V const *)(initial + (r * Q + q) * L) : (V){0};                       \
         npy_intp k = 0;                                                                                              \
         for (; k + 1 < K; k += 2) {                                                                                  \
             if (fresh) EACH(i, (int)sizeof(T) / 4) __builtin_prefetch(w + (k + i) * ld + 1024);                      \
@@ -50,7 +50,7 @@ typedef void (*OWN(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_
                 EACH(q, Q) sum[r][q] += shift;                                                                       \
             }                                                                                                        \
         EACH(r, R)                                                                                                   \
-            EACH(q, Q) *(V *)(out[q] + r * apart) = sum[r][q];                                                       \
+            EACH(q, Q) *(V *)(out[q] + r * stride) = sum[r][q];                                                      \
     }
 
 TILE(1, 1)
@@ -102,15 +102,15 @@ static inline npy_intp OWN(rows)(npy_intp left, npy_intp most) { return left >= 
 #undef TILE
 #undef TAP
 
-/* B blocks of 8 channels, `block` elements apart, at one position: out[(8 * b + r) * apart], starting from `begun`, if
+/* B blocks of 8 channels, `block` elements apart, at a position: out[(8 * b + r) * stride], starting from `initial`, if
  * given. The sums of tiles. */
 #define NARROW(B)                                                                                                    \
     static void OWN(narrow_##B)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp block, \
-                                            T const *begun, T const *bias, T *out, npy_intp apart) {                 \
+                                            T const *initial, T const *bias, T *out, npy_intp stride) {              \
         H sum[B][8 / HL];                                                                                            \
         T buffer[8 * B];                                                                                             \
         EACH(b, B)                                                                                                   \
-            EACH(q, 8 / HL) sum[b][q] = begun ? *(H const *)(begun + b * 8 + q * HL) : (H){0};                       \
+            EACH(q, 8 / HL) sum[b][q] = initial ? *(H const *)(initial + b * 8 + q * HL) : (H){0};                   \
         for (npy_intp k = 0; k < K; k++, w += 8) {                                                                   \
             H factor = H_SPLAT(x[off[k]]);                                                                           \
             EACH(b, B)                                                                                               \
@@ -121,7 +121,7 @@ static inline npy_intp OWN(rows)(npy_intp left, npy_intp most) { return left >= 
                 if (bias) sum[b][q] += *(H const *)(bias + b * 8 + q * HL);                                          \
                 *(H *)(buffer + b * 8 + q * HL) = sum[b][q];                                                         \
             }                                                                                                        \
-        for (int r = 0; r < 8 * B; r++) out[r * apart] = buffer[r];                                                  \
+        for (int r = 0; r < 8 * B; r++) out[r * stride] = buffer[r];                                                 \
     }
 NARROW(1)
 NARROW(4)
@@ -136,11 +136,11 @@ static inline V OWN(load)(T const *from, npy_intp low, npy_intp high) {
 /* Pack rows of a plane, `width` elements by steps of `step`, of which those from `low` to `high` - 1 are in the input;
  * those of the next phase go to `other`, unless it is NULL. Whole vectors are written: the next row overwrites the
  * overrun. */
-static __attribute__((noinline)) void OWN(pack_rows)(T const *from, npy_intp apart, npy_intp rows, npy_intp step, npy_intp low,
+static __attribute__((noinline)) void OWN(pack_rows)(T const *from, npy_intp stride, npy_intp rows, npy_intp step, npy_intp low,
                                                      npy_intp high, npy_intp width, T *to, T *other) {
     npy_intp const begin = low < 0 ? 0 : low < width ? low : width;
     npy_intp const end = high < begin ? begin : high < width ? high : width, whole = begin + (end - begin) / L * L;
-    for (npy_intp r = 0; r < rows; r++, from += apart, to += width, other += other ? width : 0) {
+    for (npy_intp r = 0; r < rows; r++, from += stride, to += width, other += other ? width : 0) {
         if (step > 2)
             for (npy_intp w = 0; w < width; w++) to[w] = w * step >= low && w * step < high ? from[w * step] : 0;
         else if (step == 2)
@@ -278,8 +278,8 @@ static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vector
     npy_intp const *inner = level[levels - 1], single[3] = {1, 0, 0};
     npy_intp const *row = levels > 1 ? level[levels - 2] : single;
     npy_intp const *mid = levels > 2 ? level[levels - 3] : single, *top = levels > 3 ? level[levels - 4] : single;
-    npy_intp length = inner[0], rows = row[0], apart = rows > 1 ? row[1] : length;
-    npy_intp flat = (rows - 1) * apart + length;
+    npy_intp length = inner[0], rows = row[0], stride = rows > 1 ? row[1] : length;
+    npy_intp flat = (rows - 1) * stride + length;
     npy_intp by_row = rows * ((length + L - 1) / L), together = (flat + L - 1) / L;
     /* Vectors that cross rows compute what is between them, and are stored in parts, which costs about 20 products. */
     int across = (c->direct && length < L) || together * (K + 24) < by_row * (K + 4);
@@ -298,7 +298,7 @@ static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vector
                     v->at[count] = in + start;
                     v->first[count++] = (int32_t)parts;
                     for (npy_intp q = p; q < p + L && q < end;) {
-                        npy_intp n = apart - column, left = p + L < end ? p + L - q : end - q;
+                        npy_intp n = stride - column, left = p + L < end ? p + L - q : end - q;
                         if (!across) n = left;
                         if (n > left) n = left;
                         npy_intp valid = across && column + n > length ? length - column : n;
@@ -310,7 +310,7 @@ static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vector
                             v->end = v->end == s->out ? s->out + s->count : -1;
                         }
                         q += n, column += n;
-                        if (across && column == apart) column = 0, line++;
+                        if (across && column == stride) column = 0, line++;
                     }
                 }
             }
@@ -349,7 +349,7 @@ typedef struct {
     conv const *c;
     T const *x, *w, *bias;
     npy_intp const *off;
-    npy_intp K, count, most, channels, stretches, apart;
+    npy_intp K, count, most, channels, stretches, stride;
     vectors const *v;
     T *partial, *out;
     npy_intp out_step;
@@ -362,13 +362,13 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
     npy_intp const *off = job->off;
     npy_intp const K = job->K, count = job->count, out_step = job->out_step;
     vectors const *v = job->v;
-    T *partial = job->partial + worker * job->apart, *out = job->out;
+    T *partial = job->partial + worker * job->stride, *out = job->out;
     npy_intp const low = piece % job->stretches * job->channels, first_group = piece / job->stretches * job->most;
     npy_intp const high = low + job->channels < c->ocg ? low + job->channels : c->ocg;
     npy_intp const last_group = first_group + job->most < count ? first_group + job->most : count;
     /* Start of the parts of another task that will overwrite the overrun. */
     npy_intp const beyond = last_group < count && v->end >= 0 ? v->parts[v->first[last_group]].out : v->end;
-    npy_intp const apart = c->out[0] * c->out[1] * c->out[2];
+    npy_intp const stride = c->out[0] * c->out[1] * c->out[2];
     T buffer[8 * 8 * L];
     __attribute__((aligned(64))) T panel[(3 * CONV_PART + 1) * L];
     npy_intp const rows_of[3] = {0, L, 2 * L};
@@ -376,7 +376,7 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
     int panel_width = 0; /* number of vectors in the layout of panel_taps */
     int const few = conv_positions(v, count - 1) <= (count == 1 ? 4 : FEW(c->ocg));
     npy_intp const one_by_one = few ? c->ocg & ~(npy_intp)7 : 0, all = one_by_one == c->ocg ? count - 1 : count;
-    npy_intp const begun = all < count || low > one_by_one ? low : one_by_one;
+    npy_intp const initial = all < count || low > one_by_one ? low : one_by_one;
     int const widest = OWN(widest)[c->ocg < 4 ? c->ocg : 4];
     /* Part of the sums such that a tile's operands stay in the first-level cache for all channels, and the weights of
      * that part in the second-level cache for the tiles of a group. */
@@ -404,14 +404,14 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
                 }
                 T const *source = x;
                 npy_intp const *taps = off + k, *pos = v->at + first;
-                if ((v->dense || high - begun >= CONV_MANY) && n <= 3) { /* contiguous operands, for all channels */
+                if ((v->dense || high - initial >= CONV_MANY) && n <= 3) { /* contiguous operands, for all channels */
                     if (v->dense) OWN(panel_of_parts)(x, taps, size, v, first, n, panel);
                     else OWN(panel)(x, taps, size, pos, n, panel);
                     if (panel_width != n)
                         for (npy_intp j = 0; j < CONV_PART; j++) panel_taps[j] = j * n * L;
                     panel_width = n, source = panel, taps = panel_taps, pos = rows_of;
                 }
-                for (npy_intp r = begun, rows; r < high; r += rows, sums += rows * n * L) {
+                for (npy_intp r = initial, rows; r < high; r += rows, sums += rows * n * L) {
                     rows = OWN(rows)(c->ocg - r, n == 1 ? 8 : ROWS);
                     /* The block of the weights, and the channel in it. */
                     npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
@@ -421,8 +421,8 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
                         for (int q = 0; q < n; q++) to[q] = sums + q * L;
                         shift = NULL;
                     } else if (whole) {
-                        for (int q = 0; q < n; q++) to[q] = target[q] + r * apart;
-                        apart_here = apart;
+                        for (int q = 0; q < n; q++) to[q] = target[q] + r * stride;
+                        apart_here = stride;
                     } else {
                         for (int q = 0; q < n; q++) to[q] = buffer + q * L;
                     }
@@ -435,7 +435,7 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
                             part const *s = v->parts + p;
                             for (int i = 0; i < rows; i++) {
                                 T const *from = buffer + i * n * L + q * L;
-                                T *place = out + (r + i) * apart + s->out;
+                                T *place = out + (r + i) * stride + s->out;
                                 if (out_step == 1) STORE(place, s->lane, s->count, from);
 #ifdef STORE_APART
                                 else if (out_step == 2) STORE_APART(place, s->lane, s->count, from);
@@ -457,8 +457,8 @@ static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
                     for (int j = 0; j < s->count; j++, sums += rows)
                         (rows == 32 ? OWN(narrow_4) : OWN(narrow_1))(from + j, off + k, size, w + r * K + k * 8, 8 * K,
                                                                      turn ? sums : NULL, last && bias ? bias + r : NULL,
-                                                                     last ? out + r * apart + s->out + j * out_step : sums,
-                                                                     last ? apart : 1);
+                                                                     last ? out + r * stride + s->out + j * out_step : sums,
+                                                                     last ? stride : 1);
                 }
             }
         }

@@ -1,17 +1,17 @@
 /* Depthwise convolutions; included by conv_tiles.h. */
 
-/* R rows and Q vectors of each, vectors `apart` elements apart, rows `pitch` apart in the plane. The sums of tiles. The
+/* R rows and Q vectors of each, vectors are `stride` elements apart, rows `pitch`. The sums of tiles. The
  * overrun of a vector beyond a row is overwritten by the next one, if any: `left` is the number of output elements from
  * here on. */
 #define EACH(i, N) _Pragma("GCC unroll 8") for (int i = 0; i < (N); i++)
 #define DEPTH(R, Q)                                                                                                  \
     static __attribute__((noinline)) void OWN(depth_##R##_##Q)(                                          \
         T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, T const *w, T const *bias, T *out,              \
-        npy_intp width, npy_intp apart, npy_intp left) {                                                             \
+        npy_intp width, npy_intp stride, npy_intp left) {                                                            \
         V sum[R][Q];                                                                                                 \
         T const *from[R][Q];                                                                                         \
         EACH(r, R)                                                                                                   \
-            EACH(q, Q) from[r][q] = x + r * pitch + q * apart, sum[r][q] = (V){0};                                   \
+            EACH(q, Q) from[r][q] = x + r * pitch + q * stride, sum[r][q] = (V){0};                                  \
         for (npy_intp k = 0; k < K; k++) {                                                                           \
             npy_intp const o = off[k];                                                                               \
             V factor = SPLAT(w[k]);                                                                                  \
@@ -21,7 +21,7 @@
         EACH(r, R)                                                                                                   \
             EACH(q, Q) {                                                                                             \
                 if (bias) sum[r][q] += SPLAT(*bias);                                                                 \
-                if (width >= L || left - r * width >= L) *(V *)(out + r * width + q * apart) = sum[r][q];            \
+                if (width >= L || left - r * width >= L) *(V *)(out + r * width + q * stride) = sum[r][q];           \
                 else STORE(out + r * width, 0, width, (T const *)&sum[r][q]);                                        \
             }                                                                                                        \
     }
@@ -135,11 +135,11 @@ static void OWN(depth)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp
         for (; many == 1 && left >= 4 * L; p += 4 * L, left -= 4 * L)
             OWN(depth_1_4)(from + p, pitch, off, K, w, bias, to + p, width, L, more);
         for (; left > 0; p += 2 * L, left -= 2 * L) {
-            npy_intp const start = left < L && p ? width - L : p, apart = left >= 2 * L ? L : left - L;
+            npy_intp const start = left < L && p ? width - L : p, stride = left >= 2 * L ? L : left - L;
             if (left > L) {
-                if (many == 4) OWN(depth_4_2)(from + start, pitch, off, K, w, bias, to + start, width, apart, more);
-                else if (many == 2) OWN(depth_2_2)(from + start, pitch, off, K, w, bias, to + start, width, apart, more);
-                else OWN(depth_1_2)(from + start, pitch, off, K, w, bias, to + start, width, apart, more);
+                if (many == 4) OWN(depth_4_2)(from + start, pitch, off, K, w, bias, to + start, width, stride, more);
+                else if (many == 2) OWN(depth_2_2)(from + start, pitch, off, K, w, bias, to + start, width, stride, more);
+                else OWN(depth_1_2)(from + start, pitch, off, K, w, bias, to + start, width, stride, more);
             } else {
                 if (many == 4) OWN(depth_4_1)(from + start, pitch, off, K, w, bias, to + start, width, 0, more);
                 else if (many == 2) OWN(depth_2_1)(from + start, pitch, off, K, w, bias, to + start, width, 0, more);

@@ -70,10 +70,10 @@
 #define KEEP(type, T)                                                                                                    \
     INLINE void NAME(keep_##type)(T const *restrict from, npy_intp step, npy_intp n,                                     \
                                                                   T *restrict best, int64_t *restrict found,             \
-                                                                  int64_t at, int64_t apart) {                           \
+                                                                  int64_t at, int64_t stride) {                          \
         for (npy_intp w = 0; w < n; w++) {                                                                               \
             T value = from[w * step], b = best[w];                                                                       \
-            int64_t f = found[w], here = at + w * apart;                                                                 \
+            int64_t f = found[w], here = at + w * stride;                                                                \
             int take = (f < 0) | (value > b) | ((value != value) & (b == b));                                            \
             best[w] = take ? value : b;                                                                                  \
             found[w] = take ? here : f;                                                                                  \
@@ -102,10 +102,10 @@
                                 if (low >= high) continue;                                                               \
                                 u += low * step;                                                                         \
                                 T const *from = x + (z * in[1] + y) * in[2] + u;                                         \
-                                int64_t at = z * place[0] + y * place[1] + u * place[2], apart = step * place[2];        \
-                                if (step == 1) NAME(keep_##type)(from, 1, high - low, out + low, places + low, at, apart); \
-                                else if (step == 2) NAME(keep_##type)(from, 2, high - low, out + low, places + low, at, apart); \
-                                else NAME(keep_##type)(from, step, high - low, out + low, places + low, at, apart);      \
+                                int64_t at = z * place[0] + y * place[1] + u * place[2], stride = step * place[2];       \
+                                if (step == 1) NAME(keep_##type)(from, 1, high - low, out + low, places + low, at, stride); \
+                                else if (step == 2) NAME(keep_##type)(from, 2, high - low, out + low, places + low, at, stride); \
+                                else NAME(keep_##type)(from, step, high - low, out + low, places + low, at, stride);     \
                             }                                                                                            \
                     int64_t const nothing = place[3] ? c * channel : -1;                                                 \
                     for (npy_intp w = 0; w < count; w++) places[w] = places[w] < 0 ? nothing : c * channel + places[w];  \

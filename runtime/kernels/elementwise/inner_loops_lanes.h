@@ -27,8 +27,8 @@ LOOP(NAME(where)) {
     char *out = args[3];
     if (!steps[0] && n > 1) {
         char *one[2] = {*c ? args[1] : args[2], out};
-        npy_intp const apart[2] = {*c ? steps[1] : steps[2], steps[3]};
-        loopdbg_copy(one, dims, apart, data);
+        npy_intp const copy_steps[2] = {*c ? steps[1] : steps[2], steps[3]};
+        loopdbg_copy(one, dims, copy_steps, data);
         return;
     }
     switch (size) {

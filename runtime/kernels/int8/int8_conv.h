@@ -146,8 +146,8 @@ INLINE void loopdbg_int8_conv_task(loopdbg_int8_tiling const *way, loopdbg_int8_
     int32_t sums[32 * LOOPDBG_INT8_PANEL_COLUMNS] __attribute__((aligned(64)));
     int32_t columns[LOOPDBG_INT8_PANEL_COLUMNS] = {0};
     char *panel = t->panel + worker * t->apart;
-    npy_intp begun = 0;
-    (void)begun;
+    npy_intp amx_rows = 0;
+    (void)amx_rows;
     for (npy_intp tap = 0; tap < by->ntaps; tap++) {
         int32_t const *tap_sums = t->sums + by->taps[tap] + first;
         for (int c = 0; c < LOOPDBG_INT8_PANEL_COLUMNS; c++) columns[c] += tap_sums[c];
@@ -160,7 +160,7 @@ INLINE void loopdbg_int8_conv_task(loopdbg_int8_tiling const *way, loopdbg_int8_
 #define INT8_OUTPUTS(r, R) loopdbg_int8_store_outputs(by, t, sums, columns, job->zero, r, R, first, width, job->out);
     INT8_ROWS(INT8_OUTPUTS)
 #if defined(LOOPDBG_TILES)
-    if (begun) loopdbg_amx_end();
+    if (amx_rows) loopdbg_amx_end();
 #endif
 }
 

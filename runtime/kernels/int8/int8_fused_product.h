@@ -143,8 +143,8 @@ INLINE void loopdbg_int8_fused_task(loopdbg_int8_tiling const *way, loopdbg_int8
     int32_t sums[32 * LOOPDBG_INT8_PANEL_COLUMNS] __attribute__((aligned(64)));
     int32_t b_zero[LOOPDBG_INT8_PANEL_COLUMNS];
     float factors[LOOPDBG_INT8_PANEL_COLUMNS];
-    npy_intp begun = 0;
-    (void)begun;
+    npy_intp amx_rows = 0;
+    (void)amx_rows;
     for (npy_intp p = low; p < high; p++) {
         loopdbg_int8_panel_view const part = loopdbg_int8_panel(job->packed, p, job->count, quads, n);
         char const *panel = part.panel;
@@ -162,7 +162,7 @@ INLINE void loopdbg_int8_fused_task(loopdbg_int8_tiling const *way, loopdbg_int8
         INT8_ROWS(INT8_REALS)
     }
 #if defined(LOOPDBG_TILES)
-    if (begun) loopdbg_amx_end();
+    if (amx_rows) loopdbg_amx_end();
 #endif
 }
 

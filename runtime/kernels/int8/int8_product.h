@@ -192,8 +192,8 @@ __attribute__((target("amx-tile,amx-int8"))) static void loopdbg_amx_tile(char c
 #define INT8_ROWS_AMX(FINISH)                                                                                 \
     while (way->vnni && loopdbg_cpu->bytes == LOOPDBG_BYTES_AMX && m > 3 && at < m) {                        \
         npy_intp some = m - at < 32 ? m - at : 32, more = some > 16 ? some - 16 : 0;                          \
-        if (some != begun) loopdbg_amx_begin(some - more, more);                                              \
-        begun = some;                                                                                         \
+        if (some != amx_rows) loopdbg_amx_begin(some - more, more);                                           \
+        amx_rows = some;                                                                                      \
         loopdbg_amx_tile(panel, rows + at * stride, more, stride, quads, sums);                               \
         FINISH(at, some)                                                                                      \
         at += some;                                                                                           \
@@ -243,8 +243,8 @@ INLINE void loopdbg_int8_task(loopdbg_int8_tiling const *way, loopdbg_int8_job c
     uint8_t const *rows = job->rows;
     int32_t sums[32 * LOOPDBG_INT8_PANEL_COLUMNS] __attribute__((aligned(64)));
     int32_t b_zero[LOOPDBG_INT8_PANEL_COLUMNS];
-    npy_intp begun = 0;
-    (void)begun;
+    npy_intp amx_rows = 0;
+    (void)amx_rows;
     for (npy_intp p = low; p < high; p++) {
         loopdbg_int8_panel_view const part = loopdbg_int8_panel(job->packed, p, job->count, quads, n);
         char const *panel = part.panel;
@@ -256,7 +256,7 @@ INLINE void loopdbg_int8_task(loopdbg_int8_tiling const *way, loopdbg_int8_job c
         INT8_ROWS(INT8_FINISH)
     }
 #if defined(LOOPDBG_TILES)
-    if (begun) loopdbg_amx_end();
+    if (amx_rows) loopdbg_amx_end();
 #endif
 }
 

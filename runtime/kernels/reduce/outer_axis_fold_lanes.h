@@ -67,15 +67,15 @@ FLOATS(FOLD_TURN)
     /* w of them; 0: a NaN occurred, and nothing is written */                                                   \
     INLINE int NAME(fold_columns_##ID)(char const *restrict x, npy_intp step, npy_intp n, T *restrict z, int const w) { \
         T all[LOOPDBG_FOLD_COLUMNS];                                                                             \
-        int odd[LOOPDBG_FOLD_COLUMNS] = {0}, any = 0;                                                            \
+        int has_nan[LOOPDBG_FOLD_COLUMNS] = {0}, any = 0;                                                        \
         for (int k = 0; k < w; k++) all[k] = z[k];                                                            \
         for (npy_intp i = 0; i < n; i++, x += step)                                                           \
             for (int k = 0; k < w; k++) {                                                                     \
                 T b = ((T const *)x)[k];                                                                      \
                 all[k] = FOLD_##OP(all[k], b);                                                                \
-                odd[k] |= FOLD_ODD_##OP(b);                                                                   \
+                has_nan[k] |= FOLD_ODD_##OP(b);                                                               \
             }                                                                                                 \
-        for (int k = 0; k < w; k++) any |= odd[k] | (all[k] != all[k]);                                       \
+        for (int k = 0; k < w; k++) any |= has_nan[k] | (all[k] != all[k]);                                   \
         if (!any)                                                                                             \
             for (int k = 0; k < w; k++) z[k] = all[k];                                                        \
         return !any;                                                                                          \
@@ -101,42 +101,42 @@ FLOATS(FOLD_TURN)
 /* n short rows of m numbers into one, for several results at once: a vector holds a row, and what follows it. */
 #define FOLD_ROWS_OF(ID, OP, T, BYTES)                                                                        \
     /* 0: a NaN occurred, and nothing is written */                                                              \
-    INLINE int NAME(fold_vectors_##BYTES##_##ID)(char const *x, npy_intp apart, npy_intp step, npy_intp n, npy_intp m, char *z, \
+    INLINE int NAME(fold_vectors_##BYTES##_##ID)(char const *x, npy_intp stride, npy_intp step, npy_intp n, npy_intp m, char *z, \
                                                 npy_intp z_apart, int const count) {                          \
         typedef T V __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));                       \
         V all[LOOPDBG_FOLD_ROWS_AT_ONCE] = {{0}}, values = {0};                                                      \
         npy_intp row = m * (npy_intp)sizeof(T), whole = n - (BYTES - row + step - 1) / step;                  \
-        int odd = 0;                                                                                          \
+        int has_nan = 0;                                                                                      \
         for (int q = 0; q < count; q++) {                                                                     \
             for (npy_intp k = 0; k < m; k++) values[k] = ((T const *)(z + q * z_apart))[k];                      \
             all[q] = values;                                                                                     \
         }                                                                                                     \
         for (npy_intp i = 0; i < whole; i++)                                                                  \
             for (int q = 0; q < count; q++)                                                                   \
-                all[q] = FOLD_##OP(all[q], *(V const *)(x + q * apart + i * step));                           \
+                all[q] = FOLD_##OP(all[q], *(V const *)(x + q * stride + i * step));                          \
         for (npy_intp i = whole > 0 ? whole : 0; i < n; i++)                                                  \
             for (int q = 0; q < count; q++) {                                                                 \
-                for (npy_intp k = 0; k < m; k++) values[k] = ((T const *)(x + q * apart + i * step))[k];         \
+                for (npy_intp k = 0; k < m; k++) values[k] = ((T const *)(x + q * stride + i * step))[k];        \
                 all[q] = FOLD_##OP(all[q], values);                                                              \
             }                                                                                                 \
         for (int q = 0; q < count; q++)                                                                       \
-            for (npy_intp k = 0; k < m; k++) odd |= all[q][k] != all[q][k];                                   \
-        for (int q = 0; !odd && q < count; q++)                                                               \
+            for (npy_intp k = 0; k < m; k++) has_nan |= all[q][k] != all[q][k];                               \
+        for (int q = 0; !has_nan && q < count; q++)                                                           \
             for (npy_intp k = 0; k < m; k++) ((T *)(z + q * z_apart))[k] = all[q][k];                         \
-        return !odd;                                                                                          \
+        return !has_nan;                                                                                      \
     }
 #define FOLD_VECTORS(ID, BYTES, count)                                                                        \
-    NAME(fold_vectors_##BYTES##_##ID)(x + r * apart, apart, step, n, m, z + r * z_apart, z_apart, count)
+    NAME(fold_vectors_##BYTES##_##ID)(x + r * stride, stride, step, n, m, z + r * z_apart, z_apart, count)
 #define FOLD_ROWS_BY(ID, count)                                                                               \
     for (; r + count <= rows; r += count) {                                                                   \
         int good = m * size <= 16 ? FOLD_VECTORS(ID, 16, count) :                                             \
             m * size <= 32 ? FOLD_VECTORS(ID, 32, count) : FOLD_VECTORS(ID, 64, count);                       \
         for (npy_intp q = r; !good && q < r + count; q++)                                                     \
-            fold_plainly_##ID(x + q * apart, size, m, step, n, z + q * z_apart, size);                        \
+            fold_plainly_##ID(x + q * stride, size, m, step, n, z + q * z_apart, size);                       \
     }
 #define FOLD_ROWS(ID, OP, T)                                                                                  \
     FOLD_ROWS_OF(ID, OP, T, 16) FOLD_ROWS_OF(ID, OP, T, 32) FOLD_ROWS_OF(ID, OP, T, 64)                       \
-    static void NAME(fold_short_##ID)(char const *x, npy_intp apart, npy_intp rows, npy_intp step, npy_intp n, npy_intp m, \
+    static void NAME(fold_short_##ID)(char const *x, npy_intp stride, npy_intp rows, npy_intp step, npy_intp n, npy_intp m, \
                                      char *z, npy_intp z_apart) {                                             \
         npy_intp r = 0;                                                                                       \
         npy_intp const size = sizeof(T);                                                                      \

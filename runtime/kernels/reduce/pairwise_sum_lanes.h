@@ -49,7 +49,7 @@
         return NAME(sum_in_##N)(x, n / 8, n % 8, 8);                                                          \
     }                                                                                                         \
     /* Eight rows of up to 128 numbers. */                                                                    \
-    INLINE void NAME(sum_rows_##N)(char const *x, npy_intp around, npy_intp n, char *out, npy_intp apart) {   \
+    INLINE void NAME(sum_rows_##N)(char const *x, npy_intp around, npy_intp n, char *out, npy_intp stride) {  \
         T const *from[8];                                                                                     \
         sum_##N s[8], all = *(sum_##N const *)nothing_##N;                                                    \
         for (int k = 0; k < 8; k++) from[k] = (T const *)(x + k * around);                                    \
@@ -59,7 +59,7 @@
         }                                                                                                     \
         for (npy_intp i = n - n % 8; i < n; i++)                                                              \
             for (int k = 0; k < 8; k++) all[k] += from[k][i];                                                 \
-        for (int k = 0; k < 8; k++) *(T *)(out + k * apart) += all[k];                                        \
+        for (int k = 0; k < 8; k++) *(T *)(out + k * stride) += all[k];                                       \
     }                                                                                                         \
     /* two axes (data: the outer one, as in Call.outer): contiguous rows, each added to its result */     \
     LOOP(NAME(rows_sum_##N)) {                                                                                \

@@ -2,9 +2,9 @@
 
 #define HIGHS_OF(OP, N, T)                                                                                    \
     /* ``a`` and n numbers, of which ``best`` is the best that is a number. */                                \
-    static inline T NAME(high_of_##OP##_##N)(T a, T best, int odd, T const *x, npy_intp n) {                  \
+    static inline T NAME(high_of_##OP##_##N)(T a, T best, int has_nan, T const *x, npy_intp n) {              \
         if (a != a) return a;                                                                                 \
-        for (npy_intp i = 0; odd && i < n; i++)                                                               \
+        for (npy_intp i = 0; has_nan && i < n; i++)                                                           \
             if (x[i] != x[i]) return x[i];                                                                    \
         if (!(HIGH_##OP(a, best))) return a;                                                                  \
         for (npy_intp i = 0; best == 0 && i < n; i++)                                                         \
@@ -12,16 +12,16 @@
         return best;                                                                                          \
     }                                                                                                         \
     /* from `done` on: the rest beyond whole vectors */                                                   \
-    INLINE void NAME(high_rest_##OP##_##N)(T const *x, npy_intp done, npy_intp n, T *best, int *odd) {        \
+    INLINE void NAME(high_rest_##OP##_##N)(T const *x, npy_intp done, npy_intp n, T *best, int *has_nan) {    \
         for (npy_intp i = done; i < n; i++) {                                                                 \
-            *odd |= x[i] != x[i];                                                                             \
+            *has_nan |= x[i] != x[i];                                                                         \
             *best = HIGH_##OP(*best, x[i]) ? x[i] : *best;                                                    \
         }                                                                                                     \
     }                                                                                                         \
     static void NAME(high_row_##OP##_##N)(char const *x, npy_intp n, char *out) {                             \
         T const *from = (T const *)x;                                                                         \
         T best = from[0];                                                                                     \
-        int odd = 0;                                                                                          \
+        int has_nan = 0;                                                                                      \
         npy_intp i = 0;                                                                                       \
         if (n >= 32) {                                                                                        \
             high_##N s[4], all;                                                                               \
@@ -35,12 +35,12 @@
                 }                                                                                             \
             all = HIGH_OF(N, OP, HIGH_OF(N, OP, s[0], s[1]), HIGH_OF(N, OP, s[2], s[3]));                     \
             best = all[0];                                                                                    \
-            for (int q = 0; q < 8; q++) odd |= none[q] != 0, best = HIGH_##OP(best, all[q]) ? all[q] : best;  \
+            for (int q = 0; q < 8; q++) has_nan |= none[q] != 0, best = HIGH_##OP(best, all[q]) ? all[q] : best; \
         }                                                                                                     \
-        NAME(high_rest_##OP##_##N)(from, i, n, &best, &odd);                                                  \
-        *(T *)out = NAME(high_of_##OP##_##N)(*(T *)out, best, odd, from, n);                                  \
+        NAME(high_rest_##OP##_##N)(from, i, n, &best, &has_nan);                                              \
+        *(T *)out = NAME(high_of_##OP##_##N)(*(T *)out, best, has_nan, from, n);                              \
     }                                                                                                         \
-    INLINE void NAME(high_rows_##OP##_##N)(char const *x, npy_intp around, npy_intp n, char *out, npy_intp apart) { \
+    INLINE void NAME(high_rows_##OP##_##N)(char const *x, npy_intp around, npy_intp n, char *out, npy_intp stride) { \
         T const *from[8];                                                                                     \
         high_##N s[8], pairs[4], fours[2], all;                                                               \
         high_at_##N none = {0};                                                                               \
@@ -60,12 +60,12 @@
         for (int k = 0; k < 2; k++) fours[k] = HIGH_PAIRS(N, OP, pairs[2 * k], pairs[2 * k + 1]);             \
         all = HIGH_OF(N, OP, SHUFFLE(high_at_##N, fours[0], fours[1], 0, 1, 2, 3, 8, 9, 10, 11),              \
                       SHUFFLE(high_at_##N, fours[0], fours[1], 4, 5, 6, 7, 12, 13, 14, 15));                  \
-        int odd = 0;                                                                                          \
-        for (int k = 0; k < 8; k++) odd |= none[k] != 0;                                                      \
+        int has_nan = 0;                                                                                      \
+        for (int k = 0; k < 8; k++) has_nan |= none[k] != 0;                                                  \
         for (int k = 0; k < 8; k++) {                                                                         \
             T best = all[k];                                                                                  \
-            NAME(high_rest_##OP##_##N)(from[k], i, n, &best, &odd);                                           \
-            *(T *)(out + k * apart) = NAME(high_of_##OP##_##N)(*(T *)(out + k * apart), best, odd, from[k], n); \
+            NAME(high_rest_##OP##_##N)(from[k], i, n, &best, &has_nan);                                       \
+            *(T *)(out + k * stride) = NAME(high_of_##OP##_##N)(*(T *)(out + k * stride), best, has_nan, from[k], n); \
         }                                                                                                     \
     }                                                                                                         \
     LOOP(NAME(fold_##OP##_##N)) {                                                                             \

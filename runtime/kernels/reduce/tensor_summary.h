@@ -62,10 +62,10 @@ typedef struct {
 /* Merge the moments of some elements, in the unit of the summary, with those so far. See Chan, Golub, LeVeque, Updating
  * Formulae for Sample Variances. */
 static inline void loopdbg_merge_moments(loopdbg_summary *s, int64_t count, double mean, double spread, double squares) {
-    double const together = (double)(s->finite + count), apart = mean - s->mean;
-    s->spread += spread + apart * apart * ((double)s->finite / together) * (double)count;
+    double const together = (double)(s->finite + count), distance = mean - s->mean;
+    s->spread += spread + distance * distance * ((double)s->finite / together) * (double)count;
     s->squares += squares;
-    s->mean += apart * ((double)count / together);
+    s->mean += distance * ((double)count / together);
     s->finite += count;
 }
 
@@ -125,14 +125,14 @@ static void loopdbg_summary_scalar(loopdbg_summary *s, double const *x, int64_t 
     static inline void loopdbg_summary_##ID(loopdbg_summary *s, T const *x, int64_t n, int64_t start) {          \
         loopdbg_block_summary b;                                                                                      \
         DISPATCH(block_##ID)(x, n, &b);                                                                         \
-        double const most = fabs(b.low) > fabs(b.high) ? fabs(b.low) : fabs(b.high), apart = b.sum / (double)n; \
+        double const most = fabs(b.low) > fabs(b.high) ? fabs(b.low) : fabs(b.high), distance = b.sum / (double)n; \
         if (b.sum - b.sum != 0 || b.squares - b.squares != 0 || s->unit != 1 || loopdbg_squares_overflow(most)) {   \
             double wide[SUMMARY_BLOCK];                                                                       \
             for (int64_t k = 0; k < n; k++) wide[k] = x[k];                                                   \
             loopdbg_summary_scalar(s, wide, n, start);                                                           \
             return;                                                                                           \
         }                                                                                                     \
-        double const mean = (double)x[0] + apart, spread = b.squares - b.sum * apart > 0 ? b.squares - b.sum * apart : 0; \
+        double const mean = (double)x[0] + distance, spread = b.squares - b.sum * distance > 0 ? b.squares - b.sum * distance : 0; \
         loopdbg_merge_moments(s, n, mean, spread, spread + (double)n * mean * mean);                                   \
         s->zeros += b.zeros;                                                                                  \
         if (s->argmin < 0 || b.low < s->low) {                                                                \
@@ -165,13 +165,13 @@ SUMMARY_OF(f64, double)
         if (first) memcpy(&s->int64_first, x, 8), s->int64_mean = s->int64_squared_deviations = 0;            \
         memcpy(&origin, &s->int64_first, 8);                                                                  \
         for (int64_t j = 0; j < n; j++) sum += SUMMARY_DISTANCE(x[j], origin);                                \
-        double const mean = sum / (double)n, apart = mean - s->int64_mean, all = (double)(known + n);         \
+        double const mean = sum / (double)n, distance = mean - s->int64_mean, all = (double)(known + n);      \
         for (int64_t j = 0; j < n; j++) {                                                                     \
             double const d = SUMMARY_DISTANCE(x[j], origin) - mean;                                           \
             spread += d * d;                                                                                  \
         }                                                                                                     \
-        s->int64_squared_deviations += spread + apart * apart * ((double)known / all) * (double)n;            \
-        s->int64_mean += apart * ((double)n / all);                                                           \
+        s->int64_squared_deviations += spread + distance * distance * ((double)known / all) * (double)n;      \
+        s->int64_mean += distance * ((double)n / all);                                                        \
         T low, high, known_low, known_high;                                                                   \
         int64_t k = 0;                                                                                        \
         DISPATCH(ends_##ID)(x, n, &low, &high);                                                                 \
@@ -192,14 +192,14 @@ SUMMARY_WHOLE(u64, uint64_t)
 
 /* -- differences */
 
-static inline void loopdbg_record_difference(loopdbg_difference *c, double apart, int64_t index) {
-    if (c->flat_index < 0 || apart > c->largest) c->largest = apart, c->flat_index = index;
+static inline void loopdbg_record_difference(loopdbg_difference *c, double distance, int64_t index) {
+    if (c->flat_index < 0 || distance > c->largest) c->largest = distance, c->flat_index = index;
 }
 
-static inline void loopdbg_difference_element(loopdbg_difference *c, int same, double apart, int64_t index) {
+static inline void loopdbg_difference_element(loopdbg_difference *c, int same, double distance, int64_t index) {
     if (same) c->same++;
-    else if (apart != apart) c->lost++;
-    else loopdbg_record_difference(c, apart, index);
+    else if (distance != distance) c->lost++;
+    else loopdbg_record_difference(c, distance, index);
 }
 
 #define CHANGE_OF(ID, T)                                                                                      \
@@ -232,10 +232,10 @@ CHANGE_OF(f64, double)
     for (int64_t k = 0; k < n; k++) {                                                                         \
         T a, b;                                                                                               \
         memcpy(&a, x + k * (int64_t)sizeof a, sizeof a), memcpy(&b, y + k * (int64_t)sizeof b, sizeof b);     \
-        uint64_t const apart = b > a ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;                 \
-        if (!apart) c->same++;                                                                                \
-        else if (c->flat_index < 0 || apart > c->uint64_largest)                                                       \
-            c->uint64_largest = apart, c->largest = (double)apart, c->flat_index = start + k;                 \
+        uint64_t const distance = b > a ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;              \
+        if (!distance) c->same++;                                                                             \
+        else if (c->flat_index < 0 || distance > c->uint64_largest)                                                    \
+            c->uint64_largest = distance, c->largest = (double)distance, c->flat_index = start + k;           \
     }
 #define IS_NAN(z) ((z).re != (z).re || (z).im != (z).im)
 
