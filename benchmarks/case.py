@@ -30,7 +30,7 @@ class BenchmarkCase:
     iterations: int
     build: Callable[[], onnx.ModelProto]
     inputs: Callable[[], Inputs]
-    #: Minimum speedup over the faster peer, headless; ``stepped_goal``: with a stop at every iteration.
+    #: Minimum speedup over the faster peer, headless; ``stepped_speedup_goal``: with a stop at every iteration.
     speedup_goal: float | None = None
     stepped_speedup_goal: float | None = None
     #: Tolerance of results. Peers may fuse a multiplication with an addition and sum in any order.

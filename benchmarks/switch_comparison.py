@@ -82,7 +82,7 @@ def useful_switches(
 
 
 def compare_switch(full: WarmModel, load: LoadModel, switch: OptimizationSwitch) -> SwitchComparison:
-    """Compare ``whole`` with the same model without one optimization."""
+    """Compare ``full`` with the same model without one optimization."""
     with switch.disabled():
         part = WarmModel(load)
     run_seconds = min(full.seconds(1) for _ in range(3))

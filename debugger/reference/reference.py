@@ -65,7 +65,7 @@ class TrackMatch:
     """A value of the model that matches a track of the reference.
 
     ``loop``: the path of the model's loop whose body has ``value``, empty in the main graph. A value of a branch of an
-    If belongs to the enclosing loop. ``how``: given, metadata, name, position, value.
+    If belongs to the enclosing loop. ``method``: given, metadata, name, position, value.
     """
 
     track: Track

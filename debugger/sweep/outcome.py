@@ -18,7 +18,7 @@ LoopTotalRows = list[tuple[int | None, str | None]]
 
 
 class CaseOutcome:
-    """The result of a case. ``bad``: the loop, the iteration and the node of the first failure; ``measured``: by loop
+    """The result of a case. ``failure_location``: loop, iteration and node of the first failure; ``measured``: by loop
     and position of the measure."""
 
     __slots__ = ("failure_location", "measured", "message", "outputs", "status", "totals")

@@ -41,7 +41,7 @@ class RecurrenceLayer:
 
 
 class ILoopWriter:
-    """Writes one loop. ``longest``: the capacity of scan outputs that only a condition ends."""
+    """Writes one loop. ``capacity``: the capacity of scan outputs that only a condition ends."""
 
     def __init__(
         self,

@@ -113,7 +113,7 @@ class ScriptTensor:
 class TensorRTLayers:
     """Implements :class:`~..runtime.ops.primitives.Primitives` on the lines of a script.
 
-    ``where``: the node being converted, for messages and comments; ``hint``: base of the names of its results.
+    ``result_name``: base of the names of the results of the node being converted.
 
     Raises, from any primitive:
         UnsupportedError: no TensorRT layer expresses it; the text is the reason.
@@ -149,7 +149,7 @@ class TensorRTLayers:
         return self._constants[key]
 
     def restore_constants(self, saved: Mapping[tuple[Any, ...], str]) -> None:
-        """Forget constants added since ``mark``: they belong to a branch."""
+        """Forget constants added since ``saved``: they belong to a branch."""
         self._constants = dict(saved)
 
     @property

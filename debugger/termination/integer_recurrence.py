@@ -64,7 +64,7 @@ class IntegerRing:
 @dataclass(frozen=True)
 class IntegerRecurrence:
     """A recurrence that reproduces the observed numbers; ``operand``: the step, the factor or the divisor.
-    ``floor``: a quotient is rounded down, else towards zero."""
+    ``rounds_down``: a quotient is rounded down, else towards zero."""
 
     kind: RecurrenceKind
     operand: int

@@ -52,8 +52,8 @@ class ScriptRun:
 
 @dataclass
 class ReproFolder:
-    """A written folder. ``models``: the files that runtimes open; ``rechecked``: the observation when it was read back,
-    None if it did not show."""
+    """A written folder. ``models``: the files for runtimes; ``recheck``: the observation after reading it back, None
+    if it did not show."""
 
     folder: Path
     models: list[Path]
