@@ -44,14 +44,14 @@ class RecordedFrameInternals:
         ref: BoundaryRef | None = None,
         iteration: int = 0,
         inside: int | None = None,
-        over: bool = False,
+        model_ended: bool = False,
     ) -> None:
         self.graph_index = graph_index
         self.index = index
         self.current_boundary = now
         self.boundary = ref
         #: The model has ended.
-        self.model_ended = over
+        self.model_ended = model_ended
         self.body: LoopBodyIndex | None = graph_index.loops[index] if index >= 0 else None
         self.loop: Loop | None = self.body.loop if self.body else None
         self.trace = graph_index.trace
@@ -72,7 +72,7 @@ class RecordedFrameInternals:
         graph_index, parent, around = self.graph_index, self.body.parent, self.entry.around
         if parent < 0:
             return RecordedFrameInternals(
-                graph_index, -1, self.current_boundary, inside=self.index, over=self.model_ended
+                graph_index, -1, self.current_boundary, inside=self.index, model_ended=self.model_ended
             )
         start = graph_index.entry_start(parent, around[:-1])
         entry = None if start is None else start[0]
@@ -386,7 +386,7 @@ def frame_at(graph_index: GraphIndex, ref: BoundaryRef, *, model_ended: bool = F
     """The frame of a boundary's loop at the boundary."""
     entry = graph_index.trace.entry(ref.entry)
     return RecordedFrame(
-        RecordedFrameInternals(graph_index, entry.loop, ref.id, entry, ref, ref.iteration, over=model_ended)
+        RecordedFrameInternals(graph_index, entry.loop, ref.id, entry, ref, ref.iteration, model_ended=model_ended)
     )
 
 

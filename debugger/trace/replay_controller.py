@@ -85,7 +85,7 @@ class ReplayController(Controller):
 
     def _main_frame(self) -> RecordedFrame:
         number = 0 if self.boundary is None else self.boundary.id
-        return RecordedFrame(RecordedFrameInternals(self._graph_index, -1, number, over=self.done))
+        return RecordedFrame(RecordedFrameInternals(self._graph_index, -1, number, model_ended=self.done))
 
     def is_at_boundary(self) -> bool:
         return not self.done and self.frame.at_boundary

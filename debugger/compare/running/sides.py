@@ -245,7 +245,9 @@ class TraceSide:
         if self.outputs is None:
             return None
         last = self.trace.boundary_ref(newest=True)
-        return RecordedFrame(RecordedFrameInternals(self.outline, -1, 0 if last is None else last.id, over=True)).values
+        return RecordedFrame(
+            RecordedFrameInternals(self.outline, -1, 0 if last is None else last.id, model_ended=True)
+        ).values
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> ValueReader | None:
         """The recorded values and those derived from them."""
