@@ -184,7 +184,7 @@ def test_without_an_event_loop_it_is_waited_for_and_an_interrupt_of_the_kernel_s
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
         while frame is not None and frame.f_code.co_name != "_wait":
             frame = frame.f_back
-        return frame is not None and frame.f_locals["seconds"] is None and not frame.f_locals["over"].is_set()
+        return frame is not None and frame.f_locals["seconds"] is None and not frame.f_locals["finished"].is_set()
 
     def interrupt() -> None:
         while not (waits() and stepped.running):
