@@ -17,7 +17,7 @@ T = TypeVar("T", bound=_HasNumber)
 
 
 def find_by_number(kind: str, items: Sequence[T], number: int) -> T:
-    """The item with a number; ``what``: the kind of the items, for the message.
+    """The item with a number; ``kind``: the kind of the items, for the message.
 
     Raises:
         UsageError: there is none.

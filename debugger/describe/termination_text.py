@@ -15,7 +15,7 @@ from .value_names import display_name
 def termination_sentences(loop: Loop, formatter: NodeFormatter, tested_before: bool = False) -> Iterator[str]:
     """Sentences on the termination of a loop; the first is the rule, the others are details.
 
-    ``asked_before``: use the terms of a system that tests the condition before an iteration.
+    ``tested_before``: use the terms of a system that tests the condition before an iteration.
     """
     rule = termination_rule(loop, formatter.origins)
     condition = condition_text(loop, formatter)
