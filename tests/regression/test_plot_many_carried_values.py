@@ -14,16 +14,16 @@ from text_models import model
 
 
 def session(count: int, still: int = 0, name: str = "s{}") -> loopdbg.Session:
-    """At the end of a loop that carries so many values; its body hands on the first ``still`` of them."""
+    """At the end of a loop that carries ``count`` values; its body passes on the first ``still`` of them."""
     names = [name.format(k) for k in range(count)]
     inputs = ", ".join(f"float[3] {name}" for name in names)
-    results = ", ".join(f"float[3] t{k}" for k in range(count))
+    outs = ", ".join(f"float[3] t{k}" for k in range(count))
     nodes = [f"t{k} = {'Identity' if k < still else 'Neg'} ({label})" for k, label in enumerate(names)]
     lasts = [f"last{k}" for k in range(count)]
     result = loopdbg.Session(
         model(f"""g (float[3] x) => ({", ".join(f"float[3] {last}" for last in lasts)}) {{
           n = Constant <value_int = 5> ()
-          {", ".join(lasts)} = Loop (n, {", x" * count}) <body = b (int64 i, bool c, {inputs}) => (bool go, {results}) {{
+          {", ".join(lasts)} = Loop (n, {", x" * count}) <body = b (int64 i, bool c, {inputs}) => (bool go, {outs}) {{
             go = Identity (c)
             {" ".join(nodes)}
           }}>

@@ -240,7 +240,7 @@ def _check_file_value(port: Port, value: Data, dims: dict[str, int], source: str
     except InputError as error:
         if has_requests:
             raise InputError(f"{source}: {error.what}; the first axis counts the requests") from None
-        raise InputError.at(source, error) from None
+        raise InputError.with_location(source, error) from None
 
 
 def _may_be_absent(port: Port) -> bool:
