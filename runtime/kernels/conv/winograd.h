@@ -13,7 +13,8 @@
  * Each step completes an image before the next one reads its results: a load wider than the stores before it stalls. */
 static void OWN(winograd_inputs)(conv const *c, winograd const *grid, T const *x, npy_intp low, npy_intp below, npy_intp first,
                                  npy_intp last, T *plane, T *lines, T *to) {
-    npy_intp const down = grid->down, across = grid->across, width = 2 * across + 50, count = c->in[2], whole = c->in[1] * count;
+    npy_intp const down = grid->down, across = grid->across, width = 2 * across + 50, count = c->in[2],
+                   whole = c->in[1] * count;
     npy_intp const vectors = ((last - first) * across + L - 1) / L, length = (last - first + 1) * across + 2 * L;
     npy_intp const apart = WINOGRAD_APART(WINOGRAD_ROW(vectors) * c->icg);
     memset(plane, 0, (size_t)(2 * (last - first + 1) * width) * sizeof(T));
@@ -140,8 +141,8 @@ static void OWN(winograd_out)(void const *what, npy_intp piece, int worker) {
                 for (int q = 0; q < n; q++) to[q] += rows * vectors * L;
             }
         }
-    OWN(winograd_outputs)(c, job->grid, sums, job->bias ? job->bias + m : NULL, job->out + m * c->out[1] * c->out[2], job->first,
-                          job->last, job->rows + worker * job->apart, &bad);
+    OWN(winograd_outputs)(c, job->grid, sums, job->bias ? job->bias + m : NULL, job->out + m * c->out[1] * c->out[2],
+                          job->first, job->last, job->rows + worker * job->apart, &bad);
     for (int i = 0; i < L; i++)
         if (!(bad[i] == 0)) __atomic_store_n(job->infinite, 1, __ATOMIC_RELAXED);
 }

@@ -80,7 +80,8 @@ static inline loopdbg_journal_entry *loopdbg_begin_incremental_copy(loopdbg_call
     }
     loopdbg_dirty_journal *journal = copy->journal;
     int64_t source = *copy->source;
-    if (!source || !held || !loopdbg_copy_dirty_ranges(journal, source, held, out, data, bytes)) memcpy(out, data, (size_t)bytes);
+    if (!source || !held || !loopdbg_copy_dirty_ranges(journal, source, held, out, data, bytes))
+        memcpy(out, data, (size_t)bytes);
     loopdbg_journal_entry *change = journal->changes + ++journal->last % LOOPDBG_JOURNAL_ENTRIES;
     change->from = source;
     change->to = 0;

@@ -304,8 +304,7 @@ static void loopdbg_half_rowwise_minmax(int brain, int max, char **args, npy_int
         loopdbg_load_strided_halves(brain, row[2], axis[3], results, rows);
         if (axis[2] == 2 * n) loopdbg_load_strided_halves(brain, row[1], 2, widened, rows * n);
         else
-            for (npy_intp k = 0; k < rows; k++)
-                loopdbg_load_strided_halves(brain, row[1] + k * axis[2], 2, widened + k * n, n);
+            for (npy_intp k = 0; k < rows; k++) loopdbg_load_strided_halves(brain, row[1] + k * axis[2], 2, widened + k * n, n);
         (max ? DISPATCH(rows_max_f32) : DISPATCH(rows_min_f32))(operands, &n, NULL, (void *)around);
         loopdbg_store_strided_halves(brain, results, row[2], axis[3], rows);
     }

@@ -240,8 +240,7 @@ CHANGE_OF(f64, double)
 #define IS_NAN(z) ((z).re != (z).re || (z).im != (z).im)
 
 /* Those whose doubles, or whose magnitudes, do not decide equality. */
-static void loopdbg_difference_exact(loopdbg_difference *c, int kind, char const *x, char const *y, int64_t n,
-                                     int64_t start) {
+static void loopdbg_difference_exact(loopdbg_difference *c, int kind, char const *x, char const *y, int64_t n, int64_t start) {
     if (kind == KIND_I64) CHANGE_WHOLE(int64_t)
     else if (kind == KIND_U64) CHANGE_WHOLE(uint64_t)
     else if (kind == KIND_C64)
