@@ -165,7 +165,7 @@ class _NetworkWriter:
             except NoNativeKernel:
                 raise _NodeRefused(f"{node.describe()}: {_NO_LAYER_TEXT}") from None
             except UnsupportedError as error:
-                raise _NodeRefused.at(node.describe(), error) from None
+                raise _NodeRefused.with_location(node.describe(), error) from None
 
     def _write_operation(self, node: Operation) -> None:
         op = resolve(node, self.graph.system)

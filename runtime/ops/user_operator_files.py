@@ -46,7 +46,7 @@ def load_operators(path: str | Path) -> list[tuple[str, str]]:
         except (KeyboardInterrupt, TerminationExit):
             raise
         except LoopdbgError as error:
-            raise type(error).at(_error_location(file, error), error) from None
+            raise type(error).with_location(_error_location(file, error), error) from None
         except BaseException as error:
             raise ModelError(f"{_error_location(file, error)}: {type(error).__name__}: {one_line(error)}") from None
     registered = [key for key, function in registered_operators().items() if before.get(key) is not function]

@@ -228,7 +228,7 @@ class _ScriptRun:
         lines = self._traceback_lines(error)
         if not lines or any(error.what.startswith(f"{file}:") for file, _, _ in lines):
             return error
-        return type(error).at(self._error_location(error), error)
+        return type(error).with_location(self._error_location(error), error)
 
     def _traceback_lines(self, error: BaseException) -> list[tuple[str, int, str]]:
         """The traceback lines of an error in the script's own files: (file, line, function)."""
