@@ -33,7 +33,7 @@ class LoadedRuntimeModel(Protocol):
 
 
 class PeerRuntime(Protocol):
-    """Interface of the class ``Runtime`` of each peer module; the constructor takes a ``RuntimeSetup``."""
+    """Interface of the class that each peer module names ``RUNTIME``; the constructor takes a ``RuntimeSetup``."""
 
     version: str
     configuration: Mapping[str, str]
@@ -68,7 +68,7 @@ def main() -> None:
             answer: Any = None
             if kind == "start":
                 module, setup = payload
-                runtime = importlib.import_module(module, __package__).Runtime(setup)
+                runtime = importlib.import_module(module, __package__).RUNTIME(setup)
                 answer = runtime.version, runtime.configuration
             elif kind == "open":
                 assert runtime is not None

@@ -14,7 +14,7 @@ from .jobs import Job, OnnxJob, RuntimeSetup
 _PROVIDER_SUFFIX = "ExecutionProvider"
 
 
-class Runtime:
+class OnnxRuntime:
     """The runtime that the child process serves."""
 
     version = str(onnxruntime.__version__)
@@ -103,3 +103,6 @@ def session_options(setup: RuntimeSetup) -> Any:
             choices = f"; it takes {', '.join(members)}" if members else ""
             raise OptionError(f"'{name}' of onnxruntime's SessionOptions cannot be '{value}'{choices}") from None
     return options
+
+
+RUNTIME = OnnxRuntime

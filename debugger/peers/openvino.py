@@ -24,7 +24,7 @@ _EXACT_CONFIG = {
 _META_PLUGINS = ("AUTO", "HETERO", "MULTI", "BATCH")
 
 
-class Runtime:
+class OpenvinoRuntime:
     """The runtime that the child process serves."""
 
     version = str(openvino.__version__).split("-")[0]
@@ -64,7 +64,7 @@ class Runtime:
         missing = next((name for name in names if not any(name in (id_, id_.split(".")[0]) for id_ in available)), None)
         if missing is not None:
             devices = ", ".join([*available, *_META_PLUGINS])
-            raise OptionError(f"openvino {Runtime.version} has no device '{missing}' here; it has {devices}")
+            raise OptionError(f"openvino {OpenvinoRuntime.version} has no device '{missing}' here; it has {devices}")
         return names or available
 
     def _exact_config(self, plugin: str) -> dict[str, str]:
@@ -150,3 +150,6 @@ def _result_nodes(model: Any, values: Sequence[tuple[str, int]]) -> list[Any]:
     """Further outputs, by nodes' names and ports."""
     ops_by_name = {op.friendly_name: op for op in model.get_ops()}
     return [ops.result(ops_by_name[name].output(port)) for name, port in values]
+
+
+RUNTIME = OpenvinoRuntime
