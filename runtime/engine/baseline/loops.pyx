@@ -481,8 +481,7 @@ cdef class Loops:
     cdef int materialize_all(self) except -1:
         """Write all values that regions hold into their slots."""
         flush_suspended(self.s)
-        self.binder.materialize()
-        return self.optimizer_base.materialize_all()
+        return self.binder.materialize()
 
     # -- inspection
 

@@ -1,1 +1,0 @@
-"""Copy elision: nodes that only show memory in another way, and need not run."""
