@@ -165,8 +165,8 @@ g (int64 M, float[16,32] x, float[4,1,128] given)
 
 def numbers(trips: int, seed: int = 3) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    x, given = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 32), (4, 1, 128)))
-    return {"M": np.int64(trips), "x": x, "given": given}
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 32), (4, 1, 128)))
+    return {"M": np.int64(trips), "x": x, "given": y}
 
 
 def run_unobserved(m: loopdbg.Model, engine: Engine, inputs: dict[str, Any]) -> dict[str, Any]:
