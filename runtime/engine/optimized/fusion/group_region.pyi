@@ -1,1 +1,0 @@
-"""No Python names: see group_region.pxd."""

@@ -1,1 +1,0 @@
-"""No Python names: see node_regions.pxd."""

@@ -1,1 +1,0 @@
-"""No Python names: see program_region.pxd."""
