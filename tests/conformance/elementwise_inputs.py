@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdbg.runtime.graph import System
-
-from .single_node import Array, run_here
+from .single_node import Array
 
 F16, F32, F64 = np.float16, np.float32, np.float64
 
@@ -40,8 +38,3 @@ def random(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Array:
         return np.asarray(rng.uniform(0.25, 4, shape) * rng.choice([-1, 1], shape), dtype)
     numbers = rng.integers(1, 5, shape)
     return np.asarray(numbers if np.dtype(dtype).kind == "u" else numbers * rng.choice([-1, 1], shape), dtype)
-
-
-def run_operator(system: System, op_type: str, *inputs: Any, version: int, **attributes: Any) -> Any:
-    """The first output of one of our operators."""
-    return run_here(system, op_type, list(inputs), version=version, attributes=attributes)[0]

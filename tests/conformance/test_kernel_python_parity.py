@@ -196,6 +196,7 @@ def test_every_row_is_of_an_operator() -> None:
         (System.ONNX, "Mod", {"fmod": 1}),
         (System.OPENVINO, "Divide", {}),
         (System.OPENVINO, "Divide", {"m_pythondiv": "false"}),
+        (System.OPENVINO, "Mod", {}),
         (System.OPENVINO, "FloorMod", {}),
     ],
 )
@@ -209,3 +210,7 @@ def test_a_zero_divisor_is_the_same_error(system: System, op_type: str, attribut
                 run([(operation(system, definition, case, "n"), case)], system, native)
             texts.append(str(caught.value))
         assert texts[0] == texts[1]
+    nothing = OperatorCase([special_values(dtype)[:0], np.zeros(1, dtype)], attributes)
+    for native in (True, False):
+        results, _ = run([(operation(system, definition, nothing, "n"), nothing)], system, native)
+        assert [x.shape for x in results.values()] == [(0,)]

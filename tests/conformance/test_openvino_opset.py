@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ import openvino
 import pytest
 
 import loopdbg
+import openvino_peer
+from loopdbg.runtime.graph import System
+from loopdbg.runtime.ops import registry
 
 from .crash_isolation import run_jobs
 from .openvino_cases import CASES, ConstInput, OpenvinoCase
@@ -60,11 +64,14 @@ def agrees(answer: Any, case: OpenvinoCase) -> bool:
     return True
 
 
+def feeds_of(case: OpenvinoCase) -> list[Any]:
+    return [x.astype(object) if x.dtype.kind == "U" else x for x in case.inputs if not isinstance(x, ConstInput)]
+
+
 def run(path: Path, case: OpenvinoCase) -> list[Any]:
     """Our outputs."""
     model = loopdbg.load(path)
-    feeds = [x.astype(object) if x.dtype.kind == "U" else x for x in case.inputs if not isinstance(x, ConstInput)]
-    return list(model.run({port.name: x for port, x in zip(model.inputs, feeds, strict=True)}).values())
+    return list(model.run({port.name: x for port, x in zip(model.inputs, feeds_of(case), strict=True)}).values())
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{k}-{case.name}" for k, case in enumerate(CASES)])
@@ -80,6 +87,15 @@ def test_operator(number: int) -> None:
     assert len(outputs) == len(expected)
     for got, wanted in zip(outputs, expected, strict=True):
         compare(got, wanted, case)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{k}-{case.name}" for k, case in enumerate(CASES)])
+def test_node_has_the_version_of_its_layer(number: int) -> None:
+    """The version is that of the operator's class in OpenVINO, which need not be the opset it is first in."""
+    path, op_type = folder() / f"{number}.xml", CASES[number].type
+    written = re.findall(rf'type="{op_type}" version="(\w+)"', path.read_text(encoding="utf-8"), re.IGNORECASE)
+    nodes = [node for node in loopdbg.load(path).graph.nodes if node.op_type.lower() == op_type.lower()]
+    assert written and {node.domain for node in nodes} == set(written)
 
 
 @pytest.mark.parametrize("number", IN_A_LOOP, ids=[CASES[k].type for k in IN_A_LOOP])
@@ -128,3 +144,22 @@ def test_no_operator_is_without_a_case(record_property: Any) -> None:
     lines += [f"  OpenVINO's fault, {case.name}: {case.known_fault}" for case in CASES if case.known_fault]
     record_property("conformance", "\n".join(lines))
     assert operators() - {case.type for case in CASES} == STRUCTURE
+
+
+def test_each_of_our_operators_has_a_case() -> None:
+    registry._load_families()
+    ours = {op_type for system, _, op_type in registry._OPERATORS if system is System.OPENVINO}
+    assert ours - {case.type.lower() for case in CASES} == {"assign", "readvalue"}
+
+
+@pytest.mark.parametrize("order", ["ifco", "fico", "iofc"])
+def test_weights_format_is_without_effect(order: str, tmp_path: Path) -> None:
+    """OpenVINO writes ifco unless it is told otherwise, and reads the weights as f, i, c, o whatever it says."""
+    number = next(k for k, case in enumerate(CASES) if (case.type, case.opset) == ("LSTMCell", 1))
+    text = (folder() / f"{number}.xml").read_text(encoding="utf-8")
+    assert 'weights_format="ifco"' in text
+    path = tmp_path / f"{number}.xml"
+    path.write_text(text.replace('weights_format="ifco"', f'weights_format="{order}"'), encoding="utf-8")
+    shutil.copy(folder() / f"{number}.bin", tmp_path)
+    for got, wanted in zip(run(path, CASES[number]), openvino_peer.run(path, feeds_of(CASES[number])), strict=True):
+        compare(got, wanted, CASES[number])

@@ -10,7 +10,8 @@ import pytest
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.graph import System
 
-from .elementwise_inputs import F32, edges, random, run_operator
+from .elementwise_inputs import F32, edges, random
+from .operator_checks import run_operator
 from .single_node import assert_close, assert_same, onnx_node, openvino_node, openvino_outputs, run_here
 
 

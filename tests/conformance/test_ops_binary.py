@@ -10,7 +10,8 @@ import pytest
 from loopdbg.runtime.errors import ExecutionError, ModelError, UnsupportedError
 from loopdbg.runtime.graph import Operation, System, Value
 
-from .elementwise_inputs import F16, F32, F64, I8, I32, I64, SHAPES, U8, U32, edges, random, run_operator
+from .elementwise_inputs import F16, F32, F64, I8, I32, I64, SHAPES, U8, U32, edges, random
+from .operator_checks import run_operator
 from .single_node import assert_close, engine_outputs, onnx_node, openvino_node, openvino_nodes, openvino_reference
 
 NUMBERS = (F32, F64, F16, I32, I64)
@@ -103,26 +104,6 @@ def test_integer_power() -> None:
     assert_close([run_operator(System.ONNX, "Pow", x, y, version=15)], expected)
     with pytest.raises(ZeroDivisionError):
         run_operator(System.ONNX, "Pow", np.array([0], I64), np.array([-1], I64), version=15)
-
-
-@pytest.mark.parametrize(
-    ("system", "op", "attributes"),
-    [
-        (System.ONNX, "Div", {}),
-        (System.ONNX, "Mod", {}),
-        (System.ONNX, "Mod", {"fmod": 1}),
-        (System.OPENVINO, "Divide", {}),
-        (System.OPENVINO, "Divide", {"m_pythondiv": "false"}),
-        (System.OPENVINO, "Mod", {}),
-        (System.OPENVINO, "FloorMod", {}),
-    ],
-)
-def test_integer_division_by_zero_is_an_error(system: System, op: str, attributes: dict[str, Any]) -> None:
-    for dtype in (I32, I64, U8):
-        with pytest.raises(ZeroDivisionError, match="division by zero"):
-            run_operator(system, op, np.array([4, 7], dtype), np.array([2, 0], dtype), version=13, **attributes)
-        nothing = run_operator(system, op, np.zeros((0,), dtype), np.array([0], dtype), version=13, **attributes)
-        assert nothing.shape == (0,)
 
 
 def test_a_kernel_reports_division_by_zero_too() -> None:

@@ -10,7 +10,7 @@ import pytest
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
-from .single_node import Array, assert_close, onnx_node, openvino_node, run_here
+from .single_node import Array, assert_close, openvino_node, run_here
 
 EXTENTS = dict(zip("abcdehijkmnstz", (2, 3, 1, 4, 2, 2, 3, 4, 5, 3, 2, 4, 5, 2), strict=True))
 #: Equations, and for each input what its ellipsis stands for.
@@ -86,12 +86,6 @@ def test_an_ellipsis(equation: str, hidden: list[tuple[int, ...]]) -> None:
         np.testing.assert_array_equal(run_operator(equation, *inputs), inputs[0].T)
         return
     np.testing.assert_allclose(run_operator(equation, *inputs), np.einsum(equation, *inputs), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("equation", [e for e in EQUATIONS if e not in ("i,->i", ",->")])
-def test_einsum_of_onnxruntime(equation: str) -> None:
-    pair = onnx_node("Einsum", list(given(equation)), equation=equation)
-    assert_close(*pair, rtol=2e-5, atol=1e-5)
 
 
 # OpenVINO's CPU plugin refuses one label in three inputs, and gives garbage or an error for repeated ones.

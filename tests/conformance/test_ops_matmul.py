@@ -10,7 +10,8 @@ import pytest
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
-from .single_node import Array, assert_close, onnx_node, openvino_node, run_here
+from .operator_checks import run_operator
+from .single_node import Array, assert_close, onnx_node, openvino_node
 
 F16, F32, F64, I32, I64 = np.float16, np.float32, np.float64, np.int32, np.int64
 
@@ -18,10 +19,6 @@ F16, F32, F64, I32, I64 = np.float16, np.float32, np.float64, np.int32, np.int64
 def numbers(shape: tuple[int, ...], dtype: Any = F32, seed: int = 0) -> Array:
     rng = np.random.default_rng(seed)
     return np.asarray(rng.integers(-9, 10, shape) if np.dtype(dtype).kind in "iu" else rng.normal(size=shape), dtype)
-
-
-def run_operator(system: System, op_type: str, *inputs: Any, version: int, **attributes: Any) -> Any:
-    return run_here(system, op_type, list(inputs), version=version, attributes=attributes)[0]
 
 
 SHAPES = [

@@ -13,17 +13,14 @@ from loopdbg.runtime.graph import System
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels import loop_nest
 
-from .single_node import Array, assert_close, onnx_node, openvino_node, run_here
+from .operator_checks import run_operator
+from .single_node import Array, assert_close, onnx_node, openvino_node
 
 F16, F32, F64 = np.float16, np.float32, np.float64
 
 
 def signed(shape: tuple[int, ...], dtype: Any = F32, seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(0.5, 2, shape).astype(dtype)
-
-
-def run_operator(system: System, op_type: str, *inputs: Any, version: int, **attributes: Any) -> Any:
-    return run_here(system, op_type, list(inputs), version=version, attributes=attributes)[0]
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 5), (1, 3, 4, 17), (2, 1, 2, 3, 4)], ids=str)

@@ -12,6 +12,7 @@ import pytest
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
+from .operator_checks import i64, run_operator
 from .single_node import Array, assert_close, assert_same, onnx_node, openvino_node, openvino_nodes, run_here
 
 F16, F32, F64, I32, I64 = np.float16, np.float32, np.float64, np.int32, np.int64
@@ -27,15 +28,6 @@ def signed(shape: tuple[int, ...], dtype: Any = F32, seed: int = 0) -> Array:
     """The same with signs."""
     signs = np.random.default_rng(seed + 99).choice([-1, 1], shape)
     return np.asarray(numbers(shape, dtype, seed) * signs, dtype)
-
-
-def run_operator(system: System, op_type: str, *inputs: Any, version: int, **attributes: Any) -> Any:
-    """The first output of one of our operators."""
-    return run_here(system, op_type, list(inputs), version=version, attributes=attributes)[0]
-
-
-def axes(*values: int) -> Array:
-    return np.array(values, I64)
 
 
 REDUCTIONS = [
@@ -62,7 +54,7 @@ def test_onnx_reductions(op: str, dtype: Any, keepdims: int) -> None:
     rtol = 1e-5 if dtype == F32 else 1e-12
     for shape, along in REDUCED:
         x = make(shape, dtype)
-        assert_close(*onnx_node(op, [x, axes(*along)], opset=20, keepdims=keepdims), rtol=rtol)
+        assert_close(*onnx_node(op, [x, i64(*along)], opset=20, keepdims=keepdims), rtol=rtol)
         old = {"keepdims": keepdims, **({"axes": list(along)} if along else {})}
         if not any(axis < 0 for axis in along):
             assert_close(*onnx_node(op, [x], opset=11, **old), rtol=rtol)
@@ -73,7 +65,7 @@ def test_onnx_reductions_over_no_axes(op: str) -> None:
     """``noop_with_empty_axes``: nothing is reduced, yet squares, roots and logarithms are taken."""
     x = numbers((2, 3))
     expected = {"ReduceL1": abs(x), "ReduceL2": abs(x), "ReduceLogSum": np.log(x), "ReduceSumSquare": x * x}.get(op, x)
-    for inputs in ([x], [x, axes()]):
+    for inputs in ([x], [x, i64()]):
         result = run_operator(System.ONNX, op, *inputs, version=18, noop_with_empty_axes=1)
         assert_close([result], [expected])
         assert run_operator(System.ONNX, op, *inputs, version=18).shape == (1, 1)
@@ -90,24 +82,24 @@ def test_onnx_reductions_of_nothing(op: str) -> None:
         "ReduceLogSumExp": -math.inf,
         "ReduceMean": math.nan,
     }.get(op, 0.0)
-    result = run_operator(System.ONNX, op, np.zeros((2, 0, 3), F32), axes(1), version=20, keepdims=0)
+    result = run_operator(System.ONNX, op, np.zeros((2, 0, 3), F32), i64(1), version=20, keepdims=0)
     assert_close([result], [np.full((2, 3), expected, F32)])
-    assert run_operator(System.ONNX, op, np.zeros((2, 0, 3), F32), axes(2), version=20).shape == (2, 0, 1)
+    assert run_operator(System.ONNX, op, np.zeros((2, 0, 3), F32), i64(2), version=20).shape == (2, 0, 1)
 
 
 def test_extremes_of_nothing_and_of_booleans() -> None:
     empty = np.zeros((0, 2), I32)
-    assert run_operator(System.ONNX, "ReduceMax", empty, axes(0), version=20).tolist() == [[np.iinfo(I32).min] * 2]
-    assert run_operator(System.ONNX, "ReduceMin", empty, axes(0), version=20).tolist() == [[np.iinfo(I32).max] * 2]
+    assert run_operator(System.ONNX, "ReduceMax", empty, i64(0), version=20).tolist() == [[np.iinfo(I32).min] * 2]
+    assert run_operator(System.ONNX, "ReduceMin", empty, i64(0), version=20).tolist() == [[np.iinfo(I32).max] * 2]
     flags = np.array([[True, False], [False, False]])
     for op in ("ReduceMax", "ReduceMin"):
-        assert_close(*onnx_node(op, [flags, axes(1)], opset=20))
+        assert_close(*onnx_node(op, [flags, i64(1)], opset=20))
 
 
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceLogSumExp"])
 def test_reductions_meet_infinities_and_nans(op: str) -> None:
     rows = [[np.inf, 1, 2], [-np.inf, 1, 2], [-np.inf, -np.inf, -np.inf], [1000, 1001, 999], [-1000, -1001, -999]]
-    assert_close(*onnx_node(op, [np.array(rows, F32), axes(1)], opset=20))
+    assert_close(*onnx_node(op, [np.array(rows, F32), i64(1)], opset=20))
     assert np.isnan(run_operator(System.ONNX, op, np.array([1, np.nan, 2], F32), version=20))
 
 
@@ -115,7 +107,7 @@ def test_narrow_floats_are_summed_wide() -> None:
     x = np.full((64, 64), 100, F16)
     assert_same(run_operator(System.ONNX, "ReduceMean", x, version=18), np.full((1, 1), 100, F16))
     x = np.full((4096, 2), 0.1, F16)
-    result = run_operator(System.ONNX, "ReduceSum", x, axes(0), version=18)
+    result = run_operator(System.ONNX, "ReduceSum", x, i64(0), version=18)
     assert_close([result], [x.astype(F64).sum(0, keepdims=True).astype(F16)], rtol=1e-3)
     even = np.zeros((1024,), ml_dtypes.bfloat16)  # counted in bfloat16 itself, ones stop adding up at 256
     assert_same(run_operator(System.ONNX, "Softmax", even, version=13), np.full((1024,), 1 / 1024, ml_dtypes.bfloat16))
@@ -123,9 +115,9 @@ def test_narrow_floats_are_summed_wide() -> None:
 
 def test_int64_sums_stay_64_bits_wide() -> None:
     x = np.array([[2**62, 2**61], [1, -(2**40)]], I64)
-    assert_close(*onnx_node("ReduceSum", [x, axes(1)]))
-    assert_close(*onnx_node("ReduceMax", [x, axes(1)]))
-    assert_same(run_operator(System.OPENVINO, "ReduceSum", x, axes(1), version=1), x.sum(1))
+    assert_close(*onnx_node("ReduceSum", [x, i64(1)]))
+    assert_close(*onnx_node("ReduceMax", [x, i64(1)]))
+    assert_same(run_operator(System.OPENVINO, "ReduceSum", x, i64(1), version=1), x.sum(1))
 
 
 @pytest.mark.parametrize("op", [op for op in REDUCTIONS if "Log" not in op and "Square" not in op])
@@ -138,7 +130,7 @@ def test_openvino_reductions(op: str, dtype: Any) -> None:
                 continue  # the plugin reduces neither to scalars nor, dropping them, over no axes
             if op == "ReduceL2" and dtype == I32 and not along:
                 continue  # reducing nothing, the plugin takes no root of an integer
-            several.append([signed(shape, dtype), axes(*along)])
+            several.append([signed(shape, dtype), i64(*along)])
         assert_close(*openvino_nodes(op, several, opset=4, constant=[1], keep_dims=keep_dims))
 
 
@@ -147,17 +139,17 @@ def test_openvino_logical_reductions(op: str) -> None:
     x = np.array([[[True, True], [True, False]], [[False, False], [True, True]]])
     for along in ((0,), (1, 2), (-1,)):
         for keep_dims in (True, False):
-            assert_close(*openvino_node(op, [x, axes(*along)], constant=[1], keep_dims=keep_dims))
+            assert_close(*openvino_node(op, [x, i64(*along)], constant=[1], keep_dims=keep_dims))
 
 
 @pytest.mark.parametrize("bad", [(3,), (-4,), (0, -3)])
 def test_axes_that_are_not_there_or_named_twice(bad: tuple[int, ...]) -> None:
     with pytest.raises(ModelError, match="axis"):
-        run_operator(System.ONNX, "ReduceSum", numbers((2, 3, 4)), axes(*bad), version=13)
+        run_operator(System.ONNX, "ReduceSum", numbers((2, 3, 4)), i64(*bad), version=13)
     with pytest.raises(ModelError, match="axis"):
         run_operator(System.ONNX, "ReduceMax", numbers((2, 3, 4)), version=11, axes=list(bad))
     with pytest.raises(ModelError, match="axis"):
-        run_operator(System.OPENVINO, "ReduceSum", numbers((2, 3, 4)), axes(*bad), version=1)
+        run_operator(System.OPENVINO, "ReduceSum", numbers((2, 3, 4)), i64(*bad), version=1)
 
 
 # --- Places of extremes.
@@ -190,16 +182,16 @@ TIES = np.array([[3, 1, 4, 1, 5, 9, 2, 6, 5, 3], [1, 1, 1, 1, 2, 2, 2, 2, 0, 0]]
 def test_onnx_top_k(dtype: Any, k: int) -> None:
     x = TIES.astype(dtype)
     for largest in (0, 1):
-        assert_close(*onnx_node("TopK", [x, axes(k)], 2, largest=largest))
-        assert_close(*onnx_node("TopK", [x.T.copy(), axes(k)], 2, largest=largest, axis=0))
+        assert_close(*onnx_node("TopK", [x, i64(k)], 2, largest=largest))
+        assert_close(*onnx_node("TopK", [x.T.copy(), i64(k)], 2, largest=largest, axis=0))
     if k and dtype == F32:
-        assert_close(*onnx_node("TopK", [x, axes(k)], 2, opset=10))
+        assert_close(*onnx_node("TopK", [x, i64(k)], 2, opset=10))
         assert_close(*onnx_node("TopK", [x], 2, opset=9, k=k))
 
 
 def test_top_k_of_too_many() -> None:
     with pytest.raises(ModelError, match="k = 4"):
-        run_operator(System.ONNX, "TopK", numbers((2, 3)), axes(4), version=11)
+        run_operator(System.ONNX, "TopK", numbers((2, 3)), i64(4), version=11)
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
@@ -220,40 +212,6 @@ def test_openvino_top_k_keeps_the_order_of_equals(sort: str) -> None:
     for mode in ("max", "min"):
         attributes = {"axis": 1, "mode": mode, "sort": sort, "stable": True}
         assert_close(*openvino_node("TopK", inputs, 2, opset=11, constant=[1], **attributes))
-
-
-@pytest.mark.parametrize("dtype", [F32, F64, I32, I64, np.uint8, np.bool_])
-@pytest.mark.parametrize("length", [1, 63, 64, 65, 130, 1000])
-def test_the_place_of_an_extreme_in_a_long_row(dtype: Any, length: int) -> None:
-    rng = np.random.default_rng(length)
-    for trial in range(6):
-        x = (rng.standard_normal(length) * 20).astype(dtype)
-        if trial % 2 and x.dtype.kind == "f":
-            x[rng.integers(0, length, 2)] = np.nan
-        if trial > 3:
-            x[:] = x[0]
-        for name, find in (("ArgMax", np.argmax), ("ArgMin", np.argmin)):
-            assert run_operator(System.ONNX, name, x, version=13)[0] == find(x)
-            last = run_operator(System.ONNX, name, x, version=13, select_last_index=1)
-            assert last[0] == length - 1 - find(x[::-1])
-
-
-@pytest.mark.parametrize("dtype", [F16, F32, F64, I32, I64, np.int8, np.uint8])
-@pytest.mark.parametrize(
-    "shape", [(35, 2), (33, 20), (17, 64), (16, 512), (16, 513), (2, 7, 37), (3, 20, 16), (2, 3, 15)]
-)
-def test_the_places_of_extremes_in_many_rows(dtype: Any, shape: tuple[int, ...]) -> None:
-    rng = np.random.default_rng(3)
-    x = (rng.standard_normal(shape) * 9).astype(dtype).round()  # with equals
-    if x.dtype.kind == "f":
-        x[rng.random(shape) < 0.02] = np.nan
-        x[1] = -0.0
-        x[1, ::3] = 0.0
-    n = shape[1]
-    for name, find in (("ArgMax", np.argmax), ("ArgMin", np.argmin)):
-        assert_same(run_operator(System.ONNX, name, x, version=13, axis=1, keepdims=0), find(x, 1))
-        last = run_operator(System.ONNX, name, x, version=13, axis=1, keepdims=0, select_last_index=1)
-        assert_same(last, n - 1 - find(np.flip(x, 1), 1))
 
 
 def is_top(x: Array, k: int, largest: int) -> None:

@@ -12,7 +12,8 @@ import pytest
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.graph import System
 
-from .elementwise_inputs import F16, F32, F64, I8, I32, I64, U8, edges, random, run_operator
+from .elementwise_inputs import F16, F32, F64, I8, I32, I64, U8, edges, random
+from .operator_checks import run_operator
 from .single_node import assert_close, assert_same, onnx_node, openvino_nodes
 
 # The dtypes are those that onnxruntime has kernels for.
