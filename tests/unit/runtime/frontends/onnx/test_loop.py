@@ -30,6 +30,13 @@ def test_trip_count_and_condition(trip_count: str, condition: str, opset: int) -
     assert not loop.counted_by_slices
 
 
+def test_a_condition_that_does_not_count_has_a_note() -> None:
+    """B2; it runs for ever, so that tests/conformance/test_peer_notes.py has the other rules alone."""
+    nodes = "k = Constant <value = float {6}> () xo = Add (x, x) co = Less (xo, k)"
+    (note,) = read_loop(loop_text(nodes, call="a = Loop (, , v)")).notes
+    assert "although the loop's cond is absent" in note and note.endswith(".") and note.isprintable()
+
+
 TWO = loop_text(
     nodes="co = Identity (ci) xo = Add (x, y) yo = Mul (x, y) s = Sub (x, y)",
     inputs="int64 i, bool ci, float x, float y",
@@ -68,6 +75,7 @@ def test_a_body_may_return_its_inputs() -> None:
     assert loop.body.nodes == []
     assert loop.condition is loop.condition_input
     assert loop.back_edges[0].result is loop.back_edges[0].param
+    assert read_loop(loop_text("xo = Add (x, x)", "bool ci, float xo", call="a = Loop (m, , v)")).notes == []
 
 
 def test_one_result_may_feed_two_back_edges() -> None:
