@@ -809,60 +809,18 @@ case("Multinomial", 13, random_floats(2, 5, low=0), ConstInput(np.array([4], I64
 
 # --- Recurrent cells and layers
 
-_w, _r = random_floats(16, 3), random_floats(16, 4)
-case(
-    "LSTMCell",
-    1,
-    random_floats(2, 3),
-    random_floats(2, 4),
-    random_floats(2, 4),
-    ConstInput(_w),
-    ConstInput(_r),
-    ConstInput(random_floats(16)),
-    hidden_size=4,
-)
-case(
-    "LSTMCell",
-    4,
-    random_floats(2, 3),
-    random_floats(2, 4),
-    random_floats(2, 4),
-    ConstInput(_w),
-    ConstInput(_r),
-    ConstInput(random_floats(16)),
-    hidden_size=4,
-)
-case(
-    "GRUCell",
-    3,
-    random_floats(2, 3),
-    random_floats(2, 4),
-    ConstInput(_w[:12]),
-    ConstInput(_r[:12]),
-    ConstInput(random_floats(12)),
-    hidden_size=4,
-)
-case(
-    "GRUCell",
-    3,
-    random_floats(2, 3),
-    random_floats(2, 4),
-    ConstInput(_w[:12]),
-    ConstInput(_r[:12]),
-    ConstInput(random_floats(16)),
-    hidden_size=4,
-    linear_before_reset=True,
-)
-case(
-    "RNNCell",
-    1,
-    random_floats(2, 3),
-    random_floats(2, 4),
-    ConstInput(_w[:4]),
-    ConstInput(_r[:4]),
-    ConstInput(random_floats(4)),
-    hidden_size=4,
-)
+for _op, _opset, _gates, _biases, _more in (
+    ("LSTMCell", 1, 4, 4, {}),
+    ("LSTMCell", 4, 4, 4, {}),
+    ("GRUCell", 3, 3, 3, {}),
+    ("GRUCell", 3, 3, 4, {"linear_before_reset": True}),
+    ("RNNCell", 1, 1, 1, {}),
+    # Saved with version="opset1", which was not found: its page has it from opset 3 on.
+    ("RNNCell", 3, 1, 1, {"activations": ["relu"]}),
+):
+    _states = [random_floats(2, 4) for _ in range(1 + (_op == "LSTMCell"))]
+    _weights = [ConstInput(random_floats(*shape)) for shape in ((4 * _gates, 3), (4 * _gates, 4), (4 * _biases,))]
+    case(_op, _opset, random_floats(2, 3), *_states, *_weights, hidden_size=4, **_more)
 _steps = ConstInput(np.array([5, 3], I32))
 for _direction in ("forward", "reverse", "bidirectional"):
     _d = 2 if _direction == "bidirectional" else 1

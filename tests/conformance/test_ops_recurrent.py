@@ -54,6 +54,17 @@ def test_onnx(op: str, direction: str, optional: str) -> None:
 
 
 @pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_onnx_sequence_of_no_length(op: str, direction: str) -> None:
+    """Its final states were its initial ones; they are zeros."""
+    inputs = inputs_of(op, 2 if direction == "bidirectional" else 1, optional="blhc")
+    inputs[4] = np.array([0, 1, 3], I32)
+    ours, theirs = onnx_node(op, inputs, outputs_of(op), opset=14, direction=direction, hidden_size=HIDDEN)
+    assert_close(ours, theirs)
+    assert not np.asarray(ours[1])[:, 0].any()
+
+
+@pytest.mark.parametrize("op", GATES)
 @pytest.mark.parametrize("opset", [7, 14, 21])
 def test_onnx_first_output_alone(op: str, opset: int) -> None:
     assert_close(*onnx_node(op, inputs_of(op, optional="b"), opset=opset, hidden_size=HIDDEN))

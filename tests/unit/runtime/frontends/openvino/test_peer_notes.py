@@ -1,4 +1,4 @@
-"""Notes on slices (docs/peers.md) of a size that no model tells; tests/conformance/test_peer_notes.py has the others."""
+"""Notes on slices of a size that no model tells (docs/peers.md); tests/conformance/test_peer_notes.py has the rest."""
 
 from __future__ import annotations
 

@@ -35,9 +35,12 @@ if engine is None:
     raise SystemExit(1)
 """
 
-COUNTED = (
-    HEAD
-    + """
+
+def in_full(loops: str) -> str:
+    return f"{HEAD}{loops}{TAIL}"
+
+
+COUNTED = in_full("""
 inputT0 = network.add_input("inputT0", trt.float32, (1, 2))
 loop = network.add_loop()
 limit = network.add_constant((), np.array([5], dtype=np.int32))
@@ -52,13 +55,9 @@ loopOutput1.set_input(1, lengthLayer.get_output(0))
 out(loopOutput0.get_output(0), "last")
 out(loopOutput1.get_output(0), "all")
 print(loopOutput1.get_output(0).shape, loopOutput1.get_output(0).dtype)
-"""
-    + TAIL
-)
+""")
 
-COUNT_FROM_INPUT = (
-    HEAD
-    + """
+COUNT_FROM_INPUT = in_full("""
 x = network.add_input("x", trt.float32, (2,))
 n = network.add_input("n", trt.int32, (1,))
 profile.set_shape_input("n", [1], [6], [9])
@@ -75,13 +74,9 @@ o = loop.add_loop_output(y, trt.LoopOutput.CONCATENATE)
 o.set_input(1, shuffle.get_output(0))
 out(o.get_output(0), "rows")
 assert o.get_output(0).shape[0] == -1
-"""
-    + TAIL
-)
+""")
 
-WHILE_ON_STATE = (
-    HEAD
-    + """
+WHILE_ON_STATE = in_full("""
 x = network.add_input("x", trt.float32, (1, 3))
 loop = network.add_loop()
 r = loop.add_recurrence(x)
@@ -102,13 +97,9 @@ b = loop.add_loop_output(r.get_output(0), trt.LoopOutput.CONCATENATE, 0)
 b.set_input(1, k((), [7], np.int32))
 out(a.get_output(0), "last")
 out(b.get_output(0), "rows")
-"""
-    + TAIL
-)
+""")
 
-WHILE_ON_COUNTER = (
-    HEAD
-    + """
+WHILE_ON_COUNTER = in_full("""
 x = network.add_input("x", trt.float32, (9, 2))
 loop = network.add_loop()
 i = loop.add_recurrence(k((), [1], np.int32))
@@ -118,13 +109,9 @@ e = network.add_gather(x, i.get_output(0), 0).get_output(0)
 o = loop.add_loop_output(e, trt.LoopOutput.CONCATENATE)
 o.set_input(1, k((), [4], np.int32))
 out(o.get_output(0), "rows")
-"""
-    + TAIL
-)
+""")
 
-ACCUMULATE = (
-    HEAD
-    + """
+ACCUMULATE = in_full("""
 x = network.add_input("x", trt.float32, (4, 3))
 loop = network.add_loop()
 loop.add_trip_limit(k((), [x.shape[0]], np.int32), trt.TripLimit.COUNT)
@@ -136,13 +123,9 @@ all_of = loop.add_loop_output(y, trt.LoopOutput.CONCATENATE)
 all_of.set_input(1, k((), [4], np.int32))
 out(all_of.get_output(0), "sums")
 out(loop.add_loop_output(r.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0), "total")
-"""
-    + TAIL
-)
+""")
 
-REVERSAL = (
-    HEAD
-    + """
+REVERSAL = in_full("""
 def flip(tensor, axis):
     loop = network.add_loop()
     n = k((), [tensor.shape[axis]], np.int32)
@@ -166,13 +149,9 @@ loop.add_trip_limit(n, trt.TripLimit.COUNT)
 o = loop.add_loop_output(loop.add_iterator(x, 1).get_output(0), trt.LoopOutput.REVERSE, 1)
 o.set_input(1, n)
 out(o.get_output(0), "reverse")
-"""
-    + TAIL
-)
+""")
 
-LSTM = (
-    HEAD
-    + """
+LSTM = in_full("""
 B, T, E, H = 2, 4, 3, 5
 rng = np.random.default_rng(1)
 W = rng.standard_normal((E, 4 * H)).astype(np.float32)
@@ -215,13 +194,9 @@ y.set_input(1, n)
 out(y.get_output(0), "y")
 out(loop.add_loop_output(h.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0), "h")
 out(loop.add_loop_output(c.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0), "c")
-"""
-    + TAIL
-)
+""")
 
-DYNAMIC_RNN = (
-    HEAD
-    + """
+DYNAMIC_RNN = in_full("""
 x = network.add_input("x", trt.float32, (-1, -1, 3))
 h0 = network.add_input("h0", trt.float32, (-1, 4))
 profile.set_shape("x", (1, 1, 3), (2, 5, 3), (4, 9, 3))
@@ -244,13 +219,9 @@ h.set_input(1, y)
 o = loop.add_loop_output(y, trt.LoopOutput.CONCATENATE, 1)
 o.set_input(1, t.get_output(0))
 out(o.get_output(0), "y")
-"""
-    + TAIL
-)
+""")
 
-CUMULATIVE_SUM = (
-    HEAD
-    + """
+CUMULATIVE_SUM = in_full("""
 def cumsum(x, dim):
     shape = network.add_shape(x).get_output(0)
     length = network.add_slice(shape, [dim], [1], [1]).get_output(0)
@@ -273,13 +244,9 @@ def cumsum(x, dim):
 
 x = network.add_input("x", trt.float32, (2, 5, 3))
 out(cumsum(x, 1), "y")
-"""
-    + TAIL
-)
+""")
 
-INDEX_PAIRS = (
-    HEAD
-    + """
+INDEX_PAIRS = in_full("""
 SUM, SUB, EQUAL = trt.ElementWiseOperation.SUM, trt.ElementWiseOperation.SUB, trt.ElementWiseOperation.EQUAL
 n = network.add_input("n", trt.int32, ())
 one, two = k((), [1], np.int32), k((), [2], np.int32)
@@ -305,13 +272,9 @@ for r in (row, col):
 joined = network.add_concatenation(columns)
 joined.axis = 1
 out(joined.get_output(0), "pairs")
-"""
-    + TAIL
-)
+""")
 
-BAGS = (
-    HEAD
-    + """
+BAGS = in_full("""
 ELEMENT = trt.ElementWiseOperation
 x = network.add_input("x", trt.float32, (6, 2))
 offsets = network.add_input("offsets", trt.int32, (4,))
@@ -347,13 +310,9 @@ i.set_input(1, next_i)
 start.set_input(1, network.add_gather(offsets, next_i, 0).get_output(0))
 end.set_input(1, network.add_gather(offsets, ew(next_i, one, ELEMENT.SUM), 0).get_output(0))
 out(o.get_output(0), "sums")
-"""
-    + TAIL
-)
+""")
 
-CHUNKS = (
-    HEAD
-    + """
+CHUNKS = in_full("""
 x = network.add_input("x", trt.float32, (-1, 2))
 profile.set_shape("x", (2, 2), (6, 2), (8, 2))
 config.add_optimization_profile(profile)
@@ -374,13 +333,9 @@ o.set_input(1, count)
 joined = network.add_shuffle(o.get_output(0))
 joined.reshape_dims = (-1, 2)
 out(joined.get_output(0), "y")
-"""
-    + TAIL
-)
+""")
 
-ONLINE_SOFTMAX = (
-    HEAD
-    + """
+ONLINE_SOFTMAX = in_full("""
 ELEMENT, NONE, TRANSPOSE = trt.ElementWiseOperation, trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
 BLOCK, D = 4, 3
 q = network.add_input("q", trt.float32, (2, D))
@@ -440,13 +395,9 @@ index.set_input(1, ew(index.get_output(0), one, ELEMENT.SUM))
 a = loop.add_loop_output(sums.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
 b = loop.add_loop_output(total.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
 out(ew(a, b, ELEMENT.DIV), "y")
-"""
-    + TAIL
-)
+""")
 
-CHARACTERS = (
-    HEAD
-    + """
+CHARACTERS = in_full("""
 T, H, V, LAYERS = 6, 4, 5, 2
 rng = np.random.default_rng(2)
 VECTOR, TRANSPOSE = trt.MatrixOperation.VECTOR, trt.MatrixOperation.TRANSPOSE
@@ -484,13 +435,9 @@ logits = network.add_matrix_multiply(tensor, trt.MatrixOperation.NONE, P, TRANSP
 best = network.add_topk(logits, trt.TopKOperation.MAX, 1, 2)
 out(best.get_output(1), "characters")
 best.get_output(1).dtype = trt.int32
-"""
-    + TAIL
-)
+""")
 
-BOTH_DIRECTIONS = (
-    HEAD
-    + """
+BOTH_DIRECTIONS = in_full("""
 x = network.add_input("x", trt.float32, (3, 2))
 n = k((), [3], np.int32)
 
@@ -529,6 +476,4 @@ for layer in network:
             getattr(layer, name)
         except ValueError:
             pass
-"""
-    + TAIL
-)
+""")
