@@ -70,15 +70,6 @@ def test_onnx_first_output_alone(op: str, opset: int) -> None:
     assert_close(*onnx_node(op, inputs_of(op, optional="b"), opset=opset, hidden_size=HIDDEN))
 
 
-@pytest.mark.parametrize("linear_before_reset", [0, 1])
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_onnx_gru_resets_before_or_after(linear_before_reset: int, direction: str) -> None:
-    for optional in ("", "b", "blh"):
-        inputs = inputs_of("GRU", 2 if direction == "bidirectional" else 1, optional=optional)
-        attributes = {"direction": direction, "linear_before_reset": linear_before_reset}
-        assert_close(*onnx_node("GRU", inputs, 2, hidden_size=HIDDEN, **attributes))
-
-
 @pytest.mark.parametrize(
     ("op", "names"),
     [
@@ -127,16 +118,6 @@ def test_onnx_activation_defaults() -> None:
     x = inputs_of("RNN")
     both = run_here(System.ONNX, "RNN", x, version=14, attributes={"activations": ["Tanh", "Tanh"]})
     assert_same(both[0], run_here(System.ONNX, "RNN", x, version=14, attributes={})[0])
-
-
-@pytest.mark.parametrize("op", GATES)
-def test_onnx_clip(op: str) -> None:
-    assert_close(*onnx_node(op, inputs_of(op, optional="bh"), outputs_of(op), hidden_size=HIDDEN, clip=0.3))
-
-
-@pytest.mark.parametrize("optional", ["bhc", "bhcp"])
-def test_onnx_lstm_couples_its_gates(optional: str) -> None:
-    assert_close(*onnx_node("LSTM", inputs_of("LSTM", optional=optional), 3, hidden_size=HIDDEN, input_forget=1))
 
 
 @pytest.mark.parametrize("op", GATES)
@@ -310,31 +291,6 @@ def test_lstm_cell_1_couples_its_gates_and_has_peepholes() -> None:
     cell = sigmoid(f + pf * c) * c + sigmoid(i + pi * c) * np.tanh(g)
     result = run_here(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b, peepholes], 2, version=1, attributes={})
     assert_close(result, [sigmoid(o + po * cell) * np.tanh(cell), cell])
-
-
-@pytest.mark.parametrize(
-    ("op", "linear_before_reset"), [("LSTM", False), ("GRU", False), ("GRU", True), ("RNN", False)]
-)
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("lengths", [[STEPS] * BATCH, LENGTHS.tolist()])
-def test_openvino_sequences(op: str, direction: str, lengths: list[int], linear_before_reset: bool) -> None:
-    count = 2 if direction == "bidirectional" else 1
-    gates, biases = GATES[op], 4 if linear_before_reset else GATES[op]
-    states = [numbers(BATCH, count, HIDDEN, seed=4 + k) for k in range(outputs_of(op) - 1)]
-    inputs = [
-        numbers(BATCH, STEPS, SIZE),
-        *states,
-        np.array(lengths, I64),
-        numbers(count, gates * HIDDEN, SIZE, seed=1),
-        numbers(count, gates * HIDDEN, HIDDEN, seed=2) / 2,
-        numbers(count, biases * HIDDEN, seed=3),
-    ]
-    functions = {"LSTM": "sigmoid,tanh,tanh", "GRU": "sigmoid,tanh", "RNN": "tanh"}[op]
-    attributes: dict[str, Any] = {"direction": direction, "hidden_size": HIDDEN, "activations": functions}
-    if op == "GRU":
-        attributes["linear_before_reset"] = linear_before_reset
-    weights = weights_of(inputs, len(states) + 1)
-    assert_close(*openvino_node(f"{op}Sequence", inputs, outputs_of(op), opset=5, constant=weights, **attributes))
 
 
 @pytest.mark.parametrize(

@@ -43,20 +43,23 @@ def close_enough(ours: Any, theirs: Any) -> None:
 # --- Beside the runtimes.
 
 
-def random_layer(rng: np.random.Generator, seed: int) -> tuple[str, str, int, tuple[int, ...]]:
-    """An operator, its direction, how many these are; steps, batch, size and hidden size."""
-    direction = str(rng.choice(["forward", "reverse", "bidirectional"]))
+DIRECTIONS = ("forward", "reverse", "bidirectional")
+
+
+def random_sizes(rng: np.random.Generator) -> tuple[int, ...]:
+    """Steps, batch, size and hidden size."""
     steps, batch, size, hidden = (int(n) for n in rng.integers(1, (9, 4, 7, 8)))
     if rng.random() < 0.3:
         steps, size, hidden = 70, 70, 36  # blocks of iterations, and weights in panels
-    return ("LSTM", "GRU", "RNN")[seed % 3], direction, 1 + (direction == "bidirectional"), (steps, batch, size, hidden)
+    return steps, batch, size, hidden
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_attributes_match_onnxruntime(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    op, direction, d, (steps, batch, size, hidden) = random_layer(rng, seed)
-    gates = GATES[op]
+    op, direction = ("LSTM", "GRU", "RNN")[seed % 3], str(rng.choice(DIRECTIONS))
+    d, gates = 1 + (direction == "bidirectional"), GATES[op]
+    steps, batch, size, hidden = random_sizes(rng)
     scale = 0.5 if hidden < 36 else 0.1  # so that what is rounded otherwise stays small in many steps
     maybe = lambda x: x if rng.random() < 0.5 else None  # noqa: E731
     numbers = lambda *shape: (rng.normal(size=shape) * scale).astype(F32)  # noqa: E731
@@ -85,15 +88,16 @@ def test_random_attributes_match_onnxruntime(seed: int) -> None:
     close_enough(ours, theirs)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_random_attributes_match_openvino(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    op, direction, d, (steps, batch, size, hidden) = random_layer(rng, seed)
-    gates = GATES[op]
+@pytest.mark.parametrize(("op", "after"), [("LSTM", False), ("GRU", False), ("GRU", True), ("RNN", False)])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("all_steps", [True, False])
+def test_random_sizes_match_openvino(op: str, after: bool, direction: str, all_steps: bool) -> None:
+    d, gates = 1 + (direction == "bidirectional"), GATES[op]
+    rng = np.random.default_rng([gates, after, DIRECTIONS.index(direction), all_steps])
+    steps, batch, size, hidden = random_sizes(rng)
     scale = 0.5 if hidden < 36 else 0.1  # so that what is rounded otherwise stays small in many steps
     numbers = lambda *shape: (rng.normal(size=shape) * scale).astype(F32)  # noqa: E731
-    lengths = rng.integers(1, steps + 1, batch) if rng.random() < 0.5 else np.full(batch, steps)
-    after = op == "GRU" and bool(rng.integers(2))
+    lengths = np.full(batch, steps) if all_steps else rng.integers(1, steps + 1, batch)
     states = [numbers(batch, d, hidden) for _ in range(outputs_of(op) - 1)]
     inputs = [
         numbers(batch, steps, size),

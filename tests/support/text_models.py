@@ -93,6 +93,16 @@ sum (int64 M, float v0) => (float v, float[N] s) {
 }
 """
 
+# Its condition could change at any time, and never does.
+ENDLESS = """g (float v0) => (float v) {
+    yes = Constant <value = bool {1}> ()
+    v = Loop <body = body (int64 i, bool c, float a) => (bool keep, float b) {
+        limit = Constant <value = float {2.0}> ()
+        b = Cos (a)
+        keep = Less (b, limit)
+    }> (, yes, v0)
+}"""
+
 # M, cond and bound make it for, while and everything between.
 COUNT = """
 count (int64 M, bool cond, int64 v0, int64 bound) => (int64 v, int64[N] s) {

@@ -15,17 +15,7 @@ import pytest
 
 from cli_runner import run_cli, save_text_model, start_cli, wait_for_exit
 from loopdbg.tui.cli import progress
-from text_models import SAMPLES
-
-# Its condition could change at any time, and never does.
-ENDLESS = """g (float v0) => (float v) {
-    yes = Constant <value = bool {1}> ()
-    v = Loop <body = body (int64 i, bool c, float a) => (bool keep, float b) {
-        limit = Constant <value = float {2.0}> ()
-        b = Cos (a)
-        keep = Less (b, limit)
-    }> (, yes, v0)
-}"""
+from text_models import ENDLESS, SAMPLES
 
 
 def running(folder: Path, *options: str) -> subprocess.Popen[str]:

@@ -10,17 +10,9 @@ from pathlib import Path
 import pytest
 
 from cli_runner import run_python_code, save_text_model, start_cli, wait_for_exit
-from text_models import SAMPLES
+from text_models import ENDLESS, SAMPLES
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="these signals are those of POSIX")
-ENDLESS = """g (float v0) => (float v) {
-    yes = Constant <value = bool {1}> ()
-    v = Loop <body = body (int64 i, bool c, float a) => (bool keep, float b) {
-        limit = Constant <value = float {2.0}> ()
-        b = Cos (a)
-        keep = Less (b, limit)
-    }> (, yes, v0)
-}"""
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 CODE = """
