@@ -77,11 +77,12 @@ editors:  ## what tests of editors and agents need beside Python: node, a client
 	$(Q)npm install --silent --no-audit --no-fund --no-save --prefix build @vscode/debugadapter-testsupport@1 \
 		gpt-tokenizer@4
 
-check: $(INSTALLED)-dev  ## lint, format, types, import contracts, changelog
+check: $(INSTALLED)-dev  ## lint, format, types, vocabulary, import contracts, changelog
 	$(Q)$(BIN)/ruff check .
 	$(Q)$(BIN)/ruff format --check .
 	$(Q)$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(Q)$(BIN)/mypy
+	$(Q)$(PY) .ci/vocabulary.py
 	$(Q)$(PY) .ci/import_tree.py build/imports
 	$(Q)PYTHONPATH=build/imports $(BIN)/lint-imports --no-logo --no-cache
 	$(Q)$(BIN)/towncrier build --draft --version next >build/changes.md

@@ -104,8 +104,8 @@ def other_faults(text: str, code: bool) -> Iterator[tuple[int, str, str]]:
 def faults(path: Path) -> list[tuple[int, str, str]]:
     """What a file must not use, by line."""
     text = path.read_text(encoding="utf-8")
-    found = python_faults(text) if path.suffix in (".py", ".pyi") else other_faults(text, path.suffix != ".md")
-    return sorted(set(found))
+    result = python_faults(text) if path.suffix in (".py", ".pyi") else other_faults(text, path.suffix != ".md")
+    return sorted(set(result))
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ _READ = property | cached_property
 _MEMBERS = _READ | classmethod
 PAGE = Path(__file__).with_name("api.md")
 
-#: Every name of ``loopdbg.__all__`` stands in one section.
+#: Every name of ``loopdbg.__all__`` is in one section.
 SECTIONS = {
     "Models": ("load", "Model", "Port", "LoopNode", "Run", "LoopTotals", "Explanation", "operator"),
     "Sessions": ("debug", "Session", "Stop", "Reason", "Why", "plot", "widget"),
@@ -60,19 +60,19 @@ ref = loopdbg.record_reference()"""
 
 def members(cls: type) -> dict[str, Any]:
     """The public methods and properties that a class has of itself or of bases of ours."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for base in cls.__mro__:
         if base.__module__.partition(".")[0] == "loopdbg":
             for name, value in vars(base).items():
                 if not name.startswith("_") and (
                     callable(value) or isinstance(value, property | cached_property | classmethod)
                 ):
-                    found.setdefault(name, value)
-    return dict(sorted(found.items()))
+                    results.setdefault(name, value)
+    return dict(sorted(results.items()))
 
 
 def documented() -> Iterator[tuple[str, Any]]:
-    """Every public name with what it stands for, those of classes after their class."""
+    """Every public name with what it represents, those of classes after their class."""
     for name in sorted({*loopdbg.__all__} - {"__version__"}):
         value = getattr(loopdbg, name)
         yield name, value
@@ -108,11 +108,11 @@ def _signature(value: Any) -> str:
     if inspect.isclass(value) and value.__init__ is object.__init__:
         return ""
     if inspect.isclass(value) and value.__name__ in ("Frame", "Trace"):
-        return ""  # nobody makes one by hand
+        return ""  # no one makes one by hand
     if "keywords" in inspect.signature(value).parameters:
         return f"({', '.join(inspect.get_annotations(value))})"  # a record
     parameters = list(inspect.signature(value).parameters.values())
-    kept = [one.replace(annotation=one.empty) for one in parameters if one.name != "self"]
+    kept = [parameter.replace(annotation=parameter.empty) for parameter in parameters if parameter.name != "self"]
     return re.sub(r"<factory>|<dataclasses[^>]*>|RecordOptions\(.*?\)", "...", str(inspect.Signature(kept)))
 
 

@@ -1,6 +1,6 @@
 """Writes the pictures of README and docs from the real app, the same bytes each time.
 
-python docs/make_screenshots.py [FOLDER]     writes them beside itself, or into a folder
+python docs/make_screenshots.py [FOLDER]     writes them next to itself, or into a folder
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from loopdbg.tui.lesson_app import LessonApp, lesson_worker
 from loopdbg.tui.session_worker import SessionWorker
 
 ROOT = Path(__file__).parents[1]
-#: The export names fonts on a server; a picture should ask nobody.
+#: The export names fonts on a server; a picture should ask no one.
 FONTS = re.compile(r"\s*@font-face \{.*?\}|\s*<!--.*?-->", re.DOTALL)
 FAMILY = re.compile(r"font-family: ?[^;]*Fira Code[^;]*;")
 
@@ -69,7 +69,7 @@ async def screenshot(name: str = "screenshot", size: tuple[int, int] | None = No
     """A picture as SVG, with whatever monospace font the reader has."""
     scene = SCENES[name]
     with tempfile.TemporaryDirectory() as folder:
-        # What somebody chose for their own screen is not to be in it.
+        # What someone chose for their own screen is not to be in it.
         os.environ["LOOPDBG_CONFIG_DIR"] = folder
         app = _app(scene)
         async with app.run_test(size=size or scene.size) as pilot:
@@ -86,13 +86,13 @@ async def screenshot(name: str = "screenshot", size: tuple[int, int] | None = No
                     await pilot.press(press)
                 await app.wait_until_idle()
                 await pilot.pause()
-            await pilot.pause(0.3)  # what is computed beside the screen
+            await pilot.pause(0.3)  # what is computed next to the screen
             title = f"lesson {scene.opened}" if isinstance(scene.opened, int) else scene.opened
             svg = app.export_screenshot(title=f"loopdbg {title}")
     svg = FAMILY.sub("font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace;", FONTS.sub("", svg))
-    # The export numbers its styles anew in each process.
-    found = re.search(r"terminal-\d+", svg)
-    svg = svg if found is None else svg.replace(found[0], f"terminal-{name}")
+    # The export numbers its styles again in each process.
+    match = re.search(r"terminal-\d+", svg)
+    svg = svg if match is None else svg.replace(match[0], f"terminal-{name}")
     return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
 
 

@@ -1,8 +1,8 @@
 """Writes the moving picture that README begins with: an LSTM is stepped in the real app, and each change is drawn.
 
-python docs/make_stepping.py [FOLDER]     writes it beside itself, or into a folder
+python docs/make_stepping.py [FOLDER]     writes it next to itself, or into a folder
 
-It is one SVG with CSS animation, so that it moves inside of ``<img>``, and asks nobody for anything. What stays from a
+It is one SVG with CSS animation, so that it moves inside of ``<img>``, and asks no one for anything. What stays from a
 frame to the next is in it once. Where nothing may move, its last frame is shown.
 """
 
@@ -45,10 +45,10 @@ SIZE = (100, 30)
 
 @dataclass(frozen=True)
 class Step:
-    """What is pressed, or typed into the console after a colon; what is said of it, and how long its screen stays."""
+    """What is pressed, or typed into the console after a colon; what is stated of it, and how long its screen stays."""
 
     pressed: str
-    told: str
+    text: str
     seconds: float = 1.0
 
 
@@ -86,15 +86,15 @@ Frame = frozenset[Item]
 async def frames(story: Sequence[Step] = STORY) -> tuple[str, list[Frame]]:
     """The colour of the paper, and each screen of the story."""
     with tempfile.TemporaryDirectory() as folder, np.load(MODEL.with_suffix(".inputs.npz")) as inputs:
-        # What somebody chose for their own screen is not to be in it.
+        # What someone chose for their own screen is not to be in it.
         os.environ["LOOPDBG_CONFIG_DIR"] = folder
         app = LoopdbgApp(SessionWorker(loopdbg.load(MODEL), dict(inputs), None))
         async with app.run_test(size=SIZE) as pilot:
-            found = []
+            results = []
             for step in story:
                 await _press(app, pilot, step.pressed)
-                found.append(frozenset(items(screen_rows(app), background_color(app))))
-            return background_color(app), found
+                results.append(frozenset(items(screen_rows(app), background_color(app))))
+            return background_color(app), results
 
 
 async def _press(app: LoopdbgApp, pilot: Pilot[int], pressed: str) -> None:
@@ -109,31 +109,31 @@ async def _press(app: LoopdbgApp, pilot: Pilot[int], pressed: str) -> None:
     elif pressed:
         await pilot.press(pressed)
     await app.wait_until_idle()
-    await pilot.pause(0.3)  # what is computed beside the screen
+    await pilot.pause(0.3)  # what is computed next to the screen
 
 
 def items(rows: Sequence[Sequence[Segment]], paper: str) -> Iterator[Item]:
     """What is drawn of a screen."""
     for number, row in enumerate(rows):
         y = number * CELL_HEIGHT_PX
-        for at, text, ground in group_runs(row, lambda segment: style_attributes(segment.style)[1]):
+        for index, text, ground in group_runs(row, lambda segment: style_attributes(segment.style)[1]):
             if ground and ground != paper:
-                yield Item(at * CELL_WIDTH_PX, y, cell_len(text) * CELL_WIDTH_PX, "", ground, "")
-        for at, text, (ink, _, classes) in group_runs(row, lambda segment: style_attributes(segment.style)):
+                yield Item(index * CELL_WIDTH_PX, y, cell_len(text) * CELL_WIDTH_PX, "", ground, "")
+        for index, text, (ink, _, classes) in group_runs(row, lambda segment: style_attributes(segment.style)):
             seen = text.strip(" ")
             if seen:
-                at += len(text) - len(text.lstrip(" "))
-                yield Item(at * CELL_WIDTH_PX, y, cell_len(seen) * CELL_WIDTH_PX, seen, ink, classes)
+                index += len(text) - len(text.lstrip(" "))
+                yield Item(index * CELL_WIDTH_PX, y, cell_len(seen) * CELL_WIDTH_PX, seen, ink, classes)
 
 
 def captions(story: Sequence[Step], y: int) -> list[Frame]:
     """Below the screen: the key, and what it does."""
-    found = []
+    results = []
     for step in story:
         key = step.pressed or "loopdbg lstm.xml"
-        told = Item((len(key) + 3) * CELL_WIDTH_PX, y, len(step.told) * CELL_WIDTH_PX, step.told, "#9aa4b2", "")
-        found.append(frozenset([Item(CELL_WIDTH_PX, y, len(key) * CELL_WIDTH_PX, key, "#e0b65c", "b"), told]))
-    return found
+        message = Item((len(key) + 3) * CELL_WIDTH_PX, y, len(step.text) * CELL_WIDTH_PX, step.text, "#9aa4b2", "")
+        results.append(frozenset([Item(CELL_WIDTH_PX, y, len(key) * CELL_WIDTH_PX, key, "#e0b65c", "b"), message]))
+    return results
 
 
 # -- the picture
@@ -141,13 +141,13 @@ def captions(story: Sequence[Step], y: int) -> list[Frame]:
 
 def lives(shown: Sequence[Frame]) -> dict[tuple[int, int], list[Item]]:
     """What is seen from one frame to another (not with it), by both: what stays is there once."""
-    found: dict[tuple[int, int], list[Item]] = {}
+    results: dict[tuple[int, int], list[Item]] = {}
     since: dict[Item, int] = {}
     for k, frame in enumerate([*shown, frozenset()]):
-        for item in [one for one in since if one not in frame]:
-            found.setdefault((since.pop(item), k), []).append(item)
+        for item in [entry for entry in since if entry not in frame]:
+            results.setdefault((since.pop(item), k), []).append(item)
         since.update((item, k) for item in frame if item not in since)
-    return {span: sorted(some, key=lambda one: (one.y, one.x)) for span, some in sorted(found.items())}
+    return {span: sorted(some, key=lambda element: (element.y, element.x)) for span, some in sorted(results.items())}
 
 
 def moving(paper: str, shown: Sequence[Frame], seconds: Sequence[float]) -> str:
@@ -183,7 +183,7 @@ def _timed(begin: int, end: int, ends: Sequence[float], count: int, seconds: flo
     words = [(ends[begin], "visible"), (ends[end], "hidden")]
     if begin:
         words.insert(0, (0.0, "hidden"))
-    steps = " ".join(f"{at:.2f}% {{ visibility: {word} }}" for at, word in words)
+    steps = " ".join(f"{index:.2f}% {{ visibility: {word} }}" for index, word in words)
     still = "" if end == count else " visibility: hidden;"
     return f".{name} {{{still} animation: {name} {seconds:g}s step-end infinite }}\n@keyframes {name} {{ {steps} }}\n"
 
@@ -200,8 +200,8 @@ def _drawn(item: Item, named: dict[str, str]) -> str:
 def picture(story: Sequence[Step] = STORY) -> str:
     """The moving picture."""
     paper, screens = asyncio.run(frames(story))
-    told = captions(story, (SIZE[1] + 1) * CELL_HEIGHT_PX - CELL_HEIGHT_PX // 2)
-    return moving(paper, [a | b for a, b in zip(screens, told, strict=True)], [step.seconds for step in story])
+    message = captions(story, (SIZE[1] + 1) * CELL_HEIGHT_PX - CELL_HEIGHT_PX // 2)
+    return moving(paper, [a | b for a, b in zip(screens, message, strict=True)], [step.seconds for step in story])
 
 
 def main(folder: Path) -> None:

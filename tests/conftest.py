@@ -149,7 +149,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def fast_screens() -> Iterator[None]:
-    """They are at rest soon, and few widgets are asked whether they are; each app parses its styles anew, which of the
+    """They are at rest soon, and few widgets are asked whether they are; each app parses its styles again, which of the
     same colours are the same; and each strip makes seven small caches, with little to keep in them."""
     parsed: dict[Any, Any] = {}
     parse = Stylesheet._parse_rules

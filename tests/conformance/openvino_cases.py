@@ -45,13 +45,13 @@ class OpenvinoCase:
     def name(self) -> str:
         attributes = ",".join(f"{k}={v}" for k, v in self.attributes.items())
         shapes = " ".join(
-            f"{'K' if isinstance(x, ConstInput) else ''}{_plain(x).dtype.name}{list(_plain(x).shape)}"
+            f"{'K' if isinstance(x, ConstInput) else ''}{_array_of(x).dtype.name}{list(_array_of(x).shape)}"
             for x in self.inputs
         )
         return f"{self.type}-{self.opset}({shapes}; {attributes})"
 
 
-def _plain(x: Array | ConstInput) -> Array:
+def _array_of(x: Array | ConstInput) -> Array:
     return x.array if isinstance(x, ConstInput) else x
 
 

@@ -81,7 +81,7 @@ def special_values(dtype: str) -> Array:
 
 
 def all_pairs(a: Array, b: Array) -> tuple[Array, Array]:
-    """Every value beside every other."""
+    """Every value next to every other."""
     return np.repeat(a, len(b)), np.tile(b, len(a))
 
 

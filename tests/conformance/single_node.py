@@ -1,4 +1,4 @@
-"""One node at a time: ours beside a live peer.
+"""One node at a time: ours next to a live peer.
 
 ``onnx_node`` and ``openvino_node`` run one operator here and in onnxruntime or OpenVINO's CPU plugin, and return both
 lists of outputs. Ours runs three times: eagerly; through :class:`Strict`, which shows an operator only what the binder

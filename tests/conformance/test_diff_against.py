@@ -110,30 +110,38 @@ SWAP = {
     "inputs": "int64 i, bool ci, float x, float y",
     "call": "a, b = Loop (m, c, v, w)",
     "result": "float a, float b",
-    "given": "int64 m, bool c, float v, float w",
+    "graph_inputs": "int64 m, bool c, float v, float w",
 }
 STOPS = "k = Constant <value = float {6}> () xo = Add (x, x) co = Less (xo, k) e = Identity (xo)"
-GIVEN: dict[str, Any] = {"m": np.int64(5), "c": np.True_, "v": np.float32(1), "w": np.float32(2)}
+MODEL_INPUTS: dict[str, Any] = {"m": np.int64(5), "c": np.True_, "v": np.float32(1), "w": np.float32(2)}
 ROW = {"k0": np.float32(10), "x": np.float32([1, 2, 3])}
 INTS = {
     "inputs": "int64 i, bool ci, int64 x",
     "outputs": "bool co, int64 xo",
     "result": "int64 a",
-    "given": "int64 m, bool c, int64 v",
+    "graph_inputs": "int64 m, bool c, int64 v",
 }
 SHADOWED = text_models.NESTED.replace("int64 j, bool d, int64 u", "int64 i, bool c, int64 t").replace("(d)", "(c)")
 SHADOWED = SHADOWED.replace("Mul (i, j)", "Mul (i, i)").replace("Add (u, product)", "Add (t, product)")
 
 #: Rule, peer -> model, inputs, and how it shows: trips, outputs, crashed, hung, refused, failed.
 PREDICTED: dict[tuple[str, str], tuple[str, dict[str, Any], str]] = {
-    ("B1", "onnxruntime"): (loop_text(STOPS, call="a = Loop (m, , v)", given="int64 m, float v"), GIVEN, "trips"),
-    ("B1", "openvino"): (loop_text(STOPS, call="a = Loop (m, , v)", given="int64 m, float v"), GIVEN, "trips"),
+    ("B1", "onnxruntime"): (
+        loop_text(STOPS, call="a = Loop (m, , v)", graph_inputs="int64 m, float v"),
+        MODEL_INPUTS,
+        "trips",
+    ),
+    ("B1", "openvino"): (
+        loop_text(STOPS, call="a = Loop (m, , v)", graph_inputs="int64 m, float v"),
+        MODEL_INPUTS,
+        "trips",
+    ),
     ("B7", "onnxruntime"): (
         loop_text(outputs="bool co, float xo, int64 i", call="a, s = Loop (m, c, v)", result="float a, int64[N] s"),
-        GIVEN,
+        MODEL_INPUTS,
         "outputs",
     ),
-    ("B8", "openvino"): (loop_text(**SWAP), GIVEN, "refused"),
+    ("B8", "openvino"): (loop_text(**SWAP), MODEL_INPUTS, "refused"),
     ("B9", "onnxruntime"): (SCAN.format(before="", state="ki", term="xi"), ROW, "outputs"),
     ("B10", "onnxruntime"): (
         loop_text(
@@ -142,15 +150,15 @@ PREDICTED: dict[tuple[str, str], tuple[str, dict[str, Any], str]] = {
             inputs="int64 i, bool ci, string x",
             call="a, s = Loop (m, c, v)",
             result="string a, string[N] s",
-            given="int64 m, bool c, string v",
+            graph_inputs="int64 m, bool c, string v",
         ),
-        {**GIVEN, "v": np.array("ab", object)},
+        {**MODEL_INPUTS, "v": np.array("ab", object)},
         "outputs",
     ),
-    ("B14", "openvino"): (loop_text(), {**GIVEN, "m": np.int64(-1)}, "hung"),
+    ("B14", "openvino"): (loop_text(), {**MODEL_INPUTS, "m": np.int64(-1)}, "hung"),
     ("B15", "openvino"): (
         loop_text("k = Constant <value = float {6}> () xo = Add (x, x) co = Less (xo, k)"),
-        {**GIVEN, "m": np.int64(2**32 + 2)},
+        {**MODEL_INPUTS, "m": np.int64(2**32 + 2)},
         "trips",
     ),
     ("B16", "openvino"): (
@@ -158,15 +166,15 @@ PREDICTED: dict[tuple[str, str], tuple[str, dict[str, Any], str]] = {
             outputs="bool co, float xo, float xo",
             call="a, s = Loop (m, n, v)",
             result="float a, float[N] s",
-            given="int64 m, float v",
+            graph_inputs="int64 m, float v",
             before="n = Constant <value = bool {0}> ()",
         ),
-        GIVEN,
+        MODEL_INPUTS,
         "outputs",
     ),
     ("B17", "onnxruntime"): (
         loop_text(outputs="bool co, float xo, float xo", call=", s = Loop (m, c, v)", result="float[N] s"),
-        GIVEN,
+        MODEL_INPUTS,
         "crashed",
     ),
     ("B19", "onnxruntime"): (SCAN.format(before="", state="ko", term="xi"), {**ROW, "x": np.float32([])}, "failed"),
@@ -182,9 +190,9 @@ def saved(folder: Path, text: str) -> loopdbg.Model:
     return loopdbg.load(path)
 
 
-def against(peer: Peer, model: loopdbg.Model, given: dict[str, Any], **more: Any) -> PeerComparison:
+def against(peer: Peer, model: loopdbg.Model, feeds: dict[str, Any], **more: Any) -> PeerComparison:
     names = {port.name for port in model.inputs}
-    return compare_with_peer(model, {k: v for k, v in given.items() if k in names}, peer, ComparisonOptions(), **more)
+    return compare_with_peer(model, {k: v for k, v in feeds.items() if k in names}, peer, ComparisonOptions(), **more)
 
 
 @pytest.mark.parametrize(("rule", "who"), PREDICTED)
@@ -223,7 +231,7 @@ def test_and_the_other_peer_is_the_same(peers: dict[str, Peer], tmp_path: Path, 
 
 
 def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The story: a loop gives one row less in production, and nobody knows why."""
+    """The story: a loop gives one row less in production, and no one knows why."""
     path = tmp_path / "decoder.onnx"
     nodes = STOPS.replace("float {6}", "float {31}")
     text = loop_text(
@@ -231,7 +239,7 @@ def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], 
         outputs="bool co, float xo, float e",
         call="a, s = Loop (m, , v)",
         result="float a, float[N] s",
-        given="int64 m, float v",
+        graph_inputs="int64 m, float v",
     )
     onnx.save(text_models.proto(text, 16), path)
     ran = command(capsys, "diff", path, "--against", "onnxruntime", "--input", "m=6", "--input", "v=1")
@@ -273,7 +281,7 @@ def test_a_model_without_a_loop(onnxruntime: Peer, openvino: Peer, tmp_path: Pat
 
 def test_integers_beyond_32_bits_are_left_out(openvino: Peer, onnxruntime: Peer, tmp_path: Path) -> None:
     model = saved(tmp_path, loop_text(**INTS))
-    inputs = {**GIVEN, "m": np.int64(40), "v": np.int64(1)}
+    inputs = {**MODEL_INPUTS, "m": np.int64(40), "v": np.int64(1)}
     result = against(openvino, model, inputs)
     lockstep, free = result.comparisons
     assert result.same and lockstep.loops[0].iterations == 31
@@ -293,12 +301,12 @@ def test_float64_is_compared_as_float32_where_the_peer_computes_so(
                 ("outputs", "bool co, float xo"),
                 ("inputs", "int64 i, bool ci, float x"),
                 ("result", "float a"),
-                ("given", "int64 m, bool c, float v"),
+                ("graph_inputs", "int64 m, bool c, float v"),
             )
         },
     )
     model = saved(tmp_path, text)
-    inputs = {**GIVEN, "v": np.float64(1.1)}
+    inputs = {**MODEL_INPUTS, "v": np.float64(1.1)}
     result = against(openvino, model, inputs)
     assert result.same and any("float64" in note for note in result.comparisons[0].notes)
     assert result.comparisons[0].loops[0].growth.largest > 1e-9
@@ -309,14 +317,14 @@ def test_float64_is_compared_as_float32_where_the_peer_computes_so(
 @pytest.mark.parametrize("who", ["onnxruntime", "openvino"])
 def test_random_numbers_are_handed_over(peers: dict[str, Peer], tmp_path: Path, who: str) -> None:
     model = saved(tmp_path, loop_text("co = Identity (ci) r = RandomUniformLike (x) xo = Add (x, r)"))
-    result = against(peers[who], model, GIVEN)
+    result = against(peers[who], model, MODEL_INPUTS)
     assert result.same and result.comparisons[0].loops[0].iterations == 5
     assert any("draws random numbers" in note for note in result.comparisons[0].notes)
 
 
 def test_unsupported_values_are_reported(openvino: Peer, tmp_path: Path) -> None:
     text = PREDICTED["B10", "onnxruntime"][0]
-    result = against(openvino, saved(tmp_path, text), {**GIVEN, "v": np.array("ab", object)})
+    result = against(openvino, saved(tmp_path, text), {**MODEL_INPUTS, "v": np.array("ab", object)})
     assert all(comparison.empty for comparison in result.comparisons)
     assert "strings, which openvino cannot be given" in result.comparisons[0].notes[0]
 
@@ -328,7 +336,7 @@ def test_the_node_that_a_peer_computes_in_another_way(openvino: Peer, tmp_path: 
     """OpenVINO gives 0 for the ReLU of NaN (docs/peers.md)."""
     first_value = "co = Identity (ci) one = Constant <value = float {1}> ()"
     nodes = f"{first_value} y = Sub (x, one) r = Sqrt (y) z = Relu (r) xo = Sub (z, one)"
-    result = against(openvino, saved(tmp_path, loop_text(nodes)), {**GIVEN, "v": np.float32(3)}, free=False)
+    result = against(openvino, saved(tmp_path, loop_text(nodes)), {**MODEL_INPUTS, "v": np.float32(3)}, free=False)
     (lockstep,) = result.comparisons
     first = lockstep.first
     assert first is not None and first.first is not None and first.node is not None
@@ -361,9 +369,9 @@ BODIES: dict[str, tuple[str, dict[str, Any]]] = {
             "bool co, float[K] xo",
             "int64 i, bool ci, float[N] x",
             result="float[Z] a",
-            given="int64 m, bool c, float[N] v",
+            graph_inputs="int64 m, bool c, float[N] v",
         ),
-        {**GIVEN, "v": np.float32([1])},
+        {**MODEL_INPUTS, "v": np.float32([1])},
     ),
     "a Scan": (SCAN.format(before="", state="ko", term="xi"), ROW),
 }

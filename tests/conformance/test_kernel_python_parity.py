@@ -83,7 +83,7 @@ def arranged(case: OperatorCase, several: bool, one_way: bool, few: bool) -> Ite
     turned = everything[: count // 2 * 2].reshape(2, 1, -1)[:, :, ::-1]
     yield taken(*[turned] * same), turned
     if several and same == 2:
-        # The table has every value of the one beside every other: a grid whose rows and columns are the inputs.
+        # The table has every value of the one next to every other: a grid whose rows and columns are the inputs.
         columns = int(np.argmax(np.append(_bits(case.inputs[0])[1:] != _bits(case.inputs[0])[0], True))) + 1
         grid = everything[: count // columns * columns].reshape(-1, columns)
         row, column = grid[:1], grid[:, :1]
@@ -122,16 +122,16 @@ def run(cases: list[tuple[Operation, OperatorCase]], system: System, native: boo
     return model._internals.results(engine), bound
 
 
-def told(x: Any) -> str:
+def describe(x: Any) -> str:
     if isinstance(x, list):
-        return "sequence of " + ", ".join(told(y) for y in x)
+        return "sequence of " + ", ".join(describe(y) for y in x)
     return f"{x.dtype} {x.shape}\n{x}"
 
 
 def assert_same(actual: Any, expected: Any, case: OperatorCase, how: str) -> None:
     """The same to the bit."""
     if isinstance(actual, list):
-        assert isinstance(expected, list) and len(actual) == len(expected), (how, told(actual), told(expected))
+        assert isinstance(expected, list) and len(actual) == len(expected), (how, describe(actual), describe(expected))
         for item, other in zip(actual, expected, strict=True):
             assert_same(item, other, case, how)
         return
@@ -142,8 +142,8 @@ def assert_same(actual: Any, expected: Any, case: OperatorCase, how: str) -> Non
         k = int(np.flatnonzero(_bits(actual.ravel()) != _bits(expected.ravel()))[0])
         a, e = actual.ravel()[k : k + 1], expected.ravel()[k : k + 1]
         where = f"\nelement {k}: {a[0]!r} (0x{_bits(a)[0]:x}) and {e[0]!r} (0x{_bits(e)[0]:x})"
-    inputs = [None if x is None else told(x) for x in case.inputs]
-    pytest.fail(f"{how}: {told(actual)}\nbut {told(expected)}{where}\nof {inputs} with {case.attributes}")
+    inputs = [None if x is None else describe(x) for x in case.inputs]
+    pytest.fail(f"{how}: {describe(actual)}\nbut {describe(expected)}{where}\nof {inputs} with {case.attributes}")
 
 
 @pytest.mark.parametrize(("system", "definition"), DEFINITIONS)

@@ -1,4 +1,4 @@
-"""Operators of ``com.microsoft`` beside onnxruntime: many seeds each, over their attributes and optional inputs."""
+"""Operators of ``com.microsoft`` next to onnxruntime: many seeds each, over their attributes and optional inputs."""
 
 from __future__ import annotations
 

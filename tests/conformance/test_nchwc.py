@@ -1,4 +1,4 @@
-"""Models that onnxruntime saved after full optimisation, with channels in blocks, beside the ones they were."""
+"""Models that onnxruntime saved after full optimisation, with channels in blocks, next to the ones they were."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_each_of_our_operators_has_a_case() -> None:
 
 @pytest.mark.parametrize("order", ["ifco", "fico", "iofc"])
 def test_weights_format_is_without_effect(order: str, tmp_path: Path) -> None:
-    """OpenVINO writes ifco unless it is told otherwise, and reads the weights as f, i, c, o whatever it says."""
+    """OpenVINO writes ifco unless it is reported otherwise, and reads the weights as f, i, c, o whatever it says."""
     number = next(k for k, case in enumerate(CASES) if (case.type, case.opset) == ("LSTMCell", 1))
     text = (folder() / f"{number}.xml").read_text(encoding="utf-8")
     assert 'weights_format="ifco"' in text

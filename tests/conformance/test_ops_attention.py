@@ -1,4 +1,4 @@
-"""Attention and rotary embeddings beside onnxruntime, OpenVINO and formulas in float64."""
+"""Attention and rotary embeddings next to onnxruntime, OpenVINO and formulas in float64."""
 
 from __future__ import annotations
 

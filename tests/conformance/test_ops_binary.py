@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and logic of two inputs or more beside onnxruntime and OpenVINO."""
+"""Arithmetic, comparison and logic of two inputs or more next to onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions beside onnxruntime, OpenVINO's CPU plugin and their definition in NumPy, attributes at random."""
+"""Convolutions next to onnxruntime, OpenVINO's CPU plugin and their definition in NumPy, attributes at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Einsum beside NumPy, onnxruntime and OpenVINO."""
+"""Einsum next to NumPy, onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loopdbg.runtime.graph import System
 from .single_node import Array, assert_close, openvino_node, run_here
 
 EXTENTS = dict(zip("abcdehijkmnstz", (2, 3, 1, 4, 2, 2, 3, 4, 5, 3, 2, 4, 5, 2), strict=True))
-#: Equations, and for each input what its ellipsis stands for.
+#: Equations, and for each input what its ellipsis represents.
 EQUATIONS = [
     *("ij,jk->ik", "ij,kj->ik", "ij,jk", "ij,jk->ki", "ij,ij->ij", "ij,ij->", "i,i->", "i,j->ij", "i,j->ji", "ij->ji"),
     *(
@@ -54,7 +54,7 @@ ELLIPSES: list[tuple[str, list[tuple[int, ...]]]] = [
 ]
 
 
-def given(equation: str, hidden: list[tuple[int, ...]] | None = None, dtype: Any = np.float32) -> list[Array]:
+def draw_operands(equation: str, hidden: list[tuple[int, ...]] | None = None, dtype: Any = np.float32) -> list[Array]:
     terms = equation.split("->")[0].split(",")
     rng = np.random.default_rng(len(equation))
     results = []
@@ -75,13 +75,13 @@ def run_operator(equation: str, *inputs: Array) -> Array:
 @pytest.mark.parametrize("equation", EQUATIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_einsum(equation: str, dtype: Any) -> None:
-    inputs = given(equation, dtype=dtype)
+    inputs = draw_operands(equation, dtype=dtype)
     np.testing.assert_allclose(run_operator(equation, *inputs), np.einsum(equation, *inputs), rtol=2e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("equation", "hidden"), ELLIPSES, ids=str)
 def test_an_ellipsis(equation: str, hidden: list[tuple[int, ...]]) -> None:
-    inputs = given(equation, hidden)
+    inputs = draw_operands(equation, hidden)
     if equation == "...ij->ji":
         np.testing.assert_array_equal(run_operator(equation, *inputs), inputs[0].T)
         return
@@ -91,7 +91,9 @@ def test_an_ellipsis(equation: str, hidden: list[tuple[int, ...]]) -> None:
 # OpenVINO's CPU plugin refuses one label in three inputs, and gives garbage or an error for repeated ones.
 @pytest.mark.parametrize("equation", EQUATIONS[:22])
 def test_einsum_of_openvino(equation: str) -> None:
-    assert_close(*openvino_node("Einsum", list(given(equation)), opset=7, equation=equation), rtol=2e-5, atol=1e-5)
+    assert_close(
+        *openvino_node("Einsum", list(draw_operands(equation)), opset=7, equation=equation), rtol=2e-5, atol=1e-5
+    )
 
 
 def test_halves_are_summed_wide_and_ones_stretch() -> None:

@@ -1,4 +1,4 @@
-"""Gathering, scattering and one-hot beside onnxruntime and OpenVINO."""
+"""Gathering, scattering and one-hot next to onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products beside onnxruntime and OpenVINO."""
+"""Matrix products next to onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slices, joins, splits, pads and parts beside onnxruntime and OpenVINO."""
+"""Slices, joins, splits, pads and parts next to onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_openvino_slice_refuses_a_step_of_zero() -> None:
 
 
 def strided(x: Array, first: Sequence[int], last: Sequence[int], stride: Sequence[int] | None, **masks: str) -> None:
-    """Ours beside OpenVINO's. A mask is a string of 0 and 1 as long as ``first``."""
+    """Ours next to OpenVINO's. A mask is a string of 0 and 1 as long as ``first``."""
     names = ("begin", "end", "new_axis", "shrink_axis", "ellipsis")
     attributes = {f"{name}_mask": [int(c) for c in masks.get(name, "0" * len(first))] for name in names}
     inputs = [x, i64(*first), i64(*last), *([] if stride is None else [i64(*stride)])]

@@ -1,4 +1,4 @@
-"""Instance, group, RMS and mean-variance normalization beside onnxruntime, OpenVINO and PyTorch's formulas."""
+"""Instance, group, RMS and mean-variance normalization next to onnxruntime, OpenVINO and PyTorch's formulas."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_what_does_not_fit() -> None:
     with pytest.raises(ModelError, match="Scale"):
         run_operator(System.ONNX, "RMSNormalization", x, four, version=23)
     with pytest.raises(ModelError, match="eps_mode"):
-        words = {"normalize_variance": "true", "eps": "1", "eps_mode": "beside"}
+        words = {"normalize_variance": "true", "eps": "1", "eps_mode": "elsewhere"}
         run_operator(System.OPENVINO, "MVN", x, np.array([1]), version=6, **words)
 
 

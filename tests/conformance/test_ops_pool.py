@@ -1,4 +1,4 @@
-"""Pooling beside onnxruntime and OpenVINO's CPU plugin, attributes at random."""
+"""Pooling next to onnxruntime and OpenVINO's CPU plugin, attributes at random."""
 
 from __future__ import annotations
 

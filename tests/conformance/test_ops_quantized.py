@@ -1,4 +1,4 @@
-"""Quantized numbers and their products beside onnxruntime, on seeded random shapes, types and attributes."""
+"""Quantized numbers and their products next to onnxruntime, on seeded random shapes, types and attributes."""
 
 from __future__ import annotations
 

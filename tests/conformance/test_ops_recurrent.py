@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN beside onnxruntime and OpenVINO; what neither runs, beside a plain loop over the formulas."""
+"""LSTM, GRU and RNN next to onnxruntime and OpenVINO; what neither runs, next to a plain loop over the formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions, ArgMax, TopK, softmax, running sums and layer normalization beside onnxruntime and OpenVINO."""
+"""Reductions, ArgMax, TopK, softmax, running sums and layer normalization next to onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 

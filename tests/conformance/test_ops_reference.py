@@ -1,4 +1,4 @@
-"""Operators that run through ``onnx.reference``, beside onnxruntime."""
+"""Operators that run through ``onnx.reference``, next to onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalizations and DequantizeLinear beside onnxruntime: what onnx.reference would answer wrongly."""
+"""Normalizations and DequantizeLinear next to onnxruntime: what onnx.reference would answer wrongly."""
 
 from __future__ import annotations
 

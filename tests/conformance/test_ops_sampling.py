@@ -1,4 +1,4 @@
-"""GridSample of images: the kernel beside the primitives that the other forms are made of, and what is not a number."""
+"""GridSample of images: the kernel against the primitives of the other forms, and NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choice, bounds and conversion beside onnxruntime and OpenVINO."""
+"""Choice, bounds and conversion next to onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 

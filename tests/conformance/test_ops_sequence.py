@@ -1,4 +1,4 @@
-"""Sequences and optionals beside onnxruntime.
+"""Sequences and optionals next to onnxruntime.
 
 A node that gives an optional, or takes an empty sequence or an empty optional, cannot be fed to onnxruntime by itself:
 its outputs here are compared with what the specification says.

@@ -1,4 +1,4 @@
-"""Reading, changing and making shapes beside onnxruntime and OpenVINO."""
+"""Reading, changing and making shapes next to onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 

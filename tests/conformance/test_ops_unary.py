@@ -1,4 +1,4 @@
-"""Elementwise operators of one input beside onnxruntime and OpenVINO."""
+"""Elementwise operators of one input next to onnxruntime and OpenVINO."""
 
 from __future__ import annotations
 

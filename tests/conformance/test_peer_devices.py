@@ -1,4 +1,4 @@
-"""Peers by device, and with libraries of their own operators: what is there runs, what is not is told in one line."""
+"""Peers by device, and with libraries of their own operators: a missing one is reported in one line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from loopdbg.debugger.peers.process import Peer, parse_peer
 from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
-GIVEN = {"a": np.float32(2), "tol": np.float32(1e-6)}
+MODEL_INPUTS = {"a": np.float32(2), "tol": np.float32(1e-6)}
 #: What a library with operators has to offer; this one has none.
 LIBRARY = "void *RegisterCustomOps(void *options, void const *api) { (void)options, (void)api; return 0; }"
 
@@ -40,7 +40,7 @@ def test_names(text: str, meant: tuple[str, str]) -> None:
 )
 def test_devices_that_are_there(name: str) -> None:
     with Peer(name, 300) as peer:
-        result = compare_with_peer(loopdbg.load(NEWTON), GIVEN, peer, ComparisonOptions())
+        result = compare_with_peer(loopdbg.load(NEWTON), MODEL_INPUTS, peer, ComparisonOptions())
     assert result.same
     message = result.configuration
     assert message.get("provider", message.get("device")) in ("CPUExecutionProvider", name.partition(":")[2])
@@ -70,7 +70,7 @@ def test_a_library_of_operators(tmp_path: Path, capsys: pytest.CaptureFixture[st
     library = tmp_path / "ops.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "ops.c"], check=True)
     with Peer("onnxruntime", 300, libraries=[str(library)]) as peer:
-        assert compare_with_peer(loopdbg.load(NEWTON), GIVEN, peer, ComparisonOptions()).same
+        assert compare_with_peer(loopdbg.load(NEWTON), MODEL_INPUTS, peer, ComparisonOptions()).same
 
     def run(against: str, library: Path) -> str:
         options = ["--against", against, "--ort-custom-ops", library, "--input", "a=2", "--input", "tol=1e-6"]

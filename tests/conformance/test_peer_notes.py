@@ -1,4 +1,4 @@
-"""Every note on a peer, held against that peer: where the note stands it does what the note says, and in the nearest
+"""Every note on a peer, held against that peer: where the note is it does what the note says, and in the nearest
 models without the note it does what loopdbg does.
 
 If one of these fails after an update, a runtime has changed: look at the note, and at docs/peers.md.
@@ -34,7 +34,7 @@ from loopdbg.debugger.peers.jobs import IrJob, OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
 from text_models import loop_text
 
-from .test_diff_against import GIVEN, SCAN, STOPS, SWAP
+from .test_diff_against import MODEL_INPUTS, SCAN, STOPS, SWAP
 
 RUNTIME = Path(loopdbg.__file__).parent / "runtime"
 #: Where sentences about peers are made.
@@ -47,7 +47,7 @@ class NoteCase:
     """A model, and what a peer makes of it.
 
     ``says``: words of the note; empty: the note must not be there, and the peer does what loopdbg does. ``gives``: the
-    peer's outputs, or how it fails; None: anything but what loopdbg gives. ``file``: given as a file, else from memory.
+    peer's outputs, or how it fails; None: any other result. ``file``: passed as a file, else from memory.
     """
 
     model: str | Callable[[], IrNetBuilder]
@@ -62,19 +62,23 @@ def strings(*words: str) -> Any:
     return np.array(words if len(words) > 1 else words[0], object)
 
 
-NO_COND = {"call": "a = Loop (m, , v)", "given": "int64 m, float v"}
+NO_COND = {"call": "a = Loop (m, , v)", "loop_feeds": "int64 m, float v"}
 ALWAYS_FALSE = "f = Constant <value = bool {0}> () co = Identity (f) xo = Add (x, x)"
-STRINGS = {"given": "int64 m, string v, string w", "result": "string a, string[N] s", "call": "a, s = Loop (m, , v)"}
+STRINGS = {
+    "loop_feeds": "int64 m, string v, string w",
+    "result": "string a, string[N] s",
+    "call": "a, s = Loop (m, , v)",
+}
 STRINGS |= {"inputs": "int64 i, bool ci, string x", "outputs": "bool co, string xo, string e"}
 WORDS = {"v": strings("q"), "w": strings("ab"), "m": np.int64(3)}
 SCANNED = {"outputs": "bool co, float xo, float e", "call": "a, s = Loop (m, c, v)", "result": "float a, float[N] s"}
 IN_PLACE = {"outputs": "bool co, float xo, int64 i", "call": "a, s = Loop (m, c, v)", "result": "float a, int64[N] s"}
-INT64 = {"inputs": "int64 i, bool ci, int64 x", "result": "int64 a", "given": "int64 m, bool c, int64 v"}
-NEVER = {"given": "int64 m, float v", "call": "a, s = Loop (m, n, w)", "result": "float a, float[N] s"}
+INT64 = {"inputs": "int64 i, bool ci, int64 x", "result": "int64 a", "loop_feeds": "int64 m, bool c, int64 v"}
+NEVER = {"loop_feeds": "int64 m, float v", "call": "a, s = Loop (m, n, w)", "result": "float a, float[N] s"}
 NEVER |= {"outputs": "bool co, float xo, float xo", "before": "n = Constant <value = bool {0}> () w = Neg (v)"}
-OUTER_STRINGS = """g (int64 n, string[2] words) => (string said) {{
+OUTER_STRINGS = """g (int64 n, string[2] words) => (string kept) {{
   yes = Constant <value = bool {{1}}> ()
-  said = Loop <body = b (int64 i, bool c) => (bool c2, string{shape} row) {{ c2 = Identity (c) row = {node} }}> (n, yes)
+  kept = Loop <body = b (int64 i, bool c) => (bool c2, string{shape} row) {{ c2 = Identity (c) row = {node} }}> (n, yes)
 }}"""
 OVER_NOTHING = {"k0": np.float32(10), "x": np.float32([1, 2, 3])}
 ROWS = np.float32([[1, 1], [2, 2], [3, 3], [4, 4]])
@@ -83,11 +87,11 @@ ZERO = np.float32([[0, 0]])
 
 def trips(number: int) -> dict[str, str]:
     """A constant trip count."""
-    return {"before": f"n = Constant <value = int64 {{{number}}}> ()", "given": "bool c, float v"}
+    return {"before": f"n = Constant <value = int64 {{{number}}}> ()", "loop_feeds": "bool c, float v"}
 
 
-def given(**more: Any) -> dict[str, Any]:
-    return {**GIVEN, **more}
+def loop_feeds(**more: Any) -> dict[str, Any]:
+    return {**MODEL_INPUTS, **more}
 
 
 def shared_port() -> IrNetBuilder:
@@ -140,10 +144,10 @@ def shared_scan(
     first: str,
     second: str,
     names: str = "k, s, t",
-    given: str = "float k, float[M] s, float[M] t",
+    loop_feeds: str = "float k, float[M] s, float[M] t",
 ) -> str:
     """A Scan whose body computes 'ko' and these nodes, with a state and two scan outputs."""
-    return f"""g (float k0, float[N] x) => ({given}) {{ {names} = Scan <num_scan_inputs = 1,
+    return f"""g (float k0, float[N] x) => ({loop_feeds}) {{ {names} = Scan <num_scan_inputs = 1,
       body: graph = b (float ki, float xi) => (float ko, float {first}, float {second}) {{
         ko = Add (ki, xi) {nodes} }}> (k0, x) }}"""
 
@@ -227,7 +231,7 @@ def nested_iterators(outer_is_loop: bool) -> IrNetBuilder:
 
 
 def counting(trips_given: str = "") -> IrNetBuilder:
-    """A Loop of the trip count that it is given, which ends where x is 3; its rows are joined if asked for."""
+    """A Loop of the trip count that it is loop_feeds, which ends where x is 3; its rows are joined if asked for."""
     net = IrNetBuilder()
     count, x0 = net.parameter("", "i64", name="trips"), net.parameter("1", name="x0")
     body = net.body_builder()
@@ -268,45 +272,49 @@ TOTAL = {"x": ROWS, "start": ZERO}
 
 CASES: dict[str, list[NoteCase]] = {
     "B1: computed": [
-        NoteCase(loop_text(STOPS, **NO_COND), STOPS_EARLY, [8], given(), BOTH),
-        NoteCase(loop_text(STOPS), "", None, given(), BOTH),
-        NoteCase(loop_text("co = Identity (ci) xo = Add (x, x)", **NO_COND), "", None, given(), BOTH),
+        NoteCase(loop_text(STOPS, **NO_COND), STOPS_EARLY, [8], loop_feeds(), BOTH),
+        NoteCase(loop_text(STOPS), "", None, loop_feeds(), BOTH),
+        NoteCase(loop_text("co = Identity (ci) xo = Add (x, x)", **NO_COND), "", None, loop_feeds(), BOTH),
         NoteCase(
             loop_text("t = Constant <value = bool {1}> () co = Identity (t) xo = Add (x, x)", **NO_COND),
             "",
             None,
-            given(),
+            loop_feeds(),
             BOTH,
         ),
         # There is one iteration at most.
         NoteCase(
-            loop_text(STOPS, **{**NO_COND, **trips(1), "given": "float v", "call": "a = Loop (n, , v)"}),
+            loop_text(STOPS, **{**NO_COND, **trips(1), "loop_feeds": "float v", "call": "a = Loop (n, , v)"}),
             "",
             None,
-            given(),
+            loop_feeds(),
             BOTH,
         ),
     ],
     "B1: always false": [
-        NoteCase(loop_text(ALWAYS_FALSE, **NO_COND), FIRST_ALONE, [2], given(), BOTH),
+        NoteCase(loop_text(ALWAYS_FALSE, **NO_COND), FIRST_ALONE, [2], loop_feeds(), BOTH),
         *(
             NoteCase(
-                loop_text(ALWAYS_FALSE, **{**NO_COND, **trips(n), "given": "float v", "call": "a = Loop (n, , v)"}),
+                loop_text(
+                    ALWAYS_FALSE, **{**NO_COND, **trips(n), "loop_feeds": "float v", "call": "a = Loop (n, , v)"}
+                ),
                 "",
                 None,
-                given(),
+                loop_feeds(),
                 BOTH,
             )
             for n in (0, 1)
         ),
     ],
     "B7": [
-        NoteCase(loop_text(**IN_PLACE), "onnxruntime would give wrong numbers as 's'", [32, [5] * 5], given(), (ORT,)),
+        NoteCase(
+            loop_text(**IN_PLACE), "onnxruntime would give wrong numbers as 's'", [32, [5] * 5], loop_feeds(), (ORT,)
+        ),
         NoteCase(
             loop_text("co = Identity (ci)", **{**INT64, "outputs": "bool co, int64 i"}),
             "onnxruntime would give wrong numbers as 'a'",
             None,
-            given(v=np.int64(3)),
+            loop_feeds(v=np.int64(3)),
             (ORT,),
         ),
         NoteCase(
@@ -316,20 +324,20 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "",
             None,
-            given(),
+            loop_feeds(),
             BOTH,
         ),
     ],
     "B8: an ONNX file": [
-        NoteCase(loop_text(**SWAP), "OpenVINO refuses a file with this body", "failed", given()),
-        NoteCase(loop_text(**SWAP), EARLY, [2, 2], given(), file=False),
+        NoteCase(loop_text(**SWAP), "OpenVINO refuses a file with this body", "failed", loop_feeds()),
+        NoteCase(loop_text(**SWAP), EARLY, [2, 2], loop_feeds(), file=False),
         NoteCase(
             loop_text(
                 **{**SWAP, "nodes": "co = Identity (ci) xo = Add (x, y)", "outputs": "bool co, float xo, float x"}
             ),
             EARLY,
             [48, 24],
-            given(),
+            loop_feeds(),
             file=False,
         ),
         NoteCase(
@@ -338,7 +346,7 @@ CASES: dict[str, list[NoteCase]] = {
             .replace("a = Loop", "a, s = Loop"),
             EARLY,
             [4, [-3, -1, -2, -3, -4]],
-            given(v=np.int64(3)),
+            loop_feeds(v=np.int64(3)),
             file=False,
         ),
         NoteCase(
@@ -347,7 +355,7 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "",
             None,
-            given(),
+            loop_feeds(),
             file=False,
         ),
         NoteCase(
@@ -365,7 +373,7 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "",
             None,
-            given(),
+            loop_feeds(),
             file=False,
         ),
         # Nothing reads the value that is written too early.
@@ -375,7 +383,7 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "",
             None,
-            given(),
+            loop_feeds(),
             file=False,
         ),
         NoteCase(
@@ -388,7 +396,7 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "",
             None,
-            given(),
+            loop_feeds(),
             BOTH,
         ),
     ],
@@ -439,7 +447,7 @@ CASES: dict[str, list[NoteCase]] = {
                 **{
                     **STRINGS,
                     **trips(1),
-                    "given": "string v, string w",
+                    "loop_feeds": "string v, string w",
                     "call": "a, s = Loop (n, , v)",
                 },
             ),
@@ -459,7 +467,7 @@ CASES: dict[str, list[NoteCase]] = {
         ),
         NoteCase(
             OUTER_STRINGS.format(shape="[2]", node="Identity (words)"),
-            "onnxruntime would fill only the first row of 'said'",
+            "onnxruntime would fill only the first row of 'kept'",
             None,
             {"n": np.int64(2), "words": strings("a", "b")},
             (ORT,),
@@ -473,64 +481,64 @@ CASES: dict[str, list[NoteCase]] = {
         ),
     ],
     "B14: no limit": [
-        NoteCase(loop_text(STOPS), NO_LIMIT.format(-1), [8], given(m=np.int64(-1))),
-        NoteCase(loop_text(STOPS), NO_LIMIT.format(-5), [8], given(m=np.int64(-5))),
-        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(-1)), NO_LIMIT.format(-1), [8], given()),
-        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(-5)), NO_LIMIT.format(-5), [8], given()),
+        NoteCase(loop_text(STOPS), NO_LIMIT.format(-1), [8], loop_feeds(m=np.int64(-1))),
+        NoteCase(loop_text(STOPS), NO_LIMIT.format(-5), [8], loop_feeds(m=np.int64(-5))),
+        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(-1)), NO_LIMIT.format(-1), [8], loop_feeds()),
+        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(-5)), NO_LIMIT.format(-5), [8], loop_feeds()),
         NoteCase(
-            loop_text(STOPS, call="a = Loop (n, c, v)", given="bool c, float v").replace(
+            loop_text(STOPS, call="a = Loop (n, c, v)", loop_feeds="bool c, float v").replace(
                 "float a) {", "float a) <int64 n = {-5}> {", 1
             ),
             NO_LIMIT.format(-5),
             [8],
-            given(),
+            loop_feeds(),
         ),
-        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**63 - 1)), "", None, given()),
-        NoteCase(loop_text(STOPS), "", None, given(m=np.int64(0))),
-        NoteCase(loop_text(STOPS), "", None, given(m=np.int64(-1), c=np.False_)),
-        NoteCase(loop_text(STOPS), "", None, given(m=np.int64(2**63 - 1))),
-        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(0)), "", None, given()),
+        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**63 - 1)), "", None, loop_feeds()),
+        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(0))),
+        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(-1), c=np.False_)),
+        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(2**63 - 1))),
+        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(0)), "", None, loop_feeds()),
         NoteCase(counting, "", None, counted(-1)),
         NoteCase(lambda: counting("joined"), "", None, counted(-1)),
     ],
     "B14: uninitialised memory": [
-        NoteCase(loop_text(STOPS, **SCANNED), GARBAGE.format(-5), None, given(m=np.int64(-5))),
-        NoteCase(loop_text(STOPS, **SCANNED), GARBAGE.format(2**31), None, given(m=np.int64(2**31))),
+        NoteCase(loop_text(STOPS, **SCANNED), GARBAGE.format(-5), None, loop_feeds(m=np.int64(-5))),
+        NoteCase(loop_text(STOPS, **SCANNED), GARBAGE.format(2**31), None, loop_feeds(m=np.int64(2**31))),
         NoteCase(
             loop_text(STOPS, **{**SCANNED, **trips(-5), "call": "a, s = Loop (n, c, v)"}),
             GARBAGE.format(-5),
             None,
-            given(),
+            loop_feeds(),
         ),
-        NoteCase(loop_text(STOPS), "", None, given(m=np.int64(2**31))),
-        NoteCase(loop_text(STOPS, **SCANNED), "", None, given(m=np.int64(-5), c=np.False_)),
-        NoteCase(loop_text(STOPS, **SCANNED), "", None, given(m=np.int64(2**31 - 1))),
+        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(2**31))),
+        NoteCase(loop_text(STOPS, **SCANNED), "", None, loop_feeds(m=np.int64(-5), c=np.False_)),
+        NoteCase(loop_text(STOPS, **SCANNED), "", None, loop_feeds(m=np.int64(2**31 - 1))),
         NoteCase(counting, "", None, counted(2**31)),
         NoteCase(lambda: counting("joined"), GARBAGE.format(2**31), None, counted(2**31)),
     ],
     "B15": [
-        NoteCase(loop_text(STOPS), "would run 2 trips at most: it truncates", [4], given(m=np.int64(2**32 + 2))),
-        NoteCase(loop_text(STOPS), "would run 1 trip at most: it truncates", [2], given(m=np.int64(2**32 + 1))),
-        NoteCase(loop_text(STOPS), "would run 2 trips at most: it truncates", [4], given(m=np.int64(2 - 2**32))),
+        NoteCase(loop_text(STOPS), "would run 2 trips at most: it truncates", [4], loop_feeds(m=np.int64(2**32 + 2))),
+        NoteCase(loop_text(STOPS), "would run 1 trip at most: it truncates", [2], loop_feeds(m=np.int64(2**32 + 1))),
+        NoteCase(loop_text(STOPS), "would run 2 trips at most: it truncates", [4], loop_feeds(m=np.int64(2 - 2**32))),
         NoteCase(counting, "would run 2 trips at most: it truncates", [[2]], counted(2**32 + 2)),
         # The condition ends it before that.
-        NoteCase(loop_text(STOPS), "", None, given(m=np.int64(2**32 + 5))),
-        NoteCase(loop_text(STOPS), "", None, given(m=np.int64(-(2**32)))),
-        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**32 + 1)), "", None, given()),
+        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(2**32 + 5))),
+        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(-(2**32)))),
+        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**32 + 1)), "", None, loop_feeds()),
     ],
     "B16": [
-        NoteCase(loop_text(**NEVER), "initial values or uninitialised memory as scan outputs", [-1, -1], given()),
+        NoteCase(loop_text(**NEVER), "initial values or uninitialised memory as scan outputs", [-1, -1], loop_feeds()),
         NoteCase(
             loop_text(**{**NEVER, "call": "a, s = Loop (m, n, v)"}),
             "initial values or uninitialised memory as scan outputs",
             None,
-            given(),
+            loop_feeds(),
         ),
         NoteCase(
-            loop_text(**{**NEVER, "call": "a, s = Loop (m, c, v)", "given": "int64 m, bool c, float v"}),
+            loop_text(**{**NEVER, "call": "a, s = Loop (m, c, v)", "loop_feeds": "int64 m, bool c, float v"}),
             "",
             None,
-            given(),
+            loop_feeds(),
         ),
         NoteCase(
             loop_text(
@@ -538,7 +546,7 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "",
             None,
-            given(),
+            loop_feeds(),
         ),
     ],
     "B16: refused": [
@@ -553,7 +561,7 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "OpenVINO refuses this loop: its cond is always false",
             "failed",
-            given(),
+            loop_feeds(),
         ),
     ],
     "B17": [
@@ -561,7 +569,7 @@ CASES: dict[str, list[NoteCase]] = {
             loop_text(outputs="bool co, float xo, float xo", call=", s = Loop (m, c, v)", result="float[N] s"),
             "onnxruntime would crash on the omitted output",
             "crashed",
-            given(),
+            loop_feeds(),
             (ORT,),
         ),
         NoteCase(
@@ -570,19 +578,19 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "onnxruntime refuses the omitted output",
             "failed",
-            given(),
+            loop_feeds(),
             (ORT,),
         ),
         NoteCase(
             loop_text(outputs="bool co, float xo, float xo", call="a, s = Loop (m, c, v)", result="float[N] s"),
             "",
             None,
-            given(),
+            loop_feeds(),
             BOTH,
         ),
         *(
             NoteCase(
-                shared_scan("e = Neg (ko) f = Abs (e)", "e", "f", names=names, given=given_outputs),
+                shared_scan("e = Neg (ko) f = Abs (e)", "e", "f", names=names, loop_feeds=given_outputs),
                 "onnxruntime refuses the omitted output",
                 "failed",
                 OVER_NOTHING,
@@ -611,7 +619,7 @@ CASES: dict[str, list[NoteCase]] = {
             ),
             "",
             None,
-            given(),
+            loop_feeds(),
             BOTH,
         ),
     ],
@@ -677,17 +685,20 @@ CASES: dict[str, list[NoteCase]] = {
             loop_text(**{**INT64, "outputs": "bool co, int64 xo"}),
             "computes 'x' in 32 bits, and here it does not fit",
             [0],
-            given(v=np.int64(2**30), m=np.int64(3)),
+            loop_feeds(v=np.int64(2**30), m=np.int64(3)),
         ),
         NoteCase(
-            loop_text(**{**INT64, "outputs": "bool co, int64 xo"}), "", None, given(v=np.int64(2**20), m=np.int64(3))
+            loop_text(**{**INT64, "outputs": "bool co, int64 xo"}),
+            "",
+            None,
+            loop_feeds(v=np.int64(2**20), m=np.int64(3)),
         ),
         # Handed through, it stays whole.
         NoteCase(
             loop_text("co = Identity (ci)", **{**INT64, "outputs": "bool co, int64 x"}),
             "",
             None,
-            given(v=np.int64(2**40)),
+            loop_feeds(v=np.int64(2**40)),
             file=False,
         ),
     ],
@@ -696,7 +707,7 @@ CASES: dict[str, list[NoteCase]] = {
             loop_text(outputs="bool co, float v"),
             "onnxruntime refuses this loop: its body returns the outer value 'v' directly",
             "failed",
-            given(),
+            loop_feeds(),
             (ORT,),
         ),
         NoteCase(
@@ -707,7 +718,9 @@ CASES: dict[str, list[NoteCase]] = {
             {**OVER_NOTHING, "w": np.float32(7)},
             (ORT,),
         ),
-        NoteCase(loop_text("co = Identity (ci) e = Identity (v)", outputs="bool co, float e"), "", None, given(), BOTH),
+        NoteCase(
+            loop_text("co = Identity (ci) e = Identity (v)", outputs="bool co, float e"), "", None, loop_feeds(), BOTH
+        ),
     ],
     "B46: in a run": [
         *(
@@ -826,7 +839,7 @@ ELSEWHERE = {"B34", "B35", "B37", "B40", "B45"}
 
 
 def templates() -> Iterator[tuple[str, re.Pattern[str]]]:
-    """Every sentence that the sources can make, each as a pattern: where it stands, and what it matches."""
+    """Every sentence that the sources can make, each as a pattern: where it is, and what it matches."""
     for name in MAKERS:
         for node in ast.walk(ast.parse((RUNTIME / name).read_text(encoding="utf-8"))):
             message = node.value if isinstance(node, ast.Yield | ast.Return) else None

@@ -1,4 +1,4 @@
-"""Recurrent operators read as loops: random attributes beside onnxruntime and openvino, gates by name beside NumPy."""
+"""Recurrent operators read as loops: random attributes against onnxruntime and openvino, gates against NumPy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def close_enough(ours: Any, theirs: Any) -> None:
     assert_close(ours, theirs, rtol=2e-4, atol=2e-5)
 
 
-# --- Beside the runtimes.
+# --- Next to the runtimes.
 
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
@@ -280,7 +280,7 @@ def test_breakpoints_and_changes_by_hand() -> None:
     np.testing.assert_allclose(values["c_next"], values["i"] * values["c_gate"], rtol=1e-6)
 
 
-# --- What is said of them.
+# --- What is stated of them.
 
 
 def test_two_directions_are_two_loops() -> None:
@@ -357,7 +357,7 @@ def test_weights_that_are_computed_or_given() -> None:
 @pytest.mark.parametrize("opset", [7, 11, 17])
 @pytest.mark.parametrize("after", [0, 1])
 def test_gates_of_a_size_that_the_run_alone_knows(after: int, opset: int) -> None:
-    """The parts of a GRU's product are told apart without it, and by nodes that say how."""
+    """The parts of a GRU's product are reported apart without it, and by nodes that say how."""
     proto, inputs = layer("GRU", linear_before_reset=after)
     right = loaded(proto).run({"X": inputs[0]})
     proto.opset_import[0].version = opset

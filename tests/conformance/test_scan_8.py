@@ -1,4 +1,4 @@
-"""Scan of opset 8, with a batch axis and ``sequence_lens``, beside onnxruntime."""
+"""Scan of opset 8, with a batch axis and ``sequence_lens``, next to onnxruntime."""
 
 from __future__ import annotations
 

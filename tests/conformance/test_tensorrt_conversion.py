@@ -83,7 +83,7 @@ _FEATURES = ("nested", "branches", "direct", "delayed", "condition", "scan", "op
 
 @pytest.mark.parametrize("hundred", range(10))
 def test_random_models(hundred: int, tmp_path: Path) -> None:
-    """Whatever can be said in TensorRT carries the same values, to the bit; each refusal names its rule."""
+    """Whatever can be stated in TensorRT carries the same values, to the bit; each refusal names its rule."""
     output = 0
     for seed in range(hundred * 100, hundred * 100 + 100):
         draw = SeededChoices(seed)

@@ -2,7 +2,7 @@
 
 ``models``: each program in every way of running, against the oracle and a real runtime. ``sequences``: many runs on one
 Model, each against a process that ran nothing before. ``mutants``: one change in each model, of each kind in turn
-(``--features 'onnx edge'``: of this one), which ``diff`` has to name. ``equals``: each model beside what another tool
+(``--features 'onnx edge'``: of this one), which ``diff`` has to name. ``equals``: each model next to what another tool
 made of it, of which ``diff`` has to list nothing. A table says of each kind how often that came out right.
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
 
@@ -43,13 +43,13 @@ from strategies.program_text import program_text
 
 #: Cases of one process, and seconds without a word after which it hangs.
 CASES_PER_PROCESS, SILENCE_TIMEOUT_SECONDS = 40, 90
-#: What has to be judged by what ``diff`` says of two models, or by all that is said of one.
+#: What has to be judged by what ``diff`` says of two models, or by all that is stated of one.
 CASE_MODULES: Mapping[str, Any] = {
     "mutants": program_mutants,
     "equals": equivalent_models,
     "statements": statement_checks,
 }
-#: What may come together; a scalar loop of hundreds of iterations has no room for tensors.
+#: What may come together; a scalar loop of hundreds of iterations has no space for tensors.
 _FEATURES_WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")
 
 
@@ -187,7 +187,7 @@ def case_names(what: str, numbers: range, features: str | None, without: str) ->
 
 
 def outcome_table(of_kind: Mapping[str, Mapping[str, int]]) -> str:
-    """How often each kind of case came to what, and how many of those that were seen were told exactly."""
+    """How often each kind of case came to what, and how many of those that were seen were reported exactly."""
     ends = sorted({end for came in of_kind.values() for end in came}, key=lambda end: (end.isupper(), end))
     lines = ["".join(f"{word:>12}" for word in ("", *ends)).replace(" " * 12, " " * 24, 1)]
     for kind, came in sorted(of_kind.items()):

@@ -415,11 +415,11 @@ def limits(bench: CommandRunner, commands: Sequence[WritingCommand], sizes: Sequ
     return faults
 
 
-def full(bench: CommandRunner, commands: Sequence[WritingCommand], rooms: Sequence[int]) -> list[str]:
+def full(bench: CommandRunner, commands: Sequence[WritingCommand], free_bytes: Sequence[int]) -> list[str]:
     """Let the destination have a few kilobytes left; returns the faults."""
     faults, seen = [], Counter[str]()
     for command in commands:
-        for item in rooms:
+        for item in free_bytes:
             bench.expected_outputs(command)
             mount, scratch = bench.new_destination()
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", mount], check=True)
@@ -435,7 +435,7 @@ def full(bench: CommandRunner, commands: Sequence[WritingCommand], rooms: Sequen
                 faults += _failed(bench, command, target, scratch, done, f"{item} bytes left", seen)
             finally:
                 subprocess.run(["umount", mount], check=True)
-    print(f"{len(commands)} commands on a disk with {', '.join(map(str, rooms))} bytes left ({dict(seen)})")
+    print(f"{len(commands)} commands on a disk with {', '.join(map(str, free_bytes))} bytes left ({dict(seen)})")
     return faults
 
 

@@ -134,19 +134,21 @@ def worker_main(
         fault = find_fault(status, out, err)
         if fault:
             keep_file(folder, kind, seed, number, arguments, f"{fault}\n\n{err or out}")
-        _send_line(pipe, end=[kind, number], status=status, fault=fault, said=(err or out)[-400:] if fault else "")
+        _send_line(
+            pipe, end=[kind, number], status=status, fault=fault, output_text=(err or out)[-400:] if fault else ""
+        )
 
 
 def _send_line(pipe: int, **what: Any) -> None:
     os.write(pipe, json.dumps(what).encode() + b"\n")
 
 
-def keep_file(folder: Path, kind: str, seed: int, number: int, arguments: Sequence[str], said: str) -> None:
+def keep_file(folder: Path, kind: str, seed: int, number: int, arguments: Sequence[str], output_text: str) -> None:
     """Copy a file that fails to build/fuzz, with the command line that shows it."""
     kept = KEPT_FILES_DIRECTORY / f"{kind}-{seed}-{number}"
     shutil.copytree(folder, kept, dirs_exist_ok=True)
     line = " ".join(arguments).replace(str(folder), str(kept))
-    (kept / "README").write_text(f"loopdbg {line}\n\n{said}\n", errors="replace")
+    (kept / "README").write_text(f"loopdbg {line}\n\n{output_text}\n", errors="replace")
 
 
 # --- Outside of it.
@@ -166,7 +168,7 @@ class FuzzWorker:
 
 @dataclass
 class FuzzReport:
-    """What came of all files. ``faults``: kind, number, what is wrong, what was said."""
+    """What came of all files. ``faults``: kind, number, what is wrong, what was stated."""
 
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     faults: list[tuple[str, int, str, str]] = field(default_factory=list)
@@ -248,7 +250,7 @@ def fuzz(
 
 
 def _read_worker(worker: FuzzWorker, report: FuzzReport) -> bool:
-    """Take in what a worker tells; False where it told its last."""
+    """Take in what a worker tells; False where it reported its last."""
     data = os.read(worker.pipe, 1 << 16)
     worker.partial_line += data
     *lines, worker.partial_line = worker.partial_line.split(b"\n")
@@ -261,7 +263,7 @@ def _read_worker(worker: FuzzWorker, report: FuzzReport) -> bool:
             worker.completed_count += 1
             report.statuses[kind, results["status"]] += 1
             if results["fault"]:
-                report.faults.append((kind, number, results["fault"], results["said"]))
+                report.faults.append((kind, number, results["fault"], results["output_text"]))
     return bool(data)
 
 

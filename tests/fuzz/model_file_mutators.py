@@ -36,9 +36,9 @@ _TOKEN = re.compile(r"[\w.-]+|\W", re.DOTALL)
 
 #: What the sample models do not have.
 MODEL_TEXTS = (
-    """strings (string[n] words, int64 M) => (string[m] said, string last) {
+    """strings (string[n] words, int64 M) => (string[m] spoken, string last) {
       empty = Constant <value = string {""}> ()
-      last, said = Loop <body = b (int64 i, bool c, string before) => (bool c2, string word, string out) {
+      last, spoken = Loop <body = b (int64 i, bool c, string before) => (bool c2, string word, string out) {
         c2 = Identity (c)
         word = Gather (words, i)
         out = Identity (before)
@@ -149,7 +149,7 @@ def onnx_models() -> list[onnx.ModelProto]:
 
 @cache
 def ir_models() -> list[tuple[bytes, bytes]]:
-    """The same of IR: the texts, and what is beside them."""
+    """The same of IR: the texts, and what is next to them."""
     results = []
     for path in sorted(SAMPLES.glob("*.xml")):
         blob = path.with_suffix(".bin")

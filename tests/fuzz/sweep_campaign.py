@@ -38,7 +38,7 @@ from text_models import SAMPLES
 MAX_ITERATIONS = 100
 #: What is run, and how many random cases of it.
 MODELS = {"newton_sqrt": 100_000, "greedy_decoder": 20_000}
-#: Into so many parts kills cut a sweep, about.
+#: Into that many parts kills cut a sweep, about.
 KILL_COUNT = 6
 RowBits = dict[int, tuple[Any, ...]]
 
@@ -159,7 +159,7 @@ def run_plain_loop(path: str, count: int) -> None:
 
 
 def drain_sweep(path: str, count: int, processes: int) -> None:
-    """A sweep of which nobody keeps the rows."""
+    """A sweep of which no one keeps the rows."""
     for _ in loopdbg.sweep(path, random=count, max_iterations=MAX_ITERATIONS, processes=processes):
         pass
 

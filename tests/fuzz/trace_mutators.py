@@ -57,9 +57,9 @@ nested (int64 M, int64 K, float[20] w) => (float[20] total, float[N, 20] seen) {
 }
 """
 VALUE_KINDS_MODEL = """
-kinds (int64 M, string[2] words, float[2] x) => (seq(float[2]) s, string[2] last, string[N, 2] said, double[N] d) {
+kinds (int64 M, string[2] words, float[2] x) => (seq(float[2]) s, string[2] last, string[N, 2] spoken, double[N] d) {
   none = SequenceEmpty <dtype = 1> ()
-  s, last, said, d = Loop <body = b (int64 i, bool c, seq(float[2]) before, string[2] w)
+  s, last, spoken, d = Loop <body = b (int64 i, bool c, seq(float[2]) before, string[2] w)
       => (bool c2, seq(float[2]) after, string[2] w2, string[2] out, double e) {
     five = Constant <value = int64 {5}> ()
     c2 = Less (i, five)
@@ -175,7 +175,7 @@ def _open(rng: random.Random, folder: Path) -> tuple[Path, Path, sqlite3.Connect
 
 
 def _copy_model(model: Path, folder: Path) -> Path:
-    """The model beside the trace, so that what fails can be looked at later."""
+    """The model next to the trace, so that what fails can be looked at later."""
     for path in (model, model.with_suffix(".bin")):
         if path.exists():
             shutil.copy(path, folder)
@@ -200,7 +200,7 @@ def _try(db: sqlite3.Connection, sql: str, inputs: Iterable[Any] = ()) -> None:
 
 
 def mutate_cells(rng: random.Random, folder: Path) -> list[str]:
-    """One cell or a few hold something else: of another type, out of range, or what stands elsewhere."""
+    """One cell or a few hold something else: of another type, out of range, or what is elsewhere."""
     trace, model, db = _open(rng, folder)
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         tables = _tables(db)

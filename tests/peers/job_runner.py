@@ -12,7 +12,7 @@ from typing import Any
 def run_jobs(do: Callable[..., Any]) -> None:
     """``python SCRIPT JOBS FOLDER FIRST``: JOBS is a pickle with a list of jobs, done from FIRST on.
 
-    ``do(stem, *job)`` writes what it likes beside ``stem``; what it gives, or its error as text, is ``stem.pickle``.
+    ``do(stem, *job)`` writes what it likes next to ``stem``; what it gives, or its error as text, is ``stem.pickle``.
     """
     jobs, folder, first = sys.argv[1:]
     for k, job in enumerate(pickle.loads(Path(jobs).read_bytes())):

@@ -35,7 +35,7 @@ class CacheLoopWriter(CarriedLoopWriter):
     def declare_value(self, name: str) -> onnx.ValueInfoProto:
         return value_info(name, F32, self.shape)
 
-    def place(self, i: str, *shape: int) -> str:
+    def index_name(self, i: str, *shape: int) -> str:
         """A row, which moves with the iterations, as a tensor of indices."""
         times = self.add("Mul", i, self.constant(self.draw.integer(0, 2)))
         moved = self.add("Add", times, self.constant(self.draw.integer(0, 5)))
@@ -53,12 +53,12 @@ class CacheLoopWriter(CarriedLoopWriter):
         match self.draw.integer(0, 6):
             case 0 | 1:
                 reduction = self.draw.pick(("none", "add", "max"))
-                return self.add("ScatterND", x, self.place(i, 1, 1), self.update(i, 1, h, d), reduction=reduction)
+                return self.add("ScatterND", x, self.index_name(i, 1, 1), self.update(i, 1, h, d), reduction=reduction)
             case 2:
                 tuples = self.constant(np.array([[0, 1, 3], [s - 1, 0, 2], [0, 1, 3]]))
                 return self.add("ScatterND", x, tuples, self.update(i, 3), reduction="add")
             case 3:
-                return self.add("ScatterElements", x, self.place(i, 1, h, d), self.update(i, 1, h, d), axis=0)
+                return self.add("ScatterElements", x, self.index_name(i, 1, h, d), self.update(i, 1, h, d), axis=0)
             case 4:
                 axis = self.draw.integer(1, 2)
                 part = (s, 1, d) if axis == 1 else (s, h, 1)

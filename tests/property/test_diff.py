@@ -95,7 +95,7 @@ def test_the_node_that_was_changed_is_blamed(program: TextProgram, data: st.Data
         return
     assert first.cause is not None
     node = first.cause.node
-    # Of nodes that do the same to the same it cannot be told which was changed: what reads it may read another one.
+    # Of nodes that do the same to the same it cannot be reported which was changed: what reads it may read another one.
     readers = {item.output[0] for item in g.node if name in item.input and not alone}
     if node is not None and node.name not in readers:
         assert (node.name, node.op_type, node.other_op_type) == (name, was, now), (program.text, result)

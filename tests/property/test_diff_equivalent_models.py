@@ -1,4 +1,4 @@
-"""A random model beside what another tool made of it: diff lists nothing as written otherwise, and nothing differs.
+"""A random model next to what another tool made of it: diff lists nothing as written otherwise, and nothing differs.
 
 ``python tests/fuzz/campaign.py equals 2000`` tries many more; ``--only 'opset 17'`` shows one.
 """

@@ -49,29 +49,36 @@ def _programs(features: Collection[str], count: int) -> list[Program]:
     return [program_generator.draw_program(SeededChoices(f"tools {n}"), features) for n in range(count)]
 
 
-def _made(features: Collection[str], count: int = 60) -> list[ProgramLoop]:
+def _generate_loops(features: Collection[str], count: int = 60) -> list[ProgramLoop]:
     return [loop for program in _programs(features, count) for loop in all_loops(program.body)]
 
 
 def test_the_generator_makes_what_features_promise() -> None:
     delayed = [
         (c, other)
-        for loop in _made(["growing", "delayed"])
+        for loop in _generate_loops(["growing", "delayed"])
         for c in loop.carried
         for other in loop.carried
         if c is not other and c.result is other.param and other.result is not other.param
     ]
     assert len(delayed) > 20
-    direct = _made(["direct"])
+    direct = _generate_loops(["direct"])
     assert sum(c.result in loop.params for loop in direct for c in loop.carried) > 20
     assert sum(s.result in loop.params for loop in direct for s in loop.scanned) > 20
-    carried_on = [loop for loop in _made(["condition"]) if any(c.result is loop.condition for c in loop.carried)]
+    carried_on = [
+        loop for loop in _generate_loops(["condition"]) if any(c.result is loop.condition for c in loop.carried)
+    ]
     assert carried_on and any(loop.initial is None for loop in carried_on)
-    assert {loop.kind for loop in _made(["openvino"]) + _made(["scan"])} == {"Loop", "Loop-5", "TensorIterator", "Scan"}
+    assert {loop.kind for loop in _generate_loops(["openvino"]) + _generate_loops(["scan"])} == {
+        "Loop",
+        "Loop-5",
+        "TensorIterator",
+        "Scan",
+    }
     assert sum(any(n.operator in ("MatMul", "Gemm") for n in loop.body.nodes if hasattr(n, "operator"))
-               for loop in _made(["hot", "products"])) > 20  # fmt: skip
-    assert sum(isinstance(node, ProgramLoop) for loop in _made(["nested"]) for node in loop.body.nodes) > 20
-    assert any(s.result.type.dtype == "str" for loop in _made(["strings"]) for s in loop.scanned)
+               for loop in _generate_loops(["hot", "products"])) > 20  # fmt: skip
+    assert sum(isinstance(node, ProgramLoop) for loop in _generate_loops(["nested"]) for node in loop.body.nodes) > 20
+    assert any(s.result.type.dtype == "str" for loop in _generate_loops(["strings"]) for s in loop.scanned)
 
 
 def test_the_oracle_knows_what_is_right() -> None:

@@ -32,7 +32,7 @@ def test_groups_give_what_nodes_give(program: tuple[str, dict[str, Any]]) -> Non
 @example_settings(120, suppress_health_check=list(HealthCheck))
 @given(programs(), walk_strategy())
 def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[WalkMove]) -> None:
-    """Wherever an execution stands, all values are those of one whose nodes each run by themselves."""
+    """Wherever an execution is, all values are those of one whose nodes each run by themselves."""
     text, inputs = program
     engine = check_stops_agree(model(text), inputs, moves, disable_fusion)
     event(f"ran in groups: {any(runs for _, runs in optimizer_attribute(engine, 'groups') or ())}")

@@ -1,4 +1,4 @@
-"""A KeyboardInterrupt may come at any line of Python: a session answers afterwards, goes on from where it stands, and
+"""A KeyboardInterrupt may come at any line of Python: a session answers afterwards, goes on from where it is, and
 gives the outputs that it would have given."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NESTED = """g (float x0) => (float x, float[N] rows) {
     y = Add (inner, a)
   }>
 }"""
-GIVEN = {"x0": np.float32(1)}
+MODEL_INPUTS = {"x0": np.float32(1)}
 EDITED = np.float32(4)
 
 
@@ -90,11 +90,11 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
 }
 
 
-#: A line of source that runs often is stopped at the first and last so many times; each time with LOOPDBG_ALL_LINES.
+#: A line of source that runs often is stopped at the first and last that many times; each time with LOOPDBG_ALL_LINES.
 TIMES = 100_000 if "LOOPDBG_ALL_LINES" in os.environ else 2 if hypothesis_settings.ALL_EXAMPLES else 1
 
 
-#: Where a line stands: the code that it is of, and its number.
+#: Where a line is: the code that it is of, and its number.
 Line = tuple[CodeType, int]
 
 
@@ -104,15 +104,15 @@ class TracedLines:
     def __init__(self) -> None:
         self.seen: list[Line] = []
 
-    def _at(self, frame: FrameType, event: str, argument: object) -> Any:
+    def _trace_line(self, frame: FrameType, event: str, argument: object) -> Any:
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
         if event == "line":
             self.seen.append((frame.f_code, frame.f_lineno))
-        return self._at
+        return self._trace_line
 
     def __enter__(self) -> TracedLines:
-        sys.settrace(self._at)
+        sys.settrace(self._trace_line)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -139,16 +139,16 @@ class InterruptAtLine:
         self.where = ""
 
     def _called(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self._at if frame.f_code is self._code else None
+        return self._trace_line if frame.f_code is self._code else None
 
-    def _at(self, frame: FrameType, event: str, argument: object) -> Any:
+    def _trace_line(self, frame: FrameType, event: str, argument: object) -> Any:
         if event == "line" and frame.f_lineno == self._number:
             self._left -= 1
             if self._left == 0:
                 sys.settrace(None)
                 self.where = f"{frame.f_code.co_filename.removeprefix(PACKAGE)}:{frame.f_lineno}"
                 raise KeyboardInterrupt
-        return self._at
+        return self._trace_line
 
     def __enter__(self) -> InterruptAtLine:
         sys.settrace(self._called)
@@ -160,7 +160,7 @@ class InterruptAtLine:
 
 def session_at_iteration_2(loaded: Model) -> Session:
     """Before iteration 2 of the outer loop."""
-    session = loopdbg.debug(loaded, GIVEN)
+    session = loopdbg.debug(loaded, MODEL_INPUTS)
     session.goto(2)
     return session
 

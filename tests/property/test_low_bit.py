@@ -24,7 +24,17 @@ from text_models import load_proto
 
 #: Rows and columns of the state, around what kernels do at once.
 SHAPES = ((1, 5), (1, 64), (3, 16), (7, 70), (17, 33))
-KINDS = ("dynamic", "dynamic", "spoilt", "wide", "there_and_back", "quantized", "packed", "narrow", "narrow")
+KINDS = (
+    "dynamic",
+    "dynamic",
+    "spoilt",
+    "add_wide_product",
+    "there_and_back",
+    "quantized",
+    "packed",
+    "narrow",
+    "narrow",
+)
 FUNCTIONS = ("Tanh", "Neg", "Abs", "Exp", "Sigmoid", "Sqrt", "Relu", "Floor", "Erf", "Log", "Softplus")
 NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
@@ -91,7 +101,7 @@ class LowBitNodeGenerator(OnnxGraphWriter):
         product = self.add("QLinearMatMul", q, scale, zero, *inputs, self.constant(np.float32(0.1)), zero)
         self.last = self.add("DequantizeLinear", product, scale, zero)
 
-    def wide(self) -> None:
+    def add_wide_product(self) -> None:
         """Bytes less their zero point, multiplied as 32-bit integers; now and then numbers that are no bytes."""
         self.add("DynamicQuantizeLinear", self.last, outputs=3)
         q, _, index = self.nodes[-1].output
@@ -176,7 +186,7 @@ def test_all_ways_agree_on_what_openvino_writes(seed: int) -> None:
     """Its converter has some twenty nodes for a product that is quantized as it comes."""
     openvino = pytest.importorskip("openvino")
     draw = SeededChoices(seed)
-    proto, feeds = model(draw, ("dynamic", "dynamic", "spoilt", "wide"))
+    proto, feeds = model(draw, ("dynamic", "dynamic", "spoilt", "add_wide_product"))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "few.onnx"
         onnx.save(proto, path)

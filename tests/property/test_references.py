@@ -49,10 +49,10 @@ def scrambled(tracks: Sequence[Track], draw: Any) -> Reference:
 @QUICK
 @given(programs(), st.data())
 def test_its_own_values_by_other_names_are_the_same(program: TextProgram, data: st.DataObject) -> None:
-    item, given_ = model(program.text), inputs_of(program)
-    tracks = [track for _, track in record_reference(item, given_)]
+    item, feeds = model(program.text), inputs_of(program)
+    tracks = [track for _, track in record_reference(item, feeds)]
     reference = scrambled(tracks, data.draw)
-    result = compare_with_reference(item, given_, reference)
+    result = compare_with_reference(item, feeds, reference)
     assert result.verdict is Verdict.SAME, (program.text, report_text(result))
     counts = sum(loop.compared_values for loop in result.loops)
     assert counts >= sum(len(track.values) for track in tracks if () not in track.values), (
@@ -64,8 +64,8 @@ def test_its_own_values_by_other_names_are_the_same(program: TextProgram, data: 
 @QUICK
 @given(programs(), st.data())
 def test_the_value_with_another_number_is_named(program: TextProgram, data: st.DataObject) -> None:
-    item, given_ = model(program.text), inputs_of(program)
-    pairs = [(spot, track) for spot, track in record_reference(item, given_)]
+    item, feeds = model(program.text), inputs_of(program)
+    pairs = [(spot, track) for spot, track in record_reference(item, feeds)]
     inside = [k for k, (spot, track) in enumerate(pairs) if is_identifiable(track) and spot.path]
     assume(inside)
     k = data.draw(st.sampled_from(inside))
@@ -73,11 +73,11 @@ def test_the_value_with_another_number_is_named(program: TextProgram, data: st.D
     key = data.draw(st.sampled_from(sorted(track.values)))
     index = data.draw(st.integers(0, np.size(track.values[key]) - 1))
     reference = scrambled([perturb_track(t, key, index) if t is track else t for _, t in pairs], data.draw)
-    result = compare_with_reference(item, given_, reference)
+    result = compare_with_reference(item, feeds, reference)
     assert result.verdict is Verdict.DIFFER, (program.text, spot, key, report_text(result))
     first = result.first
     assert first is not None and first.first is not None
-    # What computes the same everywhere cannot be told apart by its numbers.
+    # What computes the same everywhere cannot be reported apart by its numbers.
     place = first.first.entry, first.first.iteration
     assert place == (key[:-1], key[-1]), (program.text, spot, key, report_text(result))
     assert first.left in {entry.path for entry in alike(spot, pairs)}, (program.text, spot, key, report_text(result))
@@ -101,16 +101,16 @@ def test_a_node_that_is_another_one_is_named_and_no_other(program: TextProgram, 
     assume(places)
     node = data.draw(st.sampled_from(places))
     node.op_type = data.draw(st.sampled_from([op for op in BINARY if op != node.op_type]))
-    given_, item = inputs_of(program), load_proto(wrong)
-    known = record_reference(load_proto(right), given_)
-    # What is the same as another one of the other side cannot be told apart from that by its numbers.
-    own = record_reference(item, given_)
+    feeds, item = inputs_of(program), load_proto(wrong)
+    known = record_reference(load_proto(right), feeds)
+    # What is the same as another one of the other side cannot be reported apart from that by its numbers.
+    own = record_reference(item, feeds)
     for pairs, others in ((own, known), (known, own)):
         meant = [pair for pair in pairs if pair[1].name == node.output[0]]
         assume(all(len(alike(pair[0], [pair, *others])) == 1 for pair in meant))
     tracks = {track.name: track for _, track in known}
     with TemporaryDirectory() as folder:
-        result = compare_with_reference(item, given_, write_anonymous_reference(Path(folder) / "ref.npz", tracks))
+        result = compare_with_reference(item, feeds, write_anonymous_reference(Path(folder) / "ref.npz", tracks))
     cause = result.cause if result.first is None else result.first.cause
     if result.verdict is not Verdict.DIFFER or cause is None or cause.source is not None:
         return

@@ -101,7 +101,7 @@ def _renamed(line: str, name: str, new: str) -> str:
     return re.sub(rf"(?<![\w]){name}(?![\w])(?! = [-\d{{\"])", new, line)
 
 
-def given(draw: SeededChoices) -> dict[str, Any]:
+def draw_feeds(draw: SeededChoices) -> dict[str, Any]:
     rng = np.random.default_rng(draw.integer(0, 1 << 20))
 
     def f(*shape: int) -> Any:
@@ -135,8 +135,8 @@ def given(draw: SeededChoices) -> dict[str, Any]:
 def test_all_ways_agree(seed: int) -> None:
     draw = SeededChoices(f"rows {seed}")
     smooth = bool(seed % 2)
-    source, feeds = text(draw, smooth), given(draw)
-    check_all_modes(lambda: model(source, 23), feeds, given(draw), draw)
+    source, feeds = text(draw, smooth), draw_feeds(draw)
+    check_all_modes(lambda: model(source, 23), feeds, draw_feeds(draw), draw)
     if smooth and feeds["M"]:
         theirs = onnxruntime_peer.run(proto(source, 23), feeds)
         for name, ours in model(source, 23).run(feeds).items():

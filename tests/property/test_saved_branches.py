@@ -64,7 +64,7 @@ def constants(session: loopdbg.Session) -> dict[str, Any]:
 
 
 def change(session: loopdbg.Session, draw: ChoiceSource) -> None:
-    """Set something that can be set where the session stands."""
+    """Set something that can be set where the session is."""
     frame = session.frame
     kind = draw.pick(("carried", "carried", "trip_count", "cond", "constant", "value"))
     if kind == "trip_count":

@@ -78,7 +78,7 @@ def move(session: Session, word: str, number: int) -> None:
 
 
 def direct(name: str, position: tuple[int, ...]) -> Session:
-    """A session that steps by nodes and boundaries until it stands at a position, without ever going back."""
+    """A session that steps by nodes and boundaries until it is at a position, without ever going back."""
     session = loopdbg.debug(*MODELS[name])
     while session._internals.position != position:
         assert session._internals.position < position

@@ -1,4 +1,4 @@
-"""Random TensorRT networks with loops: all ways of running agree with the formal semantics, said in plain NumPy."""
+"""Random TensorRT networks with loops: all ways of running agree with the formal semantics, stated in plain NumPy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Memory ends at one place after the other: the error is MemoryError or one of ours, and what comes after is as ever.
 
 An engine whose run began without memory was running for ever; a node half bound ended the process; a shape half noted
-gave a value that was too long, with other memory behind it. A recording whose thread had no memory left was told to be
-whole.
+returned a value that was too long, with foreign memory behind it. A recording whose thread ran out of memory counted as
+complete.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ MODEL = """g (int64 n, bool go, float x0) => (float last, float twice) {
   }, else_branch = f () => (float v) { v = Add (between, between) }> (go)
 }"""
 INPUTS = {"n": 3, "go": False, "x0": 1.0}
-GIVEN = ("--input", "n=3", "--input", "go=false", "--input", "x0=1")
+MODEL_INPUTS = ("--input", "n=3", "--input", "go=false", "--input", "x0=1")
 
 
 @pytest.fixture
@@ -40,29 +40,29 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["last", "between", "twice", "v"])
 def test_values_after_a_loop(name: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run_cli(capsys, "run", path, *GIVEN, "--assert", f"{name} > 100")
+    ran = run_cli(capsys, "run", path, *MODEL_INPUTS, "--assert", f"{name} > 100")
     assert ran.status == 7
     assert f"assertion failed: {name} > 100 is false in the main graph" in ran.err
-    assert run_cli(capsys, "run", path, *GIVEN, "--assert", f"{name} < 100").status == 0
-    assert run_cli(capsys, "run", path, *GIVEN, "--break", f"{name} > 1").status == 3
-    assert run_cli(capsys, "run", path, *GIVEN, "--break", f"{name} > 100").status == 0
+    assert run_cli(capsys, "run", path, *MODEL_INPUTS, "--assert", f"{name} < 100").status == 0
+    assert run_cli(capsys, "run", path, *MODEL_INPUTS, "--break", f"{name} > 1").status == 3
+    assert run_cli(capsys, "run", path, *MODEL_INPUTS, "--break", f"{name} > 100").status == 0
 
 
 def test_values_before_a_loop(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_cli(capsys, "run", path, *GIVEN, "--assert", "x0 < 0").status == 7
-    assert run_cli(capsys, "run", path, *GIVEN, "--assert", "before == 2").status == 0
+    assert run_cli(capsys, "run", path, *MODEL_INPUTS, "--assert", "x0 < 0").status == 7
+    assert run_cli(capsys, "run", path, *MODEL_INPUTS, "--assert", "before == 2").status == 0
 
 
 @pytest.mark.parametrize("option", ["--assert", "--break"])
 def test_a_loop_that_is_never_entered(option: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run_cli(capsys, "run", path, *GIVEN, option, "w > 100")
+    ran = run_cli(capsys, "run", path, *MODEL_INPUTS, option, "w > 100")
     assert ran.status == 2
     assert ran.err.count("\n") == 1
     assert "'w > 100' was never tested: w is of the body of loop" in ran.err and "was never entered" in ran.err
 
 
 def test_values_that_are_never_there_together(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run_cli(capsys, "run", path, *GIVEN, "--assert", "y > 0 and last > 0")
+    ran = run_cli(capsys, "run", path, *MODEL_INPUTS, "--assert", "y > 0 and last > 0")
     assert ran.status == 2 and "cannot be tested anywhere" in ran.error_line
     assert "last is of the main graph, computed by or after loop" in ran.error_line
 

@@ -40,7 +40,7 @@ SIZE, LEFT = 64, 40
 
 @pytest.fixture
 def scarce(tmp_path: Path) -> Iterator[Any]:
-    """Lets so many MB be available from now on, as Linux says it."""
+    """Lets that many MB be available from now on, as Linux says it."""
 
     def available(megabytes: int) -> None:
         (tmp_path / "proc").mkdir(exist_ok=True)
@@ -139,7 +139,7 @@ def test_a_command_line_in_a_small_group(
 
 
 def test_a_read_that_lacks_memory_is_no_damage() -> None:
-    """SQLite ends the transaction itself; that nothing was left to roll back was said to be damage of the trace."""
+    """SQLite ends the transaction itself; that nothing was left to roll back was stated to be damage of the trace."""
     db = sqlite3.connect(":memory:", isolation_level=None)
 
     def ask(statement: str, *inputs: Any) -> Any:

@@ -1,6 +1,6 @@
 """A body's condition input is what the iteration before yielded; what is carried from it is this iteration's.
 
-Results are taken before a boundary writes anything; a condition that nobody asks for (``cond`` is absent) is handed on.
+Results are taken before a boundary writes anything; a condition that no one asks for (``cond`` is absent) is handed on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ g (int64 n, bool p0) => (bool[t] seen) {
 }
 """
 
-# Nobody asks for the condition, and every third is false.
+# No one asks for the condition, and every third is false.
 IGNORED = """
 g (int64 n) => (bool[n] got, bool last) {
   yes = Constant <value = bool {1}> ()

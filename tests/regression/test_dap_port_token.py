@@ -24,7 +24,7 @@ from loopdbg.debugger.frontends.dap import server
 from text_models import SAMPLES
 
 NEWTON = str(SAMPLES / "newton_sqrt.onnx")
-GIVEN = {"a": 2, "tol": 1e-6}
+MODEL_INPUTS = {"a": 2, "tol": 1e-6}
 TOKEN = "a token of a test"
 
 
@@ -69,7 +69,10 @@ class Server:
         with self.connect() as connection:
             stream = connection.makefile("rwb")
             client = DapClient(stream, stream)
-            assert client.launch_and_stop(NEWTON, inputs=GIVEN, token=self.token) == "before iteration 0 of loop 'sqrt'"
+            assert (
+                client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS, token=self.token)
+                == "before iteration 0 of loop 'sqrt'"
+            )
             client.get("disconnect")
 
 

@@ -1,4 +1,4 @@
-"""What an editor is told of a breakpoint: it is verified only on the line where it stops, and only if it can."""
+"""What an editor is reported of a breakpoint: it is verified only on the line where it stops, and only if it can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line said to have made a value is the one that made it in the iteration that is shown."""
+"""The line stated to have made a value is the one that made it in the iteration that is shown."""
 
 from __future__ import annotations
 

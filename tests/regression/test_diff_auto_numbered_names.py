@@ -19,7 +19,7 @@ LEFT = """g (int64 n, float x0) => (float x) {
   }> (n, , x0)
 }"""
 SHIFTED = LEFT.replace("t_2", "t_3").replace("t_1", "t_2").replace("t_2 = Mul", "t_1 = Identity (h) t_2 = Mul")
-GIVEN = ("--input", "n=3", "--input", "x0=1")
+MODEL_INPUTS = ("--input", "n=3", "--input", "x0=1")
 
 
 def test_values_are_matched_by_what_they_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_values_are_matched_by_what_they_are(capsys: pytest.CaptureFixture[str],
         save_text_model(tmp_path, LEFT, "a.onnx"),
         save_text_model(tmp_path, SHIFTED.replace("Add (t_3", "Sub (t_3"), "b.onnx"),
     ]
-    ran = run_cli(capsys, "diff", *pair, *GIVEN)
+    ran = run_cli(capsys, "diff", *pair, *MODEL_INPUTS)
     assert ran.status == 6
     assert "first node that differs: Add 'Add_5', in its place in b.onnx Sub 'Sub_6'" in ran.out
     assert "t_2 = 0.46211" in ran.out
@@ -35,7 +35,7 @@ def test_values_are_matched_by_what_they_are(capsys: pytest.CaptureFixture[str],
 
 def test_numbers_alone_make_no_difference(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pair = [save_text_model(tmp_path, LEFT, "a.onnx"), save_text_model(tmp_path, SHIFTED, "b.onnx")]
-    ran = run_cli(capsys, "diff", *pair, *GIVEN)
+    ran = run_cli(capsys, "diff", *pair, *MODEL_INPUTS)
     assert ran.status == 0 and "written otherwise" not in ran.out
 
 
@@ -51,7 +51,7 @@ def test_loops_with_shifted_numbers(capsys: pytest.CaptureFixture[str], tmp_path
     """Loop_1 of one model does what Loop_0 of the other does."""
     before = TWO.replace("=> (float y) {", "=> (float y) { z = Neg (x0)").replace("x0)\n  y", "z)\n  y")
     pair = [save_text_model(tmp_path, TWO, "a.onnx"), save_text_model(tmp_path, before, "b.onnx")]
-    ran = run_cli(capsys, "diff", *pair, *GIVEN)
+    ran = run_cli(capsys, "diff", *pair, *MODEL_INPUTS)
     assert "'main ▸ Loop_0' and 'main ▸ Loop_1' (matched by structure)" in ran.out
     assert "'main ▸ Loop_1' and 'main ▸ Loop_2' (matched by structure)" in ran.out
 

@@ -1,4 +1,4 @@
-"""A difference that stands before a loop was blamed on the loop's iteration 0, though its iterations are the same.
+"""A difference that is before a loop was blamed on the loop's iteration 0, though its iterations are the same.
 
 What differs here is Softmax before opset 13, which OpenVINO takes over one axis.
 """

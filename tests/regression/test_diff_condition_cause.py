@@ -43,7 +43,7 @@ HANDED_ON = """g (int64 m, bool first, bool flag) => (bool p) {
 
 
 def test_carried_condition_is_identified_by_initial_value(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Begun with the initial condition it ends nothing, which was listed beside the initial value that makes it so."""
+    """Begun with the initial condition it ends nothing, which was listed next to the initial value that makes it so."""
     pair = [save_text_model(tmp_path, HANDED_ON.replace("INITIAL", name), f"{name}.onnx") for name in ("flag", "first")]
     inputs = ("--input", "m=2", "--input", "first=true", "--input", "flag=false")
     ran = run_cli(capsys, "diff", *pair, *inputs, "--json")

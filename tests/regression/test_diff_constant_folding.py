@@ -1,5 +1,5 @@
-"""What follows from constants alone was told as a changed constant, or not at all, whatever was changed there; and two
-values of one name were told as the same."""
+"""What follows from constants alone was reported as a changed constant, or not at all, whatever changed there; and two
+values of one name were reported as the same."""
 
 from __future__ import annotations
 

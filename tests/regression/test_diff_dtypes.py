@@ -1,4 +1,4 @@
-"""Carried values of float32 and float16, or of int64 and int32, were said to be on one side alone."""
+"""Carried values of float32 and float16, or of int64 and int32, were stated to be on one side alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Of float32 against float16 only carried values were looked at: an infinity inside a body, one beside a mask, rounded
-weights and what comes from before a sliced input were not told, or told wrong. Checked against NumPy's float16."""
+"""Of float32 against float16 only carried values were looked at: an infinity inside a body, one next to a mask, rounded
+weights and values before a sliced input were not reported, or wrongly. Checked against NumPy's float16."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a limit stopped one side and the other ended by itself, they were said to be the same."""
+"""Where a limit stopped one side and the other ended by itself, they were stated to be the same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Between an ONNX model and the IR that was made of it the search ended where a converter had written other operators,
-although names told which is which."""
+although names reported which is which."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A run that a limit of iterations ended in a loop was not compared in what the main graph computed before it: of a
 wrong node there nothing was known but that it is one of all before the loop. And a difference in a loop that comes from
-the main graph told the value there, not the node that made it.
+the main graph reported the value there, not the node that made it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models that mean the same were said to be written otherwise: a weight stored transposed, an axis counted from the
+"""Models that mean the same were stated to be written otherwise: a weight stored transposed, an axis counted from the
 other end, a rank that one of them declares, an argument that was an attribute."""
 
 from __future__ import annotations

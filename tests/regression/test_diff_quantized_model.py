@@ -1,5 +1,5 @@
 """Of a model in floats against the same in 8 bits, innocent readers were blamed, every weight was listed, and nothing
-told where a quantised value is cut off. Checked against NumPy."""
+reported where a quantised value is cut off. Checked against NumPy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Where a node reads another value than its twin, the maker of that value was blamed, or a constant or an input was
-said to differ."""
+stated to differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""explain spoke of one iteration where none runs, and said 0 where the model says -3."""
+"""explain spoke of one iteration where none runs, and stated 0 where the model says -3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sweep`` and ``serve`` started Python with the current directory first on its module path: a ``numpy.py`` beside a
+"""``sweep`` and ``serve`` started Python with the current directory first on its module path: a ``numpy.py`` next to a
 model was executed. Here each command that starts a child process runs in a directory full of such files."""
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ import pytest
 from dap_client import DapClient
 from text_models import proto
 
-#: Modules of the program, of its libraries and of Python, each a file beside the model.
+#: Modules of the program, of its libraries and of Python, each a file next to the model.
 NAMES = (
     *("numpy", "onnx", "loopdbg", "site", "sitecustomize", "usercustomize", "json", "ml_dtypes", "onnxruntime"),
     *("openvino", "torch", "distributed", "dask", "multiprocessing", "pickle", "subprocess", "asyncio", "textual"),
     *("matplotlib", "mcp", "aiohttp", "textual_serve", "struct", "random", "typing", "pyarrow", "tensorrt", "signal"),
 )
-EVIL = "import os\nopen('executed', 'a').write(f'{os.getpid()} {__name__}\\n')\nraise ImportError('beside the model')\n"
+EVIL = (
+    "import os\nopen('executed', 'a').write(f'{os.getpid()} {__name__}\\n')\nraise ImportError('next to the model')\n"
+)
 #: Each interpreter notes how it was started, as it begins.
 NOTING = """
 import os, sys

@@ -14,7 +14,7 @@ import os, threading, warnings
 import numpy as np
 from loopdbg.runtime.ops.eager import EagerPrimitives
 
-warnings.simplefilter("ignore")  # of forks beside threads
+warnings.simplefilter("ignore")  # of forks in threaded programs
 
 def fork():
     for _ in range(30):

@@ -1,6 +1,6 @@
-"""A full disk keeps what was recorded before, what is told of it is true, and the run can go on from there.
+"""A full disk keeps what was recorded before, what is reported of it is true, and the run can go on from there.
 
-A limit on the size of files stands for the disk.
+A limit on the size of files represents the disk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Integers above 2^53 were subtracted as float64: the screen said that an element changed by 2 where 1 was added."""
+"""Integers above 2^53 were subtracted as float64: the screen stated that an element changed by 2 where 1 was added."""
 
 from __future__ import annotations
 

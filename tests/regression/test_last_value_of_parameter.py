@@ -1,6 +1,6 @@
 """A last-value output may return what the last iteration got: its number, its slice, a parameter.
 
-The boundary after the iteration writes all of them anew; what is returned is what they were.
+The boundary after the iteration writes all of them again; what is returned is what they were.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def test_shapes_are_forgotten() -> None:
         assert outputs["z"].shape == (5 * rows, columns)
         met.append(0 if m._engine is None else m._engine.spec_count)
     assert max(met) <= MAX_SHAPES_PER_ENGINE
-    assert min(met[100:]) < MAX_SHAPES_PER_ENGINE // 4  # it began anew
+    assert min(met[100:]) < MAX_SHAPES_PER_ENGINE // 4  # it began again
 
 
 #: In a process of its own, where no other test's memory comes and goes. Prints resident megabytes after each fifth.

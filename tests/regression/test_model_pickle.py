@@ -14,11 +14,11 @@ import pytest
 import loopdbg
 from text_models import SAMPLES, SUM, model, proto
 
-GIVEN = {"a": np.float32(2), "tol": np.float32(1e-6)}
+MODEL_INPUTS = {"a": np.float32(2), "tol": np.float32(1e-6)}
 
 
 def root(m: loopdbg.Model) -> bytes:
-    return bytes(m.run(GIVEN)["root"].tobytes())
+    return bytes(m.run(MODEL_INPUTS)["root"].tobytes())
 
 
 @pytest.mark.parametrize("when", ["before a run", "after a run", "after a session"])
@@ -26,9 +26,9 @@ def test_it_gives_the_same_bits(when: str) -> None:
     m = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
     want = root(loopdbg.load(SAMPLES / "newton_sqrt.onnx"))
     if when == "after a run":
-        m.run(GIVEN)
+        m.run(MODEL_INPUTS)
     elif when == "after a session":
-        loopdbg.debug(m, GIVEN).step(2)
+        loopdbg.debug(m, MODEL_INPUTS).step(2)
     assert root(pickle.loads(pickle.dumps(m))) == want
 
 
@@ -46,7 +46,11 @@ model, given = pickle.load(sys.stdin.buffer)
 sys.stdout.buffer.write(model.run(given)["root"].tobytes())
 """
     ran = subprocess.run(
-        [sys.executable, "-c", is_present], input=pickle.dumps((m, GIVEN)), capture_output=True, timeout=100, check=True
+        [sys.executable, "-c", is_present],
+        input=pickle.dumps((m, MODEL_INPUTS)),
+        capture_output=True,
+        timeout=100,
+        check=True,
     )
     assert ran.stdout == root(m)
 

@@ -1,4 +1,4 @@
-"""OpenVINO's variables are values of a model: told, given, printed, set, and what a loop over requests carries."""
+"""OpenVINO's variables are values of a model: reported, given, printed, set, and what a loop over requests carries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of a trip count of -1, given when the model runs, why and frame said that it is 0."""
+"""Of a trip count of -1, given when the model runs, why and frame stated that it is 0."""
 
 from __future__ import annotations
 

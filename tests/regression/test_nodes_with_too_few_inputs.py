@@ -35,7 +35,7 @@ LOOP = """g (int64 n, float[5,4] x, float[4] h0) => (float[4] h) {
 )
 def test_onnx(nodes: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_text_model(tmp_path, LOOP.replace("NODES", nodes))
-    # What can be told of the model is told.
+    # What can be reported of the model is reported.
     assert run_cli(capsys, "info", path).status == 0
     assert run_cli(capsys, "explain", path).status == 0
     for more in ([], ["-ex", "list", "--batch"], ["-ex", "next", "-ex", "next", "--batch"]):

@@ -1,4 +1,4 @@
-"""Notes said of onnxruntime what it does to the main graph alone, and were silent on hidden names and on branches that
+"""Notes reported for onnxruntime effects on the main graph alone, but not on hidden names and on branches that
 return outer values."""
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def recorded(path: Path, model: loopdbg.Model, most: int | None = None, **option
 
 
 def is_complete_trace(path: Path) -> bool:
-    """Whether there is a trace that is told to be whole, and is."""
+    """Whether there is a trace that is reported to be whole, and is."""
     if not path.exists():
         return False
     with TraceStore.open(path) as trace:
@@ -153,7 +153,7 @@ def test_going_on(tmp_path: Path) -> None:
     recorded(path, model, most=9)
     act()
     for _ in each_call(act):
-        # Whatever happened: nobody holds it, and it goes on.
+        # Whatever happened: no one holds it, and it goes on.
         act()
         with TraceStore.open(path) as trace:
             assert len(list(trace.boundaries())) <= 10

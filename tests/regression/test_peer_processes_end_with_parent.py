@@ -49,7 +49,7 @@ def read_until(held: int, wanted: bytes, seconds: float) -> bytes:
             if wanted and wanted in got:
                 return got
             if not part:
-                time.sleep(0.05)  # nobody has opened it yet
+                time.sleep(0.05)  # no one has opened it yet
     raise AssertionError(f"after {seconds} s there is {got!r}")
 
 

@@ -1,4 +1,4 @@
-"""The legend of twenty carried values left no room for their curves, and axes below each other got none."""
+"""The legend of twenty carried values left no space for their curves, and axes below each other got none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error for weights of a wrong shape named a node that stands before the loops, which no file has; where a GRU's
+"""The error for weights of a wrong shape named a node that is before the loops, which no file has; where a GRU's
 weights are constants, it was an IndexError."""
 
 from __future__ import annotations

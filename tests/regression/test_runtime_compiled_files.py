@@ -1,4 +1,4 @@
-"""What a runtime makes of a model was said to be a broken model."""
+"""What a runtime makes of a model was stated to be a broken model."""
 
 from __future__ import annotations
 

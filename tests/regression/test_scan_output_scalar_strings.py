@@ -22,13 +22,13 @@ SCALARS = {
 
 @pytest.mark.parametrize("what", SCALARS)
 def test_scalar_strings_are_stacked(what: str) -> None:
-    text = f"""g (int64 n, bool go, string[k] words, string single) => (string[t] said) {{
-      said = Loop <body = b (int64 i, bool c) => (bool c2, string word) {{
+    text = f"""g (int64 n, bool go, string[k] words, string single) => (string[t] spoken) {{
+      spoken = Loop <body = b (int64 i, bool c) => (bool c2, string word) {{
         c2 = Identity (c)
         {SCALARS[what]}
       }}> (n, go)
     }}"""
     words, single = np.array(["a", "bé", ""], object), np.array("a", object)
-    output = run(text, n=3, go=True, words=words, single=single)["said"]
+    output = run(text, n=3, go=True, words=words, single=single)["spoken"]
     assert output.dtype == object and output.shape == (3,)
     assert output.tolist() == (["a"] * 3 if "Identity" in what else ["a", "bé", ""])

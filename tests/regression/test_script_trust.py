@@ -30,7 +30,7 @@ def script(tmp_path: Path) -> Path:
 
 
 class InteractiveInput(io.StringIO):
-    """Somebody who types."""
+    """Someone who types."""
 
     def isatty(self) -> bool:
         return True

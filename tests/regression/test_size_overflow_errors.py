@@ -10,7 +10,7 @@ import pytest
 from loopdbg.runtime.errors import ExecutionError
 from text_models import model
 
-#: What is said, by us or by NumPy.
+#: What is stated, by us or by NumPy.
 BEYOND = "too large for this machine|does not give|are available|[Uu]nable to allocate"
 
 

@@ -34,10 +34,10 @@ g (int64 n, string[1] s) => (string[m,1] rows) {
 """
 
 SINGLE = """
-g (string[2] words) => (string[2] said) {
+g (string[2] words) => (string[2] spoken) {
   n = Constant <value = int64 {2}> ()
   yes = Constant <value = bool {1}> ()
-  said = Loop (n, yes) <body = b (int64 i, bool c) => (bool c2, string word) {
+  spoken = Loop (n, yes) <body = b (int64 i, bool c) => (bool c2, string word) {
     c2 = Identity (c)
     word = Gather <axis = 0> (words, i)
   }>
@@ -67,5 +67,5 @@ def test_single_strings() -> None:
     m = model(SINGLE)
     session = loopdbg.debug(m, {"words": strings("a", "b")})
     session.continue_()
-    for item in (m.run({"words": strings("a", "b")})["said"], session.outputs["said"]):
+    for item in (m.run({"words": strings("a", "b")})["spoken"], session.outputs["spoken"]):
         assert item.tolist() == ["a", "b"]

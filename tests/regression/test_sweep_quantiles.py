@@ -1,4 +1,4 @@
-"""A sweep said "half below 0" where no value is below 0, and took quantiles that too many values are outside of."""
+"""A sweep stated "half below 0" where no value is below 0, and took quantiles that too many values are outside of."""
 
 from __future__ import annotations
 

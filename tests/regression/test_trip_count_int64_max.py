@@ -1,4 +1,4 @@
-"""A loop whose trip count is 2**63 - 1 was said to have none."""
+"""A loop whose trip count is 2**63 - 1 was stated to have none."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from text_models import model
 TEXT = """g (int64 n, float x0) => (float y) {
   y = Loop (n, , x0) <body = b (int64 i, bool c, float a) => (bool c2, float z) { c2 = Identity (c) z = Neg (a) }>
 }"""
-GIVEN = {"n": np.int64(2**63 - 1), "x0": np.float32(1)}
+MODEL_INPUTS = {"n": np.int64(2**63 - 1), "x0": np.float32(1)}
 
 
 def test_a_run_says_so() -> None:
     with pytest.raises(loopdbg.LimitError, match="has the trip count 9223372036854775807, which no run comes to"):
-        model(TEXT).run(GIVEN)
+        model(TEXT).run(MODEL_INPUTS)
 
 
 def test_a_frame_says_so() -> None:
-    session = loopdbg.debug(model(TEXT), GIVEN)
+    session = loopdbg.debug(model(TEXT), MODEL_INPUTS)
     assert "(its trip count is no limit)" in frame_lines(session.frame)[0]
     with pytest.raises(loopdbg.LimitError, match="has no trip count"):
-        model(TEXT.replace("(n, , x0)", "(, , x0)")).run(GIVEN)
+        model(TEXT.replace("(n, , x0)", "(, , x0)")).run(MODEL_INPUTS)

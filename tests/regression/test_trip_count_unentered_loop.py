@@ -1,4 +1,4 @@
-"""What is told of a loop that a run never entered does not come from an earlier run."""
+"""What is reported of a loop that a run never entered does not come from an earlier run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A pipe or a device in place of a file was waited for, or read without an end; the data of a test input was looked for
-where loopdbg runs, not beside it."""
+where loopdbg runs, not next to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cli_runner import save_text_model
 from text_models import SAMPLES
 
 TEXT = "g (float[3] x) => (float[3] y) { y = Neg (x) }"
-GIVEN = ("--input", "a=2", "--input", "tol=1e-6")
+MODEL_INPUTS = ("--input", "a=2", "--input", "tol=1e-6")
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 
@@ -37,7 +37,7 @@ def test_a_pipe_in_place_of_inputs_and_commands(
 ) -> None:
     os.mkfifo(tmp_path / "f.npy")
     words = [word.replace("PIPE", str(tmp_path / "f.npy")) for word in options]
-    inputs = GIVEN if "-x" in options else GIVEN[2:]
+    inputs = MODEL_INPUTS if "-x" in options else MODEL_INPUTS[2:]
     ran = command(capsys, "run", SAMPLES / "newton_sqrt.onnx", *inputs, *words)
     assert ran.status in (1, 2) and "no regular file" in ran.err and "Traceback" not in ran.err
 
@@ -93,5 +93,5 @@ def test_data_that_is_nowhere_to_be_looked_for(
 def test_a_name_that_is_not_utf_8(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"caf\xe9.onnx")
     odd.write_bytes((SAMPLES / "newton_sqrt.onnx").read_bytes())
-    assert command(capsys, "run", odd, *GIVEN, "--record", tmp_path / "odd.loopdb").status == 0
+    assert command(capsys, "run", odd, *MODEL_INPUTS, "--record", tmp_path / "odd.loopdb").status == 0
     assert command(capsys, "info", tmp_path / "odd.loopdb").status == 0

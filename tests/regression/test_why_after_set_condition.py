@@ -1,4 +1,4 @@
-"""why said "is true: 21 < 20" of a condition that was set."""
+"""why stated "is true: 21 < 20" of a condition that was set."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Port = tuple[int, int]
 
 
 def write_ir(program: Program, path: Path) -> Path:
-    """Write ``path`` (an .xml) and the .bin beside it."""
+    """Write ``path`` (an .xml) and the .bin next to it."""
     net = _IrExporter(bytearray())
     ports = {value: net.parameter(value) for value in program.inputs}
     net.write(program.body, ports)

@@ -39,7 +39,7 @@ class GeneratorScope:
         self.varying = varying
 
     def inner_scope(self, body: ProgramBody) -> GeneratorScope:
-        """A scope within, where everything here stands still."""
+        """A scope within, where everything here does not move."""
         return GeneratorScope(body, list(self.values), set())
 
     def add(self, node: AnyNode) -> Any:

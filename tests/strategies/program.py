@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-#: A dimension is a number or a token that stands for one: equal tokens mean equal extents.
+#: A dimension is a number or a token that represents one: equal tokens mean equal extents.
 Dim = int | str
 Shape = tuple[Dim, ...]
 

@@ -17,7 +17,7 @@ from .loop_generator import LoopGenerator
 from .node_generator import GeneratorScope
 from .program import STRING, Program, ProgramBody, ProgramValue, ValueType, prune
 
-#: What a program may have beside arithmetic on carried values, by name.
+#: What a program may have next to arithmetic on carried values, by name.
 FEATURES: Mapping[str, str] = {
     "rows": "tensors of any number of rows, which differs from run to run",
     "growing": "carried values that get more or fewer rows",

@@ -27,7 +27,7 @@ from .program import (
 )
 from .value_uses import ValueUse, all_reader_names, all_uses, origin, reader_names
 
-#: Operators that can stand for each other.
+#: Operators that can represent each other.
 OPERATOR_FAMILIES = (
     ("Add", "Sub", "Mul", "Max", "Min"),
     ("Less", "LessOrEqual", "Greater", "Equal"),
@@ -40,7 +40,7 @@ OPERATOR_FAMILIES = (
 class Mutation:
     """``names``: what a comparison may list on the left; ``loop NAME``: what a whole loop has. ``text``: for people.
 
-    ``replaced``: what is read no more. Where the other model has names of its own, and both are constants, nobody can
+    ``replaced``: what is read no more. Where the other model has names of its own, and both are constants, no one can
     tell another constant from one with other numbers.
     """
 
@@ -94,7 +94,7 @@ def _mutation(text: str, *names: str) -> Mutation:
     return Mutation(frozenset(names), text)
 
 
-# -- what stands in a node
+# -- what is in a node
 
 
 def _operator(program: Program, draw: ChoiceSource) -> Mutation | None:

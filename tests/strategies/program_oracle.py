@@ -212,7 +212,7 @@ def _declared(type_: ValueType) -> list[int]:
 
 
 def terminates(program: Program, inputs: Mapping[str, Any]) -> bool:
-    """Whether a program ends, be it by an error, while its values are still small enough to be told."""
+    """Whether a program ends, be it by an error, while its values are still small enough to be reported."""
     try:
         evaluate(program, inputs)
     except ProgramFailsError:

@@ -54,7 +54,7 @@ def programs(draw: st.DrawFn) -> TextProgram:
     for k, shape in enumerate(shapes):
         fitting = [name for name, have in available if have == shape]
         results.append(draw(st.sampled_from(fitting)) if fitting else f"p{k}")
-    # onnxruntime gets values that go out directly wrong (docs/diff.md B7) or refuses them: an Identity stands between.
+    # onnxruntime gets values that go out directly wrong (docs/diff.md B7) or refuses them: an Identity is between.
     outs = [f"r{k}" for k in range(len(shapes))]
     lines += [f"r{k} = Identity ({name})" for k, name in enumerate(results)]
     scanned = [draw(st.sampled_from(available)) for _ in range(draw(st.integers(0, 2)))]
@@ -68,12 +68,12 @@ def programs(draw: st.DrawFn) -> TextProgram:
     params = ", ".join(f"{_type(shape)} p{k}" for k, shape in enumerate(shapes))
     body_outs = [f"{_type(shape)} {out}" for out, shape in zip(outs, shapes, strict=True)]
     body_outs += [f"{_type(shape)} e{k}" for k, (_, shape) in enumerate(scanned)]
-    given_ = ", ".join(f"{_type(shape)} v{k}" for k, shape in enumerate(shapes))
+    parameters = ", ".join(f"{_type(shape)} v{k}" for k, shape in enumerate(shapes))
     finals = [f"{_type(shape)} o{k}" for k, shape in enumerate(shapes)]
     finals += [f"{_type((0, *shape)).replace('[0', '[N')} s{k}" for k, (_, shape) in enumerate(scanned)]
     names = ", ".join([f"o{k}" for k in range(len(shapes))] + [f"s{k}" for k in range(len(scanned))])
     text = f"""
-    g (int64 M, bool cond, float[3] w, float bound, {given_}) => ({", ".join(finals)}) {{
+    g (int64 M, bool cond, float[3] w, float bound, {parameters}) => ({", ".join(finals)}) {{
       {names} = Loop <body = body (int64 i, bool c, {params}) => (bool keep, {", ".join(body_outs)}) {{
         {chr(10).join(lines)}
       }}> (M, {"cond" if conditional else ""}, {", ".join(f"v{k}" for k in range(len(shapes)))})

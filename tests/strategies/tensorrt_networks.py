@@ -24,7 +24,7 @@ class TensorPool:
     """Tensors that can be read, and the loops that each is inside of."""
 
     enclosing_loops: dict[ITensor, frozenset[ILoop]] = field(default_factory=dict)
-    #: Outputs of loops inside. Where nobody asks for one, it would fail here, and not where nothing asks for it.
+    #: Outputs of loops inside. Where no one asks for one, it would fail here, and not where nothing asks for it.
     needed: list[ITensor] = field(default_factory=list)
 
     def tensors_of(self, dtype: str, shape: tuple[int, ...] | None = None) -> list[ITensor]:

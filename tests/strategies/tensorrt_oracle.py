@@ -1,4 +1,4 @@
-"""What a TensorRT network means, said plainly: each tensor of a loop is a sequence, and an element of it is computed
+"""What a TensorRT network means, stated plainly: each tensor of a loop is a sequence, and an element of it is computed
 when something asks for it (the formal semantics of NVIDIA's guide)."""
 
 from __future__ import annotations

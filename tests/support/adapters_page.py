@@ -80,7 +80,7 @@ def query_debugpy_capabilities() -> list[str]:
 
 
 class RecordedDapClient(DapProcess):
-    """Keeps what is asked, answered and told, in the order of the session."""
+    """Keeps what is asked, answered and reported, in the order of the session."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -211,7 +211,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 
 def render_page(text: str) -> str:
-    """The page with its parts made anew."""
+    """The page with its parts made again."""
     return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match[2]]()}\n{match[3]}", text)
 
 

@@ -17,7 +17,7 @@ import loopdbg
 from loopdbg.runtime.frontends.onnx import reader
 from text_models import proto
 
-#: Scalars in one program; a value that grows, whose readers are bound anew; a sequence, whose nodes run in Python.
+#: Scalars in one program; a value that grows, whose readers are bound again; a sequence, whose nodes run in Python.
 MODEL_TEXTS = {
     "scalar": """g (float[1] x0) => (float[1] x, float[N, 1] rows) {
   n = Constant <value = int64 {6}> ()
@@ -54,7 +54,7 @@ MODEL_TEXTS = {
 INPUTS = {"x0": np.ones(1, np.float32)}
 #: What CPython and NumPy make of some allocations that fail.
 FOREIGN_ERROR_TEXTS = ("error return without exception set", "returned NULL without setting", "can't allocate lock")
-#: So many in a row that nobody asked for: there are no more.
+#: That many in a row that no one asked for: there are no more.
 MAX_UNUSED_FAILURES = 300
 
 
@@ -71,7 +71,7 @@ class AllocationFailureRunner:
         self.carried = next(iter(loopdbg.debug(self.model, INPUTS).frame.carried))
 
     def session_actions(self) -> dict[str, Callable[[loopdbg.Session], object]]:
-        """By the name of the method of a session; ``run`` is the model's own, beside it."""
+        """By the name of the method of a session; ``run`` is the model's own, next to it."""
         return {
             "step": lambda session: session.step(2),
             "back": lambda session: session.back(),

@@ -30,7 +30,7 @@ async def wait_until(predicate: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-#: What stands before the code of a line: the signs, its number, and in its indentation the ways of back edges.
+#: What is before the code of a line: the signs, its number, and in its indentation the ways of back edges.
 _LINE_PREFIX = re.compile(r"^(.?[●○ ]?(?: *\d+)?)([ ◂▸▲│├╰─]*)(?=\S)")
 
 
@@ -101,13 +101,13 @@ class AppDriver:
 
     @property
     def marked_line(self) -> str:
-        """The line of the body that the marker stands on, with the marker, without its number."""
+        """The line of the body that the marker is on, with the marker, without its number."""
         results = [line for line in self.lines("body") if line[:1] in ("▶", "✗")]
         assert len(results) <= 1, results
         return re.sub(r"^(.)([●○]?) +\d+ +", r"\1\2 ", results[0]) if results else ""
 
     def value_next_to(self, name: str) -> str:
-        """What stands beside the node that writes a value."""
+        """What is next to the node that writes a value."""
         rows = (line for line in self.lines("body") if VALUE_SEPARATOR in line)
         line = next(line for line in rows if re.match(rf". *[●○]? +\d+ +{re.escape(name)} ", line))
         return line.rpartition(VALUE_SEPARATOR)[2]

@@ -20,13 +20,13 @@ import aiohttp
 
 #: The first one that is installed; None: there is none.
 BROWSER = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (found := shutil.which(name))),
+    (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))),
     None,
 )
 
 
 def evaluate_on_svg(svg: str, script: str, folder: Path) -> Any:
-    """What a function of JavaScript answers of an SVG, which stands in a page by itself: ``root => ...``."""
+    """What a function of JavaScript answers of an SVG, which is in a page by itself: ``root => ...``."""
     assert BROWSER is not None
     page = folder / "page.html"
     page.write_text(

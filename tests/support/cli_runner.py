@@ -46,13 +46,13 @@ import sys
 from loopdbg.runtime.model import Model
 from loopdbg.tui.cli import main
 
-told = []
+printed = []
 
 def execute(self, *arguments, execute=Model.execute, on_tick, **keywords):
     def tick(run):
         on_tick(run)
-        if not told and any(loop.iterations for loop in run.loops):
-            told.append(print("running", file=sys.stderr, flush=True))
+        if not printed and any(loop.iterations for loop in run.loops):
+            printed.append(print("running", file=sys.stderr, flush=True))
     return execute(self, *arguments, on_tick=tick, **keywords)
 
 Model.execute = execute

@@ -1,4 +1,4 @@
-"""A console that remembers what it said."""
+"""A console that remembers what it stated."""
 
 from __future__ import annotations
 

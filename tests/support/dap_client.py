@@ -24,7 +24,7 @@ class DapClient:
         self._seq = 0
         self._responses: queue.Queue[dict[str, Any]] = queue.Queue()
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
-        #: What the debugger's console said so far.
+        #: What the debugger's console stated so far.
         self.console_output: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -1,4 +1,4 @@
-"""For tests of diff: two models in ONNX's text form, compared, and what is said of them."""
+"""For tests of diff: two models in ONNX's text form, compared, and what is stated of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guides whose examples run: what stands in their blocks is typed, and what comes out is put back.
+"""Guides whose examples run: what is in their blocks is typed, and what comes out is put back.
 
 Blocks of a Markdown file by the word after the fence:
 
@@ -10,12 +10,12 @@ Blocks of a Markdown file by the word after the fence:
 * ``text file=NAME``: a file for the examples that follow.
 * anything else is left alone.
 
-What stands between ``<!-- commands -->`` and ``<!-- end -->`` becomes the table of all commands.
+What is between ``<!-- commands -->`` and ``<!-- end -->`` becomes the table of all commands.
 
 Blocks of one guide share a folder with the sample models, and its Python blocks share their names. Times and sizes that
 differ from run to run are all written alike.
 
-``python tests/support/doc_examples.py docs/guide.md`` writes the file anew.
+``python tests/support/doc_examples.py docs/guide.md`` writes the file again.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _normalize_line(line: str) -> str:
 
 
 def rewrite_guides() -> None:
-    """Write guides anew."""
+    """Write guides again."""
     for name in sys.argv[1:]:
         path = Path(name).resolve()
         path.write_text(ExecutableGuide().run(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What an engine that stands still shows, as bits to compare."""
+"""What an engine that does not move shows, as bits to compare."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def frame_state(frame: Frame) -> dict[str, Any]:
 
 
 def visible_state(engine: Engine) -> dict[str, Any]:
-    """Everything that an engine shows: its frames, where it stands and how its loops went."""
+    """Everything that an engine shows: its frames, where it is and how its loops went."""
     loops = range(len(engine.plan.loops))
     ended = [] if engine.stack or not engine.plan.loops else [k for k in loops if engine.loops.totals(k)[1]][:1]
     return {

@@ -62,7 +62,7 @@ def check_stops_agree(
     prepare: Callable[[Engine], object],
     changed: Callable[[Any, int], Any] = increment_carried,
 ) -> Engine:
-    """Wherever an execution stands, goes back to or is changed, all is as in an engine that is prepared in another way;
+    """Wherever an execution is, goes back to or is changed, all is as in an engine that is prepared in another way;
     and what was seen of it stays as it was. ``changed``: what a carried value is set to."""
     engines = [Engine(model.plan), Engine(model.plan)]
     prepare(engines[1])

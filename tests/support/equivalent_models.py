@@ -1,4 +1,4 @@
-"""Random models beside what other tools make of them, which is written otherwise and computes the same."""
+"""Random models next to what other tools make of them, which is written otherwise and computes the same."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def case_names(numbers: Iterable[int]) -> list[str]:
 
 
 def describe_case(name: str) -> str:
-    """A case as a person reads it: the nodes of both models, and what is said of them."""
+    """A case as a person reads it: the nodes of both models, and what is stated of them."""
     pair = make_case(name)
     if pair is None:
         return "the tool takes no such model"

@@ -32,7 +32,7 @@ Outcome = tuple[Any, ...]
 
 @contextmanager
 def split_for_threads(threads: int) -> Iterator[None]:
-    """Products and convolutions are cut into pieces for so many threads, however small they are."""
+    """Products and convolutions are cut into pieces for that many threads, however small they are."""
     size = thread_pool.pool_size()
     thread_pool.configure(threads, 0)
     try:

@@ -21,7 +21,7 @@ from loopdbg.tui.cli.model_inputs.files import read_npz, read_test_inputs, read_
 
 
 def load_sidecar_data(result: ExtractionResult) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The inputs and the expected outputs that were written beside a part, by name."""
+    """The inputs and the expected outputs that were written next to a part, by name."""
     model = loopdbg.load(result.model)
     if model.graph.system is System.OPENVINO:
         sides = (result.model.with_suffix(f".{side}.npz") for side in ("inputs", "outputs"))

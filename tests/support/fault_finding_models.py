@@ -1,4 +1,4 @@
-"""Models with one fault each, beside a right one: what exporters, converters and hands get wrong in loops."""
+"""Models with one fault each, next to a right one: what exporters, converters and hands get wrong in loops."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ DECODER = """decoder (int64 start, int64 count) => (int64[n] tokens, float[64, 1
     no_keys = ConstantOfShape <value = float[1] {0}> (room_shape)
     last, keys_end, values_end, tokens = Loop <body: graph = step
         (int64 i, bool going, int64 token, float[64, 128] keys, float[64, 128] values)
-        => (bool go_on, int64 next, float[64, 128] keys_new, float[64, 128] values_new, int64 said) {
+        => (bool go_on, int64 next, float[64, 128] keys_new, float[64, 128] values_new, int64 spoken) {
         word = Gather (embedding, token)
         place = Gather (positions, i)
         x = Add (word, place)
@@ -99,7 +99,7 @@ DECODER = """decoder (int64 start, int64 count) => (int64[n] tokens, float[64, 1
         logits = MatMul (sum, head)
         best = ArgMax <axis: int = 1, keepdims: int = 0> (logits)
         next = Squeeze (best, zero)
-        said = Identity (next)
+        spoken = Identity (next)
         ended = Equal (next, stop)
         go_on = Not (ended)
     }> (count, yes, start, no_keys, no_keys)
@@ -129,7 +129,7 @@ RECURRENT_OPERATOR_INPUTS = {"X": weight(41, STEP_COUNT, 2, 64, scale=1), "lens"
 
 
 def recurrent_operator_weights(gates: int) -> dict[str, Any]:
-    """Of a layer with so many gates."""
+    """Of a layer with that many gates."""
     rows = gates * 64
     return {"W": weight(42, 1, rows, 64), "R": weight(43, 1, rows, 64), "B": weight(44, 1, 2 * rows)}
 

@@ -60,11 +60,11 @@ def check_hooks_agree(m: loopdbg.Model, inputs: dict[str, Any], every: int) -> E
             engine.start(m.check(inputs))
             kept: list[dict[str, Any]] = []
 
-            def look(index: int, engine: Engine = engine, kept: list[dict[str, Any]] = kept) -> None:
+            def observe(index: int, engine: Engine = engine, kept: list[dict[str, Any]] = kept) -> None:
                 if engine.loop_state(index)[0] % every == 0:
                     kept.append(dict(Frame(engine, index).values))
 
-            engine.set_hook(look)
+            engine.set_hook(observe)
             engine.resume()
             seen.append(kept)
     assert len(seen[0]) == len(seen[1])

@@ -31,14 +31,14 @@ def collect_statistics(engine: Engine, inputs: Mapping[int, Any], limit: int) ->
     """Run to the end, looking at every boundary with the values in hand; how it ended."""
     statistics: CollectedStatistics = {}
 
-    def look(index: int) -> None:
+    def observe(index: int) -> None:
         edges = engine.plan.loops[index].edges
         key = index, engine.loops.totals(index)[1] - 1
         rows = statistics.setdefault(key, [[] for _ in edges])
         for row, edge in zip(rows, edges, strict=True):
             row.append(value_statistics(engine.value(edge.param)))
 
-    engine.set_hook(look)
+    engine.set_hook(observe)
     engine.start(inputs)
     engine.set_limits(limit)
     return statistics, resume(engine)

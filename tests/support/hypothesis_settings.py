@@ -13,7 +13,7 @@ MIN_EXAMPLES = 25
 
 
 def example_settings(times: int, **more: Any) -> settings:
-    """So many examples with LOOPDBG_ALL_EXAMPLES, and a third of them without; ``more`` as for ``settings``."""
+    """That many examples with LOOPDBG_ALL_EXAMPLES, and a third of them without; ``more`` as for ``settings``."""
     if not ALL_EXAMPLES:
         times = min(times, max(MIN_EXAMPLES, times // 3))
     return settings(max_examples=times, **more)

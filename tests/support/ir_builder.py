@@ -96,7 +96,7 @@ class IrNetBuilder:
 
 
 def save_net(folder: Path, net: IrNetBuilder | str, version: int = 11, blob: bytes | None = None) -> Path:
-    """Write a net (or any text) as ``model.xml``, and a ``.bin`` beside it."""
+    """Write a net (or any text) as ``model.xml``, and a ``.bin`` next to it."""
     path = folder / "model.xml"
     text = net
     if isinstance(net, IrNetBuilder):

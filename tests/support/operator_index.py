@@ -1,4 +1,4 @@
-"""Writes ``runtime/ops/operator_index.py`` anew: in which family each operator is, so that a model imports only those
+"""Writes ``runtime/ops/operator_index.py`` again: in which family each operator is, so that a model imports only those
 it needs.
 
 python tests/support/operator_index.py

@@ -150,7 +150,7 @@ def _origin(loop: ProgramLoop, value: ProgramValue) -> ProgramValue:
 
 
 def _computed(loop: ProgramLoop, value: ProgramValue) -> bool:
-    """The body computes it anew, from what differs between iterations."""
+    """The body computes it again, from what differs between iterations."""
     moving = set(loop.params)
     for node in loop.body.nodes:
         if any(read in moving for read in node_reads(node)):
@@ -167,10 +167,10 @@ def _openvino(program: Program, feeds: Mapping[str, Any], message: program_oracl
             raise _PeerNotComparable
         if not all(_computed(loop, value) for value in loop.results):
             raise _PeerNotComparable
-        # Of parts that have so many rows as the run alone knows it writes over its memory, or gives none: it can crash.
+        # For parts whose number of rows only the run knows it overwrites memory, or returns none: it can crash.
         if any(s.keeps_axis and not isinstance(s.result.type.shape[s.axis], int) for s in loop.scanned):
             raise _PeerNotComparable
-        # Slices that nobody reads are taken out, and with them what counts the iterations.
+        # Slices that no one reads are taken out, and with them what counts the iterations.
         used = {*loop.results, *(value for node in loop.body.nodes for value in node_reads(node))}
         if loop.kind == "TensorIterator" and not any(part.param in used for part in loop.sliced):
             raise _PeerNotComparable

@@ -1,4 +1,4 @@
-"""References for tests: what a model of ours computes, as somebody else might have recorded it."""
+"""References for tests: what a model of ours computes, as another owner might have recorded it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def record_reference(model: loopdbg.Model, inputs: Mapping[str, Any]) -> list[tu
 
 
 def write_anonymous_reference(path: Path, tracks: Mapping[str, Track]) -> Reference:
-    """Tracks written as a file of somebody else's, by new names, and read again: arrays with iterations in front where
+    """Tracks written as a file of another owner's, by new names, and read again: arrays with iterations in front where
     that can be, else an array an iteration."""
     arrays: dict[str, Any] = {}
     for name, track in tracks.items():

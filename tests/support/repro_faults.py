@@ -1,4 +1,4 @@
-"""Ten faults and some more, each in a model with much beside it: what a repro has to leave out.
+"""Ten faults and some more, each in a model with much next to it: what a repro has to leave out.
 
 ``python tests/support/repro_faults.py FOLDER`` makes a repro of each, and runs it in a fresh environment with the one
 runtime.
@@ -22,7 +22,7 @@ import onnx.numpy_helper
 from ir_builder import TRUE, IrNetBuilder, back_edges, input_map_entry, loop_sections, output_map_entry, running_sum
 from text_models import proto
 
-#: What each model computes beside its fault: values in, values that the fault needs, values out.
+#: What each model computes next to its fault: values in, values that the fault needs, values out.
 _NODES_BEFORE_LOOP = """
   squared = Mul (a, a)
   bounded = Tanh (squared)

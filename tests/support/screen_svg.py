@@ -18,7 +18,7 @@ from rich.style import Style
 from textual.app import App
 
 Kind = TypeVar("Kind")
-#: A cell, in the picture's units, and where its text stands in it.
+#: A cell, in the picture's units, and where its text is in it.
 CELL_WIDTH_PX, CELL_HEIGHT_PX, BASELINE_PX = 10, 20, 15
 _HEAD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">\n'
@@ -69,7 +69,7 @@ def _row(number: int, row: Sequence[Segment], paper: str) -> str:
 
 
 def group_runs(row: Iterable[Segment], key: Callable[[Segment], Kind]) -> Iterator[tuple[int, str, Kind]]:
-    """What stands beside each other and is alike: where it begins, its text, and what it is like."""
+    """What is next to each other and is alike: where it begins, its text, and what it is like."""
     index = 0
     for kind, run in groupby(row, key=key):
         text = "".join(segment.text for segment in run)

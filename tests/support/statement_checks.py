@@ -57,14 +57,14 @@ from strategies.draws import ChoiceSource, SeededChoices
 
 @dataclass(frozen=True)
 class CheckedStatement:
-    """One statement. ``kind``: what it is about; ``told``: what the program says."""
+    """One statement. ``kind``: what it is about; ``reported``: what the program says."""
 
     kind: str
     true: bool
     text: str
 
 
-# -- what is said
+# -- what is stated
 
 
 def make_case(name: str) -> tuple[DtypeLoop, LoopCourse, ChoiceSource]:
@@ -470,7 +470,7 @@ def _note(message: str, of: DtypeLoop) -> bool:
     if match := re.match(r"OpenVINO's CPU plugin would .* the trip count (-\d+)(?: for no limit; .*)?\.$", message):
         return int(match[1]) == of.trips
     if message.startswith("OpenVINO would return initial values or uninitialised memory as scan outputs"):
-        # Said of the initial condition, which is a constant here.
+        # Stated of the initial condition, which is a constant here.
         return message.endswith("since the loop's cond is always false.") and of.initial is False
     raise AssertionError(f"a note that nothing here checks: {message}")
 
@@ -547,7 +547,7 @@ def describe_case(name: str) -> str:
 
 
 def tally_outcomes(messages: Iterable[str]) -> str:
-    """How many statements of each kind were true, of all loops that are told as :func:`judge_case` does."""
+    """How many statements of each kind were true, of all loops that are reported as :func:`judge_case` does."""
     kinds: Counter[str] = Counter()
     for item in messages:
         for count, kind in re.findall(

@@ -1,4 +1,4 @@
-"""A model converted to TensorRT network code and opened again, beside itself, iteration by iteration."""
+"""A model converted to TensorRT network code and opened again, next to itself, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def equal_values(a: Any, b: Any, exact: bool) -> bool:
 
 
 def is_padded_copy(theirs: Any, ours: Any, exact: bool) -> bool:
-    """Whether a scan output with room for more begins with what was collected, and goes on with zeros."""
+    """Whether a scan output with space for more begins with what was collected, and goes on with zeros."""
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     if ours.shape == theirs.shape:
         return equal_values(ours, theirs, exact)
@@ -83,7 +83,7 @@ def is_padded_copy(theirs: Any, ours: Any, exact: bool) -> bool:
 def first_difference(ours: CarriedByBoundary, theirs: CarriedByBoundary, exact: bool) -> str:
     """The first boundary at which a carried value is another one; empty where there is none.
 
-    A loop that does not depend on the one around it stands beside it in TensorRT, which tells nesting by data flow: its
+    A loop that does not depend on the one around it is next to it in TensorRT, which tells nesting by data flow: its
     one entry there is each of ours.
     """
     results = {path.rsplit(" ▸ ", 1)[-1]: rows for (path, entry), rows in theirs.items() if not entry}
@@ -95,7 +95,7 @@ def first_difference(ours: CarriedByBoundary, theirs: CarriedByBoundary, exact: 
             return f"{path} {entry}: {len(rows)} boundaries, and {len(result)} when converted"
         for iteration, (row, other) in enumerate(zip(rows, result, strict=True)):
             for name, value in row.items():
-                # Beside a value of the same name around the loop a body's own gets a number.
+                # Next to a value of the same name around the loop a body's own gets a number.
                 is_present = other.get(f"{name}_2", other.get(name))
                 if is_present is None or not equal_values(value, is_present, exact):
                     return f"{path} {entry}: {name} before iteration {iteration}: {value}, converted {is_present}"

@@ -229,10 +229,10 @@ def loop_text(
     inputs: str = "int64 i, bool ci, float x",
     call: str = "a = Loop (m, c, v)",
     result: str = "float a",
-    given: str = "int64 m, bool c, float v",
+    graph_inputs: str = "int64 m, bool c, float v",
     before: str = "",
 ) -> str:
     """A model of one Loop, with whatever a test wants to be different."""
     head, arguments = call.split("Loop")
     body = f"<body: graph = b ({inputs}) => ({outputs}) {{ {nodes} }}>"
-    return f"g ({given}) => ({result}) {{ {before} {head}Loop {body} {arguments} }}"
+    return f"g ({graph_inputs}) => ({result}) {{ {before} {head}Loop {body} {arguments} }}"

@@ -37,7 +37,7 @@ from torch_modules import CASES, TorchCase, export_onnx
 CACHE_DIRECTORY = Path(__file__).parents[2] / "build" / "torch"
 #: No loop of a large module runs more iterations, and none of a small one, which end by themselves before.
 MAX_CHANGES, MAX_BLAMED_NODES = 8, 20
-#: So many changes are tried until one is seen.
+#: That many changes are tried until one is seen.
 MAX_ATTEMPTS = 40
 #: Operators that can stand in each other's place.
 INTERCHANGEABLE_OPERATORS = (
@@ -325,7 +325,7 @@ def judge(comparison: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> 
 
 
 def blamed_nodes(comparison: Comparison) -> tuple[str, ...]:
-    """The nodes one of which is said to make the first difference."""
+    """The nodes one of which is stated to make the first difference."""
     first = comparison.first
     cause = comparison.cause if first is None else first.cause
     if cause is None:

@@ -13,7 +13,7 @@ from textual.pilot import Pilot, WaitForScreenTimeout
 
 #: Seconds of a look at whether a screen rests; it is drawn more often than that.
 POLL_SECONDS = 0.005
-#: What takes so many seconds does not happen at all.
+#: What takes that many seconds does not happen at all.
 IDLE_TIMEOUT_SECONDS = 120
 
 

@@ -34,10 +34,10 @@ PAGE = """<!doctype html><meta charset="utf-8"><title>widget</title>
   let end;
   window.leave = () => end();
   socket.onmessage = async (event) => {
-    const told = JSON.parse(event.data);
-    Object.assign(values, told);
+    const answer = JSON.parse(event.data);
+    Object.assign(values, answer);
     if (!end) end = await widget.render({ model, el: document.getElementById("here") });
-    else for (const name of Object.keys(told)) for (const listen of heard[`change:${name}`] ?? []) listen();
+    else for (const name of Object.keys(answer)) for (const listen of heard[`change:${name}`] ?? []) listen();
   };
 </script>"""
 

@@ -1,4 +1,4 @@
-"""The moving picture of README: it is small, asks nobody for anything, and each frame shows what the screen did."""
+"""The moving picture of README: it is small, asks no one for anything, and each frame shows what the screen did."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ async def _ended(page: aiohttp.ClientWebSocketResponse) -> str:
                 kind, text = json.loads(message.data)
                 assert kind == "ended"
                 return str(text)
-    raise AssertionError("nothing was said")
+    raise AssertionError("no message arrived")
 
 
 @pytest.mark.parametrize("terminal", ["dumb", "unknown", "vt100", ""])
@@ -280,7 +280,7 @@ async def test_keys_in_a_real_browser_step_the_loop() -> None:
             await drawn.wait_for("half_q")
             await drawn.wait_for("iteration 0")
             assert await opened.value("location.href") == address.partition("?")[0], "the token is in no address"
-            await drawn.press("s")  # nobody has clicked
+            await drawn.press("s")  # no one has clicked
             await drawn.wait_for("before iteration 1")
             drawn.screen = ""
             await opened.ask("Page.reload")

@@ -1,4 +1,4 @@
-"""Rows that widgets keep, or make anew between their borders alone, are those that would be drawn from nothing."""
+"""Rows that widgets keep, or make again between their borders alone, are those that would be drawn from nothing."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
         assert screen.app.console_pane.input_line.value == "break "
         await screen.type("break if err < 1e-2")
         assert "breakpoint 1: if err < 1e-2" in screen.app.console_pane.text
-        # Opened for one line, it closes once that was done, and says what it said where one looks.
+        # Opened for one line, it closes once that was done, and says what it stated where one looks.
         assert not screen.app.console_pane.display
         assert screen.message == "breakpoint 1: if err < 1e-2"
         await screen.press("colon")
@@ -42,7 +42,7 @@ async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
         await screen.type("print x")
         assert screen.app.console_pane.text.endswith("1.4142157")
         await screen.press("escape")
-        # What was said stays.
+        # What was stated stays.
         assert not screen.app.console_pane.display and screen.app.console_pane.text.endswith("1.4142157")
         await screen.press("c", "c", "c", "c")
         assert screen.session.done
@@ -118,7 +118,7 @@ async def test_a_row_of_a_listing_is_one_line_with_its_value_in_sight(size: tupl
     async with open_app(*sample("greedy_decoder.onnx"), size=size) as screen:
         await screen.press("s", "s", "l")
         drawn = [row for row in screen.visible_rows() if re.match(r" [ ▶] +\d+  ", row)]
-        assert len(drawn) == 8, "as many as there is room for, and nothing between them"
+        assert len(drawn) == 8, "as many as fit, and nothing between them"
         assert len({row.index(" │ min") for row in drawn}) == 1, "values stand below each other"
         split = next(row for row in drawn if "  10  " in row)
         assert "…" in split.partition(" │ ")[0] and split.rstrip().endswith("…"), "what is cut says so"
@@ -213,7 +213,7 @@ async def test_error_is_shown_once_and_keeps_the_line() -> None:
         assert screen.app.console_pane.display and screen.app.console_pane.input_line.value == "set nothing = 3"
         await screen.type("set x = 3")
         assert not screen.app.console_pane.display and screen.message == "branch 2: x = 3"
-        # What a key does wrong is said below, and not in a toast besides.
+        # What a key does wrong is stated below, and not in a toast besides.
         await screen.press("c", "s")
         assert screen.message == "error: the model ran to its end; restart to run it again"
         assert not screen.app._notifications and not screen.app.console_pane.display
@@ -305,7 +305,7 @@ async def test_what_a_key_opened_for_a_line_closes() -> None:
 @pytest.mark.parametrize("enter", ["enter", "ctrl+j"])  # the latter is what comes of it before the terminal is ours
 async def test_what_is_typed_ahead_is_for_the_line_that_was_opened(enter: str) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        # All at once, as where somebody pastes: most of these letters are actions as well.
+        # All at once, as where someone pastes: most of these letters are actions as well.
         for key in ("colon", *"branch", enter):
             screen.app.simulate_key(key)
         await screen.pilot.pause(0.5)

@@ -104,7 +104,7 @@ def at_boundary(screen: AppDriver) -> bool:
 
 
 def typed(screen: AppDriver) -> str | None:
-    """What stands in the line of the console, if that is open."""
+    """What is in the line of the console, if that is open."""
     return screen.app.console_pane.input_line.value if screen.app.console_pane.display else None
 
 
@@ -168,7 +168,7 @@ ON_VALUE = ("s", "2", "home", "down")
 ON_BREAKPOINT = (":break iter 3", "5", "home")
 ON_DISPLAY = (":display x * 2", "0", "home")
 IN_FIELDS = (*ON_BREAKPOINT, "e")
-FOUND = ("slash", *"change", "enter")
+SEARCH = ("slash", *"change", "enter")
 INSIDE = ("n", "i")
 BEGUN = ("colon", *"pri")
 
@@ -235,7 +235,7 @@ def at_end(screen: AppDriver) -> bool:
     return any(widget.scroll_offset.y == widget.max_scroll_y > 0 for widget in top(screen).query("*"))
 
 
-MADE = "▌ x float32[N] [1] [7.0] random, seed 0"
+RANDOM_INPUT = "▌ x float32[N] [1] [7.0] random, seed 0"
 HELP = ("question_mark",)
 PALETTE = ("ctrl+p",)
 LEAVING = ("s", ":set x = 3", "q")
@@ -299,9 +299,9 @@ ELSEWHERE = {
     "inputs-start": inputs_without_values(lambda s: s.app.return_value, None, True),
     "inputs-edit": inputs_without_values(lambda s: s.app.prompt.display, False, True),
     "inputs-random": inputs_without_values(lambda s: "random, seed 1" in line_of(0)(s), False, True),
-    "inputs-zeros": inputs_without_values(line_of(0), MADE, "▌ x float32[N] [1] [0.0] zeros"),
-    "inputs-ones": inputs_without_values(line_of(0), MADE, "▌ x float32[N] [1] [1.0] ones"),
-    "inputs-arange": inputs_without_values(line_of(0), MADE, "▌ x float32[N] [1] [0.0] arange"),
+    "inputs-zeros": inputs_without_values(line_of(0), RANDOM_INPUT, "▌ x float32[N] [1] [0.0] zeros"),
+    "inputs-ones": inputs_without_values(line_of(0), RANDOM_INPUT, "▌ x float32[N] [1] [1.0] ones"),
+    "inputs-arange": inputs_without_values(line_of(0), RANDOM_INPUT, "▌ x float32[N] [1] [0.0] arange"),
     "inputs-load": inputs_without_values(lambda s: s.app.prompt.display, False, True),
     "inputs-dim": inputs_without_values(lambda s: s.app.prompt.display, False, True),
     "inputs-up": inputs_without_values(lambda s: s.app.selected_row, 1, 0, "down"),
@@ -335,8 +335,8 @@ CASES = {
     "why": ActionCase(("s",), screens_above, "_PanesScreen", "PanelScreen"),
     "find": ActionCase((), lambda s: s.app.console_pane.display and focus(s) == s.app.console_pane.input_line.id, False,
                        True),
-    "find-next": ActionCase(FOUND, cursor_statement, "change", "err_new"),
-    "find-previous": ActionCase((*FOUND, "n"), cursor_statement, "err_new", "change"),
+    "find-next": ActionCase(SEARCH, cursor_statement, "change", "err_new"),
+    "find-previous": ActionCase((*SEARCH, "n"), cursor_statement, "err_new", "change"),
     "go-to-line": ActionCase((), typed, None, "@"),
     "frame-out": ActionCase(INSIDE, depth, 2, 1, NEST),
     "frame-in": ActionCase((*INSIDE, "left_square_bracket"), depth, 1, 2, NEST),
@@ -344,8 +344,8 @@ CASES = {
     "copy": ActionCase(ON_VALUE, lambda s: s.app.clipboard, "", "1.5"),
     "fold": ActionCase(("slash", *"for j", "enter", "escape"), folded, False, True, NEST),
     "unfold": ActionCase(("slash", *"for j", "enter", "escape", "minus"), folded, True, False, NEST),
-    "to-maker": ActionCase((*FOUND, "escape"), cursor_statement, "change", "x_new"),
-    "to-reader": ActionCase((*FOUND, "escape"), cursor_statement, "change", "err_new"),
+    "to-maker": ActionCase((*SEARCH, "escape"), cursor_statement, "change", "x_new"),
+    "to-reader": ActionCase((*SEARCH, "escape"), cursor_statement, "change", "err_new"),
     "code": ActionCase((), lambda s: "power_iteration.py" in s.text("body"), True, False, POWER),
     "step": ActionCase((), iteration, 0, 1),
     "node": ActionCase((), at_boundary, True, False),
@@ -356,11 +356,11 @@ CASES = {
     "back-node": ActionCase(("s", "n"), at_boundary, False, True),
     "reverse-continue": ActionCase((":break iter 2", "c", "c"), lambda s: s.session.done or iteration(s), True, 2),
     "goto": ActionCase((), typed, None, "goto "),
-    "run-here": ActionCase((*FOUND, "escape"), lambda s: "▶ change" in s.marked_line, False, True),
+    "run-here": ActionCase((*SEARCH, "escape"), lambda s: "▶ change" in s.marked_line, False, True),
     "restart": ActionCase(("s", "s"), iteration, 2, 0),
     "stop": ActionCase(("c",), stopped, "runs", "interrupt", ENDLESS),
     "stop-always": ActionCase(("c", "colon"), stopped, "runs", "interrupt", ENDLESS),
-    "break-here": ActionCase((*FOUND, "escape"), breakpoints, [], ["line 15"]),
+    "break-here": ActionCase((*SEARCH, "escape"), breakpoints, [], ["line 15"]),
     "break": ActionCase((), typed, None, "break "),
     "watch": ActionCase(ON_VALUE, typed, None, "watch x"),
     "edit-breakpoint": ActionCase(ON_BREAKPOINT, screens_above, "_PanesScreen", "BreakpointScreen"),
@@ -494,7 +494,7 @@ async def test_a_pane_shows_what_it_is_there_for(name: str, size: tuple[int, int
         assert screen.app.pane_grid.maximized_pane == name and pane.has_focus
         # It is drawn, not only known.
         assert wanted in "\n".join(screen.visible_rows()), screen.visible_rows()
-        # The cursor goes over all of it, and stands on something to point at somewhere.
+        # The cursor goes over all of it, and is on something to point at somewhere.
         targets = []
         await screen.press("home")
         for _ in range(len(pane.lines)):

@@ -1,4 +1,4 @@
-"""A graph uses the room that it has: boxes show more, and what is left over is at both sides. Where a box stands, and
+"""A graph uses the space that it has: boxes show more, and what is left over is at both sides. Where a box is, and
 how large it is, is the same at every stop."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from loopdbg.tui.render.graphview.layout import BOX_DETAILS, DetailLevel, GraphL
 from loopdbg.tui.screens.graph import GraphScreen
 from text_models import SAMPLES, model, sample
 
-#: What a vast window and a small one have room for.
+#: What a vast window and a small one have space for.
 SIZES = [(80, 24), (120, 36), (200, 60), (300, 100)]
 
 
@@ -45,7 +45,7 @@ def margins(rows: list[str]) -> tuple[int, int, int, int]:
 
 
 def assert_framed(places: GraphLayout, text: str) -> None:
-    """Every box is a rectangle where it is said to stand."""
+    """Every box is a rectangle where it is stated to stand."""
     rows = text.split("\n")
     for chip in places.placed_boxes:
         low = chip.top + chip.height - 1
@@ -135,7 +135,7 @@ async def test_it_follows_the_size_of_the_window_but_not_against_a_wish() -> Non
 
 
 #: More boxes than are seen at once, in few layers.
-WIDE = """
+WIDE_MODEL = """
 wide (float[2] x) => (float[2] y) {
   NODES
   y = Sum (ALL)
@@ -145,7 +145,9 @@ wide (float[2] x) => (float[2] y) {
 
 async def test_of_a_part_the_boxes_stay_as_they_are() -> None:
     names = [f"t{k}" for k in range(70)]
-    text = WIDE.replace("NODES", "\n".join(f"{name} = Tanh (x)" for name in names)).replace("ALL", ", ".join(names))
+    text = WIDE_MODEL.replace("NODES", "\n".join(f"{name} = Tanh (x)" for name in names)).replace(
+        "ALL", ", ".join(names)
+    )
     async with open_app(model(text), {"x": np.ones(2, np.float32)}, size=(4000, 60)) as screen:
         await screen.wait_until(lambda: isinstance(screen.app.screen, GraphScreen) and "▶" in screen.app.screen.text)
         assert graph(screen).graph_state.visible_picture is not graph(screen).graph_state.full_picture

@@ -11,7 +11,7 @@ from text_models import model
 
 
 def many(count: int = 60) -> loopdbg.Model:
-    """A loop that carries so many values, each of them negated."""
+    """A loop that carries that many values, each of them negated."""
     rows = range(count)
     outputs = ", ".join(f"r{k}" for k in rows)
     body_in = ", ".join(f"float a{k}" for k in rows)
@@ -34,7 +34,7 @@ async def test_the_loop_is_in_sight(size: tuple[int, int]) -> None:
         assert any("for i in range(4)" in line for line in seen)
         assert any("… 59 more lines" in line for line in seen)
         body = screen.app.source_pane
-        # Later too, the line that runs next stands among others.
+        # Later too, the line that runs next is among others.
         await screen.press(*["n"] * 40)
         assert isinstance(body.cursor, int)
         index, height = body.cursor - body.scroll_offset.y, body._built_size.height

@@ -421,8 +421,8 @@ async def test_other_keys_in_the_inspector() -> None:
 
 async def test_a_click_at_the_foot_does_it() -> None:
     async with inspector("lstm.xml", C) as result:
-        at_ = result.screen.visible_rows()[-1].index("heat map")
-        await result.screen.pilot.click("#inspector-keys", offset=Offset(at_, 0))
+        column = result.screen.visible_rows()[-1].index("heat map")
+        await result.screen.pilot.click("#inspector-keys", offset=Offset(column, 0))
         await result.settle()
         assert result.top.grid.viewport.heat_map
 

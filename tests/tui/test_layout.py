@@ -1,4 +1,4 @@
-"""Where the panes stand: in every size no pane over another, none beyond the edge, and no room left empty."""
+"""Where the panes stand: in every size no pane over another, none beyond the edge, and no space left empty."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_boxes_nest_and_do_not_overlap(width: int, height: int, needs: dict[str,
         assert not overlap(a, b)
     if not is_small_screen(width, height):
         assert "body" in boxes
-        # Nothing is left empty beside the program.
+        # Nothing is left empty next to the program.
         assert sum(box.width * box.height for box in boxes.values()) >= width * height * 0.9
 
 
@@ -203,7 +203,7 @@ def test_a_pane_without_anything_to_say_is_a_line_unless_it_is_asked_for() -> No
         assert arrange_panes(width, height, needs)["condition"].is_one_line
         assert arrange_panes(width, height, needs, zoomed="condition")["condition"].height == height
     assert not arrange_panes(80, 19, needs, tab_for_pane("condition"))["condition"].is_one_line
-    # On a small screen all others beside the program are.
+    # On a small screen all others next to the program are.
     boxes = arrange_panes(80, 19, needs, 0)
     assert boxes["body"].height == 17 and boxes["back-edges"].is_one_line and boxes["condition"].is_one_line
 

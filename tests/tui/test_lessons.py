@@ -47,7 +47,7 @@ class LessonScreen(AppDriver):
 
     @property
     def card(self) -> str:
-        """The card and what was said to an answer, as drawn."""
+        """The card and what was stated to an answer, as drawn."""
         return squeezed(self.app.lesson_pane.text)
 
     @property

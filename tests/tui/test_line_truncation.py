@@ -1,4 +1,4 @@
-"""Lines, tables and values cut to the room that there is."""
+"""Lines, tables and values cut to the space that there is."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_names_that_would_look_alike_show_where_they_differ() -> None:
     weights = tuple(f"layers_{k}_{part}_proj_weight" for k in range(3) for part in "qkvo")
     shown = shorten_distinctly(weights, 16)
     assert len(set(shown.values())) == 12 and shown["layers_2_k_proj_weight"] == "…2_k_proj_weight"
-    # What has room stays, and so does what nothing tells apart.
+    # What has space stays, and so does what nothing tells apart.
     assert shorten_distinctly(("hidden", "hidden_states"), 20) == {"hidden": "hidden", "hidden_states": "hidden_states"}
     assert shorten_distinctly(("abcdefgh1xyz", "abcdefgh2xyz"), 6) == {
         "abcdefgh1xyz": "ab…xyz",

@@ -123,7 +123,7 @@ async def test_of_an_if_the_branch_that_runs_is_followed() -> None:
     async with on_graph(model(CHOICE), {**x(), "pick": np.array(True)}) as screen:
         await screen.press("n")
         assert next_box(screen) == "?" and "choice" in graph(screen).detail_line.text
-        # Inside of it the box is still where it stands; open, it has both branches.
+        # Inside of it the box is still where it is; open, it has both branches.
         await screen.press("i", "n")
         assert screen.session.stop.text.startswith("before Neg 'Neg_1'")
         assert next_box(screen) == "?"

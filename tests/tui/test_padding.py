@@ -22,7 +22,7 @@ SIZES = [(80, 24), (120, 36), (200, 60)]
 
 
 def padded(reverse: bool, shape: tuple[int, ...]) -> loopdbg.Model:
-    """Doubles x n times, and collects it in room for eight."""
+    """Doubles x n times, and collects it in space for eight."""
     net = NetworkBuilder()
     loop = net.counted_loop(net.input_tensor("n", "int32"))
     r, doubled = net.add_carried(loop, net.input_tensor("x", shape=shape), lambda r: net.elementwise(r, r))

@@ -31,7 +31,7 @@ def test_a_band_goes_from_the_smallest_to_the_largest() -> None:
     turns = np.where(np.arange(600) % 2, 1.0, -1.0)
     assert draw_braille(MinMaxBand.from_numbers(turns), 20) == [FULL * 20]
     assert draw_braille(MinMaxBand.from_numbers(turns), 20, 3) == [FULL * 20] * 3
-    # What stands still is a line, at the foot.
+    # What does not move is a line, at the foot.
     assert draw_braille(MinMaxBand.from_numbers(np.ones(600)), 10) == ["⣀" * 10]
 
 
@@ -58,7 +58,7 @@ def test_a_band_has_all_of_it(count: int, number: int) -> None:
 
 def test_signs_are_adjacent() -> None:
     assert place_marks({"a": {3}, "b": {3}}, 9) == {3: ("a", 3), 2: ("b", 3)}
-    # At the beginning to the right; beside its like it needs no cell of its own.
+    # At the beginning to the right; next to its like it needs no cell of its own.
     assert place_marks({"a": {0}, "b": {0}, "c": {0, 1}}, 9) == {0: ("a", 0), 1: ("c", 1), 2: ("b", 0)}
     assert place_marks({"a": {4}, "b": {3, 4, 5}}, 9) == {4: ("a", 4), 3: ("b", 3), 5: ("b", 5)}
     assert place_marks({"a": {0}, "b": {0}}, 1) == {0: ("a", 0)}
@@ -109,13 +109,13 @@ async def test_no_mark_covers_another() -> None:
         await screen.press("B")
         await screen.type("break iter 3")
         await screen.press("escape", "c")
-        # It stands where a breakpoint hit: three marks for one iteration.
+        # It is where a breakpoint hit: three marks for one iteration.
         timeline = screen.app.panes["timeline"]
         bar = timeline.lines[0].text[timeline._label_width :]
         here = timeline._cell_for_iteration(3)
         assert bar[here] == "▼" and sorted(bar[here - 1] + bar[here + 1]) == sorted("●⚑")
         await screen.press("s")
-        # A click on a mark goes to its own iteration, wherever it stands.
+        # A click on a mark goes to its own iteration, wherever it is.
         bar = timeline.lines[0].text[timeline._label_width :]
         for sign in "●⚑":
             index = bar.index(sign)

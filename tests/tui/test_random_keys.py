@@ -106,7 +106,7 @@ class RandomKeyPresser:
     def __init__(self, seed: str) -> None:
         self.chosen = random.Random(seed)
         self.pastes = 0
-        #: So many times keys began to be pressed on each screen, or into a line.
+        #: That many times keys began to be pressed on each screen, or into a line.
         self.where: Counter[str] = Counter()
 
     async def press(self, screen: AppDriver, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of the screen, one SVG for each state and size, beside what they were when somebody looked at them last.
+"""Pictures of the screen, one SVG for each state and size, next to what they were when someone looked at them last.
 
 Where the screen is meant to look otherwise: ``--snapshot-update``, and look at what changed. What differs is shown in
 ``snapshot_report.html`` after a run. What the models compute is exact in whatever order, or says no digit that another
@@ -74,7 +74,7 @@ def recorded(path: Path) -> App[int]:
 
 
 def lesson() -> App[int]:
-    """The third lesson, of somebody who begins."""
+    """The third lesson, of someone who begins."""
     learner = Learner(
         LearnerProgress(None), KeyWording({}, KEY_WORDING.comparison_text, KEY_WORDING.lesson_command), number=3
     )
@@ -194,7 +194,7 @@ async def type_line(pilot: Pilot[Any], text: str) -> None:
 
 
 async def wait_until_idle(pilot: Pilot[Any]) -> None:
-    """Wait until nothing runs any more, neither a command nor what is computed beside the screen."""
+    """Wait until nothing runs any more, neither a command nor what is computed next to the screen."""
     app = pilot.app
     while True:
         if isinstance(app, LoopdbgApp):

@@ -1,5 +1,5 @@
-"""What has something to say has the room: over all samples and three sizes no line loses its result or its operator,
-and no pane stands empty."""
+"""What has something to say has the space: over all samples and three sizes no line loses its result or its operator,
+and no pane is empty."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def operator(expression: str) -> str:
 
 
 def assert_no_empty_pane(screen: AppDriver) -> None:
-    """What stands in a border has something to say, and what cannot say more has no more room."""
+    """What is in a border has something to say, and what cannot say more has no more space."""
     shown = screen.app.screen_state
     assert shown is not None
     for name in PANES:
@@ -219,7 +219,7 @@ async def test_columns_do_not_move(name: str, size: tuple[int, int]) -> None:
 
 
 def columns(screen: AppDriver) -> list[int]:
-    """Where the columns of the back edges begin, and the values beside the source."""
+    """Where the columns of the back edges begin, and the values next to the source."""
     head = screen.lines("back-edges")[0]
     results = {line.index("│ ") for line in screen.lines("body") if re.match(r".{5,}\S = .*│ ", line)}
     assert "previous" in head and "new" in head

@@ -33,10 +33,10 @@ agraph (float[N] x, float[N, 2] y, int64 count, string[2] words) => (float[N] z)
 
 def draft() -> InputDraft:
     result = model(TEXT)
-    return InputDraft(result, made(result))
+    return InputDraft(result, draft_for(result))
 
 
-def made(model_value: Model):  # type: ignore[no-untyped-def]
+def draft_for(model_value: Model):  # type: ignore[no-untyped-def]
     parser = argparse.ArgumentParser()
     add_run_options(parser)
     inputs = gather_inputs(model_value, parser.parse_args([]))
@@ -257,4 +257,4 @@ def test_random_inputs_say_their_seeds() -> None:
     for k, text in enumerate(("[1]", "[[1, 2]]", "7", '["a", "b"]')):
         first.edit(k, text)
     assert first.build_inputs().seeds == {}
-    assert set(made(first.model).seeds.values()) == {0}
+    assert set(draft_for(first.model).seeds.values()) == {0}

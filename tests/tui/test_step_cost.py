@@ -121,7 +121,7 @@ async def test_a_step_goes_through_few_files() -> None:
 
 @pytest.mark.parametrize(("name", "most"), [("greedy_decoder.onnx", 6000), ("lstm.xml", 4200)])
 async def test_a_step_makes_few_calls(name: str, most: int) -> None:
-    """Far more than it needs: what is far beyond is something made anew that did not change."""
+    """Far more than it needs: what is far beyond is something made again that did not change."""
     async with open_app(*sample(name)) as screen:
         for _ in range(2):
             await screen.press("s")
@@ -144,7 +144,7 @@ async def test_what_did_not_change_is_not_made_again() -> None:
             assert not shown.seen[path, function], function
         assert shown.seen["tui/widgets/key_bar.py", "KeyBar._select_labels"] <= 2
         assert shown.seen["tui/screens/panes_app.py", "PanesApp.check_action"]
-        # Of lines that stay as they are nothing is coloured anew.
+        # Of lines that stay as they are nothing is coloured again.
         lines = sum(len(pane.lines) for pane in screen.app.panes.values() if pane.display)
         assert shown.seen["tui/widgets/strips.py", "StyleResolver.to_strip"] < lines
 

@@ -47,7 +47,7 @@ def debugger(settings: Path) -> Iterator[PseudoTerminal]:
 
 
 def at_its_inputs(folder: Path) -> tuple[str, ...]:
-    """A model that asks for its inputs: apart from those that lie beside it."""
+    """A model that asks for its inputs: apart from those that lie next to it."""
     for suffix in (".xml", ".bin"):
         (folder / f"lstm{suffix}").write_bytes((SAMPLES / f"lstm{suffix}").read_bytes())
     return (str(folder / "lstm.xml"),)

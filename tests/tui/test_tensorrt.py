@@ -14,7 +14,7 @@ FEEDS = {"x": np.float32(4), "n": np.int32(5), "rows": np.arange(10, dtype=np.fl
 
 
 def doubling() -> Model:
-    """Doubles x while it is below 32; a row from the end beside it."""
+    """Doubles x while it is below 32; a row from the end next to it."""
     net = NetworkBuilder()
     loop = net.counted_loop(net.input_tensor("n", "int32"))
     r, doubled = net.add_carried(loop, net.input_tensor("x"), lambda r: net.elementwise(r, r))
@@ -60,7 +60,7 @@ async def test_recurrences_are_sequences_on_the_screen(size: tuple[int, int]) ->
         await screen.press("n", "n")
         assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, 125.0, ...>"
         await screen.press("f")
-        # Of many those at both ends; and which nobody needed is not cut off.
+        # Of many those at both ends; and which no one needed is not cut off.
         message = screen.lines("back-edges")[2]
         assert message.startswith("  <1000.0, ") and message.endswith(", 1.953125>   x_half not needed at 9")
         assert any("x_half not needed at 9" in row for row in screen.visible_rows())

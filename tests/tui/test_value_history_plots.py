@@ -167,7 +167,7 @@ async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() ->
                 # All of one moment.
                 assert f"iteration {count - 1} → {count}" in screen.text("back-edges")
                 assert f"iterations 0–{count - 1}" in screen.text("scans")
-                # What is too large to be copied is told from the history.
+                # What is too large to be copied is reported from the history.
                 assert "norm" in carried[2]
             return len(counts) >= 4
 
@@ -198,7 +198,7 @@ SPIKE = """g (int64 M, float x0, float w0) => (float x_last, float w_last) {
 
 
 async def test_a_history_with_a_spike_stays_within_its_frame() -> None:
-    """Beside names of wide signs, too."""
+    """Next to names of wide signs, too."""
     spike = proto(SPIKE)
     # The text form of ONNX knows no such names.
     body = next(item.g for node in spike.graph.node for item in node.attribute if item.name == "body")

@@ -20,7 +20,7 @@ def squeezed(text: str) -> str:
 
 
 async def press(screen: AppDriver, span: str) -> None:
-    """Press what a code span stands for."""
+    """Press what a code span represents."""
     name = key_for_span(span)
     for item in [name] if name else list(span):
         await screen.pilot.press(

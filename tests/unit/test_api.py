@@ -1,4 +1,4 @@
-"""The public API: which names there are, that each is told with an example, and that the examples are true."""
+"""The public API: which names there are, that each is reported with an example, and that the examples are true."""
 
 from __future__ import annotations
 
@@ -117,4 +117,4 @@ def test_the_example_of_a_name(
 
 
 def test_the_page_is_current() -> None:
-    assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page(), "make docs writes docs/api.md anew"
+    assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page(), "make docs updates docs/api.md"

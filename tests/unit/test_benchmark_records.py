@@ -10,12 +10,12 @@ from typing import Any
 
 import source_checks
 
-_found = importlib.util.spec_from_file_location(
+_spec = importlib.util.spec_from_file_location(
     "release_history", source_checks.ROOT / "benchmarks" / "release_history.py"
 )
-assert _found is not None and _found.loader is not None
-records = importlib.util.module_from_spec(_found)
-_found.loader.exec_module(records)
+assert _spec is not None and _spec.loader is not None
+records = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(records)
 
 
 def report(version: str, ratio: float | None = 41.5678, processor: str = "one") -> dict[str, Any]:

@@ -109,11 +109,11 @@ def class_bodies(owner: str) -> list[str]:
         for path in (ROOT / folder).rglob("*.py*"):
             if path.suffix not in (".py", ".pyx"):
                 continue
-            for found in re.finditer(
+            for definition in re.finditer(
                 rf"^(?:cdef )?class {owner}\b(?:\(([^)]*)\))?.*?(?=^\S|\Z)", path.read_text("utf-8"), re.M | re.S
             ):
-                bodies.append(found[0])
-                for base in re.findall(r"\w+", found[1] or ""):
+                bodies.append(definition[0])
+                for base in re.findall(r"\w+", definition[1] or ""):
                     bodies += class_bodies(base) if base != owner else []
     return bodies
 

@@ -61,7 +61,7 @@ def test_an_ir_needs_neither_onnx_nor_a_screen(command: str) -> None:
 
 @pytest.mark.parametrize("command", ["run", "explain"])
 def test_an_onnx_model_needs_neither_the_onnx_package_nor_a_screen(command: str) -> None:
-    """Nor protobuf. What ONNX knows of operators stands in a compiled module of its own."""
+    """Nor protobuf. What ONNX knows of operators is in a compiled module of its own."""
     assert imported(command, str(SAMPLES / "newton_sqrt.onnx")).isdisjoint(HEAVY)
 
 

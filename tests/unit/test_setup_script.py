@@ -22,7 +22,7 @@ SOURCES = {
 
 
 def test_headers_are_followed_to_the_last_one(tmp_path: Path) -> None:
-    """Beside the file, in another folder, named by a macro, in a circle; what is not ours is passed over."""
+    """Next to the file, in another folder, named by a macro, in a circle; what is not ours is passed over."""
     for name, text in SOURCES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

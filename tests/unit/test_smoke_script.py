@@ -11,10 +11,10 @@ import loopdbg
 import source_checks
 from text_models import SAMPLES
 
-_found = importlib.util.spec_from_file_location("smoke", source_checks.ROOT / ".ci" / "smoke.py")
-assert _found is not None and _found.loader is not None
-smoke = importlib.util.module_from_spec(_found)
-_found.loader.exec_module(smoke)
+_spec = importlib.util.spec_from_file_location("smoke", source_checks.ROOT / ".ci" / "smoke.py")
+assert _spec is not None and _spec.loader is not None
+smoke = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(smoke)
 
 
 @pytest.mark.parametrize("name", smoke.SAMPLES)

@@ -54,7 +54,7 @@ def test_sections_that_are_cited_exist() -> None:
     assert cited <= sections
 
 
-#: What else may write: where, the call, and why it cannot leave half a file under a name that somebody gave.
+#: What else may write: where, the call, and why it cannot leave half a file under a name that someone gave.
 OTHER_WRITERS = {
     ("runtime/frontends/onnx/model_file.py", "__init__: tempfile.TemporaryDirectory"): "a scratch folder",
     ("runtime/frontends/onnx/model_file.py", "tensor: (self.scratch.path / 'tensors.data').open"): "a scratch folder",
@@ -129,7 +129,7 @@ def test_what_writes_files_is_found(tmp_path: Path) -> None:
 SILENT = """
 import pytest, ways
 from helpers import careful, careless
-from .beside import strict
+from .sibling import strict
 
 def again(n):
     return again(n - 1)
@@ -149,7 +149,7 @@ def test_helper_beside(): strict()
 def test_tests_that_assert_nothing_are_found(tmp_path: Path) -> None:
     (tmp_path / "unit").mkdir()
     (tmp_path / "unit" / "test_some.py").write_text(SILENT)
-    (tmp_path / "unit" / "beside.py").write_text("def strict():\n    raise AssertionError\n")
+    (tmp_path / "unit" / "sibling.py").write_text("def strict():\n    raise AssertionError\n")
     (tmp_path / "helpers.py").write_text(
         "def careful():\n    check()\ndef careless(): ...\ndef check():\n    assert 1\n"
     )
@@ -159,7 +159,7 @@ def test_tests_that_assert_nothing_are_found(tmp_path: Path) -> None:
 
 
 def test_command_line_options_are_only_in_tui() -> None:
-    """What the layers below say of options is said by the front end that has them."""
+    """What the layers below say of options is stated by the front end that has them."""
     texts = {path: path.read_text(encoding="utf-8") for path in source_checks.source_files("runtime", "debugger")}
     words = re.compile(r"--[a-z]\w*|loopdbg (run|diff|info|explain|export|MODEL)\b")
     assert [(path.name, result[0]) for path, text in texts.items() if (result := words.search(text))] == []

@@ -48,11 +48,11 @@ def debugged(path):
     return [forward, session.frame.iteration, sorted(model.run(inputs))]
 
 samples, folder = map(pathlib.Path, sys.argv[1:])
-told = [debugged(samples / name) for name in ("newton_sqrt.onnx", "lstm.xml", "trt/halving.py")]
+stops = [debugged(samples / name) for name in ("newton_sqrt.onnx", "lstm.xml", "trt/halving.py")]
 trace = folder / "run.loopdb"
 status = main(["run", str(samples / "newton_sqrt.onnx"), "--record", str(trace)])
 print()
-print(json.dumps([told, status, trace.exists()]))
+print(json.dumps([stops, status, trace.exists()]))
 """
 
 

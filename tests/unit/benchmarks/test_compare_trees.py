@@ -1,4 +1,4 @@
-"""Two trees beside each other: what counts as slower, and what is said of a wrong name or tree."""
+"""Two trees side by side: what counts as slower, and what is stated of a wrong name or tree."""
 
 from __future__ import annotations
 

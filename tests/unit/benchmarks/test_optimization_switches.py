@@ -41,7 +41,7 @@ def numbers() -> Loaded:
 
 
 def rows() -> Loaded:
-    """Products with weights, of rows that are known beforehand, and of a matrix that is turned anew each time."""
+    """Products with weights, of rows that are known beforehand, and of a matrix that is turned again each time."""
     text = """
     g (int64 M, float[40,1,64] X, float[256,64] K, float[1,256] h0) => (float[1,256] h) {
       h = Loop (M, , h0) <body = b (int64 i, bool c, float[1,256] u) => (bool c2, float[1,256] u2) {

@@ -1,4 +1,4 @@
-"""The loops over small tensors that ``benchmarks/xla_vector_twins.py`` writes anew in JAX give what the models give."""
+"""The small-tensor loops that ``benchmarks/xla_vector_twins.py`` reimplements in JAX give the results of the models."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import loopdbg
 from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
-GIVEN = {"a": 2.0, "tol": 1e-6}
+MODEL_INPUTS = {"a": 2.0, "tol": 1e-6}
 
 
 def drawn(figure: Any) -> list[list[float]]:
@@ -21,36 +21,36 @@ def drawn(figure: Any) -> list[list[float]]:
 
 
 def test_a_model_a_path_and_a_session_give_the_same_curves(tmp_path: Path) -> None:
-    session = loopdbg.debug(NEWTON, GIVEN)
+    session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     session.finish()
     session.record(tmp_path / "run.loopdb")
     expected = [2, 1.5, 1.4166667, 1.4142157, 1.4142135, 1.4142135]
     for source in (NEWTON, str(NEWTON), loopdbg.load(NEWTON), NEWTON.read_bytes(), session, tmp_path / "run.loopdb"):
-        inputs = None if source in (session, tmp_path / "run.loopdb") else GIVEN
+        inputs = None if source in (session, tmp_path / "run.loopdb") else MODEL_INPUTS
         (curve,) = drawn(loopdbg.plot(source, "x", inputs=inputs))
         assert np.allclose(curve, expected), source
     assert session.frame.stopped_by is not None
 
 
 def test_a_session_is_drawn_as_far_as_it_came_and_not_moved() -> None:
-    session = loopdbg.debug(NEWTON, GIVEN)
+    session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     session.step(2)
     assert [len(curve) for curve in drawn(loopdbg.plot(session, "x"))] == [3]
     assert session.frame.iteration == 2
 
 
 def test_a_limit_is_where_the_curves_end() -> None:
-    (curve,) = drawn(loopdbg.plot(NEWTON, "x", inputs=GIVEN, max_iterations=2))
+    (curve,) = drawn(loopdbg.plot(NEWTON, "x", inputs=MODEL_INPUTS, max_iterations=2))
     assert len(curve) == 3
 
 
 @pytest.mark.parametrize("what", ["carried", "condition", "scan"])
 def test_kinds(what: str) -> None:
-    assert loopdbg.plot(NEWTON, what=what, inputs=GIVEN).axes
+    assert loopdbg.plot(NEWTON, what=what, inputs=MODEL_INPUTS).axes
 
 
 def test_two_sources_side_by_side() -> None:
-    figure = loopdbg.plot(NEWTON, "x", inputs=GIVEN, against=loopdbg.load(NEWTON))
+    figure = loopdbg.plot(NEWTON, "x", inputs=MODEL_INPUTS, against=loopdbg.load(NEWTON))
     assert len(drawn(figure)) >= 2
 
 
@@ -67,9 +67,9 @@ def test_two_sources_side_by_side() -> None:
 )
 def test_what_cannot_be_drawn(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(loopdbg.UsageError, match=message):
-        loopdbg.plot(NEWTON, inputs=GIVEN, **arguments)
+        loopdbg.plot(NEWTON, inputs=MODEL_INPUTS, **arguments)
 
 
 def test_the_other_run_lacks_an_input() -> None:
     with pytest.raises(loopdbg.InputError, match="none called"):
-        loopdbg.plot(NEWTON, inputs=GIVEN, against=SAMPLES / "collatz.onnx")
+        loopdbg.plot(NEWTON, inputs=MODEL_INPUTS, against=SAMPLES / "collatz.onnx")

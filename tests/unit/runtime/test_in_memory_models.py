@@ -15,7 +15,7 @@ import loopdbg
 from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
-GIVEN = {"a": np.float32(2), "tol": np.float32(1e-6)}
+MODEL_INPUTS = {"a": np.float32(2), "tol": np.float32(1e-6)}
 
 
 def session() -> Any:
@@ -51,12 +51,12 @@ def ir_model() -> Any:
     ids=["path", "bytes", "memoryview", "file", "ModelProto", "onnx_ir", "session", "session of bytes", "openvino"],
 )
 def test_the_same_bits(function: Callable[[], Any]) -> None:
-    expected = loopdbg.load(NEWTON).run(GIVEN)
+    expected = loopdbg.load(NEWTON).run(MODEL_INPUTS)
     model = loopdbg.load(function())
-    assert {name: value.tobytes() for name, value in model.run(GIVEN).items()} == {
+    assert {name: value.tobytes() for name, value in model.run(MODEL_INPUTS).items()} == {
         name: value.tobytes() for name, value in expected.items()
     }
-    assert model.name and loopdbg.debug(function(), GIVEN).step().text
+    assert model.name and loopdbg.debug(function(), MODEL_INPUTS).step().text
 
 
 def test_an_open_file_is_its_path() -> None:

@@ -13,7 +13,7 @@ from loopdbg.runtime.record import record
 
 
 @record
-class Plain:
+class PlainRecord:
     """One that may be changed."""
 
     name: str
@@ -45,18 +45,18 @@ class Node:
 
 @record
 class Prepared:
-    given: int
+    value: int
     doubled: int = 0
 
     def __post_init__(self) -> None:
-        self.doubled = 2 * self.given
+        self.doubled = 2 * self.value
 
 
 def test_arguments_come_by_place_by_name_and_by_default() -> None:
-    first = Plain("x", [1], "noted", 5, last=7)
+    first = PlainRecord("x", [1], "noted", 5, last=7)
     assert (first.name, first.numbers, first.note, first.count, first.last) == ("x", [1], "noted", 5, 7)
-    assert vars(Plain(name="x", count=2)) == {"name": "x", "numbers": [], "note": "", "count": 2, "last": 0}
-    assert Plain("x").numbers is not Plain("x").numbers
+    assert vars(PlainRecord(name="x", count=2)) == {"name": "x", "numbers": [], "note": "", "count": 2, "last": 0}
+    assert PlainRecord("x").numbers is not PlainRecord("x").numbers
     assert vars(Derived(1, c=2.0)) == {"a": 1, "b": "b", "c": 2.0}
     assert Prepared(4).doubled == 8
 
@@ -64,7 +64,7 @@ def test_arguments_come_by_place_by_name_and_by_default() -> None:
 @pytest.mark.parametrize(
     ("args", "keywords", "message"),
     [
-        ((), {}, r"Plain.__init__\(\) lacks its argument 'name'"),
+        ((), {}, r"PlainRecord.__init__\(\) lacks its argument 'name'"),
         (("x", [], "", 1, 2), {}, "takes 4 positional arguments but 5 were given"),
         (("x",), {"name": "y"}, "multiple values for argument 'name'"),
         (("x",), {"nme": "y"}, "unexpected keyword argument 'nme'"),
@@ -72,16 +72,16 @@ def test_arguments_come_by_place_by_name_and_by_default() -> None:
 )
 def test_wrong_arguments(args: tuple[Any, ...], keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
-        Plain(*args, **keywords)
+        PlainRecord(*args, **keywords)
 
 
 def test_equality_and_hashes() -> None:
-    assert Plain("x", note="1") == Plain("x", note="2") != Plain("y")
+    assert PlainRecord("x", note="1") == PlainRecord("x", note="2") != PlainRecord("y")
     assert Frozen(1) == Frozen(1, "b") != Frozen(1, "c")
     assert Frozen(1) != Derived(1)
     assert Node("n") != Node("n")
     assert len({Frozen(1), Frozen(1), Frozen(2), Node("n"), Node("n")}) == 4
-    assert Plain.__hash__ is None
+    assert PlainRecord.__hash__ is None
 
 
 def test_frozen_ones_stay_as_they_are() -> None:
@@ -98,19 +98,19 @@ def test_how_they_are_shown() -> None:
     class Other:
         inner: object
 
-    first = Plain("x", [1])
-    assert repr(first) == "Plain(name='x', numbers=[1], last=0, count=1)"
+    first = PlainRecord("x", [1])
+    assert repr(first) == "PlainRecord(name='x', numbers=[1], last=0, count=1)"
     assert repr(Other(first)).endswith(f"Other(inner={first!r})")
     assert repr(Node("n")) == "<n>"
     first.numbers.append(first)  # type: ignore[arg-type]
-    assert repr(first) == "Plain(name='x', numbers=[1, ...], last=0, count=1)"
+    assert repr(first) == "PlainRecord(name='x', numbers=[1, ...], last=0, count=1)"
 
 
 def test_what_takes_dataclasses_takes_them() -> None:
-    first = Plain("x", [1], last=3)
+    first = PlainRecord("x", [1], last=3)
     assert is_dataclass(first)
     assert [entry.name for entry in fields(Derived)] == ["a", "b", "c"]
-    assert replace(first, name="y") == Plain("y", [1], last=3)
+    assert replace(first, name="y") == PlainRecord("y", [1], last=3)
     assert replace(Derived(1), c=1.0) == Derived(1, c=1.0)
     assert copy.deepcopy(first) == first
     assert pickle.loads(pickle.dumps(Derived(1))) == Derived(1)

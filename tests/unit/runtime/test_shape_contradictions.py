@@ -84,7 +84,7 @@ def carried(folder: Path, kind: str, body: str = TWICE, number: str = "int64") -
 )
 @pytest.mark.parametrize("trips", [1, 2, 1000])
 def test_what_a_body_gets(tmp_path: Path, kind: str, message: str | None, trips: int) -> None:
-    # It is told once, whatever the number of iterations.
+    # It is reported once, whatever the number of iterations.
     body = "Neg (v)"
     inputs = {"m": trips, "x": np.ones(4, np.float32)}
     assert notes(carried(tmp_path, kind, body), inputs) == ([] if message is None else [message])

@@ -55,11 +55,21 @@ passed_on (int64 M, float a, float w) => (float x, float y, int64 n, float s) {
 """
 
 
-GIVEN = ("prev(p) > 2", "p > 2", "prev(q) > 2", "q > 2", "w > 2", "prev(w) > 2", "prev(i) < 2", "i > 1", "prev(k) < 2")
+ENGINE_CONDITIONS = (
+    "prev(p) > 2",
+    "p > 2",
+    "prev(q) > 2",
+    "q > 2",
+    "w > 2",
+    "prev(w) > 2",
+    "prev(i) < 2",
+    "i > 1",
+    "prev(k) < 2",
+)
 COMPUTED = ("prev(r_out) < 100", "not prev(r_out) > 5", "r_out > 5", "iter == 1 or prev(r_out) > 5", "prev(r) > 5")
 
 
-@pytest.mark.parametrize("text", GIVEN + COMPUTED)
+@pytest.mark.parametrize("text", ENGINE_CONDITIONS + COMPUTED)
 def test_what_is_passed_on_unchanged(text: str) -> None:
     check(loopdbg.debug(model(PASSED_ON), {"M": 6, "a": 1.0, "w": 5.0}), "", text)
 

@@ -1,4 +1,4 @@
-"""A breakpoint gets another condition: it takes the place of the one there was, and is tested as if set anew."""
+"""A breakpoint gets another condition: it takes the place of the one there was, and is tested as if set again."""
 
 from __future__ import annotations
 

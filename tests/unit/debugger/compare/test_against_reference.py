@@ -1,5 +1,5 @@
 """A run against a reference: which value each track is taken for, the first that differs and the node that makes it,
-trip counts, and what is said of what could not be compared."""
+trip counts, and what is stated of what could not be compared."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from text_models import BRANCHES, NESTED, SUM, model, sample
 F32 = np.float32
 #: What SUM computes of four iterations from 1 on.
 V, S = [1.0, 2.0, 4.0, 7.0], [1.0, 4.0, 16.0, 49.0]
-GIVEN = {"M": np.int64(4), "v0": F32(1)}
+MODEL_INPUTS = {"M": np.int64(4), "v0": F32(1)}
 
 
 def arrays(**values: Any) -> Reference:
-    """A reference of somebody else: float32 arrays by name, ``h__0`` for h/0."""
+    """A reference of another owner: float32 arrays by name, ``h__0`` for h/0."""
     results = {name: np.asarray(value) for name, value in values.items()}
     return reference_from_arrays(
         "ref", {name.replace("__", "/"): v.astype(F32) if v.dtype.kind == "f" else v for name, v in results.items()}
@@ -34,7 +34,7 @@ def arrays(**values: Any) -> Reference:
 
 
 def sum_reference(options: ComparisonOptions | None = None, **values: Any) -> Comparison:
-    return compare_with_reference(model(SUM), GIVEN, arrays(**values), options)
+    return compare_with_reference(model(SUM), MODEL_INPUTS, arrays(**values), options)
 
 
 # ------------------------------------------------------------------ which value a track is
@@ -160,8 +160,8 @@ def test_the_first_iteration_and_node() -> None:
 
 def test_of_what_is_not_in_the_reference_the_nodes_between_are_named() -> None:
     result = sum_reference(v_in=[1.0, 2.0, 5.0, 8.0], s=S)
-    told_nodes = "made by one of these nodes, in this order: Cast 'Cast_1', Add 'Add_2'; what goes into them agrees"
-    assert first_difference(result) == ("Loop_0", (), 2, told_nodes)
+    cause_text = "made by one of these nodes, in this order: Cast 'Cast_1', Add 'Add_2'; what goes into them agrees"
+    assert first_difference(result) == ("Loop_0", (), 2, cause_text)
     # The state may have been another one before.
     result = sum_reference(s=[1.0, 4.0, 15.0, 48.0])
     assert first_difference(result)[3].endswith(
@@ -177,7 +177,7 @@ def test_a_constant_of_a_body_is_to_blame_for_itself_alone() -> None:
 def test_track_source_is_reported() -> None:
     track = Track("h", {(k,): F32(k) for k in range(4)}, "rnn", "aten.add.Tensor", "add_2", "model.py:87", "result")
     result = compare_with_reference(
-        model(SUM), GIVEN, Reference("ref", [track]), ComparisonOptions(names={"v_out": "h"})
+        model(SUM), MODEL_INPUTS, Reference("ref", [track]), ComparisonOptions(names={"v_out": "h"})
     )
     assert "ref has it by aten.add.Tensor 'add_2' at model.py:87" in report_text(result)
     assert result.loops[0].right == "rnn"
@@ -262,7 +262,7 @@ def test_loops_in_loops() -> None:
 
 
 def test_trip_counts_without_any_values() -> None:
-    result = compare_with_reference(model(SUM), GIVEN, Reference("ref", [], None, {"steps": {(): 5}}))
+    result = compare_with_reference(model(SUM), MODEL_INPUTS, Reference("ref", [], None, {"steps": {(): 5}}))
     (loop,) = result.loops
     assert (loop.right, loop.match_method) == ("steps", "structure") and loop.trips is not None
     assert (loop.trips.left, loop.trips.right) == (4, 5) and result.verdict is Verdict.DIFFER
@@ -282,7 +282,7 @@ def test_iterations_that_the_reference_lacks() -> None:
 
 
 def test_a_run_that_a_limit_ended() -> None:
-    result = compare_reference(ModelSide(model(SUM), GIVEN, 2), arrays(v_in=V), ComparisonOptions())
+    result = compare_reference(ModelSide(model(SUM), MODEL_INPUTS, 2), arrays(v_in=V), ComparisonOptions())
     assert result.verdict is Verdict.LIMITED and result.loops[0].iterations == 2
 
 
@@ -315,8 +315,8 @@ def test_what_differs_before_the_loop_is_where_it_comes_from() -> None:
 def test_a_trace_with_its_values(tmp_path: Any) -> None:
     first = model(SUM)
     path = tmp_path / "run.loopdb"
-    with loopdbg.Recorder(path, first, GIVEN) as recorder:
-        recorder.finish(first.execute(GIVEN, on_iteration=recorder))
+    with loopdbg.Recorder(path, first, MODEL_INPUTS) as recorder:
+        recorder.finish(first.execute(MODEL_INPUTS, on_iteration=recorder))
     assert loopdbg.diff(path, {"v_in": F32(V), "s": F32(S)}).same
     result = loopdbg.diff(path, {"q": F32([1, 2, 5, 7]), "s": F32(S)})
     assert result.first is not None and (result.first.iteration, result.first.value, result.first.other) == (

@@ -23,9 +23,9 @@ from .newton_models import F32
 
 @dataclass
 class BoundaryStream:
-    """A side made of boundaries."""
+    """A side with the given boundaries."""
 
-    made: Sequence[Boundary]
+    boundary_list: Sequence[Boundary]
     label: str = "side"
     loops: Sequence[LoopInfo] = (LoopInfo("main ▸ l", "l"),)
     graph: Graph | None = None
@@ -33,7 +33,7 @@ class BoundaryStream:
     notes: list[str] = field(default_factory=list)
 
     def boundaries(self) -> Iterator[Boundary]:
-        return iter(self.made)
+        return iter(self.boundary_list)
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> None:
         """Nothing but boundaries is known."""

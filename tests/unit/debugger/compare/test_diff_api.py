@@ -17,7 +17,7 @@ from .newton_models import NEWTON, write_wrong_newton
 
 F32 = np.float32
 V, S = F32([1, 2, 4, 7]), F32([1, 4, 16, 49])
-GIVEN = {"M": np.int64(4), "v0": F32(1)}
+MODEL_INPUTS = {"M": np.int64(4), "v0": F32(1)}
 
 
 def test_two_models(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_the_node_that_is_to_blame_and_its_source() -> None:
         loopdbg.Track("f", {(k,): F32(k) for k in range(3)}),
         loopdbg.Track("v", values, source="model.py:87", role="result"),
     ]
-    reference = loopdbg.Reference("mine", tracks, GIVEN)
+    reference = loopdbg.Reference("mine", tracks, MODEL_INPUTS)
     first = loopdbg.diff(model(SUM), reference, names={"v_out": "v"}).first
     assert first is not None
     assert first.nodes == ("Add_2",)
@@ -55,13 +55,13 @@ def test_the_node_that_is_to_blame_and_its_source() -> None:
 
 
 def test_the_nodes_one_of_which_it_is() -> None:
-    first = loopdbg.diff(model(SUM), {"v_in": F32([1, 2, 5, 8]), "s": S}, GIVEN).first
+    first = loopdbg.diff(model(SUM), {"v_in": F32([1, 2, 5, 8]), "s": S}, MODEL_INPUTS).first
     assert first is not None and first.node == "" and first.nodes == ("Cast_1", "Add_2")
 
 
 def record() -> loopdbg.ReferenceRecorder:
     with loopdbg.record_reference() as ref:
-        ref.input(**GIVEN)
+        ref.input(**MODEL_INPUTS)
         v = F32(1)
         for i in range(4):
             v = v + F32(i)
@@ -75,7 +75,7 @@ def test_a_model_and_a_reference_of_any_form(form: str, tmp_path: Path) -> None:
     outcome: Any = {
         "recorder": record,
         "reference": lambda: record().reference,
-        "arrays": lambda: {"v_in": V.tolist(), "s": S, **GIVEN},
+        "arrays": lambda: {"v_in": V.tolist(), "s": S, **MODEL_INPUTS},
         "file": lambda: written(tmp_path / "ref.npz"),
         "folder": lambda: folder(tmp_path / "test_data_set_0"),
     }[form]()
@@ -86,13 +86,13 @@ def test_a_model_and_a_reference_of_any_form(form: str, tmp_path: Path) -> None:
 
 
 def written(path: Path) -> Path:
-    np.savez(path, v_in=V, s=S, **GIVEN)
+    np.savez(path, v_in=V, s=S, **MODEL_INPUTS)
     return path
 
 
 def folder(path: Path) -> Path:
     path.mkdir()
-    inputs = {"input_0": GIVEN["M"], "input_1": GIVEN["v0"], "output_0": V[-1], "output_1": S}
+    inputs = {"input_0": MODEL_INPUTS["M"], "input_1": MODEL_INPUTS["v0"], "output_0": V[-1], "output_1": S}
     for name, array in inputs.items():
         (path / f"{name}.pb").write_bytes(onnx.numpy_helper.from_array(np.asarray(array)).SerializeToString())
     return path
@@ -100,10 +100,10 @@ def folder(path: Path) -> Path:
 
 def test_names_are_those_of_the_first_one() -> None:
     first = model(SUM)
-    assert loopdbg.diff(first, {"state": V, "s": S}, GIVEN, names={"v_out": "state"}).same
-    assert loopdbg.diff({"state": V, "s": S}, first, GIVEN, names={"state": "v_out"}).same
+    assert loopdbg.diff(first, {"state": V, "s": S}, MODEL_INPUTS, names={"v_out": "state"}).same
+    assert loopdbg.diff({"state": V, "s": S}, first, MODEL_INPUTS, names={"state": "v_out"}).same
     with pytest.raises(loopdbg.UsageError, match="v_out=nothing: the values given has no 'nothing'"):
-        loopdbg.diff(first, {"state": V}, GIVEN, names={"v_out": "nothing"})
+        loopdbg.diff(first, {"state": V}, MODEL_INPUTS, names={"v_out": "nothing"})
     source = SAMPLES / "newton_sqrt.onnx"
     with pytest.raises(loopdbg.UsageError, match=r"x=nothing: newton_sqrt\.onnx has no 'nothing'"):
         loopdbg.diff(source, source, NEWTON, names={"x": "nothing"})
@@ -144,7 +144,7 @@ def test_what_is_refused(arguments: tuple[Any, ...], error: type[Exception], mes
 @pytest.mark.parametrize("number", [-1.0, float("nan"), float("inf")])
 def test_a_tolerance_is_a_number_from_0_on(number: float) -> None:
     with pytest.raises(loopdbg.UsageError, match="a tolerance is a number from 0 on"):
-        loopdbg.diff(model(SUM), {"v_in": V}, GIVEN, rtol=number)
+        loopdbg.diff(model(SUM), {"v_in": V}, MODEL_INPUTS, rtol=number)
 
 
 def test_a_model_of_another_system() -> None:

@@ -158,7 +158,7 @@ def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list
 
 def test_an_endless_loop_is_compared_as_far_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
     ran = command(capsys, "diff", SAMPLES / "loop_infinite.xml", SAMPLES / "loop_infinite.xml", "--max-iterations", "7")
-    # A limit is no end: what comes behind it nobody compared.
+    # A limit is no end: what comes behind it no one compared.
     assert ran.status == 4 and ran.out.startswith("same up to a limit: ")
     assert "7 iterations compared" in ran.out and "the limit that was set" in ran.out
 
@@ -184,7 +184,7 @@ def recorded(capsys: pytest.CaptureFixture[str], path: Path, *arguments: object)
 def test_a_model_and_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source = SAMPLES / "newton_sqrt.onnx"
     trace = recorded(capsys, tmp_path / "run.loopdb", source, "--input", "a=3", "--input", "tol=1e-6")
-    # The run is repeated with the inputs of the trace, not with those beside the model.
+    # The run is repeated with the inputs of the trace, not with those next to the model.
     ran = command(capsys, "diff", source, trace)
     assert ran.status == 0 and ran.out.startswith("same: newton_sqrt.onnx and ") and "2 outputs the same" in ran.out
     assert command(capsys, "diff", trace, source).status == 0
@@ -250,7 +250,7 @@ def test_padded_output_is_compared_up_to_common_length(tmp_path: Path, capsys: p
     assert "matched: keep and condition (condition)" in ran.out and "only in" not in ran.out
     ran = command(capsys, "diff", script, SAMPLES / "newton_sqrt.onnx", "--input", "a=2", "--input", "tol=1e-6")
     assert ran.status == 0 and "matched: condition and keep (condition)" in ran.out and "only in" not in ran.out
-    # Room is no reason to pass over what differs.
+    # Space is no reason to pass over what differs.
     script.write_text(
         script.read_text(encoding="utf-8").replace(
             "(half, half_q, trt.ElementWiseOperation.SUM)", "(half, half, trt.ElementWiseOperation.SUM)"

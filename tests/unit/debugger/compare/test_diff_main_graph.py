@@ -25,7 +25,7 @@ PLAIN = """g (float[4] x) => (float[4] y, float[4] z) {
   [square] a = Mul (x, x) [squash] b = Tanh (a) [add] c = Add (b, x) [end] y = Sin (c) [turn] d = Neg (c)
   [last] z = Sigmoid (d) }"""
 LOOP = """g (float[4] x, int64 n) => (float[4] y) {
-  [begin] p = Sin (x) [beside] q = Cos (x)
+  [begin] p = Sin (x) [parallel] q = Cos (x)
   [L] s = Loop (n, , p) <body = b (int64 i, bool c, float[4] h) => (bool c2, float[4] k) {
     c2 = Identity (c) [step] k = Tanh (h) }>
   [behind] r = Sigmoid (s) [join] y = Add (r, q) }"""
@@ -86,7 +86,7 @@ def test_the_same_models_have_no_cause() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "node"),
     [
-        ("Cos (x)", "Tanh (x)", "beside"),
+        ("Cos (x)", "Tanh (x)", "parallel"),
         ("Sigmoid (s)", "Softplus (s)", "behind"),
         ("Sigmoid (s)", "Sigmoid (p)", "behind"),
     ],

@@ -1,4 +1,4 @@
-"""How far a comparison is, told while it goes on."""
+"""How far a comparison is, reported while it goes on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from text_models import SAMPLES
 
 from .newton_models import NEWTON, write_wrong_newton
 
-Told = list[tuple[bool, int, int | None]]
+ProgressReport = list[tuple[bool, int, int | None]]
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +28,8 @@ def report_every_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 0.0)
 
 
-def progress_of(left: ComparisonSide, right: ComparisonSide) -> Told:
-    message: Told = []
+def progress_of(left: ComparisonSide, right: ComparisonSide) -> ProgressReport:
+    message: ProgressReport = []
 
     def tick(run: Run, again: bool) -> None:
         message.extend((again, loop.iterations, loop.trip_count) for loop in run.loops if loop.entries)

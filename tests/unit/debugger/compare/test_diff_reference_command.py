@@ -19,10 +19,10 @@ F32 = np.float32
 NEWTON = SAMPLES / "newton_sqrt.onnx"
 
 
-def newton(path: Path, name: str = "x", wrong: int | None = None, given: bool = True) -> Path:
+def newton(path: Path, name: str = "x", wrong: int | None = None, with_inputs: bool = True) -> Path:
     """The square root of 3 as a Python loop has it."""
     with loopdbg.record_reference(path) as ref:
-        if given:
+        if with_inputs:
             ref.input(a=F32(3), tol=F32(1e-6))
         x = F32(3)
         for k in range(5):
@@ -38,8 +38,8 @@ def test_the_inputs_are_those_of_the_reference(capsys: pytest.CaptureFixture[str
     # What is asked for goes first.
     ran = command(capsys, "diff", NEWTON, tmp_path / "ref.npz", "--input", "a=2", "--input", "tol=1e-6")
     assert ran.status == 6 and "inputs:" not in ran.err
-    # Those beside the model, where the reference has none: the root of 2.
-    ran = command(capsys, "diff", NEWTON, newton(tmp_path / "bare.npz", given=False))
+    # Those next to the model, where the reference has none: the root of 2.
+    ran = command(capsys, "diff", NEWTON, newton(tmp_path / "bare.npz", with_inputs=False))
     assert ran.status == 6 and ran.err.startswith("inputs: from newton_sqrt.inputs.npz")
 
 
@@ -119,7 +119,7 @@ def test_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
             lambda p: np.savez(p, a=F32([1, 2]), tol=F32(1), x=F32([1])),
             (),
             1,
-            "given the inputs of ref.npz: input 'a' needs",
+            "with_inputs the inputs of ref.npz: input 'a' needs",
         ),
         (lambda p: np.savez(p, x=F32([1])), ("--loop", "none"), 2, "there is no loop 'none' to compare"),
         (lambda p: np.savez(p, x=F32([1])), ("--against", "onnxruntime"), 2, "leave out"),

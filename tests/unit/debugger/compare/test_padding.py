@@ -11,7 +11,7 @@ import loopdbg
 from cli_runner import run_cli as command
 from loopdbg.debugger.compare.running.padding import padded_axes
 
-#: A loop of three iterations that collects [2, 3] on an axis, with room for more, and what is made of that.
+#: A loop of three iterations that collects [2, 3] on an axis, with space for more, and what is made of that.
 NETWORK = """
 import numpy as np
 import tensorrt as trt
@@ -44,7 +44,7 @@ def build(network):
     result.name = "result"
     network.mark_output(result)
 """
-#: What is made of xs, on which axis it is collected, and where its room is then; None: the padding is in all of it.
+#: What is made of xs, on which axis it is collected, and where its space is then; None: the padding is in all of it.
 CASES = [
     ("xs", 0, 0),
     ("xs", 2, 2),

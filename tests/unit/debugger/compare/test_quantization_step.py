@@ -14,7 +14,7 @@ from text_models import loop_text, proto
 
 
 def quantised(path: Path, bias: str, more: str = "") -> Path:
-    """A loop that adds a number, quantises what comes of it in steps of 0.5, and collects what that stands for."""
+    """A loop that adds a number, quantises what comes of it in steps of 0.5, and collects what that represents."""
     body = f"""
         co = Identity (ci)
         half = Constant <value = float {{0.5}}> ()
@@ -34,7 +34,7 @@ def quantised(path: Path, bias: str, more: str = "") -> Path:
         inputs="int64 i, bool ci, int8 x",
         call="a, rows = Loop (m, c, start)",
         result="int8[3] a, float[n, 1, 3] rows",
-        given="int64 m, bool c, float[3] v, int8[3] start",
+        graph_inputs="int64 m, bool c, float[3] v, int8[3] start",
     )
     onnx.save(proto(text), path)
     return path

@@ -179,7 +179,7 @@ def test_each_node_of_an_associative_scan_is_named_where_it_is_wrong(summed, ind
     node.op_type = "Sub"
     result = loopdbg.diff(load_proto(model), Summed(), SUMMED)
     assert not result.same
-    # What PyTorch calls flatten is a view in the model, which is not told apart from what reads it.
+    # What PyTorch calls flatten is a view in the model, which is not distinguished from what reads it.
     assert node.name in result.first.nodes and set(result.first.nodes) <= {node.name, "node_view"}
 
 

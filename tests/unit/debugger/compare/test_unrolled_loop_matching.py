@@ -111,7 +111,7 @@ class Grid(torch.nn.Module):
 
 
 class Growing(torch.nn.Module):
-    """A loop in a loop that runs once more each time, which is not told from what is around it."""
+    """A loop in a loop that runs once more each time, which is not reported from what is around it."""
 
     def forward(self, x):
         for i in range(4):
@@ -366,7 +366,7 @@ def test_a_tensor_iterator_and_a_program_in_a_file(tmp_path):
 
 
 def test_a_loop_that_the_program_does_not_have_is_not_held_against_its_copies(tmp_path):
-    """The model has the copies too, and a loop of its own beside them."""
+    """The model has the copies too, and a loop of its own next to them."""
     text = """
 g (float[2] x) => (float[2] y) <int64 n = {3}> {
   a = Sin (x)

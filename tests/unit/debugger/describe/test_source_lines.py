@@ -17,7 +17,7 @@ def node(origin: Origin) -> Operation:
     return Operation("n", "Add", "", 18, [], [Value("y")], source=origin)
 
 
-def told_lines(origin: Origin, folder: Path | str = "") -> str:
+def origin_lines(origin: Origin, folder: Path | str = "") -> str:
     return CodeLines(Graph("g", folder=str(folder))).describe_node(node(origin))
 
 
@@ -31,26 +31,26 @@ def script(tmp_path: Path) -> Path:
 
 def test_the_model_has_the_text(script: Path) -> None:
     # It is of the moment of the export; the file may have changed since.
-    assert told_lines(Origin(str(script), 2, "return x + 2")) == "model.py:2  return x + 2"
+    assert origin_lines(Origin(str(script), 2, "return x + 2")) == "model.py:2  return x + 2"
 
 
 def test_the_file_has_the_text(script: Path) -> None:
-    assert told_lines(Origin(str(script), 2)) == "model.py:2  return x + 1"
-    assert told_lines(Origin("nets/model.py", 2), script.parents[1]) == "model.py:2  return x + 1"
-    # Written on another machine, and beside the model here.
-    assert told_lines(Origin("C:\\their\\model.py", 2), script.parent) == "model.py:2  return x + 1"
+    assert origin_lines(Origin(str(script), 2)) == "model.py:2  return x + 1"
+    assert origin_lines(Origin("nets/model.py", 2), script.parents[1]) == "model.py:2  return x + 1"
+    # Written on another machine, and next to the model here.
+    assert origin_lines(Origin("C:\\their\\model.py", 2), script.parent) == "model.py:2  return x + 1"
 
 
 def test_a_line_or_a_file_that_is_not_there(script: Path) -> None:
-    assert told_lines(Origin(str(script), 3)) == "model.py:3"
-    assert told_lines(Origin("other.py", 1), script.parent) == "other.py:1"
-    assert told_lines(Origin(str(script))) == "model.py"
-    assert told_lines(Origin(framework_node="mul_2")) == ""
+    assert origin_lines(Origin(str(script), 3)) == "model.py:3"
+    assert origin_lines(Origin("other.py", 1), script.parent) == "other.py:1"
+    assert origin_lines(Origin(str(script))) == "model.py"
+    assert origin_lines(Origin(framework_node="mul_2")) == ""
 
 
 def test_what_an_exporter_made_of_a_line() -> None:
     origin = Origin("model.py", 142, "return scan(step, h, x)", traced="gates = a + b")
-    assert told_lines(origin) == "model.py:142 ▸ gates = a + b"
+    assert origin_lines(origin) == "model.py:142 ▸ gates = a + b"
     assert CodeLines(Graph("g")).line_of_node(node(origin)) == "model.py:142  return scan(step, h, x)"
 
 
@@ -62,13 +62,13 @@ def test_what_is_no_python_file_is_not_read(tmp_path: Path) -> None:
     binary = tmp_path / "binary.py"
     binary.write_bytes(b"\xff\xfe\0\n")
     for path in (secret, width, binary, tmp_path, f"{secret}\0.py"):
-        assert "  " not in told_lines(Origin(str(path), 1)), path
+        assert "  " not in origin_lines(Origin(str(path), 1)), path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes with names are of Unix")
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "model.py")
-    assert told_lines(Origin("model.py", 1), tmp_path) == "model.py:1"
+    assert origin_lines(Origin("model.py", 1), tmp_path) == "model.py:1"
 
 
 def test_another_machine_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,13 +77,13 @@ def test_another_machine_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("loopdbg.debugger.describe.code_lines.read_bytes", refuse)
     monkeypatch.setattr("os.path.isabs", lambda path: True)
-    assert told_lines(Origin("\\\\host\\share\\model.py", 1)) == "model.py:1"
-    assert told_lines(Origin("//host/share/model.py", 1)) == "model.py:1"
+    assert origin_lines(Origin("\\\\host\\share\\model.py", 1)) == "model.py:1"
+    assert origin_lines(Origin("//host/share/model.py", 1)) == "model.py:1"
 
 
 def test_what_would_move_a_cursor_is_shown_as_an_escape() -> None:
-    assert told_lines(Origin("a\x1b[2J.py", 1, "x\x07 = 1")) == "a\\x1b[2J.py:1  x\\x07 = 1"
-    assert len(told_lines(Origin("a.py", 1, "x" * 1000))) < 250
+    assert origin_lines(Origin("a\x1b[2J.py", 1, "x\x07 = 1")) == "a\\x1b[2J.py:1  x\\x07 = 1"
+    assert len(origin_lines(Origin("a.py", 1, "x" * 1000))) < 250
 
 
 def test_source_code_is_above_its_statements() -> None:
@@ -101,8 +101,8 @@ def test_source_code_is_above_its_statements() -> None:
 
 
 def test_nodes_without_a_line_do_not_seem_to_be_of_the_one_before() -> None:
-    told_of, plain = node(Origin("a.py", 1, "y = f(x)")), node(Origin())
-    whole = build_pseudo_code(Graph("g", nodes=[plain, told_of, plain, node(Origin())]))
+    with_origin, plain = node(Origin("a.py", 1, "y = f(x)")), node(Origin())
+    whole = build_pseudo_code(Graph("g", nodes=[plain, with_origin, plain, node(Origin())]))
     assert whole.code_above(range(len(whole.lines))) == {1: "# a.py:1  y = f(x)", 2: "# no line is known"}
     # A part of them begins with what it comes from.
     assert whole.code_above(range(1, 2)) == {1: "# a.py:1  y = f(x)"}

@@ -28,7 +28,7 @@ from text_models import BRANCHES, COUNT, NESTED, SAMPLES, proto, rename_values
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
 #: Rows wide enough for every comment and every value.
-WIDE = (400, 100)
+WIDE_LAYOUT = (400, 100)
 
 NO_LOOP = """g (float x) => (float z) {
   y = Mul (x, x)
@@ -131,7 +131,7 @@ def explained(model: loopdbg.Model) -> Iterator[tuple[Loop, list[str], str]]:
 async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: Path) -> None:
     model, inputs = load_case(which, tmp_path)
     sources = {loop: (text, ends) for loop, text, ends in explained(model)}
-    async with open_app(model, inputs, WIDE, max_iterations=100) as screen:
+    async with open_app(model, inputs, WIDE_LAYOUT, max_iterations=100) as screen:
         if not sources:
             await screen.press("escape")  # from the graph, which a model without loops opens on
         for keys in ("", "s", "n", "n", "f"):
@@ -152,7 +152,7 @@ async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: P
             below = console[len(text) :]
             if frame.stopped_by is None:
                 assert below[0] == f"ends: {ends}"
-                # Where the pane is one line the sentence stands inside of it.
+                # Where the pane is one line the sentence is inside of it.
                 word = ends.split("; ")[0].split(". ")[0].split()[0].lower()
                 await screen.wait_until(lambda word=word: word in screen.text("condition").lower())  # type: ignore[misc]
             else:
@@ -243,7 +243,7 @@ async def test_long_names_are_short_everywhere(tmp_path: Path) -> None:
     [(_, text, ends)] = explained(model)
     assert any("attn_Add = hidden_1 + 1" in line for line in text)
     assert "Less = attn_Add < bound" in ends
-    async with open_app(model, inputs, WIDE) as screen:
+    async with open_app(model, inputs, WIDE_LAYOUT) as screen:
         await screen.press("s")
         messages: list[str] = []
         console = Console(screen.session, messages.append)

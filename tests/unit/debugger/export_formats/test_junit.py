@@ -1,4 +1,4 @@
-"""JUnit XML, read back by a reader that nobody here wrote."""
+"""JUnit XML, read back by a reader that no one here wrote."""
 
 from __future__ import annotations
 

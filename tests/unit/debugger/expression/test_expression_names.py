@@ -64,5 +64,5 @@ def test_completions_of_nothing_offer_everything() -> None:
     assert result[:6] == ["`/rnn/LSTM_output_0`", "h", "h_new", "hidden", "`max`", "`x:0`"]
     assert {"iter", "delta(", "norm(", "not"} <= set(result)
     assert completions("abs(", 4, ["h"])[0] == "h"
-    # In the middle of a line only what stands before the cursor counts.
+    # In the middle of a line only what is before the cursor counts.
     assert completions("hi + 3", 2, NAMES) == ["hidden", "history("]

@@ -15,7 +15,7 @@ from adapters_page import DEBUGPY_CAPABILITIES_PATH, PARTS, ROOT, TOKEN_COUNT
 PAGE = ROOT / "docs" / "adapters.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 NUMBER = re.compile(r"\d+")
-AGAIN = "python tests/support/adapters_page.py docs/adapters.md writes it anew"
+AGAIN = "python tests/support/adapters_page.py docs/adapters.md updates it"
 
 
 def page_text(name: str) -> str:

@@ -74,7 +74,7 @@ def assert_reads(picture: GraphView) -> None:
 
 
 def assert_places(picture: GraphView) -> LayeredLayout:
-    """Each box stands below those that it reads, and beside the others of its layer; what runs beside the layers is
+    """Each box is below those that it reads, and next to the others of its layer; what runs next to the layers is
     left of them, and shares its lane with nothing that passes by the same layer."""
     widths = [8.0 + len(box.name) for box in picture.boxes]
     result = compute_layout(picture, widths, 3, 2)
@@ -107,7 +107,7 @@ def test_of_random_loops(features: Collection[str]) -> None:
 #: A chain of which each part reads what was carried in, and hands something on: all of it passes by many nodes.
 DEEP = """
 deep (int64 n, CARRIED) => (LAST) {
-  LAST = Loop <body = body (int64 i, bool c, CARRIED) => (bool go, GIVEN) {
+  LAST = Loop <body = body (int64 i, bool c, CARRIED) => (bool go, MODEL_INPUTS) {
     go = Identity (c)
     NODES
   }> (n, , NAMES)
@@ -116,7 +116,7 @@ deep (int64 n, CARRIED) => (LAST) {
 
 
 def deep(parts: int, nodes: int) -> Graph:
-    """A loop of so many parts, each with a carried value of its own."""
+    """A loop of that many parts, each with a carried value of its own."""
     lines, x = list[str](), "x0"
     for part in range(parts):
         for node in range(nodes):
@@ -125,7 +125,7 @@ def deep(parts: int, nodes: int) -> Graph:
         lines.append(f"y{part} = Exp ({x})")
     each = range(parts)
     carried, inputs = (", ".join(f"float[4] {name}{k}" for k in each) for name in "xy")
-    text = DEEP.replace("CARRIED", carried).replace("GIVEN", inputs).replace("NODES", "\n".join(lines))
+    text = DEEP.replace("CARRIED", carried).replace("MODEL_INPUTS", inputs).replace("NODES", "\n".join(lines))
     text = text.replace("NAMES", ", ".join(f"x{k}" for k in each))
     types = ", ".join(f"float[4] z{k}" for k in each)
     return model(text.replace("(LAST)", f"({types})").replace("LAST", ", ".join(f"z{k}" for k in each))).graph

@@ -39,7 +39,7 @@ DRAWS = 3
 
 
 def drawn_questions(card: Card, count: int = DRAWS, seed: int = 0) -> Iterator[Question]:
-    """The question of a card, with so many numbers."""
+    """The question of a card, with that many numbers."""
     random = Random(seed)
     for _ in range(count):
         question = card.draw_question(random)
@@ -84,7 +84,7 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
 
 
 #: Where a lesson says that a runtime does otherwise, and modes of which no peer has the table's meaning.
-OTHERWISE = {
+OTHER_ANSWERS = {
     absent_condition.B.model,
     absent_condition.C.model,
     "cut_tail.xml",
@@ -99,7 +99,7 @@ def _alike(scene: Scene) -> bool:
     """A peer runs it, and does the same."""
     of_tensorrt = scene.path.suffix == ".py" and scene.model != three_systems.TENSORRT_SCENE.model
     ends = scene.reference_run.stopped_by is not StoppedBy.LIMIT
-    return ends and not of_tensorrt and scene.model not in OTHERWISE | IGNORING
+    return ends and not of_tensorrt and scene.model not in OTHER_ANSWERS | IGNORING
 
 
 ALIKE = [(name, scene) for name, scene in scenes() if _alike(scene)]
@@ -216,7 +216,7 @@ def test_other_numbers_have_other_answers(number: int, inputs: dict[str, Any], a
     assert "✓ Right" in klass(f"answer {answer}")
 
 
-# -- states: what is typed, and what is said in the end
+# -- states: what is typed, and what is stated in the end
 
 
 ASKED: dict[tuple[int, int], StateQuestion] = {
@@ -362,7 +362,7 @@ def test_state_questions_are_reached_by_their_last_hint(name: str, card: Card) -
 
 
 def guesses(card: Card, count: int) -> Iterator[tuple[Question, str]]:
-    """Questions, and answers to them that nobody thought about: a letter, or what others of these were answered."""
+    """Questions, and answers to them that no one thought about: a letter, or what others of these were answered."""
     random = Random(11)
     asked = list(drawn_questions(card, count, seed=5))
     pool = [answer for question in asked if isinstance(question, ValueQuestion) for answer in plausible(question)]
@@ -377,7 +377,7 @@ def plausible(question: ValueQuestion) -> list[Any]:
 
 
 GUESSED = [(name, card) for name, card in JUDGED if not isinstance(next(drawn_questions(card)), StateQuestion)]
-#: Of 50 answers of which a quarter is right by chance not more than so many are, but once in a thousand.
+#: Of 50 answers of which a quarter is right by chance not more than that many are, but once in a thousand.
 MOST = 22
 
 

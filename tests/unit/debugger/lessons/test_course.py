@@ -48,7 +48,7 @@ def test_what_comes_after_them_is_numbered_on() -> None:
 
 @pytest.mark.parametrize("number", LESSONS_BY_NUMBER)
 def test_a_card_has_few_lines_of_76_columns(number: int) -> None:
-    """In the hour six; with a loop as its file has it, or a table, as many as a small screen has room for."""
+    """In the hour six; with a loop as its file has it, or a table, as many as a small screen has space for."""
     learner = LessonDriver(number).learner
     for card in range(len(learner.cards)):
         for _ in range(3):
@@ -232,7 +232,7 @@ def test_key_wording_per_front_end() -> None:
 
 
 def test_the_package_takes_every_model_along() -> None:
-    """What the wheel and the sdist are told to hold covers what lies there."""
+    """What the wheel and the sdist are reported to hold covers what lies there."""
     message = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
     patterns = (*message["loopdbg.lesson_models"], "*.py")
     files = [path.name for path in MODELS_FOLDER.iterdir() if path.is_file()]

@@ -272,7 +272,7 @@ def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Pa
     assert 23 in klass.learner.progress.done_lessons
     assert LearnerProgress(tmp_path / "lessons.json")[23].missed == [3, 7]
     later = LessonDriver(23, tmp_path / "lessons.json", seed=5)
-    assert later.learner.card_index == 0 and not later.learner.progress[23].missed, "dealt anew"
+    assert later.learner.card_index == 0 and not later.learner.progress[23].missed, "dealt again"
 
 
 def test_a_quiz_that_is_not_gone_through_is_not_done() -> None:
@@ -309,7 +309,7 @@ def test_what_is_done_is_kept_card_by_card(tmp_path: Path) -> None:
     later.answer_correctly()
     assert LearnerProgress(path).done_lessons == {1}
     assert LessonDriver(None, path).learner.lesson.number == 2
-    assert LessonDriver(1, path).learner.heading == "card 1 of 5: Say first", "one that is done begins anew"
+    assert LessonDriver(1, path).learner.heading == "card 1 of 5: Say first", "a finished lesson starts again"
 
 
 def test_a_lesson_left_behind_its_question_opens_at_it(tmp_path: Path) -> None:

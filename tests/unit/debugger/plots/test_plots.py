@@ -294,7 +294,7 @@ def test_where_the_outer_loop_carries_nothing_an_inner_one_is_drawn(
         ran = command(capsys, "plot", path, *feeds, "--what", what, "-o", out)
         assert ran.status == 0 and out.stat().st_size > 1000
         assert f"note: this is loop '{loop}', entry 0; " in ran.err
-    # Of a loop that is asked for it is said what there is; nothing is drawn in its place.
+    # Of a loop that is asked for it is stated what there is; nothing is drawn in its place.
     outer = "numbers" if loop == "collatz" else "outer"
     ran = command(capsys, "plot", path, *feeds, "--loop", outer, "-o", tmp_path / "no.png")
     assert ran.status == 2 and ran.err.splitlines()[-1].endswith(

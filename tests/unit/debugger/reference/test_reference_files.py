@@ -1,4 +1,4 @@
-"""References in files: what is written is read again, what others write is read, what is broken is told."""
+"""References in files: what is written is read again, what others write is read, what is broken is reported."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class CollectedHistory:
         self.carried: dict[tuple[str, tuple[int, ...], str], list[float]] = {}
         self.sides: dict[tuple[str, tuple[int, ...]], list[tuple[float, ...]]] = {}
 
-    def look(self, frame: FrameSnapshot) -> None:
+    def observe(self, frame: FrameSnapshot) -> None:
         loop = frame.loop
         if loop is None or not frame.at_boundary:
             return
@@ -75,7 +75,7 @@ def check(evolution: Evolution, path: str, entry: tuple[int, ...], seen: Collect
 def test_after_one_command_all_is_as_if_every_iteration_had_been_looked_at(name: str) -> None:
     stepped, seen = open_session(name), CollectedHistory()
     for _ in range(5000):
-        seen.look(take_snapshot(stepped).frames[-1])
+        seen.observe(take_snapshot(stepped).frames[-1])
         if stepped._internals.run_to(destinations.AnyBoundaryDestination()).reason in (Reason.DONE, Reason.LIMIT):
             break
     session = open_session(name)

@@ -107,12 +107,12 @@ def test_no_reads_while_session_moves(model: Model) -> None:
     results: list[object] = []
     reading, moved = threading.Event(), threading.Event()
 
-    def look(whole: np.ndarray) -> float:  # type: ignore[type-arg]
+    def observe(whole: np.ndarray) -> float:  # type: ignore[type-arg]
         reading.set()
         results.append(moved.wait(0.2))
         return float(whole[0])
 
-    reader = threading.Thread(target=lambda: results.append(value.with_array(look)))
+    reader = threading.Thread(target=lambda: results.append(value.with_array(observe)))
     reader.start()
     assert reading.wait(5)
     first = float(session.frame.values["x"][0])
@@ -147,7 +147,7 @@ main (int64 m, float[N] x0) => (float[N] x_last) {
 
 
 def test_a_session_holds_what_its_program_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An input that nobody can write is not copied, nor is what is carried where running again takes no time."""
+    """An input that no one can write is not copied, nor is what is carried where running again takes no time."""
     monkeypatch.setattr(timeline, "time", SimpleNamespace(monotonic=lambda: 0.0))  # on a busy machine too
     path = tmp_path / "halves.onnxtxt"
     path.write_text(HALVES_ALONE)

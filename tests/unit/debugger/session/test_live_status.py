@@ -1,4 +1,4 @@
-"""What is told of a loop while it runs is what a stop at that moment shows, and changes nothing."""
+"""What is reported of a loop while it runs is what a stop at that moment shows, and changes nothing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ LONG = """g (int64 M, float v0) => (float v, float[n] vs) {
 
 
 def watched(inputs: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> tuple[loopdbg.Session, list[LiveStatus]]:
-    """A session that ran to its end, and what another thread was told at each tick of the engine and in between."""
+    """A session that ran to its end, and what another thread was reported at each tick of the engine and in between."""
     run = loopdbg.Session(model(LONG), inputs)
     assert run.underway == {}
     done = threading.Event()

@@ -93,7 +93,7 @@ def test_the_command_takes_expressions() -> None:
         ("restart limit=1.5", "input 'limit' needs int64[]"),
         ("restart limit=[1, 2]", "input 'limit' needs a scalar int64, got shape [2]"),
         ("restart limit=", "an empty expression"),
-        ("restart limit=nobody", "unknown name 'nobody'"),
+        ("restart limit=unknown_name", "unknown name 'unknown_name'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(typed: str, says: str) -> None:

@@ -149,7 +149,7 @@ def test_external_data_is_copied(tmp_path: Path) -> None:
     files = session.save(is_present / "fixed.onnx")
     assert files == [is_present / "fixed.onnx", is_present / "w.data"]
     gives_the_same(session, files[0])
-    # Beside the model itself they are the same files.
+    # Next to the model itself they are the same files.
     assert session.save(tmp_path / "fixed.onnx") == [tmp_path / "fixed.onnx"]
     (is_present / "w.data").write_bytes(b"another")
     with pytest.raises(ModelError, match="is there already, and the model keeps its data under that name"):

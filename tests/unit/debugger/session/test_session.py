@@ -85,7 +85,7 @@ def test_nodes_run_one_at_a_time() -> None:
     session.next_node()
     # After the last node comes the boundary.
     assert (session.stop.reason, session.frame.iteration, session.frame.at_boundary) == ("step", 1, True)
-    # Values of the iteration before stay readable until they are computed anew.
+    # Values of the iteration before stay readable until they are computed again.
     assert session.frame.values["v_out"] == 6
     session.next_node()
     assert not session.frame.at_boundary

@@ -17,7 +17,7 @@ from text_models import COUNT, model
 
 
 class StaticSession(Controller):
-    """What stands in front of a model and can do nothing."""
+    """What is in front of a model and can do nothing."""
 
     refusal_reason = "this is a picture of a model"
 
@@ -96,5 +96,5 @@ def test_breakpoints_are_set_on_any() -> None:
     assert not nothing._internals.is_tested_in_python(nothing.breakpoints[0])
     nothing.breakpoints.clear()
     nothing.interrupt()
-    nothing._internals.emit_log("said")
-    assert nothing.logged == ["said"]
+    nothing._internals.emit_log("logged_text")
+    assert nothing.logged == ["logged_text"]

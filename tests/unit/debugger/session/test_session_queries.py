@@ -14,7 +14,7 @@ from loopdbg.debugger.frontends.console.command_registry import COMMANDS
 from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
-GIVEN = {"a": 2.0, "tol": 1e-6}
+MODEL_INPUTS = {"a": 2.0, "tol": 1e-6}
 
 #: What a command of the console is in Python: a method of a session or of its breakpoints, an attribute, or nothing,
 #: where Python itself has it.
@@ -67,7 +67,7 @@ IN_PYTHON = {
 
 
 def session() -> loopdbg.Session:
-    return loopdbg.debug(NEWTON, GIVEN)
+    return loopdbg.debug(NEWTON, MODEL_INPUTS)
 
 
 def test_every_command_of_the_console_can_be_had_from_python() -> None:
@@ -152,7 +152,7 @@ def test_the_run_is_recorded_and_the_session_stays(tmp_path: Path) -> None:
 
 
 def test_a_limit_of_the_session_holds_for_its_recording(tmp_path: Path) -> None:
-    run = loopdbg.debug(NEWTON, GIVEN, max_iterations=2).record(tmp_path / "run.loopdb")
+    run = loopdbg.debug(NEWTON, MODEL_INPUTS, max_iterations=2).record(tmp_path / "run.loopdb")
     assert run.stopped_by is loopdbg.StoppedBy.LIMIT
 
 

@@ -71,7 +71,7 @@ def large(frame: FrameSnapshot) -> Iterator[TensorRef]:
     yield from (value for value in values if isinstance(value, TensorRef))
 
 
-def told_facts(statistics: TensorStatistics) -> tuple[Any, ...]:
+def statistics_facts(statistics: TensorStatistics) -> tuple[Any, ...]:
     return (
         statistics.size,
         statistics.min,
@@ -85,11 +85,11 @@ def told_facts(statistics: TensorStatistics) -> tuple[Any, ...]:
 
 
 def check(session: Session) -> int:
-    """That all that is told of a stop is so."""
+    """That all that is reported of a stop is so."""
     looked = 0
     for frame in take_snapshot(session).frames:
         for value in large(frame):
-            assert told_facts(value.statistics) == told_facts(TensorStatistics(np.asarray(value)))
+            assert statistics_facts(value.statistics) == statistics_facts(TensorStatistics(np.asarray(value)))
             looked += 1
         for edge in frame.back_edges:
             before, after = edge.previous, edge.value

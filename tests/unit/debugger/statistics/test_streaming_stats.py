@@ -22,7 +22,7 @@ FLOATS = (np.float16, np.float32, np.float64)
 
 
 def parts(array: np.ndarray[Any, Any], size: int) -> TensorStatistics:
-    """The statistics, from parts of so many elements."""
+    """The statistics, from parts of that many elements."""
     result = TensorStatistics()
     for _, part in TensorRef.from_array(array).chunks(size=size):
         result.add(part)

@@ -15,7 +15,7 @@ import loopdbg
 from cli_runner import run_cli as command
 from cli_runner import save_text_model
 from loopdbg.debugger.sweep import case_limits, watchdog
-from text_models import model as made
+from text_models import model as load_text_model
 
 #: Collects what it carries; its number enters, so that nothing tells from what it carries that it has no end.
 COLLECTING = """g (float x, int64 trips) => (float h, float[n] hs) {
@@ -43,7 +43,7 @@ def test_an_endless_case_that_collects_costs_no_more_than_its_bound(
         return held[-1]
 
     monkeypatch.setattr(case_limits, "resident_bytes", seen)
-    rows = list(loopdbg.sweep(made(COLLECTING), CASES, timeout=None, max_memory=MOST, **asked))
+    rows = list(loopdbg.sweep(load_text_model(COLLECTING), CASES, timeout=None, max_memory=MOST, **asked))
     assert [row.status.value for row in rows] == ["ok", "limit", "ok"]
     _, endless, _ = rows
     assert (endless.iterations, endless.stopped_by, endless.outputs) == (None, "limit", "")
@@ -56,7 +56,7 @@ def test_without_a_word_of_it_a_case_is_bounded(monkeypatch: pytest.MonkeyPatch)
     """As if 2 GB were there at once."""
     taken = iter(range(0, 1 << 50, 2 << 30))
     monkeypatch.setattr(case_limits, "resident_bytes", lambda: next(taken))
-    (row,) = loopdbg.sweep(made(COLLECTING), CASES[1:2])
+    (row,) = loopdbg.sweep(load_text_model(COLLECTING), CASES[1:2])
     assert row.message is not None and row.message.startswith("took more than 2 GB of memory")
 
 
@@ -85,4 +85,4 @@ def test_ctrl_c_ends_the_sweep_and_not_the_case_alone(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(watchdog.Watchdog, "tick", pressed)
     with pytest.raises(KeyboardInterrupt):
-        list(loopdbg.sweep(made(COLLECTING), CASES, timeout=None))
+        list(loopdbg.sweep(load_text_model(COLLECTING), CASES, timeout=None))

@@ -13,9 +13,9 @@ from loopdbg.debugger.sweep.case_files import open_case_set
 from loopdbg.debugger.sweep.cases import CaseSet, InMemoryCases, RandomCases
 from loopdbg.tui.cli.model_inputs.gather import gather_inputs
 from sweep_cases import NEWTON
-from text_models import model as made
+from text_models import model as load_text_model
 
-ADDED = made("g (float[2] x, int64 n) => (float[2] y) { f = Cast<to = 1>(n) y = Add(x, f) }")
+ADDED = load_text_model("g (float[2] x, int64 n) => (float[2] y) { f = Cast<to = 1>(n) y = Add(x, f) }")
 
 
 def case_values(cases: CaseSet, number: int) -> tuple[list[float], int]:

@@ -157,7 +157,7 @@ def test_what_ends_each_worker_of_a_cluster_is_found() -> None:
     job = SweepJob(0, NEWTON, model_hash(NEWTON), InMemoryCases([{}] * 20), SweepSpec(), None, ("main ▸ sqrt",))
 
     def run(sweep: str, job: SweepJob, start: int, stop: int, part: object) -> object:
-        """Stands for a machine that is lost with case 7."""
+        """Represents a machine that is lost with case 7."""
         if start <= 7 < stop:
             raise distributed.KilledWorker("task", SimpleNamespace(address="tcp://lost"), 3)
         return 0.1, [(stop - start, [(k, 0, str(k), None, 1, None, "ok") for k in range(start, stop)])]

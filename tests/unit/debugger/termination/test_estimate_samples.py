@@ -32,7 +32,7 @@ def test_they_meet_when_the_estimate_says(trend: Trend, left: list[float], sign:
     ahead = extrapolate(result, left, right, result.iterations + 2)
     holds = [OPEN[sign](a, b) for a, b in ahead]
     assert holds.index(False) + 1 == result.iterations
-    # It goes on from where it stands: the first step is no larger than the last one was, or by no larger a factor.
+    # It goes on from where it is: the first step is no larger than the last one was, or by no larger a factor.
     assert OPEN[sign](left[-1], right[-1])
 
 

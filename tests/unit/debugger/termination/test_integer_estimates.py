@@ -59,7 +59,7 @@ def test_integers_that_are_divided(start: int, divisor: int, sign: str, bound: i
     assume(len(values) == SEEN and len(set(values)) > 1)
     result = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.int64))
     assert result is not None
-    # Several divisors may give what was seen: then it is not said when it ends.
+    # Several divisors may give what was seen: then it is not stated when it ends.
     assert result.iterations == more or result.trend is Trend.IRREGULAR
 
 

@@ -287,7 +287,7 @@ def test_and_or_not() -> None:
     assert why_at_boundary(inverted, 4, **inputs).about == 5
 
 
-#: A counter beside something without a trend: both have to hold.
+#: A counter next to something without a trend: both have to hold.
 DECODER = """
     high = Constant <value_float = 30.0> ()
     one = Constant <value_int = 1> ()
@@ -295,9 +295,9 @@ DECODER = """
     f = Cast <to = 1> (m)
     s = Sin (f)
     y = Mul (s, s)
-    room = Less (m, most)
+    fits = Less (m, most)
     open = Greater (y, tol)
-    keep = And (room, open)"""
+    keep = And (fits, open)"""
 COUNTER = "if it goes on like this, {} 15 more iterations (the gap of 15 falls by 1 each)"
 
 
@@ -320,7 +320,7 @@ def estimates(why: Why) -> list[str]:
     [
         (),
         ("nan = IsNaN (y)\n open = Not (nan)",),
-        ("full = Not (room)\n shut = Not (open)\n end = Or (full, shut)\n keep = Not (end)",),
+        ("full = Not (fits)\n shut = Not (open)\n end = Or (full, shut)\n keep = Not (end)",),
     ],
 )
 def test_where_another_part_may_end_it_first_an_estimate_is_a_bound(changes: tuple[str, ...]) -> None:
@@ -344,13 +344,13 @@ def test_the_later_of_two_estimates_is_a_bound() -> None:
 
 
 def test_where_one_of_two_is_enough_to_go_on_there_is_no_bound() -> None:
-    result = decoder("keep = Or (room, open)")
+    result = decoder("keep = Or (fits, open)")
     assert estimates(result)[0] == COUNTER.format("about")
     assert (result.about, result.at_most) == (None, False)
 
 
 def test_a_bound_of_numbers_with_fractions_is_about_that() -> None:
-    result = decoder("part = Div (f, high)\n room = Less (part, high)")
+    result = decoder("part = Div (f, high)\n fits = Less (part, high)")
     assert "at most about 895 more iterations" in estimates(result)[0]
 
 
@@ -481,7 +481,7 @@ def test_the_slice_of_a_condition() -> None:
     assert condition_slice(loop).nodes == () and not condition_slice(loop).can_change
     newton = condition_slice(only_loop("newton_sqrt.onnx"))
     assert [node.op_type for node in newton.nodes] == ["Mul", "Div", "Mul", "Add", "Sub", "Abs", "Greater"]
-    assert [edge.param.name for edge in newton.carried] == ["x"]  # err is carried, and nobody reads it
+    assert [edge.param.name for edge in newton.carried] == ["x"]  # err is carried, and no one reads it
     assert sorted(value.name for value in newton.captures) == ["a", "tol"]
     assert [value.name for value in newton.constants] == ["one_half"]
     assert newton.can_change and newton.depends_on_carried_only

@@ -503,11 +503,11 @@ def test_a_recording_in_place_of_a_model_on_the_command_line(
 ) -> None:
     run = command(capsys, "run", SAMPLES / "newton_sqrt.onnx", *arguments)
     recording = command(capsys, "run", recorded(tmp_path, "newton_sqrt.onnx", nodes=True), *arguments)
-    assert (run.status, _plain(run.out)) == (recording.status, _plain(recording.out))
+    assert (run.status, _without_times(run.out)) == (recording.status, _without_times(recording.out))
     assert [line for line in run.err.splitlines() if not line.startswith("inputs:")] == recording.err.splitlines()
 
 
-def _plain(out: str) -> Any:
+def _without_times(out: str) -> Any:
     """What is printed, without times."""
     if out.startswith("{"):
         report = json.loads(out)

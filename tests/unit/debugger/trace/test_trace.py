@@ -1,4 +1,4 @@
-"""Traces: what is recorded is what the run showed, bit for bit, and broken files are told apart."""
+"""Traces: what is recorded is what the run showed, bit for bit, and broken files are reported apart."""
 
 from __future__ import annotations
 
@@ -486,7 +486,7 @@ def test_an_error_in_the_run_is_recorded(tmp_path: Path) -> None:
 
 
 def test_examples_of_the_documentation(tmp_path: Path) -> None:
-    """docs/traces.md: every SQL example runs on the trace of its first command, and gives what stands below it."""
+    """docs/traces.md: every SQL example runs on the trace of its first command, and gives what is below it."""
     text = (SAMPLES.parent / "docs" / "traces.md").read_text(encoding="utf-8")
     loaded, inputs = sample("newton_sqrt.onnx")
     path = tmp_path / "run.loopdb"

@@ -143,17 +143,17 @@ def run_until_killed(
     lengths: list[tuple[float, int]] = []
     with counter.open("r+b") as file, mmap.mmap(file.fileno(), 16, access=mmap.ACCESS_READ) as seen:
 
-        def look() -> None:
+        def observe() -> None:
             count, ran = struct.unpack("qd", seen[:])
             lengths.append((ran, count))
 
         assert child.stdout.readline() == "begins\n"
         until = time.monotonic() + after
         while (left := until - time.monotonic()) > 0 and child.poll() is None:
-            look()
+            observe()
             time.sleep(min(0.01, left))
         child.kill()
         child.wait()
-        look()
+        observe()
     child.stdout.close()
     return lengths

@@ -231,7 +231,7 @@ def test_the_sign_of_nan_is_the_operators(body: str, op: str, dtype: str) -> Non
 @pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
 @pytest.mark.parametrize("shape", [(5,), (9,), (3, 8), (23,), (2, 11)])
 def test_vectors_of_any_length(shape: tuple[int, ...], dtype: str) -> None:
-    """Numbers, truths and what is cut out and joined; what LLVM has no vectors for has room in wider ones."""
+    """Numbers, truths and what is cut out and joined; what LLVM has no vectors for has space in wider ones."""
     m = model(f"""g (int64 M, {dtype}{list(shape)} x0, {dtype} one) => ({dtype}{list(shape)} x, bool{list(shape)} b) {{
       b0 = Less (x0, x0)
       x, b = Loop <body = body (int64 i, bool c, {dtype}{list(shape)} u, bool{list(shape)} v)

@@ -19,7 +19,7 @@ from text_models import BRANCHES, COUNT, NESTED, SUM, model, run
 def stopped_engine(
     m: loopdbg.Model, inputs: dict[str, Any], iteration: int, loop: int = 0, hot_after: int = -1
 ) -> Engine:
-    """An engine that stands at a boundary of a loop."""
+    """An engine that is at a boundary of a loop."""
     engine = Engine(m.plan)
     set_optimizer_options(engine, hot_after=hot_after)
     engine.start(m.check(inputs))

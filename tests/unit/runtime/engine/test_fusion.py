@@ -474,12 +474,12 @@ def test_a_hook_sees_what_only_a_group_reads() -> None:
     seen: list[Any] = []
     groups: list[list[list[str]]] = []
 
-    def look(frame: loopdbg.runtime.frame.Frame) -> None:
+    def observe(frame: loopdbg.runtime.frame.Frame) -> None:
         if frame.iteration:
             seen.append(frame.values["b"])
             groups.append(group_members(m))
 
-    bits_equal(m.run(inputs, on_iteration=look), outputs)
+    bits_equal(m.run(inputs, on_iteration=observe), outputs)
     x = inputs["start"]
     assert len(seen) == 9
     with np.errstate(all="ignore"):  # the last squares are infinite
@@ -546,11 +546,11 @@ def test_values_that_rest_on_the_condition_input_are_those_of_their_iteration() 
         engine.start(m.check(start(12)))
         kept: list[dict[str, Any]] = []
 
-        def look(index: int, engine: Engine = engine, kept: list[dict[str, Any]] = kept) -> None:
+        def observe(index: int, engine: Engine = engine, kept: list[dict[str, Any]] = kept) -> None:
             if engine.loop_state(index)[0] in (5, 7):
                 kept.append(dict(loopdbg.runtime.frame.Frame(engine, index).values))
 
-        engine.set_hook(look)
+        engine.set_hook(observe)
         engine.resume()
         seen.append(kept)
     for item, other in zip(*seen, strict=True):
@@ -596,7 +596,7 @@ def test_limits_and_totals() -> None:
 
 
 def test_a_node_that_changes_is_followed() -> None:
-    """An input of another shape between runs: groups are dissolved and made anew."""
+    """An input of another shape between runs: groups are dissolved and made again."""
     m = model("""
     g (int64 M, float[n,97] v) => (float[n,97] last) {
       last = Loop <body = body (int64 i, bool c, float[n,97] x) => (bool c_out, float[n,97] y) {
@@ -658,7 +658,7 @@ MOMENTUM = """g (int64 M, float[64,128] x0, float[64,128] y0, float[64,128] c) =
 
 @pytest.mark.parametrize("back", range(1, 16))
 def test_rebound_node_dissolves_group(back: int) -> None:
-    """Time travel stands in the middle of an iteration, and groups are made of the nodes that are bound there."""
+    """Time travel is in the middle of an iteration, and groups are made of the nodes that are bound there."""
     m = model(MOMENTUM)
     inputs = {"M": np.int64(30), **{name: numbers(64, 128, seed=k) for k, name in enumerate(("x0", "y0", "c"))}}
     expected = m.run(inputs)

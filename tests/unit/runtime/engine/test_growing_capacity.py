@@ -98,7 +98,7 @@ def test_full_buffer_gets_more_capacity(monkeypatch: pytest.MonkeyPatch, length:
 @pytest.mark.parametrize(
     ("text", "shape"),
     [
-        # Nothing stands before the axis; what is appended to comes last.
+        # Nothing is before the axis; what is appended to comes last.
         (CACHE.replace("1,2,", "1,1,"), (1, 1, 1, 4)),
         (CACHE.replace("Concat <axis = 2> (k, half)", "Concat <axis = 2> (half, k)"), (1, 2, 1, 4)),
     ],

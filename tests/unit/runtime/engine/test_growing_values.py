@@ -76,11 +76,11 @@ def test_the_value_before_is_the_beginning_of_the_value_now() -> None:
     m = model(APPEND)
     seen: list[tuple[Any, Any]] = []
 
-    def look(frame: loopdbg.Frame) -> None:
+    def observe(frame: loopdbg.Frame) -> None:
         edge = frame.back_edges[0]
         seen.append((edge.previous, edge.value))
 
-    m.run({"M": 100, "v0": np.zeros(1, F), "v1": F(0), "e": np.ones(1, F)}, on_iteration=look)
+    m.run({"M": 100, "v0": np.zeros(1, F), "v1": F(0), "e": np.ones(1, F)}, on_iteration=observe)
     assert len(seen) == 101
     for k, (previous, value) in enumerate(seen):
         np.testing.assert_array_equal(value, [0] + k * [1])
@@ -169,7 +169,7 @@ def test_checkpoints_of_any_length_can_be_gone_back_to(case: str) -> None:
 
 
 def test_predicates_see_what_grew() -> None:
-    """A predicate is a node on the same values: it follows them, or is bound anew, but never reads what was."""
+    """A predicate is a node on the same values: it follows them, or is bound again, but never reads what was."""
     text = CASES["append"][0]
     m = model(text)
     inputs = {"M": np.array(80), "v0": np.zeros(1, F), "v1": F(0), "e": np.ones(1, F)}

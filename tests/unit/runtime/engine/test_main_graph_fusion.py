@@ -1,4 +1,4 @@
-"""Groups in the main graph: where values are large and nobody looks, from the second run on."""
+"""Groups in the main graph: where values are large and no one looks, from the second run on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time goes: seconds of each instruction, and none where nobody asks."""
+"""Where the time goes: seconds of each instruction, and none where no one asks."""
 
 from __future__ import annotations
 

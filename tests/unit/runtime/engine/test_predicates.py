@@ -38,17 +38,17 @@ def started(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int = -1) -> En
 
 
 def slot(m: loopdbg.Model, name: str) -> int:
-    (found,) = [k for k, value in enumerate(m.plan.slots) if value.name == name]
-    return found
+    (index,) = [k for k, value in enumerate(m.plan.slots) if value.name == name]
+    return index
 
 
 def stops(engine: Engine) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
     """Every stop by a predicate until the end: loop, iterations of the stack, and which were true."""
-    found = []
+    hits = []
     while (what := resume(engine))[0] == "predicate":
-        found.append((what[1], tuple(engine.loop_state(k)[0] for k in engine.stack), engine.monitor.hits))
+        hits.append((what[1], tuple(engine.loop_state(k)[0] for k in engine.stack), engine.monitor.hits))
     assert what[0] == "end", what
-    return found
+    return hits
 
 
 HOT = pytest.mark.parametrize("hot_after", [-1, 1])
@@ -173,11 +173,11 @@ def test_nested_loops_each_with_its_predicate(hot_after: int) -> None:
         1, question(lambda p, a: p.map(np.equal, a, p.constant(np.int64(0)))), [engine.monitor.iteration_slot(1)]
     )
     outer = engine.monitor.add_predicate(0, above_threshold(50), [t])
-    found = stops(engine)
-    assert [stop for stop in found if stop[2] == (inner,)] == [(1, (3, 4), (inner,))]
-    assert [stop[1] for stop in found if stop[2] == (begins,)] == [(k, 0) for k in range(5)]
-    assert [stop[1] for stop in found if stop[0] == 0] == [(k,) for k in (4, 5)]  # 0 + 15 + 30 + 45 ...
-    assert {stop[2] for stop in found if stop[0] == 0} == {(outer,)}
+    hits = stops(engine)
+    assert [stop for stop in hits if stop[2] == (inner,)] == [(1, (3, 4), (inner,))]
+    assert [stop[1] for stop in hits if stop[2] == (begins,)] == [(k, 0) for k in range(5)]
+    assert [stop[1] for stop in hits if stop[0] == 0] == [(k,) for k in (4, 5)]  # 0 + 15 + 30 + 45 ...
+    assert {stop[2] for stop in hits if stop[0] == 0} == {(outer,)}
     assert u
 
 
@@ -224,12 +224,12 @@ def test_shape_change_rebinds() -> None:
     engine = started(m, {"M": 12, "v0": [1.0]})
     total = question(lambda p, x: p.map(np.greater, p.reduce(np.add, x, (0,), False), p.constant(np.float32(10))))
     key = engine.monitor.add_predicate(0, total, [slot(m, "x")])
-    wide = question(lambda p, a, b: p.constant(np.array(a.shape[0] != b.shape[0] + 1)))
-    wrong = engine.monitor.add_predicate(0, wide, [slot(m, "x"), engine.monitor.previous_slot(0, 0)], needs_body=True)
-    found = stops(engine)
-    assert [i for _, (i,), _ in found] == [*range(7, 13)]  # 1 + 1.5 i
-    assert {hits for _, _, hits in found} == {(key,)}
-    assert wrong not in found[-1][2]
+    grew = question(lambda p, a, b: p.constant(np.array(a.shape[0] != b.shape[0] + 1)))
+    wrong = engine.monitor.add_predicate(0, grew, [slot(m, "x"), engine.monitor.previous_slot(0, 0)], needs_body=True)
+    hits = stops(engine)
+    assert [i for _, (i,), _ in hits] == [*range(7, 13)]  # 1 + 1.5 i
+    assert {keys for _, _, keys in hits} == {(key,)}
+    assert wrong not in hits[-1][2]
 
 
 def test_swapped_shared_and_passed_through_values() -> None:
@@ -256,10 +256,10 @@ def test_swapped_shared_and_passed_through_values() -> None:
 
 
 def _any(p: Any, parts: Sequence[Any]) -> Any:
-    found = p.reduce(np.logical_or, parts[0], (0,), False)
+    result = p.reduce(np.logical_or, parts[0], (0,), False)
     for part in parts[1:]:
-        found = p.map(np.logical_or, found, p.reduce(np.logical_or, part, (0,), False))
-    return found
+        result = p.map(np.logical_or, result, p.reduce(np.logical_or, part, (0,), False))
+    return result
 
 
 def test_sliced_inputs_and_inner_entries() -> None:
@@ -276,11 +276,11 @@ def test_what_cannot_be_bound_is_asked_in_python() -> None:
     engine = started(m, {"M": 6})
     asked = []
 
-    def otherwise(index: int) -> bool:
+    def ask_python(index: int) -> bool:
         asked.append(engine.loop_state(index)[0])
         return len(engine.value(slot(m, "s"))) == 4
 
-    key = engine.monitor.add_predicate(0, above_threshold(1), [slot(m, "s")], fallback=otherwise)
+    key = engine.monitor.add_predicate(0, above_threshold(1), [slot(m, "s")], fallback=ask_python)
     length = question(lambda p, s: np.array(len(s) == 5))
     by_numpy = engine.monitor.add_predicate(0, length, [slot(m, "s")])
     assert [(i, hits) for _, (i,), hits in stops(engine)] == [(4, (key,)), (5, (by_numpy,))]

@@ -48,7 +48,7 @@ def test_nodes_are_bound() -> None:
 
 
 def test_appends_share_what_is_there() -> None:
-    """What 2000 iterations hold, with a checkpoint and a look at each: elements are neither copied nor made anew."""
+    """What 2000 iterations hold, with a checkpoint and a look at each: elements are neither copied nor made again."""
     engine = started(2000)
     edge = engine.plan.loops[0].edges[0]
     kept, seen = [], []

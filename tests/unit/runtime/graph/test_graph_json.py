@@ -112,7 +112,7 @@ def test_where_nodes_were_written() -> None:
         "/me/model.py", 87, "x = f(x)", "forward", ("a", "b"), "f_1", "f = f(x)", (("/me/a.py", 3),)
     )
     assert graph_from_json(graph_to_json(graph)).nodes[0].origin == graph.nodes[0].origin
-    # Where the code stands changes nothing of what a graph computes.
+    # Where the code is changes nothing of what a graph computes.
     assert graph_digest(graph) == graph_digest(operation())
 
 

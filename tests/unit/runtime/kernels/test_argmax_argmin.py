@@ -1,4 +1,4 @@
-"""Places of extremes beside NumPy: rows that are turned, looked through twice, side by side, and what is left."""
+"""Places of extremes next to NumPy: rows that are turned, looked through twice, side by side, and what is left."""
 
 from __future__ import annotations
 

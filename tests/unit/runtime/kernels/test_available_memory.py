@@ -41,7 +41,7 @@ LOOP = """<body = b (int64 i, bool c, float[1,1] a) => (bool c2, float[1,1] a2, 
     c2 = Identity (c) a2 = Identity (a)
     {} w = ReduceMax <keepdims = 0> (y)
   }}>"""
-GIVEN = {"n": 40, "go": True, "x0": np.ones(1, np.float32)}
+MODEL_INPUTS = {"n": 40, "go": True, "x0": np.ones(1, np.float32)}
 ROWS = {"n": 4000, "go": True, "x": np.ones(262144, np.float32)}
 
 
@@ -123,8 +123,8 @@ def test_what_was_given_and_not_written_to_is_not_there(figures: Figures) -> Non
 @pytest.mark.parametrize(
     ("text", "inputs", "message"),
     [
-        (DOUBLED, GIVEN, "Concat .*in loop 'Loop_0', iteration 2[0-9]: "),
-        (CARRIED, GIVEN, "Concat .*in loop 'Loop_0', iteration 2[0-9]: "),
+        (DOUBLED, MODEL_INPUTS, "Concat .*in loop 'Loop_0', iteration 2[0-9]: "),
+        (CARRIED, MODEL_INPUTS, "Concat .*in loop 'Loop_0', iteration 2[0-9]: "),
         (
             SCAN,
             {"n": 4000, "go": True, "x": np.ones(262144, np.float32)},

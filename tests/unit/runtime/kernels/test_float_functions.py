@@ -1,4 +1,4 @@
-"""Functions of float32: how near they are to the reals, and the same bits wherever an element stands."""
+"""Functions of float32: how near they are to the reals, and the same bits wherever an element is."""
 
 from __future__ import annotations
 

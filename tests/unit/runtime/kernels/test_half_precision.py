@@ -1,5 +1,5 @@
 """float16 and bfloat16: all 65536 numbers through every function and conversion, in every way that this processor has,
-beside NumPy's and ml_dtypes'. Which NaN it is follows the processor and is not compared, but for conversions."""
+next to NumPy's and ml_dtypes'. Which NaN it is follows the processor and is not compared, but for conversions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_functions_of_every_number(function: np.ufunc, dtype: Any) -> None:
 @types
 @pytest.mark.parametrize("function", INEXACT, ids=lambda f: f.__name__)
 def test_functions_that_round(function: np.ufunc, dtype: Any) -> None:
-    """As in float32, then rounded: wherever a number lies, beside however many; at most a unit from NumPy's float16."""
+    """As in float32, then rounded: at any position; at most one unit from NumPy's float16."""
     x = ALL.view(dtype)
     whole = computed(function, x)
     np.testing.assert_array_equal(numbers(whole), numbers(computed(function, x.astype(np.float32)).astype(dtype)))
@@ -189,7 +189,7 @@ def test_floats_round_to_the_nearest(dtype: Any) -> None:
 @types
 @pytest.mark.parametrize("function", BINARY[:6], ids=lambda f: f.__name__)
 def test_the_first_of_two_nans_and_zeros(function: np.ufunc, dtype: Any) -> None:
-    """However many stand beside them, and whichever loop gets to them."""
+    """However many stand next to them, and whichever loop gets to them."""
     few = np.array([0, -0.0, 1, np.inf, -np.inf, np.nan, np.nan], np.float32).astype(dtype)
     few.view(np.uint16)[-1] ^= 0x8021
     a, b = np.repeat(few, len(few))[None].repeat(3, 0), np.tile(few, len(few))[None].repeat(3, 0)

@@ -98,7 +98,7 @@ def test_stretches_go_with_the_last_array_in_them() -> None:
     assert not huge_pages.aligned_zeros((huge_pages.HUGE_PAGE_MIN_BYTES,), BYTE).any()
 
 
-@pytest.mark.parametrize("missing", ["advice", "pages", "room"])
+@pytest.mark.parametrize("missing", ["advice", "pages", "memory"])
 def test_without_large_pages(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     def refuse(*inputs: Any, **named: Any) -> None:
         raise OSError(22 if missing == "pages" else 12, missing)

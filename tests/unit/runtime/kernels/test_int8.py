@@ -1,4 +1,4 @@
-"""Products of 8-bit integers, by every way that this processor has, beside NumPy's on wide integers."""
+"""Products of 8-bit integers, by every way that this processor has, next to NumPy's on as_int64 integers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def numbers(shape: Any, dtype: Any, seed: int = 0) -> Array:
     return np.asarray(np.where(np.arange(x.size).reshape(x.shape) % 3 == 0, ends.max, x)).astype(dtype)
 
 
-def wide(x: Array | None) -> Any:
+def as_int64(x: Array | None) -> Any:
     return 0 if x is None else x.astype(np.int32)
 
 
@@ -50,7 +50,7 @@ def test_products(m: int, k: int, n: int) -> None:
             (numbers((m, 1), a_type), numbers(n, b_type)),
         ]
         for a_zero, b_zero in zeros:
-            expected = (wide(a) - wide(a_zero)) @ (wide(b) - wide(b_zero))
+            expected = (as_int64(a) - as_int64(a_zero)) @ (as_int64(b) - as_int64(b_zero))
             for p in (EagerPrimitives(), PrepackedEager()):
                 np.testing.assert_array_equal(integer_product(p, a, b, a_zero, b_zero), expected)
 
@@ -61,10 +61,10 @@ def test_stacks(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> None:
     a, b = numbers(a_shape, np.uint8), numbers(b_shape, np.int8)
     for p in (EagerPrimitives(), PrepackedEager()):
         result = integer_product(p, a, b)
-        np.testing.assert_array_equal(result, wide(a) @ wide(b))
+        np.testing.assert_array_equal(result, as_int64(a) @ as_int64(b))
         if len(b_shape) > 1 and len(a_shape) > 1:
             a_zero, b_zero = numbers((*a_shape[:-1], 1), np.uint8), numbers((*b_shape[:-2], 1, b_shape[-1]), np.int8)
-            expected = (wide(a) - wide(a_zero)) @ (wide(b) - wide(b_zero))
+            expected = (as_int64(a) - as_int64(a_zero)) @ (as_int64(b) - as_int64(b_zero))
             np.testing.assert_array_equal(integer_product(p, a, b, a_zero, b_zero), expected)
 
 

@@ -1,4 +1,4 @@
-"""Convolutions of 8-bit integers, by every way that this processor has, beside sums of NumPy's wide integers."""
+"""Convolutions of 8-bit integers, by every way that this processor has, next to sums of NumPy's wide integers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .prepacked_primitives import PrepackedEager
 BYTES = (np.int8, np.uint8)
 
 
-def plain(x: Array, w: Array, groups: int, geometry: WindowGeometry) -> Array:
+def reference_conv(x: Array, w: Array, groups: int, geometry: WindowGeometry) -> Array:
     """Numbers less their zero points, one tap after the other."""
     x, w = x.astype(np.int64), w.astype(np.int64)
     icg, ocg = w.shape[1], w.shape[0] // groups
@@ -79,10 +79,11 @@ def test_bytes() -> None:
             w = between(rng, *ends[1], (groups * ocg, icg, *result.kernel), w_type)
             x_zero, w_zero = between(rng, *ends[0], (), x_type), between(rng, *ends[1], groups * ocg, w_type)
             np.testing.assert_array_equal(
-                int8_window_sums(EagerPrimitives(), x, w, None, None, groups, result), plain(x, w, groups, result)
+                int8_window_sums(EagerPrimitives(), x, w, None, None, groups, result),
+                reference_conv(x, w, groups, result),
             )
             for zeros in (w_zero, w_zero[:1]):
-                expected = plain(
+                expected = reference_conv(
                     x.astype(np.int32) - x_zero.astype(np.int32),
                     w.astype(np.int32) - spread(zeros, w.ndim),
                     groups,
@@ -102,7 +103,7 @@ def test_wide_integers_that_are_bytes(ends: tuple[int, int], of_weights: tuple[i
         x = between(rng, *ends, (n, groups * icg, *result.size), np.int32)
         w = between(rng, *of_weights, (groups * ocg, icg, *result.kernel), np.int32)
         np.testing.assert_array_equal(
-            int32_window_sums(PrepackedEager(), x, w, groups, result), plain(x, w, groups, result)
+            int32_window_sums(PrepackedEager(), x, w, groups, result), reference_conv(x, w, groups, result)
         )
 
 

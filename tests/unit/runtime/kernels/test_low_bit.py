@@ -1,4 +1,4 @@
-"""Products with weights of a few bits, by every way that this processor has, beside what the numbers stand for."""
+"""Products with weights of a few bits, by every way that this processor has, next to what the numbers represent."""
 
 from __future__ import annotations
 

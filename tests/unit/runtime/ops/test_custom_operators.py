@@ -1,4 +1,4 @@
-"""Operators that users bring along, and those that nobody does."""
+"""Operators that users bring along, and those that no one does."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_every_float16_becomes_what_numpy_makes_of_it(dtype: str) -> None:
 def test_floats_round_to_float16_as_numpy_rounds(dtype: str, unsigned: Any) -> None:
     rng = np.random.default_rng(3)
     with np.errstate(all="ignore"):
-        # All bit patterns, and what lies at and beside every boundary between two float16 numbers.
+        # All bit patterns, and what lies at and next to every boundary between two float16 numbers.
         some = rng.integers(0, np.iinfo(unsigned).max, 300_000, unsigned, endpoint=True).view(dtype)
         exact = ALL[np.isfinite(ALL)].astype(dtype)
         middles = (exact + np.nextafter(ALL[np.isfinite(ALL)], HALF.type(np.inf)).astype(dtype)) / 2

@@ -113,17 +113,17 @@ g (int64 M, int64 K, float[4] x) => (float[4] y, float[N, 4] s, float[R] inner) 
   }> (M, , x)
 }
 """
-GIVEN: dict[str, Any] = {"M": 6, "K": 3, "x": [1.0, 2.0, 3.0, 4.0]}
+MODEL_INPUTS: dict[str, Any] = {"M": 6, "K": 3, "x": [1.0, 2.0, 3.0, 4.0]}
 
 
 def test_each_run_draws_the_same_and_each_iteration_something_else() -> None:
-    first, second = run(NOISE, **GIVEN), run(NOISE, **GIVEN)
+    first, second = run(NOISE, **MODEL_INPUTS), run(NOISE, **MODEL_INPUTS)
     for name, value in first.items():
         np.testing.assert_array_equal(value, second[name])
     assert len(np.unique(first["s"])) == first["s"].size
     assert len(np.unique(first["inner"])) == 6
     # Fewer iterations are the same iterations.
-    np.testing.assert_array_equal(run(NOISE, **{**GIVEN, "M": 3})["s"], first["s"][:3])
+    np.testing.assert_array_equal(run(NOISE, **{**MODEL_INPUTS, "M": 3})["s"], first["s"][:3])
 
 
 def test_dropout_in_loop_draws_new_mask_per_iteration() -> None:
@@ -146,7 +146,7 @@ def test_another_seed_of_the_run_draws_other_numbers_where_nodes_have_none() -> 
     for seed in (0, 1):
         engine = Engine(m.plan)
         engine.binder.seed = seed
-        engine.start(m.check(GIVEN))
+        engine.start(m.check(MODEL_INPUTS))
         engine.resume()
         results.append(m._internals.results(engine)["s"])
     assert not np.intersect1d(*results).size
@@ -155,7 +155,7 @@ def test_another_seed_of_the_run_draws_other_numbers_where_nodes_have_none() -> 
 def test_going_back_draws_the_same_again() -> None:
     m = model(NOISE)
     engine = Engine(m.plan)
-    engine.start(m.check(GIVEN))
+    engine.start(m.check(MODEL_INPUTS))
     moments = []
     while step(engine)[0] != "end":
         moments.append((engine.checkpoints.save(), visible_state(engine)))
@@ -169,11 +169,11 @@ def test_going_back_draws_the_same_again() -> None:
 
 def test_a_session_draws_what_a_run_draws() -> None:
     m = model(NOISE)
-    session = loopdbg.Session(m, GIVEN)
+    session = loopdbg.Session(m, MODEL_INPUTS)
     while not session.done:
         session.next_node()
     assert session.outputs is not None
-    for name, value in m.run(GIVEN).items():
+    for name, value in m.run(MODEL_INPUTS).items():
         np.testing.assert_array_equal(session.outputs[name], value)
 
 

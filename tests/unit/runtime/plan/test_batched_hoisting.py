@@ -1,4 +1,4 @@
-"""Products that the plain plan computes for a block of iterations at once: nobody can tell."""
+"""Products that the plain plan computes for a block of iterations at once: no one can tell."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_a_cell_of_openvino_whose_loop_counts_nothing(cell: str, states: int, sh
     same(stepped, run_node_by_node(m, inputs))
 
 
-# ------------------------------------------------------------------ while somebody looks and changes
+# ------------------------------------------------------------------ while someone looks and changes
 
 
 @requires_optimizer
@@ -287,7 +287,7 @@ def test_a_part_of_a_sliced_input_that_is_changed() -> None:
 
 
 def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None:
-    """Also in an engine in which nobody changed anything; and one from before the change is as if there were none."""
+    """Also in an engine in which no one changed anything; and one from before the change is as if there were none."""
     m, inputs = layer(), make_inputs()
     engine = Engine(m.plan)
     engine.start(m.check(inputs))

@@ -16,7 +16,7 @@ X = np.arange(20, dtype=np.float32).reshape(4, 5)
 
 
 def both(function: Any) -> list[Any]:
-    """What an operator gives as a kernel, a shape, and in Python, or what it is told."""
+    """What an operator gives as a kernel, a shape, and in Python, or what it is reported."""
     op = ResolvedOperator(function, {})
     results: list[Any] = []
     for run in (

@@ -1,4 +1,4 @@
-"""``loopdbg run`` in CI: what a report and GitHub are told, and runs that are not over in time."""
+"""``loopdbg run`` in CI: what a report and GitHub are reported, and runs that are not over in time."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ with TimeLimit(0.05, on_abandon=print):
 
 
 def test_native_code_that_hangs_is_left() -> None:
-    """It hears of no interrupt. What is to be told is told, and the process ends without asking."""
+    """It hears of no interrupt. What is to be reported is reported, and the process ends without asking."""
     began = time.monotonic()
     ran = run_python_code(NATIVE)
     text = "the run did not end within 0.05 s (--timeout), and nothing answered an interrupt\n"

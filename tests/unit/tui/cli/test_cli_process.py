@@ -62,7 +62,7 @@ def test_no_progress_without_a_terminal(
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs pseudo-terminals")
 def test_progress_on_a_terminal(tmp_path: Path) -> None:
     master, slave = os.openpty()
-    # Its state never comes back, so that nobody can tell that it never ends.
+    # Its state never comes back, so that no one can tell that it never ends.
     counting = """g (int64 k) => (int64 y) <bool go = {1}, int64 one = {1}> {
       y = Loop (, go, k) <body = b (int64 i, bool c, int64 h) => (bool c2, int64 more) {
         more = Add (h, one)

@@ -74,7 +74,7 @@ def test_fish(line: str, among: set[str], absent: set[str], script: Path) -> Non
 
 
 PROMPT = "ready> "
-#: What an interactive shell is told before it completes anything.
+#: What an interactive shell is reported before it completes anything.
 BEGIN = {
     "bash": "PS1='{prompt}'; bind 'set show-all-if-ambiguous on'; source {script}\n",
     "zsh": "PS1='{prompt}'; autoload -U compinit; compinit -u -d {script}.dump; eval \"$(cat {script})\"\n",

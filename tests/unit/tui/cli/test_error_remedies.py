@@ -1,4 +1,4 @@
-"""What can be done about an error is said in the words of whoever meets it."""
+"""What can be done about an error is stated in the words of whoever meets it."""
 
 from __future__ import annotations
 

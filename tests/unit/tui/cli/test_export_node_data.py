@@ -18,7 +18,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def with_names(name: str, folder: Path) -> Path:
-    """A sample whose nodes have names, as exporters give them; its inputs beside it."""
+    """A sample whose nodes have names, as exporters give them; its inputs next to it."""
     result = onnx.load(SAMPLES / name)
     inner = [item for outer in result.graph.node for a in outer.attribute for item in a.g.node]
     for node in (*result.graph.node, *inner):

@@ -1,4 +1,4 @@
-"""Where the inputs of a run come from, and what is said about those that do not fit."""
+"""Where the inputs of a run come from, and what is stated about those that do not fit."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_unwritable_home_is_only_reported(learn: Learn, tmp_path: Path) -> None:
 
 
 def test_the_whole_course_as_text_with_all_answers_right(learn: Learn, tmp_path: Path) -> None:
-    """From the first card of the first lesson to the last of the quiz: every line of every card stands there."""
+    """From the first card of the first lesson to the last of the quiz: every line of every card is there."""
     typed, cards = whole_course(seed=7)
     ran = learn(tmp_path, "--text", "--seed", "7", typed="\n".join(typed))
     assert (ran.status, ran.err) == (0, "")

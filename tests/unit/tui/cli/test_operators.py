@@ -28,7 +28,7 @@ FUNCTION = """
 CLASS = """
     import numpy as np
     from onnx.reference.op_run import OpRun
-    from beside import at_least
+    from sibling import at_least
 
     class AtLeast(OpRun):
         op_domain = "test.brought"
@@ -40,7 +40,7 @@ CLASS = """
 
 def written(folder: Path, text: str) -> Path:
     result = "import numpy as np\n\ndef at_least(x, low):\n    return np.maximum(x, np.float32(low))\n"
-    (folder / "beside.py").write_text(result)
+    (folder / "sibling.py").write_text(result)
     path = folder / "operators.py"
     path.write_text(textwrap.dedent(text))
     return path

@@ -15,7 +15,7 @@ from text_models import NESTED, SAMPLES, SUM
 
 
 class FakeRun:
-    """A run whose clock and iterations are told."""
+    """A run whose clock and iterations are reported."""
 
     def __init__(self, model: loopdbg.Model, *trip_counts: int | None) -> None:
         self.now = 100.0
@@ -24,8 +24,8 @@ class FakeRun:
         self.trip_counts = trip_counts
         self.progress = ProgressLine(self.stream, lambda: self.now)
 
-    def at(self, seconds: float, *iterations: int) -> str:
-        """The line that is drawn at that time; empty where none is."""
+    def line_at(self, seconds: float, *iterations: int) -> str:
+        """The line that is drawn line_at that time; empty where none is."""
         self.now = 100.0 + seconds
         loops = self.model.plan.loops
         totals = [
@@ -40,8 +40,8 @@ class FakeRun:
 def test_short_runs_draw_nothing(tmp_path: Path) -> None:
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 1000)
     with story.progress:
-        assert story.at(0.01, 10) == ""
-        assert story.at(0.9, 900) == ""
+        assert story.line_at(0.01, 10) == ""
+        assert story.line_at(0.9, 900) == ""
     assert story.stream.getvalue() == ""
 
 
@@ -50,27 +50,27 @@ def test_a_trip_count_gives_share_and_eta(tmp_path: Path, monkeypatch: pytest.Mo
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 100_000)
     name = story.model.loops[0].name
     with story.progress:
-        story.at(0, 0)
-        assert story.at(2, 4000) == f"4000 of 100000 iterations of '{name}'  2k/s  4%  ETA 0:48"
-        assert story.at(2.1, 4200) == ""
-        assert story.at(2.3, 4600) != ""
+        story.line_at(0, 0)
+        assert story.line_at(2, 4000) == f"4000 of 100000 iterations of '{name}'  2k/s  4%  ETA 0:48"
+        assert story.line_at(2.1, 4200) == ""
+        assert story.line_at(2.3, 4600) != ""
     assert story.stream.getvalue().endswith("\r\x1b[K")
 
 
 def test_without_a_trip_count_there_is_no_eta(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = FakeRun(loopdbg.load(SAMPLES / "loop_while.xml"), None)
-    story.at(0, 0)
-    assert story.at(2, 5_000_000) == "5000000 iterations of 'halving'  2.5M/s"
+    story.line_at(0, 0)
+    assert story.line_at(2, 5_000_000) == "5000000 iterations of 'halving'  2.5M/s"
 
 
 def test_a_run_that_is_made_again_has_a_rate_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 1000)
-    story.at(0, 0)
-    story.at(2, 800)
-    assert story.at(3, 10) == f"10 of 1000 iterations of '{story.model.loops[0].name}'"
-    assert story.at(4, 30).endswith("  20/s  3%  ETA 0:48")
+    story.line_at(0, 0)
+    story.line_at(2, 800)
+    assert story.line_at(3, 10) == f"10 of 1000 iterations of '{story.model.loops[0].name}'"
+    assert story.line_at(4, 30).endswith("  20/s  3%  ETA 0:48")
 
 
 def test_progress_shows_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,24 +86,24 @@ def test_progress_shows_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_parts_of_a_sliced_input_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = FakeRun(loopdbg.load(SAMPLES / "lstm.xml"), 25)
-    story.at(0, 0)
-    assert story.at(2, 5) == "5 of 25 iterations of 'rnn'  2.5/s  20%  ETA 0:08"
+    story.line_at(0, 0)
+    assert story.line_at(2, 5) == "5 of 25 iterations of 'rnn'  2.5/s  20%  ETA 0:08"
 
 
 def test_progress_of_nested_loop_shows_outer_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, NESTED)), 10, 1000)
     outer, inner = (plan.loop.name for plan in story.model.plan.loops)
-    story.at(0, 0, 0)
-    line = story.at(4, 2, 2400)
+    story.line_at(0, 0, 0)
+    line = story.line_at(4, 2, 2400)
     assert line == f"2 of 10 iterations of '{outer}'  2400 of '{inner}'  600/s  20%  ETA 0:16"
 
 
 def test_lines_fit_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 100_000)
-    story.at(0, 0)
-    assert len(story.at(2, 4000)) == 19
+    story.line_at(0, 0)
+    assert len(story.line_at(2, 4000)) == 19
 
 
 def test_between_loops_nothing_is_drawn(tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_in_a_pipe_there_is_a_line_now_and_then() -> None:
     story = FakeRun(loopdbg.load(SAMPLES / "newton_sqrt.onnx"), None)
     story.progress = ProgressLog(story.stream, "inputs: made", lambda path: "it ends some day", lambda: story.now)
     with story.progress:
-        assert story.at(0.5, 50) == "" and story.at(9.9, 990) == ""
-        assert story.at(10.5, 1050) == (
+        assert story.line_at(0.5, 50) == "" and story.line_at(9.9, 990) == ""
+        assert story.line_at(10.5, 1050) == (
             "loopdbg: running for 10 s; 1050 iterations of 'sqrt'  100/s; it ends some day; inputs: made\n"
         )
-        assert story.at(20.9, 2090) == "" and story.at(21.1, 2110) and story.at(42, 4200) == ""
+        assert story.line_at(20.9, 2090) == "" and story.line_at(21.1, 2110) and story.line_at(42, 4200) == ""
     assert story.stream.getvalue().count("\n") == 2

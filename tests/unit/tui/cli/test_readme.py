@@ -23,7 +23,7 @@ from text_models import SAMPLES
 
 README = Path(__file__).parents[4] / "README.md"
 _FENCE = re.compile(r"^```(\w*).*?\n(.*?)^```$", re.S | re.M)
-#: What stands in README for something of one's own, and what that is among the samples.
+#: What is in README for something of one's own, and what that is among the samples.
 OWN = {
     "MODEL": "newton_sqrt.onnx",
     "M.xml": "kept.xml",
@@ -60,7 +60,7 @@ def test_they_are_found() -> None:
     assert len(LINES) > 15
     assert {"run", "diff", "convert"} <= {line.split()[1] for line in LINES}
     assert any("--break" in line for line in LINES)
-    # What is in capital letters in the block for files of one's own stands for something.
+    # What is in capital letters in the block for files of one's own represents something.
     assert all(word in OWN for line in OWN_LINES for word in shlex.split(line) if word.split(".")[0].isupper())
     assert not any(word in OWN for line in SAMPLE_LINES for word in shlex.split(line))
 
@@ -77,7 +77,7 @@ def test_a_command_is_one(line: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The samples by the names that README has, and what it takes beside them."""
+    """The samples by the names that README has, and what it takes next to them."""
     for path in SAMPLES.iterdir():
         if path.suffix in (".onnx", ".xml", ".bin", ".npz"):
             shutil.copy(path, tmp_path)

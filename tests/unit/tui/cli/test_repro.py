@@ -69,11 +69,11 @@ class FakeTerminal:
     """Keeps what is written."""
 
     def __init__(self, is_present: bool) -> None:
-        self.there = is_present
+        self.is_present = is_present
         self.text = ""
 
     def isatty(self) -> bool:
-        return self.there
+        return self.is_present
 
     def write(self, text: str) -> None:
         self.text += text

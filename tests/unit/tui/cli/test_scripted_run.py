@@ -202,7 +202,7 @@ def test_an_expression_that_cannot_be_computed(run: ScriptedRun, option: str) ->
     assert done.status == 2
     assert f"{option} 'x[5] > 1' cannot be tested: " in done.err and "Traceback" not in done.err
     assert "column 2 of 'x[5] > 1'" in done.err
-    assert "error" not in done.out, "it is said once"
+    assert "error" not in done.out, "it is reported once"
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,13 @@ class StartTerminal:
             cwd=folder,
         )
         os.close(slave)
-        self.said, self._raw = "", b""
+        self.output, self._raw = "", b""
 
     def wait_for(self, text: str, seconds: float = 300) -> None:
         """Read until a text is there."""
         until = time.monotonic() + seconds
-        while text not in self.said:
-            assert time.monotonic() < until and self._read(), self.said[-2000:]
+        while text not in self.output:
+            assert time.monotonic() < until and self._read(), self.output[-2000:]
 
     def _read(self) -> bool:
         """Read what was written meanwhile; False where the program has ended."""
@@ -50,17 +50,17 @@ class StartTerminal:
                 self._raw += os.read(self._master, 65536)
             except OSError:
                 return False
-            self.said = PLAIN.sub(b"", self._raw).decode(errors="replace")
+            self.output = PLAIN.sub(b"", self._raw).decode(errors="replace")
         return True
 
     def press(self, keys: str) -> None:
-        self.said, self._raw = "", b""
+        self.output, self._raw = "", b""
         os.write(self._master, keys.encode())
 
     def close(self) -> int:
         try:
             until = time.monotonic() + 300
-            # What nobody reads stops who writes.
+            # What no one reads stops who writes.
             while self.process.poll() is None and time.monotonic() < until:
                 self._read()
             return self.process.wait(0.1)

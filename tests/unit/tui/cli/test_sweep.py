@@ -49,7 +49,7 @@ def opened(capsys: pytest.CaptureFixture[str], command: str, *more: str) -> CliR
     """What a command that a report tells prints, and those typed after it."""
     words = shlex.split(command)
     assert words[0] == "loopdbg" and "-i" in words
-    words.remove("-i")  # nobody types here
+    words.remove("-i")  # no one types here
     return run_cli(capsys, *words[1:], *(word for text in more for word in ("-ex", text)), "--batch")
 
 

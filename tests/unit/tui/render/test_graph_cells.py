@@ -75,7 +75,7 @@ def assert_places(places: GraphLayout) -> None:
         # Around the right side, outside of all that is inside.
         assert max(x for x, _ in way) >= max(chip.right for chip in chips)
     for _, way, (left, row) in places.arcs:
-        # What stands at an arc lies on it alone, and within the picture.
+        # What is at an arc lies on it alone, and within the picture.
         assert way[1][0] < left and left + ARC_LABEL_CELLS <= way[2][0] < places.width and row == way[1][1]
         assert all(row >= chip.top + chip.height for chip in chips)
         crossing = {
@@ -120,7 +120,7 @@ def test_what_passes_by_many_nodes() -> None:
     places = layout_graph(next(pictures(model(CHAIN.replace("NODES", nodes)).graph)), DetailLevel.VALUES)
     assert places.height > 80
     assert_places(places)
-    # Beside all boxes, on the left.
+    # Next to all boxes, on the left.
     (wire,) = (k for k, wire in enumerate(places.picture.wires) if wire.value.name == "y")
     (way,) = places.wires[wire].values()
     assert min(x for x, _ in way) < min(chip.left for chip in places.placed_boxes)

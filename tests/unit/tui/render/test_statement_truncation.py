@@ -94,15 +94,17 @@ def test_long_result_leaves_space_for_operator(expression: str, width: int, show
     ],
 )
 def test_expression_is_distinguished(expression: str, operators: list[str], attributes: str) -> None:
-    spans = color_statement([("y", Role.NAME), (" = ", Role.DIM), (expression, Role.PLAIN), ("  # said", Role.COMMENT)])
-    assert "".join(text for text, _ in spans) == f"y = {expression}  # said"
+    spans = color_statement(
+        [("y", Role.NAME), (" = ", Role.DIM), (expression, Role.PLAIN), ("  # comment", Role.COMMENT)]
+    )
+    assert "".join(text for text, _ in spans) == f"y = {expression}  # comment"
     assert [text for text, role in spans if role is Role.OPERATOR] == operators
     assert "".join(text for text, role in spans if role is Role.ATTRIBUTE) == attributes
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
 def test_no_sample_loses_an_operator(sample: Path) -> None:
-    """In what a line has at 120 columns beside its value, less its indentation."""
+    """In what a line has at 120 columns next to its value, less its indentation."""
     for line in build_pseudo_code(loopdbg.load(sample).graph).lines:
         assigned = mask_quoted(line.text).find(" = ")
         if assigned < 0 or line.kind.name != "NODE":

@@ -15,7 +15,7 @@ def test_to_a_line_a_node_and_back_to_it_in_the_next_iteration() -> None:
         "breakpoint 1 (change): before Sub 'Sub_4' in iteration 0 of loop 'sqrt'",
         "▶  15  change = x_new - x",
     ]
-    # Where it stands already does not count.
+    # Where it is already does not count.
     assert "in iteration 1 of" in talk("until line 15")[0]
     assert "in iteration 2 of" in talk("advance 15")[0]
     assert talk("info breakpoints") == ["no breakpoints"]

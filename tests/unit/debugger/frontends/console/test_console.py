@@ -65,7 +65,7 @@ def test_help_explains_the_words_of_the_field() -> None:
     assert all(word in listed for word in GLOSSARY)
     for asked, word in (("back edges", "back edge"), ("Trip-Count", "trip count"), ("cond", "execution condition")):
         assert talk(f"help {asked}")[0].startswith(f"{word}: ")
-    # What is a command as well is told as both.
+    # What is a command as well is reported as both.
     frame = talk("help frame")
     assert frame[0].startswith("frame [N]") and frame[1].startswith("frame: ")
     assert talk.console.complete("help inv") == ["invariant input"]

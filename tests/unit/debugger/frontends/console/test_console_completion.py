@@ -104,7 +104,7 @@ def test_completion(line: str, start: int, results: list[str]) -> None:
     talk("break v_out", "break s_out", "display v_in")
     assert talk.console.completions(line) == (start, results)
     assert talk.console.complete(line) == results
-    # What stands after the cursor does not matter.
+    # What is after the cursor does not matter.
     assert talk.console.completions(f"{line} + 3", len(line)) == (start, results)
 
 

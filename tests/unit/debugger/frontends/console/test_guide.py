@@ -17,7 +17,7 @@ from loopdbg.debugger.frontends.console.command_registry import COMMANDS
 def test_running_the_examples_changes_nothing(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert ExecutableGuide().run(text).splitlines() == text.splitlines(), (
-        f"python tests/support/doc_examples.py {name} writes it anew"
+        f"python tests/support/doc_examples.py {name} updates it"
     )
 
 

@@ -1,4 +1,4 @@
-"""An editor that attaches to the session of a Python program; values beside the lines."""
+"""An editor that attaches to the session of a Python program; values next to the lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from text_models import SAMPLES
 
 ROOT = Path(__file__).parents[5]
 NEWTON = SAMPLES / "newton_sqrt.onnx"
-GIVEN = {"a": 2.0, "tol": 1e-6}
+MODEL_INPUTS = {"a": 2.0, "tol": 1e-6}
 TOKEN = "a token of a test"
 
 
@@ -57,7 +57,7 @@ class AttachedProgram:
 
 
 def test_editor_and_program_share_position() -> None:
-    session = loopdbg.debug(NEWTON, GIVEN)
+    session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     session.breakpoints.add("iter 4")
     session.step(2)
     attached = AttachedProgram(session)
@@ -73,13 +73,13 @@ def test_editor_and_program_share_position() -> None:
 
 
 def test_no_editor_attaches() -> None:
-    session = loopdbg.debug(NEWTON, GIVEN)
+    session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     with pytest.raises(loopdbg.UsageError, match=r"no editor came to port 0 within 0\.05 s"):
         loopdbg.editor.wait_for_editor(session, 0, timeout=0.05)
 
 
 def test_a_port_that_is_taken() -> None:
-    session = loopdbg.debug(NEWTON, GIVEN)
+    session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(loopdbg.UsageError, match=rf"port {port} cannot be listened on: "):
@@ -90,7 +90,7 @@ def test_a_port_that_is_taken() -> None:
 
 def test_inline_values() -> None:
     """What the console lists."""
-    session = loopdbg.debug(NEWTON, GIVEN)
+    session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     attached = AttachedProgram(session)
     client = attached.client
     assert client.get("loopdbg/inline", frameId=1)["values"] == [], "nothing is computed yet"
@@ -116,7 +116,7 @@ const vscode = {
   EventEmitter: class { event = nothing; fire() {} },
   DebugAdapterServer: class { constructor(port, host) { this.where = `${host}:${port}`; } },
   DebugAdapterExecutable: class { constructor(command, args) { this.where = [command, ...args].join(" "); } },
-  InlineValueText: class { constructor(range, text) { this.told = [range, text]; } },
+  InlineValueText: class { constructor(range, text) { this.shown_text = [range, text]; } },
   workspace: { getConfiguration: () => ({ get: (name) => settings[name] }) },
   window: { registerTreeDataProvider: nothing, showInputBox: async (asked) => `typed, ${asked.password}` },
   commands: { registerCommand: nothing },
@@ -141,7 +141,7 @@ require(process.argv[2]).activate({ subscriptions: [] });
   const where = (configuration) => made.factories[0].createDebugAdapterDescriptor({ configuration }).where;
   const view = { start: { line: 0 }, end: { line: 20 } };
   const document = { lineAt: (line) => ({ range: line }) };
-  const told = await provider.provideInlineValues(document, view, { frameId: 7 });
+  const shown_text = await provider.provideInlineValues(document, view, { frameId: 7 });
   const plain = [{ request: "launch" }, { request: "attach", trace: "a" }, { request: "attach", port: 5 }].map(where);
   settings.trustScripts = true;
   const resolve = made.configurations[0].resolveDebugConfiguration;
@@ -152,7 +152,7 @@ require(process.argv[2]).activate({ subscriptions: [] });
   tokens.push(await token({ port: 5 }), (await token({ request: "launch" })) ?? "none");
   console.log(JSON.stringify({
     selector,
-    told: told.map((one) => one.told),
+    shown_text: shown_text.map((one) => one.shown_text),
     where: [...plain, where({ request: "launch" })],
     tokens,
   }));
@@ -170,7 +170,7 @@ def test_the_extension_of_vs_code(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == {
         "selector": {"scheme": "debug"},
-        "told": [[2, "= loopdbg/inline 7"]],
+        "shown_text": [[2, "= loopdbg/inline 7"]],
         "where": ["loopdbg dap", "loopdbg dap", "127.0.0.1:5", "loopdbg dap --trust-script"],
         "tokens": ["own", "typed, true", "typed, true", "of the environment", "none"],
     }

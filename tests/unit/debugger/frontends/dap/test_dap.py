@@ -18,7 +18,7 @@ from text_models import SAMPLES
 
 NEWTON = str(SAMPLES / "newton_sqrt.onnx")
 NESTED = str(SAMPLES / "mandelbrot.onnx")
-GIVEN = {"a": 2, "tol": 1e-6}
+MODEL_INPUTS = {"a": 2, "tol": 1e-6}
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def client() -> Iterator[DapProcess]:
 
 def test_a_whole_session(client: DapProcess) -> None:
     """A conditional breakpoint, hit; back; a value changed; on to the end."""
-    assert client.launch_and_stop(NEWTON, inputs=GIVEN) == "before iteration 0 of loop 'sqrt'"
+    assert client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS) == "before iteration 0 of loop 'sqrt'"
     text = client.get("source", source={"sourceReference": 1}, sourceReference=1)["content"].splitlines()
     line = next(k for k, item in enumerate(text, 1) if "err_new = " in item)
     (point,) = client.get(
@@ -57,7 +57,7 @@ def test_a_whole_session(client: DapProcess) -> None:
 
 
 def test_a_condition_that_is_no_truth_value_is_not_verified(client: DapProcess) -> None:
-    client.launch_and_stop(NEWTON, inputs=GIVEN)
+    client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS)
     wanted = [{"line": 12, "condition": text} for text in ("x", "x > 1", "if x > 1")]
     message = client.get("setBreakpoints", source={"sourceReference": 1}, breakpoints=wanted)["breakpoints"]
     assert [item["verified"] for item in message] == [False, True, True]
@@ -99,7 +99,7 @@ def test_tensors_are_paged(client: DapProcess) -> None:
 
 
 def test_breakpoints_of_every_kind(client: DapProcess) -> None:
-    client.launch_and_stop(NEWTON, inputs=GIVEN)
+    client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS)
     result = client.get("setFunctionBreakpoints", breakpoints=[{"name": "Div"}, {"name": "sqrt"}, {"name": "nothing"}])
     assert [item["verified"] for item in result["breakpoints"]] == [True, True, False]
     assert "nothing" in result["breakpoints"][2]["message"]
@@ -123,7 +123,7 @@ def test_breakpoints_of_every_kind(client: DapProcess) -> None:
 
 
 def test_hit_counts_and_log_messages(client: DapProcess) -> None:
-    client.launch_and_stop(NEWTON, inputs=GIVEN)
+    client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS)
     text = client.get("source", sourceReference=1)["content"].splitlines()
     line = next(k for k, item in enumerate(text, 1) if "err_new = " in item)
     points = [
@@ -145,7 +145,7 @@ def test_hit_counts_and_log_messages(client: DapProcess) -> None:
 
 
 def test_the_console_of_the_editor(client: DapProcess) -> None:
-    client.launch_and_stop(NEWTON, inputs=GIVEN)
+    client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS)
     client.get("evaluate", expression="step 2", context="repl")
     assert client.event("stopped")["description"] == "before iteration 2 of loop 'sqrt'"
     assert client.get("evaluate", expression="x - 1", context="repl")["result"].startswith("0.41666")
@@ -226,7 +226,7 @@ def test_a_port(tmp_path: Path) -> None:
             with socket.create_connection(("127.0.0.1", int(match[1]))) as connection:
                 stream = connection.makefile("rwb")
                 client = DapClient(stream, stream)
-                client.launch_and_stop(NEWTON, inputs=GIVEN, token=match[2])
+                client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS, token=match[2])
                 client.get("disconnect")
     finally:
         process.kill()

@@ -16,7 +16,7 @@ from text_models import SAMPLES
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 NEWTON = str(SAMPLES / "newton_sqrt.onnx")
-GIVEN = {"a": 2, "tol": 1e-6}
+MODEL_INPUTS = {"a": 2, "tol": 1e-6}
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def test_tools(server: Any) -> None:
         } <= names
         assert all(tool.description for tool in tools)
         assert "nothing is open" in await ask(client, "why")
-        message = await ask(client, "open", path=NEWTON, inputs=GIVEN)
+        message = await ask(client, "open", path=NEWTON, inputs=MODEL_INPUTS)
         assert "before iteration 0 of loop 'sqrt'" in message and "input a: float32[]" in message and "next:" in message
         assert "while" in await ask(client, "explain")
         assert "before iteration 2" in await ask(client, "step", count=2)
@@ -70,7 +70,7 @@ async def test_tools(server: Any) -> None:
 
 async def test_resources(server: Any) -> None:
     async with mcp.Client(server) as client:
-        await ask(client, "open", path=NEWTON, inputs=GIVEN)
+        await ask(client, "open", path=NEWTON, inputs=MODEL_INPUTS)
         await ask(client, "step", count=3)
         source = (await client.read_resource("loopdbg://source")).contents[0].text
         assert "err_new" in source
@@ -80,7 +80,7 @@ async def test_resources(server: Any) -> None:
 
 async def test_nothing_is_written_or_run_unasked(server: Any, tmp_path: Path) -> None:
     async with mcp.Client(server) as client:
-        await ask(client, "open", path=NEWTON, inputs=GIVEN)
+        await ask(client, "open", path=NEWTON, inputs=MODEL_INPUTS)
         for line in (
             f"save {tmp_path / 'a.onnx'}",
             f"source {tmp_path / 'a'}",
@@ -100,7 +100,7 @@ async def test_files_are_written_in_the_folder_of_allow_write_alone(tmp_path: Pa
     allowed = tmp_path / "allowed"
     allowed.mkdir()
     async with mcp.Client(connect_to_server(allow_write=str(allowed))) as client:
-        await ask(client, "open", path=NEWTON, inputs=GIVEN)
+        await ask(client, "open", path=NEWTON, inputs=MODEL_INPUTS)
         assert "wrote" in await ask(client, "extract", folder="part of it")
         assert "wrote" in await ask(client, "extract", folder=str(allowed / "--help"), whole=True)
         assert "drawn into" in await ask(client, "command", line="plot x x.svg")
@@ -141,7 +141,7 @@ async def test_no_text_of_an_agent_is_an_option(server: Any, word: str, tmp_path
             assert "error:" in await ask(client, "open", path=NEWTON, inputs=inputs)
         assert "error:" in await ask(client, "open", path=NEWTON, seed=-1)
         assert "error:" in await ask(client, "open", path=NEWTON, max_iterations=0)
-        await ask(client, "open", path=NEWTON, inputs=GIVEN)
+        await ask(client, "open", path=NEWTON, inputs=MODEL_INPUTS)
         for tool, arguments in (
             ("list_source", {"which": word}),
             ("set_breakpoint", {"place": word}),
@@ -171,4 +171,4 @@ async def test_hunts(server: Any, hunt: AgentFaultScenario, tmp_path: Path, monk
 async def test_over_stdio() -> None:
     parameters = mcp.StdioServerParameters(command=sys.executable, args=["-P", "-m", "loopdbg", "mcp"])
     async with mcp.Client(parameters) as connected:
-        assert "opened newton_sqrt.onnx" in await ask(connected, "open", path=NEWTON, inputs=GIVEN)
+        assert "opened newton_sqrt.onnx" in await ask(connected, "open", path=NEWTON, inputs=MODEL_INPUTS)

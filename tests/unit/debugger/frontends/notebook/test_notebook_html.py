@@ -15,7 +15,7 @@ import loopdbg
 from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
-GIVEN = {"a": 2.0, "tol": 1e-6}
+MODEL_INPUTS = {"a": 2.0, "tol": 1e-6}
 EMPTY = {"rect", "br"}
 
 
@@ -43,13 +43,13 @@ class HtmlChecker(HTMLParser):
 
 
 def stepped() -> loopdbg.Session:
-    session = loopdbg.debug(NEWTON, GIVEN)
+    session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     session.step(2)
     return session
 
 
 def ended() -> loopdbg.Session:
-    session = loopdbg.debug(NEWTON, GIVEN)
+    session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     session.continue_()
     return session
 
@@ -58,8 +58,11 @@ def ended() -> loopdbg.Session:
     ("function", "messages"),
     [
         (lambda: loopdbg.load(NEWTON), ["newton_sqrt.onnx", "tol", "float32", "main ▸ sqrt"]),
-        (lambda: loopdbg.load(NEWTON).execute(GIVEN), ["root", "1.4142135", "main ▸ sqrt", "the condition"]),
-        (lambda: loopdbg.load(NEWTON).execute(GIVEN, max_iterations=2), ["ended early:", "limit of 2 iterations"]),
+        (lambda: loopdbg.load(NEWTON).execute(MODEL_INPUTS), ["root", "1.4142135", "main ▸ sqrt", "the condition"]),
+        (
+            lambda: loopdbg.load(NEWTON).execute(MODEL_INPUTS, max_iterations=2),
+            ["ended early:", "limit of 2 iterations"],
+        ),
         (stepped, ["newton_sqrt.onnx", "before iteration 2", "x_new = half + half_q", "iteration 1 got", "1.4166667"]),
         (ended, ["the model ran to its end", "root"]),
         (lambda: stepped().stop, ["step", "before iteration 2 of loop 'sqrt'"]),
@@ -68,9 +71,9 @@ def ended() -> loopdbg.Session:
         (lambda: stepped().why(), ["err_new > tol"]),
         (lambda: stepped().listing(), ["x_new = half + half_q"]),
         (lambda: loopdbg.load(NEWTON).explain(), ["Loop 'sqrt'", "while keep:"]),
-        (lambda: loopdbg.diff(NEWTON, NEWTON, GIVEN), ["same: newton_sqrt.onnx and newton_sqrt.onnx"]),
+        (lambda: loopdbg.diff(NEWTON, NEWTON, MODEL_INPUTS), ["same: newton_sqrt.onnx and newton_sqrt.onnx"]),
         (
-            lambda: loopdbg.diff(NEWTON, {"x": [1.5, 1.5]}, GIVEN),
+            lambda: loopdbg.diff(NEWTON, {"x": [1.5, 1.5]}, MODEL_INPUTS),
             ["differ:", "first difference", "main ▸ sqrt", "1.4166667"],
         ),
         (lambda: stepped().frame.show("x"), ["x", "float32 = 1.4166667"]),
@@ -85,7 +88,7 @@ def test_what_is_shown(function: Callable[[], Any], messages: list[str]) -> None
 
 def test_a_recording_and_a_frame_of_a_hook(tmp_path: Path) -> None:
     seen: list[str] = []
-    loopdbg.load(NEWTON).run(GIVEN, on_iteration=lambda frame: seen.append(frame._repr_html_()))
+    loopdbg.load(NEWTON).run(MODEL_INPUTS, on_iteration=lambda frame: seen.append(frame._repr_html_()))
     assert "before iteration 1" in HtmlChecker(seen[1]).text
     stepped().record(tmp_path / "run.loopdb")
     with loopdbg.Trace.open(tmp_path / "run.loopdb") as trace:
@@ -109,8 +112,16 @@ def hostile(name: str) -> onnx.ModelProto:
 def test_names_are_escaped() -> None:
     name = "<img src=x onerror=alert(1)>"
     model = loopdbg.load(hostile(name))
-    session = loopdbg.debug(model, GIVEN)
-    for thing in (model, session, session.stop, session.frame, model.execute(GIVEN), session.why(), model.explain()):
+    session = loopdbg.debug(model, MODEL_INPUTS)
+    for thing in (
+        model,
+        session,
+        session.stop,
+        session.frame,
+        model.execute(MODEL_INPUTS),
+        session.why(),
+        model.explain(),
+    ):
         assert "<img" not in thing._repr_html_()
         assert "onerror" in HtmlChecker(thing._repr_html_()).text
 

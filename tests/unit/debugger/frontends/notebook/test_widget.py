@@ -22,12 +22,12 @@ from text_models import SAMPLES
 from widget_host import host_widget
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
-GIVEN = {"a": 2.0, "tol": 1e-6}
+MODEL_INPUTS = {"a": 2.0, "tol": 1e-6}
 in_browser = pytest.mark.skipif(BROWSER is None, reason="no browser here")
 
 
 def session() -> loopdbg.Session:
-    return loopdbg.debug(NEWTON, GIVEN)
+    return loopdbg.debug(NEWTON, MODEL_INPUTS)
 
 
 def ask(widget: Any, **request: Any) -> None:

@@ -1,4 +1,4 @@
-"""Models from ONNX's text form, read by the front end; and what a broken one is told."""
+"""Models from ONNX's text form, read by the front end; and what a broken one is reported."""
 
 from __future__ import annotations
 

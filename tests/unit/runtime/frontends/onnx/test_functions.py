@@ -166,7 +166,7 @@ def test_refused() -> None:
 
 
 def test_operators_that_onnx_defines_by_others() -> None:
-    """A node becomes what its operator stands for, with the operator's own defaults; the file's node is kept."""
+    """A node becomes what its operator represents, with the operator's own defaults; the file's node is kept."""
     graph = read_text("g (float[4] x) => (float[4] y) { [cut] y = Shrink <lambd = 1.0> (x) }", opset=9)
     assert all(n.name.startswith("cut/") and n.version == 18 for n in graph.nodes)
     (original,) = nodes_in_file(graph)
@@ -176,7 +176,7 @@ def test_operators_that_onnx_defines_by_others() -> None:
 
 
 def test_functions_of_the_types_of_their_inputs() -> None:
-    """Types that nobody declares are inferred; graphs of a node see what is around it."""
+    """Types that no one declares are inferred; graphs of a node see what is around it."""
     imports = ', "ai.onnx.preview" : 1'
     graph = read_text(
         """g (double[1,2,3,4] q0, double[1,2,3,4] k, double[1,2,3,4] v, double w) => (double[B,H,L,S] y) {

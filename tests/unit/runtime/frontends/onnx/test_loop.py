@@ -43,7 +43,7 @@ TWO = loop_text(
     outputs="bool co, float xo, float yo, float s, float xo",
     call="a, b, d, e = Loop (m, c, v, w)",
     result="float a, float b, float[n] d, float[n] e",
-    given="int64 m, bool c, float v, float w",
+    graph_inputs="int64 m, bool c, float v, float w",
 )
 
 
@@ -85,7 +85,7 @@ def test_one_result_may_feed_two_back_edges() -> None:
             outputs="bool co, float xo, float xo",
             call="a, b = Loop (m, c, v, w)",
             result="float a, float b",
-            given="int64 m, bool c, float v, float w",
+            graph_inputs="int64 m, bool c, float v, float w",
         )
     )
     # With zero trips a and b differ: each knows its own edge.
@@ -137,7 +137,7 @@ def test_a_body_input_with_an_initializer_may_be_given() -> None:
         outputs="bool co, float xo, float ko",
         call="a, b = Loop (m, c, v, w)",
         result="float a, float b",
-        given="int64 m, bool c, float v, float w",
+        graph_inputs="int64 m, bool c, float v, float w",
     ).replace("float ko) {", "float ko) <float k = {5}> {")
     loop = read_loop(text)
     assert value_names(loop.body.inputs) == ["i", "ci", "x", "k"]
@@ -146,7 +146,7 @@ def test_a_body_input_with_an_initializer_may_be_given() -> None:
 
 def test_int32_trip_count_and_iteration_number_are_tolerated() -> None:
     # As in the specification's own sample.
-    loop = read_loop(loop_text(given="int32 m, bool c, float v", inputs="int32 i, bool ci, float x"))
+    loop = read_loop(loop_text(graph_inputs="int32 m, bool c, float v", inputs="int32 i, bool ci, float x"))
     assert str(loop.iteration and loop.iteration.type) == "int32[]"
 
 

@@ -1,4 +1,4 @@
-"""Files: forms, suffixes, external data, and what a file that is no model is told."""
+"""Files: forms, suffixes, external data, and what a file that is no model is reported."""
 
 from __future__ import annotations
 

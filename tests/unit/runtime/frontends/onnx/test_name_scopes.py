@@ -1,4 +1,4 @@
-"""Which value a name stands for, and what is said where it stands for none (docs/semantics.md 3.4)."""
+"""Which value a name represents, and what is stated where it represents none (docs/semantics.md 3.4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def test_captures_are_the_outer_values() -> None:
 
 def test_body_inputs_and_initializers_shadow_outer_names() -> None:
     text = loop_text(
-        given="int64 m, bool c, float x, float k", call="a = Loop (m, c, x)", nodes="co = Identity (ci) xo = Add (x, k)"
+        graph_inputs="int64 m, bool c, float x, float k",
+        call="a = Loop (m, c, x)",
+        nodes="co = Identity (ci) xo = Add (x, k)",
     )
     loop = read_loop(text.replace("float xo) {", "float xo) <float k = {5}> {"))
     add = loop.body.nodes[1]
@@ -99,7 +101,9 @@ def test_two_initializers_of_one_name() -> None:
         ("g (float x) => (float y) { y = Neg (xx) }", ["Neg 'Neg_0' (opset 16) uses 'xx'", "nothing defines", "'x'?"]),
         ("g (float x) => (float y) { z = Neg (x) }", ["list of outputs of the model uses 'y', which nothing defines"]),
         (
-            loop_text(nodes="co = Identity (ci) xo = Add (x, hiden)", given="int64 m, bool c, float v, float hidden"),
+            loop_text(
+                nodes="co = Identity (ci) xo = Add (x, hiden)", graph_inputs="int64 m, bool c, float v, float hidden"
+            ),
             ["Add 'Add_1' (opset 16) in the body of Loop 'Loop_0' uses 'hiden'", "did you mean 'hidden'"],
         ),
         (loop_text(outputs="bool co, float lost"), ["list of outputs in the body of Loop 'Loop_0' uses 'lost'"]),

@@ -125,11 +125,11 @@ def test_scan_of_opset_8() -> None:
     assert_refused(scan_text(", scan_input_axes = [0, 0]"), "has an attribute 'scan_input_axes'", opset=8)
 
 
-def if_text(then: str = "float t", other: str = "float e", call: str = "y = If", given: str = "(c)") -> str:
+def if_text(then: str = "float t", other: str = "float e", call: str = "y = If", inputs: str = "(c)") -> str:
     return f"""
     g (bool c, float x) => (float y) {{
       {call} <then_branch: graph = then_graph () => ({then}) {{ t = Add (x, x) t2 = Add (x, x) }},
-              else_branch: graph = else_graph () => ({other}) {{ e = Mul (x, x) }}> {given}
+              else_branch: graph = else_graph () => ({other}) {{ e = Mul (x, x) }}> {inputs}
     }}"""
 
 
@@ -160,8 +160,8 @@ def test_if() -> None:
             if_text(then="float t, float t2", call="y, z = If"),
             ["has 2 outputs; it needs 1, as many as its else branch"],
         ),
-        (if_text(given="()"), ["has 0 inputs", "the condition"]),
-        (if_text(given="(c, x)"), ["has 2 inputs", "the condition"]),
+        (if_text(inputs="()"), ["has 0 inputs", "the condition"]),
+        (if_text(inputs="(c, x)"), ["has 2 inputs", "the condition"]),
         (if_text().replace("then_graph ()", "then_graph (float z)"), ["has 1 input; it needs 0", "takes no inputs"]),
         (if_text().replace("else_branch:", "other_branch:"), ["lacks its attribute 'else_branch'"]),
     ],

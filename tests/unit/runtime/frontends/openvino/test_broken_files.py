@@ -1,4 +1,4 @@
-"""What a file that is no IR, or a broken one, is told."""
+"""What a file that is no IR, or a broken one, is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts as they are written for TensorRT: fifteen ways to write loops, and what stands around them."""
+"""Scripts as they are written for TensorRT: fifteen ways to write loops, and what is around them."""
 
 from __future__ import annotations
 

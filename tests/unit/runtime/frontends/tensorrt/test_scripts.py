@@ -1,4 +1,4 @@
-"""Scripts as models: what is found in them, what they find around them, and what is told where they go wrong."""
+"""Scripts as models: what is found in them, what they find around them, and what is reported where they go wrong."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PARTS = {
     + FILL
     + "build = fill\nif __name__ == '__main__':\n    raise RuntimeError\n",
     "build from a condition": HEAD + FILL + "if True:\n    build = fill\n",
-    "an empty network beside it": HEAD + FILL + CREATE + "builder.create_network(0)\nfill(network)\n",
+    "an empty network next to it": HEAD + FILL + CREATE + "builder.create_network(0)\nfill(network)\n",
     "an end that is well": HEAD + FILL + CREATE + "import sys\nfill(network)\nsys.exit(0)\n",
     "from import": HEAD
     + "from tensorrt import Builder, Logger\n"
@@ -92,7 +92,7 @@ def test_script_imports_neighbors(tmp_path: Path) -> None:
     assert load_script(tmp_path, text).run(X)["y"].tolist() == [2, 6]
     assert (sys.path, os.getcwd()) == (before, here)
     assert not {"parts", "tensorrt", "model"} & (set(sys.modules) - modules)
-    # What lies beside it may have been edited since.
+    # What lies next to it may have been edited since.
     write_script(tmp_path, HEAD + FILL.replace("by=2", "by=4"), "parts.py")
     os.utime(tmp_path / "parts.py", (1, 1))
     assert load(tmp_path / "model.py").run(X)["y"].tolist() == [4, 12]
@@ -321,7 +321,7 @@ plan = builder.build_serialized_network(network, config)
 assert plan is not None and plan.nbytes == len(bytes(plan)) and plan.dtype == trt.int8
 with trt.Runtime(logger) as runtime:
     engine = runtime.deserialize_cuda_engine(plan)
-raise RuntimeError("nobody comes here")
+raise RuntimeError("unreachable")
 """
     )
     model = load_script(tmp_path, text)

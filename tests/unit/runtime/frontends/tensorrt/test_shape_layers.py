@@ -121,7 +121,7 @@ def test_concatenation() -> None:
         return build
 
     check_layer(joined(2), parts, np.concatenate(list(parts.values()), 2))
-    # The third axis from the end, where nothing is said.
+    # The third axis from the end, where nothing is stated.
     check_layer(joined(None), {"a": X, "b": X[:1]}, np.concatenate([X, X[:1]], 0))
     check_layer(joined(None), {"a": SQUARE, "b": SQUARE[:1]}, np.concatenate([SQUARE, SQUARE[:1]], 0))
 

@@ -80,8 +80,8 @@ def test_convolution(x: Any, maps: int, window: Any, settings: dict[str, Any], b
     ) + bias.reshape(-1, *(1,) * axes)
 
     def build(net: Any, t: Any) -> Any:
-        given = (None, None) if by_tensor else (kernel, bias)
-        layer = net.add_convolution_nd(t, maps, window, *given)
+        weights = (None, None) if by_tensor else (kernel, bias)
+        layer = net.add_convolution_nd(t, maps, window, *weights)
         for name, value in settings.items():
             setattr(layer, name, value)
         if by_tensor:
@@ -298,16 +298,16 @@ def test_linear_resize(mode: ResizeCoordinateTransformation) -> None:
         layer.resize_mode, layer.coordinate_transformation = InterpolationMode.LINEAR, mode
         return layer
 
-    at = places(mode, 6, 11)
-    low = np.floor(at)
-    part = at - low
+    position = places(mode, 6, 11)
+    low = np.floor(position)
+    part = position - low
     left, right = (IMAGE[..., (low + k).clip(0, 5).astype(int)] for k in range(2))
     check_layer(build, {"x": IMAGE}, (left * (1 - part) + right * part).astype(np.float32), dynamic=False, rtol=1e-5)
 
 
 def test_a_single_pixel() -> None:
     def build(selector: ResizeSelector) -> Any:
-        def made(net: Any, t: Any) -> Any:
+        def build(net: Any, t: Any) -> Any:
             layer = net.add_resize(t)
             layer.shape = (1,)
             layer.resize_mode = InterpolationMode.LINEAR
@@ -315,7 +315,7 @@ def test_a_single_pixel() -> None:
             layer.selector_for_single_pixel = selector
             return layer
 
-        return made
+        return build
 
     row = np.arange(4, dtype=np.float32)
     check_layer(build(ResizeSelector.FORMULA), {"x": row}, np.array([1.5], np.float32), dynamic=False)
@@ -335,15 +335,15 @@ def test_grid_sample(sample: SampleMode, align: bool) -> None:
 
     want = np.zeros((2, 4, 3, 5), np.float32)
     for n, i, j in itertools.product(range(2), range(3), range(5)):
-        at = []
+        position = []
         for value, size in zip(grid[n, i, j].astype(float), (6, 7), strict=True):
             place = (value + 1) / 2 * (size - 1) if align else ((value + 1) * size - 1) / 2
-            at.append(place if sample is SampleMode.FILL else min(max(place, 0), size - 1))
-        x0, y0 = math.floor(at[0]), math.floor(at[1])
+            position.append(place if sample is SampleMode.FILL else min(max(place, 0), size - 1))
+        x0, y0 = math.floor(position[0]), math.floor(position[1])
         for dx, dy in itertools.product(range(2), range(2)):
             x, y = x0 + dx, y0 + dy
             if 0 <= x < 6 and 0 <= y < 7:
-                weight = (1 - abs(at[0] - x)) * (1 - abs(at[1] - y))
+                weight = (1 - abs(position[0] - x)) * (1 - abs(position[1] - y))
                 want[n, :, i, j] += (weight * IMAGE[n, :, y, x]).astype(np.float32)
     check_layer(build, {"x": IMAGE, "g": grid}, want, rtol=1e-5)
 
@@ -371,8 +371,8 @@ def test_nms(form: BoundingBoxFormat, per_class: bool) -> None:
         layer.set_input(4, net.const(0.15))
         return layer
 
-    given = {"b": boxes, "s": SCORES[None]}
-    check_layer(build, given, KEPT, np.array(len(KEPT), np.int32), static=False)
+    feeds = {"b": boxes, "s": SCORES[None]}
+    check_layer(build, feeds, KEPT, np.array(len(KEPT), np.int32), static=False)
 
 
 # -- quantisation
@@ -385,11 +385,11 @@ def test_quantize_and_back(axis: int | None) -> None:
 
     def build(net: Any, t: Any) -> Any:
         scales = net.const(scale)
-        one = net.add_quantize(t, scales, DataType.INT8)
-        two = net.add_dequantize(one.get_output(0), scales)
+        quantized = net.add_quantize(t, scales, DataType.INT8)
+        restored = net.add_dequantize(quantized.get_output(0), scales)
         if axis:
-            one.axis = two.axis = axis
-        return [one.get_output(0), two.get_output(0)]
+            quantized.axis = restored.axis = axis
+        return [quantized.get_output(0), restored.get_output(0)]
 
     whole = np.rint(IMAGE / each).clip(-128, 127)
     check_layer(build, {"x": IMAGE}, whole.astype(np.int8), (whole * each).astype(np.float32))
@@ -434,12 +434,12 @@ def test_attention(kind: CausalMaskKind, norm: AttentionNormalizationOp, mask: s
         weights = np.where(hidden, 0, scores)
 
     def build(net: Any, q: Any, key: Any, value: Any) -> Any:
-        found = net.add_attention_v2(q, key, value, norm, kind)
-        assert found.mask is None
-        assert found.causal == (kind is not CausalMaskKind.NONE)
+        attention = net.add_attention_v2(q, key, value, norm, kind)
+        assert attention.mask is None
+        assert attention.causal == (kind is not CausalMaskKind.NONE)
         if mask:
-            found.mask = net.const(seen, np.bool_) if mask == "bool" else net.const(added)
-        return [found.get_output(0)]
+            attention.mask = net.const(seen, np.bool_) if mask == "bool" else net.const(added)
+        return [attention.get_output(0)]
 
     check_layer(build, {"q": Q, "k": K, "v": V}, (weights @ v).astype(np.float32), rtol=1e-4)
 
@@ -480,7 +480,7 @@ W = np.zeros((3, 4, 3, 3), np.float32)
 
 
 @pytest.mark.parametrize(
-    ("build", "inputs", "told"),
+    ("build", "inputs", "message"),
     [
         (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W[:2]), [IMAGE], "has 72 weights; the shape [3, 4, 3, 3]"),
         (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W, W[0, 0, 0, :2]), [IMAGE], "its bias has 2 weights"),
@@ -504,5 +504,5 @@ W = np.zeros((3, 4, 3, 3), np.float32)
         ),
     ],
 )
-def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], told: str) -> None:
-    assert told in build_error(build, inputs, __file__)
+def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], message: str) -> None:
+    assert message in build_error(build, inputs, __file__)
