@@ -199,7 +199,8 @@ cdef class RangeBindings:
             v.temps[k].base, v.temps[k].slope, v.temps[k].capacity = size.base, size.slope, size.current
         v.ntemps = len(temps)
         for k, (slot, j) in enumerate(slots.items()):
-            self.input_port(v.inputs + k, slot, symbolic.shapes[j], symbolic.capacities[j])
+            dtype = self.memory.specs.kind(self.s.slots[<int>slot].spec)[0]
+            self.port(v.inputs + k, slot, symbolic.shapes[j], dtype, symbolic.capacities[j])
             if slot == instruction.inputs[symbolic.lead_input]:
                 v.leading = k
         v.ninputs, v.element = len(slots), symbolic.lead_element
@@ -222,10 +223,6 @@ cdef class RangeBindings:
     cdef int number(self, list numbers, size_t where, object value, bint narrow=False) except -1:
         if type(value) is SymbolicExtent:
             numbers.append((where, value.base, value.slope, narrow))
-
-    cdef int input_port(self, VaryingPort *p, int slot, object shape, object capacity) except -1:
-        # A binding made at a boundary is for the previous iteration: the slot may hold another shape now.
-        return self.port(p, slot, shape, self.memory.specs.kind(self.s.slots[slot].spec)[0], capacity)
 
     cdef int port(self, VaryingPort *p, int slot, object shape, object dtype, object capacity) except -1:
         cdef int axis = symbolic_axis(shape)
