@@ -34,7 +34,7 @@ from loopdbg.debugger.peers.jobs import IrJob, OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
 from text_models import loop_text
 
-from .test_diff_against import MODEL_INPUTS, SCAN, STOPS, SWAP
+from .test_diff_against import GIVEN, SCAN, STOPS, SWAP
 
 RUNTIME = Path(loopdbg.__file__).parent / "runtime"
 #: Where sentences about peers are made.
@@ -62,10 +62,10 @@ def strings(*words: str) -> Any:
     return np.array(words if len(words) > 1 else words[0], object)
 
 
-NO_COND = {"call": "a = Loop (m, , v)", "loop_feeds": "int64 m, float v"}
+NO_COND = {"call": "a = Loop (m, , v)", "graph_inputs": "int64 m, float v"}
 ALWAYS_FALSE = "f = Constant <value = bool {0}> () co = Identity (f) xo = Add (x, x)"
 STRINGS = {
-    "loop_feeds": "int64 m, string v, string w",
+    "graph_inputs": "int64 m, string v, string w",
     "result": "string a, string[N] s",
     "call": "a, s = Loop (m, , v)",
 }
@@ -73,8 +73,8 @@ STRINGS |= {"inputs": "int64 i, bool ci, string x", "outputs": "bool co, string 
 WORDS = {"v": strings("q"), "w": strings("ab"), "m": np.int64(3)}
 SCANNED = {"outputs": "bool co, float xo, float e", "call": "a, s = Loop (m, c, v)", "result": "float a, float[N] s"}
 IN_PLACE = {"outputs": "bool co, float xo, int64 i", "call": "a, s = Loop (m, c, v)", "result": "float a, int64[N] s"}
-INT64 = {"inputs": "int64 i, bool ci, int64 x", "result": "int64 a", "loop_feeds": "int64 m, bool c, int64 v"}
-NEVER = {"loop_feeds": "int64 m, float v", "call": "a, s = Loop (m, n, w)", "result": "float a, float[N] s"}
+INT64 = {"inputs": "int64 i, bool ci, int64 x", "result": "int64 a", "graph_inputs": "int64 m, bool c, int64 v"}
+NEVER = {"graph_inputs": "int64 m, float v", "call": "a, s = Loop (m, n, w)", "result": "float a, float[N] s"}
 NEVER |= {"outputs": "bool co, float xo, float xo", "before": "n = Constant <value = bool {0}> () w = Neg (v)"}
 OUTER_STRINGS = """g (int64 n, string[2] words) => (string kept) {{
   yes = Constant <value = bool {{1}}> ()
@@ -87,11 +87,11 @@ ZERO = np.float32([[0, 0]])
 
 def trips(number: int) -> dict[str, str]:
     """A constant trip count."""
-    return {"before": f"n = Constant <value = int64 {{{number}}}> ()", "loop_feeds": "bool c, float v"}
+    return {"before": f"n = Constant <value = int64 {{{number}}}> ()", "graph_inputs": "bool c, float v"}
 
 
 def loop_feeds(**more: Any) -> dict[str, Any]:
-    return {**MODEL_INPUTS, **more}
+    return {**GIVEN, **more}
 
 
 def shared_port() -> IrNetBuilder:
@@ -140,14 +140,10 @@ def sliced_and_carried() -> IrNetBuilder:
 
 
 def shared_scan(
-    nodes: str,
-    first: str,
-    second: str,
-    names: str = "k, s, t",
-    loop_feeds: str = "float k, float[M] s, float[M] t",
+    nodes: str, first: str, second: str, names: str = "k, s, t", graph_inputs: str = "float k, float[M] s, float[M] t"
 ) -> str:
     """A Scan whose body computes 'ko' and these nodes, with a state and two scan outputs."""
-    return f"""g (float k0, float[N] x) => ({loop_feeds}) {{ {names} = Scan <num_scan_inputs = 1,
+    return f"""g (float k0, float[N] x) => ({graph_inputs}) {{ {names} = Scan <num_scan_inputs = 1,
       body: graph = b (float ki, float xi) => (float ko, float {first}, float {second}) {{
         ko = Add (ki, xi) {nodes} }}> (k0, x) }}"""
 
@@ -231,7 +227,7 @@ def nested_iterators(outer_is_loop: bool) -> IrNetBuilder:
 
 
 def counting(trips_given: str = "") -> IrNetBuilder:
-    """A Loop of the trip count that it is loop_feeds, which ends where x is 3; its rows are joined if asked for."""
+    """A Loop of the trip count that it is given, which ends where x is 3; its rows are joined if asked for."""
     net = IrNetBuilder()
     count, x0 = net.parameter("", "i64", name="trips"), net.parameter("1", name="x0")
     body = net.body_builder()
@@ -261,6 +257,16 @@ def rows(start: str, joined: str = "") -> Callable[[], IrNetBuilder]:
     return lambda: running_sum(f'axis="0" {start}', joined=joined, shape="4,2")
 
 
+def noteless(
+    model: str | Callable[[], IrNetBuilder],
+    inputs: dict[str, Any] = GIVEN,
+    peers: tuple[str, ...] = (OV,),
+    file: bool = True,
+) -> NoteCase:
+    """A model without the note: the peers do what loopdbg does."""
+    return NoteCase(model, inputs=inputs, peers=peers, file=file)
+
+
 STOPS_EARLY = "onnxruntime and OpenVINO would stop once the body's condition 'co' is false"
 FIRST_ALONE = "onnxruntime and OpenVINO would stop after the first iteration"
 FIRST_ROW = "onnxruntime would fill only the first row of 's'"
@@ -273,35 +279,25 @@ TOTAL = {"x": ROWS, "start": ZERO}
 CASES: dict[str, list[NoteCase]] = {
     "B1: computed": [
         NoteCase(loop_text(STOPS, **NO_COND), STOPS_EARLY, [8], loop_feeds(), BOTH),
-        NoteCase(loop_text(STOPS), "", None, loop_feeds(), BOTH),
-        NoteCase(loop_text("co = Identity (ci) xo = Add (x, x)", **NO_COND), "", None, loop_feeds(), BOTH),
-        NoteCase(
-            loop_text("t = Constant <value = bool {1}> () co = Identity (t) xo = Add (x, x)", **NO_COND),
-            "",
-            None,
-            loop_feeds(),
-            BOTH,
+        noteless(loop_text(STOPS), peers=BOTH),
+        noteless(loop_text("co = Identity (ci) xo = Add (x, x)", **NO_COND), peers=BOTH),
+        noteless(
+            loop_text("t = Constant <value = bool {1}> () co = Identity (t) xo = Add (x, x)", **NO_COND), peers=BOTH
         ),
         # There is one iteration at most.
-        NoteCase(
-            loop_text(STOPS, **{**NO_COND, **trips(1), "loop_feeds": "float v", "call": "a = Loop (n, , v)"}),
-            "",
-            None,
-            loop_feeds(),
-            BOTH,
+        noteless(
+            loop_text(STOPS, **{**NO_COND, **trips(1), "graph_inputs": "float v", "call": "a = Loop (n, , v)"}),
+            peers=BOTH,
         ),
     ],
     "B1: always false": [
         NoteCase(loop_text(ALWAYS_FALSE, **NO_COND), FIRST_ALONE, [2], loop_feeds(), BOTH),
         *(
-            NoteCase(
+            noteless(
                 loop_text(
-                    ALWAYS_FALSE, **{**NO_COND, **trips(n), "loop_feeds": "float v", "call": "a = Loop (n, , v)"}
+                    ALWAYS_FALSE, **{**NO_COND, **trips(n), "graph_inputs": "float v", "call": "a = Loop (n, , v)"}
                 ),
-                "",
-                None,
-                loop_feeds(),
-                BOTH,
+                peers=BOTH,
             )
             for n in (0, 1)
         ),
@@ -317,15 +313,12 @@ CASES: dict[str, list[NoteCase]] = {
             loop_feeds(v=np.int64(3)),
             (ORT,),
         ),
-        NoteCase(
+        noteless(
             loop_text(
                 "co = Identity (ci) xo = Add (x, x) j = Identity (i)",
                 **{**IN_PLACE, "outputs": "bool co, float xo, int64 j"},
             ),
-            "",
-            None,
-            loop_feeds(),
-            BOTH,
+            peers=BOTH,
         ),
     ],
     "B8: an ONNX file": [
@@ -349,13 +342,10 @@ CASES: dict[str, list[NoteCase]] = {
             loop_feeds(v=np.int64(3)),
             file=False,
         ),
-        NoteCase(
+        noteless(
             loop_text(
                 **{**SWAP, "nodes": "co = Identity (ci) yo = Add (x, y)", "outputs": "bool co, float y, float yo"}
             ),
-            "",
-            None,
-            loop_feeds(),
             file=False,
         ),
         NoteCase(
@@ -367,26 +357,20 @@ CASES: dict[str, list[NoteCase]] = {
             {"p": np.float32(1), "q": np.float32(2), "z": np.float32([1, 2, 3])},
             file=False,
         ),
-        NoteCase(
+        noteless(
             loop_text(
                 **{**SWAP, "nodes": "co = Identity (ci) yo = Add (x, y)", "outputs": "bool co, float x, float yo"}
             ),
-            "",
-            None,
-            loop_feeds(),
             file=False,
         ),
         # Nothing reads the value that is written too early.
-        NoteCase(
+        noteless(
             loop_text(
                 **{**SWAP, "nodes": "co = Identity (ci) xo = Add (x, x)", "outputs": "bool co, float xo, float x"}
             ),
-            "",
-            None,
-            loop_feeds(),
             file=False,
         ),
-        NoteCase(
+        noteless(
             loop_text(
                 **{
                     **SWAP,
@@ -394,10 +378,7 @@ CASES: dict[str, list[NoteCase]] = {
                     "outputs": "bool co, float q, float p",
                 }
             ),
-            "",
-            None,
-            loop_feeds(),
-            BOTH,
+            peers=BOTH,
         ),
     ],
     "B9": [
@@ -415,7 +396,7 @@ CASES: dict[str, list[NoteCase]] = {
             OVER_NOTHING,
             (ORT,),
         ),
-        NoteCase(SCAN.format(before="", state="ko", term="xi"), "", None, OVER_NOTHING, BOTH),
+        noteless(SCAN.format(before="", state="ko", term="xi"), OVER_NOTHING, BOTH),
     ],
     "B10": [
         NoteCase(
@@ -433,7 +414,7 @@ CASES: dict[str, list[NoteCase]] = {
             (ORT,),
         ),
         *(
-            NoteCase(loop_text(f"co = Identity (ci) {nodes}", **STRINGS), "", None, WORDS, (ORT,))
+            noteless(loop_text(f"co = Identity (ci) {nodes}", **STRINGS), WORDS, (ORT,))
             for nodes in (
                 "xo = StringConcat (x, x) e = StringConcat (x, w)",
                 "xo = StringConcat (x, x) e = Identity (x)",
@@ -441,27 +422,18 @@ CASES: dict[str, list[NoteCase]] = {
                 'k = Constant <value_string = "k"> () xo = StringConcat (x, x) e = Identity (k)',
             )
         ),
-        NoteCase(
+        noteless(
             loop_text(
                 "co = Identity (ci) xo = StringConcat (x, x) e = Identity (w)",
-                **{
-                    **STRINGS,
-                    **trips(1),
-                    "loop_feeds": "string v, string w",
-                    "call": "a, s = Loop (n, , v)",
-                },
+                **{**STRINGS, **trips(1), "graph_inputs": "string v, string w", "call": "a, s = Loop (n, , v)"},
             ),
-            "",
-            None,
             WORDS,
             (ORT,),
         ),
-        NoteCase(
+        noteless(
             """g (string k0, float[N] x) => (string k, string[M] y) { k, y = Scan <num_scan_inputs = 1,
               body: graph = b (string ki, float xi) => (string ko, string yi) {
                 ko = Identity (ki) yi = Identity (ki) }> (k0, x) }""",
-            "",
-            None,
             {"k0": strings("a"), "x": np.float32([1, 2])},
             (ORT,),
         ),
@@ -486,20 +458,20 @@ CASES: dict[str, list[NoteCase]] = {
         NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(-1)), NO_LIMIT.format(-1), [8], loop_feeds()),
         NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(-5)), NO_LIMIT.format(-5), [8], loop_feeds()),
         NoteCase(
-            loop_text(STOPS, call="a = Loop (n, c, v)", loop_feeds="bool c, float v").replace(
+            loop_text(STOPS, call="a = Loop (n, c, v)", graph_inputs="bool c, float v").replace(
                 "float a) {", "float a) <int64 n = {-5}> {", 1
             ),
             NO_LIMIT.format(-5),
             [8],
             loop_feeds(),
         ),
-        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**63 - 1)), "", None, loop_feeds()),
-        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(0))),
-        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(-1), c=np.False_)),
-        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(2**63 - 1))),
-        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(0)), "", None, loop_feeds()),
-        NoteCase(counting, "", None, counted(-1)),
-        NoteCase(lambda: counting("joined"), "", None, counted(-1)),
+        noteless(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**63 - 1))),
+        noteless(loop_text(STOPS), loop_feeds(m=np.int64(0))),
+        noteless(loop_text(STOPS), loop_feeds(m=np.int64(-1), c=np.False_)),
+        noteless(loop_text(STOPS), loop_feeds(m=np.int64(2**63 - 1))),
+        noteless(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(0))),
+        noteless(counting, counted(-1)),
+        noteless(lambda: counting("joined"), counted(-1)),
     ],
     "B14: uninitialised memory": [
         NoteCase(loop_text(STOPS, **SCANNED), GARBAGE.format(-5), None, loop_feeds(m=np.int64(-5))),
@@ -510,10 +482,10 @@ CASES: dict[str, list[NoteCase]] = {
             None,
             loop_feeds(),
         ),
-        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(2**31))),
-        NoteCase(loop_text(STOPS, **SCANNED), "", None, loop_feeds(m=np.int64(-5), c=np.False_)),
-        NoteCase(loop_text(STOPS, **SCANNED), "", None, loop_feeds(m=np.int64(2**31 - 1))),
-        NoteCase(counting, "", None, counted(2**31)),
+        noteless(loop_text(STOPS), loop_feeds(m=np.int64(2**31))),
+        noteless(loop_text(STOPS, **SCANNED), loop_feeds(m=np.int64(-5), c=np.False_)),
+        noteless(loop_text(STOPS, **SCANNED), loop_feeds(m=np.int64(2**31 - 1))),
+        noteless(counting, counted(2**31)),
         NoteCase(lambda: counting("joined"), GARBAGE.format(2**31), None, counted(2**31)),
     ],
     "B15": [
@@ -522,9 +494,9 @@ CASES: dict[str, list[NoteCase]] = {
         NoteCase(loop_text(STOPS), "would run 2 trips at most: it truncates", [4], loop_feeds(m=np.int64(2 - 2**32))),
         NoteCase(counting, "would run 2 trips at most: it truncates", [[2]], counted(2**32 + 2)),
         # The condition ends it before that.
-        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(2**32 + 5))),
-        NoteCase(loop_text(STOPS), "", None, loop_feeds(m=np.int64(-(2**32)))),
-        NoteCase(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**32 + 1)), "", None, loop_feeds()),
+        noteless(loop_text(STOPS), loop_feeds(m=np.int64(2**32 + 5))),
+        noteless(loop_text(STOPS), loop_feeds(m=np.int64(-(2**32)))),
+        noteless(loop_text(STOPS, call="a = Loop (n, c, v)", **trips(2**32 + 1))),
     ],
     "B16": [
         NoteCase(loop_text(**NEVER), "initial values or uninitialised memory as scan outputs", [-1, -1], loop_feeds()),
@@ -534,19 +506,11 @@ CASES: dict[str, list[NoteCase]] = {
             None,
             loop_feeds(),
         ),
-        NoteCase(
-            loop_text(**{**NEVER, "call": "a, s = Loop (m, c, v)", "loop_feeds": "int64 m, bool c, float v"}),
-            "",
-            None,
-            loop_feeds(),
-        ),
-        NoteCase(
+        noteless(loop_text(**{**NEVER, "call": "a, s = Loop (m, c, v)", "graph_inputs": "int64 m, bool c, float v"})),
+        noteless(
             loop_text(
                 **{**NEVER, **{"call": "a = Loop (m, n, w)", "outputs": "bool co, float xo", "result": "float a"}}
-            ),
-            "",
-            None,
-            loop_feeds(),
+            )
         ),
     ],
     "B16: refused": [
@@ -562,7 +526,7 @@ CASES: dict[str, list[NoteCase]] = {
             "OpenVINO refuses this loop: its cond is always false",
             "failed",
             loop_feeds(),
-        ),
+        )
     ],
     "B17": [
         NoteCase(
@@ -581,16 +545,13 @@ CASES: dict[str, list[NoteCase]] = {
             loop_feeds(),
             (ORT,),
         ),
-        NoteCase(
+        noteless(
             loop_text(outputs="bool co, float xo, float xo", call="a, s = Loop (m, c, v)", result="float[N] s"),
-            "",
-            None,
-            loop_feeds(),
-            BOTH,
+            peers=BOTH,
         ),
         *(
             NoteCase(
-                shared_scan("e = Neg (ko) f = Abs (e)", "e", "f", names=names, loop_feeds=given_outputs),
+                shared_scan("e = Neg (ko) f = Abs (e)", "e", "f", names=names, graph_inputs=given_outputs),
                 "onnxruntime refuses the omitted output",
                 "failed",
                 OVER_NOTHING,
@@ -598,7 +559,7 @@ CASES: dict[str, list[NoteCase]] = {
             )
             for names, given_outputs in ((", s, t", "float[M] s, float[M] t"), ("k, , t", "float k, float[M] t"))
         ),
-        NoteCase(shared_scan("e = Exp (ko) f = Abs (e)", "e", "f"), "", None, OVER_NOTHING, BOTH),
+        noteless(shared_scan("e = Exp (ko) f = Abs (e)", "e", "f"), OVER_NOTHING, BOTH),
     ],
     "B47": [
         *(
@@ -609,18 +570,15 @@ CASES: dict[str, list[NoteCase]] = {
             )
         ),
         # Other numbers, so that no memory holds the right ones by chance.
-        NoteCase(shared_scan("e = Exp (ko) f = Identity (e)", "e", "f"), "", None, OVER_NOTHING, BOTH),
+        noteless(shared_scan("e = Exp (ko) f = Identity (e)", "e", "f"), OVER_NOTHING, BOTH),
         # A Loop copies each of them.
-        NoteCase(
+        noteless(
             loop_text(
                 outputs="bool co, float xo, float xo, float xo",
                 call="a, s, t = Loop (m, c, v)",
                 result="float a, float[N] s, float[N] t",
             ),
-            "",
-            None,
-            loop_feeds(),
-            BOTH,
+            peers=BOTH,
         ),
     ],
     "B22: from the front": [
@@ -629,19 +587,19 @@ CASES: dict[str, list[NoteCase]] = {
         NoteCase(
             rows('start="3" end="0" stride="-1"'), "from the back: it counts with start=3", [[[9, 9]], [[9, 9]]], TOTAL
         ),
-        NoteCase(rows(""), "", None, TOTAL),
-        NoteCase(rows('start="-5"'), "", None, TOTAL),
-        NoteCase(rows('start="-1" end="0" stride="-1"'), "", None, TOTAL),
-        NoteCase(rows('start="4" end="0" stride="-1"'), "", None, TOTAL),
-        NoteCase(rows('end="3"'), "", None, TOTAL),
+        noteless(rows(""), TOTAL),
+        noteless(rows('start="-5"'), TOTAL),
+        noteless(rows('start="-1" end="0" stride="-1"'), TOTAL),
+        noteless(rows('start="4" end="0" stride="-1"'), TOTAL),
+        noteless(rows('end="3"'), TOTAL),
     ],
     "B23: a sliced input": [
         NoteCase(lambda: running_sum('axis="-2"'), "OpenVINO refuses the negative axis", "failed", TOTAL),
-        NoteCase(lambda: running_sum('axis="0"'), "", None, TOTAL),
+        noteless(lambda: running_sum('axis="0"'), TOTAL),
     ],
     "B23: a scan output": [
         NoteCase(lambda: running_sum(joined='axis="-2"'), "does not concatenate along the negative axis", None, TOTAL),
-        NoteCase(lambda: running_sum(joined='axis="0"'), "", None, TOTAL),
+        noteless(lambda: running_sum(joined='axis="0"'), TOTAL),
     ],
     "sliced and carried": [
         NoteCase(
@@ -650,11 +608,11 @@ CASES: dict[str, list[NoteCase]] = {
             [(ROWS * 11).tolist()],
             {"x": ROWS, "y": ROWS * 10},
         ),
-        NoteCase(running_sum, "", None, TOTAL),
+        noteless(running_sum, TOTAL),
     ],
     "B24": [
         NoteCase(shared_port, "would give input port 1 to body Parameter 'q' alone", None, {"x": ROWS, "y": ZERO + 10}),
-        NoteCase(two_ports, "", None, {"x": ROWS, "y": ZERO + 10, "z": ZERO + 10}),
+        noteless(two_ports, {"x": ROWS, "y": ZERO + 10, "z": ZERO + 10}),
     ],
     "B8: an IR": [
         NoteCase(lambda: carried_net([1, 0]), "would carry the next iteration's 'p0' into 'p1'", [[2], [2]]),
@@ -674,11 +632,9 @@ CASES: dict[str, list[NoteCase]] = {
             [[30.100000381469727], [0.2]],
             {"x0": np.float64([0.1]), "x1": np.float64([0.2])},
         ),
-        NoteCase(
-            lambda: carried_net([0, 1], element="f64"), "", None, {"x0": np.float64([0.1]), "x1": np.float64([0.2])}
-        ),
+        noteless(lambda: carried_net([0, 1], element="f64"), {"x0": np.float64([0.1]), "x1": np.float64([0.2])}),
         NoteCase(lambda: carried_net(["+", 1])),
-        NoteCase(lambda: carried_net(["+", 1], element="i64"), "", None, {"x0": np.int64([1]), "x1": np.int64([2])}),
+        noteless(lambda: carried_net(["+", 1], element="i64"), {"x0": np.int64([1]), "x1": np.int64([2])}),
     ],
     "B29: int64": [
         NoteCase(
@@ -687,17 +643,10 @@ CASES: dict[str, list[NoteCase]] = {
             [0],
             loop_feeds(v=np.int64(2**30), m=np.int64(3)),
         ),
-        NoteCase(
-            loop_text(**{**INT64, "outputs": "bool co, int64 xo"}),
-            "",
-            None,
-            loop_feeds(v=np.int64(2**20), m=np.int64(3)),
-        ),
+        noteless(loop_text(**{**INT64, "outputs": "bool co, int64 xo"}), loop_feeds(v=np.int64(2**20), m=np.int64(3))),
         # Handed through, it stays whole.
-        NoteCase(
+        noteless(
             loop_text("co = Identity (ci)", **{**INT64, "outputs": "bool co, int64 x"}),
-            "",
-            None,
             loop_feeds(v=np.int64(2**40)),
             file=False,
         ),
@@ -718,16 +667,14 @@ CASES: dict[str, list[NoteCase]] = {
             {**OVER_NOTHING, "w": np.float32(7)},
             (ORT,),
         ),
-        NoteCase(
-            loop_text("co = Identity (ci) e = Identity (v)", outputs="bool co, float e"), "", None, loop_feeds(), BOTH
-        ),
+        noteless(loop_text("co = Identity (ci) e = Identity (v)", outputs="bool co, float e"), peers=BOTH),
     ],
     "B46: in a run": [
         *(
             NoteCase(parts_of_a_run(size), "the last part 'Concat_2' had 2 rows", None, {"x": ROWS, "w": ROWS[:1]})
             for size in (1, 3)
         ),
-        NoteCase(parts_of_a_run(2), "", None, {"x": ROWS, "w": ROWS[:1]}),
+        noteless(parts_of_a_run(2), {"x": ROWS, "w": ROWS[:1]}),
     ],
     "B46": [
         *(
@@ -745,7 +692,7 @@ CASES: dict[str, list[NoteCase]] = {
             )
         ),
         *(
-            NoteCase(joined_parts(rows, rows, step, is_loop), "", None, {"x": ROWS})
+            noteless(joined_parts(rows, rows, step, is_loop), {"x": ROWS})
             for rows, step, is_loop in ((1, 1, True), (1, 1, False), (2, 1, False), (2, -1, False))
         ),
     ],
@@ -756,7 +703,7 @@ CASES: dict[str, list[NoteCase]] = {
             "failed",
             {"x": np.float32([1, 2, 3, 4])},
         ),
-        NoteCase(lambda: nested_iterators(True), "", None, {"x": np.float32([1, 2, 3, 4])}),
+        noteless(lambda: nested_iterators(True), {"x": np.float32([1, 2, 3, 4])}),
     ],
 }
 ALL = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
