@@ -11,7 +11,7 @@ import pytest
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
-from .operator_checks import DTYPES, REFUSED, both_refuse_onnx, both_refuse_openvino, counting_tensor, i64, run_operator
+from .operator_checks import REFUSED, both_refuse_onnx, both_refuse_openvino, counting_tensor, i64, run_operator
 from .single_node import assert_close, assert_same, onnx_node, openvino_node
 
 # --- Gather
@@ -25,11 +25,6 @@ def test_gather(axis: int, indices: Any, dtype: Any) -> None:
     assert_close(*onnx_node("Gather", inputs, axis=axis))
     if inputs[1].size:  # the CPU plugin divides by the number of indices
         assert_close(*openvino_node("Gather", [*inputs, np.array(axis)], opset=8, constant=(2,)))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_gather_keeps_the_dtype(dtype: Any) -> None:
-    assert_close(*onnx_node("Gather", [counting_tensor(3, dtype=dtype), i64(2, 0)]))
 
 
 @pytest.mark.parametrize(
