@@ -8,13 +8,13 @@ import unicodedata
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 import loopdbg as package
 from app_driver import open_app
 from cli_runner import run_cli
+
+from .test_name_escaping import save_tagged_model
 
 TAGS = {
     "escape sequence": "\x1b[31m",
@@ -26,35 +26,9 @@ TAGS = {
     "tab and delete": "a\tb\x7f",
 }
 COMMANDS = """
-info loops; step; list; info frame; info values; next; into; backtrace; why; break nan; break op Add; info breakpoints
+info loops; step; list; info frame; info values; next; into; backtrace; why; break nan; break op Sub; info breakpoints
 back; display iter; continue; continue; info history; info outputs; print nosuch; break if nosuch; watch nosuch; help
 """.replace("\n", ";").split(";")
-
-
-def save(folder: Path, tag: str, name: str = "model.onnx") -> Path:
-    def scalar(value: str, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(value + tag, kind, [])
-
-    body = helper.make_graph(
-        [
-            helper.make_node("Add", [f"h{tag}", f"one{tag}"], [f"g{tag}"], name=f"add{tag}"),
-            helper.make_node("Identity", [f"c{tag}"], [f"c2{tag}"], name=f"same{tag}"),
-        ],
-        f"body{tag}",
-        [scalar("i", TensorProto.INT64), scalar("c", TensorProto.BOOL), scalar("h")],
-        [scalar("c2", TensorProto.BOOL), scalar("g"), scalar("g")],
-    )
-    loop = helper.make_node("Loop", [f"n{tag}", "", f"h0{tag}"], [f"r{tag}", f"s{tag}"], body=body, name=f"loop{tag}")
-    graph = helper.make_graph(
-        [loop],
-        f"graph{tag}",
-        [scalar("h0")],
-        [scalar("r"), helper.make_tensor_value_info(f"s{tag}", TensorProto.FLOAT, [f"t{tag}"])],
-        [numpy_helper.from_array(np.array(3), f"n{tag}"), numpy_helper.from_array(np.float32(1), f"one{tag}")],
-    )
-    path = folder / name
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
-    return path
 
 
 def find_raw_controls(text: str) -> list[str]:
@@ -65,7 +39,7 @@ def find_raw_controls(text: str) -> list[str]:
 
 @pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS.keys())
 def test_nothing_is_printed_raw(tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str) -> None:
-    path, trace = save(tmp_path, tag), tmp_path / "run.loopdb"
+    path, trace = save_tagged_model(tmp_path, tag), tmp_path / "run.loopdb"
     inputs = ("--input", f"h0{tag}=1")
     asked = [word for line in COMMANDS for word in ("-ex", line.strip())]
     runs: list[tuple[object, ...]] = [
@@ -86,7 +60,7 @@ def test_nothing_is_printed_raw(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ("run", trace, "-ex", "step", "-ex", "info frame", "-ex", "continue", "--batch"),
         ("run", trace, "-ex", "step", "--json", "--batch"),
         ("export", trace, tmp_path / "out.csv", "--only", "nosuch"),
-        ("diff", path, save(tmp_path, tag + "2", "other.onnx"), *inputs),
+        ("diff", path, save_tagged_model(tmp_path, tag + "2", file="other.onnx"), *inputs),
         ("diff", path, trace, "--json"),
     ]
     for arguments in runs:
@@ -101,7 +75,9 @@ def test_nothing_is_printed_raw(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS.keys())
 async def test_the_screen(tmp_path: Path, tag: str) -> None:
-    async with open_app(package.load(save(tmp_path, tag)), {f"h0{tag}": np.float32(1)}, size=(110, 40)) as screen:
+    async with open_app(
+        package.load(save_tagged_model(tmp_path, tag)), {f"h0{tag}": np.float32(1)}, size=(110, 40)
+    ) as screen:
         for keys in ("n", "n", "s", "colon"):
             await screen.press(keys)
             assert not [

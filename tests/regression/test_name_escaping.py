@@ -44,7 +44,7 @@ TAGS = {
 }
 
 
-def save(folder: Path, tag: str, front: bool = False) -> Path:
+def save_tagged_model(folder: Path, tag: str, front: bool = False, file: str = "model.onnx") -> Path:
     """A loop that takes the square root of less and less, until that is NaN; the tag is in each name, or is the name's
     beginning."""
 
@@ -69,10 +69,10 @@ def save(folder: Path, tag: str, front: bool = False) -> Path:
         [loop],
         name("graph"),
         [scalar("h0")],
-        [scalar("r"), helper.make_tensor_value_info(name("s"), TensorProto.FLOAT, [None])],
+        [scalar("r"), helper.make_tensor_value_info(name("s"), TensorProto.FLOAT, [name("t")])],
         [numpy_helper.from_array(np.array(5), name("n")), numpy_helper.from_array(np.float32(1), name("one"))],
     )
-    path = folder / "model.onnx"
+    path = folder / file
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
     return path
 
@@ -106,7 +106,7 @@ def test_an_editor(tmp_path: Path) -> None:
     editor = DapProcess()
     sent: list[Any] = []
     try:
-        sent.append(editor.launch_and_stop(str(save(tmp_path, tag)), inputs={f"h0{tag}": 4}))
+        sent.append(editor.launch_and_stop(str(save_tagged_model(tmp_path, tag)), inputs={f"h0{tag}": 4}))
         sent.append(editor.move("next"))
         for request, arguments in (
             ("threads", {}),
@@ -151,7 +151,7 @@ def test_an_editor(tmp_path: Path) -> None:
 
 @every_tag
 def test_an_agent(tmp_path: Path, tag: str) -> None:
-    path = save(tmp_path, tag)
+    path = save_tagged_model(tmp_path, tag)
     agent = McpTools(
         lambda inputs: package.debug(package.load(inputs["path"]), {f"h0{tag}": np.float32(4)}), _no, False
     )
@@ -180,7 +180,7 @@ def _no(*_: object) -> list[str]:
 
 @every_tag
 def test_a_notebook(tmp_path: Path, tag: str) -> None:
-    model = package.load(save(tmp_path, tag))
+    model = package.load(save_tagged_model(tmp_path, tag))
     session = package.debug(model, {f"h0{tag}": np.float32(4)})
     session.step()
     pages = [
@@ -200,7 +200,7 @@ def test_a_notebook(tmp_path: Path, tag: str) -> None:
 @every_tag
 def test_a_widget(tmp_path: Path, tag: str) -> None:
     pytest.importorskip("anywidget")
-    model = package.load(save(tmp_path, tag))
+    model = package.load(save_tagged_model(tmp_path, tag))
     stepper = package.widget(package.debug(model, {f"h0{tag}": np.float32(4)}))
     for line in ("step", "print nowhere", "next", "info frame"):
         stepper.do(line)
@@ -213,7 +213,7 @@ def test_a_widget(tmp_path: Path, tag: str) -> None:
 
 @every_tag
 def test_tables_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str) -> None:
-    path, inputs = save(tmp_path, tag), ("--input", f"h0{tag}=4")
+    path, inputs = save_tagged_model(tmp_path, tag), ("--input", f"h0{tag}=4")
     assert run_cli(capsys, "run", path, *inputs, "--record", "run.loopdb").status == 0
     assert run_cli(capsys, "export", "run.loopdb", "run.csv").status == 0
     assert run_cli(capsys, "sweep", path, "--random", 2, "-j", 1, "-o", "rows.csv", "--junit", "rows.xml").status == 0
@@ -230,7 +230,7 @@ def test_tables_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
 def test_a_spreadsheet_gets_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str], sign: str) -> None:
-    path = save(tmp_path, f"{sign}cmd()", front=True)
+    path = save_tagged_model(tmp_path, f"{sign}cmd()", front=True)
     assert run_cli(capsys, "run", path, f"--input={sign}cmd()h0=4", "--record", "run.loopdb").status == 0
     assert run_cli(capsys, "export", "run.loopdb", "run.csv").status == 0
     head, *rows = csv.reader(io.StringIO(Path("run.csv").read_text("utf-8")))
@@ -247,7 +247,9 @@ def test_numbers_in_tables_stay_numbers() -> None:
 
 @every_tag
 def test_a_pack_of_repro_runs_nothing_of_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str) -> None:
-    ran = run_cli(capsys, "repro", save(tmp_path, tag), "--break", "nan", "--input", f"h0{tag}=4", "-o", "out")
+    ran = run_cli(
+        capsys, "repro", save_tagged_model(tmp_path, tag), "--break", "nan", "--input", f"h0{tag}=4", "-o", "out"
+    )
     assert ran.status == 0, ran.err
     scripts = list(Path("out").glob("*.py"))
     assert len(scripts) == 3
@@ -266,7 +268,7 @@ def test_a_pack_of_repro_runs_nothing_of_a_name(tmp_path: Path, capsys: pytest.C
 def test_a_script_of_convert_has_no_code_of_a_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str
 ) -> None:
-    assert run_cli(capsys, "convert", save(tmp_path, tag), "out.py", "--force").status == 0
+    assert run_cli(capsys, "convert", save_tagged_model(tmp_path, tag), "out.py", "--force").status == 0
     text = Path("out.py").read_text("utf-8")
     check_text(text)
     names = {node.func.id for node in ast.walk(ast.parse(text)) if _is_call(node)}
@@ -282,7 +284,7 @@ def _is_call(node: ast.AST) -> Any:
 @pytest.mark.parametrize("suffix", ["svg", "png"])
 def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str], tag: str, suffix: str) -> None:
     pytest.importorskip("matplotlib")
-    path, inputs = save(tmp_path, tag), ("--input", f"h0{tag}=4")
+    path, inputs = save_tagged_model(tmp_path, tag), ("--input", f"h0{tag}=4")
     for k, more in enumerate((inputs, ("--what", "graph"))):
         ran = run_cli(capsys, "plot", path, *more, "-o", f"{k}.{suffix}")
         assert ran.status == 0, ran.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import loopdbg
 from text_models import model
@@ -33,16 +34,18 @@ g (int64 n, string[1] s) => (string[m,1] rows) {
 }
 """
 
-SINGLE = """
-g (string[2] words) => (string[2] spoken) {
-  n = Constant <value = int64 {2}> ()
-  yes = Constant <value = bool {1}> ()
-  spoken = Loop (n, yes) <body = b (int64 i, bool c) => (bool c2, string word) {
-    c2 = Identity (c)
-    word = Gather <axis = 0> (words, i)
-  }>
+# NumPy gives the one string of a scalar as a str, which was no tensor to stack.
+SCALARS = {
+    "Gather": "word = Gather (words, i)",
+    "Squeeze of a slice": """one = Constant <value = int64 {1}> ()
+        zero = Constant <value = int64[1] {0}> ()
+        begin = Unsqueeze (i, zero)
+        j = Add (i, one)
+        end = Unsqueeze (j, zero)
+        part = Slice (words, begin, end)
+        word = Squeeze (part, zero)""",
+    "Identity of a scalar": "word = Identity (single)",
 }
-"""
 
 
 def strings(*words: str) -> Any:
@@ -63,9 +66,17 @@ def test_each_entry_has_its_own_rows() -> None:
         assert rows.tolist() == [[["a"], ["a"]]] * n
 
 
-def test_single_strings() -> None:
-    m = model(SINGLE)
-    session = loopdbg.debug(m, {"words": strings("a", "b")})
+@pytest.mark.parametrize("what", SCALARS)
+def test_single_strings(what: str) -> None:
+    m = model(f"""g (int64 n, bool go, string[k] words, string single) => (string[t] rows) {{
+      rows = Loop <body = b (int64 i, bool c) => (bool c2, string word) {{
+        c2 = Identity (c)
+        {SCALARS[what]}
+      }}> (n, go)
+    }}""")
+    inputs = {"n": 3, "go": True, "words": strings("a", "bé", ""), "single": np.array("a", object)}
+    session = loopdbg.debug(m, inputs)
     session.continue_()
-    for item in (m.run({"words": strings("a", "b")})["spoken"], session.outputs["spoken"]):
-        assert item.tolist() == ["a", "b"]
+    for item in (m.run(inputs)["rows"], session.outputs["rows"]):
+        assert item.dtype == object and item.shape == (3,)
+        assert item.tolist() == (["a"] * 3 if "Identity" in what else ["a", "bé", ""])
