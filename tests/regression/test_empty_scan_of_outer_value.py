@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from loopdbg.runtime.graph import Array
 from text_models import model
 
 OUTER = """
-g (int64 n, bool k) => (rows) {
-  v = Not (k)
+g (int64 n, KIND k) => (rows) {
+  v = NODE (k)
   yes = Constant <value = bool {1}> ()
-  rows = Loop (n, yes) <body = b (int64 i, bool c) => (bool c2, bool v) { c2 = Identity (c) }>
+  rows = Loop (n, yes) <body = b (int64 i, bool c) => (bool c2, KIND v) { c2 = Identity (c) }>
 }
 """
 
@@ -25,10 +26,14 @@ g (int64 n, double[2] a0) => (rows) {
 """
 
 
-@pytest.mark.parametrize("n", [0, 2, 0])
-def test_an_outer_value(n: int) -> None:
-    rows = model(OUTER).run({"n": np.int64(n), "k": np.array(True)})["rows"]
-    assert (rows.dtype, rows.shape) == (np.dtype(bool), (n,))
+@pytest.mark.parametrize(
+    ("kind", "node", "value"), [("bool", "Not", np.array(True)), ("int64[3]", "Neg", np.arange(3, dtype=np.int64))]
+)
+@pytest.mark.parametrize("n", [0, 2])
+def test_an_outer_value(n: int, kind: str, node: str, value: Array) -> None:
+    """Of a value that nothing declares but the body's output it has the dimensions, too."""
+    rows = model(OUTER.replace("KIND", kind).replace("NODE", node)).run({"n": np.int64(n), "k": value})["rows"]
+    assert (rows.dtype, rows.shape) == (value.dtype, (n, *value.shape))
 
 
 def test_a_parameter() -> None:
