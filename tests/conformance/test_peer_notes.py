@@ -1,4 +1,4 @@
-"""Every note on a peer, held against that peer: where the note stands it does what the note says, and in the nearest
+"""Every note on a peer, held against that peer: where the note is it does what the note says, and in the nearest
 models without the note it does what loopdbg does.
 
 If one of these fails after an update, a runtime has changed: look at the note, and at docs/peers.md.
@@ -64,7 +64,11 @@ def strings(*words: str) -> Any:
 
 NO_COND = {"call": "a = Loop (m, , v)", "graph_inputs": "int64 m, float v"}
 ALWAYS_FALSE = "f = Constant <value = bool {0}> () co = Identity (f) xo = Add (x, x)"
-STRINGS = {"graph_inputs": "int64 m, string v, string w", "result": "string a, string[N] s", "call": "a, s = Loop (m, , v)"}
+STRINGS = {
+    "graph_inputs": "int64 m, string v, string w",
+    "result": "string a, string[N] s",
+    "call": "a, s = Loop (m, , v)",
+}
 STRINGS |= {"inputs": "int64 i, bool ci, string x", "outputs": "bool co, string xo, string e"}
 WORDS = {"v": strings("q"), "w": strings("ab"), "m": np.int64(3)}
 SCANNED = {"outputs": "bool co, float xo, float e", "call": "a, s = Loop (m, c, v)", "result": "float a, float[N] s"}
@@ -282,21 +286,26 @@ CASES: dict[str, list[NoteCase]] = {
         ),
         # There is one iteration at most.
         noteless(
-            loop_text(STOPS, **{**NO_COND, **trips(1), "graph_inputs": "float v", "call": "a = Loop (n, , v)"}), peers=BOTH
+            loop_text(STOPS, **{**NO_COND, **trips(1), "graph_inputs": "float v", "call": "a = Loop (n, , v)"}),
+            peers=BOTH,
         ),
     ],
     "B1: always false": [
         NoteCase(loop_text(ALWAYS_FALSE, **NO_COND), FIRST_ALONE, [2], loop_feeds(), BOTH),
         *(
             noteless(
-                loop_text(ALWAYS_FALSE, **{**NO_COND, **trips(n), "graph_inputs": "float v", "call": "a = Loop (n, , v)"}),
+                loop_text(
+                    ALWAYS_FALSE, **{**NO_COND, **trips(n), "graph_inputs": "float v", "call": "a = Loop (n, , v)"}
+                ),
                 peers=BOTH,
             )
             for n in (0, 1)
         ),
     ],
     "B7": [
-        NoteCase(loop_text(**IN_PLACE), "onnxruntime would give wrong numbers as 's'", [32, [5] * 5], loop_feeds(), (ORT,)),
+        NoteCase(
+            loop_text(**IN_PLACE), "onnxruntime would give wrong numbers as 's'", [32, [5] * 5], loop_feeds(), (ORT,)
+        ),
         NoteCase(
             loop_text("co = Identity (ci)", **{**INT64, "outputs": "bool co, int64 i"}),
             "onnxruntime would give wrong numbers as 'a'",
@@ -777,7 +786,7 @@ ELSEWHERE = {"B34", "B35", "B37", "B40", "B45"}
 
 
 def templates() -> Iterator[tuple[str, re.Pattern[str]]]:
-    """Every sentence that the sources can make, each as a pattern: where it stands, and what it matches."""
+    """Every sentence that the sources can make, each as a pattern: where it is, and what it matches."""
     for name in MAKERS:
         for node in ast.walk(ast.parse((RUNTIME / name).read_text(encoding="utf-8"))):
             message = node.value if isinstance(node, ast.Yield | ast.Return) else None
