@@ -7,10 +7,9 @@ from typing import Any
 from ...errors import ModelError
 from .build_checks import check_nesting, check_network
 from .builder_config import IBuilderConfig, IHostMemory
-from .builder_enums import NetworkDefinitionCreationFlag, TensorIOMode
 from .callbacks import ILogger
 from .dims import Dims
-from .enums import DataType
+from .enums import DataType, NetworkDefinitionCreationFlag, TensorIOMode
 from .layer import ITensor
 from .nesting import Nesting
 from .network import INetworkDefinition

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .builder_enums import (
+from .checked_attribute import CheckedAttribute
+from .enums import (
     BuilderFlag,
     DeviceType,
     EngineCapability,
@@ -16,7 +17,6 @@ from .builder_enums import (
     TacticSource,
     TilingOptimizationLevel,
 )
-from .checked_attribute import CheckedAttribute
 from .optimization_profile import IOptimizationProfile
 from .removed_api import missing_api_error
 from .script_location import ArgumentError, caller_location

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, ClassVar
 
-from .builder_enums import Severity as _Severity
+from .enums import Severity as _Severity
 
 
 class ILogger:

@@ -1,10 +1,10 @@
-"""TensorRT's enums of tensors, layers and loops: names and values of version 10, with additions of 11."""
+"""TensorRT's enums: names and values of version 10, with additions of 11."""
 
 from __future__ import annotations
 
 import functools
 from enum import Enum, EnumMeta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,48 +48,44 @@ class FlagEnum(PybindEnum):
 
 
 class DataType(PybindEnum):
-    FLOAT = 0
-    HALF = 1
-    INT8 = 2
-    INT32 = 3
-    BOOL = 4
-    UINT8 = 5
-    FP8 = 6
-    BF16 = 7
-    INT64 = 8
-    INT4 = 9
-    FP4 = 10
-    E8M0 = 11
+    FLOAT, HALF, INT8, INT32, BOOL, UINT8, FP8, BF16, INT64, INT4, FP4, E8M0 = range(12)
 
     @property
     def itemsize(self) -> float:
         """Bytes per element."""
-        bits = _BIT_WIDTHS[self.name]
+        bits = _TYPES[self].bits
         return bits // 8 if bits >= 8 else bits / 8
 
 
-_NAMES = {
-    DataType.FLOAT: "float32",
-    DataType.HALF: "float16",
-    DataType.INT8: "int8",
-    DataType.INT32: "int32",
-    DataType.BOOL: "bool",
-    DataType.UINT8: "uint8",
-    DataType.FP8: "float8_e4m3fn",
-    DataType.BF16: "bfloat16",
-    DataType.INT64: "int64",
-    DataType.INT4: "int4",
-    DataType.FP4: "float4_e2m1fn",
-    DataType.E8M0: "float8_e8m0fnu",
+class _TypeRow(NamedTuple):
+    """``alias``: the type's other name in the module."""
+
+    alias: str
+    numpy_name: str
+    bits: int
+
+
+_TYPES = {
+    DataType.FLOAT: _TypeRow("float32", "float32", 32),
+    DataType.HALF: _TypeRow("float16", "float16", 16),
+    DataType.INT8: _TypeRow("int8", "int8", 8),
+    DataType.INT32: _TypeRow("int32", "int32", 32),
+    DataType.BOOL: _TypeRow("bool", "bool", 8),
+    DataType.UINT8: _TypeRow("uint8", "uint8", 8),
+    DataType.FP8: _TypeRow("fp8", "float8_e4m3fn", 8),
+    DataType.BF16: _TypeRow("bfloat16", "bfloat16", 16),
+    DataType.INT64: _TypeRow("int64", "int64", 64),
+    DataType.INT4: _TypeRow("int4", "int4", 4),
+    DataType.FP4: _TypeRow("fp4", "float4_e2m1fn", 4),
+    DataType.E8M0: _TypeRow("e8m0", "float8_e8m0fnu", 8),
 }
-_DATA_TYPES = {name: data_type for data_type, name in _NAMES.items()}
-_BIT_WIDTHS = {"FLOAT": 32, "HALF": 16, "BF16": 16, "FP8": 8, "FP4": 4, "E8M0": 8}
-_BIT_WIDTHS |= {"INT64": 64, "INT32": 32, "INT8": 8, "UINT8": 8, "INT4": 4, "BOOL": 8}
+TYPE_ALIASES = {row.alias: data_type for data_type, row in _TYPES.items()}
+_DATA_TYPES = {row.numpy_name: data_type for data_type, row in _TYPES.items()}
 
 
 def numpy_type(data_type: DataType) -> np.dtype[Any]:
     """The dtype of NumPy or ml_dtypes."""
-    return dtype_of(_NAMES[data_type])
+    return dtype_of(_TYPES[data_type].numpy_name)
 
 
 def data_type(dtype: np.dtype[Any]) -> DataType | None:
@@ -98,121 +94,53 @@ def data_type(dtype: np.dtype[Any]) -> DataType | None:
 
 
 class ElementWiseOperation(PybindEnum):
-    SUM = 0
-    PROD = 1
-    MAX = 2
-    MIN = 3
-    SUB = 4
-    DIV = 5
-    POW = 6
-    FLOOR_DIV = 7
-    AND = 8
-    OR = 9
-    XOR = 10
-    EQUAL = 11
-    GREATER = 12
-    LESS = 13
+    SUM, PROD, MAX, MIN, SUB, DIV, POW, FLOOR_DIV, AND, OR, XOR, EQUAL, GREATER, LESS = range(14)
 
 
 class UnaryOperation(PybindEnum):
-    EXP = 0
-    LOG = 1
-    SQRT = 2
-    RECIP = 3
-    ABS = 4
-    NEG = 5
-    SIN = 6
-    COS = 7
-    TAN = 8
-    SINH = 9
-    COSH = 10
-    ASIN = 11
-    ACOS = 12
-    ATAN = 13
-    ASINH = 14
-    ACOSH = 15
-    ATANH = 16
-    CEIL = 17
-    FLOOR = 18
-    ERF = 19
-    NOT = 20
-    SIGN = 21
-    ROUND = 22
-    ISINF = 23
-    ISNAN = 24
+    EXP, LOG, SQRT, RECIP, ABS, NEG, SIN, COS, TAN, SINH, COSH, ASIN, ACOS, ATAN, ASINH, ACOSH, ATANH = range(17)
+    CEIL, FLOOR, ERF, NOT, SIGN, ROUND, ISINF, ISNAN = range(17, 25)
 
 
 class ActivationType(PybindEnum):
-    RELU = 0
-    SIGMOID = 1
-    TANH = 2
-    LEAKY_RELU = 3
-    ELU = 4
-    SELU = 5
-    SOFTSIGN = 6
-    SOFTPLUS = 7
-    CLIP = 8
-    HARD_SIGMOID = 9
-    SCALED_TANH = 10
-    THRESHOLDED_RELU = 11
-    GELU_ERF = 12
-    GELU_TANH = 13
+    RELU, SIGMOID, TANH, LEAKY_RELU, ELU, SELU, SOFTSIGN, SOFTPLUS, CLIP, HARD_SIGMOID, SCALED_TANH = range(11)
+    THRESHOLDED_RELU, GELU_ERF, GELU_TANH = range(11, 14)
 
 
 class ReduceOperation(PybindEnum):
-    SUM = 0
-    PROD = 1
-    MAX = 2
-    MIN = 3
-    AVG = 4
-    NONE = 5
+    SUM, PROD, MAX, MIN, AVG, NONE = range(6)
 
 
 class TopKOperation(PybindEnum):
-    MAX = 0
-    MIN = 1
+    MAX, MIN = range(2)
 
 
 class MatrixOperation(PybindEnum):
-    NONE = 0
-    TRANSPOSE = 1
-    VECTOR = 2
+    NONE, TRANSPOSE, VECTOR = range(3)
 
 
 class SampleMode(PybindEnum):
-    STRICT_BOUNDS = 0
-    WRAP = 1
-    CLAMP = 2
-    FILL = 3
-    REFLECT = 4
+    STRICT_BOUNDS, WRAP, CLAMP, FILL, REFLECT = range(5)
 
 
 class GatherMode(PybindEnum):
-    DEFAULT = 0
-    ELEMENT = 1
-    ND = 2
+    DEFAULT, ELEMENT, ND = range(3)
 
 
 class ScatterMode(PybindEnum):
-    ELEMENT = 0
-    ND = 1
+    ELEMENT, ND = range(2)
 
 
 class FillOperation(PybindEnum):
-    LINSPACE = 0
-    RANDOM_UNIFORM = 1
-    RANDOM_NORMAL = 2
+    LINSPACE, RANDOM_UNIFORM, RANDOM_NORMAL = range(3)
 
 
 class LoopOutput(PybindEnum):
-    LAST_VALUE = 0
-    CONCATENATE = 1
-    REVERSE = 2
+    LAST_VALUE, CONCATENATE, REVERSE = range(3)
 
 
 class TripLimit(PybindEnum):
-    COUNT = 0
-    WHILE = 1
+    COUNT, WHILE = range(2)
 
 
 class CumulativeOperation(PybindEnum):
@@ -220,144 +148,159 @@ class CumulativeOperation(PybindEnum):
 
 
 class PaddingMode(PybindEnum):
-    EXPLICIT_ROUND_DOWN = 0
-    EXPLICIT_ROUND_UP = 1
-    SAME_UPPER = 2
-    SAME_LOWER = 3
+    EXPLICIT_ROUND_DOWN, EXPLICIT_ROUND_UP, SAME_UPPER, SAME_LOWER = range(4)
 
 
 class PoolingType(PybindEnum):
-    MAX = 0
-    AVERAGE = 1
-    MAX_AVERAGE_BLEND = 2
+    MAX, AVERAGE, MAX_AVERAGE_BLEND = range(3)
 
 
 class ScaleMode(PybindEnum):
-    UNIFORM = 0
-    CHANNEL = 1
-    ELEMENTWISE = 2
+    UNIFORM, CHANNEL, ELEMENTWISE = range(3)
 
 
 class InterpolationMode(PybindEnum):
-    NEAREST = 0
-    LINEAR = 1
-    CUBIC = 2
+    NEAREST, LINEAR, CUBIC = range(3)
 
 
 class ResizeCoordinateTransformation(PybindEnum):
-    ALIGN_CORNERS = 0
-    ASYMMETRIC = 1
-    HALF_PIXEL = 2
+    ALIGN_CORNERS, ASYMMETRIC, HALF_PIXEL = range(3)
 
 
 class ResizeSelector(PybindEnum):
-    FORMULA = 0
-    UPPER = 1
+    FORMULA, UPPER = range(2)
 
 
 class ResizeRoundMode(PybindEnum):
-    HALF_UP = 0
-    HALF_DOWN = 1
-    FLOOR = 2
-    CEIL = 3
+    HALF_UP, HALF_DOWN, FLOOR, CEIL = range(4)
 
 
 class BoundingBoxFormat(PybindEnum):
-    CORNER_PAIRS = 0
-    CENTER_SIZES = 1
+    CORNER_PAIRS, CENTER_SIZES = range(2)
 
 
 class AttentionNormalizationOp(PybindEnum):
-    NONE = 0
-    SOFTMAX = 1
+    NONE, SOFTMAX = range(2)
 
 
 class CausalMaskKind(PybindEnum):
-    NONE = 0
-    UPPER_LEFT = 1
-    LOWER_RIGHT = 2
+    NONE, UPPER_LEFT, LOWER_RIGHT = range(3)
 
 
 class AttentionIOForm(PybindEnum):
-    PADDED_BHND = 0
-    PACKED_NHD = 1
+    PADDED_BHND, PACKED_NHD = range(2)
 
 
 class KVCacheMode(PybindEnum):
     LINEAR = 0
 
 
-class MoEActType(PybindEnum):
-    NONE = 0
-    SILU = 1
-
-
-class CollectiveOperation(PybindEnum):
-    ALL_REDUCE = 0
-    ALL_GATHER = 1
-    BROADCAST = 2
-    REDUCE = 3
-    REDUCE_SCATTER = 4
-    ALL_TO_ALL = 5
-    GATHER = 6
-    SCATTER = 7
-
-
 class LayerType(PybindEnum):
-    CONVOLUTION = 0
-    CAST = 1
-    ACTIVATION = 2
-    POOLING = 3
-    LRN = 4
-    SCALE = 5
-    SOFTMAX = 6
-    DECONVOLUTION = 7
-    CONCATENATION = 8
-    ELEMENTWISE = 9
-    PLUGIN = 10
-    UNARY = 11
-    PADDING = 12
-    SHUFFLE = 13
-    REDUCE = 14
-    TOPK = 15
-    GATHER = 16
-    MATRIX_MULTIPLY = 17
-    RAGGED_SOFTMAX = 18
-    CONSTANT = 19
-    IDENTITY = 20
-    PLUGIN_V2 = 21
-    SLICE = 22
-    SHAPE = 23
-    PARAMETRIC_RELU = 24
-    RESIZE = 25
-    TRIP_LIMIT = 26
-    RECURRENCE = 27
-    ITERATOR = 28
-    LOOP_OUTPUT = 29
-    SELECT = 30
-    FILL = 31
-    QUANTIZE = 32
-    DEQUANTIZE = 33
-    CONDITION = 34
-    CONDITIONAL_INPUT = 35
-    CONDITIONAL_OUTPUT = 36
-    SCATTER = 37
-    EINSUM = 38
-    ASSERTION = 39
-    ONE_HOT = 40
-    NON_ZERO = 41
-    GRID_SAMPLE = 42
-    NMS = 43
-    REVERSE_SEQUENCE = 44
-    NORMALIZATION = 45
-    PLUGIN_V3 = 46
-    SQUEEZE = 47
-    UNSQUEEZE = 48
-    CUMULATIVE = 49
-    DYNAMIC_QUANTIZE = 50
-    ATTENTION_INPUT = 51
-    ATTENTION_OUTPUT = 52
-    ROTARY_EMBEDDING = 53
-    KV_CACHE_UPDATE = 54
-    MOE = 55
-    DIST_COLLECTIVE = 56
+    CONVOLUTION, CAST, ACTIVATION, POOLING, LRN, SCALE, SOFTMAX, DECONVOLUTION, CONCATENATION = range(9)
+    ELEMENTWISE, PLUGIN, UNARY, PADDING, SHUFFLE, REDUCE, TOPK, GATHER, MATRIX_MULTIPLY, RAGGED_SOFTMAX = range(9, 19)
+    CONSTANT, IDENTITY, PLUGIN_V2, SLICE, SHAPE, PARAMETRIC_RELU, RESIZE, TRIP_LIMIT, RECURRENCE = range(19, 28)
+    ITERATOR, LOOP_OUTPUT, SELECT, FILL, QUANTIZE, DEQUANTIZE, CONDITION, CONDITIONAL_INPUT = range(28, 36)
+    CONDITIONAL_OUTPUT, SCATTER, EINSUM, ASSERTION, ONE_HOT, NON_ZERO, GRID_SAMPLE, NMS = range(36, 44)
+    REVERSE_SEQUENCE, NORMALIZATION, PLUGIN_V3, SQUEEZE, UNSQUEEZE, CUMULATIVE, DYNAMIC_QUANTIZE = range(44, 51)
+    ATTENTION_INPUT, ATTENTION_OUTPUT, ROTARY_EMBEDDING, KV_CACHE_UPDATE, MOE, DIST_COLLECTIVE = range(51, 57)
+
+
+class NetworkDefinitionCreationFlag(FlagEnum):
+    EXPLICIT_BATCH, STRONGLY_TYPED, PREFER_JIT_PYTHON_PLUGINS, PREFER_AOT_PYTHON_PLUGINS = range(4)
+
+
+class TensorLocation(PybindEnum):
+    DEVICE, HOST = range(2)
+
+
+class TensorIOMode(PybindEnum):
+    NONE, INPUT, OUTPUT = range(3)
+
+
+class DeviceType(PybindEnum):
+    GPU, DLA = range(2)
+
+
+class Severity(FlagEnum):
+    INTERNAL_ERROR, ERROR, WARNING, INFO, VERBOSE = range(5)
+
+
+class MemoryPoolType(PybindEnum):
+    WORKSPACE, DLA_MANAGED_SRAM, DLA_LOCAL_DRAM, DLA_GLOBAL_DRAM, TACTIC_DRAM, TACTIC_SHARED_MEMORY = range(6)
+
+
+class EngineCapability(PybindEnum):
+    STANDARD, SAFETY, DLA_STANDALONE = range(3)
+
+
+class ProfilingVerbosity(PybindEnum):
+    LAYER_NAMES_ONLY, NONE, DETAILED = range(3)
+
+
+class HardwareCompatibilityLevel(PybindEnum):
+    NONE, AMPERE_PLUS, SAME_COMPUTE_CAPABILITY = range(3)
+
+
+class RuntimePlatform(PybindEnum):
+    SAME_AS_BUILD, WINDOWS_AMD64 = range(2)
+
+
+class TilingOptimizationLevel(PybindEnum):
+    NONE, FAST, MODERATE, FULL = range(4)
+
+
+class TacticSource(FlagEnum):
+    CUBLAS, CUBLAS_LT, CUDNN, EDGE_MASK_CONVOLUTIONS, JIT_CONVOLUTIONS = range(5)
+
+
+class PreviewFeature(PybindEnum):
+    PROFILE_SHARING_0806, ALIASED_PLUGIN_IO_10_03, RUNTIME_ACTIVATION_RESIZE_10_10 = range(3)
+    MULTIDEVICE_RUNTIME_10_16 = 3
+
+
+class OnnxParserFlag(FlagEnum):
+    NATIVE_INSTANCENORM, ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA, REPORT_CAPABILITY_DLA = range(3)
+    ENABLE_PLUGIN_OVERRIDE, ADJUST_FOR_DLA = range(3, 5)
+
+
+class ErrorCodeTRT(PybindEnum):
+    SUCCESS, UNSPECIFIED_ERROR, INTERNAL_ERROR, INVALID_ARGUMENT, INVALID_CONFIG, FAILED_ALLOCATION = range(6)
+    FAILED_INITIALIZATION, FAILED_EXECUTION, FAILED_COMPUTATION, INVALID_STATE, UNSUPPORTED_STATE = range(6, 11)
+
+
+class BuilderFlag(FlagEnum):
+    FP16, INT8, DEBUG, GPU_FALLBACK, REFIT, DISABLE_TIMING_CACHE, TF32, SPARSE_WEIGHTS, SAFETY_SCOPE = range(9)
+    OBEY_PRECISION_CONSTRAINTS, PREFER_PRECISION_CONSTRAINTS, DIRECT_IO, REJECT_EMPTY_ALGORITHMS = range(9, 13)
+    VERSION_COMPATIBLE, EXCLUDE_LEAN_RUNTIME, FP8, ERROR_ON_TIMING_CACHE_MISS, BF16 = range(13, 18)
+    DISABLE_COMPILATION_CACHE, STRIP_PLAN = range(18, 20)
+    WEIGHTLESS = STRIP_PLAN
+    REFIT_IDENTICAL, WEIGHT_STREAMING, INT4, REFIT_INDIVIDUAL, STRICT_NANS, MONITOR_MEMORY = range(20, 26)
+    FP4, EDITABLE_TIMING_CACHE, DISTRIBUTIVE_INDEPENDENCE = range(26, 29)
+
+
+class PluginFieldType(PybindEnum):
+    FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, CHAR, DIMS, UNKNOWN, BF16, INT64, FP8, INT4, FP4 = range(14)
+
+
+#: Enums that only scripts name: their bases and members.
+_SCRIPT_ENUM_MEMBERS: dict[str, tuple[Any, str]] = {
+    "MoEActType": (PybindEnum, "NONE SILU"),
+    "CollectiveOperation": (
+        PybindEnum,
+        "ALL_REDUCE ALL_GATHER BROADCAST REDUCE REDUCE_SCATTER ALL_TO_ALL GATHER SCATTER",
+    ),
+    "WeightsRole": (PybindEnum, "KERNEL BIAS SHIFT SCALE CONSTANT ANY"),
+    "LayerInformationFormat": (PybindEnum, "ONELINE JSON"),
+    "ExecutionContextAllocationStrategy": (PybindEnum, "STATIC ON_PROFILE_CHANGE USER_MANAGED"),
+    "PluginCapabilityType": (PybindEnum, "CORE BUILD RUNTIME"),
+    "TensorRTPhase": (PybindEnum, "BUILD RUNTIME"),
+    "SeekPosition": (PybindEnum, "SET CUR END"),
+    "AllocatorFlag": (PybindEnum, "RESIZABLE"),
+    "TensorFormat": (FlagEnum, "LINEAR CHW2 HWC8 CHW4 CHW16 CHW32 DHWC8 CDHW32 HWC DLA_LINEAR DLA_HWC4 HWC16 DHWC"),
+    "TempfileControlFlag": (FlagEnum, "ALLOW_IN_MEMORY_FILES ALLOW_TEMPORARY_FILES"),
+    "SerializationFlag": (FlagEnum, "EXCLUDE_WEIGHTS EXCLUDE_LEAN_RUNTIME INCLUDE_REFIT"),
+    "QuantizationFlag": (FlagEnum, "CALIBRATE_BEFORE_FUSION"),
+}
+SCRIPT_ENUMS: dict[str, type[PybindEnum]] = {
+    name: base(name, members, start=0, module=__name__) for name, (base, members) in _SCRIPT_ENUM_MEMBERS.items()
+}

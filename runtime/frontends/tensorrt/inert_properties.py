@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .builder_enums import NetworkDefinitionCreationFlag, TensorLocation
 from .checked_attribute import CheckedAttribute
-from .enums import DataType
+from .enums import DataType, NetworkDefinitionCreationFlag, TensorLocation
 from .script_location import ArgumentError, caller_location
 
 

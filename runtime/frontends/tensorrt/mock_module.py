@@ -13,7 +13,6 @@ from typing import Any
 from . import (
     builder,
     builder_config,
-    builder_enums,
     callbacks,
     conditional,
     dims,
@@ -26,7 +25,7 @@ from . import (
     plugins,
     weights,
 )
-from .enums import DataType, FlagEnum, PybindEnum
+from .enums import FlagEnum, PybindEnum
 from .layer import ILayer, ITensor
 from .module_functions import nptype, volume
 from .network import INetworkDefinition
@@ -35,21 +34,6 @@ from .removed_api import missing_api_error
 #: The version that scripts see: names and behaviour of 10, with additions of 11.
 TENSORRT_VERSION = "10.16.0"
 _MODULE_NAME = "tensorrt"
-
-_DTYPE_NAMES = {
-    "float32": DataType.FLOAT,
-    "float16": DataType.HALF,
-    "int8": DataType.INT8,
-    "int32": DataType.INT32,
-    "bool": DataType.BOOL,
-    "uint8": DataType.UINT8,
-    "fp8": DataType.FP8,
-    "bfloat16": DataType.BF16,
-    "int64": DataType.INT64,
-    "int4": DataType.INT4,
-    "fp4": DataType.FP4,
-    "e8m0": DataType.E8M0,
-}
 
 
 def _module_names() -> dict[str, Any]:
@@ -88,15 +72,14 @@ def _module_names() -> dict[str, Any]:
             for name, value in vars(family).items()
             if getattr(value, "__module__", "") == family.__name__ and name.startswith("I")
         }
-    return {**names, **_enums(), **_DTYPE_NAMES}
+    return {**names, **_enums(), **enums.TYPE_ALIASES}
 
 
 def _enums() -> dict[str, type[PybindEnum]]:
     """All enums by their names in the module."""
     names = {
         name: kind
-        for module in (enums, builder_enums)
-        for name, kind in vars(module).items()
+        for name, kind in [*vars(enums).items(), *enums.SCRIPT_ENUMS.items()]
         if isinstance(kind, type) and issubclass(kind, PybindEnum) and kind not in (PybindEnum, FlagEnum)
     }
     del names["Severity"]  # it is Logger.Severity

@@ -7,9 +7,8 @@ from functools import wraps
 from typing import Any
 
 from ...errors import ModelError
-from .builder_enums import NetworkDefinitionCreationFlag
 from .conditional import IIfConditional
-from .enums import DataType
+from .enums import DataType, NetworkDefinitionCreationFlag
 from .inert_properties import InertNetworkProperties
 from .layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
 from .loop import ILoop

@@ -12,9 +12,8 @@ from typing import Any
 from ...errors import LoopdbgError, one_line
 from ...graph import Graph, System, TensorType, Value, bodies, captured_values
 from ...ops.registry import find_definition
-from .builder_enums import ErrorCodeTRT, OnnxParserFlag
 from .callbacks import ILogger
-from .enums import data_type, numpy_type
+from .enums import ErrorCodeTRT, OnnxParserFlag, data_type, numpy_type
 from .layer import ITensor
 from .network import INetworkDefinition
 from .onnx_layers import OnnxConstantLayer, OnnxNodeLayer

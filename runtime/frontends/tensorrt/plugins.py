@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .builder_enums import PluginFieldType
 from .callbacks import CallbackBase
+from .enums import PluginFieldType
 
 
 class PluginField:
