@@ -91,9 +91,11 @@ def _text(value: Any) -> str:
     for block in text.split("\n\n"):
         if block.startswith(">>>"):
             blocks.append(f"```pycon\n{block}\n```")
-        elif block.startswith("Raises:"):
+        elif heading := re.match(r"(Args|Attributes|Raises|Returns|Yields):\n", block):
             entries = inspect.cleandoc("\n" + block.partition("\n")[2])
-            blocks.append("Raises:\n\n" + re.sub(r"(?m)^(\w+): ", r"- `\1`: ", entries).replace("\n    ", "\n  "))
+            if heading[1] not in ("Returns", "Yields"):
+                entries = re.sub(r"(?m)^(\*{0,2}\w+(?:, \w+)*): ", r"- `\1`: ", entries).replace("\n    ", "\n  ")
+            blocks.append(f"{heading[0]}\n{entries}")
         else:
             blocks.append(block)
     return "\n\n".join(blocks)

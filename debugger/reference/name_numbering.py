@@ -32,7 +32,7 @@ _IMPOSSIBLE = -(1 << 40)
 def split_number(name: str) -> tuple[str, int]:
     """Split a name from its number; ``mul``, which comes before ``mul_1``, has the number 0.
 
-    >>> parted("mul_7"), parted("mul")
+    >>> split_number("mul_7"), split_number("mul")
     (('mul', 7), ('mul', 0))
     """
     match = _NUMBER.search(name)

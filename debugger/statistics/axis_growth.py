@@ -18,9 +18,9 @@ class AxisGrowth:
     """How the shape of a tensor differs from that of another one. ``common_rows``: rows along ``axis`` in both;
     ``added_rows``: rows only in this one, negative if it has fewer. ``one_dimensional``: there is no other axis.
 
-    >>> Growth.between((1, 4, 6, 8), (1, 4, 7, 8))
-    Growth(axis=2, common=6, more=1, flat=False)
-    >>> Growth.between((2, 3), (3, 2)) is None
+    >>> AxisGrowth.from_shapes((1, 4, 6, 8), (1, 4, 7, 8))
+    AxisGrowth(axis=2, common_rows=6, added_rows=1, one_dimensional=False)
+    >>> AxisGrowth.from_shapes((2, 3), (3, 2)) is None
     True
     """
 

@@ -23,7 +23,9 @@ PAGES = sorted(
 )
 #: Pages about the code itself: all names on them are checked.
 DEVELOPER_PAGES = [
-    page for page in PAGES if page.name == "CONTRIBUTING.md" or "dev" in page.parts or "runtime" in page.parts
+    page
+    for page in PAGES
+    if page.name in ("CONTRIBUTING.md", "hooks.md") or "dev" in page.parts or "runtime" in page.parts
 ]
 FOLDERS = "runtime|debugger|tui|tests|docs|benchmarks|sample_models|changelog\\.d|editors|src|\\.ci|\\.github"
 SOURCES = (

@@ -23,7 +23,7 @@ _PART_STYLES = {"bad": _RED, "comment": _DIM, "value": _CYAN}
 def colorize(line: str) -> str:
     """Add colours to a line without unprintable characters.
 
-    >>> painted("note: the model has no loop")
+    >>> colorize("note: the model has no loop")
     '\\x1b[33mnote: the model has no loop\\x1b[0m'
     """
     style = next((style for pattern, style in _LINE_STYLES if pattern.match(line)), "")

@@ -18,7 +18,7 @@ _GATE_BLOCK_COUNTS = (2, 3, 4, 6, 8)
 def describe_constant_relation(left: Any, right: Any) -> str:
     """The relation of the right constant to the left one in words; empty if unknown.
 
-    >>> likeness(np.float32([[1, 2], [3, 4]]), np.float32([[1, 3], [2, 4]]))
+    >>> describe_constant_relation(np.float32([[1, 2], [3, 4]]), np.float32([[1, 3], [2, 4]]))
     'the same, transposed'
     """
     if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
