@@ -49,7 +49,7 @@ class LineTable:
         files = dict.fromkeys((*self._lines, *self._call_lines))
         return {file: self._lines.get(file, {}) | self._call_lines.get(file, {}) for file in files}
 
-    def line_names(self) -> list[str]:
+    def break_locations(self) -> list[str]:
         """Every line with nodes in ``break`` syntax, for completion: ``model.py:87``."""
         return [f"{self._short_path(file)}:{line}" for file, lines in self._all_lines.items() for line in sorted(lines)]
 

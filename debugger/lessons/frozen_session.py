@@ -7,7 +7,7 @@ from typing import Any
 
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, Model
-from ...runtime.ownership import SessionLock
+from ...runtime.session_lock import SessionLock
 from ..session.session import Session
 from ..session.stop import Stop
 

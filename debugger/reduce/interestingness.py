@@ -17,8 +17,8 @@ from ...runtime.errors import InterruptError
 from ...runtime.graph import walk
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random
+from ..compare.live_peer.peer_limits import exceeds_int32, unsupported_by_peer
 from ..compare.live_peer.peer_precision import openvino_tolerance
-from ..compare.live_peer.run_profile import exceeds_int32, unsupported_by_peer
 from ..compare.running.value_comparison import Delta, Tolerance, compare, dtype_kind
 from ..peers.jobs import IrJob, Job, OnnxJob
 from ..peers.process import Peer, PeerError

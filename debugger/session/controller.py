@@ -15,7 +15,7 @@ from ...runtime.api_boundary import call_user
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.graph import Node, TensorType
 from ...runtime.model import Data, LoopTotals, Model
-from ...runtime.ownership import SessionLock
+from ...runtime.session_lock import SessionLock
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.symbol_table import SymbolTable

@@ -14,8 +14,8 @@ from ...runtime.api_boundary import public_class
 from ...runtime.engine.baseline.memory import read_only_view
 from ...runtime.graph import Array, Value
 from ...runtime.loop_view import FrameInternals
-from ...runtime.ownership import SessionLock
 from ...runtime.plugin_registry import load_plugin
+from ...runtime.session_lock import SessionLock
 from ..describe.frame_text import position_text
 from ..expression.language import parse
 from ..scope.frame_scope import FrameScope

@@ -18,8 +18,8 @@ from ...peers.process import Peer, PeerError
 from ..align.correspondence import SelfCorrespondence, values_read
 from ..align.value_numbering import initial_outer_value
 from ..live_peer.model_job import main_graph_job, unavailable_values
+from ..live_peer.peer_limits import exceeds_int32, unsupported_by_peer
 from ..live_peer.peer_precision import saturation_reasons
-from ..live_peer.run_profile import exceeds_int32, unsupported_by_peer
 from ..report.findings import Cause, Comparison, Difference, LoopFindings
 from ..report.runtime_rules import reasons_predicting
 from ..running.boundary_merge import ComparisonOptions

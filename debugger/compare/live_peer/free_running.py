@@ -36,7 +36,7 @@ from ..running.output_comparison import note_uncomputed_outputs
 from ..running.sides import LoopInfo, ModelSide
 from ..running.value_comparison import compare
 from .model_job import model_job, operation_outputs, run_model, trajectory_job
-from .run_profile import LoopProfile, RunProfile, is_float64, unsupported_by_peer
+from .peer_limits import LoopProfile, RunProfile, is_float64, unsupported_by_peer
 
 #: Limit of the total size of trajectories.
 MAX_TRAJECTORY_BYTES = 256 << 20

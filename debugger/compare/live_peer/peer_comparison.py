@@ -16,8 +16,8 @@ from ..running.loop_matching import match_loops, select_pairs
 from ..running.sides import ModelSide
 from .free_running import compare_free_running, peer_outcome
 from .lockstep import Lockstep
+from .peer_limits import RunProfile
 from .peer_precision import openvino_tolerance
-from .run_profile import RunProfile
 
 
 @dataclass

@@ -96,7 +96,7 @@ def _complete_place(context: CompletionContext, rest: str) -> CompletionResult:
     if " " in masked:
         return len(rest), []
     computed = sorted({quote(v.name) for node in nodes for v in node.outputs if v is not None})
-    lines = symbols.line_table.line_names() if nodes else []
+    lines = symbols.line_table.break_locations() if nodes else []
     # An empty word does not list all source lines.
     return 0, [word for word in (*LOCATION_WORDS, *computed, *(lines if rest else ())) if word.startswith(rest)]
 

@@ -10,7 +10,7 @@ from .errors import UsageError
 
 
 cdef class SessionLock:
-    """See ``ownership.pyi``."""
+    """See ``session_lock.pyi``."""
 
     cdef readonly bint is_held
     #: Held while a command runs, and by readers of the session.
