@@ -35,7 +35,7 @@ def extract_every_part(model: loopdbg.Model, inputs: Mapping[str, Any], folder: 
     """Each loop that a run enters, whole, and the first, the last and one more iteration of its first entry; what is
     written gives the same bits, which ``extract`` holds itself and this does over again from the files."""
     for plan in model.plan.loops:
-        runs = CaptureRuns(model, inputs)
+        runs = CaptureRuns(model, inputs, limit=10_000)  # a drawn loop may be endless
         try:
             place = runs.first_entry(plan)
         except (UsageError, LimitError, ExecutionError):
