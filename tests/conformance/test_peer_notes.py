@@ -34,7 +34,7 @@ from loopdbg.debugger.peers.jobs import IrJob, OnnxJob
 from loopdbg.debugger.peers.process import Peer, PeerError
 from text_models import loop_text
 
-from .test_diff_against import GIVEN, SCAN, STOPS, SWAP
+from .test_diff_against import MODEL_INPUTS, SCAN, STOPS, SWAP
 
 RUNTIME = Path(loopdbg.__file__).parent / "runtime"
 #: Where sentences about peers are made.
@@ -91,7 +91,7 @@ def trips(number: int) -> dict[str, str]:
 
 
 def loop_feeds(**more: Any) -> dict[str, Any]:
-    return {**GIVEN, **more}
+    return {**MODEL_INPUTS, **more}
 
 
 def shared_port() -> IrNetBuilder:
@@ -259,7 +259,7 @@ def rows(start: str, joined: str = "") -> Callable[[], IrNetBuilder]:
 
 def noteless(
     model: str | Callable[[], IrNetBuilder],
-    inputs: dict[str, Any] = GIVEN,
+    inputs: dict[str, Any] = MODEL_INPUTS,
     peers: tuple[str, ...] = (OV,),
     file: bool = True,
 ) -> NoteCase:

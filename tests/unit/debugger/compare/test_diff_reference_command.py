@@ -119,7 +119,7 @@ def test_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
             lambda p: np.savez(p, a=F32([1, 2]), tol=F32(1), x=F32([1])),
             (),
             1,
-            "with_inputs the inputs of ref.npz: input 'a' needs",
+            "given the inputs of ref.npz: input 'a' needs",
         ),
         (lambda p: np.savez(p, x=F32([1])), ("--loop", "none"), 2, "there is no loop 'none' to compare"),
         (lambda p: np.savez(p, x=F32([1])), ("--against", "onnxruntime"), 2, "leave out"),
