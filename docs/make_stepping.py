@@ -45,7 +45,7 @@ SIZE = (100, 30)
 
 @dataclass(frozen=True)
 class Step:
-    """What is pressed, or typed into the console after a colon; what is stated of it, and how long its screen stays."""
+    """A key press, or text typed into the console after a colon; its caption, and how long its screen stays."""
 
     pressed: str
     text: str

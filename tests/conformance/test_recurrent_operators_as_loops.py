@@ -280,7 +280,7 @@ def test_breakpoints_and_changes_by_hand() -> None:
     np.testing.assert_allclose(values["c_next"], values["i"] * values["c_gate"], rtol=1e-6)
 
 
-# --- What is stated of them.
+# --- what is reported about them.
 
 
 def test_two_directions_are_two_loops() -> None:

@@ -43,7 +43,7 @@ from strategies.program_text import program_text
 
 #: Cases of one process, and seconds without a word after which it hangs.
 CASES_PER_PROCESS, SILENCE_TIMEOUT_SECONDS = 40, 90
-#: What has to be judged by what ``diff`` says of two models, or by all that is stated of one.
+#: What has to be judged by what ``diff`` says of two models, or by everything reported about one.
 CASE_MODULES: Mapping[str, Any] = {
     "mutants": program_mutants,
     "equals": equivalent_models,

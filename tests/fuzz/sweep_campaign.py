@@ -38,7 +38,7 @@ from text_models import SAMPLES
 MAX_ITERATIONS = 100
 #: What is run, and how many random cases of it.
 MODELS = {"newton_sqrt": 100_000, "greedy_decoder": 20_000}
-#: Into that many parts kills cut a sweep, about.
+#: Approximate number of parts into which kills split a sweep.
 KILL_COUNT = 6
 RowBits = dict[int, tuple[Any, ...]]
 

@@ -19,12 +19,12 @@ class SpawningPeer:
     def __init__(self, setup: RuntimeSetup) -> None:
         self.configuration = dict(setup.options)
 
-    def open(self, job: Job) -> Peer:
+    def open(self, job: Job) -> SpawningModel:
         """Load nothing."""
-        return Peer()
+        return SpawningModel()
 
 
-class Peer:
+class SpawningModel:
     """A loaded model."""
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:

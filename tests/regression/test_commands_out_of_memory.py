@@ -40,7 +40,7 @@ SIZE, LEFT = 64, 40
 
 @pytest.fixture
 def scarce(tmp_path: Path) -> Iterator[Any]:
-    """Lets that many MB be available from now on, as Linux says it."""
+    """Make N MB available from now on, as Linux reports it."""
 
     def available(megabytes: int) -> None:
         (tmp_path / "proc").mkdir(exist_ok=True)

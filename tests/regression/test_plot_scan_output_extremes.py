@@ -48,7 +48,7 @@ def test_cell_meaning_is_labelled() -> None:
     few = drawn(np.array([[-2.0, 0.0, 2.0]] * 3))
     assert few.note.endswith("-2 ░▒▓█ 2") and few.lines[0] == "░░░░▓▓▓▓████"
     assert drawn(np.full((3, 8), 5.0)).note.endswith("all 5")
-    # What is too much to look at is a sample, which is stated.
+    # A tensor that is too large to scan is sampled, and the output says so.
     assert "of a sample: 1 in " in drawn(np.zeros((5000, 1000), np.float32)).note
     assert "of a sample: 1 in 92" in drawn(np.zeros(6_000_000, np.float32)).note
 

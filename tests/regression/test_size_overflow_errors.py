@@ -10,7 +10,7 @@ import pytest
 from loopdbg.runtime.errors import ExecutionError
 from text_models import model
 
-#: What is stated, by us or by NumPy.
+#: The message, ours or NumPy's.
 BEYOND = "too large for this machine|does not give|are available|[Uu]nable to allocate"
 
 

@@ -1,4 +1,4 @@
-"""For tests of diff: two models in ONNX's text form, compared, and what is stated of them."""
+"""For tests of diff: two models in ONNX's text form, compared, and what is reported about them."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def case_names(numbers: Iterable[int]) -> list[str]:
 
 
 def describe_case(name: str) -> str:
-    """A case as a person reads it: the nodes of both models, and what is stated of them."""
+    """A case as a person reads it: the nodes of both models, and what is reported about them."""
     pair = make_case(name)
     if pair is None:
         return "the tool takes no such model"

@@ -129,7 +129,7 @@ RECURRENT_OPERATOR_INPUTS = {"X": weight(41, STEP_COUNT, 2, 64, scale=1), "lens"
 
 
 def recurrent_operator_weights(gates: int) -> dict[str, Any]:
-    """Of a layer with that many gates."""
+    """A layer with N gates."""
     rows = gates * 64
     return {"W": weight(42, 1, rows, 64), "R": weight(43, 1, rows, 64), "B": weight(44, 1, 2 * rows)}
 

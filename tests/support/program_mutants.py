@@ -155,7 +155,7 @@ def compare_mutant(mutant: ProgramMutant) -> Comparison:
 
 
 def judge(comparison: Comparison, wanted: frozenset[str]) -> str:
-    """What is wrong with what is stated of a change; empty where nothing is."""
+    """What is wrong with what is reported about a change; empty where nothing is."""
     if comparison.verdict is not Verdict.DIFFER:
         return f"SAME: {comparison.verdict.value}"
     if not comparison.static_differences:
@@ -177,7 +177,7 @@ def listed_name(difference: StaticDifference) -> str:
 
 
 def first_difference_causes(comparison: Comparison) -> Iterator[Cause]:
-    """Where the first difference is stated to come from."""
+    """Where the first difference is reported to come from."""
     first = comparison.first
     cause = comparison.cause if first is None else first.cause
     if cause is not None:
@@ -194,7 +194,7 @@ def wrongly_blamed(cause: Cause, wanted: frozenset[str]) -> Iterator[str]:
 
 
 def describe_case(name: str) -> str:
-    """A case as a person reads it: the change, both models side by side, and what is stated of them."""
+    """A case as a person reads it: the change, both models side by side, and what is reported about them."""
     mutant = make_case(name)
     if mutant is None:
         return "no change is seen in what the models give"

@@ -64,7 +64,7 @@ class CheckedStatement:
     text: str
 
 
-# -- what is stated
+# -- statements
 
 
 def make_case(name: str) -> tuple[DtypeLoop, LoopCourse, ChoiceSource]:

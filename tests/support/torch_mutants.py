@@ -325,7 +325,7 @@ def judge(comparison: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> 
 
 
 def blamed_nodes(comparison: Comparison) -> tuple[str, ...]:
-    """The nodes one of which is stated to make the first difference."""
+    """The nodes one of which is reported as the first difference."""
     first = comparison.first
     cause = comparison.cause if first is None else first.cause
     if cause is None:

@@ -213,7 +213,7 @@ async def test_error_is_shown_once_and_keeps_the_line() -> None:
         assert screen.app.console_pane.display and screen.app.console_pane.input_line.value == "set nothing = 3"
         await screen.type("set x = 3")
         assert not screen.app.console_pane.display and screen.message == "branch 2: x = 3"
-        # What a key does wrong is stated below, and not in a toast besides.
+        # What a key does wrong is reported below, and not in a toast besides.
         await screen.press("c", "s")
         assert screen.message == "error: the model ran to its end; restart to run it again"
         assert not screen.app._notifications and not screen.app.console_pane.display

@@ -45,7 +45,7 @@ def margins(rows: list[str]) -> tuple[int, int, int, int]:
 
 
 def assert_framed(places: GraphLayout, text: str) -> None:
-    """Every box is a rectangle where it is stated to stand."""
+    """Every box is a rectangle at its reported position."""
     rows = text.split("\n")
     for chip in places.placed_boxes:
         low = chip.top + chip.height - 1

@@ -11,7 +11,7 @@ from text_models import model
 
 
 def many(count: int = 60) -> loopdbg.Model:
-    """A loop that carries that many values, each of them negated."""
+    """A loop that carries N values, each of them negated."""
     rows = range(count)
     outputs = ", ".join(f"r{k}" for k in rows)
     body_in = ", ".join(f"float a{k}" for k in rows)

@@ -1,4 +1,4 @@
-"""What is pasted is kept: several lines run one after the other, and what cannot run is stated not to have run."""
+"""What is pasted is kept: several lines run one after the other, and lines that cannot run are reported as not run."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ async def test_the_app_answers_while_a_loop_runs() -> None:
         output = list[str]()
         say = screen.app.status_message.say
         screen.app.status_message.say = lambda text, error=False: (output.append(text), say(text, error))  # type: ignore
-        # Steps are refused while something long runs, and it is stated; help opens and closes. Keys are taken in order.
+        # Steps are refused while a long command runs, with a message; help opens and closes. Keys are taken in order.
         screen.app.simulate_key("s")
         await screen.press_and_wait("question_mark", lambda: helps(screen))
         assert output == ["still running: space interrupts"]

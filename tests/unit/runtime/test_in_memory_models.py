@@ -98,12 +98,12 @@ def test_modules_and_programs() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("onnxscript", reason="onnxscript is not installed")
 
-    class Twice(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class DoublingModule(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, x: Any) -> Any:
             return 2 * x
 
     x = torch.arange(3.0)
-    module = Twice().eval()
+    module = DoublingModule().eval()
     program = torch.export.export(module, (x,))
     exported = torch.onnx.export(module, (x,), dynamo=True, verbose=False)
     for source, inputs in ((module, (x,)), (module, {"x": x}), (program, None), (exported, None)):

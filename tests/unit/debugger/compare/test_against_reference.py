@@ -1,5 +1,5 @@
 """A run against a reference: which value each track is taken for, the first that differs and the node that makes it,
-trip counts, and what is stated of what could not be compared."""
+trip counts, and what is reported about what could not be compared."""
 
 from __future__ import annotations
 

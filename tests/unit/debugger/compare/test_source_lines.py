@@ -29,7 +29,7 @@ def mutated(tmp_path: Path) -> Path:
 def test_the_report_names_the_line(capsys: pytest.CaptureFixture[str], mutated: Path) -> None:
     ran = run_cli(capsys, "diff", POWER, mutated)
     lines = [line.strip() for line in ran.out.splitlines()]
-    # Of the operator that is written otherwise, and of the node to blame; both sides have it, and it is stated once.
+    # Of the operator that is written otherwise, and of the node to blame; both sides have it, and it is reported once.
     assert lines.count(LINE) == 2
     blamed = next(k for k, line in enumerate(lines) if line.startswith("first node that differs: ReduceL2"))
     assert lines[blamed + 1] == LINE

@@ -32,7 +32,7 @@ class Mapped(torch.nn.Module):
         return torch_map(lambda row, y: torch.sin(row) + y, x * 2, y)
 
 
-class Scanned(torch.nn.Module):
+class ScannedModule(torch.nn.Module):
     """The same as the exporter takes it."""
 
     def forward(self, x, y):
@@ -135,7 +135,7 @@ def test_a_map_of_no_rows_is_what_pytorch_says_of_it():
 
 
 def test_exported_scan_matches_map(tmp_path):
-    result = loopdbg.diff(load_proto(exported(Scanned(), INPUTS, tmp_path)), Mapped(), INPUTS)
+    result = loopdbg.diff(load_proto(exported(ScannedModule(), INPUTS, tmp_path)), Mapped(), INPUTS)
     assert result.same
     assert [(loop.other, loop.iterations, loop.trips) for loop in result.loops] == [("map_impl", 4, (4, 4))]
     assert str(result).count("(metadata)") == 2

@@ -114,7 +114,7 @@ def test_what_is_never_one_truth_value(text: str, position: int, problem: str) -
             "bf > 1",
             "x == none",
         ),
-        # What else is wrong is stated where it is tested.
+        # What else is wrong is asserted where it is tested.
         *("x[5] > 1", "h[9]", "x > 'a'", "1 / iter > 2", "h + [1, 2] > 1", "h[:n] > 1"),
     ],
 )

@@ -116,7 +116,7 @@ deep (int64 n, CARRIED) => (LAST) {
 
 
 def deep(parts: int, nodes: int) -> Graph:
-    """A loop of that many parts, each with a carried value of its own."""
+    """A loop of N parts, each with a carried value of its own."""
     lines, x = list[str](), "x0"
     for part in range(parts):
         for node in range(nodes):

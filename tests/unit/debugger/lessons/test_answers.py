@@ -39,7 +39,7 @@ DRAWS = 3
 
 
 def drawn_questions(card: Card, count: int = DRAWS, seed: int = 0) -> Iterator[Question]:
-    """The question of a card, with that many numbers."""
+    """The question of a card with N numbers."""
     random = Random(seed)
     for _ in range(count):
         question = card.draw_question(random)
@@ -216,7 +216,7 @@ def test_other_numbers_have_other_answers(number: int, inputs: dict[str, Any], a
     assert "✓ Right" in klass(f"answer {answer}")
 
 
-# -- states: what is typed, and what is stated in the end
+# -- states: what is typed, and the final statement
 
 
 ASKED: dict[tuple[int, int], StateQuestion] = {

@@ -105,7 +105,7 @@ wrong = [
         assert len({*x}) == 3 and question.answer == int("".join(map(str, x[::-1])))
 
 
-#: What is changed in the lesson, into what, and what is stated of it.
+#: What is changed in the lesson, into what, and what is reported about it.
 FAULTS = [
     ('title = "A body', 'titel = "A body', r"counting.toml: 'title' is missing; it is a text"),
     ("minutes = 4", 'minutes = "4"', r"counting.toml: 'minutes' is a whole number, not '4'"),

@@ -20,7 +20,7 @@ FLOATS = (np.float16, np.float32, np.float64)
 SIZES = (0, 1, 2, 31, 63, 64, 65, 128, 200, 1000)
 
 
-class GuardedBuffers(EagerPrimitives):
+class GuardedOutputs(EagerPrimitives):
     """What routines write behind their results and scratch memory shows."""
 
     def call(self, routine: RoutineCall, inputs: Any) -> Any:
@@ -40,7 +40,7 @@ class GuardedBuffers(EagerPrimitives):
 def run(op_type: str, *inputs: Array, p: Any = None, **attributes: Any) -> Any:
     definition = find_definition(System.ONNX, "", op_type, 21)
     assert definition is not None
-    return definition.function(p or GuardedBuffers(), *inputs, **attributes)
+    return definition.function(p or GuardedOutputs(), *inputs, **attributes)
 
 
 def sparse(rng: np.random.Generator, n: int, dtype: Any, share: float) -> Array:
@@ -79,7 +79,7 @@ def test_places_where_a_quotient_is_hard_to_guess() -> None:
         np.testing.assert_array_equal(run("NonZero", x), np.array(np.nonzero(x)), strict=True)
         definition = find_definition(System.OPENVINO, "", "NonZero", 3)
         assert definition is not None
-        narrow = definition.function(GuardedBuffers(), x, output_type=np.dtype(np.int32))
+        narrow = definition.function(GuardedOutputs(), x, output_type=np.dtype(np.int32))
         np.testing.assert_array_equal(narrow, np.array(np.nonzero(x), np.int32), strict=True)
 
 
@@ -103,7 +103,7 @@ def test_what_differs(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex128"])
 def test_what_a_condition_keeps(dtype: str) -> None:
     rng = np.random.default_rng(5)
-    p = GuardedBuffers()
+    p = GuardedOutputs()
     for n in SIZES:
         for width in (1, 2, 3, 5, 17, 64):
             x = rng.integers(0, 99, (2, n, width)).astype(dtype)

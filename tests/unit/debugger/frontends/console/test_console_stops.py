@@ -1,4 +1,4 @@
-"""The console: break, watch and log, and what is stated where a run stops."""
+"""The console: break, watch and log, and the messages where a run stops."""
 
 from __future__ import annotations
 
