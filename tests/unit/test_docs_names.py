@@ -94,6 +94,9 @@ def test_paths_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", DEVELOPER_PAGES, ids=page_id)
 def test_names_exist(page: Path) -> None:
     assert not sorted(names_on(page) - source_words())
+    text = page.read_text("utf-8")
+    partial = set(re.findall(r"`((?:\w+/)+\w+\.(?:py|pyx|pxd|h|c))`", text))
+    assert not sorted(path for path in partial if not any(ROOT.glob(f"runtime/**/{path}")) and not exists(path))
 
 
 def test_methods_on_the_layout_page_exist() -> None:
