@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -112,8 +113,13 @@ def test_generator() -> None:
         next(items)
 
 
-def test_allocations_are_watched_meanwhile() -> None:
-    assert public(get_handler_name)() == "loopdbg"
-    with ApiBoundary():
-        assert get_handler_name() == "loopdbg"
-    assert get_handler_name() == "default_allocator"
+def test_allocations_are_watched_during_a_call() -> None:
+    def names() -> list[str]:
+        result = [public(get_handler_name)()]
+        with ApiBoundary():
+            result.append(get_handler_name())
+        return [*result, get_handler_name()]
+
+    # A new thread has NumPy's allocator. An interrupt in an earlier test can have left ours in this one.
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(names).result() == ["loopdbg", "loopdbg", "default_allocator"]
