@@ -27,6 +27,7 @@ WasUseful = Callable[[Model], bool]
 
 _FUSION = "loopdbg.runtime.plan.fusion"
 _VARYING = "loopdbg.runtime.engine.optimized.shape_ranges.range_bindings"
+_VIEWS = "loopdbg.runtime.engine.optimized.copy_elision.copy_elision"
 _CALL = "loopdbg.runtime.plan.call_emitter.CallEmitter.call"
 
 
@@ -183,6 +184,10 @@ def _reads_weights(model: Model) -> bool:
     )
 
 
+def _observe_all_slots(plan: Plan) -> set[int]:
+    return set(range(len(plan.slots)))
+
+
 SWITCHES = {
     switch.name: switch
     for switch in (
@@ -200,6 +205,16 @@ SWITCHES = {
         _instruction_switch("invariants", lambda i: i.once >= 0, once=-1),
         _pattern_switch("fusion", f"{_FUSION}.groups.plan_groups", list),
         _pattern_switch("quantized chains", f"{_FUSION}.quantized_chains.plan_chains", list),
+        OptimizationSwitch(
+            "copy elision",
+            lambda: patch(f"{_VIEWS}.externally_used_slots", _observe_all_slots),
+            _engine_answer(lambda engine: engine.optimizer.copy_elision.elided_positions),
+        ),
+        OptimizationSwitch(
+            "aliases",
+            lambda: patch(f"{_VIEWS}.is_contiguous", lambda _: False),
+            _engine_answer(lambda engine: engine.optimizer.copy_elision.aliased),
+        ),
         _pattern_switch("ranges of shapes", f"{_VARYING}.infer_symbolic_extents", _never_found),
         OptimizationSwitch(
             "appends in place",

@@ -105,7 +105,7 @@ cdef class Engine:
         self.histories = ValueHistories(self.memory)
         self.loops = Loops(self.memory, self.binder, self.scans, self.optimizer_base, self.histories)
         self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.optimizer_base, self.histories)
-        self.editor = ExecutionEditor(self.memory, self.binder, self.loops, self.histories)
+        self.editor = ExecutionEditor(self.memory, self.binder, self.loops, self.histories, self.optimizer_base)
         self.monitor = BoundaryMonitor(self.memory, self.binder, self.loops)
         self.slice_budget = 1_000_000
         if LOOPDBG_CHECKED:

@@ -113,6 +113,8 @@ class KernelBinding:
     guards: dict[int, Array | tuple[Any, ...]]
     cost: int
     inspected_inputs: frozenset[int] = frozenset()
+    #: If the calls only copy inputs or parts of them: the source of each output.
+    views: tuple[Buffer, ...] = ()
     #: The result extends a value in place, which must already be in its slot.
     in_place: bool = False
 
@@ -128,6 +130,8 @@ class InputDescriptor:
     peek: Callable[[], Array]
     #: Its integers, if some are symbolic.
     numbers: tuple[Any, ...] | None = None
+    #: The memory of which the slot's value is a copy, read instead (copy elision, view_binding.py).
+    alias: Buffer | None = None
     capacity: Capacity | None = None
 
     @property

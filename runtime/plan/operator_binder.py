@@ -105,7 +105,7 @@ class OperatorBinder(CallEmitter):
     def bind(self, op: ResolvedOperator) -> KernelBinding:
         results = op.apply(self, [None if i is None else self._input_buffer(i) for i in self.inputs])
         assigned: set[int] = set()
-        outputs = []
+        outputs, views = [], []
         for result in results:
             known = result.known
             if isinstance(result, SequenceBuffer):
@@ -113,6 +113,8 @@ class OperatorBinder(CallEmitter):
             elif (
                 known is None and not isinstance(result, DynamicExtentBuffer) and not self._fills_temp(result, assigned)
             ):
+                if result.kind == "slot":
+                    views.append(result)
                 result = self._copy(result)
             assigned.add(result.index)
             outputs.append(result)
@@ -121,11 +123,13 @@ class OperatorBinder(CallEmitter):
         for k, temp in enumerate(self.temps):
             if isinstance(temp, np.ndarray) and k not in used:
                 self.temps[k] = 0  # unused constant, such as weights before packing
+        only_copies = len(views) == len(outputs) == len(self.calls) and not self.guards
         inspected = frozenset(self.inspected_inputs)
-        return KernelBinding(outputs, self.calls, self.temps, self.guards, self.cost, inspected, self.in_place)
+        copies = tuple(views) if only_copies else ()
+        return KernelBinding(outputs, self.calls, self.temps, self.guards, self.cost, inspected, copies, self.in_place)
 
     def _input_buffer(self, i: InputDescriptor) -> Buffer:
-        return i.buffer
+        return i.alias or i.buffer
 
     def _assembly_target(
         self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[Piece]

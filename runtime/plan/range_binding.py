@@ -107,5 +107,12 @@ def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | Non
     return None
 
 
+def is_pure_copy(bound: KernelBinding) -> bool:
+    """Does a binding consist of copies without guards, which cannot fail?"""
+    return not bound.guards and all(
+        call.kernel is kernel_lookup.copy_kernel(call.buffers[-1].dtype) for call in bound.calls
+    )
+
+
 def _is_in(buffer: Buffer, out: Buffer) -> bool:
     return buffer.kind == out.kind and buffer.index == out.index

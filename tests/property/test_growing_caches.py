@@ -1,4 +1,5 @@
-"""Random loops that append on an inner axis: spare capacity of growing values changes no value."""
+"""Random loops that append on an inner axis: values with capacity for more, and copies elided between what grows and
+its readers, change nothing that anybody sees."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 from differential_testing import check_all_modes
+from engine_tiers import optimizer_attribute
 from engine_walks import WalkMove, check_stops_agree, disable_fusion, walk_strategy
 from fusion_checks import bits_equal, check_hooks_agree, run_node_by_node
 from hypothesis_settings import example_settings
+from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.engine.optimized.copy_elision import copy_elision
 from loopdbg.runtime.engine.optimized.shape_ranges import range_bindings
 from strategies.draws import SeededChoices
 from strategies.growing_caches import programs
@@ -23,8 +27,14 @@ ANY = list(HealthCheck)
 
 
 @pytest.fixture(autouse=True)
-def grow_from_small_capacity(monkeypatch: pytest.MonkeyPatch) -> None:
+def compile_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy_elision, "range_retry_boundaries", 0)
     monkeypatch.setattr(range_bindings, "min_growing_extent", 4)
+
+
+def growth_report(engine: Engine) -> str:
+    elided = optimizer_attribute(engine, "copy_elision")
+    return f"{elided and min(len(elided.elided_positions), 6)} copies elided"
 
 
 @example_settings(100, suppress_health_check=ANY)
@@ -39,6 +49,8 @@ def test_runs_of_any_length_give_the_same(program: Program, other: int) -> None:
         bits_equal(m.run(feeds), expected)
     bits_equal(m.run(feeds, on_iteration=lambda frame: None), expected)
     bits_equal(m.run(feeds), expected)
+    assert m._engine is not None
+    event(growth_report(m._engine))
 
 
 @example_settings(40, suppress_health_check=ANY)
@@ -53,11 +65,11 @@ def test_all_ways_agree(program: Program, seed: int) -> None:
 @given(programs(), walk_strategy())
 def test_stops_show_what_nodes_give(program: Program, moves: list[WalkMove]) -> None:
     text, inputs = program
-    check_stops_agree(model(text), inputs, moves, disable_fusion)
+    event(growth_report(check_stops_agree(model(text), inputs, moves, disable_fusion)))
 
 
 @example_settings(50, suppress_health_check=ANY)
 @given(programs(), st.integers(1, 3))
 def test_hooks_see_what_nodes_give(program: Program, every: int) -> None:
     text, inputs = program
-    check_hooks_agree(model(text), inputs, every)
+    event(growth_report(check_hooks_agree(model(text), inputs, every)))

@@ -481,7 +481,8 @@ cdef class Loops:
     cdef int materialize_all(self) except -1:
         """Write all values that regions hold into their slots."""
         flush_suspended(self.s)
-        return self.binder.materialize()
+        self.binder.materialize()
+        return self.optimizer_base.materialize_all()
 
     # -- inspection
 

@@ -22,6 +22,7 @@ cdef class Memory:
     cdef list known              # slot -> array that is known without running, or None
     cdef list consumers          # slot -> positions of nodes that read it
     cdef dict producers          # slot -> position of the node that writes it
+    cdef dict aliases            # slot -> (slot whose memory may hold its value, byte offset there)
 
     cdef int load_consumers(self) except -1
     cdef int spec(self, dtype, tuple shape, object capacity=?) except -1

@@ -59,7 +59,7 @@ cdef class Memory:
         self.specs = SpecTable()
         self.known = [None] * self.s.nslots
         self.consumers = [[] for _ in range(self.s.nslots)]
-        self.producers = {}
+        self.producers, self.aliases = {}, {}
 
     def __dealloc__(self):
         cdef int k, j
@@ -256,6 +256,13 @@ cdef class Memory:
                 return owner
             if slot.flags & OWN and slot.nbytes:
                 return owner.reshape(-1).view(np.uint8)[:slot.nbytes].view(dtype).reshape(shape)
+        elif k in self.aliases:
+            source, offset = self.aliases[k]
+            if slot.data == self.s.slots[<int>source].data + <npy_intp>offset:
+                # The view keeps the memory alive.
+                dtype, shape = self.specs.kind(slot.spec)
+                array = self.look(source).reshape(-1).view(np.uint8)[offset:offset + slot.nbytes]
+                return array.view(dtype).reshape(shape)
         return self.tensor(slot.data, slot.spec)
 
     cpdef object value(self, int slot):

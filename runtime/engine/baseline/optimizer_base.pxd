@@ -16,7 +16,9 @@ cdef class OptimizerBase:
     cdef int watch(self, int64_t generation, frozenset slots) except -1
     cdef int materialize(self, int slot) except -1
     cdef bint is_available(self, int slot) except -1
+    cdef int materialize_all(self) except -1
     cdef set unavailable_slots(self)
     cdef int on_jump(self) except -1
+    cdef int before_edit(self) except -1
     cdef bint is_mid_region(self) except -1
     cdef Family *family_of(self, BackEdgeState *e) except? NULL

@@ -31,12 +31,18 @@ cdef class OptimizerBase:
         """Does a slot hold the value from the last run of its node?"""
         return True
 
+    cdef int materialize_all(self) except -1:
+        """Write the values of all slots, as far as they are available, that no region can write."""
+
     cdef set unavailable_slots(self):
         """The slots whose values are lost."""
         return set()
 
     cdef int on_jump(self) except -1:
         """The execution jumped; all slots hold the values of the new position."""
+
+    cdef int before_edit(self) except -1:
+        """The user is about to edit a value: results computed before do not follow it."""
 
     cdef bint is_mid_region(self) except -1:
         """Is a region suspended in its middle, where an execution cannot stop?"""

@@ -2,6 +2,7 @@
 
 cimport numpy as np
 
+from ..baseline.optimizer_base cimport OptimizerBase
 from ..baseline.binder cimport NodeBinder
 from .value_history cimport ValueHistories
 from ..baseline.interpreter cimport end_reason
@@ -25,13 +26,14 @@ cdef class ExecutionEditor:
     cdef NodeBinder binder
     cdef Loops loops
     cdef ValueHistories histories
+    cdef OptimizerBase optimizer_base
     cdef ExecutionState *s
     cdef object plan
 
-    def __init__(self, Memory memory not None, NodeBinder binder not None, Loops loops not None,
-                 ValueHistories histories not None):
+    def __init__(self, Memory memory not None, NodeBinder binder not None, Loops loops not None, ValueHistories histories not None,
+                 OptimizerBase optimizer_base not None):
         self.memory, self.binder, self.loops, self.histories = memory, binder, loops, histories
-        self.s, self.plan = &memory.s, memory.plan
+        self.s, self.plan, self.optimizer_base = &memory.s, memory.plan, optimizer_base
 
     def undo(self):
         """Undo all edits before another execution begins."""
@@ -59,6 +61,7 @@ cdef class ExecutionEditor:
         cdef LoopState *loop
         cdef int spec = self.s.slots[slot].spec, folded = self.s.slots[slot].flags & FOLDED
         self.loops.materialize_all()
+        self.optimizer_base.before_edit()
         self.binder.set_edited(True)
         value = self.slot_value(slot, value)
         self.histories.mark_mutable(slot)

@@ -13,6 +13,7 @@ from ..baseline.arena cimport arena_free_tree
 from ..baseline.spec_table cimport extent_of, spec_of
 from ..baseline.state cimport *
 from .optimizer_state cimport *
+from .copy_elision.elided_calls cimport restore_copies, elide_copies, materialize_inputs
 
 
 cdef void add_region(Instr *ins, Region *r) noexcept nogil:
@@ -86,12 +87,13 @@ cdef void cache_binding(ExecutionState *s, OptimizerNode *n) noexcept nogil:
     cdef Instr *ins = s.code + n.pc
     cdef VaryingBinding *v = n.varying
     cdef int k
+    restore_copies(s, n)
     for k in range(ins.ncalls):
         invalidate_iteration_block(ins.calls + k)
     v.ncalls, v.nguards, v.counts = ins.ncalls, ins.nguards, n.counts
     v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
     ins.calls, ins.guards, ins.cells, ins.outer, n.varying = NULL, NULL, NULL, NULL, NULL
-    ins.ncalls = ins.nguards = ins.follows = n.counts = 0
+    ins.ncalls = ins.nguards = ins.follows = n.counts = n.through = 0
     v.next = n.cache
     n.cache = v
     n.ncached += 1
@@ -100,6 +102,7 @@ cdef void cache_binding(ExecutionState *s, OptimizerNode *n) noexcept nogil:
 cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) noexcept nogil:
     """Select the binding that fits the inputs, if any; an unbound node becomes NATIVE. ``extent``: an output."""
     cdef Instr *ins = s.code + n.pc
+    cdef int elided = n.elided
     cdef VaryingBinding *v
     cdef VaryingBinding **link = &n.cache
     if n.region.stale:
@@ -117,7 +120,10 @@ cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) no
         ins.ncalls, ins.nguards, n.counts = v.ncalls, v.nguards, v.counts
         ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
         n.varying = v
+        n.through = v.through
         ins.follows = FOLLOWS_INPUTS | SETS_OUTPUTS
+        if elided and v.copies:
+            elide_copies(s, n)
         s.generation += 1
         ins.binding = s.generation
     if ins.kind != NATIVE:
@@ -197,7 +203,7 @@ cdef int fit_to_inputs(ExecutionState *s, OptimizerNode *n) noexcept nogil:
                 return 0
         if slot.spec != port.spec:
             change_spec(s, port.slot, port.spec, nbytes)
-    return 1
+    return not (n.looks and not n.elided and materialize_inputs(s, n))
 
 
 cdef int has_capacity(Call *call) noexcept nogil:

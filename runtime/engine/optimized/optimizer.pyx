@@ -1,4 +1,4 @@
-"""The optimizer: shape ranges, fused groups and scalar programs."""
+"""The optimizer: shape ranges, elided copies, fused groups and scalar programs."""
 
 from libc.stdint cimport int64_t
 
@@ -13,6 +13,7 @@ from .shape_ranges.range_bindings cimport RangeBindings
 from .scalar.compiler_bridge cimport attach_code, compile_job_for
 from .scalar.program_region cimport drop_program, make_program
 from .optimizer_state cimport *
+from .copy_elision.copy_elision cimport CopyElision
 
 import os
 
@@ -33,6 +34,7 @@ cdef class Optimizer(OptimizerBase):
     cdef OptimizerState *f
     cdef RangeBindings range_bindings
     cdef readonly OptimizingBinder binder
+    cdef readonly CopyElision copy_elision
     cdef Fuser fuser
     cdef dict compile_jobs                   # loop -> CompileJob of its program, which keeps the code
     cdef public double compile_after # as COMPILE_COST_RATIO; 0: at once, in this thread; -1: never
@@ -43,7 +45,8 @@ cdef class Optimizer(OptimizerBase):
         self.allocate_state()
         self.range_bindings = RangeBindings(memory)
         self.binder = OptimizingBinder(memory, self.range_bindings)
-        self.fuser = Fuser(memory)
+        self.copy_elision = CopyElision(memory, self.binder)
+        self.fuser = Fuser(memory, self.copy_elision)
         self.compile_jobs, self.compile_after = {}, 0 if llvm_jit.eager else COMPILE_COST_RATIO if llvm_jit.enabled else -1
 
     cdef int allocate_state(self) except -1:
@@ -57,21 +60,29 @@ cdef class Optimizer(OptimizerBase):
     # -- calls of the baseline tier
 
     cdef int begin(self, bint outputs_only) except -1:
-        """If only outputs are read, nodes of the main graph may omit values."""
+        """If only outputs are read, nodes of the main graph may omit values and alias memory."""
+        cdef bint fuse_main_graph = outputs_only and self.f.fusion_enabled
         self.range_bindings.begin(outputs_only)
         self.fuser.begin(outputs_only)
         self.reset_timers()
+        self.copy_elision.forget()
+        self.copy_elision.shown_iterations.clear()
         self.f.program_runs = 0
-        return self.tick()
+        self.tick()
+        if fuse_main_graph:
+            return self.copy_elision.alias(self.fuser.members())
+        return self.copy_elision.restore_aliases(True)
 
     cdef int reset_timers(self) except -1:
-        """Schedule pending work after the first iteration."""
+        """Schedule pending work after the first iteration. Elided copies stay from execution to execution."""
         cdef LoopState *loop
         cdef OptimizerLoop *f
         cdef int k
         for k in range(self.memory.nloops):
             loop, f = self.s.loops + k, self.f.loops + k
             f.groups_timer.due_at, f.groups_timer.wait = f.groups_timer.due_at > loop.boundaries, 1
+            if f.views_timer.due_at:
+                f.views_timer.due_at = max(f.views_timer.due_at - loop.boundaries, -1) or -1
             f.program_timer.due_at = self.f.hot_after
             loop.boundaries = 0
             schedule(self.s, loop)
@@ -79,11 +90,18 @@ cdef class Optimizer(OptimizerBase):
     cdef int look(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef OptimizerLoop *f = self.f.loops + index
-        if self.f.fusion_enabled and loop.boundaries == f.groups_timer.due_at:
-            self.fuser.look(index)
+        if self.f.fusion_enabled and loop.boundaries in (f.groups_timer.due_at, f.views_timer.due_at):
+            self.update_groups(index)
         if loop.boundaries == f.program_timer.due_at:
             self.build_programs()
         schedule(self.s, loop)
+
+    cdef int update_groups(self, int index) except -1:
+        """Update groups before copy elision: their inputs must be copied."""
+        self.fuser.look(index)
+        members = self.fuser.members()
+        self.copy_elision.stop_eliding_for(members)
+        return self.copy_elision.look(index, members)
 
     cdef int build_programs(self) except -1:
         """Make scalar programs for the running loops; retry later where that fails."""
@@ -135,31 +153,41 @@ cdef class Optimizer(OptimizerBase):
             attach_code(program, job)
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
-        """Values read at boundaries are written by groups."""
+        """Values read at boundaries are written by groups, and copied."""
         self.fuser.watch(slots)
+        self.copy_elision.watch(slots)
         self.watched_generation = self.s.generation
 
     cdef int materialize(self, int slot) except -1:
         if slot in self.fuser.internal_slots:
-            self.fuser.materialize(slot)
+            return self.fuser.materialize(slot)
+        self.copy_elision.is_available(slot)
 
     cdef bint is_available(self, int slot) except -1:
         if self.fuser.is_being_written(slot):
             return False
-        return slot not in self.fuser.internal_slots or self.fuser.is_available(slot)
+        return self.fuser.is_available(slot) if slot in self.fuser.internal_slots else self.copy_elision.is_available(slot)
+
+    cdef int materialize_all(self) except -1:
+        return self.copy_elision.materialize_all()
 
     cdef set unavailable_slots(self):
-        return {slot for slot in self.fuser.internal_slots if not self.is_available(slot)}
+        return {slot for slot in self.fuser.internal_slots if not self.is_available(slot)} | self.copy_elision.unavailable_slots()
 
     cdef int on_jump(self) except -1:
         """Execution jumped (restore/goto): make programs for the loops that run from here on."""
         cdef OptimizerLoop *f
         cdef int k
+        self.copy_elision.restore_aliases(True)
+        self.copy_elision.forget()
         for k in range(self.memory.nloops):
             f = self.f.loops + k
             if f.program_timer.due_at <= self.s.loops[k].boundaries and self.f.hot_after >= 0:
                 f.program_timer.due_at = self.s.loops[k].boundaries + self.f.hot_after
                 schedule(self.s, self.s.loops + k)
+
+    cdef int before_edit(self) except -1:
+        return self.copy_elision.stop_eliding_all()
 
     cdef bint is_mid_region(self) except -1:
         return self.fuser.running_group() != NULL

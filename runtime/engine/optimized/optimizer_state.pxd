@@ -21,6 +21,7 @@ cdef struct VaryingPort:
     int spec              # for which the numbers hold now
     int append            # outputs: slot whose buffer this value extends; -1: none
     int data_dependent   # outputs: the calls compute its length
+    int seen              # inputs: other memory is read instead of the slot's (copy_elision)
     int axis              # the varying axis
     Family *family        # NULL: the spec is fixed
     Py_ssize_t nbytes     # of a fixed spec
@@ -44,7 +45,9 @@ cdef struct VaryingBinding:
     int leading           # the input that defines the extent
     int element           # index of the integer that is the extent; -1: the extent is one of its shape
     int narrow            # that integer has 32 bits, not 64
-    int ninputs
+    int copies           # it only copies: its node's copies may be elided
+    int through           # it reads the sources of elided copies
+    int ninputs           # including those that decide where such a source is
     int noutputs
     int nnumbers
     int ntemps
@@ -125,12 +128,16 @@ cdef struct OptimizerNode:
     int ncached
     int counts           # results whose length the calls compute; as many calls precede and follow its own
     int renews           # one of its calls assigns buffer versions
+    int elided           # 1 + number of omitted calls: readers use the sources of the copies (copy_elision)
+    int through          # its binding reads the sources of elided copies
+    int looks            # one of its bindings does; others request materialization
     FusedGroup *group         # the group that it leads; NULL: none
 
 cdef struct OptimizerLoop:
     Program *program     # NULL: none
     BackoffTimer program_timer
     BackoffTimer groups_timer
+    BackoffTimer views_timer       # of nodes whose readers follow an extent; due at 0: none
 
 cdef struct OptimizerState:
     OptimizerNode *nodes      # of the plan's instructions
@@ -139,6 +146,7 @@ cdef struct OptimizerState:
     DirtyJournal *journal     # writes on top of copies; NULL: none yet
     int64_t hot_after    # iterations after which a loop gets a scalar program; -1: never
     int fusion_enabled           # nodes run in groups
+    int elision_active          # copies are elided
     int64_t program_runs # program entries in this execution
 
 
@@ -166,3 +174,4 @@ cdef inline void schedule(ExecutionState *s, LoopState *loop) noexcept nogil:
     cdef OptimizerLoop *f = optimizer_loop(s, loop)
     loop.optimizer_due_at = earliest_due(-1, &f.program_timer, loop.boundaries)
     loop.optimizer_due_at = earliest_due(loop.optimizer_due_at, &f.groups_timer, loop.boundaries)
+    loop.optimizer_due_at = earliest_due(loop.optimizer_due_at, &f.views_timer, loop.boundaries)

@@ -1,4 +1,4 @@
-"""Optimized bindings: for a range of shapes, for a block of iterations."""
+"""Optimized bindings: for a range of shapes, for a block of iterations, to memory instead of its copy."""
 
 from ...kernels.call cimport Call
 from ...kernels.dirty_range_journal cimport DirtyJournal, IncrementalCopy, loopdbg_journal_clear
@@ -10,11 +10,12 @@ from .fusion.group_region cimport request_grouping
 from .node_regions cimport add_node_region, init_node
 from .shape_ranges.range_bindings cimport MAX_CACHED_BINDINGS, RangeBindings
 from .optimizer_state cimport *
+from .copy_elision.elided_calls cimport detach_readers, restore_copies, elide_copies, materialize_inputs, materialize_slot
 
 from ...ops.primitives import NoNativeKernel
 from ...plan import range_binding
 from ...plan.kernel_binding import DynamicExtentBuffer
-from ...plan.capacity_binding import bind_with_capacity
+from ...plan.view_binding import bind_with_capacity
 from ..baseline import binder as canonical_value
 from ..baseline.binder import slot_by_temp
 
@@ -24,6 +25,7 @@ cdef class OptimizingBinder(NodeBinder):
 
     def __init__(self, Memory memory not None, RangeBindings range_bindings not None):
         self.range_bindings, self.hoisted = range_bindings, []
+        self.views = [()] * memory.ncode
         NodeBinder.__init__(self, memory)
         for pc, instruction in enumerate(self.plan.code):
             init_node(self.s, pc, instruction.once)
@@ -62,7 +64,10 @@ cdef class OptimizingBinder(NodeBinder):
                     raise
             if not bound:
                 self.range_bindings.last_bound[pc] = previous
-        return bound or self.bind_variant(pc, instruction)
+        if not bound and not self.bind_variant(pc, instruction):
+            return 0
+        self.update_copy_elision(instruction, optimizer_node(self.s, pc), self.was_elided)
+        return 1
 
     cdef int bind_variant(self, int pc, object instruction) except -1:
         """Bind the node at pc: for the present shapes, or if they changed, for a range of them."""
@@ -87,8 +92,10 @@ cdef class OptimizingBinder(NodeBinder):
         self.range_bindings.cache_current(pc)
         try:
             self.install(pc, instruction, bound)
+            # Without a source yet, keep the one of the last binding.
+            self.views[pc] = bound.views if varied is None else ranged.views or self.views[pc]
             if varied is not None:
-                self.range_bindings.vary(pc, instruction, symbolic, ranged, appended, self.keep[pc])
+                self.range_bindings.vary(pc, instruction, symbolic, ranged, appended, self.keep[pc], {}, {})
                 self.keep[pc] = None
                 return self.range_bindings.adapt(pc)
             self.range_bindings.reserve(pc)
@@ -106,7 +113,7 @@ cdef class OptimizingBinder(NodeBinder):
                 # Buffers with versions from this binding may now be written by other calls.
                 loopdbg_journal_clear(fast(self.s).journal)
             n.varying = NULL
-            n.counts = n.renews = 0
+            n.counts = n.elided = n.through = n.renews = 0
 
     cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
         """Convert a KernelBinding to C, with extra calls around its own for results of dynamic length."""
@@ -159,6 +166,11 @@ cdef class OptimizingBinder(NodeBinder):
         cdef Instr *ins = self.s.code + pc
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef bint was_native = ins.kind == NATIVE
+        instruction = self.plan.code[pc]
+        self.was_elided = n.elided and n.varying != NULL and not n.region.stale
+        # Readers of a node that keeps a binding for a range stay bound to its sources.
+        if n.varying == NULL or n.region.stale or not self.native_enabled:
+            self.restore_input_copies(instruction, n)
         if n.region.stale:
             self.range_bindings.forget(pc)
         if not self.native_enabled:
@@ -167,16 +179,41 @@ cdef class OptimizingBinder(NodeBinder):
             if n.varying == NULL:
                 self.release_binding(pc)       # useless now: a cached binding may replace it
             if self.range_bindings.adapt(pc):
-                if call_native(self.s, ins):
+                if (n.elided or not n.looks or not materialize_inputs(self.s, n)) and call_native(self.s, ins):
                     return 1
                 self.range_bindings.forget(pc)
+            self.restore_input_copies(instruction, n)
             self.range_bindings.cache_current(pc)
         return was_native and self.range_bindings.reserve(pc) and call_native(self.s, ins)
 
     cdef int on_python_fallback(self, int pc) except -1:
-        return self.range_bindings.cache_current(pc)
+        self.range_bindings.cache_current(pc)
+        return self.update_copy_elision(self.plan.code[pc], optimizer_node(self.s, pc), False)
 
     cdef int is_reusable_binding(self, int pc) except -1:
         """Is the node bound for a range, with few cached bindings?"""
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         return n.varying != NULL and n.varying.low < n.varying.high and n.ncached < MAX_CACHED_BINDINGS
+
+    cdef int restore_input_copies(self, object instruction, OptimizerNode *n) except -1:
+        """Before a node is bound or run in Python: restore the copies that it and its readers read."""
+        cdef int slot
+        if not fast(self.s).elision_active:
+            return 0
+        restore_copies(self.s, n)
+        for slot in instruction.outputs:
+            if slot >= 0:
+                detach_readers(self.s, slot, n.region.stale)
+        for slot in instruction.inputs:
+            if slot >= 0:
+                materialize_slot(self.s, slot)
+
+    cdef int update_copy_elision(self, object instruction, OptimizerNode *n, bint elided) except -1:
+        """After a node was bound, or before it runs in Python: one bound for a range materializes what it reads and
+        elides its own copies as before (``elided``); otherwise the producers of its inputs restore theirs."""
+        cdef int slot
+        if n.varying != NULL and n.varying.copies and elided:
+            elide_copies(self.s, n)
+        for slot in instruction.inputs if fast(self.s).elision_active and (n.varying == NULL or not n.looks) else ():
+            if slot >= 0 and self.s.writer[slot] >= 0:
+                restore_copies(self.s, optimizer_node(self.s, self.s.writer[slot]))

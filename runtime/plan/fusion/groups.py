@@ -378,7 +378,8 @@ class _GroupBuilder:
         return frozenset(rejected)
 
     def _bystanders(self) -> frozenset[int]:
-        """Members that only copy outside tensors for outside readers: fusing them saves no memory access."""
+        """Members that only copy outside tensors for outside readers: unfused, such copies may be elided
+        (copy_elision.pyx)."""
         read = {slot for node in self.members for slot in node.inputs}
         copies = {slot for slot in self.copied if self.values[slot].kind == "slot" and slot not in read}
         return frozenset(node.pc for node in self.members if node.outputs and copies.issuperset(node.outputs))

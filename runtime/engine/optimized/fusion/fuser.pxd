@@ -6,9 +6,11 @@ from numpy cimport npy_intp
 from ...baseline.memory cimport Memory
 from ...baseline.state cimport ExecutionState
 from ..optimizer_state cimport FusedGroup
+from ..copy_elision.copy_elision cimport CopyElision
 
 cdef class Fuser:
     cdef Memory memory
+    cdef CopyElision copy_elision
     cdef ExecutionState *s
     cdef readonly list groups    # a groups.GroupPlan for each existing group
     cdef dict planned            # first position of a run of nodes -> key of its planned groups
@@ -23,6 +25,7 @@ cdef class Fuser:
 
     cdef int set_enabled(self, bint enabled) except -1
     cdef int begin(self, bint outputs_only) except -1
+    cdef set members(self)
     cdef int show(self) except -1
     cdef int materialize(self, int slot) except -1
     cdef bint is_available(self, int slot) except -1

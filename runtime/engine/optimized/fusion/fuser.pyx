@@ -10,11 +10,12 @@ from ...baseline.arena cimport arena_free_tree
 from ...baseline.backoff cimport MATERIALIZE_LIMIT
 from ...baseline.state cimport *
 from ..optimizer_state cimport *
+from ..copy_elision.copy_elision cimport CopyElision
 
 import numpy as np
 
 from ....plan.plan import Opcode
-from ..shape_ranges.range_bindings import non_node_readers
+from ..copy_elision.copy_elision import externally_used_slots, condition_prologue_slots
 
 # Groups do not pay if all values are smaller. Nodes of the main graph run once a run, and planning costs more than is
 # gained for values that fit the second-level cache.
@@ -39,8 +40,8 @@ cdef inline void request_group_update(ExecutionState *s, LoopState *loop) noexce
 cdef class Fuser:
     """The groups of an engine's plan."""
 
-    def __init__(self, Memory memory not None):
-        self.memory, self.s = memory, &memory.s
+    def __init__(self, Memory memory not None, CopyElision copy_elision not None):
+        self.memory, self.copy_elision, self.s = memory, copy_elision, &memory.s
         self.groups = []
         self.planned, self.plan_cache, self.internal_slots, self.materialize_counts = {}, {}, {}, {}
         self.watched = frozenset()
@@ -53,6 +54,7 @@ cdef class Fuser:
         """Let groups run, or their nodes one by one; existing groups are kept."""
         cdef FusedGroup *g
         self.show()
+        self.copy_elision.stop_eliding_for(set() if enabled else self.copy_elision.elided)
         fast(self.s).fusion_enabled = enabled
         for group in self.groups:
             g = group_of(self.s, group)
@@ -71,7 +73,9 @@ cdef class Fuser:
         cdef bint fuse_main_graph = outputs_only and fast(self.s).fusion_enabled
         if fuse_main_graph and self.main_graph_generation != self.s.generation:
             if self.has_products or self.has_large(self.main_graph_results, MIN_MAIN_GRAPH_GROUPED_BYTES):
+                self.copy_elision.restore_aliases(True)
                 self.look(-1)
+                self.copy_elision.stop_eliding_for(self.members())
             self.main_graph_generation = self.s.generation
         for group in self.groups:
             g = group_of(self.s, group)
@@ -143,6 +147,13 @@ cdef class Fuser:
             if bound:
                 run.append(pc)
 
+    cdef set members(self):
+        """Positions of the nodes that run in groups."""
+        positions = set()
+        for group in self.groups:
+            positions.update(group.members)
+        return positions
+
     def has_gaps(self, instruction):
         """Is an input not contiguous?"""
         return any([slot >= 0 and self.memory.specs.capacity(self.s.slots[<int>slot].spec) is not None
@@ -193,7 +204,7 @@ cdef class Fuser:
             # At a boundary the condition input, and what feeds the condition, differ from the iteration's:
             # ``materialize_results`` could not run the node again.
             fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
-            idle = ins.ncalls == 0 and ins.nguards == 0
+            idle = ins.ncalls == 0 and n.elided == 0 and ins.nguards == 0
             nodes.append(groups.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
                                           instruction.node.op_type, n.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
@@ -210,7 +221,7 @@ cdef class Fuser:
         rest would plan again in each run."""
         used = sorted({slot for node in nodes for slot in (*node.inputs, *node.outputs) if slot >= 0})
         known = [self.memory.known[slot] for slot in used]
-        readers = tuple([tuple(self.memory.consumers[slot]) for node in nodes for slot in node.outputs if slot >= 0])
+        readers = tuple([tuple(self.copy_elision.readers.of(slot)) for node in nodes for slot in node.outputs if slot >= 0])
         key = (tuple([(node.pc, node.guarded, node.idle, node.once) for node in nodes]),
                tuple([self.memory.specs.kind(self.s.slots[<int>slot].spec) for slot in used]),
                tuple([id(array) for array in known]), readers, frozenset(written))
@@ -225,7 +236,7 @@ cdef class Fuser:
         from ....plan.fusion import groups
 
         slots = groups.SlotInfo(lambda slot: self.memory.specs.kind(self.s.slots[<int>slot].spec),
-                             lambda slot: self.memory.known[slot], lambda slot: self.memory.consumers[slot],
+                             lambda slot: self.memory.known[slot], lambda slot: self.copy_elision.readers.of(slot),
                              self.ports | written)
         planned = []
         if chained:
@@ -246,14 +257,3 @@ cdef class Fuser:
         cdef int slot = instruction.outputs[0] if instruction.outputs else -1
         return slot >= 0 and instruction.node.op_type in ("MatMul", "MatMulInteger") and \
             self.memory.specs.kind(self.s.slots[slot].spec)[0] == np.int32
-
-
-def externally_used_slots(plan):
-    """Slots that something other than a node reads, and those that a boundary writes where they are."""
-    last_values = [last.source for loop in plan.loops for last in loop.last_values]
-    return {*non_node_readers(plan), *last_values, *condition_prologue_slots(plan)}
-
-
-def condition_prologue_slots(plan):
-    """What is computed before an iteration to decide whether it runs."""
-    return {slot for loop in plan.loops for i in plan.code[loop.top:loop.head] for slot in i.outputs}

@@ -42,7 +42,7 @@ cdef class ProgramBuilder(NodeTranslator):
                 pc += 1
                 continue
             if ins.kind == NATIVE:
-                if ins.nguards or n.varying != NULL or n.counts:
+                if ins.nguards or n.varying != NULL or n.elided or n.counts:
                     raise NotScalar
                 self.node(pc, ins, NULL)
                 if ins.ncalls:
@@ -304,7 +304,7 @@ cdef bint is_candidate(ExecutionState *s, int root, int nslots) noexcept:
         n = optimizer_node(s, pc)
         if s.code[pc].kind == UNBOUND and n.once < 0:
             return False
-        if s.code[pc].kind == NATIVE and n.once < 0 and (s.code[pc].nguards or n.varying != NULL or n.counts):
+        if s.code[pc].kind == NATIVE and n.once < 0 and (s.code[pc].nguards or n.varying != NULL or n.elided or n.counts):
             return False
     for k in range(nslots):
         pc = s.writer[k]

@@ -24,9 +24,11 @@ cdef class RangeBindings:
 
     cdef object varied(self, int pc, object instruction, list inputs)
     cdef object as_range_binding(self, object instruction, object symbolic, list descriptors, object bound)
-    cdef int vary(self, int pc, object instruction, object symbolic, object bound, object appended, list arrays) except -1
+    cdef int vary(self, int pc, object instruction, object symbolic, object bound, object appended, list arrays, dict seen,
+                  dict sources) except -1
     cdef int number(self, list numbers, size_t where, object value, bint narrow=?) except -1
     cdef object growth_target(self, object instruction, list descriptors)
+    cdef int input_port(self, VaryingPort *p, int slot, object shape, object capacity) except -1
     cdef int port(self, VaryingPort *p, int slot, object shape, object dtype, object capacity) except -1
     cdef int remember_integers(self, int pc, list inputs, object positions) except -1
     cdef int begin(self, bint outputs_only) except -1

@@ -36,9 +36,9 @@ import math
 import numpy as np
 
 from ....plan import range_binding
-from ....plan.capacity_binding import bind_with_capacity
 from ....plan.kernel_binding import DynamicExtentBuffer, InputDescriptor, GrowableBuffer, VaryingIntegers
 from ....plan.plan import Opcode
+from ....plan.view_binding import bind_with_capacity
 from ....kernels.symbolic_extents import SymbolicExtent, symbolic_axis, infer_symbolic_extents, current_extent
 from ....ops.primitives import REFUSAL_ERRORS
 from ...baseline.memory import allocate_growable, allocate_or_raise
@@ -89,7 +89,7 @@ cdef class RangeBindings:
                 if i.capacity is not None and symbolic_axis(shape) not in (-1, i.capacity[0]):
                     return None
                 integers = symbolic.integer_inputs.get(k)
-                i = InputDescriptor(i.slot, i.dtype, shape, None, i.peek, integers, i.capacity)
+                i = InputDescriptor(i.slot, i.dtype, shape, None, i.peek, integers, None, i.capacity)
             descriptors.append(i)
         symbolic.capacities = [None if i is None else i.capacity for i in descriptors]
         try:
@@ -143,8 +143,9 @@ cdef class RangeBindings:
         return symbolic, bound, appended
 
     cdef int vary(self, int pc, object instruction, object symbolic, object bound, object appended,
-                  list arrays) except -1:
-        """Record how the installed binding follows the extent."""
+                  list arrays, dict seen, dict sources) except -1:
+        """Record how the installed binding follows the extent. ``seen``: slots in place of which it reads other memory;
+        ``sources``: shapes and capacities of that memory's slots."""
         cdef Instr *ins = self.s.code + pc
         cdef OptimizerNode *n = optimizer_node(self.s, pc)
         cdef VaryingBinding *v = <VaryingBinding *>arena_alloc(ins.calls, 1, sizeof(VaryingBinding))
@@ -187,7 +188,7 @@ cdef class RangeBindings:
             self.number(numbers, <size_t>&dynamic_result_of(ins, k).max_nbytes, out.size * out.dtype.itemsize)
         v.numbers = <VaryingNumber *>arena_alloc(v, len(numbers), sizeof(VaryingNumber))
         v.temps = <VaryingTemp *>arena_alloc(v, len(temps), sizeof(VaryingTemp))
-        v.inputs = <VaryingPort *>arena_alloc(v, len(slots), sizeof(VaryingPort))
+        v.inputs = <VaryingPort *>arena_alloc(v, len(slots) + len(sources), sizeof(VaryingPort))
         v.outputs = <VaryingPort *>arena_alloc(v, len(outputs), sizeof(VaryingPort))
         for k, (where, base, slope, narrow) in enumerate(numbers):
             v.numbers[k].where = <npy_intp *><size_t>where
@@ -199,11 +200,15 @@ cdef class RangeBindings:
             v.temps[k].base, v.temps[k].slope, v.temps[k].capacity = size.base, size.slope, size.current
         v.ntemps = len(temps)
         for k, (slot, j) in enumerate(slots.items()):
-            dtype = self.memory.specs.kind(self.s.slots[<int>slot].spec)[0]
-            self.port(v.inputs + k, slot, symbolic.shapes[j], dtype, symbolic.capacities[j])
+            self.input_port(v.inputs + k, slot, symbolic.shapes[j], symbolic.capacities[j])
             if slot == instruction.inputs[symbolic.lead_input]:
                 v.leading = k
-        v.ninputs, v.element = len(slots), symbolic.lead_element
+            v.inputs[k].seen = slot in seen
+        for k, (slot, (shape, capacity)) in enumerate(sources.items(), len(slots)):
+            self.input_port(v.inputs + k, slot, shape, capacity)
+            v.inputs[k].seen = 1
+        v.ninputs, v.element = len(slots) + len(sources), symbolic.lead_element
+        v.copies, v.through = range_binding.is_pure_copy(bound), len(seen) > 0
         lead = <int>instruction.inputs[symbolic.lead_input]
         v.narrow = self.memory.specs.kind(self.s.slots[lead].spec)[0] == np.int32
         for k, (slot, out) in enumerate(outputs):
@@ -223,6 +228,10 @@ cdef class RangeBindings:
     cdef int number(self, list numbers, size_t where, object value, bint narrow=False) except -1:
         if type(value) is SymbolicExtent:
             numbers.append((where, value.base, value.slope, narrow))
+
+    cdef int input_port(self, VaryingPort *p, int slot, object shape, object capacity) except -1:
+        # A binding made at a boundary is for the previous iteration: the slot may hold another shape now.
+        return self.port(p, slot, shape, self.memory.specs.kind(self.s.slots[slot].spec)[0], capacity)
 
     cdef int port(self, VaryingPort *p, int slot, object shape, object dtype, object capacity) except -1:
         cdef int axis = symbolic_axis(shape)

@@ -334,7 +334,7 @@ def test_nodes_between_that_do_not_fit_run_before_or_after() -> None:
     assert [named[pc] for pc in group.after] == ["t", "z"]
 
 
-def test_a_copy_that_only_others_read_stays_outside() -> None:
+def test_a_part_that_only_others_read_is_passed_over_and_not_copied() -> None:
     m = loop(
         """
         zero = Constant <value_int = 0> ()
@@ -353,6 +353,11 @@ def test_a_copy_that_only_others_read_stays_outside() -> None:
         outer="float[97,97] w",
     )
     assert check_fused_run(m, start(shape=(2, ROWS, COLUMNS), w=numbers(COLUMNS, COLUMNS))) == [["p", "a", "b", "n"]]
+    assert m._engine is not None
+    over = [
+        m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in optimizer_of(m._engine).copy_elision.elided_positions
+    ]
+    assert over == ["q", "z"]
 
 
 # ------------------------------------------------------------------ other control flow

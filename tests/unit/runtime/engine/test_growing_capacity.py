@@ -11,8 +11,8 @@ import loopdbg
 from engine_tiers import requires_optimizer
 from fusion_checks import bits_equal, run_node_by_node
 from loopdbg.runtime.engine.optimized.shape_ranges import range_bindings
-from loopdbg.runtime.plan.capacity_binding import bind_with_capacity
 from loopdbg.runtime.plan.kernel_binding import InputDescriptor, KernelBinding
+from loopdbg.runtime.plan.view_binding import bind_with_capacity
 from text_models import model
 
 from .growing_loops import CACHE, F, inputs_of, loop, numbers
@@ -119,30 +119,3 @@ def test_readers_that_take_no_strides_get_a_copy(monkeypatch: pytest.MonkeyPatch
         expected = run_node_by_node(m, inputs | {"M": np.array(trips)})
         bits_equal(m.run(inputs | {"M": np.array(trips)}), expected)
         assert "y" in capacities(m)
-
-
-STACKED = loop(
-    """keys = Gather <axis = 0> (past, zero)
-    values = Gather <axis = 0> (past, one)
-    f = Cast <to = 1> (i)
-    row = Add (e, f)
-    more_keys = Concat <axis = 2> (keys, row)
-    more_values = Concat <axis = 2> (values, row)
-    a = Unsqueeze (more_keys, first)
-    b2 = Unsqueeze (more_values, first)
-    present = Concat <axis = 0> (a, b2)
-    s = ReduceMax <keepdims = 0> (more_keys)""",
-    "float[2,1,4,n,8] past",
-    "float[2,1,4,m,8] present; float s",
-    "float[2,1,4,k,8] v0; float[1,4,1,8] e",
-    "float[2,1,4,l,8] o0; float[o] o1",
-    "<int64 zero = {0}, int64 one = {1}, int64[1] first = {0}>",
-)
-
-
-@pytest.mark.parametrize("length", [0, 1, 5])
-def test_stacked_caches_of_any_length(length: int) -> None:
-    m = model(STACKED)
-    for trips, begin in ((20, length), (3, length), (20, length), (1, length), (200, length), (12, 40)):
-        inputs = {"M": np.array(trips), "v0": numbers(2, 1, 4, begin, 8), "e": numbers(1, 4, 1, 8)}
-        bits_equal(m.run(inputs), run_node_by_node(m, inputs))

@@ -1,12 +1,12 @@
-"""Binds operators to inputs with spare capacity, and to results that grow in place.
+"""Copy elision: a node reads the source of a copied input with its strides instead of the copy.
 
-Such an input is read with its strides, without a copy, if the same kernel then computes every element in the same
-order: elementwise, or in a product whose summation order does not depend on strides.
+A Reshape, a Transpose or a Slice between two nodes then moves no data. Applied only if the same kernel computes every
+element in the same order: elementwise, or in a product whose summation order does not depend on strides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..kernels import loop_nest
@@ -41,7 +41,7 @@ class _PackingBinder(OperatorBinder):
 
     def _input_buffer(self, i: InputDescriptor) -> Buffer:
         buffer = super()._input_buffer(i)
-        return buffer if i.capacity is None else self._copy(buffer)
+        return buffer if i.capacity is None or i.alias is not None else self._copy(buffer)
 
 
 def bind_with_capacity(
@@ -58,19 +58,25 @@ def bind_with_capacity(
         return bind(op, inputs)
     span = variable_of([i.shape for i in inputs if i is not None])
     before = (span.min_valid, span.max_valid)
-    bound = _bind_strided(op, inputs)
+    bound = bind_with_views(op, inputs, {})
     if bound is None:
         span.min_valid, span.max_valid = before  # undo narrowing of the rejected binding
         bound = check_call_rank(_PackingBinder(inputs).bind(op))
     return bound
 
 
-def _bind_strided(op: ResolvedOperator, inputs: Sequence[InputDescriptor | None]) -> KernelBinding | None:
-    """Bind ``op`` to the inputs as they are; None if not profitable or not bit-identical to packed ones."""
-    packed = [i if i is None or i.capacity is None else replace(i, capacity=None) for i in inputs]
+def bind_with_views(
+    op: ResolvedOperator,
+    inputs: Sequence[InputDescriptor | None],
+    aliases: Mapping[int, Buffer],
+    target: GrowthTarget | None = None,
+) -> KernelBinding | None:
+    """Bind ``op`` to the ``aliases`` of some slots; None if not profitable or not bit-identical."""
+    aliased = [i if i is None or i.slot not in aliases else replace(i, alias=aliases[i.slot]) for i in inputs]
+    packed = [i if i is None or i.capacity is None or target is not None else replace(i, capacity=None) for i in inputs]
     try:
-        copied = OperatorBinder(packed).bind(op)
-        bound = _StridedBinder(inputs).bind(op)
+        copied = OperatorBinder(packed, target=target).bind(op)
+        bound = _StridedBinder(aliased, target=target).bind(op)
     except REFUSAL_ERRORS:
         return None
     if any(len(call.outer) > MAX_OUTER for call in bound.calls):
@@ -83,6 +89,22 @@ def _bind_strided(op: ResolvedOperator, inputs: Sequence[InputDescriptor | None]
     if not all(_is_same(a, b) for a, b in zip(bound.calls, copied.calls, strict=True)):
         return None
     return bound
+
+
+def result_views(
+    op: ResolvedOperator, inputs: Sequence[InputDescriptor | None], aliases: Mapping[int, Buffer]
+) -> tuple[Buffer, ...]:
+    """The sources of the results of ``op``, with aliases for some slots; empty if it does more than copy."""
+    try:
+        return (
+            _StridedBinder(
+                [i if i is None or i.slot not in aliases else replace(i, alias=aliases[i.slot]) for i in inputs]
+            )
+            .bind(op)
+            .views
+        )
+    except REFUSAL_ERRORS:
+        return ()
 
 
 def _is_same(call: CallSpec, copied: CallSpec) -> bool:
