@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from ...errors import ModelError
-from ...graph import TensorType, Value
+from ...graph import TensorType
 from .checked_attribute import CheckedAttribute
 from .constant_folding import constant_value
 from .enums import LayerType
 from .layer import ILayer, ITensor, NetworkBase, tensor_argument
-from .lowering_scope import LoweringScope
 from .script_location import caller_location
 
 
@@ -31,7 +29,7 @@ class IIfConditional:
     def set_condition(self, condition: ITensor) -> IConditionLayer:
         """Set the condition that selects the branch."""
         tensor_argument(self._network, condition, f"{self}.set_condition")
-        self.conditions.append(IConditionLayer(self, [condition], 0))
+        self.conditions.append(IConditionLayer(self, [condition]))
         return self.conditions[-1]
 
     def add_input(self, input: ITensor) -> IIfConditionalInputLayer:
@@ -58,11 +56,11 @@ class IIfConditional:
 class IIfConditionalBoundaryLayer(ILayer):
     """A layer at the boundary of a conditional."""
 
-    FOLDABLE: ClassVar[bool] = False
+    FOLDABLE = False
 
-    def __init__(self, conditional: IIfConditional, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
+    def __init__(self, conditional: IIfConditional, inputs: Sequence[ITensor]) -> None:
         self._conditional = conditional
-        super().__init__(conditional._network, inputs, outputs)
+        super().__init__(conditional._network, inputs)
 
     @property
     def conditional(self) -> IIfConditional:
@@ -73,42 +71,30 @@ class IIfConditionalBoundaryLayer(ILayer):
         return f"{self.KIND} '{self.name}' of {self._conditional}"
 
 
-class IConditionLayer(IIfConditionalBoundaryLayer):
+class IConditionLayer(IIfConditionalBoundaryLayer, type=LayerType.CONDITION):
     """The condition."""
 
-    KIND: ClassVar[str] = "Condition"
-    TYPE: ClassVar[LayerType] = LayerType.CONDITION
+    OUTPUTS = 0
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         return ()
 
 
-class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
+class IIfConditionalInputLayer(
+    IIfConditionalBoundaryLayer, type=LayerType.CONDITIONAL_INPUT, kind="Input", operator="Identity"
+):
     """An input tensor of the branches."""
 
-    KIND: ClassVar[str] = "Input"
-    TYPE: ClassVar[LayerType] = LayerType.CONDITIONAL_INPUT
 
-    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        return [types[0]]
-
-    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        return [scope.op("Identity", inputs[0])]
-
-
-class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
+class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer, type=LayerType.CONDITIONAL_OUTPUT, kind="Output"):
     """The merged output of both branches."""
-
-    KIND: ClassVar[str] = "Output"
-    TYPE: ClassVar[LayerType] = LayerType.CONDITIONAL_OUTPUT
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         on_true, on_false = types
         if on_true.dtype is not None and on_false.dtype is not None and on_true.dtype != on_false.dtype:
             raise self.error(
                 f"the true branch gives {on_true.dtype}, {self.required_input(0)}, the false branch {on_false.dtype}, "
-                f"{self.required_input(1)}; "
-                "they must be of one type"
+                f"{self.required_input(1)}; they must be of one type"
             )
         condition = (
             constant_value(self._conditional.conditions[0].required_input(0)) if self._conditional.conditions else None
@@ -121,8 +107,8 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
         if on_true.excludes(on_false):
             raise self.error(
                 f"the true branch gives {on_true.shape_text()}, {self.required_input(0)}, the false branch "
-                f"{on_false.shape_text()}, "
-                f"{self.required_input(1)}; they must have one shape, unless the condition is a constant"
+                f"{on_false.shape_text()}, {self.required_input(1)}; they must have one shape, unless the condition is "
+                "a constant"
             )
         shape = tuple(a if a == b else None for a, b in zip(on_true.shape, on_false.shape, strict=True))
         return [TensorType(on_true.dtype, shape)]

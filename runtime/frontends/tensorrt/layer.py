@@ -6,7 +6,7 @@ its arguments are checked when it is added: its properties and some of its input
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -68,7 +68,10 @@ class NetworkBase:
                 stack += pending
                 continue
             known = {t: t._type if t._layer is None else t._layer._types[1][t._index] for t in needed}
-            types = list(top.infer([TensorType() if t is None else known.get(t, TensorType()) for t in top._inputs]))
+            input_types = [TensorType() if t is None else known.get(t, TensorType()) for t in top._inputs]
+            for check in top.CHECKS:
+                check(top, input_types)
+            types = list(top.infer(input_types))
             top._inferred = tuple(types)
             for index, dtype in top._output_types.items():
                 types[index] = TensorType(numpy_type(dtype), types[index].shape)
@@ -113,6 +116,10 @@ class NetworkBase:
     def strongly_typed(self) -> bool:
         """Whether only cast layers convert types."""
         return False
+
+
+#: Raises ModelError for wrong types of a layer's inputs.
+InputCheck = Callable[["ILayer", Sequence[TensorType]], None]
 
 
 class ITensor(InertTensorProperties):
@@ -203,21 +210,41 @@ class ITensor(InertTensorProperties):
 
 
 class ILayer(InertLayerProperties):
-    """A layer. Properties are attributes of its class; setting one without underscore changes the network.
+    """A layer. Properties are attributes of its class; setting one without underscore changes the network."""
 
-    ``KIND``: TensorRT's name of it, in the default names of layers; ``TYPE``: its LayerType.
-    """
-
+    #: TensorRT's name of it, in the default names of layers.
     KIND: ClassVar[str] = ""
     TYPE: ClassVar[LayerType]
     #: Whether constant folding applies (constant_folding.py).
     FOLDABLE: ClassVar[bool] = True
-    #: The number of inputs that ``set_input`` may add.
-    EXTRA_INPUTS: ClassVar[int] = 0
+    #: The number of outputs, and of inputs including those that ``set_input`` may add.
+    OUTPUTS: ClassVar[int] = 1
+    MAX_INPUTS: ClassVar[int] = 0
+    #: Checks of the input types, in this order, before ``infer``.
+    CHECKS: ClassVar[Sequence[InputCheck]] = ()
+    #: The operator that the layer is lowered to, if it is only one: its type, its domain and the layer's attributes.
+    OPERATOR: ClassVar[tuple[str, str, Sequence[str]]] = ("", "", ())
 
     metadata: str = ""
 
-    def __init__(self, network: NetworkBase, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
+    def __init_subclass__(
+        cls,
+        type: LayerType | None = None,
+        kind: str = "",
+        operator: str = "",
+        domain: str = "",
+        attributes: Sequence[str] = (),
+    ) -> None:
+        """``type``: the LayerType; ``kind``: KIND if it is not the class name's; others: OPERATOR."""
+        if type is not None:
+            cls.TYPE = type
+            cls.KIND = kind or cls.__name__.removeprefix("I").removesuffix("Layer")
+        if operator:
+            cls.OPERATOR = operator, domain, attributes
+
+    def __init__(
+        self, network: NetworkBase, inputs: Sequence[ITensor | None], outputs: int | None = None, **attributes: Any
+    ) -> None:
         #: The layer that this is a view of (``view``), or itself.
         self._original: ILayer = self
         self._network = network
@@ -225,7 +252,7 @@ class ILayer(InertLayerProperties):
         self._number = len(network.layers)
         self._name = ""
         self._inputs = list(inputs)
-        self._outputs = [ITensor(network, self, k, "") for k in range(outputs)]
+        self._outputs = [ITensor(network, self, k, "") for k in range(self.OUTPUTS if outputs is None else outputs)]
         #: The output types and their generation (``NetworkBase.output_types``).
         self._types: tuple[int, Sequence[TensorType]] = (-1, ())
         #: The inferred types before ``_output_types``.
@@ -240,6 +267,11 @@ class ILayer(InertLayerProperties):
             if tensor is not None and tensor._layer is not None:
                 tensor._layer._has_reader = True
         network.layers.append(self)
+        self._set_attributes(attributes)
+
+    def _set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        for name, value in attributes.items():
+            setattr(self, name, value)
 
     @classmethod
     def view(cls, layer: ILayer) -> ILayer:
@@ -324,7 +356,7 @@ class ILayer(InertLayerProperties):
             self._original.set_input(index, tensor)
             return
         tensor_argument(self._network, tensor, f"{self}.set_input")
-        limit = len(self._inputs) if not self.EXTRA_INPUTS else max(len(self._inputs), self.max_inputs())
+        limit = max(len(self._inputs), self.MAX_INPUTS)
         if not 0 <= index < limit:
             described = "no inputs" if not limit else "input 0" if limit == 1 else f"inputs 0 to {limit - 1}"
             raise ModelError(f"{caller_location()}: {self} has {described}, so input {index} cannot be set")
@@ -336,14 +368,10 @@ class ILayer(InertLayerProperties):
 
     def drop_input(self, index: int) -> None:
         """Remove an input that an attribute replaces: a single optional input is deleted, others become None."""
-        if self.EXTRA_INPUTS == 1:
+        if self.MAX_INPUTS == 2:
             del self._inputs[index:]
         elif index < len(self._inputs):
             self._inputs[index] = None
-
-    def max_inputs(self) -> int:
-        """The maximum number of inputs, including those added by ``set_input``."""
-        return 1 + self.EXTRA_INPUTS
 
     def __repr__(self) -> str:
         return f"{self.KIND} '{self.name}'" if type(self) is type(self._original) else repr(self._original)
@@ -351,16 +379,23 @@ class ILayer(InertLayerProperties):
     # -- implemented by layer families
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        """Infer the types of the outputs. ``types``: of the inputs, ``TensorType()`` for absent ones.
+        """Infer the types of the outputs; by default, the output has the type of input 0.
+
+        ``types``: of the inputs, ``TensorType()`` for absent ones; they passed ``CHECKS``.
 
         Raises:
             ModelError: the inputs or the properties are invalid (:meth:`error`).
         """
-        raise NotImplementedError
+        return [types[0]]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        """Add the operators of the layer to a scope; returns its outputs."""
-        raise NotImplementedError
+        """Add the operators of the layer to a scope; returns its outputs. By default it is one operator."""
+        op_type, domain, names = self.OPERATOR
+        values = {name: getattr(self, name) for name in names}
+        attributes = {
+            name: int(value) if isinstance(value, bool | np.bool_) else value for name, value in values.items()
+        }
+        return [scope.op(op_type, *inputs, domain=domain, **attributes)]
 
     def constant_outputs(self) -> Sequence[Array] | None:
         """The outputs of a layer that is constant by itself; else None."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any
 
 from ...errors import ModelError
 from ...graph import Dim, TensorType
@@ -12,8 +12,6 @@ from .constant_folding import constant_int
 from .enums import LayerType, LoopOutput, TripLimit
 from .layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
 from .script_location import caller_location
-
-_UNKNOWN_TYPE = TensorType()
 
 
 class ILoop:
@@ -34,26 +32,26 @@ class ILoop:
         """Limit the trips by a count, or by a condition that is tested before each iteration."""
         tensor_argument(self._network, tensor, f"{self}.add_trip_limit")
         enum_argument(TripLimit, kind, f"{self}.add_trip_limit: kind")
-        self.limits.append(ITripLimitLayer(self, tensor, kind))
+        self.limits.append(ITripLimitLayer(self, [tensor], _kind=kind))
         return self.limits[-1]
 
     def add_iterator(self, tensor: ITensor, axis: int = 0, reverse: bool = False) -> IIteratorLayer:
         """Add an iterator: iteration i gets part i of a tensor along an axis, which is removed from the parts."""
         tensor_argument(self._network, tensor, f"{self}.add_iterator")
-        self.iterators.append(IIteratorLayer(self, tensor, axis, reverse))
+        self.iterators.append(IIteratorLayer(self, [tensor], axis=axis, reverse=reverse))
         return self.iterators[-1]
 
     def add_recurrence(self, initial_value: ITensor) -> IRecurrenceLayer:
         """Carry a value; ``set_input(1, tensor)`` sets the value of the next iteration."""
         tensor_argument(self._network, initial_value, f"{self}.add_recurrence")
-        self.recurrences.append(IRecurrenceLayer(self, initial_value))
+        self.recurrences.append(IRecurrenceLayer(self, [initial_value]))
         return self.recurrences[-1]
 
     def add_loop_output(self, tensor: ITensor, kind: LoopOutput, axis: int = 0) -> ILoopOutputLayer:
         """Add an output of the loop: the last value, or all values, stacked along a new axis."""
         tensor_argument(self._network, tensor, f"{self}.add_loop_output")
         enum_argument(LoopOutput, kind, f"{self}.add_loop_output: kind")
-        self.outputs.append(ILoopOutputLayer(self, tensor, kind, axis))
+        self.outputs.append(ILoopOutputLayer(self, [tensor], axis=axis, _kind=kind))
         return self.outputs[-1]
 
     @property
@@ -76,11 +74,11 @@ class ILoop:
 class ILoopBoundaryLayer(ILayer):
     """A layer at the boundary of a loop."""
 
-    FOLDABLE: ClassVar[bool] = False
+    FOLDABLE = False
 
-    def __init__(self, loop: ILoop, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
+    def __init__(self, loop: ILoop, inputs: Sequence[ITensor], **attributes: Any) -> None:
         self._loop = loop
-        super().__init__(loop._network, inputs, outputs)
+        super().__init__(loop._network, inputs, **attributes)
 
     @property
     def loop(self) -> ILoop:
@@ -91,15 +89,12 @@ class ILoopBoundaryLayer(ILayer):
         return f"{self.KIND} '{self.name}' of {self._loop}"
 
 
-class ITripLimitLayer(ILoopBoundaryLayer):
+class ITripLimitLayer(ILoopBoundaryLayer, type=LayerType.TRIP_LIMIT):
     """A limit of a loop's trips."""
 
-    KIND: ClassVar[str] = "TripLimit"
-    TYPE: ClassVar[LayerType] = LayerType.TRIP_LIMIT
+    OUTPUTS = 0
 
-    def __init__(self, loop: ILoop, tensor: ITensor, kind: TripLimit) -> None:
-        super().__init__(loop, [tensor], 0)
-        self._kind = kind
+    _kind: TripLimit
 
     @property
     def kind(self) -> TripLimit:
@@ -109,19 +104,11 @@ class ITripLimitLayer(ILoopBoundaryLayer):
         return ()
 
 
-class IIteratorLayer(ILoopBoundaryLayer):
+class IIteratorLayer(ILoopBoundaryLayer, type=LayerType.ITERATOR):
     """A part of a tensor per iteration."""
-
-    KIND: ClassVar[str] = "Iterator"
-    TYPE: ClassVar[LayerType] = LayerType.ITERATOR
 
     axis: int = 0
     reverse: bool = False
-
-    def __init__(self, loop: ILoop, tensor: ITensor, axis: int, reverse: bool) -> None:
-        super().__init__(loop, [tensor])
-        self.axis = axis
-        self.reverse = reverse
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         shape = types[0].shape
@@ -135,38 +122,24 @@ class IIteratorLayer(ILoopBoundaryLayer):
         return [TensorType(types[0].dtype, (*shape[: self.axis], *shape[self.axis + 1 :]))]
 
 
-class IRecurrenceLayer(ILoopBoundaryLayer):
+class IRecurrenceLayer(ILoopBoundaryLayer, type=LayerType.RECURRENCE):
     """A carried value: input 0 in iteration 0, then input 1 of the previous iteration."""
 
-    KIND: ClassVar[str] = "Recurrence"
-    TYPE: ClassVar[LayerType] = LayerType.RECURRENCE
-    EXTRA_INPUTS: ClassVar[int] = 1
-
-    def __init__(self, loop: ILoop, initial_value: ITensor) -> None:
-        super().__init__(loop, [initial_value])
+    MAX_INPUTS = 2
 
     def inference_inputs(self) -> Iterable[ITensor | None]:
         return self._inputs[:1]
 
-    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        return [types[0]]
 
-
-class ILoopOutputLayer(ILoopBoundaryLayer):
+class ILoopOutputLayer(ILoopBoundaryLayer, type=LayerType.LOOP_OUTPUT):
     """An output of a loop; input 1 is the length of the new axis."""
 
-    KIND: ClassVar[str] = "LoopOutput"
-    TYPE: ClassVar[LayerType] = LayerType.LOOP_OUTPUT
-    EXTRA_INPUTS: ClassVar[int] = 1
+    MAX_INPUTS = 2
 
     axis: int = 0
-
-    def __init__(self, loop: ILoop, tensor: ITensor, kind: LoopOutput, axis: int) -> None:
-        super().__init__(loop, [tensor])
-        self.axis = axis
-        self._kind = kind
-        #: Whether it was LAST_VALUE before a length was set.
-        self._was_last_value = False
+    _kind: LoopOutput
+    #: Whether it was LAST_VALUE before a length was set.
+    _was_last_value: bool = False
 
     @property
     def kind(self) -> LoopOutput:
@@ -189,8 +162,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         if not 0 <= self.axis <= len(shape):
             raise self.error(
                 f"its axis is {self.axis}; stacking {self.required_input(0)} of shape {types[0].shape_text()} adds an "
-                "axis, "
-                f"which may be 0 to {len(shape)}"
+                f"axis, which may be 0 to {len(shape)}"
             )
         shape.insert(self.axis, constant_int(self.length))
         return [TensorType(types[0].dtype, tuple(shape))]

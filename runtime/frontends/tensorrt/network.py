@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from typing import Any
 
 from ...errors import ModelError
@@ -14,27 +13,6 @@ from .layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
 from .loop import ILoop
 from .removed_api import missing_api_error
 from .script_location import ArgumentError, caller_location
-
-
-def network_method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function as a method of the network."""
-    setattr(INetworkDefinition, function.__name__, _undo_on_error(function))
-    return function
-
-
-def _undo_on_error(add: Callable[..., Any]) -> Callable[..., Any]:
-    """Remove layers that were added before an exception."""
-
-    @wraps(add)
-    def added(network: INetworkDefinition, *args: Any, **kwargs: Any) -> Any:
-        count = len(network.layers)
-        try:
-            return add(network, *args, **kwargs)
-        except Exception:
-            del network.layers[count:]
-            raise
-
-    return added
 
 
 class INetworkDefinition(InertNetworkProperties, NetworkBase):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from ...graph import (
     Array,
@@ -52,11 +51,8 @@ _LAYER_TYPES = {
 }
 
 
-class OnnxConstantLayer(ILayer):
+class OnnxConstantLayer(ILayer, type=LayerType.CONSTANT, kind="Constant"):
     """An initializer."""
-
-    KIND: ClassVar[str] = "Constant"
-    TYPE: ClassVar[LayerType] = LayerType.CONSTANT
 
     def __init__(self, network: INetworkDefinition, value: Value) -> None:
         super().__init__(network, [])
@@ -84,7 +80,7 @@ class OnnxConstantLayer(ILayer):
 class OnnxNodeLayer(ILayer):
     """A node with its output values. Captures of its inner graphs are inputs as well."""
 
-    FOLDABLE: ClassVar[bool] = False
+    FOLDABLE = False
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from ....graph import Dim, TensorType
 from ....ops.operator_helpers import is_float, is_integer
 from ..checked_attribute import Check, ownerless_check
 from ..dims import sizes_of
-from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..layer import ILayer, InputCheck, ITensor, enum_argument, tensor_argument
 from ..script_location import ArgumentError, caller_location
 
 
@@ -60,6 +60,33 @@ def ints_argument(value: Any, label: str) -> tuple[int, ...]:
         ArgumentError: it is something else.
     """
     return sizes_of(value, label)
+
+
+def input_is(index: int, dtypes: str = "", low: int = 0, high: int | None = None) -> InputCheck:
+    """A check of an input: its kind of type (:func:`require_dtype_kind`), if one is named, and its rank."""
+
+    def check(layer: ILayer, types: Sequence[TensorType]) -> None:
+        if index < len(types):
+            if dtypes:
+                require_dtype_kind(layer, index, types[index], dtypes)
+            checked_rank(layer, index, types[index], low, high)
+
+    return check
+
+
+def same_types(*indices: int) -> InputCheck:
+    """A check that inputs, by default all, have the same type."""
+
+    def check(layer: ILayer, types: Sequence[TensorType]) -> None:
+        compared = [kind if not indices or k in indices else TensorType() for k, kind in enumerate(types)]
+        require_equal_dtypes(layer, compared)
+
+    return check
+
+
+def sizes_differ(a: Dim, b: Dim) -> bool:
+    """Whether two sizes are known and different."""
+    return isinstance(a, int) and isinstance(b, int) and a != b
 
 
 def require_dtype_kind(layer: ILayer, index: int, kind: TensorType, expected: str) -> None:

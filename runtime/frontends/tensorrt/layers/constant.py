@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +14,21 @@ from ..dims import Dims, sizes_of
 from ..enums import LayerType
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
 from ..weights import array_of
+from .network_methods import Parameter, network_method
 
 
-class IConstantLayer(ILayer):
+@network_method(
+    "add_constant",
+    "A constant of a shape; the weights are an array, or trt.Weights.",
+    shape=Parameter(Any, label="add_constant: the shape", check=sizes_of),
+    weights=Parameter(Any, label="add_constant: the weights", check=array_of),
+)
+class IConstantLayer(ILayer, type=LayerType.CONSTANT):
     """A constant. Its shape overrides that of the weights."""
 
-    KIND: ClassVar[str] = "Constant"
-    TYPE: ClassVar[LayerType] = LayerType.CONSTANT
-
-    def __init__(self, network: INetworkDefinition, shape: Any, weights: Any) -> None:
-        super().__init__(network, [])
-        self._shape = sizes_of(shape, "add_constant: the shape")
-        self._array = array_of(weights, "add_constant: the weights")
+    _shape: tuple[int, ...]
+    _array: Array
 
     shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_of), Dims, label="the shape")
     #: The flattened data.
@@ -53,9 +54,3 @@ class IConstantLayer(ILayer):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.constant(self._data())]
-
-
-@network_method
-def add_constant(network: INetworkDefinition, shape: Any, weights: Any) -> IConstantLayer:
-    """A constant of a shape; the weights are an array, or trt.Weights."""
-    return IConstantLayer(network, shape, weights)

@@ -13,12 +13,12 @@ from ....ops.tensorrt import has_window_past_end, window_past_end_error
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..dims import MAX_DIMS, Dims
 from ..enums import LayerType, PaddingMode, PoolingType
-from ..layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
+from ..layer import ILayer, ITensor, NetworkBase, enum_argument
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
 from ..script_location import ArgumentError, caller_location
 from ..weights import flat_array_of
-from .argument_checks import checked_rank, enum_check, int_argument, ints_argument, number_argument, require_dtype_kind
+from .argument_checks import checked_rank, enum_check, input_is, ints_argument, number_argument
+from .network_methods import Parameter, network_method
 
 _INT64 = np.dtype(np.int64)
 _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER
@@ -27,10 +27,14 @@ _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_
 class SlidingWindowLayer(ILayer):
     """A window with strides and padding; ``*_nd`` have a number for each spatial axis."""
 
+    #: The name of the window's size among the parameters of the network's method.
+    WINDOW_LABEL: ClassVar[str]
+
     padding_mode: PaddingMode = PaddingMode.EXPLICIT_ROUND_DOWN
 
-    def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], window: Any, label: str) -> None:
+    def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], window: Any, **attributes: Any) -> None:
         super().__init__(network, inputs)
+        label = self.WINDOW_LABEL
         self._window = ints_argument(window, f"{self}: {label}")
         axes = len(self._window)
         if axes not in (2, 3) or min(self._window) < 1:
@@ -39,6 +43,7 @@ class SlidingWindowLayer(ILayer):
             )
         self._stride = self._dilation = (1,) * axes
         self._pre = self._post = (0,) * axes
+        self._set_attributes(attributes)
 
     def _check_numbers(self, value: Any, label: str, minimum: int) -> tuple[int, ...]:
         numbers = ints_argument(value, label)
@@ -130,17 +135,12 @@ class SlidingWindowLayer(ILayer):
 class _ConvolutionBase(SlidingWindowLayer):
     """The base of both directions: weights, groups, dilation. Inputs 1 and 2 may be kernel and bias."""
 
-    EXTRA_INPUTS: ClassVar[int] = 2
+    MAX_INPUTS = 3
+    WINDOW_LABEL = "kernel_shape"
+    CHECKS = (input_is(0, "float"),)
 
     num_output_maps: int = 0
     num_groups: int = 1
-
-    def __init__(
-        self, network: INetworkDefinition, input: ITensor, maps: int, window: Any, kernel: Any, bias: Any
-    ) -> None:
-        super().__init__(network, [input], window, "kernel_shape")
-        self.num_output_maps = maps
-        self.kernel, self.bias = kernel, bias
 
     kernel = CheckedAttribute[Array]("_kernel", ownerless_check(flat_array_of))
     bias = CheckedAttribute[Array]("_bias", ownerless_check(flat_array_of))
@@ -164,7 +164,6 @@ class _ConvolutionBase(SlidingWindowLayer):
         return channels
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        require_dtype_kind(self, 0, types[0], "float")
         spatial = self.spatial_shape(types[0])
         channels = self._channels(types[0])
         dtype = types[0].dtype
@@ -219,11 +218,18 @@ class _ConvolutionBase(SlidingWindowLayer):
         return [self.with_one_batch_axis(scope, x, lambda flat: scope.op(op, flat, *weights, **attributes))]
 
 
-class IConvolutionLayer(_ConvolutionBase):
-    """A convolution."""
+_CONVOLUTION_PARAMETERS: dict[str, Any] = {
+    "input": ITensor,
+    "num_output_maps": int,
+    "kernel_shape": Parameter(Any, attribute="window"),
+    "kernel": Any,
+    "bias": Parameter(Any, None),
+}
 
-    KIND: ClassVar[str] = "Convolution"
-    TYPE: ClassVar[LayerType] = LayerType.CONVOLUTION
+
+@network_method("add_convolution_nd", "A convolution over two or three axes.", **_CONVOLUTION_PARAMETERS)
+class IConvolutionLayer(_ConvolutionBase, type=LayerType.CONVOLUTION):
+    """A convolution."""
 
     def kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (self.num_output_maps, channels // self.num_groups, *self._window)
@@ -239,11 +245,9 @@ class IConvolutionLayer(_ConvolutionBase):
         return self._lower_convolution(scope, "Conv", inputs, padding)
 
 
-class IDeconvolutionLayer(_ConvolutionBase):
+@network_method("add_deconvolution_nd", "A transposed convolution over two or three axes.", **_CONVOLUTION_PARAMETERS)
+class IDeconvolutionLayer(_ConvolutionBase, type=LayerType.DECONVOLUTION):
     """The transpose of a convolution: its padding trims the output."""
-
-    KIND: ClassVar[str] = "Deconvolution"
-    TYPE: ClassVar[LayerType] = LayerType.DECONVOLUTION
 
     def kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (channels, self.num_output_maps // self.num_groups, *self._window)
@@ -267,44 +271,27 @@ class IDeconvolutionLayer(_ConvolutionBase):
         return self._lower_convolution(scope, "ConvTranspose", inputs, self.padding_attributes())
 
 
-@network_method
-def add_convolution_nd(
-    network: INetworkDefinition, input: ITensor, num_output_maps: int, kernel_shape: Any, kernel: Any, bias: Any = None
-) -> IConvolutionLayer:
-    """A convolution over two or three axes."""
-    tensor_argument(network, input, "add_convolution_nd: input")
-    maps = int_argument(num_output_maps, "add_convolution_nd: num_output_maps")
-    return IConvolutionLayer(network, input, maps, kernel_shape, kernel, bias)
-
-
-@network_method
-def add_deconvolution_nd(
-    network: INetworkDefinition, input: ITensor, num_output_maps: int, kernel_shape: Any, kernel: Any, bias: Any = None
-) -> IDeconvolutionLayer:
-    """A transposed convolution over two or three axes."""
-    tensor_argument(network, input, "add_deconvolution_nd: input")
-    maps = int_argument(num_output_maps, "add_deconvolution_nd: num_output_maps")
-    return IDeconvolutionLayer(network, input, maps, kernel_shape, kernel, bias)
-
-
-class IPoolingLayer(SlidingWindowLayer):
+@network_method(
+    "add_pooling_nd",
+    "Pooling over two or three axes.",
+    input=ITensor,
+    type=PoolingType,
+    window_size=Parameter(Any, attribute="window"),
+)
+class IPoolingLayer(SlidingWindowLayer, type=LayerType.POOLING):
     """The maximum of each window, the mean, or a blend of both."""
 
-    KIND: ClassVar[str] = "Pooling"
-    TYPE: ClassVar[LayerType] = LayerType.POOLING
+    WINDOW_LABEL = "window_size"
+    CHECKS = (input_is(0, "float"),)
 
     blend_factor: float = 0.0
     average_count_excludes_padding: bool = True
-
-    def __init__(self, network: INetworkDefinition, input: ITensor, type: PoolingType, window: Any) -> None:
-        super().__init__(network, [input], window, "window_size")
-        self._pooling = type
+    _pooling: PoolingType
 
     type = CheckedAttribute[PoolingType]("_pooling", enum_check(PoolingType))
     window_size_nd = CheckedAttribute[Dims]("_window", SlidingWindowLayer._check_positive, Dims)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        require_dtype_kind(self, 0, types[0], "float")
         spatial = self.spatial_shape(types[0])
         number_argument(self.blend_factor, f"{self}: blend_factor")
         if spatial is None or types[0].shape is None:
@@ -339,10 +326,3 @@ class IPoolingLayer(SlidingWindowLayer):
         dtype, blend = self._inferred[0].dtype, float(self.blend_factor)
         maximum = scope.op("Mul", scope.op("MaxPool", x, **attributes), scope.constant(1 - blend, dtype))
         return scope.op("Add", maximum, scope.op("Mul", mean, scope.constant(blend, dtype)))
-
-
-@network_method
-def add_pooling_nd(network: INetworkDefinition, input: ITensor, type: PoolingType, window_size: Any) -> IPoolingLayer:
-    """Pooling over two or three axes."""
-    tensor_argument(network, input, "add_pooling_nd: input")
-    return IPoolingLayer(network, input, enum_argument(PoolingType, type, "add_pooling_nd: type"), window_size)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
 from ..enums import ElementWiseOperation, LayerType
-from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..layer import ILayer, ITensor
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
+from .network_methods import network_method
 
 _OP = ElementWiseOperation
 _SIMPLE = {
@@ -33,17 +32,11 @@ _LOGICAL = (_OP.AND, _OP.OR, _OP.XOR)
 _COMPARES = (_OP.EQUAL, _OP.GREATER, _OP.LESS)
 
 
-class IElementWiseLayer(ILayer):
+@network_method("add_elementwise", "An elementwise operation of two tensors.", input1=ITensor, input2=ITensor, op=_OP)
+class IElementWiseLayer(ILayer, type=LayerType.ELEMENTWISE):
     """``input1 op input2``: of equal rank, each pair of sizes equal, or one of them 1."""
 
-    KIND: ClassVar[str] = "ElementWise"
-    TYPE: ClassVar[LayerType] = LayerType.ELEMENTWISE
-
     op: ElementWiseOperation = _OP.SUM
-
-    def __init__(self, network: INetworkDefinition, input1: ITensor, input2: ITensor, op: _OP) -> None:
-        super().__init__(network, [input1, input2])
-        self.op = op
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         a, b = types
@@ -56,8 +49,7 @@ class IElementWiseLayer(ILayer):
         if shape is None:
             raise self.error(
                 f"the shapes {a.shape_text()} of {self.required_input(0)} and {b.shape_text()} of "
-                f"{self.required_input(1)} do not fit: "
-                "they must have one rank, and sizes that are equal or 1"
+                f"{self.required_input(1)} do not fit: they must have one rank, and sizes that are equal or 1"
             )
         return [TensorType(dtype, shape)]
 
@@ -98,14 +90,3 @@ def broadcast(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[Dim, ...] | None:
         else:
             sizes.append(x if isinstance(x, int) else y if isinstance(y, int) else None)
     return tuple(sizes)
-
-
-@network_method
-def add_elementwise(
-    network: INetworkDefinition, input1: ITensor, input2: ITensor, op: ElementWiseOperation
-) -> IElementWiseLayer:
-    """An elementwise operation of two tensors."""
-    tensor_argument(network, input1, "add_elementwise: input1")
-    tensor_argument(network, input2, "add_elementwise: input2")
-    enum_argument(ElementWiseOperation, op, "add_elementwise: op")
-    return IElementWiseLayer(network, input1, input2, op)

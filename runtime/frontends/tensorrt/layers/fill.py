@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from ..checked_attribute import Check, CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
 from ..dims import Dims
 from ..enums import DataType, FillOperation, LayerType, numpy_type
-from ..layer import ILayer, enum_argument
+from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
 from .argument_checks import checked_rank, ints_argument, require_dtype_kind, require_equal_dtypes, static_shape
+from .network_methods import Parameter, network_method
 
 _INT64 = np.dtype(np.int64)
 _LINSPACE = FillOperation.LINSPACE
@@ -38,25 +38,23 @@ def _number_check(field: str) -> Check:
     return check
 
 
-class IFillLayer(ILayer):
+@network_method(
+    "add_fill",
+    "A linear sequence, or random numbers.",
+    shape=Parameter(Any, check=ints_argument),
+    op=Parameter(FillOperation, attribute="operation"),
+    output_type=Parameter(DataType, DataType.FLOAT, attribute="to_type"),
+)
+class IFillLayer(ILayer, type=LayerType.FILL):
     """A tensor filled by an operation. Inputs 0, 1 and 2 may be its shape, alpha and beta."""
 
-    KIND: ClassVar[str] = "Fill"
-    TYPE: ClassVar[LayerType] = LayerType.FILL
-    EXTRA_INPUTS: ClassVar[int] = 3
+    MAX_INPUTS = 3
 
     operation: FillOperation = _LINSPACE
     to_type: DataType = DataType.FLOAT
-
-    def __init__(self, network: INetworkDefinition, shape: Any, op: FillOperation, output_type: DataType) -> None:
-        super().__init__(network, [])
-        self.operation, self.to_type = op, output_type
-        self._shape = ints_argument(shape, "add_fill: shape")
-        self._alpha: float | int = 0.0
-        self._beta: float | int = 1.0
-
-    def max_inputs(self) -> int:
-        return 3
+    _shape: tuple[int, ...]
+    _alpha: float | int = 0.0
+    _beta: float | int = 1.0
 
     shape = CheckedAttribute[Dims]("_shape", ownerless_check(ints_argument), Dims, unset=Dims.unset, input=0)
     alpha = CheckedAttribute[float | int]("_alpha", _number_check("_alpha"))
@@ -88,9 +86,8 @@ class IFillLayer(ILayer):
             else:
                 length = static_shape(types[0].shape)
                 if length is None:
-                    raise self.error(
-                        f"how many dimensions it has, the length of {self.required_input(0)}, has to be known"
-                    )
+                    length_input = self.required_input(0)
+                    raise self.error(f"how many dimensions it has, the length of {length_input}, has to be known")
                 shape = (None,) * length[0]
         else:
             shape = self._shape
@@ -121,12 +118,3 @@ class IFillLayer(ILayer):
         random = scope.op("RandomUniformLike" if uniform else "RandomNormalLike", base, dtype=dtype_to_onnx(dtype))
         span = scope.op("Sub", operands[2], operands[1]) if uniform else operands[2]
         return [scope.op("Add", scope.op("Mul", random, span), operands[1])]
-
-
-@network_method
-def add_fill(
-    network: INetworkDefinition, shape: Any, op: FillOperation, output_type: DataType = DataType.FLOAT
-) -> IFillLayer:
-    """A linear sequence, or random numbers."""
-    enum_argument(FillOperation, op, "add_fill: op")
-    return IFillLayer(network, shape, op, enum_argument(DataType, output_type, "add_fill: output_type"))

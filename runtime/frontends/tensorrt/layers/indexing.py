@@ -3,48 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
 from ..constant_folding import constant_int, constant_value
 from ..enums import DataType, GatherMode, LayerType, ScatterMode, numpy_type
-from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..layer import ILayer, ITensor
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
-from .argument_checks import (
-    axis_argument,
-    checked_rank,
-    int_argument,
-    require_dtype_kind,
-    require_equal_dtypes,
-    static_shape,
-)
+from .argument_checks import axis_argument, input_is, same_types, sizes_differ, static_shape
+from .network_methods import network_method
 
 _INT64 = np.dtype(np.int64)
 
 
-class IGatherLayer(ILayer):
+@network_method("add_gather", "Gather slices of a tensor along an axis.", input=ITensor, indices=ITensor, axis=int)
+@network_method(
+    "add_gather_v2", "Gather slices or elements of a tensor.", input=ITensor, indices=ITensor, mode=GatherMode
+)
+class IGatherLayer(ILayer, type=LayerType.GATHER):
     """Gathers elements or slices of a tensor by indices; out-of-range ones are 0."""
 
-    KIND: ClassVar[str] = "Gather"
-    TYPE: ClassVar[LayerType] = LayerType.GATHER
+    CHECKS = (input_is(1, "index"), input_is(0, "", 1))
 
     axis: int = 0
     num_elementwise_dims: int = 0
     mode: GatherMode = GatherMode.DEFAULT
 
-    def __init__(
-        self, network: INetworkDefinition, input: ITensor, indices: ITensor, axis: int, mode: GatherMode
-    ) -> None:
-        super().__init__(network, [input, indices])
-        self.axis, self.mode = axis, mode
-
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         data, indices = types
-        require_dtype_kind(self, 1, indices, "index")
-        checked_rank(self, 0, data, 1)
         batched = self.num_elementwise_dims
         if batched not in (0, 1) or (batched and self.mode is GatherMode.ELEMENT):
             raise self.error(f"num_elementwise_dims is {batched}, which mode {self.mode.name} cannot have")
@@ -64,7 +51,7 @@ class IGatherLayer(ILayer):
         if axis == 0 or not index:
             raise self.error(f"with num_elementwise_dims 1 axis 0 is that of batches: its axis is {axis}")
         first = index[0] if x[0] == 1 else x[0]
-        if isinstance(x[0], int) and isinstance(index[0], int) and 1 not in (x[0], index[0]) and x[0] != index[0]:
+        if 1 not in (x[0], index[0]) and sizes_differ(x[0], index[0]):
             raise self._shape_mismatch_error(types)
         return (first, *x[1:axis], *index[1:], *x[axis + 1 :])
 
@@ -73,8 +60,7 @@ class IGatherLayer(ILayer):
         if len(x) != len(index):
             raise self.error(
                 f"mode ELEMENT takes indices of the data's rank, and {self.required_input(1)} is "
-                f"{types[1].shape_text()},"
-                f" {self.required_input(0)} {types[0].shape_text()}"
+                f"{types[1].shape_text()}, {self.required_input(0)} {types[0].shape_text()}"
             )
         for k, (a, b) in enumerate(zip(x, index, strict=True)):
             if k != axis and isinstance(a, int) and isinstance(b, int) and b > a:
@@ -91,15 +77,14 @@ class IGatherLayer(ILayer):
                 f"mode ND takes 1 to {len(x) - batched} numbers for an element of {types[0].shape_text()}, and the last"
                 f" axis of {self.required_input(1)}, {types[1].shape_text()}, has {count}"
             )
-        if batched and isinstance(x[0], int) and isinstance(index[0], int) and x[0] != index[0]:
+        if batched and sizes_differ(x[0], index[0]):
             raise self._shape_mismatch_error(types)
         return (*index[:-1], *x[batched + count :])
 
     def _shape_mismatch_error(self, types: Sequence[TensorType]) -> Exception:
         return self.error(
             f"indices {self.required_input(1)} of shape {types[1].shape_text()} do not fit {self.required_input(0)} "
-            "of shape"
-            f" {types[0].shape_text()}"
+            f"of shape {types[0].shape_text()}"
         )
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
@@ -117,70 +102,45 @@ class IGatherLayer(ILayer):
         indices = constant_value(self.required_input(1))
         shape = self.required_input(0).type.shape
         extent = None if shape is None else shape[self.axis]
-        return (
-            indices is not None and isinstance(extent, int) and bool(((-extent <= indices) & (indices < extent)).all())
-        )
+        if indices is None or not isinstance(extent, int):
+            return False
+        return bool(((-extent <= indices) & (indices < extent)).all())
 
 
-@network_method
-def add_gather(network: INetworkDefinition, input: ITensor, indices: ITensor, axis: int) -> IGatherLayer:
-    """Gather slices of a tensor along an axis."""
-    tensor_argument(network, input, "add_gather: input")
-    tensor_argument(network, indices, "add_gather: indices")
-    return IGatherLayer(network, input, indices, int_argument(axis, "add_gather: axis"), GatherMode.DEFAULT)
-
-
-@network_method
-def add_gather_v2(network: INetworkDefinition, input: ITensor, indices: ITensor, mode: GatherMode) -> IGatherLayer:
-    """Gather slices or elements of a tensor."""
-    tensor_argument(network, input, "add_gather_v2: input")
-    tensor_argument(network, indices, "add_gather_v2: indices")
-    return IGatherLayer(network, input, indices, 0, enum_argument(GatherMode, mode, "add_gather_v2: mode"))
-
-
-class IScatterLayer(ILayer):
+@network_method(
+    "add_scatter", "Write updates at indices.", data=ITensor, indices=ITensor, updates=ITensor, mode=ScatterMode
+)
+class IScatterLayer(ILayer, type=LayerType.SCATTER):
     """A copy of a tensor with updates at indices."""
 
-    KIND: ClassVar[str] = "Scatter"
-    TYPE: ClassVar[LayerType] = LayerType.SCATTER
+    CHECKS = (input_is(1, "index"), same_types(0, 2))
 
     axis: int = 0
     mode: ScatterMode = ScatterMode.ELEMENT
 
-    def __init__(self, network: INetworkDefinition, inputs: Sequence[ITensor], mode: ScatterMode) -> None:
-        super().__init__(network, inputs)
-        self.mode = mode
-
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         data, indices, updates = types
-        require_dtype_kind(self, 1, indices, "index")
-        require_equal_dtypes(self, [data, TensorType(), updates])
         x, index, dims = data.shape, indices.shape, updates.shape
         if x is None or index is None or dims is None:
             return [data]
         if self.mode is ScatterMode.ELEMENT:
             axis_argument(self, self.axis, len(x))
-            expected: tuple[Dim, ...] | None = tuple(index)
+            expected = tuple(index)
             if len(index) != len(x):
                 raise self.error(
                     f"mode ELEMENT takes indices of the data's rank, and {self.required_input(1)} is "
-                    f"{indices.shape_text()},"
-                    f" {self.required_input(0)} {data.shape_text()}"
+                    f"{indices.shape_text()}, {self.required_input(0)} {data.shape_text()}"
                 )
         else:
             count = index[-1] if index else None
             if not isinstance(count, int) or not 0 < count <= len(x):
                 raise self.error(
                     f"mode ND takes 1 to {len(x)} numbers for a place in {data.shape_text()}, and "
-                    f"{self.required_input(1)} is"
-                    f" {indices.shape_text()}"
+                    f"{self.required_input(1)} is {indices.shape_text()}"
                 )
             expected = (*index[:-1], *x[count:])
-        expected_text = TensorType(None, expected).shape_text()
-        fits = expected is not None and len(expected) == len(dims)
-        if not fits or any(
-            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(expected or (), dims, strict=True)
-        ):
+        if len(expected) != len(dims) or any(map(sizes_differ, expected, dims)):
+            expected_text = TensorType(None, expected).shape_text()
             raise self.error(f"its updates have the shape {updates.shape_text()}, and the indices need {expected_text}")
         return [data]
 
@@ -190,41 +150,20 @@ class IScatterLayer(ILayer):
         return [scope.op("ScatterElements", *inputs, axis=self.axis)]
 
 
-@network_method
-def add_scatter(
-    network: INetworkDefinition, data: ITensor, indices: ITensor, updates: ITensor, mode: ScatterMode
-) -> IScatterLayer:
-    """Write updates at indices."""
-    tensors = [
-        tensor_argument(network, data, "add_scatter: data"),
-        tensor_argument(network, indices, "add_scatter: indices"),
-        tensor_argument(network, updates, "add_scatter: updates"),
-    ]
-    return IScatterLayer(network, tensors, enum_argument(ScatterMode, mode, "add_scatter: mode"))
-
-
-class IOneHotLayer(ILayer):
+@network_method("add_one_hot", "One-hot vectors.", indices=ITensor, values=ITensor, depth=ITensor, axis=int)
+class IOneHotLayer(ILayer, type=LayerType.ONE_HOT):
     """One value at the index, another elsewhere."""
 
-    KIND: ClassVar[str] = "OneHot"
-    TYPE: ClassVar[LayerType] = LayerType.ONE_HOT
+    CHECKS = (input_is(0, "index"), input_is(1, "", 1, 1), input_is(2, "index", 0, 0))
 
     axis: int = 0
 
-    def __init__(self, network: INetworkDefinition, inputs: Sequence[ITensor], axis: int) -> None:
-        super().__init__(network, inputs)
-        self.axis = axis
-
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        indices, values, depth = types
-        require_dtype_kind(self, 0, indices, "index")
-        checked_rank(self, 1, values, 1, 1)
+        indices, values = types[:2]
         if static_shape(values.shape) not in (None, (2,)):
             raise self.error(
                 f"its values are two, [off, on], and {self.required_input(1)} has the shape {values.shape_text()}"
             )
-        require_dtype_kind(self, 2, depth, "index")
-        checked_rank(self, 2, depth, 0, 0)
         if indices.shape is None:
             return [TensorType(values.dtype)]
         rank = len(indices.shape)
@@ -239,24 +178,9 @@ class IOneHotLayer(ILayer):
         return [scope.op("OneHot", indices, depth, values, axis=self.axis)]
 
 
-@network_method
-def add_one_hot(
-    network: INetworkDefinition, indices: ITensor, values: ITensor, depth: ITensor, axis: int
-) -> IOneHotLayer:
-    """One-hot vectors."""
-    tensors = [
-        tensor_argument(network, indices, "add_one_hot: indices"),
-        tensor_argument(network, values, "add_one_hot: values"),
-        tensor_argument(network, depth, "add_one_hot: depth"),
-    ]
-    return IOneHotLayer(network, tensors, int_argument(axis, "add_one_hot: axis"))
-
-
-class INonZeroLayer(ILayer):
+@network_method("add_non_zero", "The indices of nonzero elements.", input=ITensor, indices_type=DataType.INT32)
+class INonZeroLayer(ILayer, type=LayerType.NON_ZERO):
     """The indices of nonzero elements: a column for each."""
-
-    KIND: ClassVar[str] = "NonZero"
-    TYPE: ClassVar[LayerType] = LayerType.NON_ZERO
 
     indices_type: DataType = DataType.INT32
 
@@ -268,11 +192,3 @@ class INonZeroLayer(ILayer):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.cast(scope.op("NonZero", *inputs), numpy_type(self.indices_type))]
-
-
-@network_method
-def add_non_zero(network: INetworkDefinition, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
-    """The indices of nonzero elements."""
-    layer = INonZeroLayer(network, [tensor_argument(network, input, "add_non_zero: input")])
-    layer.indices_type = enum_argument(DataType, indices_type, "add_non_zero: indices_type")
-    return layer

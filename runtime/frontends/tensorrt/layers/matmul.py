@@ -4,45 +4,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
 from ..enums import LayerType, MatrixOperation
-from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
 from ..script_location import ArgumentError, caller_location
-from .argument_checks import checked_rank, require_dtype_kind, require_equal_dtypes, tensors_argument
+from .argument_checks import checked_rank, input_is, require_dtype_kind, same_types, sizes_differ
 from .elementwise import broadcast
+from .network_methods import TENSORS, Parameter, network_method, unchecked
 
 _NONE, _TRANSPOSE, _VECTOR = MatrixOperation.NONE, MatrixOperation.TRANSPOSE, MatrixOperation.VECTOR
 _INT64 = np.dtype(np.int64)
 
 
-class IMatrixMultiplyLayer(ILayer):
+@network_method(
+    "add_matrix_multiply",
+    "A product of matrices or vectors.",
+    input0=ITensor,
+    op0=MatrixOperation,
+    input1=ITensor,
+    op1=Parameter(MatrixOperation, label="op1"),
+)
+class IMatrixMultiplyLayer(ILayer, type=LayerType.MATRIX_MULTIPLY, kind="Matrix Multiply"):
     """A product of matrices, or of vectors, in the last axes; the axes before them are batches."""
 
-    KIND: ClassVar[str] = "Matrix Multiply"
-    TYPE: ClassVar[LayerType] = LayerType.MATRIX_MULTIPLY
+    CHECKS = (same_types(),)
 
     op0: MatrixOperation = _NONE
     op1: MatrixOperation = _NONE
 
-    def __init__(
-        self,
-        network: INetworkDefinition,
-        input0: ITensor,
-        op0: MatrixOperation,
-        input1: ITensor,
-        op1: MatrixOperation,
-    ) -> None:
-        super().__init__(network, [input0, input1])
-        self.op0, self.op1 = op0, op1
-
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        require_equal_dtypes(self, types)
         for k, (kind, op) in enumerate(zip(types, (self.op0, self.op1), strict=True)):
             require_dtype_kind(self, k, kind, "float")
             checked_rank(self, k, kind, 1 if op is _VECTOR else 2)
@@ -51,20 +46,19 @@ class IMatrixMultiplyLayer(ILayer):
             return [TensorType(a.dtype)]
         batches_a, rows = self._split_shape(a.shape, self.op0)
         batches_b, columns = self._split_shape(b.shape, self.op1)
-        inner_a = rows[-1]
-        inner_b = columns[0]
+        inner_a, inner_b = rows[-1], columns[0]
         batches = broadcast(batches_a, batches_b)
         if batches is None:
             raise self.error(
-                f"the axes before the matrices do not fit: {a.shape_text()} of {self.required_input(0)} and "
-                f"{b.shape_text()} of"
-                f" {self.required_input(1)} must have as many of them, with sizes that are equal or 1"
+                f"the axes before the matrices do not fit: {a.shape_text()} of {self.required_input(0)} and"
+                f" {b.shape_text()} of {self.required_input(1)} must have as many of them, with sizes that"
+                " are equal or 1"
             )
-        if isinstance(inner_a, int) and isinstance(inner_b, int) and inner_a != inner_b:
+        if sizes_differ(inner_a, inner_b):
             raise self.error(
-                f"{a.shape_text()} of {self.required_input(0)} ({self.op0.name}) and {b.shape_text()} of "
-                f"{self.required_input(1)}"
-                f" ({self.op1.name}) cannot be multiplied: {inner_a} columns meet {inner_b} rows"
+                f"{a.shape_text()} of {self.required_input(0)} ({self.op0.name}) and {b.shape_text()} of"
+                f" {self.required_input(1)} ({self.op1.name}) cannot be multiplied: {inner_a} columns meet"
+                f" {inner_b} rows"
             )
         return [TensorType(a.dtype, (*batches, *rows[:-1], *columns[1:]))]
 
@@ -97,32 +91,27 @@ class IMatrixMultiplyLayer(ILayer):
         return [product]
 
 
-@network_method
-def add_matrix_multiply(
-    network: INetworkDefinition, input0: ITensor, op0: MatrixOperation, input1: ITensor, op1: MatrixOperation
-) -> IMatrixMultiplyLayer:
-    """A product of matrices or vectors."""
-    tensor_argument(network, input0, "add_matrix_multiply: input0")
-    enum_argument(MatrixOperation, op0, "add_matrix_multiply: op0")
-    tensor_argument(network, input1, "add_matrix_multiply: input1")
-    return IMatrixMultiplyLayer(network, input0, op0, input1, enum_argument(MatrixOperation, op1, "op1"))
-
-
-class IEinsumLayer(ILayer):
+@network_method(
+    "add_einsum",
+    "Products and sums by an equation.",
+    inputs=Parameter(TENSORS, label="add_einsum"),
+    equation=Parameter(str, check=unchecked),
+)
+class IEinsumLayer(ILayer, type=LayerType.EINSUM, operator="Einsum", attributes=("equation",)):
     """Products and sums by an equation."""
 
-    KIND: ClassVar[str] = "Einsum"
-    TYPE: ClassVar[LayerType] = LayerType.EINSUM
+    CHECKS = (same_types(), input_is(0, "float"))
 
     equation: str = ""
 
-    def __init__(self, network: INetworkDefinition, inputs: Sequence[ITensor], equation: str) -> None:
-        super().__init__(network, inputs)
-        self.equation = equation
+    def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], equation: Any) -> None:
+        if not isinstance(equation, str) or not inputs:
+            raise ArgumentError(
+                f"{caller_location()}: add_einsum takes tensors and an equation such as 'ij,jk->ik', not {equation!r}"
+            )
+        super().__init__(network, inputs, equation=equation)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        require_equal_dtypes(self, types)
-        require_dtype_kind(self, 0, types[0], "float")
         operands, arrow, result = self.equation.replace(" ", "").partition("->")
         terms = operands.split(",")
         if len(terms) != len(types) or not re.fullmatch(r"(?:[a-z]|\.\.\.|,)*", operands + result):
@@ -172,21 +161,6 @@ class IEinsumLayer(ILayer):
                 continue
             size = shape.pop(0)
             known = sizes.setdefault(label, size)
-            if isinstance(size, int) and isinstance(known, int) and size != known:
+            if sizes_differ(size, known):
                 raise self.error(f"'{label}' in its equation '{self.equation}' is {known} and {size}")
         return ellipsis
-
-    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        return [scope.op("Einsum", *inputs, equation=self.equation)]
-
-
-@network_method
-def add_einsum(network: INetworkDefinition, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
-    """Products and sums by an equation."""
-    tensors = tensors_argument(network, inputs, "add_einsum")
-    text: object = equation
-    if not isinstance(text, str) or not tensors:
-        raise ArgumentError(
-            f"{caller_location()}: add_einsum takes tensors and an equation such as 'ij,jk->ik', not {text!r}"
-        )
-    return IEinsumLayer(network, tensors, equation)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,10 +10,10 @@ from ....dtypes import dtype_to_onnx
 from ....graph import TensorType, Value
 from ....ops.operator_helpers import is_float
 from ..enums import DataType, LayerType, numpy_type
-from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..layer import ILayer, ITensor
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
-from .argument_checks import axis_argument, require_dtype_kind, static_shape
+from .argument_checks import axis_argument, input_is, require_dtype_kind, sizes_differ, static_shape
+from .network_methods import Parameter, network_method
 
 _NARROW = (DataType.INT8, DataType.FP8, DataType.INT4)
 
@@ -22,17 +21,10 @@ _NARROW = (DataType.INT8, DataType.FP8, DataType.INT4)
 class _QuantizationBase(ILayer):
     """The base of both: a scale, for all elements or along an axis, and a zero point as input 2."""
 
-    EXTRA_INPUTS: ClassVar[int] = 1
+    MAX_INPUTS = 3
 
     axis: int = -1
     to_type: DataType = DataType.INT8
-
-    def __init__(self, network: INetworkDefinition, input: ITensor, scale: ITensor, to_type: DataType) -> None:
-        super().__init__(network, [input, scale])
-        self.to_type = to_type
-
-    def max_inputs(self) -> int:
-        return 3
 
     def _check_scale(self, types: Sequence[TensorType]) -> None:
         require_dtype_kind(self, 1, types[1], "float")
@@ -41,7 +33,7 @@ class _QuantizationBase(ILayer):
             return
         if len(scale) == 1 and scale != (1,):
             axis = axis_argument(self, self.axis, len(x), "its axis, which a scale of several numbers needs,")
-            if isinstance(x[axis], int) and isinstance(scale[0], int) and x[axis] != scale[0]:
+            if sizes_differ(x[axis], scale[0]):
                 raise self.error(
                     f"its scale has {scale[0]} numbers, and axis {axis} of {self.required_input(0)} {x[axis]}"
                 )
@@ -61,14 +53,19 @@ class _QuantizationBase(ILayer):
         return self.axis if shape and shape != (1,) else None
 
 
-class IQuantizeLayer(_QuantizationBase):
+@network_method(
+    "add_quantize",
+    "Quantise a tensor.",
+    input=ITensor,
+    scale=ITensor,
+    output_type=Parameter(DataType, DataType.INT8, attribute="to_type"),
+)
+class IQuantizeLayer(_QuantizationBase, type=LayerType.QUANTIZE):
     """``clamp(round(x / scale) + zero_point)``, halves to even."""
 
-    KIND: ClassVar[str] = "Quantize"
-    TYPE: ClassVar[LayerType] = LayerType.QUANTIZE
+    CHECKS = (input_is(0, "float"),)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        require_dtype_kind(self, 0, types[0], "float")
         self._check_scale(types)
         if self.to_type not in (*_NARROW, DataType.UINT8):
             raise self.error(f"it gives INT8, UINT8, FP8 or INT4, not {self.to_type.name}")
@@ -89,11 +86,15 @@ class IQuantizeLayer(_QuantizationBase):
         ]
 
 
-class IDequantizeLayer(_QuantizationBase):
+@network_method(
+    "add_dequantize",
+    "Dequantise a tensor.",
+    input=ITensor,
+    scale=ITensor,
+    output_type=Parameter(DataType, DataType.FLOAT, attribute="to_type"),
+)
+class IDequantizeLayer(_QuantizationBase, type=LayerType.DEQUANTIZE):
     """``(x - zero_point) * scale``."""
-
-    KIND: ClassVar[str] = "Dequantize"
-    TYPE: ClassVar[LayerType] = LayerType.DEQUANTIZE
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         dtype = types[0].dtype
@@ -114,23 +115,3 @@ class IDequantizeLayer(_QuantizationBase):
         scale_dtype = self.required_input(1).type.dtype
         result = scope.op("DequantizeLinear", inputs[0], scale, zero, axis=self._axis())
         return [result if scale_dtype == kind else scope.cast(result, kind)]
-
-
-@network_method
-def add_quantize(
-    network: INetworkDefinition, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8
-) -> IQuantizeLayer:
-    """Quantise a tensor."""
-    tensor_argument(network, input, "add_quantize: input")
-    tensor_argument(network, scale, "add_quantize: scale")
-    return IQuantizeLayer(network, input, scale, enum_argument(DataType, output_type, "add_quantize: output_type"))
-
-
-@network_method
-def add_dequantize(
-    network: INetworkDefinition, input: ITensor, scale: ITensor, output_type: DataType = DataType.FLOAT
-) -> IDequantizeLayer:
-    """Dequantise a tensor."""
-    tensor_argument(network, input, "add_dequantize: input")
-    tensor_argument(network, scale, "add_dequantize: scale")
-    return IDequantizeLayer(network, input, scale, enum_argument(DataType, output_type, "add_dequantize: output_type"))

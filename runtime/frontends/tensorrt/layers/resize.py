@@ -20,18 +20,20 @@ from ..enums import (
     ResizeSelector,
     SampleMode,
 )
-from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..layer import ILayer, ITensor, enum_argument
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
 from ..script_location import ArgumentError, caller_location
 from .argument_checks import (
     checked_rank,
+    input_is,
     ints_argument,
     number_argument,
     require_dtype_kind,
-    require_equal_dtypes,
+    same_types,
+    sizes_differ,
     static_shape,
 )
+from .network_methods import network_method
 
 _INT64 = np.dtype(np.int64)
 _MODES = {InterpolationMode.NEAREST: "nearest", InterpolationMode.LINEAR: "linear", InterpolationMode.CUBIC: "cubic"}
@@ -50,12 +52,12 @@ _ROUNDS = {
 _AXES = {InterpolationMode.LINEAR: 3, InterpolationMode.CUBIC: 2}
 
 
-class IResizeLayer(ILayer):
+@network_method("add_resize", "Resize; the target is a property, or input 1.", input=ITensor)
+class IResizeLayer(ILayer, type=LayerType.RESIZE):
     """Resizes a tensor to a shape, by scales, or to the sizes in input 1."""
 
-    KIND: ClassVar[str] = "Resize"
-    TYPE: ClassVar[LayerType] = LayerType.RESIZE
-    EXTRA_INPUTS: ClassVar[int] = 1
+    MAX_INPUTS = 2
+    CHECKS = (input_is(0, "float"),)
 
     resize_mode: InterpolationMode = InterpolationMode.NEAREST
     coordinate_transformation: ResizeCoordinateTransformation = ResizeCoordinateTransformation.ASYMMETRIC
@@ -63,11 +65,8 @@ class IResizeLayer(ILayer):
     nearest_rounding: ResizeRoundMode = ResizeRoundMode.FLOOR
     exclude_outside: bool = False
     cubic_coeff: float = -0.75
-
-    def __init__(self, network: INetworkDefinition, input: ITensor) -> None:
-        super().__init__(network, [input])
-        self._shape: tuple[int, ...] | None = None
-        self._scales: tuple[float, ...] | None = None
+    _shape: tuple[int, ...] | None = None
+    _scales: tuple[float, ...] | None = None
 
     def _check_no_shape_tensor(self, attribute: str) -> None:
         if self.get_input(1) is not None:
@@ -102,7 +101,6 @@ class IResizeLayer(ILayer):
         return shape
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        require_dtype_kind(self, 0, types[0], "float")
         for kind, value in (
             (InterpolationMode, self.resize_mode),
             (ResizeCoordinateTransformation, self.coordinate_transformation),
@@ -122,8 +120,7 @@ class IResizeLayer(ILayer):
             raise self.error(f"it is given {count} sizes or scales, and {self.required_input(0)} has {rank} dimensions")
         limit = _AXES.get(self.resize_mode, rank)
         for axis in range(rank - limit):
-            old_size, new_size = types[0].shape[axis], sizes[axis]
-            if isinstance(old_size, int) and isinstance(new_size, int) and old_size != new_size:
+            if sizes_differ(types[0].shape[axis], sizes[axis]):
                 raise self.error(f"{self.resize_mode.name} resizes the last {limit} axes, and axis {axis} changes too")
         return [TensorType(types[0].dtype, sizes)]
 
@@ -148,17 +145,11 @@ class IResizeLayer(ILayer):
         return [scope.op("Resize", inputs[0], None, scales, **attributes)]
 
 
-@network_method
-def add_resize(network: INetworkDefinition, input: ITensor) -> IResizeLayer:
-    """Resize; the target is a property, or input 1."""
-    return IResizeLayer(network, tensor_argument(network, input, "add_resize: input"))
-
-
-class IGridSampleLayer(ILayer):
+@network_method("add_grid_sample", "Sample an image at the points of a grid.", input=ITensor, grid=ITensor)
+class IGridSampleLayer(ILayer, type=LayerType.GRID_SAMPLE):
     """Samples an image at the points of a grid, x and y from -1 to 1."""
 
-    KIND: ClassVar[str] = "GridSample"
-    TYPE: ClassVar[LayerType] = LayerType.GRID_SAMPLE
+    CHECKS = (same_types(), input_is(0, "float", 4, 4), input_is(1, "", 4, 4))
 
     interpolation_mode: InterpolationMode = InterpolationMode.LINEAR
     align_corners: bool = False
@@ -168,32 +159,20 @@ class IGridSampleLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         image, grid = types
-        require_equal_dtypes(self, types)
-        require_dtype_kind(self, 0, image, "float")
-        checked_rank(self, 0, image, 4, 4)
-        checked_rank(self, 1, grid, 4, 4)
         if self.sample_mode not in self._OUTSIDE:
             raise self.error(f"sample_mode is {self.sample_mode}; it may be CLAMP, FILL or REFLECT")
         enum_argument(InterpolationMode, self.interpolation_mode, f"{self}: interpolation_mode")
         if image.shape is None or grid.shape is None:
             return [TensorType(image.dtype)]
-        if isinstance(grid.shape[3], int) and grid.shape[3] != 2:
+        if sizes_differ(grid.shape[3], 2):
             raise self.error(
                 f"its grid, {self.required_input(1)}, has the shape {grid.shape_text()}: the last axis is x and y"
             )
-        batches = image.shape[0], grid.shape[0]
-        if isinstance(batches[0], int) and isinstance(batches[1], int) and batches[0] != batches[1]:
-            raise self.error(f"there are {batches[0]} images and {batches[1]} grids")
+        if sizes_differ(image.shape[0], grid.shape[0]):
+            raise self.error(f"there are {image.shape[0]} images and {grid.shape[0]} grids")
         return [TensorType(image.dtype, (*image.shape[:2], *grid.shape[1:3]))]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         padding = self._OUTSIDE[self.sample_mode]
         mode = _MODES[self.interpolation_mode]
         return [scope.op("GridSample", *inputs, mode=mode, padding_mode=padding, align_corners=int(self.align_corners))]
-
-
-@network_method
-def add_grid_sample(network: INetworkDefinition, input: ITensor, grid: ITensor) -> IGridSampleLayer:
-    """Sample an image at the points of a grid."""
-    tensor_argument(network, input, "add_grid_sample: input")
-    return IGridSampleLayer(network, [input, tensor_argument(network, grid, "add_grid_sample: grid")])

@@ -4,50 +4,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ....graph import Array, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..enums import DataType, LayerType, ScaleMode
-from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..layer import ILayer, ITensor, NetworkBase, enum_argument
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
 from ..weights import flat_array_of
 from .argument_checks import (
     axes_from_mask,
     axis_argument,
     checked_rank,
+    input_is,
     int_argument,
     number_argument,
     require_dtype_kind,
-    require_equal_dtypes,
+    same_types,
     static_shape,
 )
+from .network_methods import Parameter, network_method
 
 _INT64 = np.dtype(np.int64)
 _DEFAULT_WEIGHTS = {"shift": 0.0, "scale": 1.0, "power": 1.0}
 
 
-class IScaleLayer(ILayer):
-    """``(x * scale + shift) ** power``, with weights for all elements, for each channel, or for each element."""
+_SCALE_PARAMETERS: dict[str, Any] = {
+    "input": ITensor,
+    "mode": ScaleMode,
+    **dict.fromkeys(("shift", "scale", "power"), Parameter(Any, None)),
+}
 
-    KIND: ClassVar[str] = "Scale"
-    TYPE: ClassVar[LayerType] = LayerType.SCALE
+
+@network_method("add_scale", "Scale; the channels are the third axis from the end.", **_SCALE_PARAMETERS)
+@network_method(
+    "add_scale_nd",
+    "Scale, with the axis of the channels.",
+    **_SCALE_PARAMETERS,
+    channel_axis=Parameter(Any, None, check=int_argument),
+)
+class IScaleLayer(ILayer, type=LayerType.SCALE):
+    """``(x * scale + shift) ** power``, with weights for all elements, for each channel, or for each element."""
 
     mode: ScaleMode = ScaleMode.UNIFORM
     channel_axis: int = 1
 
-    def __init__(
-        self, network: INetworkDefinition, input: ITensor, mode: ScaleMode, weights: Sequence[Any], axis: int | None
-    ) -> None:
-        super().__init__(network, [input])
-        self.mode = mode
-        self.shift, self.scale, self.power = weights
-        if axis is None:
-            axis = max(0, len(input.type.shape or (0,) * 4) - 3)
-        self.channel_axis = axis
+    def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], **attributes: Any) -> None:
+        super().__init__(network, inputs, **attributes)
+        if "channel_axis" not in attributes:
+            self.channel_axis = max(0, len(inputs[0].type.shape or (0,) * 4) - 3)
 
     shift, scale, power = (
         CheckedAttribute[Array](f"_{part}", ownerless_check(flat_array_of)) for part in _DEFAULT_WEIGHTS
@@ -98,61 +105,38 @@ class IScaleLayer(ILayer):
         return [scope.op("Identity", value) if value is inputs[0] else value]
 
 
-@network_method
-def add_scale(
-    network: INetworkDefinition,
-    input: ITensor,
-    mode: ScaleMode,
-    shift: Any = None,
-    scale: Any = None,
-    power: Any = None,
-) -> IScaleLayer:
-    """Scale; the channels are the third axis from the end."""
-    tensor_argument(network, input, "add_scale: input")
-    enum_argument(ScaleMode, mode, "add_scale: mode")
-    return IScaleLayer(network, input, mode, (shift, scale, power), None)
+_NORMALIZATION_TENSORS = dict.fromkeys(("input", "scale", "bias"), ITensor)
 
 
-@network_method
-def add_scale_nd(
-    network: INetworkDefinition,
-    input: ITensor,
-    mode: ScaleMode,
-    shift: Any = None,
-    scale: Any = None,
-    power: Any = None,
-    channel_axis: Any = None,
-) -> IScaleLayer:
-    """Scale, with the axis of the channels."""
-    tensor_argument(network, input, "add_scale_nd: input")
-    enum_argument(ScaleMode, mode, "add_scale_nd: mode")
-    axis = int_argument(channel_axis, "add_scale_nd: channel_axis")
-    return IScaleLayer(network, input, mode, (shift, scale, power), axis)
-
-
-class INormalizationLayer(ILayer):
+@network_method(
+    "add_normalization",
+    "Normalise over the axes of a mask.",
+    **_NORMALIZATION_TENSORS,
+    axesMask=Parameter(int, label="add_normalization: axesMask, such as 1 << 1,", attribute="axes"),
+)
+@network_method(
+    "add_normalization_v2",
+    "Normalise over the axes of a mask; with groups, scale and bias are per channel.",
+    **_NORMALIZATION_TENSORS,
+    axesMask=Parameter(int, label="add_normalization_v2: axesMask, such as 1 << 1,", attribute="axes"),
+    _v2=True,
+)
+class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
     """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, over the axes of a mask."""
 
-    KIND: ClassVar[str] = "Normalization"
-    TYPE: ClassVar[LayerType] = LayerType.NORMALIZATION
+    CHECKS = (same_types(), input_is(0, "float"))
 
     epsilon: float = 1e-5
     axes: int = 0
     num_groups: int = 1
     compute_precision: DataType = DataType.FLOAT
-
-    def __init__(self, network: INetworkDefinition, inputs: Sequence[ITensor], axes: int, v2: bool) -> None:
-        super().__init__(network, inputs)
-        self.axes = axes
-        self._v2 = v2
+    _v2: bool = False
 
     @property
     def is_v2(self) -> bool:
         return self._v2
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        require_equal_dtypes(self, types)
-        require_dtype_kind(self, 0, types[0], "float")
         number_argument(self.epsilon, f"{self}: epsilon")
         rank = checked_rank(self, 0, types[0], 2)
         if rank is None or types[0].shape is None:
@@ -181,9 +165,8 @@ class INormalizationLayer(ILayer):
             if not fits:
                 raise self.error(
                     f"its {role}, {self.required_input(k)}, has the shape {types[k].shape_text()}: it must have the "
-                    "rank of"
-                    f" {types[0].shape_text()}, and sizes that are equal to"
-                    f" {TensorType(None, tuple(expected)).shape_text()} or 1"
+                    f"rank of {types[0].shape_text()}, and sizes that are equal to "
+                    f"{TensorType(None, tuple(expected)).shape_text()} or 1"
                 )
         return [types[0]]
 
@@ -217,49 +200,26 @@ class INormalizationLayer(ILayer):
         return [result]
 
 
-def _normalization(name: str, network: INetworkDefinition, values: Sequence[Any], axes: Any) -> INormalizationLayer:
-    roles = ("input", "scale", "bias")
-    tensors = [tensor_argument(network, value, f"{name}: {role}") for value, role in zip(values, roles, strict=True)]
-    mask = int_argument(axes, f"{name}: axesMask, such as 1 << 1,")
-    return INormalizationLayer(network, tensors, mask, name.endswith("v2"))
-
-
-@network_method
-def add_normalization(
-    network: INetworkDefinition, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
-) -> INormalizationLayer:
-    """Normalise over the axes of a mask."""
-    return _normalization("add_normalization", network, (input, scale, bias), axesMask)
-
-
-@network_method
-def add_normalization_v2(
-    network: INetworkDefinition, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
-) -> INormalizationLayer:
-    """Normalise over the axes of a mask; with groups, scale and bias are per channel."""
-    return _normalization("add_normalization_v2", network, (input, scale, bias), axesMask)
-
-
-class ILRNLayer(ILayer):
+@network_method(
+    "add_lrn",
+    "Normalise across neighbouring channels.",
+    input=ITensor,
+    window=Parameter(int, attribute="window_size"),
+    alpha=float,
+    beta=float,
+    k=float,
+)
+class ILRNLayer(ILayer, type=LayerType.LRN):
     """``x / (k + alpha / window * sum of squares) ** beta``, across neighbouring channels: axis -3."""
 
-    KIND: ClassVar[str] = "LRN"
-    TYPE: ClassVar[LayerType] = LayerType.LRN
+    CHECKS = (input_is(0, "float", 3, 4),)
 
     window_size: int = 1
     alpha: float = 1.0
     beta: float = 1.0
     k: float = 1.0
 
-    def __init__(
-        self, network: INetworkDefinition, input: ITensor, window: int, alpha: float, beta: float, k: float
-    ) -> None:
-        super().__init__(network, [input])
-        self.window_size, self.alpha, self.beta, self.k = window, alpha, beta, k
-
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        require_dtype_kind(self, 0, types[0], "float")
-        checked_rank(self, 0, types[0], 3, 4)
         if not 1 <= self.window_size <= 15 or not self.window_size % 2:
             raise self.error(f"its window is {self.window_size}; it may be an odd number from 1 to 15")
         return [types[0]]
@@ -273,12 +233,3 @@ class ILRNLayer(ILayer):
         alpha, beta, bias = float(self.alpha), float(self.beta), float(self.k)
         value = scope.op("LRN", value, size=self.window_size, alpha=alpha, beta=beta, bias=bias)
         return [value if has_batch else scope.op("Squeeze", value, zero)]
-
-
-@network_method
-def add_lrn(network: INetworkDefinition, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
-    """Normalise across neighbouring channels."""
-    tensor_argument(network, input, "add_lrn: input")
-    size = int_argument(window, "add_lrn: window")
-    numbers = [number_argument(n, f"add_lrn: {name}") for n, name in ((alpha, "alpha"), (beta, "beta"), (k, "k"))]
-    return ILRNLayer(network, input, size, *numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,20 +13,18 @@ from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
 from ..dims import MAX_DIMS, Dims, sizes_of
 from ..enums import LayerType
-from ..layer import ILayer, ITensor, tensor_argument
+from ..layer import ILayer, ITensor
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
 from ..permutation import Permutation
-from .argument_checks import checked_rank, require_dtype_kind, static_shape
+from .argument_checks import checked_rank, input_is, require_dtype_kind, static_shape
+from .network_methods import network_method
 
 _INT64 = np.dtype(np.int64)
 
 
-class IShapeLayer(ILayer):
+@network_method("add_shape", "The shape of a tensor.", input=ITensor)
+class IShapeLayer(ILayer, type=LayerType.SHAPE, operator="Shape"):
     """The shape of a tensor, as int64."""
-
-    KIND: ClassVar[str] = "Shape"
-    TYPE: ClassVar[LayerType] = LayerType.SHAPE
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         shape = types[0].shape
@@ -35,15 +33,6 @@ class IShapeLayer(ILayer):
     def constant_outputs(self) -> Sequence[Array] | None:
         shape = static_shape(self.required_input(0).type.shape)
         return None if shape is None else [np.array(shape, _INT64)]
-
-    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        return [scope.op("Shape", *inputs)]
-
-
-@network_method
-def add_shape(network: INetworkDefinition, input: ITensor) -> IShapeLayer:
-    """The shape of a tensor."""
-    return IShapeLayer(network, [tensor_argument(network, input, "add_shape: input")])
 
 
 def _permutation(layer: ILayer, order: Any, label: str) -> Permutation:
@@ -54,21 +43,17 @@ def _identity(layer: ILayer) -> Permutation:
     return Permutation(range(MAX_DIMS))
 
 
-class IShuffleLayer(ILayer):
+@network_method("add_shuffle", "Transpose, reshape, transpose.", input=ITensor)
+class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
     """A transposition, a reshape, another transposition: each is optional."""
 
-    KIND: ClassVar[str] = "Shuffle"
-    TYPE: ClassVar[LayerType] = LayerType.SHUFFLE
-    EXTRA_INPUTS: ClassVar[int] = 1
+    MAX_INPUTS = 2
 
     #: Whether a 0 in ``reshape_dims`` means the size of the input's axis.
     zero_is_placeholder: bool = True
-
-    def __init__(self, network: INetworkDefinition, input: ITensor) -> None:
-        super().__init__(network, [input])
-        self._first: Permutation | None = None
-        self._second: Permutation | None = None
-        self._dims: tuple[int, ...] | None = None
+    _first: Permutation | None = None
+    _second: Permutation | None = None
+    _dims: tuple[int, ...] | None = None
 
     first_transpose = CheckedAttribute[Permutation]("_first", _permutation, unset=_identity)
     second_transpose = CheckedAttribute[Permutation]("_second", _permutation, unset=_identity)
@@ -159,47 +144,35 @@ class IShuffleLayer(ILayer):
         return [value]
 
 
-@network_method
-def add_shuffle(network: INetworkDefinition, input: ITensor) -> IShuffleLayer:
-    """Transpose, reshape, transpose."""
-    return IShuffleLayer(network, tensor_argument(network, input, "add_shuffle: input"))
-
-
 class _AxesLayer(ILayer):
     """A layer whose axes are a constant tensor."""
 
-    def _axes(self, rank: int) -> list[int] | None:
-        array = constant_value(self.required_input(1))
-        if array is None:
-            return None
-        axes = [int(axis) for axis in array.reshape(-1)]
+    CHECKS = (input_is(1, "index", 0, 1),)
+
+    def _axes(self, rank: int) -> list[int]:
+        axes = self._axis_numbers()
         if any(not -rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) != len(axes):
             raise self.error(f"its axes are {axes}: they must differ, and lie in {-rank} to {rank - 1}")
         return sorted(axis % rank for axis in axes)
 
-    def check_axes_type(self, types: Sequence[TensorType]) -> None:
-        require_dtype_kind(self, 1, types[1], "index")
-        checked_rank(self, 1, types[1], 0, 1)
-        if constant_value(self.required_input(1)) is None:
-            raise self.error(f"its axes have to be constant, and {self.required_input(1)} is not")
-
-    def axis_count(self, types: Sequence[TensorType]) -> int:
+    def _axis_numbers(self) -> list[int]:
+        """The axes, as they are given."""
         array = constant_value(self.required_input(1))
-        return 0 if array is None else array.size
+        if array is None:
+            raise self.error(f"its axes have to be constant, and {self.required_input(1)} is not")
+        return [int(axis) for axis in array.reshape(-1)]
 
 
-class ISqueezeLayer(_AxesLayer):
+@network_method("add_squeeze", "Remove axes of size 1; ``axes`` is a tensor.", input=ITensor, axes=ITensor)
+class ISqueezeLayer(_AxesLayer, type=LayerType.SQUEEZE):
     """Removes axes of size 1 from a tensor."""
 
-    KIND: ClassVar[str] = "Squeeze"
-    TYPE: ClassVar[LayerType] = LayerType.SQUEEZE
-
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        self.check_axes_type(types)
+        self._axis_numbers()
         shape = types[0].shape
         if shape is None:
             return [TensorType(types[0].dtype)]
-        axes = self._axes(len(shape)) or []
+        axes = self._axes(len(shape))
         for axis in axes:
             if isinstance(shape[axis], int) and shape[axis] != 1:
                 raise self.error(
@@ -209,43 +182,26 @@ class ISqueezeLayer(_AxesLayer):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         shape = self.required_input(0).type.shape
-        axes = self._axes(len(shape or ())) or []
+        axes = self._axes(len(shape or ()))
         return [scope.op("Squeeze", inputs[0], scope.constant(axes, _INT64))]
 
 
-class IUnsqueezeLayer(_AxesLayer):
+@network_method("add_unsqueeze", "Add axes of size 1; ``axes`` is a tensor.", input=ITensor, axes=ITensor)
+class IUnsqueezeLayer(_AxesLayer, type=LayerType.UNSQUEEZE):
     """Inserts axes of size 1 into a tensor; they refer to the result."""
 
-    KIND: ClassVar[str] = "Unsqueeze"
-    TYPE: ClassVar[LayerType] = LayerType.UNSQUEEZE
-
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        self.check_axes_type(types)
-        shape = types[0].shape
+        axis_count, shape = len(self._axis_numbers()), types[0].shape
         if shape is None:
             return [TensorType(types[0].dtype)]
-        rank = len(shape) + self.axis_count(types)
+        rank = len(shape) + axis_count
         if rank > MAX_DIMS:
             raise self.error(f"the result would have {rank} dimensions, and {MAX_DIMS} are the most")
         result: list[Dim] = list(shape)
-        for axis in self._axes(rank) or []:
+        for axis in self._axes(rank):
             result.insert(axis, 1)
         return [TensorType(types[0].dtype, tuple(result))]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        axes = self._axes(len(self._inferred[0].shape or ())) or []
+        axes = self._axes(len(self._inferred[0].shape or ()))
         return [scope.op("Unsqueeze", inputs[0], scope.constant(axes, _INT64))]
-
-
-@network_method
-def add_squeeze(network: INetworkDefinition, input: ITensor, axes: ITensor) -> ISqueezeLayer:
-    """Remove axes of size 1; ``axes`` is a tensor."""
-    tensor_argument(network, input, "add_squeeze: input")
-    return ISqueezeLayer(network, [input, tensor_argument(network, axes, "add_squeeze: axes")])
-
-
-@network_method
-def add_unsqueeze(network: INetworkDefinition, input: ITensor, axes: ITensor) -> IUnsqueezeLayer:
-    """Add axes of size 1; ``axes`` is a tensor."""
-    tensor_argument(network, input, "add_unsqueeze: input")
-    return IUnsqueezeLayer(network, [input, tensor_argument(network, axes, "add_unsqueeze: axes")])

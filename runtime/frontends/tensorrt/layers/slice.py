@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -12,37 +12,32 @@ from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
 from ..dims import Dims
 from ..enums import LayerType, SampleMode
-from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..layer import ILayer, ITensor, enum_argument
 from ..lowering_scope import LoweringScope
-from ..network import INetworkDefinition, network_method
-from .argument_checks import checked_rank, ints_argument, require_dtype_kind, static_shape
+from .argument_checks import input_is, ints_argument, static_shape
+from .network_methods import Parameter, network_method
 
 _INT64 = np.dtype(np.int64)
-_SAMPLE_MODES = {
-    SampleMode.STRICT_BOUNDS: "error",
-    SampleMode.WRAP: "wrap",
-    SampleMode.CLAMP: "clamp",
-    SampleMode.FILL: "fill",
-    SampleMode.REFLECT: "reflect",
-}
 _PARAMETER_NAMES = ("start", "shape", "stride")
 
 
-class ISliceLayer(ILayer):
+@network_method(
+    "add_slice",
+    "A slice of a tensor by start, shape and stride.",
+    input=ITensor,
+    **dict.fromkeys(_PARAMETER_NAMES, Parameter(Any, check=ints_argument)),
+)
+class ISliceLayer(ILayer, type=LayerType.SLICE):
     """``out[j] = in[start + j * stride]`` for j < ``shape`` along each axis; each of the three may be a tensor."""
 
-    KIND: ClassVar[str] = "Slice"
-    TYPE: ClassVar[LayerType] = LayerType.SLICE
-    EXTRA_INPUTS: ClassVar[int] = 5
+    MAX_INPUTS = 6
+    CHECKS = tuple(input_is(index, "index", 1, 1) for index in (1, 2, 3, 5))
 
     mode: SampleMode = SampleMode.STRICT_BOUNDS
-
-    def __init__(self, network: INetworkDefinition, input: ITensor, *parameters: Any) -> None:
-        super().__init__(network, [input])
-        self._start, self._shape, self._stride = (
-            ints_argument(value, f"add_slice: {name}") for value, name in zip(parameters, _PARAMETER_NAMES, strict=True)
-        )
-        self._axes: tuple[int, ...] | None = None
+    _start: tuple[int, ...]
+    _shape: tuple[int, ...]
+    _stride: tuple[int, ...]
+    _axes: tuple[int, ...] | None = None
 
     start, shape, stride, axes = (
         CheckedAttribute[Dims](f"_{part}", ownerless_check(ints_argument), Dims, unset=Dims.unset, input=index)
@@ -79,17 +74,13 @@ class ISliceLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         enum_argument(SampleMode, self.mode, f"{self}: mode")
-        for index, kind in enumerate(types):
-            if index in (1, 2, 3, 5) and self.get_input(index) is not None:
-                require_dtype_kind(self, index, kind, "index")
-                checked_rank(self, index, kind, 1, 1)
         if self.get_input(4) is not None:
             if self.mode is not SampleMode.FILL:
                 raise self.error(f"input 4 is what mode FILL fills with, and the mode is {self.mode.name}")
             if types[4].dtype is not None and types[0].dtype is not None and types[4].dtype != types[0].dtype:
                 raise self.error(
-                    f"it fills {types[0].dtype.name} with {types[4].dtype.name}, {self.required_input(4)}; add_cast "
-                    "converts"
+                    f"it fills {types[0].dtype.name} with {types[4].dtype.name}, {self.required_input(4)};"
+                    " add_cast converts"
                 )
         shape = types[0].shape
         if shape is None:
@@ -125,8 +116,7 @@ class ISliceLayer(ILayer):
             if not 0 <= index < extent:
                 raise self.error(
                     f"it takes element {index} of axis {axis} of {self.required_input(0)}, which has {extent}: start "
-                    f"{start},"
-                    f" {size} elements, stride {stride}"
+                    f"{start}, {size} elements, stride {stride}"
                 )
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
@@ -134,14 +124,15 @@ class ISliceLayer(ILayer):
         shape = self.required_input(0).type.shape or ()
         axes = self._sliced_axes(len(shape))
         start, sizes, stride = (self._known_parameter(part) for part in range(3))
-        known = self.mode is SampleMode.STRICT_BOUNDS and start is not None and sizes is not None and stride is not None
+        is_static = static_shape([shape[axis] for axis in axes]) is not None
         if (
-            known
-            and static_shape([shape[axis] for axis in axes]) is not None
-            and all(stride or ())
-            and all(sizes or ())
+            self.mode is SampleMode.STRICT_BOUNDS
+            and is_static
+            and start is not None
+            and sizes is not None
+            and stride is not None
+            and all((*sizes, *stride))
         ):
-            assert start is not None and sizes is not None and stride is not None
             ends = [
                 end if (end := first + size * step) >= 0 else -(1 << 62)
                 for first, size, step in zip(start, sizes, stride, strict=True)
@@ -149,17 +140,10 @@ class ISliceLayer(ILayer):
             return [scope.op("Slice", x, *(scope.constant(part, _INT64) for part in (start, ends, axes, stride)))]
         bounds = [self._parameter_tensor(scope, inputs, part) for part in range(3)]
         fill = inputs[4] if len(inputs) > 4 else None
-        return [
-            scope.op("Slice", x, *bounds, fill, domain="tensorrt", axes=tuple(axes), outside=_SAMPLE_MODES[self.mode])
-        ]
+        outside = "error" if self.mode is SampleMode.STRICT_BOUNDS else self.mode.name.lower()
+        return [scope.op("Slice", x, *bounds, fill, domain="tensorrt", axes=tuple(axes), outside=outside)]
 
     def _parameter_tensor(self, scope: LoweringScope, inputs: Sequence[Value | None], part: int) -> Value | None:
         if len(inputs) > part + 1 and inputs[part + 1] is not None:
             return inputs[part + 1]
         return scope.constant(self._parameters[part], _INT64)
-
-
-@network_method
-def add_slice(network: INetworkDefinition, input: ITensor, start: Any, shape: Any, stride: Any) -> ISliceLayer:
-    """A slice of a tensor by start, shape and stride."""
-    return ISliceLayer(network, tensor_argument(network, input, "add_slice: input"), start, shape, stride)

@@ -2,81 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 from ..enums import LayerType
 from ..layer import ILayer
-from ..network import INetworkDefinition, network_method
+from ..network import INetworkDefinition
 from ..removed_api import unsupported_api_error
+from .network_methods import register_method
+
+#: The classes of the layers -> their types and docstrings.
+_CLASSES = {
+    "IPluginV2Layer": (LayerType.PLUGIN_V2, "A plugin of an older API version."),
+    "IPluginV3Layer": (LayerType.PLUGIN_V3, "A plugin."),
+    "IDynamicQuantizeLayer": (LayerType.DYNAMIC_QUANTIZE, "Quantisation by scales computed at run time."),
+    "IMoELayer": (LayerType.MOE, "A mixture of experts."),
+    "IDistCollectiveLayer": (LayerType.DIST_COLLECTIVE, "A collective operation of several GPUs."),
+}
+globals().update(
+    (name, type(name, (ILayer,), {"TYPE": layer_type, "__doc__": doc, "__module__": __name__}))
+    for name, (layer_type, doc) in _CLASSES.items()
+)
+
+#: Methods of the network that take anything -> their docstrings.
+_METHODS = {
+    "add_plugin": "A plugin by a function.",
+    "add_dynamic_quantize": "Quantisation by scales computed at run time.",
+    "add_dynamic_quantize_v2": "Quantisation by scales computed at run time, for blocks of any shape.",
+    "add_moe": "A mixture of experts.",
+    "add_dist_collective": "A collective operation of several GPUs.",
+}
 
 
-class IPluginV2Layer(ILayer):
-    """A plugin of an older API version."""
+def _register_unsupported(name: str, doc: str) -> None:
+    def add(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
+        raise unsupported_api_error("INetworkDefinition", name)
 
-    TYPE: ClassVar[LayerType] = LayerType.PLUGIN_V2
-
-
-class IPluginV3Layer(ILayer):
-    """A plugin."""
-
-    TYPE: ClassVar[LayerType] = LayerType.PLUGIN_V3
+    add.__name__, add.__doc__ = name, doc
+    register_method(add)
 
 
-class IDynamicQuantizeLayer(ILayer):
-    """Quantisation by scales computed at run time."""
-
-    TYPE: ClassVar[LayerType] = LayerType.DYNAMIC_QUANTIZE
+for _name, _doc in _METHODS.items():
+    _register_unsupported(_name, _doc)
 
 
-class IMoELayer(ILayer):
-    """A mixture of experts."""
-
-    TYPE: ClassVar[LayerType] = LayerType.MOE
-
-
-class IDistCollectiveLayer(ILayer):
-    """A collective operation of several GPUs."""
-
-    TYPE: ClassVar[LayerType] = LayerType.DIST_COLLECTIVE
-
-
-@network_method
-def add_plugin(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
-    """A plugin by a function."""
-    raise unsupported_api_error("INetworkDefinition", "add_plugin")
-
-
-@network_method
+@register_method
 def add_plugin_v2(network: INetworkDefinition, inputs: Any, plugin: Any) -> NoReturn:
     """A plugin of an older API version."""
     raise unsupported_api_error("INetworkDefinition", "add_plugin_v2")
 
 
-@network_method
+@register_method
 def add_plugin_v3(network: INetworkDefinition, inputs: Any, shape_inputs: Any, plugin: Any) -> NoReturn:
     """A plugin."""
     raise unsupported_api_error("INetworkDefinition", "add_plugin_v3")
-
-
-@network_method
-def add_dynamic_quantize(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
-    """Quantisation by scales computed at run time."""
-    raise unsupported_api_error("INetworkDefinition", "add_dynamic_quantize")
-
-
-@network_method
-def add_dynamic_quantize_v2(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
-    """Quantisation by scales computed at run time, for blocks of any shape."""
-    raise unsupported_api_error("INetworkDefinition", "add_dynamic_quantize_v2")
-
-
-@network_method
-def add_moe(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
-    """A mixture of experts."""
-    raise unsupported_api_error("INetworkDefinition", "add_moe")
-
-
-@network_method
-def add_dist_collective(network: INetworkDefinition, *_: Any, **__: Any) -> NoReturn:
-    """A collective operation of several GPUs."""
-    raise unsupported_api_error("INetworkDefinition", "add_dist_collective")
