@@ -13,17 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import LoopdbgError, UnsupportedError, one_line
-from ...runtime.graph import (
-    Array,
-    Graph,
-    If,
-    Loop,
-    Node,
-    Operation,
-    TensorType,
-    Value,
-    captured_values,
-)
+from ...runtime.graph import Array, Graph, If, Loop, Node, Operation, TensorType, Value, captured_values
 from ...runtime.graph.producers import ProducerMap
 from ...runtime.ops.eager import EagerPrimitives
 from ...runtime.ops.primitives import NoNativeKernel

@@ -1,10 +1,11 @@
-"""Callback interfaces that scripts implement or pass; only loggers are called."""
+"""Interfaces that scripts implement or pass, plugins among them; only loggers are called."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any, ClassVar
 
+from .enums import PluginFieldType
 from .enums import Severity as _Severity
 
 
@@ -47,85 +48,71 @@ class CallbackBase:
         pass
 
 
-class IProgressMonitor(CallbackBase):
-    """Receives the steps of a build."""
+class IPluginCreator(CallbackBase):
+    """Creates a plugin of an older API version."""
+
+    def create_plugin(self, name: str, field_collection: Any) -> None:
+        """Implemented by a script's creator."""
 
 
-class IErrorRecorder(CallbackBase):
-    """Receives errors."""
+class IPluginCreatorV3One(CallbackBase):
+    """Creates a plugin."""
+
+    def create_plugin(self, name: str, field_collection: Any, phase: Any) -> None:
+        """Implemented by a script's creator."""
 
 
-class IProfiler(CallbackBase):
-    """Receives the run times of layers."""
+class PluginField:
+    """A named parameter of a plugin."""
+
+    def __init__(self, name: str = "", data: Any = None, type: PluginFieldType = PluginFieldType.UNKNOWN) -> None:
+        self.name, self.data, self.type = name, data, type
+
+    @property
+    def size(self) -> int:
+        return 0 if self.data is None else len(self.data)
 
 
-class Profiler(IProfiler):
-    """Prints run times."""
+class PluginFieldCollection(list[PluginField]):
+    """The parameters of a plugin."""
 
 
-class IOutputAllocator(CallbackBase):
-    """Allocates memory for outputs."""
-
-
-class IDebugListener(CallbackBase):
-    """Receives debug tensors."""
-
-
-class IGpuAllocator(CallbackBase):
-    """Allocates memory of the GPU."""
-
-
-class IGpuAsyncAllocator(CallbackBase):
-    """Allocates memory of the GPU in stream order."""
-
-
-class IStreamReader(CallbackBase):
-    """Reads a serialized engine."""
-
-
-class IStreamReaderV2(CallbackBase):
-    """Reads a serialized engine, version 2."""
-
-
-class IStreamWriter(CallbackBase):
-    """Writes a serialized engine."""
-
-
-class IInt8Calibrator(CallbackBase):
-    """Supplies calibration batches; ignored here, as layers keep their types."""
-
-
-class IInt8EntropyCalibrator(IInt8Calibrator):
-    """Entropy calibration, version 1."""
-
-
-class IInt8EntropyCalibrator2(IInt8Calibrator):
-    """Entropy calibration, version 2."""
-
-
-class IInt8LegacyCalibrator(IInt8Calibrator):
-    """Legacy calibration."""
-
-
-class IInt8MinMaxCalibrator(IInt8Calibrator):
-    """Min-max calibration."""
-
-
-class IAlgorithmSelector(CallbackBase):
-    """Selects the kernels of a build."""
-
-
-class IAlgorithm(CallbackBase):
-    """A kernel."""
-
-
-class IAlgorithmContext(CallbackBase):
-    """The context in which a kernel is selected."""
-
-
-class IAlgorithmIOInfo(CallbackBase):
-    """An input or output of a kernel."""
-
-
-class IAlgorithmVariant(CallbackBase):
-    """A kernel's implementation and tactic."""
+#: Interfaces without methods of their own: the name, the base, the docstring.
+_INTERFACES = (
+    ("IProgressMonitor", "", "Receives the steps of a build."),
+    ("IErrorRecorder", "", "Receives errors."),
+    ("IProfiler", "", "Receives the run times of layers."),
+    ("Profiler", "IProfiler", "Prints run times."),
+    ("IOutputAllocator", "", "Allocates memory for outputs."),
+    ("IDebugListener", "", "Receives debug tensors."),
+    ("IGpuAllocator", "", "Allocates memory of the GPU."),
+    ("IGpuAsyncAllocator", "", "Allocates memory of the GPU in stream order."),
+    ("IStreamReader", "", "Reads a serialized engine."),
+    ("IStreamReaderV2", "", "Reads a serialized engine, version 2."),
+    ("IStreamWriter", "", "Writes a serialized engine."),
+    ("IInt8Calibrator", "", "Supplies calibration batches; ignored here, as layers keep their types."),
+    ("IInt8EntropyCalibrator", "IInt8Calibrator", "Entropy calibration, version 1."),
+    ("IInt8EntropyCalibrator2", "IInt8Calibrator", "Entropy calibration, version 2."),
+    ("IInt8LegacyCalibrator", "IInt8Calibrator", "Legacy calibration."),
+    ("IInt8MinMaxCalibrator", "IInt8Calibrator", "Min-max calibration."),
+    ("IAlgorithmSelector", "", "Selects the kernels of a build."),
+    ("IAlgorithm", "", "A kernel."),
+    ("IAlgorithmContext", "", "The context in which a kernel is selected."),
+    ("IAlgorithmIOInfo", "", "An input or output of a kernel."),
+    ("IAlgorithmVariant", "", "A kernel's implementation and tactic."),
+    ("IPluginCapability", "", "A capability of a plugin."),
+    ("IPluginV2", "", "A plugin of the oldest API version."),
+    ("IPluginV2DynamicExt", "IPluginV2", "A plugin of an older API version."),
+    ("IPluginV3", "", "A plugin."),
+    ("IPluginV3OneCore", "IPluginCapability", "The core capability of a plugin."),
+    ("IPluginV3OneBuild", "IPluginCapability", "The build capability of a plugin."),
+    ("IPluginV3OneRuntime", "IPluginCapability", "The runtime capability of a plugin."),
+    ("IPluginResourceContext", "", "The resources of an engine for a plugin."),
+    ("IExprBuilder", "", "Builds expressions for the sizes of a plugin's outputs."),
+    ("DimsExprs", "", "A shape of such expressions."),
+    ("PluginTensorDesc", "", "The description of a tensor for a plugin."),
+    ("DynamicPluginTensorDesc", "", "The description of a tensor, with bounds."),
+)
+for _name, _base, _doc in _INTERFACES:
+    _bases = (globals()[_base or "CallbackBase"],)
+    globals()[_name] = type(_name, _bases, {"__doc__": _doc, "__module__": __name__})

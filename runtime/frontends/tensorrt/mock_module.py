@@ -22,7 +22,6 @@ from . import (
     onnx_parser,
     optimization_profile,
     permutation,
-    plugins,
     weights,
 )
 from .enums import FlagEnum, PybindEnum
@@ -55,7 +54,6 @@ def _module_names() -> dict[str, Any]:
         loop,
         onnx_parser,
         permutation,
-        plugins,
         optimization_profile,
         weights,
     ):

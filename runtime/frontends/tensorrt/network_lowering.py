@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import ModelError
-from ...graph import (
-    BackEdge,
-    Graph,
-    If,
-    LastValueOutput,
-    Loop,
-    ScanOutput,
-    SlicedInput,
-    System,
-    Value,
-)
+from ...graph import BackEdge, Graph, If, LastValueOutput, Loop, ScanOutput, SlicedInput, System, Value
 from .build_checks import check_nesting, check_network, loop_notes
 from .conditional import IIfConditional
 from .enums import LoopOutput, TripLimit

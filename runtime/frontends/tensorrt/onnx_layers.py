@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...graph import (
-    Array,
-    Graph,
-    If,
-    Loop,
-    Node,
-    Operation,
-    SlicedInput,
-    TensorType,
-    Value,
-    bodies,
-)
+from ...graph import Array, Graph, If, Loop, Node, Operation, SlicedInput, TensorType, Value, bodies
 from .constant_folding import constant_value
 from .enums import LayerType
 from .layer import ILayer, ITensor

@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from ...errors import UnsupportedError
 from .script_location import caller_location
 
-_ND_ADVICE = "use the _nd form"
 _LOOP_ADVICE = "use add_loop"
 _ENGINE_ADVICE = "no engine is built here; delete it, or move it into the part that runs the engine"
 _PLUGIN_ADVICE = "a plugin's code is a library for the GPU; build what it computes of layers"
+
+
+def _use_nd_form(*names: str) -> dict[str, str]:
+    return {name: f"use {name}_nd" for name in names}
+
 
 #: API of TensorRT 8.6 that later versions removed -> advice. ``""`` is the module itself.
 _REMOVED: dict[str, dict[str, str]] = {
@@ -20,42 +24,19 @@ _REMOVED: dict[str, dict[str, str]] = {
         "ResizeMode": "use InterpolationMode",
         "UffParser": "use OnnxParser",
         "CaffeParser": "use OnnxParser",
-        "IRNNv2Layer": _LOOP_ADVICE,
-        "RNNOperation": _LOOP_ADVICE,
-        "RNNDirection": _LOOP_ADVICE,
-        "RNNInputMode": _LOOP_ADVICE,
-        "RNNGateType": _LOOP_ADVICE,
+        **dict.fromkeys(("IRNNv2Layer", "RNNOperation", "RNNDirection", "RNNInputMode", "RNNGateType"), _LOOP_ADVICE),
         "IFullyConnectedLayer": "use add_matrix_multiply",
     },
     "INetworkDefinition": {
         "add_fully_connected": "use add_matrix_multiply with a constant, or a 1x1 add_convolution_nd",
         "add_rnn_v2": _LOOP_ADVICE,
-        "add_convolution": "use add_convolution_nd",
-        "add_deconvolution": "use add_deconvolution_nd",
-        "add_pooling": "use add_pooling_nd",
-        "add_padding": "use add_padding_nd",
+        **_use_nd_form("add_convolution", "add_deconvolution", "add_pooling", "add_padding"),
         "has_explicit_precision": "use strong typing, or add_quantize and add_dequantize",
     },
-    "IConvolutionLayer": {
-        "kernel_size": "use kernel_size_nd",
-        "stride": "use stride_nd",
-        "padding": "use padding_nd",
-        "dilation": "use dilation_nd",
-    },
-    "IDeconvolutionLayer": {
-        "kernel_size": "use kernel_size_nd",
-        "stride": "use stride_nd",
-        "padding": "use padding_nd",
-    },
-    "IPoolingLayer": {
-        "window_size": "use window_size_nd",
-        "stride": "use stride_nd",
-        "padding": "use padding_nd",
-    },
-    "IPaddingLayer": {
-        "pre_padding": "use pre_padding_nd",
-        "post_padding": "use post_padding_nd",
-    },
+    "IConvolutionLayer": _use_nd_form("kernel_size", "stride", "padding", "dilation"),
+    "IDeconvolutionLayer": _use_nd_form("kernel_size", "stride", "padding"),
+    "IPoolingLayer": _use_nd_form("window_size", "stride", "padding"),
+    "IPaddingLayer": _use_nd_form("pre_padding", "post_padding"),
     "Builder": {
         "max_batch_size": "the batch is an explicit dimension, the only mode there is",
         "build_engine": "use build_serialized_network",
@@ -78,10 +59,7 @@ _REMOVED: dict[str, dict[str, str]] = {
 
 #: API of TensorRT that is not supported here -> advice.
 _UNSUPPORTED: dict[str, dict[str, str]] = {
-    "": {
-        "Refitter": _ENGINE_ADVICE,
-        "OnnxParserRefitter": _ENGINE_ADVICE,
-    },
+    "": {"Refitter": _ENGINE_ADVICE, "OnnxParserRefitter": _ENGINE_ADVICE},
     "INetworkDefinition": {
         **dict.fromkeys(("add_plugin", "add_plugin_v2", "add_plugin_v3"), _PLUGIN_ADVICE),
         **dict.fromkeys(
@@ -96,7 +74,7 @@ _UNSUPPORTED: dict[str, dict[str, str]] = {
 
 #: Commonly expected names -> names in the API.
 _API_NAMES: dict[str, dict[str, str]] = {
-    "ElementWiseOperation": {"ADD": "SUM", "PLUS": "SUM", "MUL": "PROD", "MULTIPLY": "PROD", "SUBTRACT": "SUB"},
+    "ElementWiseOperation": {"ADD": "SUM", "PLUS": "SUM", "MUL": "PROD", "MULTIPLY": "PROD", "SUBTRACT": "SUB"}
 }
 
 

@@ -31,12 +31,7 @@ class IAttentionOutputLayer(ILayer, type=LayerType.ATTENTION_OUTPUT, kind="Atten
     """The layer of an IAttention: inputs query, key, value, mask."""
 
     MAX_INPUTS = 4
-    CHECKS = (
-        same_types(0, 1, 2),
-        input_is(0, "float", 4, 4),
-        input_is(1, "", 4, 4),
-        input_is(2, "", 4, 4),
-    )
+    CHECKS = (same_types(0, 1, 2), input_is(0, "float", 4, 4), input_is(1, "", 4, 4), input_is(2, "", 4, 4))
 
     norm_op: AttentionNormalizationOp = AttentionNormalizationOp.SOFTMAX
     causal_kind: CausalMaskKind = CausalMaskKind.NONE
@@ -73,10 +68,7 @@ def _causal_kind(causal: Any, label: str) -> CausalMaskKind:
 #: Errors of add_attention_v2 name these parameters as those of add_attention.
 _ATTENTION_PARAMETERS: dict[str, Any] = {
     name: Parameter(kind, label=f"add_attention: {name}")
-    for name, kind in {
-        **dict.fromkeys(("query", "key", "value"), ITensor),
-        "norm_op": AttentionNormalizationOp,
-    }.items()
+    for name, kind in {**dict.fromkeys(("query", "key", "value"), ITensor), "norm_op": AttentionNormalizationOp}.items()
 }
 
 
