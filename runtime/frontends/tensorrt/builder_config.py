@@ -5,18 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .checked_attribute import CheckedAttribute
-from .enums import (
-    BuilderFlag,
-    DeviceType,
-    EngineCapability,
-    HardwareCompatibilityLevel,
-    MemoryPoolType,
-    PreviewFeature,
-    ProfilingVerbosity,
-    RuntimePlatform,
-    TacticSource,
-    TilingOptimizationLevel,
-)
+from .enums import SCRIPT_ENUMS, BuilderFlag, DataType, DeviceType, MemoryPoolType, PreviewFeature
 from .optimization_profile import IOptimizationProfile
 from .removed_api import missing_api_error
 from .script_location import ArgumentError, caller_location
@@ -27,18 +16,18 @@ _WORKSPACE_BYTES = 16 << 30
 
 _DEFAULTS: dict[str, Any] = {
     "builder_optimization_level": 3,
-    "profiling_verbosity": ProfilingVerbosity.LAYER_NAMES_ONLY,
+    "profiling_verbosity": SCRIPT_ENUMS["ProfilingVerbosity"].LAYER_NAMES_ONLY,
     "avg_timing_iterations": 1,
-    "engine_capability": EngineCapability.STANDARD,
+    "engine_capability": SCRIPT_ENUMS["EngineCapability"].STANDARD,
     "default_device_type": DeviceType.GPU,
     "DLA_core": -1,
     "max_num_tactics": -1,
-    "hardware_compatibility_level": HardwareCompatibilityLevel.NONE,
-    "runtime_platform": RuntimePlatform.SAME_AS_BUILD,
+    "hardware_compatibility_level": SCRIPT_ENUMS["HardwareCompatibilityLevel"].NONE,
+    "runtime_platform": SCRIPT_ENUMS["RuntimePlatform"].SAME_AS_BUILD,
     "plugins_to_serialize": [],
     "max_aux_streams": -1,
     "progress_monitor": None,
-    "tiling_optimization_level": TilingOptimizationLevel.NONE,
+    "tiling_optimization_level": SCRIPT_ENUMS["TilingOptimizationLevel"].NONE,
     "l2_limit_for_tiling": -1,
     "profile_stream": 0,
     "remote_auto_tuning_config": "",
@@ -80,9 +69,7 @@ class IHostMemory(bytes):
         pass
 
     @property
-    def dtype(self) -> Any:
-        from .enums import DataType
-
+    def dtype(self) -> DataType:
         return DataType.INT8
 
 
@@ -101,7 +88,7 @@ class IBuilderConfig:
         self._profiles: list[IOptimizationProfile] = []
         self._devices: dict[int, DeviceType] = {}
         self._preview: dict[PreviewFeature, bool] = {}
-        self._tactics = sum(1 << int(source) for source in TacticSource)
+        self._tactics = sum(1 << int(source) for source in SCRIPT_ENUMS["TacticSource"])
         self._cache: ITimingCache | None = None
         self._calibration: IOptimizationProfile | None = None
 

@@ -229,30 +229,6 @@ class MemoryPoolType(PybindEnum):
     WORKSPACE, DLA_MANAGED_SRAM, DLA_LOCAL_DRAM, DLA_GLOBAL_DRAM, TACTIC_DRAM, TACTIC_SHARED_MEMORY = range(6)
 
 
-class EngineCapability(PybindEnum):
-    STANDARD, SAFETY, DLA_STANDALONE = range(3)
-
-
-class ProfilingVerbosity(PybindEnum):
-    LAYER_NAMES_ONLY, NONE, DETAILED = range(3)
-
-
-class HardwareCompatibilityLevel(PybindEnum):
-    NONE, AMPERE_PLUS, SAME_COMPUTE_CAPABILITY = range(3)
-
-
-class RuntimePlatform(PybindEnum):
-    SAME_AS_BUILD, WINDOWS_AMD64 = range(2)
-
-
-class TilingOptimizationLevel(PybindEnum):
-    NONE, FAST, MODERATE, FULL = range(4)
-
-
-class TacticSource(FlagEnum):
-    CUBLAS, CUBLAS_LT, CUDNN, EDGE_MASK_CONVOLUTIONS, JIT_CONVOLUTIONS = range(5)
-
-
 class PreviewFeature(PybindEnum):
     PROFILE_SHARING_0806, ALIASED_PLUGIN_IO_10_03, RUNTIME_ACTIVATION_RESIZE_10_10 = range(3)
     MULTIDEVICE_RUNTIME_10_16 = 3
@@ -284,6 +260,12 @@ class PluginFieldType(PybindEnum):
 
 #: Enums that only scripts name: their bases and members.
 _SCRIPT_ENUM_MEMBERS: dict[str, tuple[Any, str]] = {
+    "EngineCapability": (PybindEnum, "STANDARD SAFETY DLA_STANDALONE"),
+    "ProfilingVerbosity": (PybindEnum, "LAYER_NAMES_ONLY NONE DETAILED"),
+    "HardwareCompatibilityLevel": (PybindEnum, "NONE AMPERE_PLUS SAME_COMPUTE_CAPABILITY"),
+    "RuntimePlatform": (PybindEnum, "SAME_AS_BUILD WINDOWS_AMD64"),
+    "TilingOptimizationLevel": (PybindEnum, "NONE FAST MODERATE FULL"),
+    "TacticSource": (FlagEnum, "CUBLAS CUBLAS_LT CUDNN EDGE_MASK_CONVOLUTIONS JIT_CONVOLUTIONS"),
     "MoEActType": (PybindEnum, "NONE SILU"),
     "CollectiveOperation": (
         PybindEnum,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -10,20 +11,8 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from . import (
-    builder,
-    builder_config,
-    callbacks,
-    conditional,
-    dims,
-    enums,
-    layers,
-    loop,
-    onnx_parser,
-    optimization_profile,
-    permutation,
-    weights,
-)
+from . import enums, layers
+from .dims import Dims, Dims2, Dims3, Dims4, DimsHW
 from .enums import FlagEnum, PybindEnum
 from .layer import ILayer, ITensor
 from .module_functions import nptype, volume
@@ -35,42 +24,41 @@ TENSORRT_VERSION = "10.16.0"
 _MODULE_NAME = "tensorrt"
 
 
+#: Modules whose classes and functions are exported, except for internal ones.
+_EXPORTED_MODULES = (
+    "builder",
+    "callbacks",
+    "builder_config",
+    "conditional",
+    "loop",
+    "onnx_parser",
+    "permutation",
+    "optimization_profile",
+    "weights",
+)
+_HIDDEN_NAMES = ("array_of", "flat_array_of", "validate", "CallbackBase")
+_EXPORTED_OBJECTS = (Dims, Dims2, Dims3, Dims4, DimsHW, ITensor, ILayer, INetworkDefinition, nptype, volume)
+
+
 def _module_names() -> dict[str, Any]:
     """All names of the module."""
-    names: dict[str, Any] = {
-        "__version__": TENSORRT_VERSION,
-        **{name: getattr(dims, name) for name in ("Dims", "Dims2", "Dims3", "Dims4", "DimsHW")},
-        "ITensor": ITensor,
-        "ILayer": ILayer,
-        "INetworkDefinition": INetworkDefinition,
-        "nptype": nptype,
-        "volume": volume,
-    }
-    for module in (
-        builder,
-        callbacks,
-        builder_config,
-        conditional,
-        loop,
-        onnx_parser,
-        permutation,
-        optimization_profile,
-        weights,
-    ):
-        names |= {
-            name: value
-            for name, value in vars(module).items()
-            if getattr(value, "__module__", "") == module.__name__
-            and not name.startswith("_")
-            and name not in _HIDDEN_NAMES
-        }
+    names: dict[str, Any] = {"__version__": TENSORRT_VERSION}
+    names |= {value.__name__: value for value in _EXPORTED_OBJECTS}
+    for module_name in _EXPORTED_MODULES:
+        own = _own_names(importlib.import_module(f".{module_name}", __package__))
+        names |= {name: value for name, value in own.items() if name not in _HIDDEN_NAMES}
     for family in layers.family_modules():
-        names |= {
-            name: value
-            for name, value in vars(family).items()
-            if getattr(value, "__module__", "") == family.__name__ and name.startswith("I")
-        }
+        names |= {name: value for name, value in _own_names(family).items() if name.startswith("I")}
     return {**names, **_enums(), **enums.TYPE_ALIASES}
+
+
+def _own_names(module: types.ModuleType) -> dict[str, Any]:
+    """The public names that a module defines."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
+    }
 
 
 def _enums() -> dict[str, type[PybindEnum]]:
@@ -82,10 +70,6 @@ def _enums() -> dict[str, type[PybindEnum]]:
     }
     del names["Severity"]  # it is Logger.Severity
     return names
-
-
-#: Internal functions and classes that are not exported.
-_HIDDEN_NAMES = ("array_of", "flat_array_of", "validate", "CallbackBase")
 
 
 def _create_module() -> types.ModuleType:

@@ -3,27 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from types import ModuleType
-
-_FAMILY_MODULES = (
-    "constant",
-    "elementwise",
-    "pointwise",
-    "shape",
-    "slice",
-    "concatenation",
-    "fill",
-    "reduce",
-    "indexing",
-    "matmul",
-    "scale",
-    "convolution",
-    "resize",
-    "nms",
-    "quantize",
-    "attention",
-    "unsupported",
-)
 
 
 def load_families() -> None:
@@ -33,4 +14,4 @@ def load_families() -> None:
 
 def family_modules() -> list[ModuleType]:
     """The modules of all families."""
-    return [importlib.import_module(f".{family}", __package__) for family in _FAMILY_MODULES]
+    return [importlib.import_module(f".{module.name}", __package__) for module in pkgutil.iter_modules(__path__)]
