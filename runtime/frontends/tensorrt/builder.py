@@ -10,6 +10,7 @@ from .builder_config import IBuilderConfig, IHostMemory
 from .callbacks import ILogger
 from .dims import Dims
 from .enums import DataType, NetworkDefinitionCreationFlag, TensorIOMode
+from .inert_properties import InertContext
 from .layer import ITensor
 from .nesting import Nesting
 from .network import INetworkDefinition
@@ -25,7 +26,7 @@ _NO_ENGINE_BYTES = b"no engine: loopdbg builds no engine: run this script with T
 _SETTABLE_ATTRIBUTES = ("logger", "max_threads", "error_recorder", "gpu_allocator")
 
 
-class Builder:
+class Builder(InertContext):
     """Creates networks."""
 
     num_DLA_cores = 0
@@ -101,12 +102,6 @@ class Builder:
     def reset(self) -> None:
         pass
 
-    def __enter__(self) -> Builder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
 
 def validate(network: INetworkDefinition) -> None:
     """Check a network by the rules of a build.
@@ -132,7 +127,7 @@ def _record_build(state: ScriptState, network: Any, config: Any, method: str) ->
     state.note(f"{caller_location().origin()}: {method} held the network to TensorRT's rules; no engine is built.")
 
 
-class _UnavailableEngine:
+class _UnavailableEngine(InertContext):
     """Base of classes that need an engine: any use of their attributes is an error that says so."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -142,12 +137,6 @@ class _UnavailableEngine:
         if name.startswith("__"):
             raise AttributeError(name)
         raise no_engine_error(f"{type(self).__name__}.{name}")
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 class ICudaEngine(_UnavailableEngine):

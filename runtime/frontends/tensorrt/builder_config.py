@@ -6,6 +6,7 @@ from typing import Any
 
 from .checked_attribute import CheckedAttribute
 from .enums import SCRIPT_ENUMS, BuilderFlag, DataType, DeviceType, MemoryPoolType, PreviewFeature
+from .inert_properties import InertContext
 from .optimization_profile import IOptimizationProfile
 from .removed_api import missing_api_error
 from .script_location import ArgumentError, caller_location
@@ -55,25 +56,19 @@ class ITimingCache:
         return True
 
 
-class IHostMemory(bytes):
+class IHostMemory(InertContext, bytes):
     """A buffer of bytes, for example the text that replaces an engine."""
 
     @property
     def nbytes(self) -> int:
         return len(self)
 
-    def __enter__(self) -> IHostMemory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
     @property
     def dtype(self) -> DataType:
         return DataType.INT8
 
 
-class IBuilderConfig:
+class IBuilderConfig(InertContext):
     """Options of a build."""
 
     def __init__(self) -> None:
@@ -132,8 +127,7 @@ class IBuilderConfig:
         if not isinstance(profile, IOptimizationProfile):
             raise ArgumentError(
                 f"{caller_location()}: add_optimization_profile takes what builder.create_optimization_profile() "
-                "made, not"
-                f" {profile!r:.60}"
+                f"made, not {profile!r:.60}"
             )
         self._profiles.append(profile)
         return len(self._profiles) - 1
@@ -199,12 +193,6 @@ class IBuilderConfig:
 
     def all_build_routes(self) -> list[Any]:
         return []
-
-    def __enter__(self) -> IBuilderConfig:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def _flag(flag: Any) -> BuilderFlag:

@@ -1,12 +1,35 @@
-"""Properties of tensors, layers and networks that are stored for scripts but have no effect."""
+"""Parts of the API without effect: properties that are stored for scripts, ``with`` statements, constant results."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 from .checked_attribute import CheckedAttribute
 from .enums import DataType, NetworkDefinitionCreationFlag, TensorLocation
 from .script_location import ArgumentError, caller_location
+
+Result = TypeVar("Result")
+
+
+class InertContext:
+    """Its ``with`` statement has no effect."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def constant_method(result: Result) -> Callable[[Any], Result]:
+    """A method without parameters that always returns the same."""
+
+    def method(self: Any) -> Result:
+        return result
+
+    method.__annotations__ = {"return": type(result).__name__}
+    return method
 
 
 class InertTensorProperties:
@@ -27,13 +50,18 @@ class InertTensorProperties:
         self._range = None
 
 
-class InertNetworkProperties:
+class InertNetworkProperties(InertContext):
     """Properties of an INetworkDefinition."""
 
     _flags: int = 0
     _builder: Any = None
     error_recorder: Any = None
     has_implicit_batch_dimension: bool = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._debug_tensors: set[Any] = set()
+        self._refittable: set[str] = set()
 
     @property
     def builder(self) -> Any:
@@ -64,11 +92,7 @@ class InertNetworkProperties:
     def is_debug_tensor(self, tensor: Any) -> bool:
         return tensor in self._debug_tensors
 
-    def mark_unfused_tensors_as_debug_tensors(self) -> bool:
-        return True
-
-    def unmark_unfused_tensors_as_debug_tensors(self) -> bool:
-        return True
+    mark_unfused_tensors_as_debug_tensors = unmark_unfused_tensors_as_debug_tensors = constant_method(True)
 
     def mark_weights_refittable(self, name: str) -> bool:
         self._refittable.add(name)
@@ -80,22 +104,6 @@ class InertNetworkProperties:
 
     def are_weights_marked_refittable(self, name: str) -> bool:
         return name in self._refittable
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    @property
-    def _debug_tensors(self) -> set[Any]:
-        names: set[Any] = self.__dict__.setdefault("_debug_tensors", set())
-        return names
-
-    @property
-    def _refittable(self) -> set[str]:
-        names: set[str] = self.__dict__.setdefault("_refittable_weights", set())
-        return names
 
 
 class InertLayerProperties:

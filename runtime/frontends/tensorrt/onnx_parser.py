@@ -14,6 +14,7 @@ from ...graph import Graph, System, TensorType, Value, bodies, captured_values
 from ...ops.registry import find_definition
 from .callbacks import ILogger
 from .enums import ErrorCodeTRT, OnnxParserFlag, data_type, numpy_type
+from .inert_properties import InertContext, constant_method
 from .layer import ITensor
 from .network import INetworkDefinition
 from .onnx_layers import OnnxConstantLayer, OnnxNodeLayer
@@ -26,41 +27,21 @@ class ParserError:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def code(self) -> ErrorCodeTRT:
-        return ErrorCodeTRT.UNSPECIFIED_ERROR
+    code = constant_method(ErrorCodeTRT.UNSPECIFIED_ERROR)
+    file = func = node_name = node_operator = constant_method("")
+    line = node = local_function_stack_size = constant_method(0)
 
     def desc(self) -> str:
         return self._text
 
-    def file(self) -> str:
-        return ""
-
-    def func(self) -> str:
-        return ""
-
-    def line(self) -> int:
-        return 0
-
-    def node(self) -> int:
-        return 0
-
-    def node_name(self) -> str:
-        return ""
-
-    def node_operator(self) -> str:
-        return ""
-
     def local_function_stack(self) -> list[str]:
         return []
-
-    def local_function_stack_size(self) -> int:
-        return 0
 
     def __str__(self) -> str:
         return self._text
 
 
-class OnnxParser:
+class OnnxParser(InertContext):
     """Reads ONNX into a network."""
 
     def __init__(self, network: Any, logger: Any) -> None:
@@ -136,12 +117,6 @@ class OnnxParser:
     def get_layer_output_tensor(self, name: str, i: int) -> ITensor | None:
         layer = self._layers.get(name)
         return None if layer is None else layer.get_output(i)
-
-    def __enter__(self) -> OnnxParser:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def _add_error(self, text: str) -> bool:
         self._errors.append(ParserError(text))

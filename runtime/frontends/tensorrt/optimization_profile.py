@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .dims import Dims, sizes_of
+from .inert_properties import InertContext
 from .script_location import ArgumentError, caller_location
 
 _MinOptMax = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
-class IOptimizationProfile:
+class IOptimizationProfile(InertContext):
     """Sizes of inputs, and values of shape inputs: minimum, optimum, maximum."""
 
     def __init__(self) -> None:
@@ -37,12 +38,6 @@ class IOptimizationProfile:
     def __bool__(self) -> bool:
         return True
 
-    def __enter__(self) -> IOptimizationProfile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
@@ -62,7 +57,6 @@ def _min_opt_max(name: str, *sizes: Any) -> _MinOptMax:
         if not low <= middle <= high:
             raise ValueError(
                 f"{caller_location()}: the profile of '{name}' has min {low}, opt {middle} and max {high} at {axis}; "
-                "they have to"
-                " be in order"
+                "they have to be in order"
             )
     return lows, opts, highs
