@@ -105,9 +105,8 @@ class NetworkBase:
             return
         if self.strongly_typed and tensor.dtype is not dtype:
             raise ModelError(
-                f"{caller_location()}: {tensor} is {tensor.dtype.name} in a strongly typed network, where types "
-                "follow from the"
-                f" inputs: it cannot be set to {dtype.name}; add_cast converts"
+                f"{caller_location()}: {tensor} is {tensor.dtype.name} in a strongly typed network, where types follow "
+                f"from the inputs: it cannot be set to {dtype.name}; add_cast converts"
             )
         tensor._layer._output_types[tensor._index] = dtype
         self._generation += 1

@@ -65,6 +65,5 @@ def no_engine_error(name: str) -> NoEngineError:
     """The error for an operation that needs an engine."""
     return NoEngineError(
         f"{caller_location()}: {name} needs an engine, and none is built here: the network is what is debugged; leave "
-        "this out,"
-        " or keep it apart from the function that builds the network"
+        "this out, or keep it apart from the function that builds the network"
     )

@@ -131,8 +131,7 @@ def require_equal_dtypes(layer: ILayer, types: Sequence[TensorType]) -> None:
             first = layer.required_input(known[0][0])
             raise layer.error(
                 f"its inputs must be of one type, and {first} is {known[0][1].name}, {layer.required_input(k)} "
-                f"{dtype.name};"
-                " add_cast converts"
+                f"{dtype.name}; add_cast converts"
             )
 
 
