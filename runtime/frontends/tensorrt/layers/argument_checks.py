@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from ....graph import Dim, TensorType
 from ....ops.operator_helpers import is_float, is_integer
 from ..checked_attribute import Check, ownerless_check
-from ..dims import sizes_of
 from ..layer import ILayer, InputCheck, ITensor, enum_argument, tensor_argument
 from ..script_location import ArgumentError, caller_location
 
@@ -53,13 +52,13 @@ def enum_check(kind: type[Any]) -> Check:
     return ownerless_check(lambda value, label: enum_argument(kind, value, label))
 
 
-def ints_argument(value: Any, label: str) -> tuple[int, ...]:
-    """Check that an argument is Dims or another sequence of integers.
-
-    Raises:
-        ArgumentError: it is something else.
-    """
-    return sizes_of(value, label)
+#: Kinds of types: a description and a test.
+_DTYPE_KINDS: dict[str, tuple[str, Callable[[np.dtype[Any]], bool]]] = {
+    "float": ("a floating-point type", is_float),
+    "number": ("floating-point numbers or integers", lambda dtype: is_float(dtype) or is_integer(dtype)),
+    "index": ("int32 or int64", lambda dtype: dtype in (np.int32, np.int64)),
+    "bool": ("bool", lambda dtype: dtype == np.bool_),
+}
 
 
 def input_is(index: int, dtypes: str = "", low: int = 0, high: int | None = None) -> InputCheck:
@@ -90,32 +89,15 @@ def sizes_differ(a: Dim, b: Dim) -> bool:
 
 
 def require_dtype_kind(layer: ILayer, index: int, kind: TensorType, expected: str) -> None:
-    """Check the kind of an input's type: ``float``, ``number`` (floats and integers), ``integer``, ``bool``.
+    """Check the kind of an input's type: a key of ``_DTYPE_KINDS``.
 
     Raises:
         ModelError: it has a type of another kind.
     """
-    dtype = kind.dtype
-    if dtype is None:
-        return
-    is_int = is_integer(dtype)
-    fits = {
-        "float": is_float(dtype),
-        "number": is_float(dtype) or is_int,
-        "integer": is_int,
-        "index": dtype in (np.int32, np.int64),
-        "bool": dtype == np.bool_,
-    }[expected]
-    if not fits:
-        descriptions = {
-            "float": "a floating-point type",
-            "number": "floating-point numbers or integers",
-            "integer": "integers",
-            "index": "int32 or int64",
-            "bool": "bool",
-        }
+    description, fits = _DTYPE_KINDS[expected]
+    if kind.dtype is not None and not fits(kind.dtype):
         raise layer.error(
-            f"it takes {descriptions[expected]}, and {layer.required_input(index)} is {dtype.name}; add_cast converts"
+            f"it takes {description}, and {layer.required_input(index)} is {kind.dtype.name}; add_cast converts"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
-from ..dims import Dims
+from ..dims import Dims, sizes_of
 from ..enums import LayerType
 from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
@@ -18,7 +18,6 @@ from .argument_checks import (
     axis_argument,
     input_is,
     int_argument,
-    ints_argument,
     same_types,
     sizes_differ,
     third_from_end,
@@ -79,7 +78,7 @@ class IPaddingLayer(ILayer, type=LayerType.PADDING):
         self._post = self._check_pair(post_padding, f"{self}: post_padding")
 
     def _check_pair(self, value: Any, label: str) -> tuple[int, ...]:
-        pair = ints_argument(value, label)
+        pair = sizes_of(value, label)
         if len(pair) != 2:
             raise ArgumentError(f"{caller_location()}: {label} has two numbers, for the last two axes, not {pair}")
         return pair

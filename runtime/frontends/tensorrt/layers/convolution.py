@@ -11,13 +11,13 @@ import numpy as np
 from ....graph import Array, Dim, TensorType, Value
 from ....ops.tensorrt import has_window_past_end, window_past_end_error
 from ..checked_attribute import CheckedAttribute, ownerless_check
-from ..dims import MAX_DIMS, Dims
+from ..dims import MAX_DIMS, Dims, sizes_of
 from ..enums import LayerType, PaddingMode, PoolingType
 from ..layer import ILayer, ITensor, NetworkBase, enum_argument
 from ..lowering_scope import LoweringScope
 from ..script_location import ArgumentError, caller_location
 from ..weights import flat_array_of
-from .argument_checks import checked_rank, enum_check, input_is, ints_argument, number_argument
+from .argument_checks import checked_rank, enum_check, input_is, number_argument
 from .network_methods import Parameter, network_method
 
 _INT64 = np.dtype(np.int64)
@@ -35,7 +35,7 @@ class SlidingWindowLayer(ILayer):
     def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], window: Any, **attributes: Any) -> None:
         super().__init__(network, inputs)
         label = self.WINDOW_LABEL
-        self._window = ints_argument(window, f"{self}: {label}")
+        self._window = sizes_of(window, f"{self}: {label}")
         axes = len(self._window)
         if axes not in (2, 3) or min(self._window) < 1:
             raise ArgumentError(
@@ -46,7 +46,7 @@ class SlidingWindowLayer(ILayer):
         self._set_attributes(attributes)
 
     def _check_numbers(self, value: Any, label: str, minimum: int) -> tuple[int, ...]:
-        numbers = ints_argument(value, label)
+        numbers = sizes_of(value, label)
         if len(numbers) != len(self._window) or min(numbers) < minimum:
             raise ArgumentError(
                 f"{caller_location()}: {label} has {len(self._window)} numbers from {minimum} on, not {numbers}"

@@ -11,7 +11,7 @@ import numpy as np
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute
 from ..constant_folding import constant_value
-from ..dims import Dims
+from ..dims import Dims, sizes_of
 from ..enums import (
     InterpolationMode,
     LayerType,
@@ -26,7 +26,6 @@ from ..script_location import ArgumentError, caller_location
 from .argument_checks import (
     checked_rank,
     input_is,
-    ints_argument,
     number_argument,
     require_dtype_kind,
     same_types,
@@ -36,12 +35,6 @@ from .argument_checks import (
 from .network_methods import network_method
 
 _INT64 = np.dtype(np.int64)
-_MODES = {InterpolationMode.NEAREST: "nearest", InterpolationMode.LINEAR: "linear", InterpolationMode.CUBIC: "cubic"}
-_COORDINATES = {
-    ResizeCoordinateTransformation.ALIGN_CORNERS: "align_corners",
-    ResizeCoordinateTransformation.ASYMMETRIC: "asymmetric",
-    ResizeCoordinateTransformation.HALF_PIXEL: "half_pixel",
-}
 _ROUNDS = {
     ResizeRoundMode.HALF_UP: "round_prefer_ceil",
     ResizeRoundMode.HALF_DOWN: "round_prefer_floor",
@@ -74,7 +67,7 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
 
     def _parse_shape(self, shape: Any, label: str) -> tuple[int, ...]:
         self._check_no_shape_tensor("shape")
-        return ints_argument(shape, label)
+        return sizes_of(shape, label)
 
     def _parse_scales(self, scales: Any, label: str) -> tuple[float, ...]:
         self._check_no_shape_tensor("scales")
@@ -125,11 +118,11 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
         return [TensorType(types[0].dtype, sizes)]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        mode = _COORDINATES[self.coordinate_transformation]
+        mode = self.coordinate_transformation.name.lower()
         if mode == "half_pixel" and self.selector_for_single_pixel is ResizeSelector.UPPER:
             mode = "pytorch_half_pixel"
         attributes: dict[str, Any] = {
-            "mode": _MODES[self.resize_mode],
+            "mode": self.resize_mode.name.lower(),
             "coordinate_transformation_mode": mode,
             "nearest_mode": _ROUNDS[self.nearest_rounding],
             "exclude_outside": int(self.exclude_outside),
@@ -174,5 +167,5 @@ class IGridSampleLayer(ILayer, type=LayerType.GRID_SAMPLE):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         padding = self._OUTSIDE[self.sample_mode]
-        mode = _MODES[self.interpolation_mode]
+        mode = self.interpolation_mode.name.lower()
         return [scope.op("GridSample", *inputs, mode=mode, padding_mode=padding, align_corners=int(self.align_corners))]

@@ -10,11 +10,11 @@ import numpy as np
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
-from ..dims import Dims
+from ..dims import Dims, sizes_of
 from ..enums import LayerType, SampleMode
 from ..layer import ILayer, ITensor, enum_argument
 from ..lowering_scope import LoweringScope
-from .argument_checks import input_is, ints_argument, static_shape
+from .argument_checks import input_is, static_shape
 from .network_methods import Parameter, network_method
 
 _INT64 = np.dtype(np.int64)
@@ -25,7 +25,7 @@ _PARAMETER_NAMES = ("start", "shape", "stride")
     "add_slice",
     "A slice of a tensor by start, shape and stride.",
     input=ITensor,
-    **dict.fromkeys(_PARAMETER_NAMES, Parameter(Any, check=ints_argument)),
+    **dict.fromkeys(_PARAMETER_NAMES, Parameter(Any, check=sizes_of)),
 )
 class ISliceLayer(ILayer, type=LayerType.SLICE):
     """``out[j] = in[start + j * stride]`` for j < ``shape`` along each axis; each of the three may be a tensor."""
@@ -40,7 +40,7 @@ class ISliceLayer(ILayer, type=LayerType.SLICE):
     _axes: tuple[int, ...] | None = None
 
     start, shape, stride, axes = (
-        CheckedAttribute[Dims](f"_{part}", ownerless_check(ints_argument), Dims, unset=Dims.unset, input=index)
+        CheckedAttribute[Dims](f"_{part}", ownerless_check(sizes_of), Dims, unset=Dims.unset, input=index)
         for part, index in (("start", 1), ("shape", 2), ("stride", 3), ("axes", 5))
     )
 

@@ -17,7 +17,7 @@ from loopdbg.runtime.frontends.tensorrt.enums import (
     LoopOutput,
     SampleMode,
 )
-from loopdbg.runtime.frontends.tensorrt.layers.fill import IFillLayer
+from loopdbg.runtime.frontends.tensorrt.layers.constant import IFillLayer
 from loopdbg.runtime.frontends.tensorrt.permutation import Permutation
 from loopdbg.runtime.model import Model
 from tensorrt_networks import output_of
