@@ -27,16 +27,8 @@ from ...runtime.ops.elementwise import (
 from ...runtime.ops.primitives import Elementwise, IterationFunction, RoutineCall, View
 from .script_code import ScriptCode, shape_literal, string_literal
 
-#: TensorRT's tensor types by NumPy's name.
-DTYPE_NAMES: Mapping[str, str] = {
-    "float32": "float32",
-    "float16": "float16",
-    "bfloat16": "bfloat16",
-    "int64": "int64",
-    "int32": "int32",
-    "int8": "int8",
-    "bool": "bool",
-}
+#: TensorRT's tensor types, as NumPy calls them too.
+DTYPE_NAMES = ("float32", "float16", "bfloat16", "int64", "int32", "int8", "bool")
 _BINARY: Mapping[Any, str] = {
     np.add: "SUM",
     np.multiply: "PROD",
@@ -495,7 +487,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     name = "string" if dtype.hasobject else dtype.name
     if name not in DTYPE_NAMES:
         raise UnsupportedError(f"TensorRT has no {name}")
-    return DTYPE_NAMES[name]
+    return name
 
 
 def _function_name(function: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -150,7 +151,8 @@ class IActivationLayer(ILayer, type=LayerType.ACTIVATION):
 
         if kind in _ACTIVATIONS:
             op_type, properties = _ACTIVATIONS[kind]
-            return [scope.op(op_type, x, **{name: float(getattr(self, field)) for name, field in properties.items()})]
+            attributes: dict[str, Any] = {name: float(getattr(self, field)) for name, field in properties.items()}
+            return [scope.op(op_type, x, **attributes)]
         if kind is ActivationType.GELU_TANH:
             return [scope.op("Gelu", x, approximate="tanh")]
         if kind is ActivationType.SOFTPLUS:
