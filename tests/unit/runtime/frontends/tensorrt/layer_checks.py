@@ -18,6 +18,32 @@ from tensorrt_networks import NetworkBuilder
 Build = Callable[..., Any]
 
 
+def layer(
+    method: str,
+    *arguments: Any,
+    inputs: Mapping[int, Any] | None = None,
+    initially: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Build:
+    """A build of one layer: a method of the network gets the tensors and then ``arguments``.
+
+    ``inputs``: constants that are set as inputs; ``initially``: properties as they are before ``settings`` are set.
+    """
+
+    def build(net: Any, *tensors: ITensor) -> Any:
+        added = getattr(net, method)(*tensors, *arguments)
+        for name, value in (initially or {}).items():
+            assert getattr(added, name) == value
+        for name, value in settings.items():
+            setattr(added, name, value)
+        for index, value in (inputs or {}).items():
+            array = np.asarray(value)
+            added.set_input(index, net.const(array, array.dtype))
+        return added
+
+    return build
+
+
 def build_network(
     build: Build, inputs: Mapping[str, Array], dynamic: bool = False, known: Sequence[int] = ()
 ) -> tuple[NetworkBuilder, list[ITensor]]:
@@ -77,11 +103,11 @@ def check_layer(
         assert np.array_equal(array, second[name], equal_nan=array.dtype.kind == "f")
 
 
-def build_error(build: Build, inputs: Sequence[Any], file: str) -> str:
-    """The one line of the error that wrong use of a layer is, which names the line of ``file``."""
+def build_error(build: Build, inputs: Sequence[Any]) -> str:
+    """The one line of the error that wrong use of a layer is, which names the line that adds it."""
     with pytest.raises(ModelError) as caught:
         net, _ = build_network(build, {f"x{k}": np.asarray(array) for k, array in enumerate(inputs)})
         net.graph()
     message = str(caught.value)
-    assert f"{file}:" in message and "\n" not in message
+    assert f"{build.__code__.co_filename}:" in message and "\n" not in message
     return message

@@ -10,7 +10,7 @@ import pytest
 
 from loopdbg.runtime.frontends.tensorrt.enums import ActivationType, DataType, ElementWiseOperation, UnaryOperation
 
-from .layer_checks import build_error, check_layer
+from .layer_checks import build_error, check_layer, layer
 
 X = np.array([[-2.5, -1.0, -0.5, 0.0], [0.5, 1.0, 1.5, 3.0]], np.float32)
 INNER = X / 4
@@ -60,12 +60,12 @@ def test_unary(name: str) -> None:
     want = function(x)
     if want.dtype == np.float64:
         want = want.astype(np.float32)
-    check_layer(lambda net, t: net.add_unary(t, UnaryOperation[name]), {"x": x}, want, rtol=1e-5)
+    check_layer(layer("add_unary", UnaryOperation[name]), {"x": x}, want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["ABS", "NEG", "SIGN"])
 def test_unary_of_integers(name: str) -> None:
-    check_layer(lambda net, t: net.add_unary(t, UnaryOperation[name]), {"x": WHOLE}, UNARY[name][1](WHOLE))
+    check_layer(layer("add_unary", UnaryOperation[name]), {"x": WHOLE}, UNARY[name][1](WHOLE))
 
 
 A, B = 0.5, 2.0
@@ -90,28 +90,19 @@ ACTIVATIONS: dict[str, Any] = {
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_activation(name: str, dtype: Any) -> None:
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_activation(t, ActivationType[name])
-        assert (layer.type, layer.alpha, layer.beta) == (ActivationType[name], 0, 0)
-        layer.alpha, layer.beta = A, B
-        return layer
-
+    initially = {"type": ActivationType[name], "alpha": 0, "beta": 0}
+    build = layer("add_activation", ActivationType[name], initially=initially, alpha=A, beta=B)
     x = X.astype(dtype)
     want = ACTIVATIONS[name](x.astype(np.float64)).astype(dtype)
     check_layer(build, {"x": x}, want, rtol=1e-5 if dtype == np.float32 else 4e-3)
 
 
 def test_a_clip_whose_limits_cross_gives_the_lower_one() -> None:
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_activation(t, ActivationType.CLIP)
-        layer.alpha, layer.beta = 1.0, -1.0
-        return layer
-
-    check_layer(build, {"x": X}, np.ones_like(X))
+    check_layer(layer("add_activation", ActivationType.CLIP, alpha=1.0, beta=-1.0), {"x": X}, np.ones_like(X))
 
 
 def test_relu_of_integers() -> None:
-    check_layer(lambda net, t: net.add_activation(t, ActivationType.RELU), {"x": WHOLE}, np.maximum(WHOLE, 0))
+    check_layer(layer("add_activation", ActivationType.RELU), {"x": WHOLE}, np.maximum(WHOLE, 0))
 
 
 ELEMENTWISE: dict[str, Any] = {
@@ -151,7 +142,7 @@ def test_elementwise(name: str, dtype: Any) -> None:
         a, b = np.abs(a), np.abs(b) % 3
     for item, other in ((a, b), (a, b[:1]), (a[:, :1], b)):
         check_layer(
-            lambda net, x, y: net.add_elementwise(x, y, ElementWiseOperation[name]),
+            layer("add_elementwise", ElementWiseOperation[name]),
             {"a": item, "b": other},
             ELEMENTWISE[name](item, other),
         )
@@ -160,45 +151,45 @@ def test_elementwise(name: str, dtype: Any) -> None:
 def test_parametric_relu() -> None:
     slopes = np.array([[0.1, 0.2, 0.3, 0.4]], np.float32)
     want = np.where(X >= 0, X, slopes * X)
-    check_layer(lambda net, x, s: net.add_parametric_relu(x, s), {"x": X, "s": slopes}, want)
+    check_layer(layer("add_parametric_relu"), {"x": X, "s": slopes}, want)
 
 
 def test_select() -> None:
     condition = np.array([[True], [False]])
     want = np.where(condition, X, X[:1] * 2)
-    check_layer(lambda net, c, a, b: net.add_select(c, a, b), {"c": condition, "a": X, "b": X[:1] * 2}, want)
+    check_layer(layer("add_select"), {"c": condition, "a": X, "b": X[:1] * 2}, want)
 
 
 def test_identity() -> None:
-    check_layer(lambda net, x: net.add_identity(x), {"x": X}, X)
+    check_layer(layer("add_identity"), {"x": X}, X)
 
 
 @pytest.mark.parametrize("to", ["FLOAT", "HALF", "INT32", "INT64", "BOOL", "INT8"])
 @pytest.mark.parametrize("x", [X, WHOLE, X > 0])
 def test_cast(to: str, x: Any) -> None:
     numpy = {"FLOAT": "f4", "HALF": "f2", "INT32": "i4", "INT64": "i8", "BOOL": "?", "INT8": "i1"}[to]
-    check_layer(lambda net, t: net.add_cast(t, DataType[to]), {"x": x}, x.astype(numpy))
+    check_layer(layer("add_cast", DataType[to]), {"x": x}, x.astype(numpy))
 
 
 @pytest.mark.parametrize(
     ("build", "inputs", "message"),
     [
-        (lambda net, x: net.add_unary(x, UnaryOperation.EXP), [WHOLE], "takes a floating-point type"),
-        (lambda net, x: net.add_unary(x, UnaryOperation.NOT), [X], "takes bool"),
-        (lambda net, x: net.add_unary(x, "EXP"), [X], "must be a trt.UnaryOperation"),
-        (lambda net, x: net.add_activation(x, UnaryOperation.EXP), [X], "must be a trt.ActivationType"),
-        (lambda net, x: net.add_activation(x, ActivationType.TANH), [WHOLE], "takes a floating-point type"),
-        (lambda net, x, s: net.add_parametric_relu(x, s), [X, X[0]], "do not broadcast"),
-        (lambda net, x, s: net.add_parametric_relu(x, s), [X[:1], X], "do not broadcast"),
-        (lambda net, c, a, b: net.add_select(c, a, b), [X, X, X], "takes bool"),
-        (lambda net, c, a, b: net.add_select(c, a, b), [X > 0, X, WHOLE], "both choices must be of one type"),
-        (lambda net, c, a, b: net.add_select(c, a, b), [X > 0, X, X[0]], "do not fit"),
-        (lambda net, x: net.add_cast(x, np.float32), [X], "must be a trt.DataType"),
-        (lambda net, a, b: net.add_elementwise(a, b, ElementWiseOperation.SUM), [X, X[0]], "do not fit"),
-        (lambda net, a, b: net.add_elementwise(a, b, ElementWiseOperation.SUM), [X, X.astype("f2")], "of one type"),
-        (lambda net, a, b: net.add_elementwise(a, b, ElementWiseOperation.AND), [X, X], "boolean"),
+        (layer("add_unary", UnaryOperation.EXP), [WHOLE], "takes a floating-point type"),
+        (layer("add_unary", UnaryOperation.NOT), [X], "takes bool"),
+        (layer("add_unary", "EXP"), [X], "must be a trt.UnaryOperation"),
+        (layer("add_activation", UnaryOperation.EXP), [X], "must be a trt.ActivationType"),
+        (layer("add_activation", ActivationType.TANH), [WHOLE], "takes a floating-point type"),
+        (layer("add_parametric_relu"), [X, X[0]], "do not broadcast"),
+        (layer("add_parametric_relu"), [X[:1], X], "do not broadcast"),
+        (layer("add_select"), [X, X, X], "takes bool"),
+        (layer("add_select"), [X > 0, X, WHOLE], "both choices must be of one type"),
+        (layer("add_select"), [X > 0, X, X[0]], "do not fit"),
+        (layer("add_cast", np.float32), [X], "must be a trt.DataType"),
+        (layer("add_elementwise", ElementWiseOperation.SUM), [X, X[0]], "do not fit"),
+        (layer("add_elementwise", ElementWiseOperation.SUM), [X, X.astype("f2")], "of one type"),
+        (layer("add_elementwise", ElementWiseOperation.AND), [X, X], "boolean"),
         (lambda net, x: net.add_unary(net.add_identity(x), UnaryOperation.EXP), [X], "layer.get_output"),
     ],
 )
 def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], message: str) -> None:
-    assert message in build_error(build, inputs, __file__)
+    assert message in build_error(build, inputs)

@@ -19,7 +19,7 @@ from loopdbg.runtime.frontends.tensorrt.enums import (
     TopKOperation,
 )
 
-from .layer_checks import build_error, check_layer
+from .layer_checks import build_error, check_layer, layer
 
 random = np.random.default_rng(5)
 X = random.standard_normal((2, 3, 4)).astype(np.float32)
@@ -38,7 +38,7 @@ REDUCE = {"SUM": np.sum, "PROD": np.prod, "MAX": np.max, "MIN": np.min, "AVG": n
 def test_reduce(name: str, mask: int, keep: bool) -> None:
     axes = tuple(k for k in range(3) if mask >> k & 1)
     want = REDUCE[name](X.astype(np.float64), axis=axes, keepdims=keep).astype(np.float32)
-    check_layer(lambda net, x: net.add_reduce(x, ReduceOperation[name], mask, keep), {"x": X}, want)
+    check_layer(layer("add_reduce", ReduceOperation[name], mask, keep), {"x": X}, want)
     if name != "AVG":
         whole = np.asarray(REDUCE[name](WHOLE, axis=axes, keepdims=keep)).astype(np.int32)
         check_layer(lambda net, x: net.add_reduce(x, ReduceOperation[name], mask, keep_dims=keep), {"x": WHOLE}, whole)
@@ -61,11 +61,7 @@ def test_topk(op: TopKOperation, axis: int, by_tensor: bool) -> None:
 
 
 def test_of_equal_elements_topk_takes_the_first() -> None:
-    def build(net: Any, x: Any) -> Any:
-        layer = net.add_topk(x, TopKOperation.MAX, 3, 1)
-        layer.indices_type = DataType.INT64
-        return layer
-
+    build = layer("add_topk", TopKOperation.MAX, 3, 1, indices_type=DataType.INT64)
     row = np.array([1, 5, 5, 0, 5], np.float32)
     check_layer(build, {"x": row}, np.array([5, 5, 5], np.float32), np.array([1, 2, 4], np.int64))
 
@@ -77,15 +73,8 @@ def softmax(x: Any, axis: int) -> Any:
 
 def test_softmax() -> None:
     for axis in range(3):
-
-        def build(net: Any, x: Any, axis: int = axis) -> Any:
-            layer = net.add_softmax(x)
-            assert layer.axes == 1
-            layer.axes = 1 << axis
-            return layer
-
-        check_layer(build, {"x": X}, softmax(X, axis))
-    check_layer(lambda net, x: net.add_softmax(x), {"x": X}, softmax(X, 0))
+        check_layer(layer("add_softmax", initially={"axes": 1}, axes=1 << axis), {"x": X}, softmax(X, axis))
+    check_layer(layer("add_softmax"), {"x": X}, softmax(X, 0))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -97,12 +86,7 @@ def test_ragged_softmax(dtype: Any) -> None:
         bound = int(bounds[k][0])
         if bound:
             want[k][:bound] = softmax(x[k][:bound].astype(np.float32), 0)
-    check_layer(
-        lambda net, x, b: net.add_ragged_softmax(x, b),
-        {"x": x, "b": bounds},
-        want,
-        rtol=1e-6 if dtype == np.float32 else 1e-3,
-    )
+    check_layer(layer("add_ragged_softmax"), {"x": x, "b": bounds}, want, rtol=1e-6 if dtype == np.float32 else 1e-3)
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
@@ -135,12 +119,10 @@ def test_scale() -> None:
     positive = np.abs(IMAGE)
     each = np.s_[:, None, None]
     want = (positive * scale[each] + shift[each]) ** power[each]
-    check_layer(
-        lambda net, x: net.add_scale(x, ScaleMode.CHANNEL, shift, scale, power), {"x": positive}, want, rtol=1e-5
-    )
+    check_layer(layer("add_scale", ScaleMode.CHANNEL, shift, scale, power), {"x": positive}, want, rtol=1e-5)
     first = np.array([3], np.float32)
     check_layer(lambda net, x: net.add_scale(x, ScaleMode.UNIFORM, scale=first), {"x": IMAGE}, IMAGE * 3)
-    check_layer(lambda net, x: net.add_scale(x, ScaleMode.UNIFORM), {"x": IMAGE}, IMAGE)
+    check_layer(layer("add_scale", ScaleMode.UNIFORM), {"x": IMAGE}, IMAGE)
     all_of = random.standard_normal((4, 3, 5)).astype(np.float32)
     check_layer(
         lambda net, x: net.add_scale(x, ScaleMode.ELEMENTWISE, shift=all_of),
@@ -161,12 +143,7 @@ def test_normalization(mask: int) -> None:
     mean = IMAGE.mean(axes, keepdims=True)
     want = (IMAGE - mean) / np.sqrt(IMAGE.var(axes, keepdims=True) + 1e-3) * scale + bias
 
-    def build(net: Any, *tensors: Any) -> Any:
-        layer = net.add_normalization(*tensors, mask)
-        assert layer.epsilon == pytest.approx(1e-5)
-        layer.epsilon = 1e-3
-        return layer
-
+    build = layer("add_normalization", mask, initially={"epsilon": pytest.approx(1e-5)}, epsilon=1e-3)
     check_layer(build, {"x": IMAGE, "s": scale, "b": bias}, want, rtol=1e-5)
 
 
@@ -180,13 +157,8 @@ def test_normalization_by_groups(v2: bool) -> None:
         want = normal.reshape(IMAGE.shape) * scale + bias
     else:
         want = (normal * scale[..., None] + bias[..., None]).reshape(IMAGE.shape)
-
-    def build(net: Any, *tensors: Any) -> Any:
-        layer = (net.add_normalization_v2 if v2 else net.add_normalization)(*tensors, 0b1100)
-        layer.num_groups = 2
-        assert layer.is_v2 == v2
-        return layer
-
+    method = "add_normalization_v2" if v2 else "add_normalization"
+    build = layer(method, 0b1100, initially={"is_v2": v2}, num_groups=2)
     check_layer(build, {"x": IMAGE, "s": scale, "b": bias}, want, rtol=1e-5, dynamic=False)
 
 
@@ -194,7 +166,7 @@ def test_normalization_by_groups(v2: bool) -> None:
 def test_lrn_as_it_was_seen(lead: tuple[int, ...]) -> None:
     x = np.array([1, 2, 5], np.float32).reshape(*lead, 3, 1, 1)
     want = np.array([0.59996, 0.2, 0.51724], np.float32).reshape(x.shape)
-    check_layer(lambda net, t: net.add_lrn(t, 3, 1.0, 1.0, 1e-4), {"x": x}, want, rtol=2e-5)
+    check_layer(layer("add_lrn", 3, 1.0, 1.0, 1e-4), {"x": x}, want, rtol=2e-5)
 
 
 # -- products
@@ -248,26 +220,21 @@ def test_einsum(equation: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def gathered(mode: GatherMode, axis: int = 0, batched: int = 0) -> Any:
-    def build(net: Any, x: Any, i: Any) -> Any:
-        layer = net.add_gather_v2(x, i, mode)
-        layer.axis, layer.num_elementwise_dims = axis, batched
-        return layer
-
-    return build
+    return layer("add_gather_v2", mode, axis=axis, num_elementwise_dims=batched)
 
 
 @pytest.mark.parametrize("indices", [np.int32(1), np.array([[0, -1], [1, 0]], np.int64), np.array([], np.int32)])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_gather(indices: Any, axis: int) -> None:
     want = np.take(X, indices, axis)
-    check_layer(lambda net, x, i: net.add_gather(x, i, axis), {"x": X, "i": indices}, want)
+    check_layer(layer("add_gather", axis), {"x": X, "i": indices}, want)
     check_layer(lambda net, x: net.add_gather(x, net.const(indices, indices.dtype), axis), {"x": X}, want)
 
 
 def test_what_lies_outside_gathers_zeros() -> None:
     places = np.array([2, 3, -3, -4, 99], np.int32)
     want = np.stack([X[:, 2], X[:, 0] * 0, X[:, 0], X[:, 0] * 0, X[:, 0] * 0], 1)
-    check_layer(lambda net, x, i: net.add_gather(x, i, 1), {"x": X, "i": places}, want)
+    check_layer(layer("add_gather", 1), {"x": X, "i": places}, want)
     check_layer(lambda net, x: net.add_gather(x, net.const(places, np.int32), 1), {"x": X}, want)
     row = X[0, 0]
     check_layer(
@@ -296,24 +263,16 @@ def test_gather_elements() -> None:
 
 
 def test_scatter() -> None:
-    def scattered(mode: ScatterMode, axis: int = 0) -> Any:
-        def build(net: Any, *tensors: Any) -> Any:
-            layer = net.add_scatter(*tensors, mode)
-            layer.axis = axis
-            return layer
-
-        return build
-
     places = np.array([[[3, 1]] * 3] * 2, np.int32)
     new = random.standard_normal((2, 3, 2)).astype(np.float32)
     want = X.copy()
     np.put_along_axis(want, places.astype(np.int64), new, 2)
-    check_layer(scattered(ScatterMode.ELEMENT, 2), {"x": X, "i": places, "u": new}, want)
+    check_layer(layer("add_scatter", ScatterMode.ELEMENT, axis=2), {"x": X, "i": places, "u": new}, want)
     tuples = np.array([[1, 2], [0, 0]], np.int32)
     rows = random.standard_normal((2, 4)).astype(np.float32)
     want = X.copy()
     want[1, 2], want[0, 0] = rows
-    check_layer(scattered(ScatterMode.ND), {"x": X, "i": tuples, "u": rows}, want, dynamic=False)
+    check_layer(layer("add_scatter", ScatterMode.ND), {"x": X, "i": tuples, "u": rows}, want, dynamic=False)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -329,38 +288,30 @@ def test_one_hot(axis: int) -> None:
 @pytest.mark.parametrize("x", [WHOLE, X, WHOLE > 2])
 def test_non_zero(x: Any) -> None:
     want = np.stack(np.nonzero(x))
-    check_layer(lambda net, t: net.add_non_zero(t), {"x": x}, want.astype(np.int32), static=False)
-    check_layer(lambda net, t: net.add_non_zero(t, DataType.INT64), {"x": x}, want.astype(np.int64), static=False)
+    check_layer(layer("add_non_zero"), {"x": x}, want.astype(np.int32), static=False)
+    check_layer(layer("add_non_zero", DataType.INT64), {"x": x}, want.astype(np.int64), static=False)
 
 
 @pytest.mark.parametrize(
     ("build", "inputs", "message"),
     [
-        (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 8, False), [X], "bit k means axis k"),
-        (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 0, False), [X], "bit k means axis k"),
-        (lambda net, x: net.add_reduce(x, ReduceOperation.SUM, (0, 1), False), [X], "whole number"),
-        (
-            lambda net, x: net.add_reduce(x, ReduceOperation.SUM, 1, False),
-            [X > 0],
-            "floating-point numbers or integers",
-        ),
-        (lambda net, x: net.add_reduce(x, ReduceOperation.NONE, 1, False), [X], "reduces nothing"),
-        (lambda net, x: net.add_topk(x, TopKOperation.MAX, 2, 3), [X], "one axis"),
-        (lambda net, x: net.add_topk(x, TopKOperation.MAX, 5, 1), [X], "only 2 elements"),
-        (lambda net, x: net.add_topk(x, TopKOperation.MAX, 4000, 1), [X], "1 to 3840"),
-        (lambda net, x: net.add_softmax(x), [WHOLE], "floating-point"),
-        (lambda net, x, b: net.add_ragged_softmax(x, b), [X, np.zeros((2, 2, 1), np.int32)], "one for each row"),
-        (
-            lambda net, x, a: net.add_cumulative(x, a, CumulativeOperation.SUM, False, False),
-            [X, np.int32(0)],
-            "constant",
-        ),
-        (lambda net, x: net.add_cumulative(x, 0, CumulativeOperation.SUM, False, False), [X], "takes an ITensor"),
-        (lambda net, x: net.add_scale(x, ScaleMode.CHANNEL, np.zeros(3, np.float32)), [IMAGE], "takes 4, one for each"),
-        (lambda net, x: net.add_scale(x, ScaleMode.UNIFORM, np.zeros(1, np.float16)), [IMAGE], "is float16"),
-        (lambda net, x: net.add_scale(x, ScaleMode.UNIFORM), [X], "at least 4 dimensions"),
+        (layer("add_reduce", ReduceOperation.SUM, 8, False), [X], "bit k means axis k"),
+        (layer("add_reduce", ReduceOperation.SUM, 0, False), [X], "bit k means axis k"),
+        (layer("add_reduce", ReduceOperation.SUM, (0, 1), False), [X], "whole number"),
+        (layer("add_reduce", ReduceOperation.SUM, 1, False), [X > 0], "floating-point numbers or integers"),
+        (layer("add_reduce", ReduceOperation.NONE, 1, False), [X], "reduces nothing"),
+        (layer("add_topk", TopKOperation.MAX, 2, 3), [X], "one axis"),
+        (layer("add_topk", TopKOperation.MAX, 5, 1), [X], "only 2 elements"),
+        (layer("add_topk", TopKOperation.MAX, 4000, 1), [X], "1 to 3840"),
+        (layer("add_softmax"), [WHOLE], "floating-point"),
+        (layer("add_ragged_softmax"), [X, np.zeros((2, 2, 1), np.int32)], "one for each row"),
+        (layer("add_cumulative", CumulativeOperation.SUM, False, False), [X, np.int32(0)], "constant"),
+        (layer("add_cumulative", 0, CumulativeOperation.SUM, False, False), [X], "takes an ITensor"),
+        (layer("add_scale", ScaleMode.CHANNEL, np.zeros(3, np.float32)), [IMAGE], "takes 4, one for each"),
+        (layer("add_scale", ScaleMode.UNIFORM, np.zeros(1, np.float16)), [IMAGE], "is float16"),
+        (layer("add_scale", ScaleMode.UNIFORM), [X], "at least 4 dimensions"),
         (lambda net, x, s: net.add_normalization(x, s, s, 12), [IMAGE, X], "must have the rank"),
-        (lambda net, x: net.add_lrn(x, 4, 1, 1, 1), [IMAGE], "odd number from 1 to 15"),
+        (layer("add_lrn", 4, 1, 1, 1), [IMAGE], "odd number from 1 to 15"),
         (lambda net, a, b: net.add_matrix_multiply(a, NONE, b, NONE), [A, A], "cannot be multiplied: 4 columns meet 3"),
         (lambda net, a, b: net.add_matrix_multiply(a, NONE, b, NONE), [A, B[0]], "do not fit"),
         (lambda net, a, b: net.add_matrix_multiply(a, NONE, b, NONE), [WHOLE, WHOLE], "floating-point"),
@@ -369,8 +320,8 @@ def test_non_zero(x: Any) -> None:
         (lambda net, a: net.add_einsum([a], "ijkl->i"), [A], "names 4 axes"),
         (lambda net, a, b: net.add_einsum([a, b], "ij,jk->ik"), [A[0], A[0]], "'j' in its equation"),
         (lambda net, a: net.add_einsum([a], "IJ->WHOLE"), [A[0]], "lower-case"),
-        (lambda net, x, i: net.add_gather(x, i, 3), [X, np.int32(0)], "it may be 0 to 2"),
-        (lambda net, x, i: net.add_gather(x, i, 0), [X, np.float32(0)], "int32 or int64"),
+        (layer("add_gather", 3), [X, np.int32(0)], "it may be 0 to 2"),
+        (layer("add_gather", 0), [X, np.float32(0)], "int32 or int64"),
         (gathered(GatherMode.ELEMENT), [X, np.zeros(3, np.int32)], "of the data's rank"),
         (gathered(GatherMode.ND), [X, np.zeros((2, 4), np.int32)], "1 to 3 numbers"),
         (gathered(GatherMode.DEFAULT, 0, 2), [X, np.zeros((2, 4), np.int32)], "num_elementwise_dims"),
@@ -387,4 +338,4 @@ def test_non_zero(x: Any) -> None:
     ],
 )
 def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], message: str) -> None:
-    assert message in build_error(build, inputs, __file__)
+    assert message in build_error(build, inputs)

@@ -22,15 +22,15 @@ from loopdbg.runtime.frontends.tensorrt.permutation import Permutation
 from loopdbg.runtime.model import Model
 from tensorrt_networks import output_of
 
-from .layer_checks import build_error, build_network, check_layer
+from .layer_checks import build_error, build_network, check_layer, layer
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 SQUARE = np.arange(16, dtype=np.float32).reshape(4, 4)
 
 
 def test_shape() -> None:
-    check_layer(lambda net, x: net.add_shape(x), {"x": X}, np.array([2, 3, 4], np.int64))
-    check_layer(lambda net, x: net.add_shape(x), {"x": np.float32(3)}, np.array([], np.int64))
+    check_layer(layer("add_shape"), {"x": X}, np.array([2, 3, 4], np.int64))
+    check_layer(layer("add_shape"), {"x": np.float32(3)}, np.array([], np.int64))
 
 
 SHUFFLES: dict[str, tuple[dict[str, Any], Any]] = {
@@ -47,14 +47,8 @@ SHUFFLES: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
-def shuffled(settings: dict[str, Any]) -> Callable[[Any, Any], Any]:
-    def build(net: Any, x: Any) -> Any:
-        layer = net.add_shuffle(x)
-        for name, value in settings.items():
-            setattr(layer, name, value)
-        return layer
-
-    return build
+def shuffled(settings: dict[str, Any]) -> Any:
+    return layer("add_shuffle", **settings)
 
 
 @pytest.mark.parametrize("name", SHUFFLES)
@@ -111,29 +105,21 @@ def test_squeeze_and_unsqueeze() -> None:
 def test_concatenation() -> None:
     parts = {"a": X, "b": X[:, :, :2], "c": X[:, :, 1:2]}
 
-    def joined(axis: int | None) -> Callable[..., Any]:
-        def build(net: Any, *tensors: Any) -> Any:
-            layer = net.add_concatenation(list(tensors))
-            if axis is not None:
-                layer.axis = axis
-            return layer
+    def joined(**settings: int) -> Callable[..., Any]:
+        return lambda net, *tensors: layer("add_concatenation", list(tensors), **settings)(net)
 
-        return build
-
-    check_layer(joined(2), parts, np.concatenate(list(parts.values()), 2))
+    check_layer(joined(axis=2), parts, np.concatenate(list(parts.values()), 2))
     # The third axis from the end, where nothing is stated.
-    check_layer(joined(None), {"a": X, "b": X[:1]}, np.concatenate([X, X[:1]], 0))
-    check_layer(joined(None), {"a": SQUARE, "b": SQUARE[:1]}, np.concatenate([SQUARE, SQUARE[:1]], 0))
+    check_layer(joined(), {"a": X, "b": X[:1]}, np.concatenate([X, X[:1]], 0))
+    check_layer(joined(), {"a": SQUARE, "b": SQUARE[:1]}, np.concatenate([SQUARE, SQUARE[:1]], 0))
 
 
 def test_padding() -> None:
     y = X.reshape(1, 2, 3, 4)
     want = np.pad(y, ((0, 0), (0, 0), (1, 0), (2, 3)))
-    check_layer(lambda net, x: net.add_padding_nd(x, (1, 2), (0, 3)), {"x": y}, want)
+    check_layer(layer("add_padding_nd", (1, 2), (0, 3)), {"x": y}, want)
     check_layer(
-        lambda net, x: net.add_padding_nd(x, (-1, 2), (0, -1)),
-        {"x": y},
-        np.pad(y, ((0, 0),) * 3 + ((2, 0),))[:, :, 1:, :-1],
+        layer("add_padding_nd", (-1, 2), (0, -1)), {"x": y}, np.pad(y, ((0, 0),) * 3 + ((2, 0),))[:, :, 1:, :-1]
     )
 
 
@@ -143,12 +129,7 @@ def test_reverse_sequence(batch: int, sequence: int) -> None:
     want = np.moveaxis(X.copy(), (batch, sequence), (0, 1))
     for k, length in enumerate(lengths):
         want[k, :length] = want[k, :length][::-1].copy()
-
-    def build(net: Any, x: Any, n: Any) -> Any:
-        layer = net.add_reverse_sequence(x, n)
-        layer.batch_axis, layer.sequence_axis = batch, sequence
-        return layer
-
+    build = layer("add_reverse_sequence", batch_axis=batch, sequence_axis=sequence)
     check_layer(build, {"x": X, "n": lengths}, np.moveaxis(want, (0, 1), (batch, sequence)))
 
 
@@ -157,13 +138,8 @@ def test_reverse_sequence(batch: int, sequence: int) -> None:
 
 def test_the_examples_of_the_header() -> None:
     y = np.array([[0, 2, 4], [1, 3, 5]], np.float32)
-    check_layer(lambda net, x: net.add_slice(x, (1, 0), (1, 2), (1, 2)), {"x": y}, np.array([[1, 5]], np.float32))
-
-    def over_axes(net: Any, x: Any) -> Any:
-        layer = net.add_slice(x, (1,), (2,), (1,))
-        layer.axes = (1,)
-        return layer
-
+    check_layer(layer("add_slice", (1, 0), (1, 2), (1, 2)), {"x": y}, np.array([[1, 5]], np.float32))
+    over_axes = layer("add_slice", (1,), (2,), (1,), axes=(1,))
     check_layer(over_axes, {"x": y}, np.array([[2, 4], [3, 5]], np.float32))
 
 
@@ -181,7 +157,7 @@ SLICES: dict[str, tuple[Any, Any, Any, Any]] = {
 def test_slice(name: str, by: str) -> None:
     start, shape, stride, want = SLICES[name]
     if by == "numbers":
-        check_layer(lambda net, x: net.add_slice(x, start, shape, stride), {"x": SQUARE}, want)
+        check_layer(layer("add_slice", start, shape, stride), {"x": SQUARE}, want)
         return
 
     def build(net: Any, x: Any, *parts: Any) -> Any:
@@ -207,24 +183,15 @@ MODES: dict[SampleMode, list[int]] = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_slices_that_reach_outside(mode: SampleMode) -> None:
-    def build(net: Any, x: Any) -> Any:
-        layer = net.add_slice(x, (-2,), (11,), (1,))
-        layer.mode = mode
-        return layer
-
+    build = layer("add_slice", (-2,), (11,), (1,), mode=mode)
     row = np.array([5, 6, 7, 8], np.float32)
     check_layer(build, {"x": row}, row[MODES[mode]])
 
 
 @pytest.mark.parametrize("value", [None, 9.0])
 def test_slices_that_fill(value: float | None) -> None:
-    def build(net: Any, x: Any) -> Any:
-        layer = net.add_slice(x, (-1, 3), (3, 3), (2, 1))
-        layer.mode = SampleMode.FILL
-        if value is not None:
-            layer.set_input(4, net.const(value))
-        return layer
-
+    inputs = {} if value is None else {4: np.float32(value)}
+    build = layer("add_slice", (-1, 3), (3, 3), (2, 1), inputs=inputs, mode=SampleMode.FILL)
     want = np.full((3, 3), value or 0, np.float32)
     want[1, 0], want[2, 0] = SQUARE[1, 3], SQUARE[3, 3]
     check_layer(build, {"x": SQUARE}, want)
@@ -232,8 +199,8 @@ def test_slices_that_fill(value: float | None) -> None:
 
 def test_what_is_outside_is_an_error_at_build_or_at_run() -> None:
     with pytest.raises(ModelError, match=r"takes element 4 of axis 0 .* which has 4"):
-        build_network(lambda net, x: net.add_slice(x, (2, 0), (3, 4), (1, 1)), {"x": SQUARE})[0].graph()
-    net, _ = build_network(lambda net, x: net.add_slice(x, (2, 0), (3, 4), (1, 1)), {"x": SQUARE}, dynamic=True)
+        build_network(layer("add_slice", (2, 0), (3, 4), (1, 1)), {"x": SQUARE})[0].graph()
+    net, _ = build_network(layer("add_slice", (2, 0), (3, 4), (1, 1)), {"x": SQUARE}, dynamic=True)
     with pytest.raises(ExecutionError, match=r"test_shape_layers.py:\d+.*takes element 4 of axis 0, which has 4"):
         Model(net.graph()).run({"x": SQUARE})
 
@@ -250,20 +217,10 @@ def test_fill_with_a_line() -> None:
         return layer
 
     check_layer(line, {"n": np.array([4], np.int32)}, np.array([3, 5, 7, 9], np.int32), dynamic=False, static=False)
-
-    def constant(net: Any) -> Any:
-        layer = net.add_fill((5,), FillOperation.LINSPACE)
-        layer.alpha, layer.beta = 0.5, 0.25
-        return layer
-
+    constant = layer("add_fill", (5,), FillOperation.LINSPACE, alpha=0.5, beta=0.25)
     check_layer(constant, {}, np.arange(5, dtype=np.float32) * 0.25 + 0.5)
-
-    def example(net: Any) -> Any:
-        layer = net.add_fill((3, 4), FillOperation.LINSPACE)
-        layer.set_input(1, net.const(1))
-        layer.set_input(2, net.const([100, 10]))
-        return layer
-
+    inputs = {1: np.float32(1), 2: np.array([100, 10], np.float32)}
+    example = layer("add_fill", (3, 4), FillOperation.LINSPACE, inputs=inputs)
     want = np.array([[1, 11, 21, 31], [101, 111, 121, 131], [201, 211, 221, 231]], np.float32)
     check_layer(example, {}, want)
 
@@ -271,14 +228,8 @@ def test_fill_with_a_line() -> None:
 @pytest.mark.parametrize("op", [FillOperation.RANDOM_UNIFORM, FillOperation.RANDOM_NORMAL])
 @pytest.mark.parametrize("tensors", [False, True])
 def test_random_fill(op: FillOperation, tensors: bool) -> None:
-    def build(net: Any) -> Any:
-        layer = net.add_fill((100, 50), op)
-        layer.alpha, layer.beta = 2.0, 5.0
-        if tensors:
-            layer.set_input(1, net.const(2))
-            layer.set_input(2, net.const(5))
-        return layer
-
+    inputs = {1: np.float32(2), 2: np.float32(5)} if tensors else {}
+    build = layer("add_fill", (100, 50), op, inputs=inputs, alpha=2.0, beta=5.0)
     net, _ = build_network(build, {})
     got = Model(net.graph()).run({})["out0"]
     assert got.shape == (100, 50)
@@ -292,14 +243,14 @@ def test_random_fill(op: FillOperation, tensors: bool) -> None:
 
 
 def test_what_is_no_number_is_ignored_for_alpha_and_beta() -> None:
-    net, _ = build_network(lambda net: net.add_fill((5,), FillOperation.LINSPACE), {})
-    layer: Any = net.get_layer(0)
-    layer.__class__ = IFillLayer
-    assert (layer.alpha, layer.beta, layer.is_alpha_beta_int64()) == (0, 1, False)
-    layer.alpha = [1, 2]
-    assert layer.alpha == 0
-    layer.alpha, layer.beta = 1, 2
-    assert layer.is_alpha_beta_int64()
+    net, _ = build_network(layer("add_fill", (5,), FillOperation.LINSPACE), {})
+    fill: Any = net.get_layer(0)
+    fill.__class__ = IFillLayer
+    assert (fill.alpha, fill.beta, fill.is_alpha_beta_int64()) == (0, 1, False)
+    fill.alpha = [1, 2]
+    assert fill.alpha == 0
+    fill.alpha, fill.beta = 1, 2
+    assert fill.is_alpha_beta_int64()
 
 
 def test_assertion() -> None:
@@ -346,24 +297,24 @@ def test_an_assertion_in_a_loop_names_the_iteration() -> None:
         (shuffled({"reshape_dim": (6, 4)}), [X], "reshape_dims"),
         (lambda net, x: net.add_squeeze(x, net.const([0], np.int32)), [X], "is not 1"),
         (lambda net, x: net.add_squeeze(x, net.const([3], np.int32)), [X], "lie in -3 to 2"),
-        (lambda net, x: net.add_squeeze(x, (0,)), [X], "takes an ITensor"),
-        (lambda net, x, a: net.add_unsqueeze(x, a), [X, np.array([0], np.int32)], "have to be constant"),
+        (layer("add_squeeze", (0,)), [X], "takes an ITensor"),
+        (layer("add_unsqueeze"), [X, np.array([0], np.int32)], "have to be constant"),
         (lambda net, x, y: net.add_concatenation([x, y]), [X, SQUARE], "all other sizes"),
         (lambda net, x, y: net.add_concatenation([x, y]), [X, X.astype(np.int32)], "of one type"),
-        (lambda net, x: net.add_concatenation(x), [X], "takes a list of tensors"),
+        (layer("add_concatenation"), [X], "takes a list of tensors"),
         (lambda net, x: net.add_concatenation([]), [X], "at least one"),
-        (lambda net, x: net.add_padding_nd(x, (1, 1), (1, 1)), [X], "at least 4 dimensions"),
-        (lambda net, x: net.add_padding_nd(x, (1,), (1,)), [X[None]], "two numbers"),
-        (lambda net, x: net.add_slice(x, (0, 0), (1, 1), (1, 1)), [X], "its start has 2 numbers"),
-        (lambda net, x: net.add_slice(x, (0,) * 3, (1, -1, 1), (1,) * 3), [X], "no size can be negative"),
-        (lambda net, x: net.add_slice(x, (0.5,), (1,), (1,)), [X], "sequence of integers"),
-        (lambda net, x, n: net.add_reverse_sequence(x, n), [X, np.zeros(2, np.int32)], "for a batch of 3"),
-        (lambda net: net.add_fill((2, 2), FillOperation.LINSPACE), [], "fills one dimension"),
-        (lambda net: net.add_fill((2,), FillOperation.RANDOM_NORMAL, DataType.INT32), [], "gives FLOAT, HALF"),
+        (layer("add_padding_nd", (1, 1), (1, 1)), [X], "at least 4 dimensions"),
+        (layer("add_padding_nd", (1,), (1,)), [X[None]], "two numbers"),
+        (layer("add_slice", (0, 0), (1, 1), (1, 1)), [X], "its start has 2 numbers"),
+        (layer("add_slice", (0,) * 3, (1, -1, 1), (1,) * 3), [X], "no size can be negative"),
+        (layer("add_slice", (0.5,), (1,), (1,)), [X], "sequence of integers"),
+        (layer("add_reverse_sequence"), [X, np.zeros(2, np.int32)], "for a batch of 3"),
+        (layer("add_fill", (2, 2), FillOperation.LINSPACE), [], "fills one dimension"),
+        (layer("add_fill", (2,), FillOperation.RANDOM_NORMAL, DataType.INT32), [], "gives FLOAT, HALF"),
         (lambda net, x: net.add_constant((2, 2), np.zeros(5, np.float32)), [X], "there are 5 weights"),
         (lambda net, x: net.add_constant((2, 2), [1, 2, 3, 4]), [X], "np.array makes one"),
         (lambda net, x: net.add_constant((2, 2), np.zeros(4)), [X], "float64"),
     ],
 )
 def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], message: str) -> None:
-    assert message in build_error(build, inputs, __file__)
+    assert message in build_error(build, inputs)

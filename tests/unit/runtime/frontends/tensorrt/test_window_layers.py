@@ -27,7 +27,7 @@ from loopdbg.runtime.frontends.tensorrt.enums import (
 )
 from loopdbg.runtime.model import Model
 
-from .layer_checks import build_error, build_network, check_layer
+from .layer_checks import build_error, build_network, check_layer, layer
 
 random = np.random.default_rng(7)
 IMAGE = random.standard_normal((2, 4, 7, 6)).astype(np.float32)
@@ -78,29 +78,17 @@ def test_convolution(x: Any, maps: int, window: Any, settings: dict[str, Any], b
         settings.get("dilation_nd", (1,) * axes),
         groups,
     ) + bias.reshape(-1, *(1,) * axes)
-
-    def build(net: Any, t: Any) -> Any:
-        weights = (None, None) if by_tensor else (kernel, bias)
-        layer = net.add_convolution_nd(t, maps, window, *weights)
-        for name, value in settings.items():
-            setattr(layer, name, value)
-        if by_tensor:
-            layer.set_input(1, net.const(kernel))
-            layer.set_input(2, net.const(bias))
-        return layer
-
+    weights = (None, None) if by_tensor else (kernel, bias)
+    inputs = {1: kernel, 2: bias} if by_tensor else {}
+    build = layer("add_convolution_nd", maps, window, *weights, inputs=inputs, **settings)
     check_layer(build, {"x": x}, want.astype(np.float32), rtol=1e-5, known=[1])
 
 
 @pytest.mark.parametrize("kind", ["convolution", "deconvolution", "pooling"])
 def test_all_axes_in_front_of_the_channels_are_batches(kind: str) -> None:
     kernel = random.standard_normal((4, 4, 3, 2)).astype(np.float32)
-
-    def build(net: Any, t: Any) -> Any:
-        if kind == "pooling":
-            return net.add_pooling_nd(t, PoolingType.MAX, (3, 2))
-        return getattr(net, f"add_{kind}_nd")(t, 4, (3, 2), kernel)
-
+    arguments = (PoolingType.MAX, (3, 2)) if kind == "pooling" else (4, (3, 2), kernel)
+    build = layer(f"add_{kind}_nd", *arguments)
     [alone] = Model(build_network(build, {"x": IMAGE})[0].graph()).run({"x": IMAGE}).values()
     whole = np.stack([IMAGE, IMAGE * 2, IMAGE * 4])
     want = np.stack([alone, alone * 2, alone * 4])
@@ -120,12 +108,7 @@ PADDINGS = {
 @pytest.mark.parametrize("mode", PaddingMode)
 def test_padding_modes_of_convolutions(mode: PaddingMode) -> None:
     kernel = random.standard_normal((1, 4, 3, 3)).astype(np.float32)
-
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_convolution_nd(t, 1, (3, 3), kernel=kernel)
-        layer.stride_nd, layer.padding_nd, layer.padding_mode = (2, 2), (1, 0), mode
-        return layer
-
+    build = layer("add_convolution_nd", 1, (3, 3), kernel, stride_nd=(2, 2), padding_nd=(1, 0), padding_mode=mode)
     pre, post = PADDINGS[mode]
     want = convolved(IMAGE, kernel, (2, 2), pre, post, (1, 1), 1).astype(np.float32)
     check_layer(build, {"x": IMAGE}, want, rtol=1e-5, known=[1])
@@ -145,13 +128,8 @@ def test_deconvolution(mode: PaddingMode, groups: int) -> None:
         PaddingMode.SAME_UPPER: np.s_[:, :, 0:-1, 0:-1],
         PaddingMode.SAME_LOWER: np.s_[:, :, 1:, 1:],
     }
-
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_deconvolution_nd(t, 2 * groups, (3, 4), kernel)
-        layer.stride_nd, layer.num_groups, layer.padding_mode = (2, 3), groups, mode
-        layer.padding_nd = (1, 0)
-        return layer
-
+    settings = {"stride_nd": (2, 3), "num_groups": groups, "padding_mode": mode, "padding_nd": (1, 0)}
+    build = layer("add_deconvolution_nd", 2 * groups, (3, 4), kernel, **settings)
     check_layer(build, {"x": x}, full[trims[mode]].astype(np.float32), rtol=1e-5, known=[1])
 
 
@@ -159,13 +137,17 @@ def test_deconvolution(mode: PaddingMode, groups: int) -> None:
 @pytest.mark.parametrize("mode", PaddingMode)
 @pytest.mark.parametrize("excludes", [False, True])
 def test_pooling(kind: PoolingType, mode: PaddingMode, excludes: bool) -> None:
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_pooling_nd(t, kind, (3, 3))
-        assert (layer.type, tuple(layer.stride_nd)) == (kind, (1, 1))
-        layer.stride_nd, layer.padding_nd, layer.padding_mode = (2, 2), (1, 0), mode
-        layer.average_count_excludes_padding, layer.blend_factor = excludes, 0.25
-        return layer
-
+    build = layer(
+        "add_pooling_nd",
+        kind,
+        (3, 3),
+        initially={"type": kind, "stride_nd": (1, 1)},
+        stride_nd=(2, 2),
+        padding_nd=(1, 0),
+        padding_mode=mode,
+        average_count_excludes_padding=excludes,
+        blend_factor=0.25,
+    )
     pre, post = PADDINGS[mode]
     pads = [(0, 0), (0, 0), *zip(pre, post, strict=True)]
     # A place that rounding up adds counts neither way, as it is no padding.
@@ -192,18 +174,10 @@ def test_padding_follows_from_sizes_that_a_run_tells(
     mode: PaddingMode, dilation: int, window: int, stride: int
 ) -> None:
     kernel = random.standard_normal((2, 1, window, window)).astype(np.float32)
-
-    def convolution(net: Any, t: Any) -> Any:
-        layer = net.add_convolution_nd(t, 2, (window, window), kernel)
-        layer.dilation_nd = (dilation, dilation)
-        layer.stride_nd, layer.padding_mode = (stride, stride), mode
-        return layer
-
-    def pooling(net: Any, t: Any) -> Any:
-        layer = net.add_pooling_nd(t, PoolingType.AVERAGE, (window, window))
-        layer.stride_nd, layer.padding_mode = (stride, stride), mode
-        return layer
-
+    settings = {"stride_nd": (stride, stride), "padding_mode": mode}
+    square = (window, window)
+    convolution = layer("add_convolution_nd", 2, square, kernel, dilation_nd=(dilation, dilation), **settings)
+    pooling = layer("add_pooling_nd", PoolingType.AVERAGE, square, **settings)
     for rows in range(5, 12):
         x = random.standard_normal((1, 1, rows, 7)).astype(np.float32)
         sizes = np.array(x.shape[2:])
@@ -232,31 +206,23 @@ def test_padding_follows_from_sizes_that_a_run_tells(
 # -- resize
 
 
-@pytest.mark.parametrize("by", ["shape", "scales", "tensor"])
-def test_resize_to_the_nearest(by: str) -> None:
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_resize(t)
-        assert layer.scales == []
-        if by == "shape":
-            layer.shape = (2, 4, 14, 9)
-        elif by == "scales":
-            layer.scales = [1, 1, 2, 1.5]
-        else:
-            layer.set_input(1, net.const([2, 4, 14, 9], np.int32))
-        return layer
+RESIZES: dict[str, dict[str, Any]] = {
+    "shape": {"shape": (2, 4, 14, 9)},
+    "scales": {"scales": [1, 1, 2, 1.5]},
+    "tensor": {"inputs": {1: np.array([2, 4, 14, 9], np.int32)}},
+}
 
+
+@pytest.mark.parametrize("by", RESIZES)
+def test_resize_to_the_nearest(by: str) -> None:
+    build = layer("add_resize", initially={"scales": []}, **RESIZES[by])
     rows, columns = np.floor(np.arange(14) * 7 / 14), np.floor(np.arange(9) * 6 / 9)
     want = IMAGE[:, :, rows.astype(int)][..., columns.astype(int)]
     check_layer(build, {"x": IMAGE}, want, dynamic=False)
 
 
 def test_resize_without_size_keeps_size() -> None:
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_resize(t)
-        layer.resize_mode = InterpolationMode.CUBIC
-        return layer
-
-    check_layer(build, {"x": IMAGE}, IMAGE, rtol=1e-5)
+    check_layer(layer("add_resize", resize_mode=InterpolationMode.CUBIC), {"x": IMAGE}, IMAGE, rtol=1e-5)
 
 
 ROUNDS: dict[ResizeRoundMode, Any] = {
@@ -279,12 +245,7 @@ def places(mode: ResizeCoordinateTransformation, size: int, to: int) -> Any:
 @pytest.mark.parametrize("mode", ResizeCoordinateTransformation)
 @pytest.mark.parametrize("rounding", ResizeRoundMode)
 def test_where_the_nearest_is(mode: ResizeCoordinateTransformation, rounding: ResizeRoundMode) -> None:
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_resize(t)
-        layer.shape = (13,)
-        layer.coordinate_transformation, layer.nearest_rounding = mode, rounding
-        return layer
-
+    build = layer("add_resize", shape=(13,), coordinate_transformation=mode, nearest_rounding=rounding)
     row = np.arange(8, dtype=np.float32)
     index = ROUNDS[rounding](places(mode, 8, 13)).clip(0, 7).astype(int)
     check_layer(build, {"x": row}, row[index], dynamic=False)
@@ -292,12 +253,8 @@ def test_where_the_nearest_is(mode: ResizeCoordinateTransformation, rounding: Re
 
 @pytest.mark.parametrize("mode", ResizeCoordinateTransformation)
 def test_linear_resize(mode: ResizeCoordinateTransformation) -> None:
-    def build(net: Any, t: Any) -> Any:
-        layer = net.add_resize(t)
-        layer.shape = (2, 4, 7, 11)
-        layer.resize_mode, layer.coordinate_transformation = InterpolationMode.LINEAR, mode
-        return layer
-
+    settings = {"resize_mode": InterpolationMode.LINEAR, "coordinate_transformation": mode}
+    build = layer("add_resize", shape=(2, 4, 7, 11), **settings)
     position = places(mode, 6, 11)
     low = np.floor(position)
     part = position - low
@@ -305,34 +262,24 @@ def test_linear_resize(mode: ResizeCoordinateTransformation) -> None:
     check_layer(build, {"x": IMAGE}, (left * (1 - part) + right * part).astype(np.float32), dynamic=False, rtol=1e-5)
 
 
-def test_a_single_pixel() -> None:
-    def build(selector: ResizeSelector) -> Any:
-        def build(net: Any, t: Any) -> Any:
-            layer = net.add_resize(t)
-            layer.shape = (1,)
-            layer.resize_mode = InterpolationMode.LINEAR
-            layer.coordinate_transformation = ResizeCoordinateTransformation.HALF_PIXEL
-            layer.selector_for_single_pixel = selector
-            return layer
-
-        return build
-
-    row = np.arange(4, dtype=np.float32)
-    check_layer(build(ResizeSelector.FORMULA), {"x": row}, np.array([1.5], np.float32), dynamic=False)
-    check_layer(build(ResizeSelector.UPPER), {"x": row}, np.array([0], np.float32), dynamic=False)
+@pytest.mark.parametrize(("selector", "want"), [(ResizeSelector.FORMULA, 1.5), (ResizeSelector.UPPER, 0)])
+def test_a_single_pixel(selector: ResizeSelector, want: float) -> None:
+    build = layer(
+        "add_resize",
+        shape=(1,),
+        resize_mode=InterpolationMode.LINEAR,
+        coordinate_transformation=ResizeCoordinateTransformation.HALF_PIXEL,
+        selector_for_single_pixel=selector,
+    )
+    check_layer(build, {"x": np.arange(4, dtype=np.float32)}, np.array([want], np.float32), dynamic=False)
 
 
 @pytest.mark.parametrize("sample", [SampleMode.FILL, SampleMode.CLAMP])
 @pytest.mark.parametrize("align", [False, True])
 def test_grid_sample(sample: SampleMode, align: bool) -> None:
     grid = random.uniform(-1.4, 1.4, (2, 3, 5, 2)).astype(np.float32)
-
-    def build(net: Any, x: Any, g: Any) -> Any:
-        layer = net.add_grid_sample(x, g)
-        assert layer.sample_mode is SampleMode.FILL
-        layer.sample_mode, layer.align_corners = sample, align
-        return layer
-
+    initially = {"sample_mode": SampleMode.FILL}
+    build = layer("add_grid_sample", initially=initially, sample_mode=sample, align_corners=align)
     want = np.zeros((2, 4, 3, 5), np.float32)
     for n, i, j in itertools.product(range(2), range(3), range(5)):
         position = []
@@ -397,9 +344,7 @@ def test_quantize_and_back(axis: int | None) -> None:
 
 def test_quantize_with_a_zero_point() -> None:
     def build(net: Any, t: Any) -> Any:
-        layer = net.add_quantize(t, net.const(0.1))
-        layer.set_input(2, net.const(10, np.int8))
-        return layer
+        return layer("add_quantize", net.const(0.1), inputs={2: np.int8(10)})(net, t)
 
     want = (np.rint(IMAGE / np.float32(0.1)) + 10).clip(-128, 127).astype(np.int8)
     check_layer(build, {"x": IMAGE}, want)
@@ -457,10 +402,8 @@ def test_rotary_embedding(interleaved: bool, positions: bool) -> None:
     joined = np.stack(pair, -1).reshape(turned.shape) if interleaved else np.concatenate(pair, -1)
 
     def build(net: Any, x: Any) -> Any:
-        layer = net.add_rotary_embedding(x, net.const(np.cos(angles)), net.const(np.sin(angles)), interleaved, 6)
-        if positions:
-            layer.set_input(3, net.const(ids, np.int64))
-        return layer
+        caches = net.const(np.cos(angles)), net.const(np.sin(angles))
+        return layer("add_rotary_embedding", *caches, interleaved, 6, inputs={3: ids} if positions else {})(net, x)
 
     check_layer(build, {"x": Q}, np.concatenate([joined, rest], -1).astype(np.float32), rtol=1e-5)
 
@@ -470,7 +413,7 @@ def test_kv_cache_update() -> None:
     want = cache.copy()
     want[0, :, 4:6], want[1, :, 1:3] = new
     check_layer(
-        lambda net, c, u, i: net.add_kv_cache_update(c, u, i, KVCacheMode.LINEAR),
+        layer("add_kv_cache_update", KVCacheMode.LINEAR),
         {"c": cache.astype(np.float32), "u": new.astype(np.float32), "i": np.array([4, 1], np.int32)},
         want.astype(np.float32),
     )
@@ -482,17 +425,17 @@ W = np.zeros((3, 4, 3, 3), np.float32)
 @pytest.mark.parametrize(
     ("build", "inputs", "message"),
     [
-        (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W[:2]), [IMAGE], "has 72 weights; the shape [3, 4, 3, 3]"),
-        (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W, W[0, 0, 0, :2]), [IMAGE], "its bias has 2 weights"),
-        (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), None), [IMAGE], "has 0 weights"),
-        (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W.tolist()), [IMAGE], "NumPy array"),
-        (lambda net, x: net.add_convolution_nd(x, 3, (3,), W), [IMAGE], "two or three positive numbers"),
-        (lambda net, x: net.add_convolution_nd(x, 3, (9, 3), np.zeros(324, "f4")), [IMAGE], "reaches over 9 elements"),
-        (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W.astype("f2")), [IMAGE], "is float16"),
-        (lambda net, x: net.add_convolution_nd(x, 3, (3, 3), W), [IMAGE[0]], "takes 4 to 8 dimensions"),
-        (lambda net, x: net.add_pooling_nd(x, PoolingType.MAX, (2, 0)), [IMAGE], "positive numbers"),
-        (lambda net, x: net.add_pooling_nd(x, 0, (2, 2)), [IMAGE], "must be a trt.PoolingType"),
-        (lambda net, x, g: net.add_grid_sample(x, g), [IMAGE, IMAGE], "the last axis is x and y"),
+        (layer("add_convolution_nd", 3, (3, 3), W[:2]), [IMAGE], "has 72 weights; the shape [3, 4, 3, 3]"),
+        (layer("add_convolution_nd", 3, (3, 3), W, W[0, 0, 0, :2]), [IMAGE], "its bias has 2 weights"),
+        (layer("add_convolution_nd", 3, (3, 3), None), [IMAGE], "has 0 weights"),
+        (layer("add_convolution_nd", 3, (3, 3), W.tolist()), [IMAGE], "NumPy array"),
+        (layer("add_convolution_nd", 3, (3,), W), [IMAGE], "two or three positive numbers"),
+        (layer("add_convolution_nd", 3, (9, 3), np.zeros(324, "f4")), [IMAGE], "reaches over 9 elements"),
+        (layer("add_convolution_nd", 3, (3, 3), W.astype("f2")), [IMAGE], "is float16"),
+        (layer("add_convolution_nd", 3, (3, 3), W), [IMAGE[0]], "takes 4 to 8 dimensions"),
+        (layer("add_pooling_nd", PoolingType.MAX, (2, 0)), [IMAGE], "positive numbers"),
+        (layer("add_pooling_nd", 0, (2, 2)), [IMAGE], "must be a trt.PoolingType"),
+        (layer("add_grid_sample"), [IMAGE, IMAGE], "the last axis is x and y"),
         (lambda net, b, s: net.add_nms(b, s, net.const(3, np.int32)), [IMAGE[0], IMAGE[0]], "do not fit"),
         (lambda net, x: net.add_quantize(x, net.const([1, 2, 3])), [IMAGE], "its axis"),
         (lambda net, x: net.add_quantize(x, net.const(1), DataType.INT32), [IMAGE], "not INT32"),
@@ -505,4 +448,4 @@ W = np.zeros((3, 4, 3, 3), np.float32)
     ],
 )
 def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], message: str) -> None:
-    assert message in build_error(build, inputs, __file__)
+    assert message in build_error(build, inputs)
