@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from loopdbg.runtime.frontends.tensorrt.control_flow import ILoop
 from loopdbg.runtime.frontends.tensorrt.enums import LoopOutput, TripLimit
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
-from loopdbg.runtime.frontends.tensorrt.loop import ILoop
 from tensorrt_networks import NetworkBuilder, Op, output_of
 
 from .draws import ChoiceSource

@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from loopdbg.runtime.frontends.tensorrt.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
+from loopdbg.runtime.frontends.tensorrt.control_flow import (
+    IIfConditionalInputLayer,
+    IIfConditionalOutputLayer,
+    IIteratorLayer,
+    ILoop,
+    ILoopOutputLayer,
+    IRecurrenceLayer,
+)
 from loopdbg.runtime.frontends.tensorrt.enums import ElementWiseOperation, LoopOutput, TripLimit
 from loopdbg.runtime.frontends.tensorrt.layer import ILayer, ITensor
 from loopdbg.runtime.frontends.tensorrt.layers.constant import IConstantLayer
 from loopdbg.runtime.frontends.tensorrt.layers.elementwise import IElementWiseLayer
-from loopdbg.runtime.frontends.tensorrt.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
 from loopdbg.runtime.frontends.tensorrt.network import INetworkDefinition
 
 Op = ElementWiseOperation

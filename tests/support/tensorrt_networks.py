@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from loopdbg.runtime.frontends.tensorrt.control_flow import ILoop
 from loopdbg.runtime.frontends.tensorrt.enums import DataType, ElementWiseOperation, LoopOutput, TripLimit
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
 from loopdbg.runtime.frontends.tensorrt.layers import load_families
-from loopdbg.runtime.frontends.tensorrt.loop import ILoop
 from loopdbg.runtime.frontends.tensorrt.network import INetworkDefinition
 from loopdbg.runtime.frontends.tensorrt.network_lowering import lower_network
 from loopdbg.runtime.graph import Graph

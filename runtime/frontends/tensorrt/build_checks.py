@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...graph import TensorType
-from .conditional import IIfConditional
 from .constant_folding import constant_int
+from .control_flow import IIfConditional, IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
 from .enums import LoopOutput, TripLimit
 from .layer import ILayer, ITensor
 from .layer_lowering import tensor_name
-from .loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
 from .nesting import Nesting
 from .network import INetworkDefinition
 

@@ -378,14 +378,14 @@ class ILayer(InertLayerProperties):
     # -- implemented by layer families
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        """Infer the types of the outputs; by default, the output has the type of input 0.
+        """Infer the types of the outputs; by default, outputs have the type of input 0.
 
         ``types``: of the inputs, ``TensorType()`` for absent ones; they passed ``CHECKS``.
 
         Raises:
             ModelError: the inputs or the properties are invalid (:meth:`error`).
         """
-        return [types[0]]
+        return [types[0]] * self.OUTPUTS
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Add the operators of the layer to a scope; returns its outputs. By default it is one operator."""

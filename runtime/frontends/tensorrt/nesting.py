@@ -12,9 +12,19 @@ from dataclasses import field
 
 from ...graph.topological_order import topological_order
 from ...record import record
-from .conditional import IConditionLayer, IIfConditional, IIfConditionalInputLayer, IIfConditionalOutputLayer
+from .control_flow import (
+    IConditionLayer,
+    IIfConditional,
+    IIfConditionalInputLayer,
+    IIfConditionalOutputLayer,
+    IIteratorLayer,
+    ILoop,
+    ILoopBoundaryLayer,
+    ILoopOutputLayer,
+    IRecurrenceLayer,
+    ITripLimitLayer,
+)
 from .layer import ILayer, ITensor
-from .loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
 from .network import INetworkDefinition
 
 #: An item of a scope: a layer, or a whole loop or conditional.

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import ModelError
-from .conditional import IIfConditional
+from .control_flow import IIfConditional, ILoop
 from .enums import DataType, NetworkDefinitionCreationFlag
 from .inert_properties import InertNetworkProperties
 from .layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
-from .loop import ILoop
 from .removed_api import missing_api_error
 from .script_location import ArgumentError, caller_location
 

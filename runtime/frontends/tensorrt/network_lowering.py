@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from ...errors import ModelError
 from ...graph import BackEdge, Graph, If, LastValueOutput, Loop, ScanOutput, SlicedInput, System, Value
 from .build_checks import check_nesting, check_network, loop_notes
-from .conditional import IIfConditional
+from .control_flow import IIfConditional, ILoop
 from .enums import LoopOutput, TripLimit
 from .layer import ILayer, ITensor
 from .layer_lowering import lower_layer, tensor_name
-from .loop import ILoop
 from .lowering_scope import OPSET, LoweringScope, UniqueNames
 from .nesting import NestedScope, Nesting, ScopeItem
 from .network import INetworkDefinition

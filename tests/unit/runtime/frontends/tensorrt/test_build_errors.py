@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.frontends.tensorrt.control_flow import ILoop
 from loopdbg.runtime.frontends.tensorrt.enums import DataType, LoopOutput, TripLimit
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
-from loopdbg.runtime.frontends.tensorrt.loop import ILoop
 from tensorrt_networks import NetworkBuilder, Op, output_of
 
 Break = Callable[[NetworkBuilder, ILoop, ITensor], object]

@@ -1,32 +1,64 @@
-"""ILoop and its boundary layers."""
+"""ILoop, IIfConditional, and their boundary layers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ...errors import ModelError
 from ...graph import Dim, TensorType
 from .checked_attribute import CheckedAttribute
-from .constant_folding import constant_int
+from .constant_folding import constant_int, constant_value
 from .enums import LayerType, LoopOutput, TripLimit
 from .layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
 from .script_location import caller_location
 
 
-class ILoop:
-    """A loop: its limits, iterators, recurrences and outputs, each in order of addition."""
+class _ControlFlow:
+    """A loop or a conditional; ``number``: among those of the network."""
+
+    #: The beginning of its default name.
+    _PREFIX: ClassVar[str]
 
     def __init__(self, network: NetworkBase, number: int) -> None:
         self._network, self.number = network, number
         self._name = ""
         self.script_location = caller_location()
+
+    name = CheckedAttribute[str]("_name", unset=lambda owner: f"{owner._PREFIX}_{owner.number}")
+
+    def error(self, text: str) -> ModelError:
+        """An error with its name and its line of the script."""
+        return ModelError(f"{self.script_location}: {self}: {text}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} '{self.name}'"
+
+
+class _BoundaryLayer(ILayer):
+    """A layer at the boundary of a loop or conditional."""
+
+    FOLDABLE = False
+
+    def __init__(self, owner: Any, inputs: Sequence[ITensor], **attributes: Any) -> None:
+        self._owner = owner
+        super().__init__(owner._network, inputs, **attributes)
+
+    def __repr__(self) -> str:
+        return f"{self.KIND} '{self.name}' of {self._owner}"
+
+
+class ILoop(_ControlFlow):
+    """A loop: its limits, iterators, recurrences and outputs, each in order of addition."""
+
+    _PREFIX = "loop"
+
+    def __init__(self, network: NetworkBase, number: int) -> None:
+        super().__init__(network, number)
         self.limits: list[ITripLimitLayer] = []
         self.iterators: list[IIteratorLayer] = []
         self.recurrences: list[IRecurrenceLayer] = []
         self.outputs: list[ILoopOutputLayer] = []
-
-    name = CheckedAttribute[str]("_name", unset=lambda loop: f"loop_{loop.number}")
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
         """Limit the trips by a count, or by a condition that is tested before each iteration."""
@@ -63,30 +95,15 @@ class ILoop:
         """The limit of a kind, if there is one."""
         return next((limit for limit in self.limits if limit.kind is kind), None)
 
-    def error(self, text: str) -> ModelError:
-        """An error with the loop's name and its line of the script."""
-        return ModelError(f"{self.script_location}: {self}: {text}")
 
-    def __repr__(self) -> str:
-        return f"ILoop '{self.name}'"
-
-
-class ILoopBoundaryLayer(ILayer):
+class ILoopBoundaryLayer(_BoundaryLayer):
     """A layer at the boundary of a loop."""
-
-    FOLDABLE = False
-
-    def __init__(self, loop: ILoop, inputs: Sequence[ITensor], **attributes: Any) -> None:
-        self._loop = loop
-        super().__init__(loop._network, inputs, **attributes)
 
     @property
     def loop(self) -> ILoop:
         """The loop of the layer."""
-        return self._loop
-
-    def __repr__(self) -> str:
-        return f"{self.KIND} '{self.name}' of {self._loop}"
+        loop: ILoop = self._owner
+        return loop
 
 
 class ITripLimitLayer(ILoopBoundaryLayer, type=LayerType.TRIP_LIMIT):
@@ -99,9 +116,6 @@ class ITripLimitLayer(ILoopBoundaryLayer, type=LayerType.TRIP_LIMIT):
     @property
     def kind(self) -> TripLimit:
         return self._kind
-
-    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        return ()
 
 
 class IIteratorLayer(ILoopBoundaryLayer, type=LayerType.ITERATOR):
@@ -166,3 +180,84 @@ class ILoopOutputLayer(ILoopBoundaryLayer, type=LayerType.LOOP_OUTPUT):
             )
         shape.insert(self.axis, constant_int(self.length))
         return [TensorType(types[0].dtype, tuple(shape))]
+
+
+class IIfConditional(_ControlFlow):
+    """A conditional: a condition, inputs, and outputs that each merge a tensor of both branches."""
+
+    _PREFIX = "conditional"
+
+    def __init__(self, network: NetworkBase, number: int) -> None:
+        super().__init__(network, number)
+        self.conditions: list[IConditionLayer] = []
+        self.inputs: list[IIfConditionalInputLayer] = []
+        self.outputs: list[IIfConditionalOutputLayer] = []
+
+    def set_condition(self, condition: ITensor) -> IConditionLayer:
+        """Set the condition that selects the branch."""
+        tensor_argument(self._network, condition, f"{self}.set_condition")
+        self.conditions.append(IConditionLayer(self, [condition]))
+        return self.conditions[-1]
+
+    def add_input(self, input: ITensor) -> IIfConditionalInputLayer:
+        """Add an input of the branches."""
+        tensor_argument(self._network, input, f"{self}.add_input")
+        self.inputs.append(IIfConditionalInputLayer(self, [input]))
+        return self.inputs[-1]
+
+    def add_output(self, true_subgraph_output: ITensor, false_subgraph_output: ITensor) -> IIfConditionalOutputLayer:
+        """Add an output: one tensor where the condition is true, another where it is false."""
+        tensor_argument(self._network, true_subgraph_output, f"{self}.add_output")
+        tensor_argument(self._network, false_subgraph_output, f"{self}.add_output")
+        self.outputs.append(IIfConditionalOutputLayer(self, [true_subgraph_output, false_subgraph_output]))
+        return self.outputs[-1]
+
+
+class IIfConditionalBoundaryLayer(_BoundaryLayer):
+    """A layer at the boundary of a conditional."""
+
+    @property
+    def conditional(self) -> IIfConditional:
+        """The conditional of the layer."""
+        conditional: IIfConditional = self._owner
+        return conditional
+
+
+class IConditionLayer(IIfConditionalBoundaryLayer, type=LayerType.CONDITION):
+    """The condition."""
+
+    OUTPUTS = 0
+
+
+class IIfConditionalInputLayer(
+    IIfConditionalBoundaryLayer, type=LayerType.CONDITIONAL_INPUT, kind="Input", operator="Identity"
+):
+    """An input tensor of the branches."""
+
+
+class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer, type=LayerType.CONDITIONAL_OUTPUT, kind="Output"):
+    """The merged output of both branches."""
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        on_true, on_false = types
+        if on_true.dtype is not None and on_false.dtype is not None and on_true.dtype != on_false.dtype:
+            raise self.error(
+                f"the true branch gives {on_true.dtype}, {self.required_input(0)}, the false branch {on_false.dtype}, "
+                f"{self.required_input(1)}; they must be of one type"
+            )
+        condition = (
+            constant_value(self.conditional.conditions[0].required_input(0)) if self.conditional.conditions else None
+        )
+        if condition is not None and condition.size == 1:
+            # A constant condition removes the other branch.
+            return [on_true if condition.reshape(()) else on_false]
+        if on_true.shape is None or on_false.shape is None:
+            return [TensorType(on_true.dtype)]
+        if on_true.excludes(on_false):
+            raise self.error(
+                f"the true branch gives {on_true.shape_text()}, {self.required_input(0)}, the false branch "
+                f"{on_false.shape_text()}, {self.required_input(1)}; they must have one shape, unless the condition is "
+                "a constant"
+            )
+        shape = tuple(a if a == b else None for a, b in zip(on_true.shape, on_false.shape, strict=True))
+        return [TensorType(on_true.dtype, shape)]
