@@ -81,6 +81,10 @@ class LoweringScope:
         self.main.constants.append(value)
         return value
 
+    def int64_constant(self, array: Any) -> Value:
+        """Add a constant of sizes or axes."""
+        return self.constant(array, np.int64)
+
     def cast(self, value: Value | None, dtype: np.dtype[Any]) -> Value:
         """Add a conversion."""
         return self.op("Cast", value, to=dtype_to_onnx(dtype))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..dims import Dims, sizes_of
@@ -23,8 +21,6 @@ from .argument_checks import (
     third_from_end,
 )
 from .network_methods import TENSORS, Parameter, network_method
-
-_INT64 = np.dtype(np.int64)
 
 
 @network_method("add_concatenation", "Join a list of tensors.", inputs=Parameter(TENSORS, label="add_concatenation"))
@@ -102,7 +98,7 @@ class IPaddingLayer(ILayer, type=LayerType.PADDING):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         zeros = [0] * (len(self._inferred[0].shape or ()) - 2)
-        pads = scope.constant([*zeros, *self._pre, *zeros, *self._post], _INT64)
+        pads = scope.int64_constant([*zeros, *self._pre, *zeros, *self._post])
         return [scope.op("Pad", inputs[0], pads)]
 
 

@@ -20,7 +20,6 @@ from ..weights import array_of
 from .argument_checks import checked_rank, require_dtype_kind, require_equal_dtypes, static_shape
 from .network_methods import Parameter, network_method
 
-_INT64 = np.dtype(np.int64)
 _LINSPACE = FillOperation.LINSPACE
 _TYPES = {
     _LINSPACE: (DataType.INT32, DataType.INT64, DataType.FLOAT),
@@ -143,7 +142,7 @@ class IFillLayer(ILayer, type=LayerType.FILL):
         dtype = self._inferred[0].dtype
         assert dtype is not None
         operands = [*inputs, *(None,) * (3 - len(inputs))]
-        shape = scope.cast(operands[0], _INT64) if operands[0] is not None else scope.constant(self._shape, _INT64)
+        shape = scope.op("Cast", operands[0], to=7) if operands[0] else scope.int64_constant(self._shape)
         if self.operation is _LINSPACE:
             alpha = operands[1] or scope.constant(self._alpha, dtype)
             beta = operands[2] or scope.constant([self._beta], dtype)

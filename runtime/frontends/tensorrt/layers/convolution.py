@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ....graph import Array, Dim, TensorType, Value
 from ....ops.tensorrt import has_window_past_end, window_past_end_error
 from ..checked_attribute import CheckedAttribute, ownerless_check
@@ -20,7 +18,6 @@ from ..weights import flat_array_of
 from .argument_checks import checked_rank, enum_check, input_is, number_argument
 from .network_methods import Parameter, network_method
 
-_INT64 = np.dtype(np.int64)
 _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER
 
 
@@ -78,10 +75,10 @@ class SlidingWindowLayer(ILayer):
             return slide(x)
 
         def part(of: Value, start: int, end: int) -> Value:
-            return scope.op("Slice", of, scope.constant([start], _INT64), scope.constant([end], _INT64))
+            return scope.op("Slice", of, scope.int64_constant([start]), scope.int64_constant([end]))
 
         shape = scope.op("Shape", x)
-        flat_shape = scope.op("Concat", scope.constant([-1], _INT64), part(shape, -inner_rank, MAX_DIMS), axis=0)
+        flat_shape = scope.op("Concat", scope.int64_constant([-1]), part(shape, -inner_rank, MAX_DIMS), axis=0)
         output = slide(scope.op("Reshape", x, flat_shape))
         sizes = part(scope.op("Shape", output), 1, MAX_DIMS)
         return scope.op("Reshape", output, scope.op("Concat", part(shape, 0, -inner_rank), sizes, axis=0))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ....graph import Dim, TensorType, Value
 from ..constant_folding import constant_int, constant_value
 from ..enums import DataType, GatherMode, LayerType, ScatterMode, numpy_type
@@ -13,8 +11,6 @@ from ..layer import ILayer, ITensor
 from ..lowering_scope import LoweringScope
 from .argument_checks import axis_argument, input_is, same_types, sizes_differ, static_shape
 from .network_methods import network_method
-
-_INT64 = np.dtype(np.int64)
 
 
 @network_method("add_gather", "Gather slices of a tensor along an axis.", input=ITensor, indices=ITensor, axis=int)

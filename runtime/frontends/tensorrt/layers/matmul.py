@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ....graph import Dim, TensorType, Value
 from ..enums import LayerType, MatrixOperation
 from ..layer import ILayer, ITensor, NetworkBase
@@ -18,7 +16,6 @@ from .elementwise import broadcast
 from .network_methods import TENSORS, Parameter, network_method, unchecked
 
 _NONE, _TRANSPOSE, _VECTOR = MatrixOperation.NONE, MatrixOperation.TRANSPOSE, MatrixOperation.VECTOR
-_INT64 = np.dtype(np.int64)
 
 
 @network_method(
@@ -81,13 +78,13 @@ class IMatrixMultiplyLayer(ILayer, type=LayerType.MATRIX_MULTIPLY, kind="Matrix 
                 order = [*range(ranks[k] - 2), ranks[k] - 1, ranks[k] - 2]
                 value = scope.op("Transpose", value, perm=order)
             elif op is _VECTOR and not is_vector[k]:
-                value = scope.op("Unsqueeze", value, scope.constant([-2 if k == 0 else -1], _INT64))
+                value = scope.op("Unsqueeze", value, scope.int64_constant([-2 if k == 0 else -1]))
                 squeezed.append(-2 if k == 0 else -1)
             operands.append(value)
         product = scope.op("MatMul", *operands)
         if squeezed:
             # Squeeze the row first: the column is then still the last axis.
-            product = scope.op("Squeeze", product, scope.constant(squeezed, _INT64))
+            product = scope.op("Squeeze", product, scope.int64_constant(squeezed))
         return [product]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_int
@@ -22,7 +20,6 @@ _ONNX_OPERATORS = {
     ReduceOperation.MIN: "ReduceMin",
     ReduceOperation.AVG: "ReduceMean",
 }
-_INT64 = np.dtype(np.int64)
 #: The maximum k of TensorRT's top-k.
 _MAX_TOPK = 3840
 
@@ -61,9 +58,7 @@ class IReduceLayer(ILayer, type=LayerType.REDUCE):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         axes = axes_from_mask(self, self.axes, len(self.required_input(0).type.shape or ()) or self.axes.bit_length())
-        return [
-            scope.op(_ONNX_OPERATORS[self.op], inputs[0], scope.constant(axes, _INT64), keepdims=int(self.keep_dims))
-        ]
+        return [scope.op(_ONNX_OPERATORS[self.op], inputs[0], scope.int64_constant(axes), keepdims=int(self.keep_dims))]
 
 
 @network_method(
@@ -116,8 +111,8 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         k_input = inputs[1] if len(inputs) > 1 else None
-        vector_shape = scope.constant([1], _INT64)
-        k = scope.constant([self._k], _INT64) if k_input is None else None
+        vector_shape = scope.int64_constant([1])
+        k = scope.int64_constant([self._k]) if k_input is None else None
         if k is None:
             k = scope.op("Reshape", scope.op("Cast", k_input, to=7), vector_shape)
         axis = self._axis(len(self.required_input(0).type.shape or ()))

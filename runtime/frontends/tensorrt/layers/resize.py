@@ -34,7 +34,6 @@ from .argument_checks import (
 )
 from .network_methods import network_method
 
-_INT64 = np.dtype(np.int64)
 _ROUNDS = {
     ResizeRoundMode.HALF_UP: "round_prefer_ceil",
     ResizeRoundMode.HALF_DOWN: "round_prefer_floor",
@@ -130,10 +129,10 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
         }
         sizes = static_shape(self._inferred[0].shape)
         if self.get_input(1) is not None:
-            return [scope.op("Resize", inputs[0], None, None, scope.cast(inputs[1], _INT64), **attributes)]
+            return [scope.op("Resize", inputs[0], None, None, scope.cast(inputs[1], np.dtype(np.int64)), **attributes)]
         if sizes is not None:
             # TensorRT computes coordinates from the sizes, also where scales were given.
-            return [scope.op("Resize", inputs[0], None, None, scope.constant(sizes, _INT64), **attributes)]
+            return [scope.op("Resize", inputs[0], None, None, scope.int64_constant(sizes), **attributes)]
         scales = scope.constant(self._scales or (1.0,) * len(self.required_input(0).type.shape or ()), np.float32)
         return [scope.op("Resize", inputs[0], None, scales, **attributes)]
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ....graph import Array, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..enums import DataType, LayerType, ScaleMode
@@ -27,7 +25,6 @@ from .argument_checks import (
 )
 from .network_methods import Parameter, network_method
 
-_INT64 = np.dtype(np.int64)
 _DEFAULT_WEIGHTS = {"shift": 0.0, "scale": 1.0, "power": 1.0}
 
 
@@ -181,9 +178,9 @@ class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
             # [N, C, ...] -> [N, G, C/G, ...]: the axes after G move by one, and C/G is reduced as well.
             sizes = [0, self.num_groups, int(str(shape[1])) // self.num_groups]
             tail = scope.op("Shape", x, start=2)
-            x = scope.op("Reshape", x, scope.op("Concat", scope.constant(sizes, _INT64), tail, axis=0))
+            x = scope.op("Reshape", x, scope.op("Concat", scope.int64_constant(sizes), tail, axis=0))
             axes = [2, *(axis + 1 for axis in axes)]
-        axes_constant = scope.constant(axes, _INT64)
+        axes_constant = scope.int64_constant(axes)
         centred = scope.op("Sub", x, scope.op("ReduceMean", x, axes_constant, keepdims=1))
         variance = scope.op("ReduceMean", scope.op("Mul", centred, centred), axes_constant, keepdims=1)
         deviation = scope.op("Sqrt", scope.op("Add", variance, scope.constant(self.epsilon, dtype)))
@@ -192,7 +189,7 @@ class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
             result = scope.op("Reshape", result, scope.op("Shape", original))
         elif grouped:
             # One scale for each group.
-            axis = scope.constant([2], _INT64)
+            axis = scope.int64_constant([2])
             scale, bias = (scope.op("Unsqueeze", value, axis) for value in (scale, bias))
         result = scope.op("Add", scope.op("Mul", result, scale), bias)
         if grouped and not self._v2:
@@ -227,7 +224,7 @@ class ILRNLayer(ILayer, type=LayerType.LRN):
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         value: Any = inputs[0]
         has_batch = len(self._inferred[0].shape or ()) == 4
-        zero = scope.constant([0], _INT64)
+        zero = scope.int64_constant([0])
         if not has_batch:
             value = scope.op("Unsqueeze", value, zero)
         alpha, beta, bias = float(self.alpha), float(self.beta), float(self.k)

@@ -19,8 +19,6 @@ from ..permutation import Permutation
 from .argument_checks import checked_rank, input_is, require_dtype_kind, static_shape
 from .network_methods import network_method
 
-_INT64 = np.dtype(np.int64)
-
 
 @network_method("add_shape", "The shape of a tensor.", input=ITensor)
 class IShapeLayer(ILayer, type=LayerType.SHAPE, operator="Shape"):
@@ -28,11 +26,11 @@ class IShapeLayer(ILayer, type=LayerType.SHAPE, operator="Shape"):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         shape = types[0].shape
-        return [TensorType(_INT64, (None if shape is None else len(shape),))]
+        return [TensorType(np.dtype(np.int64), (None if shape is None else len(shape),))]
 
     def constant_outputs(self) -> Sequence[Array] | None:
         shape = static_shape(self.required_input(0).type.shape)
-        return None if shape is None else [np.array(shape, _INT64)]
+        return None if shape is None else [np.array(shape, np.int64)]
 
 
 def _permutation(layer: ILayer, order: Any, label: str) -> Permutation:
@@ -135,7 +133,7 @@ class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
         if len(inputs) > 1:
             target = scope.op("Cast", inputs[1], to=7)
         elif self._dims is not None:
-            target = scope.constant(self._dims, _INT64)
+            target = scope.int64_constant(self._dims)
         if target is not None:
             value = scope.op("Reshape", value, target, allowzero=None if self.zero_is_placeholder else 1)
         final = self._inferred[0].shape
@@ -183,7 +181,7 @@ class ISqueezeLayer(_AxesLayer, type=LayerType.SQUEEZE):
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         shape = self.required_input(0).type.shape
         axes = self._axes(len(shape or ()))
-        return [scope.op("Squeeze", inputs[0], scope.constant(axes, _INT64))]
+        return [scope.op("Squeeze", inputs[0], scope.int64_constant(axes))]
 
 
 @network_method("add_unsqueeze", "Add axes of size 1; ``axes`` is a tensor.", input=ITensor, axes=ITensor)
@@ -204,4 +202,4 @@ class IUnsqueezeLayer(_AxesLayer, type=LayerType.UNSQUEEZE):
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         axes = self._axes(len(self._inferred[0].shape or ()))
-        return [scope.op("Unsqueeze", inputs[0], scope.constant(axes, _INT64))]
+        return [scope.op("Unsqueeze", inputs[0], scope.int64_constant(axes))]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ....graph import Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
@@ -17,7 +15,6 @@ from ..lowering_scope import LoweringScope
 from .argument_checks import input_is, static_shape
 from .network_methods import Parameter, network_method
 
-_INT64 = np.dtype(np.int64)
 _PARAMETER_NAMES = ("start", "shape", "stride")
 
 
@@ -137,7 +134,7 @@ class ISliceLayer(ILayer, type=LayerType.SLICE):
                 end if (end := first + size * step) >= 0 else -(1 << 62)
                 for first, size, step in zip(start, sizes, stride, strict=True)
             ]
-            return [scope.op("Slice", x, *(scope.constant(part, _INT64) for part in (start, ends, axes, stride)))]
+            return [scope.op("Slice", x, *(scope.int64_constant(part) for part in (start, ends, axes, stride)))]
         bounds = [self._parameter_tensor(scope, inputs, part) for part in range(3)]
         fill = inputs[4] if len(inputs) > 4 else None
         outside = "error" if self.mode is SampleMode.STRICT_BOUNDS else self.mode.name.lower()
@@ -146,4 +143,4 @@ class ISliceLayer(ILayer, type=LayerType.SLICE):
     def _parameter_tensor(self, scope: LoweringScope, inputs: Sequence[Value | None], part: int) -> Value | None:
         if len(inputs) > part + 1 and inputs[part + 1] is not None:
             return inputs[part + 1]
-        return scope.constant(self._parameters[part], _INT64)
+        return scope.int64_constant(self._parameters[part])
