@@ -136,9 +136,9 @@ class IAttention:
 @network_method(
     "add_rotary_embedding",
     "Rotate pairs of elements.",
-    input=ITensor,
-    cos_cache=ITensor,
-    sin_cache=ITensor,
+    "input",
+    "cos_cache",
+    "sin_cache",
     interleaved=bool,
     rotary_embedding_dim=int,
 )
@@ -178,9 +178,9 @@ def _cache_mode(cache_mode: Any, label: str) -> KVCacheMode:
 @network_method(
     "add_kv_cache_update",
     "Write into a cache.",
-    cache=ITensor,
-    update=ITensor,
-    write_indices=ITensor,
+    "cache",
+    "update",
+    "write_indices",
     cache_mode=Parameter(KVCacheMode, check=_cache_mode),
 )
 class IKVCacheUpdateLayer(ILayer, type=LayerType.KV_CACHE_UPDATE, operator="KVCacheUpdate", domain="tensorrt"):

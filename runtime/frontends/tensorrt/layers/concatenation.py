@@ -12,14 +12,7 @@ from ..enums import LayerType
 from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
 from ..script_location import ArgumentError, caller_location
-from .argument_checks import (
-    axis_argument,
-    input_is,
-    int_argument,
-    same_types,
-    sizes_differ,
-    third_from_end,
-)
+from .argument_checks import axis_argument, input_is, int_argument, same_types, sizes_differ, third_from_end
 from .network_methods import TENSORS, Parameter, network_method
 
 
@@ -62,7 +55,7 @@ class IConcatenationLayer(ILayer, type=LayerType.CONCATENATION, operator="Concat
         return [TensorType(types[0].dtype, tuple(result))]
 
 
-@network_method("add_padding_nd", "Pad the last two axes with zeros.", input=ITensor, pre_padding=Any, post_padding=Any)
+@network_method("add_padding_nd", "Pad the last two axes with zeros.", "input", pre_padding=Any, post_padding=Any)
 class IPaddingLayer(ILayer, type=LayerType.PADDING):
     """Pads the last two axes with zeros; negative numbers crop."""
 
@@ -102,7 +95,7 @@ class IPaddingLayer(ILayer, type=LayerType.PADDING):
         return [scope.op("Pad", inputs[0], pads)]
 
 
-@network_method("add_reverse_sequence", "Reverse the beginning of each sequence.", input=ITensor, sequence_lens=ITensor)
+@network_method("add_reverse_sequence", "Reverse the beginning of each sequence.", "input", "sequence_lens")
 class IReverseSequenceLayer(ILayer, type=LayerType.REVERSE_SEQUENCE):
     """Reverses the first elements of each sequence of a batch, by their lengths."""
 

@@ -271,7 +271,7 @@ class IDeconvolutionLayer(_ConvolutionBase, type=LayerType.DECONVOLUTION):
 @network_method(
     "add_pooling_nd",
     "Pooling over two or three axes.",
-    input=ITensor,
+    "input",
     type=PoolingType,
     window_size=Parameter(Any, attribute="window"),
 )

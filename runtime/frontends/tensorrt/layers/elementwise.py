@@ -11,7 +11,7 @@ from ....graph import Dim, TensorType, Value
 from ....ops.operator_helpers import is_integer
 from ..checked_attribute import CheckedAttribute
 from ..enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation, numpy_type
-from ..layer import ILayer, ITensor, enum_argument
+from ..layer import ILayer, enum_argument
 from ..lowering_scope import LoweringScope
 from .argument_checks import enum_check, input_is, require_dtype_kind, same_types
 from .network_methods import network_method
@@ -34,7 +34,7 @@ def _onnx_operator(operation: ElementWiseOperation | UnaryOperation) -> str:
     return _OPERATORS.get(operation, operation.name.capitalize())
 
 
-@network_method("add_elementwise", "An elementwise operation of two tensors.", input1=ITensor, input2=ITensor, op=_OP)
+@network_method("add_elementwise", "An elementwise operation of two tensors.", "input1", "input2", op=_OP)
 class IElementWiseLayer(ILayer, type=LayerType.ELEMENTWISE):
     """``input1 op input2``: of equal rank, each pair of sizes equal, or one of them 1."""
 
@@ -94,7 +94,7 @@ def broadcast(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[Dim, ...] | None:
     return tuple(sizes)
 
 
-@network_method("add_unary", "An elementwise function of one tensor.", input=ITensor, op=UnaryOperation)
+@network_method("add_unary", "An elementwise function of one tensor.", "input", op=UnaryOperation)
 class IUnaryLayer(ILayer, type=LayerType.UNARY):
     """A function of one tensor."""
 
@@ -126,7 +126,7 @@ _ACTIVATIONS: dict[ActivationType, tuple[str, dict[str, str]]] = {
 }
 
 
-@network_method("add_activation", "An elementwise activation.", input=ITensor, type=ActivationType)
+@network_method("add_activation", "An elementwise activation.", "input", type=ActivationType)
 class IActivationLayer(ILayer, type=LayerType.ACTIVATION):
     """An activation; ``alpha`` and ``beta`` are its parameters, where it has any."""
 
@@ -165,7 +165,7 @@ class IActivationLayer(ILayer, type=LayerType.ACTIVATION):
         return [scope.op("Max", low, scope.op("Min", high, x))]
 
 
-@network_method("add_parametric_relu", "A ReLU with slopes for negative elements.", input=ITensor, slopes=ITensor)
+@network_method("add_parametric_relu", "A ReLU with slopes for negative elements.", "input", "slopes")
 class IParametricReLULayer(ILayer, type=LayerType.PARAMETRIC_RELU, operator="PRelu"):
     """``x`` where it is not negative, else ``slope * x``."""
 
@@ -183,13 +183,7 @@ class IParametricReLULayer(ILayer, type=LayerType.PARAMETRIC_RELU, operator="PRe
         return [types[0]]
 
 
-@network_method(
-    "add_select",
-    "Elementwise selection between two tensors.",
-    condition=ITensor,
-    then_input=ITensor,
-    else_input=ITensor,
-)
+@network_method("add_select", "Elementwise selection between two tensors.", "condition", "then_input", "else_input")
 class ISelectLayer(ILayer, type=LayerType.SELECT, operator="Where"):
     """Elements of one tensor where a condition holds, else those of another."""
 
@@ -215,12 +209,12 @@ class ISelectLayer(ILayer, type=LayerType.SELECT, operator="Where"):
         return [TensorType(then_type.dtype, shape)]
 
 
-@network_method("add_identity", "A copy.", input=ITensor)
+@network_method("add_identity", "A copy.", "input")
 class IIdentityLayer(ILayer, type=LayerType.IDENTITY, operator="Identity"):
     """A copy, converted if ``set_output_type`` requests it."""
 
 
-@network_method("add_cast", "A conversion to another type.", input=ITensor, to_type=DataType)
+@network_method("add_cast", "A conversion to another type.", "input", to_type=DataType)
 class ICastLayer(ILayer, type=LayerType.CAST):
     """A conversion."""
 

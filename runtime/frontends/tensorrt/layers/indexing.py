@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from ....graph import Dim, TensorType, Value
 from ..constant_folding import constant_int, constant_value
 from ..enums import DataType, GatherMode, LayerType, ScatterMode, numpy_type
-from ..layer import ILayer, ITensor
+from ..layer import ILayer
 from ..lowering_scope import LoweringScope
 from .argument_checks import axis_argument, input_is, same_types, sizes_differ, static_shape
 from .network_methods import network_method
 
 
-@network_method("add_gather", "Gather slices of a tensor along an axis.", input=ITensor, indices=ITensor, axis=int)
-@network_method(
-    "add_gather_v2", "Gather slices or elements of a tensor.", input=ITensor, indices=ITensor, mode=GatherMode
-)
+@network_method("add_gather", "Gather slices of a tensor along an axis.", "input", "indices", axis=int)
+@network_method("add_gather_v2", "Gather slices or elements of a tensor.", "input", "indices", mode=GatherMode)
 class IGatherLayer(ILayer, type=LayerType.GATHER):
     """Gathers elements or slices of a tensor by indices; out-of-range ones are 0."""
 
@@ -103,9 +101,7 @@ class IGatherLayer(ILayer, type=LayerType.GATHER):
         return bool(((-extent <= indices) & (indices < extent)).all())
 
 
-@network_method(
-    "add_scatter", "Write updates at indices.", data=ITensor, indices=ITensor, updates=ITensor, mode=ScatterMode
-)
+@network_method("add_scatter", "Write updates at indices.", "data", "indices", "updates", mode=ScatterMode)
 class IScatterLayer(ILayer, type=LayerType.SCATTER):
     """A copy of a tensor with updates at indices."""
 
@@ -146,7 +142,7 @@ class IScatterLayer(ILayer, type=LayerType.SCATTER):
         return [scope.op("ScatterElements", *inputs, axis=self.axis)]
 
 
-@network_method("add_one_hot", "One-hot vectors.", indices=ITensor, values=ITensor, depth=ITensor, axis=int)
+@network_method("add_one_hot", "One-hot vectors.", "indices", "values", "depth", axis=int)
 class IOneHotLayer(ILayer, type=LayerType.ONE_HOT):
     """One value at the index, another elsewhere."""
 
@@ -174,7 +170,7 @@ class IOneHotLayer(ILayer, type=LayerType.ONE_HOT):
         return [scope.op("OneHot", indices, depth, values, axis=self.axis)]
 
 
-@network_method("add_non_zero", "The indices of nonzero elements.", input=ITensor, indices_type=DataType.INT32)
+@network_method("add_non_zero", "The indices of nonzero elements.", "input", indices_type=DataType.INT32)
 class INonZeroLayer(ILayer, type=LayerType.NON_ZERO):
     """The indices of nonzero elements: a column for each."""
 

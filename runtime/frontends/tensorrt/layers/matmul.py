@@ -21,7 +21,7 @@ _NONE, _TRANSPOSE, _VECTOR = MatrixOperation.NONE, MatrixOperation.TRANSPOSE, Ma
 @network_method(
     "add_matrix_multiply",
     "A product of matrices or vectors.",
-    input0=ITensor,
+    "input0",
     op0=MatrixOperation,
     input1=ITensor,
     op1=Parameter(MatrixOperation, label="op1"),

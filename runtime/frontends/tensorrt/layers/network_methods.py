@@ -48,14 +48,16 @@ class Parameter(NamedTuple):
 _SCALAR_CHECKS: dict[Any, Callable[[Any, str], Any]] = {bool: bool_argument, int: int_argument, float: number_argument}
 
 
-def network_method(name: str, doc: str, /, **parameters: Any) -> Callable[[Layer], Layer]:
+def network_method(name: str, doc: str, /, *tensors: str, **parameters: Any) -> Callable[[Layer], Layer]:
     """Add a method to the network that adds a layer of the decorated class.
 
-    ``parameters``: each a :class:`Parameter`, its type, or a default. Tensors are the inputs of the layer, other
-    arguments its attributes. Names with an underscore are attributes with a fixed value.
+    ``tensors``: the names of the first parameters; ``parameters``: each a :class:`Parameter`, its type, or a default.
+    Tensors are the inputs of the layer, other arguments its attributes. Names with an underscore are attributes with a
+    fixed value.
     """
     fixed = {key: value for key, value in parameters.items() if key.startswith("_")}
-    rows = {key: _as_parameter(value) for key, value in parameters.items() if key not in fixed}
+    rows = {key: Parameter(ITensor) for key in tensors}
+    rows |= {key: _as_parameter(value) for key, value in parameters.items() if key not in fixed}
 
     def decorate(layer: Layer) -> Layer:
         bind = _argument_binder(name, rows, layer.__name__)

@@ -20,8 +20,8 @@ from .network_methods import Parameter, network_method
 @network_method(
     "add_nms",
     "Non-maximum suppression.",
-    boxes=ITensor,
-    scores=ITensor,
+    "boxes",
+    "scores",
     max_output_boxes_per_class=Parameter(ITensor, label="add_nms: max_output_boxes_per_class, a tensor,"),
     indices_type=DataType.INT32,
 )
@@ -74,7 +74,7 @@ def _message_argument(message: Any, label: str) -> str:
 @network_method(
     "add_assertion",
     "Assert a condition while the network runs.",
-    condition=ITensor,
+    "condition",
     message=Parameter(str, check=_message_argument),
 )
 class IAssertionLayer(ILayer, type=LayerType.ASSERTION):

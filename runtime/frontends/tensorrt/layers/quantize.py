@@ -10,7 +10,7 @@ from ....dtypes import dtype_to_onnx
 from ....graph import TensorType, Value
 from ....ops.operator_helpers import is_float
 from ..enums import DataType, LayerType, numpy_type
-from ..layer import ILayer, ITensor
+from ..layer import ILayer
 from ..lowering_scope import LoweringScope
 from .argument_checks import axis_argument, input_is, require_dtype_kind, sizes_differ, static_shape
 from .network_methods import Parameter, network_method
@@ -56,8 +56,8 @@ class _QuantizationBase(ILayer):
 @network_method(
     "add_quantize",
     "Quantise a tensor.",
-    input=ITensor,
-    scale=ITensor,
+    "input",
+    "scale",
     output_type=Parameter(DataType, DataType.INT8, attribute="to_type"),
 )
 class IQuantizeLayer(_QuantizationBase, type=LayerType.QUANTIZE):
@@ -89,8 +89,8 @@ class IQuantizeLayer(_QuantizationBase, type=LayerType.QUANTIZE):
 @network_method(
     "add_dequantize",
     "Dequantise a tensor.",
-    input=ITensor,
-    scale=ITensor,
+    "input",
+    "scale",
     output_type=Parameter(DataType, DataType.FLOAT, attribute="to_type"),
 )
 class IDequantizeLayer(_QuantizationBase, type=LayerType.DEQUANTIZE):

@@ -27,7 +27,7 @@ _MAX_TOPK = 3840
 @network_method(
     "add_reduce",
     "Reduce over the axes of a mask.",
-    input=ITensor,
+    "input",
     op=ReduceOperation,
     axes=Parameter(int, label="add_reduce: axes, a mask such as 1 << 0,"),
     keep_dims=bool,
@@ -64,7 +64,7 @@ class IReduceLayer(ILayer, type=LayerType.REDUCE):
 @network_method(
     "add_topk",
     "The k largest or smallest elements.",
-    input=ITensor,
+    "input",
     op=TopKOperation,
     k=int,
     axes=Parameter(int, label="add_topk: axes, a mask such as 1 << 0,"),
@@ -122,7 +122,7 @@ class ITopKLayer(ILayer, type=LayerType.TOPK):
         return [values, scope.cast(indices, numpy_type(self.indices_type))]
 
 
-@network_method("add_softmax", "Softmax; ``layer.axes`` is the mask of its axis.", input=ITensor)
+@network_method("add_softmax", "Softmax; ``layer.axes`` is the mask of its axis.", "input")
 class ISoftMaxLayer(ILayer, type=LayerType.SOFTMAX):
     """Softmax over one axis; by default the third from the end."""
 
@@ -153,7 +153,7 @@ class ISoftMaxLayer(ILayer, type=LayerType.SOFTMAX):
         return [scope.op("Softmax", inputs[0], axis=self._axis(len(self._inferred[0].shape or ())))]
 
 
-@network_method("add_ragged_softmax", "Softmax over rows of different lengths.", input=ITensor, bounds=ITensor)
+@network_method("add_ragged_softmax", "Softmax over rows of different lengths.", "input", "bounds")
 class IRaggedSoftMaxLayer(
     ILayer, type=LayerType.RAGGED_SOFTMAX, kind="Ragged SoftMax", operator="RaggedSoftmax", domain="tensorrt"
 ):
@@ -175,7 +175,7 @@ class IRaggedSoftMaxLayer(
 @network_method(
     "add_cumulative",
     "Cumulative sums; ``axis`` is a tensor.",
-    input=ITensor,
+    "input",
     axis=Parameter(ITensor, label="add_cumulative: axis, which is a tensor,"),
     op=CumulativeOperation,
     exclusive=bool,

@@ -20,7 +20,7 @@ from ..enums import (
     ResizeSelector,
     SampleMode,
 )
-from ..layer import ILayer, ITensor, enum_argument
+from ..layer import ILayer, enum_argument
 from ..lowering_scope import LoweringScope
 from ..script_location import ArgumentError, caller_location
 from .argument_checks import (
@@ -44,7 +44,7 @@ _ROUNDS = {
 _AXES = {InterpolationMode.LINEAR: 3, InterpolationMode.CUBIC: 2}
 
 
-@network_method("add_resize", "Resize; the target is a property, or input 1.", input=ITensor)
+@network_method("add_resize", "Resize; the target is a property, or input 1.", "input")
 class IResizeLayer(ILayer, type=LayerType.RESIZE):
     """Resizes a tensor to a shape, by scales, or to the sizes in input 1."""
 
@@ -137,7 +137,7 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
         return [scope.op("Resize", inputs[0], None, scales, **attributes)]
 
 
-@network_method("add_grid_sample", "Sample an image at the points of a grid.", input=ITensor, grid=ITensor)
+@network_method("add_grid_sample", "Sample an image at the points of a grid.", "input", "grid")
 class IGridSampleLayer(ILayer, type=LayerType.GRID_SAMPLE):
     """Samples an image at the points of a grid, x and y from -1 to 1."""
 

@@ -200,7 +200,7 @@ class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
 @network_method(
     "add_lrn",
     "Normalise across neighbouring channels.",
-    input=ITensor,
+    "input",
     window=Parameter(int, attribute="window_size"),
     alpha=float,
     beta=float,

@@ -13,14 +13,14 @@ from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
 from ..dims import MAX_DIMS, Dims, sizes_of
 from ..enums import LayerType
-from ..layer import ILayer, ITensor
+from ..layer import ILayer
 from ..lowering_scope import LoweringScope
 from ..permutation import Permutation
 from .argument_checks import checked_rank, input_is, require_dtype_kind, static_shape
 from .network_methods import network_method
 
 
-@network_method("add_shape", "The shape of a tensor.", input=ITensor)
+@network_method("add_shape", "The shape of a tensor.", "input")
 class IShapeLayer(ILayer, type=LayerType.SHAPE, operator="Shape"):
     """The shape of a tensor, as int64."""
 
@@ -41,7 +41,7 @@ def _identity(layer: ILayer) -> Permutation:
     return Permutation(range(MAX_DIMS))
 
 
-@network_method("add_shuffle", "Transpose, reshape, transpose.", input=ITensor)
+@network_method("add_shuffle", "Transpose, reshape, transpose.", "input")
 class IShuffleLayer(ILayer, type=LayerType.SHUFFLE):
     """A transposition, a reshape, another transposition: each is optional."""
 
@@ -161,7 +161,7 @@ class _AxesLayer(ILayer):
         return [int(axis) for axis in array.reshape(-1)]
 
 
-@network_method("add_squeeze", "Remove axes of size 1; ``axes`` is a tensor.", input=ITensor, axes=ITensor)
+@network_method("add_squeeze", "Remove axes of size 1; ``axes`` is a tensor.", "input", "axes")
 class ISqueezeLayer(_AxesLayer, type=LayerType.SQUEEZE):
     """Removes axes of size 1 from a tensor."""
 
@@ -184,7 +184,7 @@ class ISqueezeLayer(_AxesLayer, type=LayerType.SQUEEZE):
         return [scope.op("Squeeze", inputs[0], scope.int64_constant(axes))]
 
 
-@network_method("add_unsqueeze", "Add axes of size 1; ``axes`` is a tensor.", input=ITensor, axes=ITensor)
+@network_method("add_unsqueeze", "Add axes of size 1; ``axes`` is a tensor.", "input", "axes")
 class IUnsqueezeLayer(_AxesLayer, type=LayerType.UNSQUEEZE):
     """Inserts axes of size 1 into a tensor; they refer to the result."""
 

@@ -10,7 +10,7 @@ from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
 from ..dims import Dims, sizes_of
 from ..enums import LayerType, SampleMode
-from ..layer import ILayer, ITensor, enum_argument
+from ..layer import ILayer, enum_argument
 from ..lowering_scope import LoweringScope
 from .argument_checks import input_is, static_shape
 from .network_methods import Parameter, network_method
@@ -21,7 +21,7 @@ _PARAMETER_NAMES = ("start", "shape", "stride")
 @network_method(
     "add_slice",
     "A slice of a tensor by start, shape and stride.",
-    input=ITensor,
+    "input",
     **dict.fromkeys(_PARAMETER_NAMES, Parameter(Any, check=sizes_of)),
 )
 class ISliceLayer(ILayer, type=LayerType.SLICE):
