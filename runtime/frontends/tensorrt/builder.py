@@ -149,17 +149,9 @@ class ICudaEngine(_UnavailableEngine):
     def _tensors(self) -> dict[str, ITensor]:
         return {tensor.name: tensor for tensor in (*self._network.inputs, *self._network.outputs)}
 
-    @property
-    def num_io_tensors(self) -> int:
-        return len(self._tensors())
-
-    @property
-    def num_layers(self) -> int:
-        return self._network.num_layers
-
-    @property
-    def name(self) -> str:
-        return self._network.name
+    num_io_tensors = property(lambda self: len(self._tensors()))
+    num_layers = property(lambda self: self._network.num_layers)
+    name = property(lambda self: self._network.name)
 
     def get_tensor_name(self, index: int) -> str:
         return list(self._tensors())[index]

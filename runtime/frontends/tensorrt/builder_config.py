@@ -59,9 +59,7 @@ class ITimingCache:
 class IHostMemory(InertContext, bytes):
     """A buffer of bytes, for example the text that replaces an engine."""
 
-    @property
-    def nbytes(self) -> int:
-        return len(self)
+    nbytes = property(lambda self: len(self))
 
     @property
     def dtype(self) -> DataType:
@@ -132,9 +130,7 @@ class IBuilderConfig(InertContext):
         self._profiles.append(profile)
         return len(self._profiles) - 1
 
-    @property
-    def num_optimization_profiles(self) -> int:
-        return len(self._profiles)
+    num_optimization_profiles = property(lambda self: len(self._profiles))
 
     def set_calibration_profile(self, profile: IOptimizationProfile) -> bool:
         self._calibration = profile

@@ -68,9 +68,7 @@ class PluginField:
     def __init__(self, name: str = "", data: Any = None, type: PluginFieldType = PluginFieldType.UNKNOWN) -> None:
         self.name, self.data, self.type = name, data, type
 
-    @property
-    def size(self) -> int:
-        return 0 if self.data is None else len(self.data)
+    size = property(lambda self: 0 if self.data is None else len(self.data))
 
 
 class PluginFieldCollection(list[PluginField]):

@@ -63,13 +63,8 @@ class InertNetworkProperties(InertContext):
         self._debug_tensors: set[Any] = set()
         self._refittable: set[str] = set()
 
-    @property
-    def builder(self) -> Any:
-        return self._builder
-
-    @property
-    def flags(self) -> int:
-        return self._flags
+    builder = property(lambda self: self._builder)
+    flags = property(lambda self: self._flags)
 
     def get_flag(self, flag: NetworkDefinitionCreationFlag) -> bool:
         if not isinstance(flag, NetworkDefinitionCreationFlag):
@@ -114,9 +109,7 @@ class InertLayerProperties:
 
     precision = CheckedAttribute[DataType]("_precision", unset=lambda layer: DataType.FLOAT)
 
-    @property
-    def precision_is_set(self) -> bool:
-        return self._precision is not None
+    precision_is_set = property(lambda self: self._precision is not None)
 
     def reset_precision(self) -> None:
         self._precision = None

@@ -192,9 +192,7 @@ class ITensor(InertTensorProperties):
         small = kind.shape is not None and len(kind.shape) < 2
         return small and kind.dtype is not None and kind.dtype.name in ("int32", "int64", "bool")
 
-    @property
-    def is_execution_tensor(self) -> bool:
-        return True
+    is_execution_tensor = property(lambda self: True)
 
     @property
     def is_network_input(self) -> bool:
@@ -315,13 +313,8 @@ class ILayer(InertLayerProperties):
     def _layer_type(self) -> LayerType:
         return self.TYPE
 
-    @property
-    def num_inputs(self) -> int:
-        return len(self._inputs)
-
-    @property
-    def num_outputs(self) -> int:
-        return len(self._outputs)
+    num_inputs = property(lambda self: len(self._inputs))
+    num_outputs = property(lambda self: len(self._outputs))
 
     def get_input(self, index: int) -> ITensor | None:
         return self._inputs[index] if 0 <= index < len(self._inputs) else None

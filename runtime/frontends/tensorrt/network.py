@@ -78,17 +78,9 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
         ):
             self.inputs.remove(tensor)
 
-    @property
-    def num_layers(self) -> int:
-        return len(self.layers)
-
-    @property
-    def num_inputs(self) -> int:
-        return len(self.inputs)
-
-    @property
-    def num_outputs(self) -> int:
-        return len(self.outputs)
+    num_layers = property(lambda self: len(self.layers))
+    num_inputs = property(lambda self: len(self.inputs))
+    num_outputs = property(lambda self: len(self.outputs))
 
     def get_layer(self, index: int) -> ILayer | None:
         return ILayer.view(self.layers[index]) if 0 <= index < len(self.layers) else None

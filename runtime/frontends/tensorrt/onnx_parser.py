@@ -89,9 +89,7 @@ class OnnxParser(InertContext):
     def supports_operator(self, op_name: str) -> bool:
         return find_definition(System.ONNX, "", op_name, 1 << 16) is not None
 
-    @property
-    def num_errors(self) -> int:
-        return len(self._errors)
+    num_errors = property(lambda self: len(self._errors))
 
     def get_error(self, index: int) -> ParserError:
         return self._errors[index]

@@ -43,13 +43,8 @@ class Weights:
         assert result is not None
         return result
 
-    @property
-    def size(self) -> int:
-        return self._array.size
-
-    @property
-    def nbytes(self) -> int:
-        return self._array.nbytes
+    size = property(lambda self: self._array.size)
+    nbytes = property(lambda self: self._array.nbytes)
 
     def numpy(self) -> Array:
         """The flattened data."""

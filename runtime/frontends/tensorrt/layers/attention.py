@@ -114,13 +114,8 @@ class IAttention:
     def mask(self, mask: ITensor) -> None:
         self._layer.set_input(3, mask)
 
-    @property
-    def num_inputs(self) -> int:
-        return self._layer.num_inputs
-
-    @property
-    def num_outputs(self) -> int:
-        return 1
+    num_inputs = property(lambda self: self._layer.num_inputs)
+    num_outputs = property(lambda self: 1)
 
     def get_input(self, index: int) -> ITensor | None:
         return self._layer.get_input(index)

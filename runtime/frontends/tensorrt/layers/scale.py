@@ -129,9 +129,7 @@ class INormalizationLayer(ILayer, type=LayerType.NORMALIZATION):
     compute_precision: DataType = DataType.FLOAT
     _v2: bool = False
 
-    @property
-    def is_v2(self) -> bool:
-        return self._v2
+    is_v2 = property(lambda self: self._v2)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         number_argument(self.epsilon, f"{self}: epsilon")
