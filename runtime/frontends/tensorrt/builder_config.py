@@ -59,7 +59,7 @@ class ITimingCache:
 class IHostMemory(InertContext, bytes):
     """A buffer of bytes, for example the text that replaces an engine."""
 
-    nbytes = property(lambda self: len(self))
+    nbytes = property(len)
 
     @property
     def dtype(self) -> DataType:

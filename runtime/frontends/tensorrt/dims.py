@@ -1,4 +1,4 @@
-"""Shapes of TensorRT's Python API: ``Dims``, and classes of fixed rank, ``Dims2``, ``DimsHW`` and so on."""
+"""Shapes of TensorRT's Python API, ``Dims`` and classes of fixed rank such as ``DimsHW``; permutations of axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,33 @@ from .script_location import ArgumentError, caller_location
 MAX_DIMS = 8
 
 
-class Dims:
+class _IntSequence:
+    """A mutable sequence of ints, whose length is fixed."""
+
+    _sizes: list[int]
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._sizes[index]
+
+    def __setitem__(self, index: int, size: int) -> None:
+        self._sizes[index] = operator.index(size)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(list(self._sizes))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._sizes == other._sizes
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return str(tuple(self._sizes))
+
+
+class Dims(_IntSequence):
     """A shape: a mutable sequence of ints. -1 is an unknown dimension.
 
     An ``invalid`` one is an unset shape: it has no length.
@@ -40,7 +66,7 @@ class Dims:
     def __len__(self) -> int:
         if not self._valid:
             raise ValueError("__len__() should return >= 0")
-        return len(self._sizes)
+        return super().__len__()
 
     @overload
     def __getitem__(self, index: int) -> int: ...
@@ -49,21 +75,12 @@ class Dims:
     def __getitem__(self, index: int | slice) -> int | tuple[int, ...]:
         return tuple(self._sizes[index]) if isinstance(index, slice) else self._sizes[index]
 
-    def __setitem__(self, index: int, size: int) -> None:
-        self._sizes[index] = operator.index(size)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(list(self._sizes))
-
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Dims):
             return (self._valid, self._sizes) == (other._valid, other._sizes)
         return isinstance(other, list | tuple) and self._valid and self._sizes == list(other)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return str(tuple(self._sizes))
 
 
 def sizes_of(shape: Any, label: str) -> tuple[int, ...]:
@@ -105,3 +122,12 @@ class DimsHW(_fixed_rank_class("DimsHW", 2)):  # type: ignore[misc]
 
     h = _extent_property(0)
     w = _extent_property(1)
+
+
+class Permutation(_IntSequence):
+    """An order of axes: axis k of the result is axis ``order[k]``. The length is always eight, as in TensorRT."""
+
+    def __init__(self, order: Iterable[int] = ()) -> None:
+        axes = sizes_of(order, "a Permutation")
+        #: Zero-padded; entries beyond a tensor's rank are ignored.
+        self._sizes = [*axes, *(0 for _ in range(MAX_DIMS - len(axes)))]

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import Any
 
 from . import enums, layers
-from .dims import Dims, Dims2, Dims3, Dims4, DimsHW
-from .enums import FlagEnum, PybindEnum
+from .dims import Dims, Dims2, Dims3, Dims4, DimsHW, Permutation
+from .enums import DataType, FlagEnum, PybindEnum, numpy_type
 from .layer import ILayer, ITensor
-from .module_functions import nptype, volume
 from .network import INetworkDefinition
 from .removed_api import missing_api_error
+from .script_location import ArgumentError, caller_location
 
 #: The version that scripts see: names and behaviour of 10, with additions of 11.
 TENSORRT_VERSION = "10.16.0"
 _MODULE_NAME = "tensorrt"
+
+
+def volume(iterable: Iterable[int]) -> int:
+    """The product of sizes; 1 for a scalar's shape."""
+    return math.prod(iterable)
+
+
+def nptype(trt_type: Any) -> Any:
+    """The NumPy dtype of a TensorRT type.
+
+    Raises:
+        ArgumentError: NumPy itself has no such dtype.
+    """
+    dtype = numpy_type(trt_type) if isinstance(trt_type, DataType) else None
+    if dtype is None or dtype.type.__module__ != "numpy":
+        raise ArgumentError(f"{caller_location()}: NumPy has no type for {trt_type}")
+    return dtype.type
 
 
 #: Modules whose classes and functions are exported, except for internal ones.
@@ -31,12 +49,23 @@ _EXPORTED_MODULES = (
     "builder_config",
     "control_flow",
     "onnx_parser",
-    "permutation",
     "optimization_profile",
     "weights",
 )
 _HIDDEN_NAMES = ("array_of", "flat_array_of", "validate", "CallbackBase")
-_EXPORTED_OBJECTS = (Dims, Dims2, Dims3, Dims4, DimsHW, ITensor, ILayer, INetworkDefinition, nptype, volume)
+_EXPORTED_OBJECTS = (
+    Dims,
+    Dims2,
+    Dims3,
+    Dims4,
+    DimsHW,
+    Permutation,
+    ITensor,
+    ILayer,
+    INetworkDefinition,
+    nptype,
+    volume,
+)
 
 
 def _module_names() -> dict[str, Any]:

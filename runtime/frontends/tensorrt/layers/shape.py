@@ -11,11 +11,10 @@ import numpy as np
 from ....graph import Array, Dim, TensorType, Value
 from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..constant_folding import constant_value
-from ..dims import MAX_DIMS, Dims, sizes_of
+from ..dims import MAX_DIMS, Dims, Permutation, sizes_of
 from ..enums import LayerType
 from ..layer import ILayer
 from ..lowering_scope import LoweringScope
-from ..permutation import Permutation
 from .argument_checks import checked_rank, input_is, require_dtype_kind, static_shape
 from .network_methods import network_method
 

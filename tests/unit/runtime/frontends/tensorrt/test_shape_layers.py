@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.errors import ExecutionError, ModelError
-from loopdbg.runtime.frontends.tensorrt.dims import Dims
+from loopdbg.runtime.frontends.tensorrt.dims import Dims, Permutation
 from loopdbg.runtime.frontends.tensorrt.enums import (
     DataType,
     ElementWiseOperation,
@@ -18,7 +18,6 @@ from loopdbg.runtime.frontends.tensorrt.enums import (
     SampleMode,
 )
 from loopdbg.runtime.frontends.tensorrt.layers.constant import IFillLayer
-from loopdbg.runtime.frontends.tensorrt.permutation import Permutation
 from loopdbg.runtime.model import Model
 from tensorrt_networks import output_of
 
