@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import ModelError
 from .build_checks import check_nesting, check_network
 from .builder_config import IBuilderConfig, IHostMemory
 from .callbacks import ILogger
@@ -16,7 +15,7 @@ from .nesting import Nesting
 from .network import INetworkDefinition
 from .optimization_profile import IOptimizationProfile
 from .removed_api import missing_api_error
-from .script_location import ArgumentError, caller_location
+from .script_location import argument_error, call_error, caller_location, require_type
 from .script_state import ScriptState, current_state, no_engine_error
 
 #: Written by scripts in place of an engine; the text explains that it is none.
@@ -36,8 +35,7 @@ class Builder(InertContext):
     platform_has_tf32 = True
 
     def __init__(self, logger: ILogger) -> None:
-        if not isinstance(logger, ILogger):
-            raise ArgumentError(f"{caller_location()}: Builder takes a trt.Logger, not {logger!r:.60}")
+        require_type(logger, ILogger, "Builder takes a trt.Logger")
         self.logger = logger
         self.max_threads = 1
         self.error_recorder: Any = None
@@ -56,13 +54,13 @@ class Builder(InertContext):
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """An empty network; ``flags``: bits of NetworkDefinitionCreationFlag."""
         if isinstance(flags, bool) or not hasattr(flags, "__index__"):
-            raise ArgumentError(
-                f"{caller_location()}: create_network takes flags as a number, such as"
+            raise argument_error(
+                f"create_network takes flags as a number, such as"
                 f" 1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED), not {flags!r:.60}"
             )
         known = 1 << len(NetworkDefinitionCreationFlag)
         if not 0 <= int(flags) < known:
-            raise ArgumentError(f"{caller_location()}: create_network: TensorRT has no flags {int(flags):#x}")
+            raise argument_error(f"create_network: TensorRT has no flags {int(flags):#x}")
         state = current_state()
         network = INetworkDefinition(f"Unnamed Network {len(state.networks)}")
         network._flags, network._builder = int(flags), self
@@ -112,16 +110,12 @@ def validate(network: INetworkDefinition) -> None:
     check_network(network)
     check_nesting(Nesting(network))
     if not network.outputs:
-        raise ModelError(f"{caller_location()}: the network has no output; mark_output(tensor) marks one")
+        raise call_error("the network has no output; mark_output(tensor) marks one")
 
 
 def _record_build(state: ScriptState, network: Any, config: Any, method: str) -> None:
-    if not isinstance(network, INetworkDefinition):
-        raise ArgumentError(f"{caller_location()}: {method} takes a network, not {network!r:.60}")
-    if not isinstance(config, IBuilderConfig):
-        raise ArgumentError(
-            f"{caller_location()}: {method} takes a config of builder.create_builder_config(), not {config!r:.60}"
-        )
+    require_type(network, INetworkDefinition, f"{method} takes a network")
+    require_type(config, IBuilderConfig, f"{method} takes a config of builder.create_builder_config()")
     validate(network)
     state.built_networks.append((network, list(config._profiles)))
     state.note(f"{caller_location().origin()}: {method} held the network to TensorRT's rules; no engine is built.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from .checked_attribute import CheckedAttribute
@@ -9,7 +10,7 @@ from .enums import SCRIPT_ENUMS, BuilderFlag, DataType, DeviceType, MemoryPoolTy
 from .inert_properties import InertContext
 from .optimization_profile import IOptimizationProfile
 from .removed_api import missing_api_error
-from .script_location import ArgumentError, caller_location
+from .script_location import require_type
 from .script_state import current_state
 
 #: Result of get_memory_pool_limit for a pool without a limit; the size of an assumed GPU.
@@ -73,9 +74,7 @@ class IBuilderConfig(InertContext):
         self.reset()
 
     def reset(self) -> None:
-        self._property_values: dict[str, Any] = {
-            name: list(value) if isinstance(value, list) else value for name, value in _DEFAULTS.items()
-        }
+        self.__dict__.update(copy.deepcopy(_DEFAULTS))
         self._flags = 1 << int(BuilderFlag.TF32)
         self._pools: dict[MemoryPoolType, int] = {}
         self._profiles: list[IOptimizationProfile] = []
@@ -86,19 +85,14 @@ class IBuilderConfig(InertContext):
         self._calibration: IOptimizationProfile | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name in _DEFAULTS:
-            return self._property_values[name]
         if name.startswith("__"):
             raise AttributeError(name)
-        raise missing_api_error("IBuilderConfig", name, [*dir(self), *_DEFAULTS])
+        raise missing_api_error("IBuilderConfig", name, dir(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _DEFAULTS:
-            self._property_values[name] = value
-        elif name.startswith("_") or name == "flags":
-            super().__setattr__(name, value)
-        else:
-            raise missing_api_error("IBuilderConfig", name, [*dir(self), *_DEFAULTS])
+        if name not in _DEFAULTS and name != "flags" and not name.startswith("_"):
+            raise missing_api_error("IBuilderConfig", name, dir(self))
+        super().__setattr__(name, value)
 
     flags = CheckedAttribute[int]("_flags", lambda config, value, label: int(value))
 
@@ -112,21 +106,15 @@ class IBuilderConfig(InertContext):
         return bool(self._flags >> int(_flag(flag)) & 1)
 
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
-        if not isinstance(pool, MemoryPoolType):
-            raise ArgumentError(
-                f"{caller_location()}: set_memory_pool_limit takes a trt.MemoryPoolType, not {pool!r:.60}"
-            )
+        require_type(pool, MemoryPoolType, "set_memory_pool_limit takes a trt.MemoryPoolType")
         self._pools[pool] = int(pool_size)
 
     def get_memory_pool_limit(self, pool: MemoryPoolType) -> int:
         return self._pools.get(pool, _WORKSPACE_BYTES if pool is MemoryPoolType.WORKSPACE else 0)
 
     def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
-        if not isinstance(profile, IOptimizationProfile):
-            raise ArgumentError(
-                f"{caller_location()}: add_optimization_profile takes what builder.create_optimization_profile() "
-                f"made, not {profile!r:.60}"
-            )
+        requirement = "add_optimization_profile takes what builder.create_optimization_profile() made"
+        require_type(profile, IOptimizationProfile, requirement)
         self._profiles.append(profile)
         return len(self._profiles) - 1
 
@@ -192,10 +180,9 @@ class IBuilderConfig(InertContext):
 
 
 def _flag(flag: Any) -> BuilderFlag:
-    if not isinstance(flag, BuilderFlag):
-        raise ArgumentError(f"{caller_location()}: a flag of a config is a trt.BuilderFlag, not {flag!r:.60}")
-    if flag is BuilderFlag.INT8:
+    checked = require_type(flag, BuilderFlag, "a flag of a config is a trt.BuilderFlag")
+    if checked is BuilderFlag.INT8:
         current_state().note(
             "BuilderFlag.INT8 is ignored: nothing is calibrated, and layers compute in the types they have"
         )
-    return flag
+    return checked

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
-from .script_location import ArgumentError, caller_location
+from .script_location import argument_error, caller_location
 
 MAX_DIMS = 8
 
@@ -80,7 +80,7 @@ class Dims(_IntSequence):
             return (self._valid, self._sizes) == (other._valid, other._sizes)
         return isinstance(other, list | tuple) and self._valid and self._sizes == list(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def sizes_of(shape: Any, label: str) -> tuple[int, ...]:
@@ -92,9 +92,7 @@ def sizes_of(shape: Any, label: str) -> tuple[int, ...]:
     try:
         return tuple(Dims(shape)) if not isinstance(shape, Dims) else tuple(shape[: len(shape)])
     except TypeError:
-        raise ArgumentError(
-            f"{caller_location()}: {label} must be Dims or a sequence of integers, not {shape!r}"
-        ) from None
+        raise argument_error(f"{label} must be Dims or a sequence of integers, not {shape!r}") from None
 
 
 def _fixed_rank_class(name: str, rank: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 from .checked_attribute import CheckedAttribute
 from .enums import DataType, NetworkDefinitionCreationFlag, TensorLocation
-from .script_location import ArgumentError, caller_location
+from .script_location import require_type
 
 Result = TypeVar("Result")
 
@@ -67,10 +67,7 @@ class InertNetworkProperties(InertContext):
     flags = property(lambda self: self._flags)
 
     def get_flag(self, flag: NetworkDefinitionCreationFlag) -> bool:
-        if not isinstance(flag, NetworkDefinitionCreationFlag):
-            raise ArgumentError(
-                f"{caller_location()}: get_flag takes a trt.NetworkDefinitionCreationFlag, not {flag!r:.60}"
-            )
+        require_type(flag, NetworkDefinitionCreationFlag, "get_flag takes a trt.NetworkDefinitionCreationFlag")
         return bool(self._flags >> int(flag) & 1)
 
     def set_weights_name(self, weights: Any, name: str) -> bool:

@@ -19,7 +19,7 @@ from .enums import DataType, LayerType, data_type, numpy_type
 from .inert_properties import InertLayerProperties, InertTensorProperties
 from .lowering_scope import LoweringScope
 from .removed_api import missing_api_error
-from .script_location import ArgumentError, ScriptLocation, caller_location
+from .script_location import ScriptLocation, argument_error, call_error, caller_location
 
 Kind = TypeVar("Kind")
 
@@ -85,14 +85,12 @@ class NetworkBase:
     def set_input_type(self, tensor: ITensor, dtype: DataType | None = None, shape: Any = None) -> None:
         """Change the type or shape of an input."""
         if tensor._layer is not None:
-            raise ModelError(f"{caller_location()}: {tensor} is no input of the network, so its shape cannot be set")
+            raise call_error(f"{tensor} is no input of the network, so its shape cannot be set")
         known = tensor._type.shape
         if shape is not None:
             sizes = sizes_of(shape, f"the shape of input '{tensor.name}'")
             if any(size < -1 for size in sizes):
-                raise ModelError(
-                    f"{caller_location()}: input '{tensor.name}': the sizes {sizes} must be -1 or not negative"
-                )
+                raise call_error(f"input '{tensor.name}': the sizes {sizes} must be -1 or not negative")
             known = tuple(None if size < 0 else size for size in sizes)
         tensor._type = TensorType(tensor._type.dtype if dtype is None else numpy_type(dtype), known)
         self._generation += 1
@@ -104,8 +102,8 @@ class NetworkBase:
             self.set_input_type(tensor, dtype)
             return
         if self.strongly_typed and tensor.dtype is not dtype:
-            raise ModelError(
-                f"{caller_location()}: {tensor} is {tensor.dtype.name} in a strongly typed network, where types follow "
+            raise call_error(
+                f"{tensor} is {tensor.dtype.name} in a strongly typed network, where types follow "
                 f"from the inputs: it cannot be set to {dtype.name}; add_cast converts"
             )
         tensor._layer._output_types[tensor._index] = dtype
@@ -161,7 +159,7 @@ class ITensor(InertTensorProperties):
         dtype = self.type.dtype
         result = None if dtype is None else data_type(dtype)
         if result is None:
-            raise ModelError(f"{caller_location()}: {self}: TensorRT has no element type for {dtype}")
+            raise call_error(f"{self}: TensorRT has no element type for {dtype}")
         return result
 
     @dtype.setter
@@ -172,9 +170,7 @@ class ITensor(InertTensorProperties):
         """Name an unknown dimension of an input; dimensions of one name are equal."""
         shape = list(self._type.shape or ())
         if self._layer is not None or not 0 <= index < len(shape):
-            raise ModelError(
-                f"{caller_location()}: {self}: only dimensions of inputs can be named, and {index} is none"
-            )
+            raise call_error(f"{self}: only dimensions of inputs can be named, and {index} is none")
         if not isinstance(shape[index], int):
             shape[index] = name
             self._type = TensorType(self._type.dtype, tuple(shape))
@@ -285,9 +281,7 @@ class ILayer(InertLayerProperties):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "__class__" and not issubclass(type(self._original), value):
-            raise ArgumentError(
-                f"{caller_location()}: {self} is a {type(self._original).__name__}, not a {value.__name__}"
-            )
+            raise argument_error(f"{self} is a {type(self._original).__name__}, not a {value.__name__}")
         if not name.startswith("_"):
             if not hasattr(type(self), name):
                 raise missing_api_error(type(self).__name__, name, dir(self))
@@ -339,7 +333,7 @@ class ILayer(InertLayerProperties):
     def _output(self, index: int) -> ITensor:
         tensor = self.get_output(index)
         if tensor is None:
-            raise ModelError(f"{caller_location()}: {self} has no output {index}")
+            raise call_error(f"{self} has no output {index}")
         return tensor
 
     def set_input(self, index: int, tensor: ITensor) -> None:
@@ -351,7 +345,7 @@ class ILayer(InertLayerProperties):
         limit = max(len(self._inputs), self.MAX_INPUTS)
         if not 0 <= index < limit:
             described = "no inputs" if not limit else "input 0" if limit == 1 else f"inputs 0 to {limit - 1}"
-            raise ModelError(f"{caller_location()}: {self} has {described}, so input {index} cannot be set")
+            raise call_error(f"{self} has {described}, so input {index} cannot be set")
         self._network.invalidate_types(self)
         self._inputs += [None] * (index + 1 - len(self._inputs))
         self._inputs[index] = tensor
@@ -418,9 +412,9 @@ def tensor_argument(network: NetworkBase, tensor: Any, label: str) -> ITensor:
     """
     if not isinstance(tensor, ITensor):
         hint = "; a layer's tensor is layer.get_output(0)" if isinstance(tensor, ILayer) else ""
-        raise ArgumentError(f"{caller_location()}: {label} takes an ITensor, not {_argument_text(tensor)}{hint}")
+        raise argument_error(f"{label} takes an ITensor, not {_argument_text(tensor)}{hint}")
     if tensor._network is not network:
-        raise ModelError(f"{caller_location()}: {label}: {tensor} belongs to another network")
+        raise call_error(f"{label}: {tensor} belongs to another network")
     return tensor
 
 
@@ -431,7 +425,7 @@ def enum_argument(kind: type[Kind], value: Any, label: str) -> Kind:
         ArgumentError: it is something else.
     """
     if not isinstance(value, kind):
-        raise ArgumentError(f"{caller_location()}: {label} must be a trt.{kind.__name__}, not {_argument_text(value)}")
+        raise argument_error(f"{label} must be a trt.{kind.__name__}, not {_argument_text(value)}")
     return value
 
 

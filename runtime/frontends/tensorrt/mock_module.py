@@ -18,7 +18,7 @@ from .enums import DataType, FlagEnum, PybindEnum, numpy_type
 from .layer import ILayer, ITensor
 from .network import INetworkDefinition
 from .removed_api import missing_api_error
-from .script_location import ArgumentError, caller_location
+from .script_location import argument_error
 
 #: The version that scripts see: names and behaviour of 10, with additions of 11.
 TENSORRT_VERSION = "10.16.0"
@@ -38,7 +38,7 @@ def nptype(trt_type: Any) -> Any:
     """
     dtype = numpy_type(trt_type) if isinstance(trt_type, DataType) else None
     if dtype is None or dtype.type.__module__ != "numpy":
-        raise ArgumentError(f"{caller_location()}: NumPy has no type for {trt_type}")
+        raise argument_error(f"NumPy has no type for {trt_type}")
     return dtype.type
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...errors import ModelError
 from .control_flow import IIfConditional, ILoop
 from .enums import DataType, NetworkDefinitionCreationFlag
 from .inert_properties import InertNetworkProperties
 from .layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
 from .removed_api import missing_api_error
-from .script_location import ArgumentError, caller_location
+from .script_location import argument_error, call_error, caller_location
 
 
 class INetworkDefinition(InertNetworkProperties, NetworkBase):
@@ -40,9 +39,9 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
     def add_input(self, name: str, dtype: DataType, shape: Any) -> ITensor:
         """Add an input of the network; -1 in its shape is an unknown dimension."""
         if not isinstance(name, str):
-            raise ArgumentError(f"{caller_location()}: add_input: the name must be a string, not {name!r}")
+            raise argument_error(f"add_input: the name must be a string, not {name!r}")
         if any(tensor.name == name for tensor in self.inputs):
-            raise ModelError(f"{caller_location()}: add_input: there is an input '{name}' already")
+            raise call_error(f"add_input: there is an input '{name}' already")
         tensor = ITensor(self, None, len(self.inputs), name)
         self.inputs.append(tensor)
         self.set_input_type(tensor, enum_argument(DataType, dtype, f"add_input('{name}'): dtype"), shape)
@@ -52,9 +51,7 @@ class INetworkDefinition(InertNetworkProperties, NetworkBase):
         """Mark a tensor as an output of the network."""
         tensor_argument(self, tensor, "mark_output")
         if tensor._layer is None:
-            raise ModelError(
-                f"{caller_location()}: mark_output: {tensor} is an input of the network; add_identity makes another"
-            )
+            raise call_error(f"mark_output: {tensor} is an input of the network; add_identity makes another")
         if tensor not in self.outputs:
             self.outputs.append(tensor)
 

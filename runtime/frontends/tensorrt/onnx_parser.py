@@ -18,7 +18,7 @@ from .inert_properties import InertContext, constant_method
 from .layer import ITensor
 from .network import INetworkDefinition
 from .onnx_layers import OnnxConstantLayer, OnnxNodeLayer
-from .script_location import ArgumentError, caller_location
+from .script_location import argument_error
 
 
 class ParserError:
@@ -46,7 +46,7 @@ class OnnxParser(InertContext):
 
     def __init__(self, network: Any, logger: Any) -> None:
         if not isinstance(network, INetworkDefinition) or not isinstance(logger, ILogger):
-            raise ArgumentError(f"{caller_location()}: OnnxParser takes a network and a trt.Logger")
+            raise argument_error("OnnxParser takes a network and a trt.Logger")
         self._network: INetworkDefinition = network
         self._errors: list[ParserError] = []
         self._layers: dict[str, OnnxNodeLayer] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 from .dims import Dims, sizes_of
 from .inert_properties import InertContext
-from .script_location import ArgumentError, caller_location
+from .script_location import argument_error, caller_location
 
 _MinOptMax = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
@@ -41,9 +41,7 @@ class IOptimizationProfile(InertContext):
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise ArgumentError(
-            f"{caller_location()}: a profile takes the name of an input, not {name!r:.60}; give tensor.name"
-        )
+        raise argument_error(f"a profile takes the name of an input, not {name!r:.60}; give tensor.name")
     return name
 
 

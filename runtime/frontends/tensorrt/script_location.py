@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ...errors import ModelError
 from ...graph import Origin
 from ...python_scripts import is_library_file
 from ...record import record
+
+Kind = TypeVar("Kind")
 
 #: Limit for the stored metadata of a layer.
 _MAX_METADATA_CHARS = 200
@@ -40,6 +43,27 @@ class ScriptLocation:
 
 class ArgumentError(ModelError, TypeError):
     """An argument of a wrong type; also a TypeError, as scripts expect."""
+
+
+def argument_error(text: str) -> ArgumentError:
+    """An error with the line that called the API."""
+    return ArgumentError(f"{caller_location()}: {text}")
+
+
+def call_error(text: str) -> ModelError:
+    """An error with the line that called the API."""
+    return ModelError(f"{caller_location()}: {text}")
+
+
+def require_type(value: Any, kind: type[Kind], requirement: str) -> Kind:
+    """Check the type of an argument, and return it. ``requirement``: the beginning of the error.
+
+    Raises:
+        ArgumentError: it has another one.
+    """
+    if not isinstance(value, kind):
+        raise argument_error(f"{requirement}, not {value!r:.60}")
+    return value
 
 
 def caller_location() -> ScriptLocation:

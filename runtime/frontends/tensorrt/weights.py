@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Array
 from .enums import DataType, data_type, numpy_type
-from .script_location import ArgumentError, caller_location
+from .script_location import argument_error, caller_location
 
 #: NumPy dtypes that convert to TensorRT's types.
 _ACCEPTED_DTYPES = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")
@@ -23,9 +23,7 @@ class Weights:
             self._array: Array = _copy_from_address(a, ptr, count) if ptr else np.empty(0, numpy_type(a))
             return
         if not isinstance(a, np.ndarray):
-            raise ArgumentError(
-                f"{caller_location()}: Weights takes a NumPy array or a DataType, not {type(a).__name__}"
-            )
+            raise argument_error(f"Weights takes a NumPy array or a DataType, not {type(a).__name__}")
         if a.dtype.name not in _ACCEPTED_DTYPES and data_type(a.dtype) is None:
             raise ValueError(
                 f"{caller_location()}: NumPy type {a.dtype} does not convert to a type of TensorRT; it takes "
@@ -79,13 +77,12 @@ def array_of(weights: Any, name: str) -> Array:
     if isinstance(weights, Weights):
         return weights.numpy()
     if not isinstance(weights, np.ndarray):
-        raise ArgumentError(
-            f"{caller_location()}: {name} must be trt.Weights or a NumPy array, not {type(weights).__name__}; "
-            "np.array makes one"
+        raise argument_error(
+            f"{name} must be trt.Weights or a NumPy array, not {type(weights).__name__}; np.array makes one"
         )
     if data_type(weights.dtype) is None:
-        raise ArgumentError(
-            f"{caller_location()}: {name}: NumPy type {weights.dtype} does not convert to a type of TensorRT; it takes "
+        raise argument_error(
+            f"{name}: NumPy type {weights.dtype} does not convert to a type of TensorRT; it takes "
             f"{', '.join(_ACCEPTED_DTYPES)}"
         )
     return weights

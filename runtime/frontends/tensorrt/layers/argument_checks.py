@@ -11,7 +11,7 @@ from ....graph import Dim, TensorType
 from ....ops.operator_helpers import is_float, is_integer
 from ..checked_attribute import Check, ownerless_check
 from ..layer import ILayer, InputCheck, ITensor, enum_argument, tensor_argument
-from ..script_location import ArgumentError, caller_location
+from ..script_location import argument_error
 
 
 def number_argument(value: Any, label: str) -> float:
@@ -21,7 +21,7 @@ def number_argument(value: Any, label: str) -> float:
         ArgumentError: it is something else.
     """
     if isinstance(value, bool | str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
-        raise ArgumentError(f"{caller_location()}: {label} must be a number, not {value!r:.60}")
+        raise argument_error(f"{label} must be a number, not {value!r:.60}")
     return float(value)
 
 
@@ -32,7 +32,7 @@ def int_argument(value: Any, label: str) -> int:
         ArgumentError: it is something else.
     """
     if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-        raise ArgumentError(f"{caller_location()}: {label} must be a whole number, not {value!r:.60}")
+        raise argument_error(f"{label} must be a whole number, not {value!r:.60}")
     return int(value.__index__())
 
 
@@ -43,7 +43,7 @@ def bool_argument(value: Any, label: str) -> bool:
         ArgumentError: it is something else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(f"{caller_location()}: {label} must be True or False, not {value!r:.60}")
+        raise argument_error(f"{label} must be True or False, not {value!r:.60}")
     return bool(value)
 
 
@@ -181,5 +181,5 @@ def tensors_argument(network: Any, tensors: Any, label: str) -> list[ITensor]:
         ArgumentError: it is something else.
     """
     if isinstance(tensors, ITensor) or not isinstance(tensors, list | tuple):
-        raise ArgumentError(f"{caller_location()}: {label} takes a list of tensors, not {type(tensors).__name__}")
+        raise argument_error(f"{label} takes a list of tensors, not {type(tensors).__name__}")
     return [tensor_argument(network, tensor, f"{label}: tensor {k}") for k, tensor in enumerate(tensors)]

@@ -13,7 +13,7 @@ from ..enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskKind, K
 from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
 from ..removed_api import missing_api_error
-from ..script_location import ArgumentError, caller_location
+from ..script_location import argument_error
 from .argument_checks import (
     bool_argument,
     checked_rank,
@@ -166,7 +166,7 @@ class IRotaryEmbeddingLayer(ILayer, type=LayerType.ROTARY_EMBEDDING):
 
 def _cache_mode(cache_mode: Any, label: str) -> KVCacheMode:
     if not isinstance(cache_mode, KVCacheMode):
-        raise ArgumentError(f"{caller_location()}: {label} must be trt.KVCacheMode.LINEAR")
+        raise argument_error(f"{label} must be trt.KVCacheMode.LINEAR")
     return cache_mode
 
 

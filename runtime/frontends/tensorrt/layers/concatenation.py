@@ -11,7 +11,7 @@ from ..dims import Dims, sizes_of
 from ..enums import LayerType
 from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
-from ..script_location import ArgumentError, caller_location
+from ..script_location import argument_error
 from .argument_checks import axis_argument, input_is, int_argument, same_types, sizes_differ, third_from_end
 from .network_methods import TENSORS, Parameter, network_method
 
@@ -26,7 +26,7 @@ class IConcatenationLayer(ILayer, type=LayerType.CONCATENATION, operator="Concat
 
     def __init__(self, network: NetworkBase, inputs: Sequence[ITensor]) -> None:
         if not inputs:
-            raise ArgumentError(f"{caller_location()}: add_concatenation takes at least one tensor")
+            raise argument_error("add_concatenation takes at least one tensor")
         super().__init__(network, inputs)
 
     axis = CheckedAttribute[int]("_axis", ownerless_check(int_argument), unset=third_from_end)
@@ -69,7 +69,7 @@ class IPaddingLayer(ILayer, type=LayerType.PADDING):
     def _check_pair(self, value: Any, label: str) -> tuple[int, ...]:
         pair = sizes_of(value, label)
         if len(pair) != 2:
-            raise ArgumentError(f"{caller_location()}: {label} has two numbers, for the last two axes, not {pair}")
+            raise argument_error(f"{label} has two numbers, for the last two axes, not {pair}")
         return pair
 
     pre_padding_nd = CheckedAttribute[Dims]("_pre", _check_pair, Dims)

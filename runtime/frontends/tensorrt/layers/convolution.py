@@ -13,7 +13,7 @@ from ..dims import MAX_DIMS, Dims, sizes_of
 from ..enums import LayerType, PaddingMode, PoolingType
 from ..layer import ILayer, ITensor, NetworkBase, enum_argument
 from ..lowering_scope import LoweringScope
-from ..script_location import ArgumentError, caller_location
+from ..script_location import argument_error
 from ..weights import flat_array_of
 from .argument_checks import checked_rank, enum_check, input_is, number_argument
 from .network_methods import Parameter, network_method
@@ -35,9 +35,7 @@ class SlidingWindowLayer(ILayer):
         self._window = sizes_of(window, f"{self}: {label}")
         axes = len(self._window)
         if axes not in (2, 3) or min(self._window) < 1:
-            raise ArgumentError(
-                f"{caller_location()}: {self}: {label} has two or three positive numbers, not {self._window}"
-            )
+            raise argument_error(f"{self}: {label} has two or three positive numbers, not {self._window}")
         self._stride = self._dilation = (1,) * axes
         self._pre = self._post = (0,) * axes
         self._set_attributes(attributes)
@@ -45,9 +43,7 @@ class SlidingWindowLayer(ILayer):
     def _check_numbers(self, value: Any, label: str, minimum: int) -> tuple[int, ...]:
         numbers = sizes_of(value, label)
         if len(numbers) != len(self._window) or min(numbers) < minimum:
-            raise ArgumentError(
-                f"{caller_location()}: {label} has {len(self._window)} numbers from {minimum} on, not {numbers}"
-            )
+            raise argument_error(f"{label} has {len(self._window)} numbers from {minimum} on, not {numbers}")
         return numbers
 
     def _check_padding(self, value: Any, label: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from ....graph import Dim, TensorType, Value
 from ..enums import LayerType, MatrixOperation
 from ..layer import ILayer, ITensor, NetworkBase
 from ..lowering_scope import LoweringScope
-from ..script_location import ArgumentError, caller_location
+from ..script_location import argument_error
 from .argument_checks import checked_rank, input_is, require_dtype_kind, same_types, sizes_differ
 from .elementwise import broadcast
 from .network_methods import TENSORS, Parameter, network_method, unchecked
@@ -103,9 +103,7 @@ class IEinsumLayer(ILayer, type=LayerType.EINSUM, operator="Einsum", attributes=
 
     def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], equation: Any) -> None:
         if not isinstance(equation, str) or not inputs:
-            raise ArgumentError(
-                f"{caller_location()}: add_einsum takes tensors and an equation such as 'ij,jk->ik', not {equation!r}"
-            )
+            raise argument_error(f"add_einsum takes tensors and an equation such as 'ij,jk->ik', not {equation!r}")
         super().__init__(network, inputs, equation=equation)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:

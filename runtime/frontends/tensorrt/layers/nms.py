@@ -12,7 +12,7 @@ from ..constant_folding import constant_value
 from ..enums import BoundingBoxFormat, DataType, LayerType, numpy_type
 from ..layer import ILayer, ITensor, enum_argument
 from ..lowering_scope import LoweringScope
-from ..script_location import ArgumentError, caller_location
+from ..script_location import require_type
 from .argument_checks import input_is, int_argument, same_types, sizes_differ
 from .network_methods import Parameter, network_method
 
@@ -66,9 +66,7 @@ class INMSLayer(ILayer, type=LayerType.NMS):
 
 
 def _message_argument(message: Any, label: str) -> str:
-    if not isinstance(message, str):
-        raise ArgumentError(f"{caller_location()}: {label} must be a string, not {message!r:.60}")
-    return message
+    return require_type(message, str, f"{label} must be a string")
 
 
 @network_method(

@@ -22,7 +22,7 @@ from ..enums import (
 )
 from ..layer import ILayer, enum_argument
 from ..lowering_scope import LoweringScope
-from ..script_location import ArgumentError, caller_location
+from ..script_location import argument_error
 from .argument_checks import (
     checked_rank,
     input_is,
@@ -71,7 +71,7 @@ class IResizeLayer(ILayer, type=LayerType.RESIZE):
     def _parse_scales(self, scales: Any, label: str) -> tuple[float, ...]:
         self._check_no_shape_tensor("scales")
         if isinstance(scales, str) or not hasattr(scales, "__iter__"):
-            raise ArgumentError(f"{caller_location()}: {label} must be a list of numbers, not {scales!r:.60}")
+            raise argument_error(f"{label} must be a list of numbers, not {scales!r:.60}")
         return tuple(number_argument(scale, f"{self}: a scale") for scale in scales)
 
     shape = CheckedAttribute[Dims]("_shape", _parse_shape, Dims, unset=Dims.unset, clears="_scales")
