@@ -252,8 +252,6 @@ class ILayer(InertLayerProperties):
         self._inferred: Sequence[TensorType] = ()
         #: Requested types by output: ``set_output_type``, ``tensor.dtype = ...``.
         self._output_types: dict[int, DataType] = {}
-        #: The constant-folded outputs and their generation.
-        self._folded: tuple[int, Sequence[Array | None]] = (-1, ())
         #: Whether a layer reads one of its outputs.
         self._has_reader = False
         for tensor in inputs:

@@ -187,10 +187,6 @@ class Nesting:
 
     # -- assignment of scopes
 
-    def scope_of(self, item: ScopeItem) -> NestedScope:
-        """The scope of an item; that of a boundary layer is its loop's or conditional's."""
-        return self._scopes[item]
-
     def inner_scope(self, owner: ILoop | IIfConditional, role: str) -> NestedScope:
         """The body of a loop, or a branch of a conditional."""
         if (owner, role) not in self._inner_scopes:
