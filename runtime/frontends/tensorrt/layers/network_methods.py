@@ -31,9 +31,9 @@ class Parameter(NamedTuple):
     attribute: str = ""
     check: Callable[[Any, str], Any] | None = None
 
-    def check_argument(self, network: INetworkDefinition, value: Any, label: str) -> Any:
+    def check_argument(self, network: INetworkDefinition, value: Any) -> Any:
         """The argument to store; raises for an invalid one."""
-        kind = self.kind
+        kind, label = self.kind, self.label
         if self.check is not None:
             return self.check(value, label)
         if kind is ITensor:
@@ -58,6 +58,7 @@ def network_method(name: str, doc: str, /, *tensors: str, **parameters: Any) -> 
     fixed = {key: value for key, value in parameters.items() if key.startswith("_")}
     rows = {key: Parameter(ITensor) for key in tensors}
     rows |= {key: _as_parameter(value) for key, value in parameters.items() if key not in fixed}
+    rows = {key: row._replace(label=row.label or f"{name}: {key}") for key, row in rows.items()}
 
     def decorate(layer: Layer) -> Layer:
         bind = _argument_binder(name, rows, layer.__name__)
@@ -69,7 +70,7 @@ def network_method(name: str, doc: str, /, *tensors: str, **parameters: Any) -> 
             inputs: list[ITensor] = []
             attributes = dict(fixed)
             for key, row in rows.items():
-                value = row.check_argument(network, arguments[key], row.label or f"{name}: {key}")
+                value = row.check_argument(network, arguments[key])
                 if row.kind is ITensor:
                     inputs.append(value)
                 elif row.kind is TENSORS:
