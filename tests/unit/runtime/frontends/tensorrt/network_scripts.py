@@ -20,6 +20,8 @@ def fill(network, by=2):
     y.name = "y"
     network.mark_output(y)
 """
+#: A script with a function that fills a network.
+SCRIPT = HEAD + FILL
 
 
 def write_script(folder: Path, text: str, name: str = "model.py") -> Path:

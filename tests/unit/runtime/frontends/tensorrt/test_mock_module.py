@@ -14,7 +14,7 @@ from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.tensorrt.mock_module import mock_tensorrt
 from loopdbg.runtime.model import load
 
-from .network_scripts import FILL, HEAD, load_script
+from .network_scripts import HEAD, SCRIPT, load_script
 
 SAMPLES = Path(__file__).parents[5] / "sample_models"
 
@@ -200,9 +200,7 @@ def test_a_layer_out_of_a_network_is_a_view_whose_class_can_be_assigned(trt: Any
 
 
 def test_set_output_type_of_an_identity_converts(tmp_path: Path) -> None:
-    text = (
-        HEAD
-        + """
+    text = f"""{HEAD}
 def build(network):
     x = network.add_input("x", trt.float32, (3,))
     layer = network.add_identity(x)
@@ -212,7 +210,6 @@ def build(network):
     assert layer.output_type_is_set(0) and layer.get_output_type(0) == trt.bool
     network.mark_output(layer.get_output(0))
 """
-    )
     got = load_script(tmp_path, text).run({"x": np.array([0, 1, -2], np.float32)})["y"]
     assert got.tolist() == [False, True, True]
     assert got.dtype == np.bool_
@@ -295,10 +292,7 @@ def test_parser_reports_parse_errors(tmp_path: Path, capfd: pytest.CaptureFixtur
 
 
 def test_profiles_give_usual_sizes_and_values(tmp_path: Path) -> None:
-    text = (
-        HEAD
-        + FILL
-        + """
+    text = f"""{SCRIPT}
 def build(network, builder, config):
     network.add_input("n", trt.int32, ())
     fill(network)
@@ -309,7 +303,6 @@ def build(network, builder, config):
         profile.set_shape_input("n", [1], [k + 1], [9])
         config.add_optimization_profile(profile)
 """
-    )
     graph = load_script(tmp_path, text).graph
     assert graph.usual_shapes == {"x": (3,)}
     assert {name: value.tolist() for name, value in graph.usual_values.items()} == {"n": 4}
@@ -330,10 +323,7 @@ def test_every_layer_class_is_in_the_module(trt: Any) -> None:
 
 
 def test_an_engine_without_execution_is_described(tmp_path: Path) -> None:
-    text = (
-        HEAD
-        + FILL
-        + """
+    text = f"""{SCRIPT}
 logger = trt.Logger()
 builder = trt.Builder(logger)
 network = builder.create_network()
@@ -346,6 +336,5 @@ assert engine.get_tensor_shape("y") == (2,) and engine.get_tensor_dtype("y") == 
 with engine.create_execution_context() as context:
     raise RuntimeError
 """
-    )
     notes = load_script(tmp_path, text).graph.notes
     assert "ICudaEngine.create_execution_context needs an engine" in notes[-1]

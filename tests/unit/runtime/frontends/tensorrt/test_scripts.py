@@ -19,7 +19,7 @@ from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.model import load
 from loopdbg.tui.cli import main
 
-from .network_scripts import FILL, HEAD, load_script, write_script
+from .network_scripts import FILL, HEAD, SCRIPT, load_script, write_script
 
 X = {"x": np.array([1, 3], np.float32)}
 CREATE = """\
@@ -28,22 +28,18 @@ builder = trt.Builder(logger)
 network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
 """
 PARTS = {
-    "build(network)": HEAD + FILL + "build = fill\n",
-    "the only parameter": HEAD + FILL + "def build(net): fill(net)\n",
-    "with what goes with it": HEAD + FILL + "def build(builder, network, config, logger): fill(network)\n",
-    "a function that makes it": HEAD
-    + FILL
+    "build(network)": SCRIPT + "build = fill\n",
+    "the only parameter": SCRIPT + "def build(net): fill(net)\n",
+    "with what goes with it": SCRIPT + "def build(builder, network, config, logger): fill(network)\n",
+    "a function that makes it": SCRIPT
     + "def build():\n    network = trt.Builder(trt.Logger()).create_network()\n    fill(network)\n",
-    "the script itself": HEAD + FILL + CREATE + "fill(network)\n",
-    "its main part": HEAD
-    + FILL
+    "the script itself": SCRIPT + CREATE + "fill(network)\n",
+    "its main part": SCRIPT
     + f"if __name__ == '__main__':\n    {'    '.join(CREATE.splitlines(True))}    fill(network)\n",
-    "build goes before the main part": HEAD
-    + FILL
-    + "build = fill\nif __name__ == '__main__':\n    raise RuntimeError\n",
-    "build from a condition": HEAD + FILL + "if True:\n    build = fill\n",
-    "an empty network next to it": HEAD + FILL + CREATE + "builder.create_network(0)\nfill(network)\n",
-    "an end that is well": HEAD + FILL + CREATE + "import sys\nfill(network)\nsys.exit(0)\n",
+    "build goes before the main part": SCRIPT + "build = fill\nif __name__ == '__main__':\n    raise RuntimeError\n",
+    "build from a condition": SCRIPT + "if True:\n    build = fill\n",
+    "an empty network next to it": SCRIPT + CREATE + "builder.create_network(0)\nfill(network)\n",
+    "an end that is well": SCRIPT + CREATE + "import sys\nfill(network)\nsys.exit(0)\n",
     "from import": HEAD
     + "from tensorrt import Builder, Logger\n"
     + FILL
@@ -59,7 +55,7 @@ def test_where_the_network_is_found(name: str, tmp_path: Path) -> None:
 
 
 def test_a_function_by_its_name(tmp_path: Path) -> None:
-    text = HEAD + FILL + "def threefold(network): fill(network, 3)\ndef build(network): fill(network, 2)\n"
+    text = SCRIPT + "def threefold(network): fill(network, 3)\ndef build(network): fill(network, 2)\n"
     model = load_script(tmp_path, text, "threefold")
     assert model.run(X)["y"].tolist() == [3, 9]
     assert model.name == "model.py:threefold"
@@ -67,16 +63,14 @@ def test_a_function_by_its_name(tmp_path: Path) -> None:
 
 def test_a_function_may_return_the_network(tmp_path: Path) -> None:
     text = (
-        HEAD
-        + FILL
-        + "def make():\n    b = trt.Builder(trt.Logger())\n    n, m = b.create_network(), b.create_network()\n"
+        SCRIPT + "def make():\n    b = trt.Builder(trt.Logger())\n    n, m = b.create_network(), b.create_network()\n"
     )
     text += "    fill(n, 5)\n    fill(m, 7)\n    return m\n"
     assert load_script(tmp_path, text, "make").run(X)["y"].tolist() == [7, 21]
 
 
 def test_script_imports_neighbors(tmp_path: Path) -> None:
-    write_script(tmp_path, HEAD + FILL, "parts.py")
+    write_script(tmp_path, SCRIPT, "parts.py")
     text = """\
     import sys, os
     import tensorrt as trt
@@ -130,7 +124,7 @@ def test_what_a_script_prints_goes_to_stderr(tmp_path: Path, capsys: pytest.Capt
 
 def test_dataclasses_in_a_script(tmp_path: Path) -> None:
     text = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
-    text += HEAD + FILL + "@dataclass\nclass Size:\n    by: int = 6\ndef build(network): fill(network, Size().by)\n"
+    text += SCRIPT + "@dataclass\nclass Size:\n    by: int = 6\ndef build(network): fill(network, Size().by)\n"
     assert load_script(tmp_path, text).run(X)["y"].tolist() == [6, 18]
 
 
@@ -207,9 +201,7 @@ def test_what_goes_wrong_is_one_line_with_that_of_the_script(
 
 
 def test_several_networks_are_listed(tmp_path: Path) -> None:
-    text = (
-        HEAD + FILL + CREATE + "other = builder.create_network(0)\nfill(network)\nfill(other)\nother.name = 'second'\n"
-    )
+    text = SCRIPT + CREATE + "other = builder.create_network(0)\nfill(network)\nfill(other)\nother.name = 'second'\n"
     with pytest.raises(ModelError) as caught:
         load_script(tmp_path, text)
     message = str(caught.value)
@@ -256,10 +248,7 @@ def test_error_in_neighbor_module(tmp_path: Path) -> None:
 
 
 def test_the_wrong_use_of_what_a_script_gets_can_be_caught(tmp_path: Path) -> None:
-    text = (
-        HEAD
-        + FILL
-        + """
+    text = f"""{SCRIPT}
 assert not hasattr(trt, "UffParser")
 assert not hasattr(trt.SampleMode, "DEFAULT")
 def build(network):
@@ -270,7 +259,6 @@ def build(network):
     except TypeError:
         fill(network)
 """
-    )
     assert load_script(tmp_path, text).run(X)["y"].tolist() == [2, 6]
 
 
@@ -286,7 +274,7 @@ def test_a_thread_that_does_not_end(tmp_path: Path) -> None:
 
 
 def test_threads_that_end(tmp_path: Path) -> None:
-    text = HEAD + FILL + "import threading\nfrom concurrent.futures import ThreadPoolExecutor\ndef build(network):\n"
+    text = SCRIPT + "import threading\nfrom concurrent.futures import ThreadPoolExecutor\ndef build(network):\n"
     text += "    t = threading.Thread(target=fill, args=(network,))\n    t.start()\n    t.join()\n"
     text += "    with ThreadPoolExecutor(2) as pool: pool.submit(print, 'x').result()\n"
     assert load_script(tmp_path, text).run(X)["y"].tolist() == [2, 6]
@@ -313,9 +301,7 @@ def test_a_script_that_never_ends_is_interrupted(loop: str, tmp_path: Path) -> N
 
 
 def test_an_engine_that_is_used_ends_the_script_where_the_network_is_built(tmp_path: Path) -> None:
-    text = (
-        PARTS["the script itself"]
-        + """
+    text = f"""{PARTS["the script itself"]}
 config = builder.create_builder_config()
 plan = builder.build_serialized_network(network, config)
 assert plan is not None and plan.nbytes == len(bytes(plan)) and plan.dtype == trt.int8
@@ -323,7 +309,6 @@ with trt.Runtime(logger) as runtime:
     engine = runtime.deserialize_cuda_engine(plan)
 raise RuntimeError("unreachable")
 """
-    )
     model = load_script(tmp_path, text)
     assert model.run(X)["y"].tolist() == [2, 6]
     first, second = model.graph.notes
@@ -349,9 +334,7 @@ def test_a_script_is_unsupported_where_something_is_not_here(tmp_path: Path) -> 
 
 
 def test_two_functions_of_a_script_are_two_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write_script(
-        tmp_path, HEAD + FILL + "def two(network): fill(network)\ndef three(network): fill(network, 3)\n"
-    )
+    path = write_script(tmp_path, SCRIPT + "def two(network): fill(network)\ndef three(network): fill(network, 3)\n")
     assert main(["diff", f"{path}:two", f"{path}:three"]) == 6
     assert "model.py:two and model.py:three" in capsys.readouterr().out
     assert main(["diff", f"{path}:two", f"{path}:two"]) == 0
@@ -360,7 +343,7 @@ def test_two_functions_of_a_script_are_two_models(tmp_path: Path, capsys: pytest
 
 
 def test_made_inputs_are_as_usual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = HEAD + FILL + CREATE + "network.add_input('n', trt.int32, ())\nfill(network)\n"
+    text = SCRIPT + CREATE + "network.add_input('n', trt.int32, ())\nfill(network)\n"
     text += "network.get_input(1).shape = (-1,)\nprofile = builder.create_optimization_profile()\n"
     text += "profile.set_shape('x', (1,), (3,), (9,))\nprofile.set_shape_input('n', [1], [4], [9])\n"
     path = write_script(tmp_path, text)
