@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 import onnxruntime_peer
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.frontends.tensorrt.enums import ActivationType, MatrixOperation
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
 from tensorrt_networks import NetworkBuilder, Op, output_of
+from text_models import proto
 
 STEPS, EMBEDDED, HIDDEN, LAYERS, CHARACTERS = 6, 5, 8, 2, 11
 GATES = ("i", "c", "f", "o")
@@ -101,66 +102,50 @@ def in_numpy(inputs: Mapping[str, Any], count: int) -> tuple[list[State], list[A
 
 def in_onnx() -> onnx.ModelProto:
     """The same as a Loop whose scan outputs show all states."""
-    names = [f"{word}{k}" for k in range(LAYERS) for word in "hc"]
-    nodes = [helper.make_node("Gather", ["x", "it"], ["row"], axis=0)]
-    signal = "row"
+    cells, signal = "", "row"
     for k in range(LAYERS):
-        nodes += [
-            helper.make_node("MatMul", [signal, f"W{k}"], [f"xw{k}"]),
-            helper.make_node("MatMul", [f"h{k}_in", f"R{k}"], [f"hr{k}"]),
-            helper.make_node("Add", [f"xw{k}", f"hr{k}"], [f"sum{k}"]),
-            helper.make_node("Add", [f"sum{k}", f"B{k}"], [f"gates{k}"]),
-            helper.make_node("Split", [f"gates{k}"], [f"{gate}{k}_raw" for gate in GATES], axis=0, num_outputs=4),
-        ]
-        for gate in GATES:
-            nodes.append(
-                helper.make_node("Tanh" if gate == "c" else "Sigmoid", [f"{gate}{k}_raw"], [f"{gate}{k}_gate"])
-            )
-        nodes += [
-            helper.make_node("Mul", [f"f{k}_gate", f"c{k}_in"], [f"kept{k}"]),
-            helper.make_node("Mul", [f"i{k}_gate", f"c{k}_gate"], [f"new{k}"]),
-            helper.make_node("Add", [f"kept{k}", f"new{k}"], [f"c{k}_out"]),
-            helper.make_node("Tanh", [f"c{k}_out"], [f"t{k}"]),
-            helper.make_node("Mul", [f"o{k}_gate", f"t{k}"], [f"h{k}_out"]),
-        ]
+        cells += f"""
+            xw{k} = MatMul({signal}, W{k})
+            hr{k} = MatMul(h{k}_in, R{k})
+            sum{k} = Add(xw{k}, hr{k})
+            gates{k} = Add(sum{k}, B{k})
+            i{k}_raw, c{k}_raw, f{k}_raw, o{k}_raw = Split <axis = 0, num_outputs = 4> (gates{k})
+            i{k}_gate = Sigmoid(i{k}_raw)
+            c{k}_gate = Tanh(c{k}_raw)
+            f{k}_gate = Sigmoid(f{k}_raw)
+            o{k}_gate = Sigmoid(o{k}_raw)
+            kept{k} = Mul(f{k}_gate, c{k}_in)
+            new{k} = Mul(i{k}_gate, c{k}_gate)
+            c{k}_out = Add(kept{k}, new{k})
+            t{k} = Tanh(c{k}_out)
+            h{k}_out = Mul(o{k}_gate, t{k})
+            h{k}_seen = Identity(h{k}_out)
+            c{k}_seen = Identity(c{k}_out)"""
         signal = f"h{k}_out"
-    nodes += [
-        helper.make_node("MatMul", [signal, "W"], ["product"]),
-        helper.make_node("Add", ["product", "b"], ["logits_out"]),
-        helper.make_node("Identity", ["keep_in"], ["keep_out"]),
-    ]
-    for name in names:
-        nodes.append(helper.make_node("Identity", [f"{name}_out"], [f"{name}_seen"]))
-    vector = lambda name, size: helper.make_tensor_value_info(name, TensorProto.FLOAT, [size])  # noqa: E731
-    body = helper.make_graph(
-        nodes,
-        "body",
-        [
-            helper.make_tensor_value_info("it", TensorProto.INT64, []),
-            helper.make_tensor_value_info("keep_in", TensorProto.BOOL, []),
-            *(vector(f"{name}_in", HIDDEN) for name in names),
-        ],
-        [
-            helper.make_tensor_value_info("keep_out", TensorProto.BOOL, []),
-            *(vector(f"{name}_out", HIDDEN) for name in names),
-            vector("logits_out", CHARACTERS),
-            *(vector(f"{name}_seen", HIDDEN) for name in names),
-        ],
+
+    def each(form: str) -> str:
+        """One item for each state."""
+        return ", ".join(form.format(f"{word}{k}") for k in range(LAYERS) for word in "hc")
+
+    vector = f"float[{HIDDEN}]"
+    logits = f"float[{CHARACTERS}] logits_out"
+    source = proto(
+        f"""char_rnn (float[steps, {EMBEDDED}] x, int32 count, {each(vector + " {}")})
+            => ({each("float[] {}_last")}, float[] logits, {each("float[] {}_all")}) {{
+        m = Cast <to = 7> (count)
+        {each("{}_last")}, logits, {each("{}_all")} = Loop <body = body
+            (int64 it, bool keep_in, {each(vector + " {}_in")})
+            => (bool keep_out, {each(vector + " {}_out")}, {logits}, {each(vector + " {}_seen")}) {{
+            row = Gather <axis = 0> (x, it){cells}
+            product = MatMul({signal}, W)
+            logits_out = Add(product, b)
+            keep_out = Identity(keep_in)
+        }}> (m, , {each("{}")})
+    }}""",
+        18,
     )
-    outputs = [*(f"{name}_last" for name in names), "logits", *(f"{name}_all" for name in names)]
-    loop = helper.make_node("Loop", ["m", "", *names], outputs, body=body)
-    graph = helper.make_graph(
-        [helper.make_node("Cast", ["count"], ["m"], to=TensorProto.INT64), loop],
-        "char_rnn",
-        [
-            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["steps", EMBEDDED]),
-            helper.make_tensor_value_info("count", TensorProto.INT32, []),
-            *(vector(name, HIDDEN) for name in names),
-        ],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
-        [numpy_helper.from_array(array, name) for name, array in weights().items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    source.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights().items())
+    return source
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, STEPS])
