@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ...graph import TensorType
 from .constant_folding import constant_int
 from .control_flow import IIfConditional, IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
 from .enums import LoopOutput, TripLimit
@@ -79,55 +78,48 @@ def _check_limits(loop: ILoop) -> None:
         if any(previous.kind is limit.kind for previous in loop.limits[:k]):
             raise limit.error(f"the loop has a trip limit of kind {limit.kind.name} already")
         kinds = "iu" if limit.kind is TripLimit.COUNT else "b"
-        requirement = "a 0-D int32 or int64 tensor" if limit.kind is TripLimit.COUNT else "a 0-D bool tensor"
-        _check_scalar(limit, limit.required_input(0), kinds, f"its limit of kind {limit.kind.name}", requirement)
+        _check_scalar(limit, limit.required_input(0), kinds, f"its limit of kind {limit.kind.name}")
 
 
-def _check_scalar(layer: ILayer, tensor: ITensor, kinds: str, role: str, requirement: str) -> None:
+def _check_scalar(layer: ILayer, tensor: ITensor, kinds: str, role: str) -> None:
+    """Check that a tensor is a scalar, of integers (kinds ``iu``) or of bool (``b``)."""
     kind = tensor.type
     wrong = kind.dtype is not None and (kind.dtype.kind not in kinds or (kinds == "iu" and kind.dtype.itemsize < 4))
     if wrong or (kind.shape is not None and len(kind.shape) > 0):
         hint = ""
         if kind.shape and all(size in (1, None) for size in kind.shape):
             hint = "; a shuffle with reshape_dims = () makes it 0-D"
-        raise layer.error(f"{role}, {tensor}, is {kind}; it must be {requirement}{hint}")
+        expected = "bool" if kinds == "b" else "int32 or int64"
+        raise layer.error(f"{role}, {tensor}, is {kind}; it must be a 0-D {expected} tensor{hint}")
 
 
 def _check_while(limit: ITripLimitLayer) -> None:
     """Check the layers that compute the condition, up to the recurrences of its own loop."""
-    stack, seen = [limit.required_input(0)], set()
-    while stack:
-        tensor = stack.pop()
-        layer = tensor._layer
-        if layer is None or layer in seen:
-            continue
-        seen.add(layer)
+    for layer in _sources(limit._inputs, IRecurrenceLayer):
         if isinstance(layer, IRecurrenceLayer):
             if layer.loop is not limit.loop:
                 raise limit.error(
                     f"its condition is computed from {layer}; only recurrences of its own loop may decide, so carry "
                     "that value in one of them"
                 )
-            continue
-        if isinstance(layer, IIteratorLayer | ITripLimitLayer | ILoopOutputLayer):
+        elif isinstance(layer, IIteratorLayer | ITripLimitLayer | ILoopOutputLayer):
             source = "an iterator" if isinstance(layer, IIteratorLayer) else "a loop output"
             raise limit.error(
                 f"its condition is computed from {source}, {layer}; carry that value in a recurrence of the loop"
             )
-        stack += [tensor_read for tensor_read in layer._inputs if tensor_read is not None]
 
 
-def _limit_dependencies(limit: ITripLimitLayer) -> set[ILayer]:
-    """The layers that a limit depends on, including the next values of recurrences."""
-    dependencies: set[ILayer] = set()
-    stack: list[ITensor | None] = list(limit._inputs)
+def _sources(tensors: Iterable[ITensor | None], last: type | tuple[()] = ()) -> Iterator[ILayer]:
+    """The layers that tensors are computed by, directly or indirectly, but not through layers of class ``last``."""
+    stack, seen = list(tensors), set()
     while stack:
         tensor = stack.pop()
-        if tensor is None or tensor._layer is None or tensor._layer in dependencies:
+        if tensor is None or tensor._layer is None or tensor._layer in seen:
             continue
-        dependencies.add(tensor._layer)
-        stack += tensor._layer._inputs
-    return dependencies
+        seen.add(tensor._layer)
+        yield tensor._layer
+        if not isinstance(tensor._layer, last):
+            stack += tensor._layer._inputs
 
 
 def _check_recurrence(network: INetworkDefinition, recurrence: IRecurrenceLayer) -> None:
@@ -139,19 +131,11 @@ def _check_recurrence(network: INetworkDefinition, recurrence: IRecurrenceLayer)
         raise recurrence.error(
             f"its inputs have different types: {first} is {a.dtype.name}, {then} {b.dtype.name}; add_cast converts"
         )
-    if not _may_be_equal(a, b):
+    if a.excludes(b):
         raise recurrence.error(
             f"its inputs have different dimensions: {first} has {a.shape_text()}, {then} {b.shape_text()}; a "
             "carried value keeps its shape"
         )
-
-
-def _may_be_equal(a: TensorType, b: TensorType) -> bool:
-    if a.shape is None or b.shape is None:
-        return True
-    return len(a.shape) == len(b.shape) and all(
-        m == n or not isinstance(m, int) or not isinstance(n, int) for m, n in zip(a.shape, b.shape, strict=True)
-    )
 
 
 def _check_output(network: INetworkDefinition, output: ILoopOutputLayer) -> None:
@@ -165,7 +149,7 @@ def _check_output(network: INetworkDefinition, output: ILoopOutputLayer) -> None
         return
     if output.length is None:
         raise output.error(f"{output.kind.name} needs a length; set_input(1, length) gives it")
-    _check_scalar(output, output.length, "iu", "its length", "a 0-D int32 or int64 tensor")
+    _check_scalar(output, output.length, "iu", "its length")
 
 
 def _check_conditional(network: INetworkDefinition, conditional: IIfConditional) -> None:
@@ -177,7 +161,7 @@ def _check_conditional(network: INetworkDefinition, conditional: IIfConditional)
     if not conditional.outputs:
         raise conditional.error("it has no output; add_output(true_tensor, false_tensor) gives it one")
     condition = conditional.conditions[0]
-    _check_scalar(condition, condition.required_input(0), "b", "the condition", "a 0-D bool tensor")
+    _check_scalar(condition, condition.required_input(0), "b", "the condition")
 
 
 def loop_notes(network: INetworkDefinition, loop: ILoop, nesting: Nesting) -> Iterator[str]:
@@ -189,7 +173,7 @@ def loop_notes(network: INetworkDefinition, loop: ILoop, nesting: Nesting) -> It
         tensor for layer in network.layers if layer in nesting.loop_dependents[loop] for tensor in layer._outputs
     ]
     # Limits, and the values that they depend on, are integers and booleans.
-    limits = {layer for limit in loop.limits for layer in _limit_dependencies(limit)}
+    limits = {layer for limit in loop.limits for layer in _sources(limit._inputs)}
     data = [tensor for tensor in tensors if tensor._layer not in limits]
     names = dict.fromkeys(kind.name for kind in (tensor.type.dtype for tensor in data) if kind is not None)
     rare = [name for name in names if name not in _DOCUMENTED_DTYPES]

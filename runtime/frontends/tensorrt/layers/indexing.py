@@ -112,12 +112,12 @@ class IScatterLayer(ILayer, type=LayerType.SCATTER):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         data, indices, updates = types
-        x, index, dims = data.shape, indices.shape, updates.shape
-        if x is None or index is None or dims is None:
+        x, index = data.shape, indices.shape
+        if x is None or index is None or updates.shape is None:
             return [data]
         if self.mode is ScatterMode.ELEMENT:
             axis_argument(self, self.axis, len(x))
-            expected = tuple(index)
+            expected = TensorType(None, tuple(index))
             if len(index) != len(x):
                 raise self.error(
                     f"mode ELEMENT takes indices of the data's rank, and {self.required_input(1)} is "
@@ -130,10 +130,11 @@ class IScatterLayer(ILayer, type=LayerType.SCATTER):
                     f"mode ND takes 1 to {len(x)} numbers for a place in {data.shape_text()}, and "
                     f"{self.required_input(1)} is {indices.shape_text()}"
                 )
-            expected = (*index[:-1], *x[count:])
-        if len(expected) != len(dims) or any(map(sizes_differ, expected, dims)):
-            expected_text = TensorType(None, expected).shape_text()
-            raise self.error(f"its updates have the shape {updates.shape_text()}, and the indices need {expected_text}")
+            expected = TensorType(None, (*index[:-1], *x[count:]))
+        if expected.excludes(updates):
+            raise self.error(
+                f"its updates have the shape {updates.shape_text()}, and the indices need {expected.shape_text()}"
+            )
         return [data]
 
     def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:

@@ -10,7 +10,7 @@ from ..constant_folding import constant_int
 from ..enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation, numpy_type
 from ..layer import ILayer, ITensor, enum_argument
 from ..lowering_scope import LoweringScope
-from .argument_checks import axes_from_mask, checked_rank, input_is, int_argument, sizes_differ, third_from_end
+from .argument_checks import axes_from_mask, checked_rank, input_is, int_argument, third_from_end
 from .network_methods import Parameter, network_method, unchecked
 
 _ONNX_OPERATORS = {
@@ -163,9 +163,7 @@ class IRaggedSoftMaxLayer(
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         x, bounds = types
-        if x.shape is None or bounds.shape is None:
-            return [x]
-        if any(map(sizes_differ, (*x.shape[:2], 1), bounds.shape)):
+        if x.shape is not None and bounds.excludes(TensorType(None, (*x.shape[:2], 1))):
             raise self.error(
                 f"its bounds have the shape {bounds.shape_text()}, and {x.shape_text()} needs one for each row"
             )
