@@ -74,6 +74,10 @@ class _NetworkLowerer:
         self.values[tensor] = Value(self.names.value_name(tensor_name(tensor)), tensor.type)
         return self.values[tensor]
 
+    def input_value(self, layer: ILayer, index: int = 0) -> Value:
+        """The value of a required input."""
+        return self.values[layer.required_input(index)]
+
     # -- loops
 
     def lower_loop(self, loop: ILoop) -> Loop:
@@ -87,25 +91,21 @@ class _NetworkLowerer:
             body.inputs = params
             self.lower_scope(nested, body)
         count = loop.limit(TripLimit.COUNT)
-        trip_count = None if count is None else self.values[count.required_input(0)]
-        condition = None if limit is None else self.values[limit.required_input(0)]
+        trip_count = None if count is None else self.input_value(count)
+        condition = None if limit is None else self.input_value(limit)
         edges = [
-            BackEdge(
-                self.values[layer.required_input(0)],
-                self.values[layer._outputs[0]],
-                self.values[layer.required_input(1)],
-            )
+            BackEdge(self.input_value(layer), self.values[layer._outputs[0]], self.input_value(layer, 1))
             for layer in loop.recurrences
         ]
         lengths = [layer.length for layer in loop.outputs if layer.kind is not LoopOutput.LAST_VALUE]
         inputs = [trip_count, *(edge.initial for edge in edges)]
-        inputs += [self.values[layer.required_input(0)] for layer in loop.iterators]
+        inputs += [self.input_value(layer) for layer in loop.iterators]
         inputs += [self.values[tensor] for tensor in lengths if tensor is not None]
         body_values = {value for node in body.nodes for value in node.outputs} | set(params)
         results = [
             condition,
             *(edge.result for edge in edges),
-            *(self.values[output_layer.required_input(0)] for output_layer in loop.outputs),
+            *(self.input_value(output_layer) for output_layer in loop.outputs),
         ]
         body.outputs = list(dict.fromkeys(value for value in results if value is not None and value in body_values))
         lowered = Loop(
@@ -132,7 +132,7 @@ class _NetworkLowerer:
             reverse = bool(iterator.reverse)
             lowered.sliced_inputs.append(
                 SlicedInput(
-                    self.values[iterator.required_input(0)],
+                    self.input_value(iterator),
                     self.values[iterator._outputs[0]],
                     int(iterator.axis),
                     *((-1, 0, -1) if reverse else (0, -1, 1)),
@@ -142,7 +142,7 @@ class _NetworkLowerer:
             )
         for layer, outer in zip(loop.outputs, lowered.outputs, strict=True):
             assert outer is not None
-            result = self.values[layer.required_input(0)]
+            result = self.input_value(layer)
             if layer.kind is LoopOutput.LAST_VALUE:
                 edge = next(edge for edge in edges if edge.param is result)
                 lowered.last_values.append(LastValueOutput(result, outer, edge))
@@ -185,7 +185,7 @@ class _NetworkLowerer:
             op_type="IIfConditional",
             domain="",
             version=OPSET,
-            inputs=[self.values[conditional.conditions[0].required_input(0)]],
+            inputs=[self.input_value(conditional.conditions[0])],
             outputs=[self.new_value(layer._outputs[0]) for layer in conditional.outputs],
             then_branch=branches[0],
             else_branch=branches[1],
@@ -195,7 +195,7 @@ class _NetworkLowerer:
     def _lower_branch(self, conditional: IIfConditional, name: str, role: str, index: int) -> Graph:
         graph = Graph(f"{name}/{role}", system=System.TENSORRT)
         self.lower_scope(self.nesting.inner_scope(conditional, role), graph)
-        graph.outputs = [self.values[layer.required_input(index)] for layer in conditional.outputs]
+        graph.outputs = [self.input_value(layer, index) for layer in conditional.outputs]
         return graph
 
 
