@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import sys
 import sysconfig
@@ -19,8 +18,8 @@ _MAX_SCRIPT_BYTES = 1 << 28
 _LIBRARY_PREFIXES = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), "<")
 
 
-def compile_script(path: Path) -> tuple[ast.Module, types.CodeType]:
-    """Parse and compile a script.
+def compile_script(path: Path) -> types.CodeType:
+    """Compile a script.
 
     Raises:
         ModelError: it cannot be read, or is not valid Python.
@@ -30,8 +29,7 @@ def compile_script(path: Path) -> tuple[ast.Module, types.CodeType]:
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
     try:
-        tree = ast.parse(source, str(path))
-        return tree, compile(tree, str(path), "exec", dont_inherit=True)
+        return compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         line = f":{error.lineno}" if error.lineno else ""
         raise ModelError(f"{path}{line}: is no Python: {error.msg}") from None

@@ -33,7 +33,7 @@ def load_operators(path: str | Path) -> list[tuple[str, str]]:
         UsageError: the file has no operator.
     """
     file = Path(path)
-    _, code = compile_script(file)
+    code = compile_script(file)
     module = types.ModuleType(f"loopdbg_operators.{file.stem}")
     module.__file__ = str(file)
     before = registered_operators()

@@ -6,8 +6,8 @@ the process state is restored. The script's output goes to stderr, as stdout may
 
 from __future__ import annotations
 
-import ast
 import contextlib
+import dis
 import inspect
 import os
 import sys
@@ -48,8 +48,8 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     script = Path(path)
     if function and not function.isidentifier():
         raise ModelError(f"{script}:{function}: '{function}' cannot be the name of a function; give {script}:FUNCTION")
-    tree, code = compile_script(script)
-    function_name = function or (_BUILD_FUNCTION if _BUILD_FUNCTION in _top_level_names(tree) else "")
+    code = compile_script(script)
+    function_name = function or (_BUILD_FUNCTION if _BUILD_FUNCTION in _top_level_names(code) else "")
     folder = script.parent
 
     def is_own_file(file: str) -> bool:
@@ -72,24 +72,9 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     return graph
 
 
-def _top_level_names(tree: ast.Module) -> set[str]:
+def _top_level_names(code: types.CodeType) -> set[str]:
     """The names that the script binds at its top level, including nested statements."""
-    names: set[str] = set()
-    for node in ast.walk(ast.Module([_without_bodies(statement) for statement in tree.body], [])):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return names
-
-
-def _without_bodies(node: ast.stmt) -> ast.stmt:
-    """Replace a function or class by an empty class of its name."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return ast.copy_location(ast.ClassDef(node.name, [], [], [ast.Pass()], []), node)
-    return node
+    return {step.argval for step in dis.get_instructions(code) if step.opname in ("STORE_NAME", "STORE_GLOBAL")}
 
 
 class _ScriptRun:
