@@ -11,6 +11,7 @@ import dis
 import inspect
 import os
 import sys
+import traceback
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -217,14 +218,12 @@ class _ScriptRun:
 
     def _traceback_lines(self, error: BaseException) -> list[tuple[str, int, str]]:
         """The traceback lines of an error in the script's own files: (file, line, function)."""
-        lines = []
-        trace = error.__traceback__
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            if code.co_filename == str(self.path) or is_script_file(code.co_filename, self.path.parent):
-                lines.append((code.co_filename, trace.tb_lineno, code.co_name))
-            trace = trace.tb_next
-        return lines
+        steps = ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
+        return [
+            (code.co_filename, line, code.co_name)
+            for code, line in steps
+            if code.co_filename == str(self.path) or is_script_file(code.co_filename, self.path.parent)
+        ]
 
     def _error_location(self, error: BaseException) -> str:
         """The innermost line of an error in the script, and its callers."""
@@ -276,12 +275,9 @@ def _registered_module(module: types.ModuleType) -> Iterator[None]:
 @contextlib.contextmanager
 def _script_environment(script: Path) -> Iterator[None]:
     """Set up a script's process state: its name as the only argument, and stdout redirected to stderr."""
-    arguments, folder = sys.argv, os.getcwd()
-    sys.argv = [str(script)]
+    arguments, sys.argv = sys.argv, [str(script)]
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), contextlib.chdir(os.getcwd()):
             yield
     finally:
         sys.argv = arguments
-        if os.getcwd() != folder:
-            os.chdir(folder)
