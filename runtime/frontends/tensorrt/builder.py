@@ -16,7 +16,7 @@ from .network import INetworkDefinition
 from .optimization_profile import IOptimizationProfile
 from .removed_api import missing_api_error
 from .script_location import argument_error, call_error, caller_location, require_type
-from .script_state import ScriptState, current_state, no_engine_error
+from .script_state import current_state, no_engine_error
 
 #: Written by scripts in place of an engine; the text explains that it is none.
 _NO_ENGINE_BYTES = b"no engine: loopdbg builds no engine: run this script with TensorRT itself to get one\n"
@@ -77,17 +77,17 @@ class Builder(InertContext):
 
     def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory:
         """Check the network by the rules of a build. The result is not an engine."""
-        _record_build(current_state(), network, config, "build_serialized_network")
+        _record_build(network, config, "build_serialized_network")
         return IHostMemory(_NO_ENGINE_BYTES)
 
     def build_serialized_network_to_stream(
         self, network: INetworkDefinition, config: IBuilderConfig, writer: Any
     ) -> bool:
-        _record_build(current_state(), network, config, "build_serialized_network_to_stream")
+        _record_build(network, config, "build_serialized_network_to_stream")
         return True
 
     def build_engine_with_config(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine:
-        _record_build(current_state(), network, config, "build_engine_with_config")
+        _record_build(network, config, "build_engine_with_config")
         return ICudaEngine(network)
 
     def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
@@ -113,10 +113,11 @@ def validate(network: INetworkDefinition) -> None:
         raise call_error("the network has no output; mark_output(tensor) marks one")
 
 
-def _record_build(state: ScriptState, network: Any, config: Any, method: str) -> None:
+def _record_build(network: Any, config: Any, method: str) -> None:
     require_type(network, INetworkDefinition, f"{method} takes a network")
     require_type(config, IBuilderConfig, f"{method} takes a config of builder.create_builder_config()")
     validate(network)
+    state = current_state()
     state.built_networks.append((network, list(config._profiles)))
     state.note(f"{caller_location().origin()}: {method} held the network to TensorRT's rules; no engine is built.")
 

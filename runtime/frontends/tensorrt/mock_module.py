@@ -52,7 +52,7 @@ _EXPORTED_MODULES = (
     "optimization_profile",
     "weights",
 )
-_HIDDEN_NAMES = ("array_of", "flat_array_of", "validate", "CallbackBase")
+_HIDDEN_NAMES = ("array_of", "flat_array_of", "validate", "apply_profiles", "CallbackBase")
 _EXPORTED_OBJECTS = (
     Dims,
     Dims2,

@@ -1,9 +1,13 @@
-"""Optimisation profiles: minimum, optimum and maximum sizes of inputs."""
+"""Optimisation profiles: minimum, optimum and maximum sizes of inputs; the optimum is the typical size in a graph."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ...graph import Graph, TensorType
 from .dims import Dims, sizes_of
 from .inert_properties import InertContext
 from .script_location import argument_error, caller_location
@@ -58,3 +62,19 @@ def _min_opt_max(name: str, *sizes: Any) -> _MinOptMax:
                 "they have to be in order"
             )
     return lows, opts, highs
+
+
+def apply_profiles(graph: Graph, profiles: Sequence[IOptimizationProfile]) -> None:
+    """Set typical sizes and values of inputs; the first profile that has an input takes precedence."""
+    for value in graph.inputs:
+        kind = value.type
+        if not isinstance(kind, TensorType) or kind.shape is None:
+            continue
+        shapes = [profile._shapes[value.name] for profile in profiles if value.name in profile._shapes]
+        if shapes and len(shapes[0][1]) == len(kind.shape):
+            graph.usual_shapes[value.name] = shapes[0][1]
+        values = [profile._values[value.name] for profile in profiles if value.name in profile._values]
+        if not values or kind.dtype is None or len(kind.shape) > 1:
+            continue
+        typical = np.array(values[0][1], kind.dtype)
+        graph.usual_values[value.name] = typical.reshape(()) if not kind.shape and typical.size == 1 else typical

@@ -26,7 +26,7 @@ from .callbacks import Logger
 from .mock_module import mock_tensorrt
 from .network import INetworkDefinition
 from .network_lowering import lower_network
-from .opt_profile_shapes import apply_profiles
+from .optimization_profile import apply_profiles
 from .script_state import NoEngineError, ScriptState, new_script_state
 from .script_threads import track_threads
 

@@ -11,7 +11,7 @@ from .enums import DataType, data_type, numpy_type
 from .script_location import argument_error, caller_location
 
 #: NumPy dtypes that convert to TensorRT's types.
-_ACCEPTED_DTYPES = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")
+_ACCEPTED_DTYPES = "float32, float16, int64, int32, int8, bool, uint8"
 
 
 class Weights:
@@ -24,11 +24,8 @@ class Weights:
             return
         if not isinstance(a, np.ndarray):
             raise argument_error(f"Weights takes a NumPy array or a DataType, not {type(a).__name__}")
-        if a.dtype.name not in _ACCEPTED_DTYPES and data_type(a.dtype) is None:
-            raise ValueError(
-                f"{caller_location()}: NumPy type {a.dtype} does not convert to a type of TensorRT; it takes "
-                f"{', '.join(_ACCEPTED_DTYPES)}"
-            )
+        if data_type(a.dtype) is None:
+            raise ValueError(f"{caller_location()}: {_unknown_dtype_text(a)}")
         if not a.flags.c_contiguous:
             raise ValueError(
                 f"{caller_location()}: the array of Weights must be contiguous; np.ascontiguousarray makes it that"
@@ -68,6 +65,10 @@ def _copy_from_address(kind: DataType, address: int, count: int) -> Array:
     return halves.view(numpy_type(kind)).copy()
 
 
+def _unknown_dtype_text(array: Array) -> str:
+    return f"NumPy type {array.dtype} does not convert to a type of TensorRT; it takes {_ACCEPTED_DTYPES}"
+
+
 def array_of(weights: Any, name: str) -> Array:
     """The array of a script's weights, without a copy, as TensorRT reads them when it builds.
 
@@ -81,10 +82,7 @@ def array_of(weights: Any, name: str) -> Array:
             f"{name} must be trt.Weights or a NumPy array, not {type(weights).__name__}; np.array makes one"
         )
     if data_type(weights.dtype) is None:
-        raise argument_error(
-            f"{name}: NumPy type {weights.dtype} does not convert to a type of TensorRT; it takes "
-            f"{', '.join(_ACCEPTED_DTYPES)}"
-        )
+        raise argument_error(f"{name}: {_unknown_dtype_text(weights)}")
     return weights
 
 
