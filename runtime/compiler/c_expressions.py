@@ -7,22 +7,9 @@ few functions. Nothing is contracted and no fast-math flag is set: results are b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from ..record import record
+from .llvm_writer import TYPES, LlvmWriter, TypedValue, splat_constant, vector_type
 
-#: C type -> (LLVM type, signed)
-TYPES = {
-    "float": ("float", True),
-    "double": ("double", True),
-    "int8_t": ("i8", True),
-    "uint8_t": ("i8", False),
-    "uint16_t": ("i16", False),
-    "int32_t": ("i32", True),
-    "uint32_t": ("i32", False),
-    "int64_t": ("i64", True),
-    "uint64_t": ("i64", False),
-}
 FUNCTIONS = {"fabsf": "llvm.fabs.f32", "fabs": "llvm.fabs.f64", "sqrtf": "llvm.sqrt.f32", "sqrt": "llvm.sqrt.f64"}
 #: Operator precedence, lowest first.
 PRECEDENCE = (("||",), ("&&",), ("==", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
@@ -44,171 +31,6 @@ ARITHMETIC = {
 #: NaN test of an operand, such as ``a != a``.
 NAN_TEST = re.compile(r"\b([ab]) != \1\b")
 TOKEN = re.compile(r"\s*(\|\||&&|[=!<>]=|[-+*/%<>!?:()]|\w+)")
-
-
-@record
-class TypedValue:
-    """An SSA value: its text and C type; ``lanes`` is the vector length, 0 for a scalar."""
-
-    text: str
-    type: str
-    lanes: int = 0
-
-    @property
-    def element(self) -> str:
-        return TYPES[self.type][0]
-
-    @property
-    def llvm(self) -> str:
-        return vector_type(self.element, self.lanes)
-
-    @property
-    def signed(self) -> bool:
-        return TYPES[self.type][1]
-
-    @property
-    def floating(self) -> bool:
-        return self.element in ("float", "double")
-
-    @property
-    def bit_width(self) -> int:
-        return bit_width(self.element)
-
-
-def vector_type(element: str, lanes: int) -> str:
-    """The LLVM vector type of ``lanes`` elements, or the scalar type for 0 lanes."""
-    return f"<{lanes} x {element}>" if lanes else element
-
-
-def element_and_lanes(llvm: str) -> tuple[str, int]:
-    """The element type and lane count of an LLVM type; 0 lanes: a scalar."""
-    lanes, _, element = llvm.strip("<>").partition(" x ")
-    return (element, int(lanes)) if element else (llvm, 0)
-
-
-def bit_width(llvm: str) -> int:
-    """The size of an LLVM type in bits."""
-    element, lanes = element_and_lanes(llvm)
-    return (lanes or 1) * ({"float": 32, "double": 64}.get(element) or int(element[1:]))
-
-
-def splat_constant(element: str, text: str, lanes: int) -> str:
-    """A constant broadcast to all lanes."""
-    return f"<{', '.join([f'{element} {text}'] * lanes)}>" if lanes else text
-
-
-class LlvmWriter:
-    """Writer of LLVM IR, one basic block after the other."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.block = ""
-        #: No operand is NaN: x != x is false.
-        self.assume_no_nan = False
-        #: Called LLVM intrinsics: name -> (result type, argument types).
-        self.declared_functions: dict[str, tuple[str, str]] = {}
-        self._last = 0
-
-    def fresh_name(self, prefix: str = "v") -> str:
-        """Return an unused name."""
-        self._last += 1
-        return f"{prefix}{self._last}"
-
-    def emit(self, line: str) -> None:
-        self.lines.append(f"  {line}")
-
-    def assign(self, code: str) -> str:
-        """Emit an instruction and return the name of its result."""
-        name = f"%{self.fresh_name()}"
-        self.emit(f"{name} = {code}")
-        return name
-
-    def begin_block(self, label: str) -> None:
-        """Begin a basic block; the previous one must be terminated."""
-        self.block = label
-        self.lines.append(f"{label}:")
-
-    def branch(self, label: str) -> None:
-        self.emit(f"br label %{label}")
-
-    def branch_if(self, condition: str, yes: str, no: str, likely: bool | None = None) -> None:
-        """End the block with a conditional branch."""
-        weights = "" if likely is None else f", !prof !{0 if likely else 1}"
-        self.emit(f"br i1 {condition}, label %{yes}, label %{no}{weights}")
-
-    def compare_integers(self, kind: str, t: str, a: str, b: str | int) -> str:
-        """Compare integers; the result is an i1."""
-        return self.assign(f"icmp {kind} {t} {a}, {b}")
-
-    def and_(self, a: str, b: str) -> str:
-        return self.assign(f"and i1 {a}, {b}")
-
-    def or_(self, a: str, b: str) -> str:
-        return self.assign(f"or i1 {a}, {b}")
-
-    def add(self, a: str, b: str | int) -> str:
-        """The sum of two i64."""
-        return self.assign(f"add i64 {a}, {b}")
-
-    def multiply(self, a: str, b: str | int) -> str:
-        """The product of two i64."""
-        return self.assign(f"mul i64 {a}, {b}")
-
-    # -- C
-
-    def cast(self, value: TypedValue, to: str) -> TypedValue:
-        """Convert a value to another C type."""
-        old, new = value.element, TYPES[to][0]
-        if old == new:
-            return TypedValue(value.text, to, value.lanes)
-        if value.floating:
-            code = "fpext" if bit_width(old) < bit_width(new) else "fptrunc"
-        elif new in ("float", "double"):
-            code = "sitofp" if value.signed else "uitofp"
-        elif bit_width(old) < bit_width(new):
-            code = "sext" if value.signed else "zext"
-        else:
-            code = "trunc"
-        result = TypedValue(
-            self.assign(f"{code} {value.llvm} {value.text} to {vector_type(new, value.lanes)}"), to, value.lanes
-        )
-        return self.fence(result) if code in ("sitofp", "uitofp") else result
-
-    def is_true(self, value: TypedValue) -> str:
-        """Whether a value is not zero, as i1."""
-        if value.floating:
-            return self.assign(
-                f"fcmp une {value.llvm} {value.text}, {splat_constant(value.element, '0.0', value.lanes)}"
-            )
-        return self.assign(f"icmp ne {value.llvm} {value.text}, {splat_constant(value.element, '0', value.lanes)}")
-
-    def call(self, function: str, value: TypedValue) -> TypedValue:
-        """Call an LLVM intrinsic with one argument."""
-        name, _, suffix = function.rpartition(".")
-        name = f"{name}.v{value.lanes}{suffix}" if value.lanes else function
-        self.declared_functions[name] = value.llvm, value.llvm
-        return TypedValue(self.assign(f"call {value.llvm} @{name}({value.llvm} {value.text})"), value.type, value.lanes)
-
-    def fence(self, value: TypedValue) -> TypedValue:
-        """Hide the origin of a float from LLVM, which otherwise moves signs across operations (a - -b is a + b,
-        a * (float)-1 is -a) and so changes the sign of a NaN."""
-        return self.call(f"llvm.arithmetic.fence.f{value.bit_width}", value)
-
-    def opaque(self, llvm: str, text: str) -> str:
-        """Hide the origin of a vector of at least 128 bits from LLVM."""
-        element = "double" if bit_width(llvm) % 64 == 0 and bit_width(element_and_lanes(llvm)[0]) == 64 else "float"
-        float_type = vector_type(element, bit_width(llvm) // bit_width(element))
-        value = TypedValue(text, element, bit_width(llvm) // bit_width(element))
-        if llvm != float_type:
-            value = TypedValue(self.assign(f"bitcast {llvm} {text} to {float_type}"), element, value.lanes)
-        text = self.fence(value).text
-        return text if llvm == float_type else self.assign(f"bitcast {float_type} {text} to {llvm}")
-
-    def bit_as_int(self, bit: str, lanes: int) -> TypedValue:
-        """Convert an i1 to a C int."""
-        return TypedValue(
-            self.assign(f"zext {vector_type('i1', lanes)} {bit} to {vector_type('i32', lanes)}"), "int32_t", lanes
-        )
 
 
 def promote(value: TypedValue, writer: LlvmWriter) -> TypedValue:
@@ -284,7 +106,7 @@ class ExpressionParser:
         w.branch(end)
         w.lines += rest
         w.begin_block(end)
-        return TypedValue(w.assign(f"phi {TYPES[to][0]} [ {a.text}, %{from_yes} ], [ {b.text}, %{from_no} ]"), to)
+        return TypedValue(w.assign(f"phi {TYPES[to]} [ {a.text}, %{from_yes} ], [ {b.text}, %{from_no} ]"), to)
 
     def parse_vector_conditional(self, condition: TypedValue) -> TypedValue:
         """``c ? a : b`` in each lane: evaluates both branches."""
@@ -296,11 +118,7 @@ class ExpressionParser:
         b = self.parse_conditional()
         to = common_type(promoted_type(a), promoted_type(b))
         a, b = w.cast(a, to), w.cast(b, to)
-        return TypedValue(
-            w.assign(f"select {vector_type('i1', self.lanes)} {condition_bit}, {a.llvm} {a.text}, {b.llvm} {b.text}"),
-            to,
-            self.lanes,
-        )
+        return TypedValue(w.select(condition_bit, vector_type(TYPES[to], self.lanes), a.text, b.text), to, self.lanes)
 
     def parse_binary(self, level: int) -> TypedValue:
         if level == len(PRECEDENCE):
@@ -323,9 +141,8 @@ class ExpressionParser:
         column = 0 if a.floating else 1 if a.signed else 2
         if operator in COMPARISONS:
             kind = "fcmp" if a.floating else "icmp"
-            return w.bit_as_int(
-                w.assign(f"{kind} {COMPARISONS[operator][column]} {a.llvm} {a.text}, {b.text}"), self.lanes
-            )
+            bit = w.assign(f"{kind} {COMPARISONS[operator][column]} {a.llvm} {a.text}, {b.text}")
+            return w.bit_as_int(bit, self.lanes)
         return TypedValue(w.assign(f"{ARITHMETIC[operator][column]} {a.llvm} {a.text}, {b.text}"), to, self.lanes)
 
     def parse_unary(self) -> TypedValue:
@@ -372,9 +189,3 @@ def write_expression(text: str, names: dict[str, TypedValue], to: str, writer: L
         KeyError: a name is undefined.
     """
     return writer.cast(ExpressionParser(text, names, writer).parse(), to)
-
-
-def declarations(writer: LlvmWriter) -> Iterator[str]:
-    """Declarations of the called intrinsics."""
-    for name, (result, arguments) in writer.declared_functions.items():
-        yield f"declare {result} @{name}({arguments})"

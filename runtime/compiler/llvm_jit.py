@@ -90,7 +90,7 @@ def is_available() -> bool:
 
 def compile_text(lower: Callable[[], str]) -> CompiledProgram | None:
     """Compile a program; None if only the interpreter can run it."""
-    from .registers import NotCompilable
+    from .llvm_writer import NotCompilable
 
     if not is_available():
         return None

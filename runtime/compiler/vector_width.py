@@ -7,8 +7,8 @@ nothing in latency-bound code.
 
 from __future__ import annotations
 
-from .c_expressions import bit_width
-from .straight_line import StraightLineCode, is_floating
+from .llvm_writer import bit_width
+from .program import ProgramDescription
 
 #: Function attribute that allows the processor's preferred vector width.
 PREFERRED = '"min-legal-vector-width"="0"'
@@ -18,41 +18,39 @@ ALIGNED = "alignstack(64)"
 OPERATIONS_PER_LATENCY = 6
 
 
-def function_attributes(runs: StraightLineCode) -> str:
-    """The attributes of a program's function."""
-    if max(map(bit_width, runs.types)) <= 128:
+def function_attributes(program: ProgramDescription, types: list[str]) -> str:
+    """The attributes of a program's function, with these types of its registers."""
+    if max(map(bit_width, types)) <= 128:
         return ""
-    return f"{ALIGNED} {PREFERRED}" if is_latency_bound(runs) else ALIGNED
+    return f"{ALIGNED} {PREFERRED}" if is_latency_bound(program) else ALIGNED
 
 
-def is_latency_bound(runs: StraightLineCode) -> bool:
+def is_latency_bound(program: ProgramDescription) -> bool:
     """Does latency rather than throughput bound the program? False with nodes: shuffles across halves are expensive,
     and kernels read full vectors, not the halves that were written."""
-    return not runs.program.nodes and vector_operation_count(runs) <= OPERATIONS_PER_LATENCY * critical_path_length(
-        runs
-    )
+    limit = OPERATIONS_PER_LATENCY * critical_path_length(program)
+    return not program.nodes and vector_operation_count(program) <= limit
 
 
-def vector_operation_count(runs: StraightLineCode) -> int:
-    """256-bit operations per iteration."""
-    return sum(
-        -(-len(lanes) * size // 32) for k in computing_instructions(runs) for (_, lanes), size in runs.arguments(k)[-1:]
-    )
+def vector_operation_count(program: ProgramDescription) -> int:
+    """256-bit operations per iteration, without copies."""
+    count = 0
+    for k in range(len(program.code)):
+        _, operation = program.operation_of(k)
+        if program.is_unconditional(k) and not (operation and operation.copied_bytes):
+            (_, offsets), size = program.arguments_of(k)[-1]
+            count += -(-len(offsets) * size // 32)
+    return count
 
 
-def critical_path_length(runs: StraightLineCode) -> int:
+def critical_path_length(program: ProgramDescription) -> int:
     """The longest dependency chain of float operations."""
     depth: dict[int, int] = {}
-    for k in range(len(runs.program.code)):
-        if runs.is_unconditional(k):
-            *operands, ((result, _), _) = runs.arguments(k)
-            operation = runs.operation(k)
-            cost = int(operation is not None and not runs.is_copy_instruction(k) and is_floating(operation))
+    for k in range(len(program.code)):
+        if program.is_unconditional(k):
+            *operands, ((result, _), _) = program.arguments_of(k)
+            _, operation = program.operation_of(k)
+            cost = int(operation is not None and not operation.copied_bytes and operation.is_floating)
             start = max(depth.get(register, 0) for (register, _), _ in operands)
             depth[result] = max(depth.get(result, 0), start + cost)
     return max(depth.values(), default=0)
-
-
-def computing_instructions(runs: StraightLineCode) -> list[int]:
-    """Instructions that compute, not only copy."""
-    return [k for k in range(len(runs.program.code)) if runs.is_unconditional(k) and not runs.is_copy_instruction(k)]

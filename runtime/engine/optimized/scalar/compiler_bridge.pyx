@@ -10,7 +10,7 @@ import numpy as np
 
 from ....compiler.llvm_jit import CompileJob, register_symbols
 from ....compiler.codegen import lower
-from ....compiler.registers import ProgramDescription, FoldOrder, ProgramLayout, ScalarOperation, ProductOrder, ExtremeSearch
+from ....compiler.program import ProgramDescription, FoldOrder, ProgramLayout, ScalarOperation, ProductOrder, ExtremeSearch
 
 ORDERS = {"product": ProductOrder, "search": ExtremeSearch, "fold": FoldOrder}
 
@@ -193,13 +193,14 @@ cdef object describe(Program *program, object plan):
         [element_places(core.elementwise_operations + k, program, numbers) for k in range(program.neaches)],
         [describe_node(core.nodes + k, numbers) for k in range(program.nnodes)],
         [program.values[k].offset for k in range(program.nregisters)],
+        layout(),
     )
 
 
 cdef object compile_job_for(Program *program, object plan):
     """The job that compiles a program."""
-    description, structures = describe(program, plan), layout()
-    return CompileJob(lambda: lower(description, structures))
+    description = describe(program, plan)
+    return CompileJob(lambda: lower(description))
 
 
 cdef bint attach_code(Program *program, object job) except -1:
