@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .api_boundary import public_class
-from .graph import StoppedBy, ValueType
-from .loop_view import BodyNode, BranchPath, FrameValues, LoopView, NodeState, values_with_branches
+from .engine.engine import Engine
+from .graph import Loop, StoppedBy, ValueType
+from .loop_view import BodyNode, BranchPath, FrameInternals, FrameValues, NodeState, values_with_branches
 from .max_trip_count import max_trip_count
 from .plugin_registry import load_plugin
 from .record import record
@@ -36,7 +37,7 @@ class CarriedValue:
 
 
 @public_class
-class Frame(LoopView):
+class Frame:
     """A running loop, or the main graph (``loop`` is None).
 
     Values are copied on access. The frame is valid until the engine continues; later access raises a
@@ -53,9 +54,88 @@ class Frame(LoopView):
     5 1.4142135
     """
 
+    __slots__ = ("__weakref__", "_internals")
+
+    def __init__(self, engine: Engine, index: int) -> None:
+        #: Internal accessors, which may change with any version.
+        self._internals = FrameInternals(engine, index)
+
+    def __repr__(self) -> str:
+        return f"<Frame {self.path}, iteration {self.iteration}>"
+
     def _repr_html_(self) -> str:
         html: str = load_plugin("html")("frame", self)
         return html
+
+    @property
+    def index(self) -> int:
+        """The loop's index in the plan; -1 for the main graph.
+
+        ``session.totals[frame.index]`` has its iteration counts.
+
+        >>> session.frame.index, session.frames[0].index
+        (0, -1)
+        """
+        return self._internals.index
+
+    @property
+    def loop(self) -> Loop | None:
+        """The loop in the loop graph; None in the main graph.
+
+        >>> [edge.param.name for edge in session.frame.loop.back_edges]
+        ['x', 'err']
+        """
+        plan = self._internals.plan
+        return plan.loop if plan else None
+
+    @property
+    def name(self) -> str:
+        """The name of the loop or of the main graph.
+
+        >>> session.frame.name
+        'sqrt'
+        """
+        return self._internals.name
+
+    @property
+    def path(self) -> str:
+        """The path of the loop: ``main ▸ outer ▸ inner``.
+
+        >>> session.frame.path
+        'main ▸ sqrt'
+        """
+        plan = self._internals.plan
+        return plan.path if plan else self.name
+
+    @property
+    def iteration(self) -> int:
+        """The running iteration, or at a boundary the next one.
+
+        >>> _ = session.step(2)
+        >>> session.frame.iteration
+        2
+        """
+        return self._internals.iteration
+
+    @property
+    def at_boundary(self) -> bool:
+        """True between iterations: before iteration 0, after the last one, and after the loop has ended.
+
+        >>> _ = session.next_node()
+        >>> session.frame.at_boundary
+        False
+        """
+        return self._internals.at_boundary
+
+    @property
+    def nodes(self) -> list[BodyNode]:
+        """The body's nodes in order, including those inside Ifs, with their progress in the current iteration.
+
+        >>> _ = session.next_node(2)
+        >>> [(entry.node.op_type, str(entry.state)) for entry in session.frame.nodes][:3]
+        [('Mul', 'done'), ('Div', 'done'), ('Mul', 'next')]
+        """
+        return list(self._internals.nodes())
 
     @property
     def entry(self) -> tuple[int, ...]:
@@ -64,12 +144,13 @@ class Frame(LoopView):
         >>> session.frame.entry
         ()
         """
-        self._state()
+        internals = self._internals
+        internals.state()
         iterations = []
-        index = self._plan.parent if self._plan else -1
+        index = internals.plan.parent if internals.plan else -1
         while index >= 0:
-            iterations.append(self._engine.loop_state(index)[0])
-            index = self._engine.plan.loops[index].parent
+            iterations.append(internals.engine.loop_state(index)[0])
+            index = internals.engine.plan.loops[index].parent
         return tuple(reversed(iterations))
 
     @property
@@ -79,8 +160,9 @@ class Frame(LoopView):
         >>> session.frame.trip_count is None
         True
         """
-        self._state()
-        return None if self._plan is None else max_trip_count(self._engine, self._plan)
+        internals = self._internals
+        internals.state()
+        return None if internals.plan is None else max_trip_count(internals.engine, internals.plan)
 
     @property
     def condition(self) -> bool | None:
@@ -89,8 +171,8 @@ class Frame(LoopView):
         >>> session.frame.condition
         True
         """
-        keep = self._state()[2]
-        if self._plan is None or (self._plan.condition < 0 and self._plan.initial_condition < 0):
+        keep, plan = self._internals.state()[2], self._internals.plan
+        if plan is None or (plan.condition < 0 and plan.initial_condition < 0):
             return None
         return keep
 
@@ -102,7 +184,7 @@ class Frame(LoopView):
         >>> session.frame.stopped_by
         <StoppedBy.CONDITION: 'condition'>
         """
-        return self._state()[3]
+        return self._internals.state()[3]
 
     @property
     def around(self) -> Frame | None:
@@ -111,7 +193,8 @@ class Frame(LoopView):
         >>> session.frame.around
         <Frame main>
         """
-        return None if self._plan is None else Frame(self._engine, self._plan.parent)
+        plan = self._internals.plan
+        return None if plan is None else Frame(self._internals.engine, plan.parent)
 
     @property
     def carried(self) -> Mapping[str, Any]:
@@ -121,9 +204,10 @@ class Frame(LoopView):
         >>> session.frame.carried["x"]
         array(1.5, dtype=float32)
         """
-        self._state()
-        edges = self._plan.edges if self._plan else []
-        return {e.edge.param.name: self._value(e.param) for e in edges}
+        internals = self._internals
+        internals.state()
+        edges = internals.plan.edges if internals.plan else []
+        return {e.edge.param.name: internals.value(e.param) for e in edges}
 
     @property
     def back_edges(self) -> list[CarriedValue]:
@@ -133,18 +217,19 @@ class Frame(LoopView):
         >>> [(edge.param, edge.ready) for edge in session.frame.back_edges]
         [('x', True), ('err', True)]
         """
-        iteration = self._state()[0]
-        boundary = self.at_boundary
+        internals = self._internals
+        iteration = internals.state()[0]
+        boundary = internals.at_boundary
         edges = []
-        for k, e in enumerate(self._plan.edges if self._plan else []):
-            current = self._value(e.param)
+        for k, e in enumerate(internals.plan.edges if internals.plan else []):
+            current = internals.value(e.param)
             names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
             if boundary:
-                previous = self._previous(k) if iteration else None
+                previous = internals.previous(k) if iteration else None
                 edges.append(CarriedValue(*names, previous, current))
             else:
-                ready = e.result == e.param or self._internals.is_computed(e.edge.result)
-                edges.append(CarriedValue(*names, current, self._value(e.result) if ready else None, ready))
+                ready = e.result == e.param or internals.is_computed(e.edge.result)
+                edges.append(CarriedValue(*names, current, internals.value(e.result) if ready else None, ready))
         return edges
 
     @property
@@ -155,11 +240,10 @@ class Frame(LoopView):
         >>> session.frame.scan_outputs["xs"]
         array([1.5      , 1.4166667], dtype=float32)
         """
-        self._state()
-        scans = self._plan.scans if self._plan else []
-        return {
-            s.output.outer.name: self._engine.scans.output_so_far(self._index, k).copy() for k, s in enumerate(scans)
-        }
+        internals = self._internals
+        internals.state()
+        scans = internals.plan.scans if internals.plan else []
+        return {s.output.outer.name: internals.scan_output(k) for k, s in enumerate(scans)}
 
     @property
     def values(self) -> FrameValues:
@@ -169,7 +253,7 @@ class Frame(LoopView):
         >>> session.frame.values["x_new"], session.frame.values["a"]
         (array(1.5, dtype=float32), array(2., dtype=float32))
         """
-        return self._cached("values", lambda: FrameValues(self))
+        return self._internals.values()
 
 
 __all__ = ["BodyNode", "BranchPath", "CarriedValue", "Frame", "FrameValues", "NodeState", "values_with_branches"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -65,13 +65,14 @@ class SessionFrame(runtime.Frame):
         >>> sorted(session.frame.evolution)[:2]
         ['err', 'err_new']
         """
-        self._state()
+        self._internals.state()
         return self._timeline.histories.entry_history(self.index)
 
     @property
     def around(self) -> SessionFrame | None:
         """The frame of the enclosing loop; None for the main graph."""
-        return None if self._plan is None else SessionFrame(self._timeline, self._plan.parent)
+        plan = self._internals.plan
+        return None if plan is None else SessionFrame(self._timeline, plan.parent)
 
     def __getitem__(self, expression: str) -> Any:
         """The value of an expression, as ``frame["max(abs(h))"]``.
@@ -132,30 +133,7 @@ class InspectionFrame(SessionFrame):
 
     def __init__(self, frame: SessionFrame, timeline: Timeline, session_lock: SessionLock) -> None:
         super().__init__(timeline, frame.index)
-        self._frame = frame
-        self._session_lock = session_lock
-        #: One reference per tensor, so that its statistics are cached.
-        self._refs: dict[object, TensorRef] = {}
-
-    @property
-    def _internals(self) -> InspectionFrameInternals:
-        return InspectionFrameInternals(self)
-
-    def _value(self, slot: int) -> Any:
-        engine = self._engine
-        return self._reference_or_copy(
-            slot, lambda: engine.peek(slot), lambda: super(InspectionFrame, self)._value(slot), slot
-        )
-
-    def _previous(self, k: int) -> Any:
-        loops, index = self._engine.loops, self._index
-        return self._reference_or_copy(
-            ("previous", k),
-            lambda: read_only_view(loops.peek_previous(index, k)),
-            lambda: super(InspectionFrame, self)._previous(k),
-            self._plan.edges[k].param if self._plan else -1,
-            before=1,
-        )
+        self._internals = InspectionFrameInternals(frame, timeline, session_lock)
 
     @property
     def back_edges(self) -> list[runtime.CarriedValue]:
@@ -166,6 +144,51 @@ class InspectionFrame(SessionFrame):
                 edge.value.set_predecessor(edge.previous)
         return edges
 
+
+class InspectionFrameInternals(FrameInternals):
+    """Internals of an inspection frame; expensive results are shared with the original frame."""
+
+    def __init__(self, frame: SessionFrame, timeline: Timeline, session_lock: SessionLock) -> None:
+        super().__init__(timeline.engine, frame.index)
+        self._original = frame._internals
+        self._timeline = timeline
+        self._session_lock = session_lock
+        #: One reference per tensor, so that its statistics are cached.
+        self._refs: dict[object, TensorRef] = {}
+
+    def find_nodes(self) -> list[runtime.BodyNode]:
+        return self._original.nodes()
+
+    def scope(self) -> dict[str, Value]:
+        return self._original.scope()
+
+    def value(self, slot: int) -> Any:
+        return self._reference_or_copy(slot, partial(self.engine.peek, slot), partial(super().value, slot), slot)
+
+    def previous(self, k: int) -> Any:
+        peek = partial(self.engine.loops.peek_previous, self.index, k)
+        slot = self.plan.edges[k].param if self.plan else -1
+        return self._reference_or_copy(
+            ("previous", k), partial(_read_only, peek), partial(super().previous, k), slot, before=1
+        )
+
+    def scan_output(self, k: int) -> Any:
+        read = partial(self.engine.scans.output_so_far, self.index, k)
+        return self._reference_or_copy(("scan", k), partial(_read_only, read), partial(super().scan_output, k))
+
+    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Any]]:
+        """See :class:`~...runtime.loop_view.FrameInternals`; of large elements only the newest, as a reference."""
+        scans, index = self.engine.scans, self.index
+        count, whole, newest = scans.view(index, k, length)
+        fields = count, tuple(whole.shape), whole.dtype.name
+        if not count or not is_large(newest[-1]):
+            return *fields, [np.array(row, newest.dtype) for row in newest]
+
+        def read_newest() -> Any:
+            return read_only_view(scans.view(index, k, 1)[2][-1])
+
+        return *fields, [self._reference_or_copy(("tail", k), read_newest, read_newest)]
+
     def _reference_or_copy(
         self, key: object, find: Callable[[], Any], copy: Callable[[], Any], slot: int = -1, before: int = 0
     ) -> Any:
@@ -175,10 +198,10 @@ class InspectionFrame(SessionFrame):
         value = find()
         if not is_large(value):
             return copy()
-        timeline = self._timeline
-        timeline.stats_cache.set_epoch(self._epoch)
-        content = timeline.fingerprint(slot, before)
-        ref = TensorRef(value.dtype, value.shape, partial(self._read_locked, find), timeline.stats_cache, content)
+        stats_cache = self._timeline.stats_cache
+        stats_cache.set_epoch(self.epoch)
+        content = self._timeline.fingerprint(slot, before)
+        ref = TensorRef(value.dtype, value.shape, partial(self._read_locked, find), stats_cache, content)
         return self._refs.setdefault(key, ref)
 
     def _read_locked(self, find: Callable[[], Any], function: Callable[[Array], Any]) -> Any:
@@ -190,58 +213,16 @@ class InspectionFrame(SessionFrame):
         if self._session_lock.is_held or not self._session_lock.read_lock.acquire(timeout=_READ_LOCK_TIMEOUT_SECONDS):
             raise StaleReferenceError("this value is over: the loop is going on")
         try:
-            if self._engine.epoch != self._epoch:
+            if self.engine.epoch != self.epoch:
                 raise StaleReferenceError("this value is over: the loop has gone on since")
             return function(find())
         finally:
             self._session_lock.read_lock.release()
 
-    @property
-    def scan_outputs(self) -> Mapping[str, Any]:
-        scans, index = self._engine.scans, self._index
-        outputs = {}
-        for k, port in enumerate(self.loop.scan_outputs if self.loop else ()):
-            read = partial(scans.output_so_far, index, k)
-            outputs[port.outer.name] = self._reference_or_copy(
-                ("scan", k), partial(_read_only, read), partial(_copy, read)
-            )
-        return outputs
-
-
-class InspectionFrameInternals(FrameInternals):
-    """Internals of an inspection frame; expensive results are shared with the original frame."""
-
-    __slots__ = ()
-    _frame: InspectionFrame
-
-    def find_nodes(self) -> list[runtime.BodyNode]:
-        return self._frame._frame.nodes
-
-    def scope(self) -> dict[str, Value]:
-        return self._frame._frame._internals.scope()
-
-    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Any]]:
-        """See :class:`~...runtime.loop_view.FrameInternals`; of large elements only the newest, as a reference."""
-        assert self._frame.loop is not None
-        scans, index = self._engine.scans, self._index
-        count, whole, newest = scans.view(index, k, length)
-        fields = count, tuple(whole.shape), whole.dtype.name
-        if not count or not is_large(newest[-1]):
-            return *fields, [np.array(row, newest.dtype) for row in newest]
-
-        def read_newest() -> Any:
-            return read_only_view(scans.view(index, k, 1)[2][-1])
-
-        return *fields, [self._frame._reference_or_copy(("tail", k), read_newest, read_newest)]
-
 
 def _read_only(find: Callable[[], Array]) -> Array:
     view: Array = read_only_view(find())
     return view
-
-
-def _copy(find: Callable[[], Array]) -> Array:
-    return find().copy()
 
 
 def is_large(value: Any) -> bool:
