@@ -15,38 +15,38 @@ cdef class SessionLock:
     cdef readonly bint is_held
     #: Held while a command runs, and by readers of the session.
     cdef readonly object read_lock
-    cdef object _request_stop, _clear_stop_request
+    cdef object request_stop, clear_stop_request
     #: Guards acquisition and stop requests. Reentrant: a signal handler may request a stop in the thread that holds it.
-    cdef object _state_guard
+    cdef object state_guard
 
     def __init__(self, request_stop, clear_stop_request):
         self.read_lock = RLock()
-        self._state_guard = RLock()
-        self._request_stop = request_stop
-        self._clear_stop_request = clear_stop_request
+        self.state_guard = RLock()
+        self.request_stop = request_stop
+        self.clear_stop_request = clear_stop_request
 
     def hold(self):
         cdef SessionLease lease = SessionLease.__new__(SessionLease)
-        lease._lock = self
+        lease.lock = self
         return lease
 
     def interrupt(self):
-        with self._state_guard:
+        with self.state_guard:
             if self.is_held:
-                self._request_stop()
+                self.request_stop()
 
 
 cdef class SessionLease:
-    cdef SessionLock _lock
+    cdef SessionLock lock
     cdef bint _owns_lock, _owns_read_lock
 
     def __enter__(self):
-        cdef SessionLock lock = self._lock
-        with lock._state_guard:
+        cdef SessionLock lock = self.lock
+        with lock.state_guard:
             if lock.is_held:
                 raise UsageError("the session is running; interrupt it first")
             # A late request for the previous command must not stop this one.
-            lock._clear_stop_request()
+            lock.clear_stop_request()
             lock.is_held = self._owns_lock = True
         try:
             lock.read_lock.acquire()
@@ -65,7 +65,7 @@ cdef class SessionLease:
     cdef void _release(self) noexcept:
         if self._owns_read_lock:
             self._owns_read_lock = False
-            self._lock.read_lock.release()
+            self.lock.read_lock.release()
         if self._owns_lock:
             self._owns_lock = False
-            self._lock.is_held = False
+            self.lock.is_held = False

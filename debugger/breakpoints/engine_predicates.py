@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...runtime.engine.engine import Engine
-from ...runtime.frame import Frame
 from ...runtime.graph import Value
+from ...runtime.loop_view import FrameInternals
 from ...runtime.ops.primitives import NoNativeKernel
 from ...runtime.ops.registry import ResolvedOperator
 from ..expression.language import Expression, InputRef, parse
@@ -91,71 +91,70 @@ class _SlotResolver:
     """Finds the slots of a loop body's values at its boundaries."""
 
     def __init__(self, engine: Engine, index: int) -> None:
-        self._engine = engine
+        self.engine = engine
         self._index = index
         self.plan = engine.plan.loops[index]
         # A name in both branches of an If has another slot in each iteration: it is tested in Python.
         ambiguous = _ambiguous_names(engine, index)
-        self._scope = {
-            name: value for name, value in Frame(engine, index)._internals.scope().items() if name not in ambiguous
-        }
+        scope = FrameInternals(engine, index).scope()
+        self._scope = {name: value for name, value in scope.items() if name not in ambiguous}
 
     def resolve(self, ref: InputRef) -> _BoundarySlot | None:
         """The slot of an input of a lowered expression; None: no slot has it."""
         if ref.kind == "iteration":
-            return _BoundarySlot(self._engine.monitor.iteration_slot(self._index), False)
+            return _BoundarySlot(self.engine.monitor.iteration_slot(self._index), False)
         value = self._scope.get(ref.name)
-        slot = None if value is None else self._engine.plan.slot_of.get(value)
+        slot = None if value is None else self.engine.plan.slot_of.get(value)
         if slot is None:
             return None
         computed = self._is_computed(slot)
         if ref.kind == "value":
             # Inputs of an iteration stay in their slot, also if a back edge carries them.
             return _BoundarySlot(
-                self._engine.monitor.slot_at_boundary(self._index, slot) if computed else slot, computed
+                self.engine.monitor.slot_at_boundary(self._index, slot) if computed else slot, computed
             )
         for k, edge in enumerate(self.plan.edges):
             if slot == edge.param:
-                return _BoundarySlot(self._engine.monitor.previous_slot(self._index, k), True)
+                return _BoundarySlot(self.engine.monitor.previous_slot(self._index, k), True)
         for k, edge in enumerate(self.plan.edges):
             if computed and slot == edge.result:
                 # The first computed value has no predecessor; the carried value has.
-                return _BoundarySlot(self._engine.monitor.previous_slot(self._index, k), True, exact=False)
+                return _BoundarySlot(self.engine.monitor.previous_slot(self._index, k), True, exact=False)
         return None if self._varies(slot) else _BoundarySlot(slot, True)
 
     def _is_computed(self, slot: int) -> bool:
-        code = self._engine.plan.code
+        code = self.engine.plan.code
         return any(slot in i.outputs for i in code[self.plan.head : self.plan.exit] if i.inside == self._index)
 
     def _varies(self, slot: int) -> bool:
         sliced = any(slot == entry.inner for entry in self.plan.slices)
-        tested = any(slot in i.outputs for i in self._engine.plan.code[self.plan.top : self.plan.head])
+        tested = any(slot in i.outputs for i in self.engine.plan.code[self.plan.top : self.plan.head])
         return self._is_computed(slot) or tested or sliced or slot in (self.plan.iteration, self.plan.condition_input)
 
     def carried_float_slots(self) -> Sequence[int]:
         """Slots that may hold a NaN at every boundary: carried values, and values of the loop test."""
         slots = [edge.param for edge in self.plan.edges]
-        slots += [s for i in self._engine.plan.code[self.plan.top : self.plan.head] for s in i.outputs if s >= 0]
+        slots += [s for i in self.engine.plan.code[self.plan.top : self.plan.head] for s in i.outputs if s >= 0]
         return self._float_slots(slots)
 
     def computed_float_slots(self) -> Sequence[int]:
         """Slots that may hold a NaN at every boundary but the first: values that the body computes."""
         slots: list[int] = []
-        for instruction in self._engine.plan.code[self.plan.head : self.plan.exit]:
+        for instruction in self.engine.plan.code[self.plan.head : self.plan.exit]:
             if instruction.inside == self._index:
                 outputs = (slot for slot in instruction.outputs if slot >= 0)
-                slots += [self._engine.monitor.slot_at_boundary(self._index, slot) for slot in outputs]
+                slots += [self.engine.monitor.slot_at_boundary(self._index, slot) for slot in outputs]
         return self._float_slots(slots)
 
     def _float_slots(self, slots: Sequence[int]) -> list[int]:
-        return [slot for slot in dict.fromkeys(slots) if _may_be_float(self._engine.plan.slots[slot])]
+        return [slot for slot in dict.fromkeys(slots) if _may_be_float(self.engine.plan.slots[slot])]
 
 
 def _ambiguous_names(engine: Engine, index: int) -> set[str]:
     """Names that several branches in a body, or in the enclosing bodies, use."""
     counts: Counter[tuple[int, str]] = Counter()
     while True:
-        counts.update((index, name) for value in Frame(engine, index)._internals.branch_paths() for name in value.names)
+        counts.update((index, name) for value in FrameInternals(engine, index).branch_paths() for name in value.names)
         if index < 0:
             return {name for (_, name), count in counts.items() if count > 1}
         index = engine.plan.loops[index].parent
@@ -170,7 +169,7 @@ def _not_finite_predicates(slots: _SlotResolver) -> tuple[EnginePredicate, ...]:
     """Whether a value in a loop's body is NaN or Inf. Carried values have their own predicate: they exist before
     iteration 0, where a predicate that also reads results of the body is not evaluated."""
     # Values in a branch that was not taken are undefined; they are tested in Python.
-    code = slots._engine.plan.code
+    code = slots.engine.plan.code
     if any(i.moves for i in code[slots.plan.top : slots.plan.exit]):
         return ()
     carried = tuple(slots.carried_float_slots())

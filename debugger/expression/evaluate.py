@@ -367,14 +367,14 @@ class Evaluator(TreeWalker):
 
     def logic(self, node: Logic) -> Value:
         for operand in node.operands:
-            if self._truth(operand) == (node.operator == "or"):
+            if self.truth(operand) == (node.operator == "or"):
                 return node.operator == "or"
         return node.operator == "and"
 
     def negation(self, node: Unary) -> Value:
-        return not self._truth(node.operand)
+        return not self.truth(node.operand)
 
-    def _truth(self, node: ExpressionNode) -> bool:
+    def truth(self, node: ExpressionNode) -> bool:
         try:
             return self.calculator.truth(self.value(node))
         except EvaluationProblem as problem:
@@ -388,7 +388,7 @@ def evaluate(text: str, tree: ExpressionNode, scope: Scope) -> Any:
 
 def evaluate_truth(text: str, tree: ExpressionNode, scope: Scope) -> bool:
     """The truth value of a tree."""
-    result: bool = _run(text, tree.position, scope, lambda evaluator: evaluator._truth(tree))
+    result: bool = _run(text, tree.position, scope, lambda evaluator: evaluator.truth(tree))
     return result
 
 

@@ -47,10 +47,11 @@ class ExtractionResult:
         """Description of the verification result."""
         if not self.failure:
             return "the same bits by itself"
-        return f"it fails by itself as in the run: {self.failure}; expected outputs: {self._computed_text}"
+        return f"it fails by itself as in the run: {self.failure}; expected outputs: {self.computed_text}"
 
     @property
-    def _computed_text(self) -> str:
+    def computed_text(self) -> str:
+        """The outputs that were computed before the failure."""
         names = ", ".join(f"'{name}'" for name in self.expected)
         return f"{names}, computed before that" if names else "none, nothing was computed before that"
 
@@ -211,7 +212,7 @@ def _readme_text(result: ExtractionResult, source: Model) -> str:
     if result.failure:
         text = (
             f"{origin} In that run this iteration failed:\n\n    {result.failure}\n\n"
-            f"By itself `{name}` fails, too. Expected outputs: {result._computed_text}."
+            f"By itself `{name}` fails, too. Expected outputs: {result.computed_text}."
         )
     else:
         text = (

@@ -152,7 +152,7 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         path = (*self.path, node.name, label)
         return RecordingInterpreter(self.recording, module, path, self.loop if loop is None else loop)
 
-    def _run_while(self, node: Any, cond: Any, body: Any, carried: Any, extra: Any, **_: Any) -> tuple[Any, ...]:
+    def run_while(self, node: Any, cond: Any, body: Any, carried: Any, extra: Any, **_: Any) -> tuple[Any, ...]:
         """Semantics of :func:`torch.ops.higher_order.while_loop` without compilation."""
         loop = loop_path(self.loop, node.name)
         values, count = tuple(carried), 0
@@ -168,7 +168,7 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         self.recording.record_trips(loop, self.iteration_key, count)
         return values if count else tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
 
-    def _run_scan(self, node: Any, combine: Any, init: Any, xs: Any, extra: Any = ()) -> tuple[Any, ...]:
+    def run_scan(self, node: Any, combine: Any, init: Any, xs: Any, extra: Any = ()) -> tuple[Any, ...]:
         """Semantics of :func:`torch.ops.higher_order.scan` without compilation: along the first axis."""
         loop = loop_path(self.loop, node.name)
         length = int(xs[0].shape[0]) if xs else 0
@@ -186,22 +186,22 @@ class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
         self.recording.record_trips(loop, self.iteration_key, length)
         return (*carry, *(_stack_rows(column) for column in zip(*rows, strict=True)))
 
-    def _run_map(self, node: Any, body: Any, xs: Any, extra: Any = ()) -> Any:
+    def run_map(self, node: Any, body: Any, xs: Any, extra: Any = ()) -> Any:
         """Semantics of :func:`torch.ops.higher_order.map_impl` without compilation: a scan without carried values."""
         if not xs[0].shape[0]:
             return node.target(body, xs, extra)
-        return self._run_scan(node, body, (), xs, extra)
+        return self.run_scan(node, body, (), xs, extra)
 
     def record_received(self, key: Key, values: Sequence[Any]) -> None:
         """Record the parameters of an iteration of this body."""
         for parameter, value in zip(self.module.graph.find_nodes(op="placeholder"), values, strict=False):
             self.recording.record_value(self.path, parameter, key, value)
 
-    def _run_cond(self, node: Any, condition: Any, when_true: Any, when_false: Any, operands: Any = ()) -> Any:
+    def run_cond(self, node: Any, condition: Any, when_true: Any, when_false: Any, operands: Any = ()) -> Any:
         label, branch = ("true", when_true) if condition else ("false", when_false)
         return self._make_inner(node, branch, label).run_in_iteration(self.iteration_key, tuple(operands))
 
-    def _run_block(self, node: Any, _: bool, block: Any, *operands: Any) -> Any:
+    def run_block(self, node: Any, _: bool, block: Any, *operands: Any) -> Any:
         """Run the block: gradient mode changes no value."""
         return self._make_inner(node, block, "block").run_in_iteration(self.iteration_key, operands)
 
@@ -211,10 +211,10 @@ def _stack_rows(column: Sequence[Any]) -> Any:
 
 
 _CONTROL_HANDLERS: dict[str, Callable[..., Any]] = {
-    "while_loop": RecordingInterpreter._run_while,
-    "scan": RecordingInterpreter._run_scan,
-    "map_impl": RecordingInterpreter._run_map,
-    "cond": RecordingInterpreter._run_cond,
-    "wrap_with_set_grad_enabled": RecordingInterpreter._run_block,
+    "while_loop": RecordingInterpreter.run_while,
+    "scan": RecordingInterpreter.run_scan,
+    "map_impl": RecordingInterpreter.run_map,
+    "cond": RecordingInterpreter.run_cond,
+    "wrap_with_set_grad_enabled": RecordingInterpreter.run_block,
 }
 assert set(_CONTROL_HANDLERS) == set(CONTROL_OPERATORS)

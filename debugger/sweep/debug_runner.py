@@ -89,7 +89,7 @@ class DebugRunner:
             stop = session.continue_()
         outcome = self._outcome(session, stop)
         if session.done and self._measures.in_main:
-            main = session._internals._frame(MAIN_GRAPH)
+            main = session.frames[0]
             measured |= self._measures.evaluate(MAIN_GRAPH, main, main.history)
         outcome.measured = measured
         return outcome

@@ -65,6 +65,29 @@ class RecordedFrameInternals:
         """Why the loop ends at this boundary; None while it goes on."""
         return self.boundary.ended if self.boundary else None
 
+    @property
+    def at_boundary(self) -> bool:
+        return self.loop is not None and self.running_loop is None
+
+    @property
+    def around(self) -> tuple[int, ...]:
+        """The iterations of the enclosing loops."""
+        return self.entry.around if self.entry else ()
+
+    @property
+    def trip_count(self) -> int | None:
+        return self.entry.trip_count if self.entry else None
+
+    @property
+    def condition(self) -> bool | None:
+        return self.boundary.condition if self.boundary else None
+
+    @cached_property
+    def values(self) -> RecordedValues:
+        """All available values by name."""
+        return RecordedValues(self)
+
+    @cached_property
     def enclosing(self) -> RecordedFrameInternals | None:
         """The internals of the enclosing frame; None for the main graph."""
         if self.body is None or self.entry is None:
@@ -264,8 +287,7 @@ class RecordedFrame:
 
     @property
     def entry(self) -> tuple[int, ...]:
-        entry = self._internals.entry
-        return entry.around if entry else ()
+        return self._internals.around
 
     @property
     def iteration(self) -> int:
@@ -273,13 +295,11 @@ class RecordedFrame:
 
     @property
     def trip_count(self) -> int | None:
-        entry = self._internals.entry
-        return entry.trip_count if entry else None
+        return self._internals.trip_count
 
     @property
     def condition(self) -> bool | None:
-        ref = self._internals.boundary
-        return ref.condition if ref else None
+        return self._internals.condition
 
     @property
     def stopped_by(self) -> StoppedBy | None:
@@ -287,24 +307,20 @@ class RecordedFrame:
 
     @property
     def at_boundary(self) -> bool:
-        return self.loop is not None and self._internals.running_loop is None
+        return self._internals.at_boundary
 
     # -- other positions
 
     @property
     def around(self) -> RecordedFrame | None:
         """The frame of the enclosing loop; None for the main graph."""
-        return self._around
-
-    @cached_property
-    def _around(self) -> RecordedFrame | None:
-        internals = self._internals.enclosing()
-        return None if internals is None else RecordedFrame(internals)
+        enclosing = self._internals.enclosing
+        return None if enclosing is None else RecordedFrame(enclosing)
 
     @property
     def history(self) -> RecordedIterationValues:
         """The values of this entry of the loop at other recorded boundaries."""
-        return RecordedIterationValues(self)
+        return RecordedIterationValues(self, self._internals)
 
     @cached_property
     def evolution(self) -> Evolution:
@@ -355,10 +371,10 @@ class RecordedFrame:
                 edges.append(CarriedValue(*names, value_, value, is_present))
         return edges
 
-    @cached_property
+    @property
     def values(self) -> RecordedValues:
         """All available values by name."""
-        return RecordedValues(self)
+        return self._internals.values
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
@@ -384,21 +400,26 @@ class RecordedFrame:
 
 def frame_at(graph_index: GraphIndex, ref: BoundaryRef, *, model_ended: bool = False) -> RecordedFrame:
     """The frame of a boundary's loop at the boundary."""
+    return RecordedFrame(internals_at(graph_index, ref, model_ended=model_ended))
+
+
+def internals_at(graph_index: GraphIndex, ref: BoundaryRef, *, model_ended: bool = False) -> RecordedFrameInternals:
+    """The internals of the frame of a boundary's loop at the boundary."""
     entry = graph_index.trace.entry(ref.entry)
-    return RecordedFrame(
-        RecordedFrameInternals(graph_index, entry.loop, ref.id, entry, ref, ref.iteration, model_ended=model_ended)
-    )
+    return RecordedFrameInternals(graph_index, entry.loop, ref.id, entry, ref, ref.iteration, model_ended=model_ended)
 
 
 @public_class
 class RecordedIterationValues(IterationValues):
     """The values of one entry of a loop at recorded boundaries."""
 
-    frame: RecordedFrame
+    def __init__(self, frame: RecordedFrame, internals: RecordedFrameInternals) -> None:
+        super().__init__(frame)
+        self._internals = internals
 
     def boundary(self, iteration: int) -> RecordedFrame | None:
-        ref = self.frame._internals.boundary_at(iteration)
-        return None if ref is None else frame_at(self.frame._internals.graph_index, ref)
+        ref = self._internals.boundary_at(iteration)
+        return None if ref is None else frame_at(self._internals.graph_index, ref)
 
 
 def _flatten_nodes(

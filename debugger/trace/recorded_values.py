@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from ...runtime.frame import NodeState
 from ...runtime.graph import MAIN, StoppedBy, TensorType, Value
 from ...runtime.graph.slicing import entry_parts
 from ...runtime.text import did_you_mean
-from .graph_index import GraphIndex, LoopBodyIndex
 from .probes import PortKind
 from .trace_store import BoundaryRef, TraceStore
+
+if TYPE_CHECKING:
+    from .recorded_frames import RecordedFrameInternals
 
 _Lookup = tuple[bool, Any]
 _NOT_FOUND: _Lookup = (False, None)
@@ -52,60 +54,20 @@ class PortValues(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
-class FrameBackend(Protocol):
-    """The frame internals that values need; :class:`~.recorded_frames.RecordedFrameInternals` documents the members."""
-
-    current_boundary: int
-    model_ended: bool
-    graph_index: GraphIndex
-    boundary: BoundaryRef | None
-    body: LoopBodyIndex | None
-
-    def scope(self) -> Mapping[str, Value]: ...
-    def port_values(self, kind: PortKind, ref: BoundaryRef | None = None) -> PortValues: ...
-    def boundary_at(self, iteration: int) -> BoundaryRef | None: ...
-    def producer_state(self, value: Value) -> NodeState | None: ...
-
-
-class RecordedFrameProtocol(Protocol):
-    """The frame interface that values need; :class:`~.recorded_frames.RecordedFrame` documents the members."""
-
-    @property
-    def _internals(self) -> FrameBackend: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def entry(self) -> tuple[int, ...]: ...
-    @property
-    def iteration(self) -> int: ...
-    @property
-    def condition(self) -> bool | None: ...
-    @property
-    def trip_count(self) -> int | None: ...
-    @property
-    def at_boundary(self) -> bool: ...
-    @property
-    def around(self) -> RecordedFrameProtocol | None: ...
-    @property
-    def values(self) -> RecordedValues: ...
-
-
 class RecordedValues(Mapping[str, Any]):
     """All values that are available at a recorded frame, by name: carried values, body values, captures, constants,
     inputs, and those of enclosing frames. The error for a missing value has a hint how to record it."""
 
-    def __init__(self, frame: RecordedFrameProtocol) -> None:
+    def __init__(self, frame: RecordedFrameInternals) -> None:
         self._frame = frame
-        self._graph_index = frame._internals.graph_index
-        self._body: LoopBodyIndex | None = frame._internals.body
+        self._graph_index = frame.graph_index
+        self._body = frame.body
 
     def __getitem__(self, name: str) -> Any:
-        scope = self._frame._internals.scope()
+        scope = self._frame.scope()
         if name not in scope:
             hint = did_you_mean(name, scope)
-            owner = "the main graph" if self._body is None else f"loop '{self._frame.name}'"
+            owner = "the main graph" if self._body is None else f"loop '{self._body.loop.name}'"
             raise KeyError(f"{owner} has no value '{name}'{hint}")
         is_present, value = self.read(scope[name])
         if not is_present:
@@ -113,11 +75,8 @@ class RecordedValues(Mapping[str, Any]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return (
-            name
-            for name, value in self._frame._internals.scope().items()
-            if name != value.short_name and self.read(value)[0]
-        )
+        scope = self._frame.scope()
+        return (name for name, value in scope.items() if name != value.short_name and self.read(value)[0])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -132,25 +91,23 @@ class RecordedValues(Mapping[str, Any]):
         if value in self._body.own_values:
             return self._read_param(value) if value in self._body.params else self._read_result(value)
         captured = self._entry_values(PortKind.CAPTURE).find(value.name)
-        outer = self._frame.around
+        outer = self._frame.enclosing
         return captured if captured[0] or outer is None else outer.values.read(value)
 
     def _missing_message(self, value: Value) -> str:
         """Message on why a value is not available."""
         frame, name = self._frame, value.name
-        holder: RecordedFrameProtocol | None = frame
-        while (
-            holder is not None and holder._internals.body is not None and value not in holder._internals.body.own_values
-        ):
-            holder = holder.around
-        if holder is None or holder._internals.body is None:
+        holder: RecordedFrameInternals | None = frame
+        while holder is not None and holder.body is not None and value not in holder.body.own_values:
+            holder = holder.enclosing
+        if holder is None or holder.body is None:
             constants = self._graph_index.graph.constants
             location = f" of {MAIN}"
         else:
-            constants = holder._internals.body.loop.body.constants
+            constants = holder.body.loop.body.constants
             location = " here"
-            if value in holder._internals.body.producers:
-                state = holder._internals.producer_state(value)
+            if value in holder.body.producers:
+                state = holder.producer_state(value)
                 if holder.iteration == 0 and state is not NodeState.DONE:
                     return f"'{name}' is not computed yet in iteration 0"
                 return f"the recording holds no value '{name}' here; a recording with nodes holds all body values"
@@ -165,17 +122,17 @@ class RecordedValues(Mapping[str, Any]):
         if value in index.graph.inputs:
             inputs = index.inputs if name in index.inputs else index.graph.defaults
             return (True, _copy(inputs[name])) if name in inputs else _NOT_FOUND
-        if self._frame._internals.model_ended and name in index.outputs:
+        if self._frame.model_ended and name in index.outputs:
             return True, _copy(index.outputs[name])
         return self._read_child_input(value)
 
     def _read_child_input(self, value: Value) -> _Lookup:
         """A value that an inner loop read at its entry, among the entries so far."""
         frame = self._frame
-        around = () if frame._internals.body is None else (*frame.entry, frame.iteration)
+        around = () if frame.body is None else (*frame.around, frame.iteration)
         for inner in self._graph_index.child_loops(frame.index):
             start = self._graph_index.entry_start(inner.index, around)
-            if start is None or start[1].id > frame._internals.current_boundary:
+            if start is None or start[1].id > frame.current_boundary:
                 continue
             trace, ref = self._graph_index.trace, start[1]
             captured = trace.find_value(ref.id, inner.index, PortKind.CAPTURE, value.name)
@@ -192,7 +149,7 @@ class RecordedValues(Mapping[str, Any]):
         frame, body = self._frame, self._body
         assert body is not None
         if value in body.edges:
-            return frame._internals.port_values(PortKind.CARRIED).find(value.name)
+            return frame.port_values(PortKind.CARRIED).find(value.name)
         if value in body.sliced:
             return self._read_slice(value)
         if value in body.invariants:
@@ -225,23 +182,22 @@ class RecordedValues(Mapping[str, Any]):
         frame = self._frame
         if self._body is not None and value in self._body.condition_values:
             return self._read_condition_value(value)
-        state = None if frame.at_boundary else frame._internals.producer_state(value)
+        state = None if frame.at_boundary else frame.producer_state(value)
         if state is NodeState.DONE:
-            recorded = self._result_at(frame._internals.boundary_at(frame.iteration + 1), value)
+            recorded = self._result_at(frame.boundary_at(frame.iteration + 1), value)
             return recorded if recorded[0] else self._read_child_input(value)
         if state is NodeState.SKIPPED or not frame.iteration:
             return _NOT_FOUND
-        return self._result_at(frame._internals.boundary, value)
+        return self._result_at(frame.boundary, value)
 
     def _read_condition_value(self, value: Value) -> _Lookup:
         """A value of the loop test: a boundary has the one of its own iteration. If the trip count ends the loop, the
         newest one is of the previous iteration."""
-        internals, ref = self._frame._internals, self._frame._internals.boundary
-        iteration = self._frame.iteration
+        frame, ref, iteration = self._frame, self._frame.boundary, self._frame.iteration
         if ref is not None and ref.ended is StoppedBy.TRIP_COUNT:
             iteration -= 1
-            ref = internals.boundary_at(iteration) if iteration >= 0 else None
-        return _NOT_FOUND if ref is None else self._recorded_result(ref, internals.boundary_at(iteration + 1), value)
+            ref = frame.boundary_at(iteration) if iteration >= 0 else None
+        return _NOT_FOUND if ref is None else self._recorded_result(ref, frame.boundary_at(iteration + 1), value)
 
     def _result_at(self, ref: BoundaryRef | None, value: Value) -> _Lookup:
         """A result of the iteration before a boundary: recorded, or derived from its uses."""
@@ -251,7 +207,7 @@ class RecordedValues(Mapping[str, Any]):
         """A result as recorded at a boundary; otherwise derived from its uses at ``after``."""
         body = self._body
         assert body is not None
-        recorded = self._frame._internals.port_values(PortKind.NODE, ref).find(value.name)
+        recorded = self._frame.port_values(PortKind.NODE, ref).find(value.name)
         if recorded[0]:
             return recorded
         if value is body.loop.condition and ref.condition is not None:
@@ -264,22 +220,22 @@ class RecordedValues(Mapping[str, Any]):
         if ref is None or body is None:
             return _NOT_FOUND
         for name in body.scans_of_result.get(value, ()):
-            recorded = frame._internals.port_values(PortKind.SCAN, ref).find(name)
+            recorded = frame.port_values(PortKind.SCAN, ref).find(name)
             if recorded[0]:
                 return recorded
         for edge in body.edges_of_result.get(value, ()):
-            recorded = frame._internals.port_values(PortKind.CARRIED, ref).find(edge.param.name)
+            recorded = frame.port_values(PortKind.CARRIED, ref).find(edge.param.name)
             if recorded[0]:
                 return recorded
         return _NOT_FOUND
 
     def _entry_values(self, kind: PortKind) -> PortValues:
-        return self._frame._internals.port_values(kind, self._entry_boundary)
+        return self._frame.port_values(kind, self._entry_boundary)
 
     @cached_property
     def _entry_boundary(self) -> BoundaryRef | None:
         """The first boundary of this entry of the loop."""
-        start = self._graph_index.entry_start(self._frame.index, self._frame.entry)
+        start = self._graph_index.entry_start(self._frame.index, self._frame.around)
         return None if start is None else start[1]
 
 

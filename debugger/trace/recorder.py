@@ -109,21 +109,6 @@ class Recorder:
             create_trace(path, _initial_rows(model, inputs, options, self._probe_sets), force=options.force)
         )
 
-    def _resume(self, store: TraceFileWriter, position: ResumePoint, rerun_entries: list[int]) -> None:
-        """Delete the data that will be recorded again, and the result of the run."""
-        ask = store.execute
-        with queries.write_transaction(ask):
-            queries.delete_after(ask, position.boundary, rerun_entries)
-        self._next_boundary = queries.last_id(ask, "boundary") + 1
-        self._next_entry = queries.last_id(ask, "entry") + 1
-        self._start_time = time.perf_counter() - queries.last_boundary_seconds(ask)
-        for state in position.running_loops:
-            number = queries.find_entry(ask, state.loop, state.outer_iterations)
-            if number is not None:
-                self._loops[state.loop].entry = number
-        if self._checkpoint_saver is not None:
-            self._checkpoint_saver.resume_from(position.loop_states)
-
     def _initialize(
         self, model: Model, options: RecordOptions, on_error: Callable[[LoopdbgError], object] | None
     ) -> None:
@@ -322,42 +307,58 @@ class Recorder:
         self._writer.close(WriteTransaction(deferred_writes=[write_end]))
 
 
-def resume_recorder(
-    path: Path,
-    model: Model,
-    position: ResumePoint,
-    on_error: Callable[[LoopdbgError], object] | None = None,
-) -> Recorder:
+class ResumedRecorder(Recorder):
     """A recorder that appends to the trace of a run that resumes at ``position``, with the same options.
 
     Raises:
         UsageError: the file cannot be written.
         TraceError: the file is no trace, or damaged.
     """
-    with TraceStore.open(path) as trace:
-        options = RecordOptions(trace.nodes, trace.every, trace.only)
-        rerun_entries = [
-            entry.id
-            for entry in trace.entries()
-            if position.is_rerun(trace, entry.loop, entry.around) and position.boundary
-        ]
-    recorder = Recorder.__new__(Recorder)
-    recorder._initialize(model, options, on_error)
-    store = None
-    try:
-        store = TraceFileWriter(path)
-        recorder._resume(store, position, rerun_entries)
-        recorder._attach_writer(store)
-        return recorder
-    except BaseException as error:
-        if store is not None:
-            with contextlib.suppress(sqlite3.Error):
-                store.close()
-        if isinstance(error, sqlite3.Error | OSError):
-            raise UsageError(f"{path}: cannot be written: {error_text(error)}") from None
-        if isinstance(error, ValueError | TypeError):
-            raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
-        raise
+
+    def __init__(
+        self,
+        path: Path,
+        model: Model,
+        position: ResumePoint,
+        on_error: Callable[[LoopdbgError], object] | None = None,
+    ) -> None:
+        with TraceStore.open(path) as trace:
+            options = RecordOptions(trace.nodes, trace.every, trace.only)
+            rerun_entries = [
+                entry.id
+                for entry in trace.entries()
+                if position.is_rerun(trace, entry.loop, entry.around) and position.boundary
+            ]
+        self._initialize(model, options, on_error)
+        store = None
+        try:
+            store = TraceFileWriter(path)
+            self._resume(store, position, rerun_entries)
+            self._attach_writer(store)
+        except BaseException as error:
+            if store is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    store.close()
+            if isinstance(error, sqlite3.Error | OSError):
+                raise UsageError(f"{path}: cannot be written: {error_text(error)}") from None
+            if isinstance(error, ValueError | TypeError):
+                raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
+            raise
+
+    def _resume(self, store: TraceFileWriter, position: ResumePoint, rerun_entries: list[int]) -> None:
+        """Delete the data that will be recorded again, and the result of the run."""
+        ask = store.execute
+        with queries.write_transaction(ask):
+            queries.delete_after(ask, position.boundary, rerun_entries)
+        self._next_boundary = queries.last_id(ask, "boundary") + 1
+        self._next_entry = queries.last_id(ask, "entry") + 1
+        self._start_time = time.perf_counter() - queries.last_boundary_seconds(ask)
+        for state in position.running_loops:
+            number = queries.find_entry(ask, state.loop, state.outer_iterations)
+            if number is not None:
+                self._loops[state.loop].entry = number
+        if self._checkpoint_saver is not None:
+            self._checkpoint_saver.resume_from(position.loop_states)
 
 
 def _make_batch(loop: _LoopProbes, pending: _PendingBoundaries) -> BoundaryBatch:

@@ -19,7 +19,7 @@ from ..session.controller import Controller
 from ..session.stop import Reason, Stop, boundary_stop, interrupt_stop, nan_origin_text
 from .graph_index import GraphIndex
 from .queries import BoundaryFilter
-from .recorded_frames import RecordedFrame, RecordedFrameInternals, frame_at
+from .recorded_frames import RecordedFrame, RecordedFrameInternals, frame_at, internals_at
 from .recorded_model import RECORDING_REFUSAL, RecordedModel
 from .trace_store import BoundaryRef, TraceStore
 
@@ -223,10 +223,10 @@ class ReplayController(Controller):
         """The newest recorded boundary of the innermost loop that continues here; None: there is none."""
         if ref.ended is None:
             return ref
-        outer = frame_at(self._graph_index, ref).around
-        if outer is None or outer._internals.entry_id is None:
+        outer = internals_at(self._graph_index, ref).enclosing
+        if outer is None or outer.entry_id is None:
             return None
-        return self.trace.boundary_ref(BoundaryFilter(entry=outer._internals.entry_id, before=ref.id), newest=True)
+        return self.trace.boundary_ref(BoundaryFilter(entry=outer.entry_id, before=ref.id), newest=True)
 
     def next_boundary(self, ref: BoundaryRef) -> BoundaryRef | None:
         return self.trace.boundary_ref(BoundaryFilter(after=ref.id))

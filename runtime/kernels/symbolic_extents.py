@@ -112,7 +112,7 @@ class SymbolicExtent:
 
     # -- decisions
 
-    def _is_negative(self) -> bool:
+    def is_negative(self) -> bool:
         base, slope, span = self.base, self.slope, self.variable
         if self.current < 0:
             if slope > 0:
@@ -126,7 +126,7 @@ class SymbolicExtent:
             span.require_at_most(base // -slope)
         return False
 
-    def _is_zero(self) -> bool:
+    def is_zero(self) -> bool:
         if self.current == 0:
             self.variable.pin()
             return True
@@ -154,10 +154,10 @@ class SymbolicExtent:
         if not isinstance(other, int | np.integer | SymbolicExtent):
             return NotImplemented
         difference = self - other
-        return difference._is_zero() if isinstance(difference, SymbolicExtent) else difference == 0
+        return difference.is_zero() if isinstance(difference, SymbolicExtent) else difference == 0
 
     def __bool__(self) -> bool:
-        return not self._is_zero()
+        return not self.is_zero()
 
     # -- uses of the plain integer
 
@@ -186,7 +186,7 @@ def _is_multiple(a: SymbolicExtent, b: Any) -> bool:
 
 
 def _is_negative(difference: Any) -> bool:
-    return difference._is_negative() if isinstance(difference, SymbolicExtent) else difference < 0
+    return difference.is_negative() if isinstance(difference, SymbolicExtent) else difference < 0
 
 
 def keep_symbolic(extent: Any) -> Any:

@@ -51,17 +51,17 @@ class CallEmitter:
         self.temps.append(math.prod(shape) * dtype.itemsize)
         return Buffer("temp", len(self.temps) - 1, dtype, shape, strides_of(shape, dtype.itemsize))
 
-    def _copy(self, x: Buffer) -> Buffer:
+    def emit_copy(self, x: Buffer) -> Buffer:
         out = self._new(x.shape, x.dtype)
-        self._elementwise(kernel_lookup.copy_kernel(x.dtype), (x,), out)
+        self.emit_elementwise(kernel_lookup.copy_kernel(x.dtype), (x,), out)
         return out
 
     def _contiguous(self, x: Buffer) -> Buffer:
-        return x if x.contiguous else self._copy(x)
+        return x if x.contiguous else self.emit_copy(x)
 
     # -- calls
 
-    def _elementwise(self, kernel: kernels.Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
+    def emit_elementwise(self, kernel: kernels.Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
         """Emit one N-dimensional call; the inputs broadcast to ``out``, whose strides may be 0 (reductions)."""
         if out.size == 0 and all(0 in i.shape for i in (*inputs, out)):
             return
@@ -86,14 +86,14 @@ class CallEmitter:
         ):
             inputs = tuple(map(self._contiguous, inputs))
         out = self._new(shape, kernel.out)
-        self._elementwise(kernel, inputs, out)
+        self.emit_elementwise(kernel, inputs, out)
         return out
 
     def where(self, condition: Buffer, a: Buffer, b: Buffer) -> Buffer:
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             raise NoNativeKernel
         out = self._new(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
-        self._elementwise(kernel_lookup.where_kernel(a.dtype), (condition, a, b), out)
+        self.emit_elementwise(kernel_lookup.where_kernel(a.dtype), (condition, a, b), out)
         return out
 
     def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
@@ -103,12 +103,12 @@ class CallEmitter:
             return self.constant(_EAGER.cast(x.known, dtype))
         kernel = _require_kernel(kernel_lookup.cast_kernel(x.dtype, dtype))
         out = self._new(x.shape, dtype)
-        self._elementwise(kernel, (x,), out)
+        self.emit_elementwise(kernel, (x,), out)
         return out
 
     def reduce(self, ufunc: np.ufunc, x: Buffer, axes: Sequence[int], keepdims: bool) -> Buffer:
         if not axes:
-            return self._copy(x)
+            return self.emit_copy(x)
         kernel = _require_kernel(kernel_lookup.reduction_kernel(ufunc, x.dtype))
         kept_shape = tuple(1 if d in axes else extent for d, extent in enumerate(x.shape))
         out = self._new(kept_shape, x.dtype)
@@ -118,15 +118,15 @@ class CallEmitter:
             start = self.slice(x, [0] * x.ndim, [1] * x.ndim, kept_shape)
         else:
             raise NoNativeKernel
-        self._elementwise(kernel_lookup.copy_kernel(x.dtype), (start,), out)
+        self.emit_elementwise(kernel_lookup.copy_kernel(x.dtype), (start,), out)
         broadcast_out = Buffer(out.kind, out.index, out.dtype, x.shape, kernel_lookup.reduction_strides(out, axes))
         if x.size:
-            self._elementwise(kernel, (broadcast_out, x), broadcast_out)
+            self.emit_elementwise(kernel, (broadcast_out, x), broadcast_out)
         return out if keepdims else self.reshape(out, [e for d, e in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
         kernel = _require_kernel(kernel_lookup.accumulate_kernel(ufunc, x.dtype))
-        out = self._copy(x)
+        out = self.emit_copy(x)
         if x.size == 0 or x.shape[axis] == 1:
             return out
         successors = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=out.strides[axis])
@@ -266,12 +266,12 @@ class CallEmitter:
             if len(pieces) == 1:
                 fill_blocks = _complement_blocks(out.shape, pieces[0][1], pieces[0][0].shape)
             for first, extents in fill_blocks:
-                self._elementwise(copy, (value,), self.slice(out, first, [1] * out.ndim, extents))
+                self.emit_elementwise(copy, (value,), self.slice(out, first, [1] * out.ndim, extents))
         for piece, starts in pieces:
             if piece.dtype != dtype:
                 raise NoNativeKernel
             if piece.size:
-                self._elementwise(copy, (piece,), self.slice(out, starts, [1] * out.ndim, piece.shape))
+                self.emit_elementwise(copy, (piece,), self.slice(out, starts, [1] * out.ndim, piece.shape))
         return out
 
     def _assembly_target(

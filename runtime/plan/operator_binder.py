@@ -111,11 +111,11 @@ class OperatorBinder(CallEmitter):
             if isinstance(result, SequenceBuffer):
                 result = result if result.kind == "temp" else self.sequence("same", (result,))
             elif (
-                known is None and not isinstance(result, DynamicExtentBuffer) and not self._fills_temp(result, assigned)
+                known is None and not isinstance(result, DynamicExtentBuffer) and not self.fills_temp(result, assigned)
             ):
                 if result.kind == "slot":
                     views.append(result)
-                result = self._copy(result)
+                result = self.emit_copy(result)
             assigned.add(result.index)
             outputs.append(result)
         used = {x.index for call in self.calls for x in call.buffers if x.kind == "temp"}
@@ -143,7 +143,7 @@ class OperatorBinder(CallEmitter):
         self.in_place = target_input.capacity == capacity and pieces[0][0] == target_input.buffer
         return out, pieces[self.in_place :]
 
-    def _fills_temp(self, buffer: Buffer, assigned: set[int]) -> bool:
+    def fills_temp(self, buffer: Buffer, assigned: set[int]) -> bool:
         """True if a result fills a complete unassigned temp, so that the temp can be the output."""
         if isinstance(buffer, GrowableBuffer):
             return True
@@ -293,7 +293,7 @@ class OperatorBinder(CallEmitter):
         """Emit one copy call."""
         if not target.size:
             raise NoNativeKernel
-        self._elementwise(kernel_lookup.copy_kernel(source.dtype), (source,), target)
+        self.emit_elementwise(kernel_lookup.copy_kernel(source.dtype), (source,), target)
 
 
 def _iterations(limit: int, count: int, out: Buffer, others: Sequence[Buffer]) -> int:

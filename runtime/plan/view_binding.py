@@ -41,7 +41,7 @@ class _PackingBinder(OperatorBinder):
 
     def _input_buffer(self, i: InputDescriptor) -> Buffer:
         buffer = super()._input_buffer(i)
-        return buffer if i.capacity is None or i.alias is not None else self._copy(buffer)
+        return buffer if i.capacity is None or i.alias is not None else self.emit_copy(buffer)
 
 
 def bind_with_capacity(

@@ -20,7 +20,7 @@ import pytest
 
 import loopdbg
 from cli_runner import save_text_model
-from loopdbg.debugger.trace.recorder import Recorder, RecordOptions, resume_recorder
+from loopdbg.debugger.trace.recorder import Recorder, RecordOptions, ResumedRecorder
 from loopdbg.debugger.trace.resume import find_resume_point
 from loopdbg.debugger.trace.trace_store import TraceStore
 from text_models import SUM
@@ -147,7 +147,7 @@ def test_going_on(tmp_path: Path) -> None:
     def act() -> None:
         with TraceStore.open(path) as trace:
             position = find_resume_point(trace, model)
-        with resume_recorder(path, model, position):
+        with ResumedRecorder(path, model, position):
             pass
 
     recorded(path, model, most=9)

@@ -75,7 +75,7 @@ class BlockEmitter:
         for buffer in step.buffers:
             strides = tuple(stride_along(buffer.shape, buffer.strides, d - len(shape)) for d in range(len(shape)))
             buffers.append(Buffer("place", self._operand_index(buffer, step), buffer.dtype, shape, strides))
-        emitter._elementwise(step.kernel, buffers[:-1], buffers[-1])
+        emitter.emit_elementwise(step.kernel, buffers[:-1], buffers[-1])
 
     def _operand_index(self, buffer: Buffer, step: ElementwiseStep) -> int:
         axes = [d for d, extent in enumerate(step.shape) if extent != 1][: len(self.axes)]

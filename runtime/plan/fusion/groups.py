@@ -347,7 +347,7 @@ class _GroupBuilder:
         outer: dict[int, int] = {}
         for slot in self._escaping():
             result = self.values[slot]
-            if self.joint._fills_temp(result, set(outer)):
+            if self.joint.fills_temp(result, set(outer)):
                 outer[result.index] = slot
             else:
                 self.copied.append(slot)
@@ -387,7 +387,7 @@ class _GroupBuilder:
     def _write(self, outer: dict[int, int]) -> None:
         for slot in self.copied:
             result = self.values[slot]
-            copy = self.joint._copy(result)
+            copy = self.joint.emit_copy(result)
             self.rows[copy.index] = self._steps(copy, copy.shape)
             outer[copy.index] = slot
 

@@ -76,7 +76,7 @@ class JointBinder(OperatorBinder):
             raise NoNativeKernel
         return list(results)
 
-    def _elementwise(self, kernel: Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
+    def emit_elementwise(self, kernel: Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
         step = ElementwiseStep(kernel, tuple(inputs), out, self._fold)
         if 0 in step.shape:
             raise NoNativeKernel

@@ -105,10 +105,10 @@ class RunRecording:
         self._summary: dict[str, Any] = {}
         if options.record is None:
             return
-        from ....debugger.trace.recorder import Recorder, RecordOptions, resume_recorder
+        from ....debugger.trace.recorder import Recorder, RecordOptions, ResumedRecorder
 
         if resumed is not None:
-            self._recorder = resume_recorder(options.record, model, resumed.position, self._report_failure)
+            self._recorder = ResumedRecorder(options.record, model, resumed.position, self._report_failure)
             return
         names = None if options.only is None else [name for name in options.only.split(",") if name]
         record_options = RecordOptions(options.record_nodes, options.every or 1, names, options.force)

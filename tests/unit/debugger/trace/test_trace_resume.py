@@ -14,7 +14,7 @@ from cli_runner import run_cli as command
 from comparable_values import all_exact_bits
 from loopdbg.debugger.session.boundary import Boundary
 from loopdbg.debugger.trace import resume_checkpoints
-from loopdbg.debugger.trace.recorder import Recorder, RecordOptions, resume_recorder
+from loopdbg.debugger.trace.recorder import Recorder, RecordOptions, ResumedRecorder
 from loopdbg.debugger.trace.resume import find_resume_point, model_hash, restore_engine
 from loopdbg.debugger.trace.trace_store import TraceStore
 from loopdbg.runtime.errors import TraceError, UsageError
@@ -57,7 +57,7 @@ def resume_run(path: Path, loaded: loopdbg.Model, limit: int | None, records: bo
         inputs = trace.inputs
         if not records:
             return loaded.execute(inputs, max_iterations=limit, begin=begin)
-        with resume_recorder(path, loaded, position) as recorder:
+        with ResumedRecorder(path, loaded, position) as recorder:
             run = loaded.execute(inputs, on_iteration=recorder, max_iterations=limit, begin=begin)
             recorder.finish(run)
         return run
@@ -210,7 +210,7 @@ def test_a_run_that_goes_on_can_be_cut_off_again(tmp_path: Path, monkeypatch: py
         for _ in range(8):
             with TraceStore.open(path) as trace:
                 position = find_resume_point(trace, loaded)
-                recorder = resume_recorder(path, loaded, position)
+                recorder = ResumedRecorder(path, loaded, position)
                 seen = 0
 
                 def hook(frame: loopdbg.Frame, recorder: Recorder = recorder) -> None:
