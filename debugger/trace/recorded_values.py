@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from ...runtime.frame import NodeState
 from ...runtime.graph import MAIN, StoppedBy, TensorType, Value
 from ...runtime.graph.slicing import entry_parts
 from ...runtime.text import did_you_mean
+from .graph_index import GraphIndex, LoopBodyIndex
 from .probes import PortKind
 from .trace_store import BoundaryRef, TraceStore
-
-if TYPE_CHECKING:
-    from .recorded_frames import RecordedFrameInternals
 
 _Lookup = tuple[bool, Any]
 _NOT_FOUND: _Lookup = (False, None)
@@ -54,11 +52,40 @@ class PortValues(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
+class FrameBackend(Protocol):
+    """The frame internals that values need; :class:`~.recorded_frames.RecordedFrameInternals` documents the members."""
+
+    index: int
+    iteration: int
+    current_boundary: int
+    model_ended: bool
+    graph_index: GraphIndex
+    boundary: BoundaryRef | None
+    body: LoopBodyIndex | None
+
+    @property
+    def around(self) -> tuple[int, ...]: ...
+    @property
+    def at_boundary(self) -> bool: ...
+    @property
+    def condition(self) -> bool | None: ...
+    @property
+    def trip_count(self) -> int | None: ...
+    @property
+    def enclosing(self) -> FrameBackend | None: ...
+    @property
+    def values(self) -> RecordedValues: ...
+    def scope(self) -> Mapping[str, Value]: ...
+    def port_values(self, kind: PortKind, ref: BoundaryRef | None = None) -> PortValues: ...
+    def boundary_at(self, iteration: int) -> BoundaryRef | None: ...
+    def producer_state(self, value: Value) -> NodeState | None: ...
+
+
 class RecordedValues(Mapping[str, Any]):
     """All values that are available at a recorded frame, by name: carried values, body values, captures, constants,
     inputs, and those of enclosing frames. The error for a missing value has a hint how to record it."""
 
-    def __init__(self, frame: RecordedFrameInternals) -> None:
+    def __init__(self, frame: FrameBackend) -> None:
         self._frame = frame
         self._graph_index = frame.graph_index
         self._body = frame.body
@@ -97,7 +124,7 @@ class RecordedValues(Mapping[str, Any]):
     def _missing_message(self, value: Value) -> str:
         """Message on why a value is not available."""
         frame, name = self._frame, value.name
-        holder: RecordedFrameInternals | None = frame
+        holder: FrameBackend | None = frame
         while holder is not None and holder.body is not None and value not in holder.body.own_values:
             holder = holder.enclosing
         if holder is None or holder.body is None:
