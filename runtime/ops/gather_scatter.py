@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels import kernel as kernels
-from ..kernels.bindings.gather_scatter import MAX_AXES
+from ..kernels.bindings.data_movement import MAX_AXES
 from ..kernels.strided_iteration import broadcast_shapes
 from .axis_arguments import decode_string, element_count, normalize_existing_axis, read_int, unknown_value_error
 from .operator_helpers import Dtype, cast, constant, index_range, is_integer
@@ -147,7 +147,7 @@ def _call_routine(p: P, name: str, inputs: Sequence[T], shape: Sequence[int], nu
     outputs, failure, updates_copy = [(shape, inputs[0].dtype)], "index outside", name.startswith("scatter")
     try:
         (result,) = p.call(
-            RoutineCall(f"gather_scatter.{name}", outputs, numbers, failure=failure, updates_copy=updates_copy), inputs
+            RoutineCall(f"data_movement.{name}", outputs, numbers, failure=failure, updates_copy=updates_copy), inputs
         )
     except UnsupportedError:
         raise
@@ -468,7 +468,7 @@ def tensor_scatter(
     failure = f"write_indices exceed axis {dim} of the cache's shape {data.shape}"
     inputs, outputs = [data, update, starts], [(data.shape, data.dtype)]
     (result,) = p.call(
-        RoutineCall("gather_scatter.scatter_runs", outputs, numbers, failure=failure, updates_copy=True), inputs
+        RoutineCall("data_movement.scatter_runs", outputs, numbers, failure=failure, updates_copy=True), inputs
     )
     return result
 

@@ -117,7 +117,7 @@ def sample_grid(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, cla
     if rank == 2 and mode == "linear" and x.dtype == grid.dtype == FLOAT32 and element_count(x.shape[2:]) < _MAX_PIXELS:
         settings = (PADDINGS.index(padding), int(aligned), int(clamp_first))
         numbers = (*x.shape, element_count(out), *settings)
-        return p.call(RoutineCall("grid_sample.sample", [((batch, channels, *out), FLOAT32)], numbers), [x, grid])[0]
+        return p.call(RoutineCall("image.grid_sample", [((batch, channels, *out), FLOAT32)], numbers), [x, grid])[0]
     working = working_dtype(grid.dtype)
     points = cast(p, grid, working)
     axis_taps: list[list[tuple[T, T | None, T | None]]] = []

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from ..kernels import huge_pages
-from ..kernels.bindings import low_bit
+from ..kernels.bindings.quantize import LOW_BIT_PANEL_COLUMNS
 from .activations import leaky_relu, sigmoid
 from .axis_arguments import normalize_axis, normalize_existing_axis
 from .matmul import swap_matrix_axes
@@ -332,7 +332,7 @@ def matmul_nbits(
         numbers = (m, K, N, bits, block_size)
         scratch = m * 4 * blocks * (block_size + 1) + 64  # nonzero for m = 0
         inputs = (cast(p, a, _FLOAT32), packed)
-        (y,) = p.call(RoutineCall("low_bit.product", [(shape, _FLOAT32)], numbers, scratch), inputs)
+        (y,) = p.call(RoutineCall("quantize.low_bit_product", [(shape, _FLOAT32)], numbers, scratch), inputs)
         y = cast(p, y, a.dtype)
     return y if bias is None else p.map(np.add, y, bias)
 
@@ -363,10 +363,10 @@ class LowBitLayout:
         factors = self.scales.reshape(N, blocks).astype(np.float32)
         shifts = -(np.float32(1 << bits) + _block_zero_points(self.zeros, N, blocks, bits, np.float32)) * factors
         scale_and_shift = np.stack([factors * np.float32(1 << bits), shifts], axis=-1).view(np.uint32)
-        count = -(-N // low_bit.PANEL_COLUMNS)
-        panels = np.zeros((count * low_bit.PANEL_COLUMNS, blocks, words.shape[-1] + 2), np.uint32)
+        count = -(-N // LOW_BIT_PANEL_COLUMNS)
+        panels = np.zeros((count * LOW_BIT_PANEL_COLUMNS, blocks, words.shape[-1] + 2), np.uint32)
         panels[:N, :, :-2], panels[:N, :, -2:] = words, scale_and_shift
-        interleaved = panels.reshape(count, low_bit.PANEL_COLUMNS, *panels.shape[1:]).transpose(0, 2, 3, 1)
+        interleaved = panels.reshape(count, LOW_BIT_PANEL_COLUMNS, *panels.shape[1:]).transpose(0, 2, 3, 1)
         packed = huge_pages.aligned_zeros(interleaved.shape, panels.dtype)
         packed[...] = interleaved
         return packed

@@ -109,7 +109,7 @@ def _select_boxes(p: P, boxes: T, scores: T, nms: NmsParameters, margin: float =
     limit = min(max(nms.max_boxes, 0), n)
     (rows,) = p.call(
         RoutineCall(
-            "nms.select",
+            "image.nms",
             (((batches * classes * limit, 3), INT64),),
             (batches, classes, n, limit, ord(dtype.char), int(nms.inclusive)),
             16 * (n + 1) + 5 * limit * dtype.itemsize,

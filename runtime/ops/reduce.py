@@ -231,10 +231,10 @@ def _top_k(p: P, x: T, k: T, axis: int, largest: bool, by_index: bool = False) -
     if count == 1 and x.ndim:
         # 4x faster for rows of 20: vectorized across rows.
         best = p.arg("max" if largest else "min", data, axis, False)
-        values, indices = p.call(RoutineCall("gather_scatter.top1", outputs, (*numbers, *flags)), [data, best])
+        values, indices = p.call(RoutineCall("data_movement.top1", outputs, (*numbers, *flags)), [data, best])
         return cast(p, values, x.dtype), indices
     values, indices = p.call(
-        RoutineCall("gather_scatter.topk", outputs, (*numbers, *flags), scratch_bytes=16 * count), [data]
+        RoutineCall("data_movement.topk", outputs, (*numbers, *flags), scratch_bytes=16 * count), [data]
     )
     return cast(p, values, x.dtype), indices
 

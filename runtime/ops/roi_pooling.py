@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from ..kernels.bindings import roi_align as routines
+from ..kernels.bindings import image as routines
 from .axis_arguments import decode_string, unknown_value_error
 from .eager import EagerPrimitives
 from .operator_helpers import working_dtype
@@ -107,7 +107,7 @@ def _roi_align(
     shape = (len(boxes), values.shape[1], *pooled)
     numbers = (*values.shape[1:], len(boxes), *pooled, max(ratio, 0), kind, int(at_least_one), ord(values.dtype.char))
     inputs, failure = (values, boxes, images), "a region is too large for as many samples as it has pixels"
-    return _EAGER.call(RoutineCall("roi_align.align", ((shape, values.dtype),), numbers, failure=failure), inputs)[0]
+    return _EAGER.call(RoutineCall("image.roi_align", ((shape, values.dtype),), numbers, failure=failure), inputs)[0]
 
 
 def _roi_mode(mode: str) -> str:
@@ -138,7 +138,7 @@ def roi_align(
     work = working_dtype(x.dtype)
     values, boxes = (x.astype(work), rois.astype(work) * work.type(spatial_scale) - work.type(0.5 if half else 0))
     images, pooled = _batch_indices(x, batch_indices, rois, 4), (output_height, output_width)
-    kind = routines.REDUCE_MEAN if pool_mode == "avg" else routines.REDUCE_MAX_WEIGHTED
+    kind = routines.ROI_MEAN if pool_mode == "avg" else routines.ROI_MAX_WEIGHTED
     return _roi_align(values, boxes, images, pooled, sampling_ratio, kind, not half).astype(x.dtype, copy=False)
 
 
@@ -171,7 +171,7 @@ def openvino_roi_align(
     values = x.astype(work)
     boxes = (rois.astype(work) + work.type(pre_scale)) * work.type(spatial_scale) + work.type(post_scale)
     images, at_least_one = _batch_indices(x, batch_indices, rois, 4), aligned_mode.lower() == "asymmetric"
-    kind = routines.REDUCE_MEAN if pool_mode == "avg" else routines.REDUCE_MAX_POINTS
+    kind = routines.ROI_MEAN if pool_mode == "avg" else routines.ROI_MAX_POINTS
     out = _roi_align(values, boxes, images, (pooled_h, pooled_w), sampling_ratio, kind, at_least_one)
     return out.astype(x.dtype, copy=False)
 

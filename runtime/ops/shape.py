@@ -288,7 +288,7 @@ def _range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any], working: np.d
             raise ValueError("the step of a range must not be zero")
         count = -((low - high) // increment)
         shape = (count if count > 0 else 0,)
-        return p.call(RoutineCall("arange.range", [(shape, dtype)], (*shape, dtype.itemsize)), [start, step])[0]
+        return p.call(RoutineCall("data_movement.arange", [(shape, dtype)], (*shape, dtype.itemsize)), [start, step])[0]
     return p.constant(_float_range(p.value(start), p.value(stop), p.value(step), working).astype(dtype))
 
 
@@ -347,9 +347,7 @@ def _non_zero(p: P, x: T, dtype: np.dtype[Any]) -> T:
     if has_bitwise_zero(x.dtype) and x.ndim <= _MAX_AXES and dtype in (np.int32, np.int64):
         numbers = (x.size, x.dtype.itemsize, int(is_float(x.dtype)), x.ndim, dtype.itemsize, *x.shape[1:])
         (indices,) = p.call(
-            RoutineCall(
-                "data_dependent.non_zero", (((x.ndim, x.size), dtype),), numbers, x.size + 8, growing_axes=(1,)
-            ),
+            RoutineCall("data_movement.non_zero", (((x.ndim, x.size), dtype),), numbers, x.size + 8, growing_axes=(1,)),
             (x,),
         )
         return indices

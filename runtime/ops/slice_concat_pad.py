@@ -431,6 +431,6 @@ def compress(p: P, x: T, condition: T, *, axis: int | None = None) -> T:
     numbers = (math.prod(leading), length, block, n, condition.dtype.itemsize, int(is_float(condition.dtype)))
     output = ((*leading, min(n, length), *trailing), x.dtype)
     (selected,) = p.call(
-        RoutineCall("data_dependent.compress", (output,), numbers, n + 8, growing_axes=(axis_index,)), (x, condition)
+        RoutineCall("data_movement.compress", (output,), numbers, n + 8, growing_axes=(axis_index,)), (x, condition)
     )
     return selected

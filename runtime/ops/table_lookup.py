@@ -58,7 +58,7 @@ def _unique(p: P, x: T, axis: int | None, ordered: bool, index: Dtype, count: Dt
         numbers = (n, x.dtype.itemsize, ord(char), int(ordered), index.itemsize, count.itemsize)
         outputs = (((n,), x.dtype), ((n,), index), ((n,), index), ((n,), count))
         results: tuple[T, ...] = p.call(
-            RoutineCall("data_dependent.unique", outputs, numbers, 32 * n + 8, growing_axes=(0, 0, -1, 0)), (x,)
+            RoutineCall("data_movement.unique", outputs, numbers, 32 * n + 8, growing_axes=(0, 0, -1, 0)), (x,)
         )
         return results
     if not isinstance(x, np.ndarray):

@@ -2,10 +2,9 @@
 
 from libc.stdint cimport int64_t
 
-from .optimizer_base cimport OptimizerBase
+from .optimizer_base cimport BoundaryObserver, OptimizerBase
 from .binder cimport NodeBinder
 from .memory cimport Memory
-from .boundary_observer cimport BoundaryObserver
 from .state cimport BackEdgeState, Slice, ExecutionState
 from .scan_outputs cimport ScanOutputs
 

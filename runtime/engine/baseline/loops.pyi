@@ -4,9 +4,8 @@ from typing import Any
 from ...graph import Array, StoppedBy
 from ...plan.plan import Plan
 from .binder import NodeBinder
-from .boundary_observer import BoundaryObserver
 from .memory import Memory
-from .optimizer_base import OptimizerBase
+from .optimizer_base import BoundaryObserver, OptimizerBase
 from .scan_outputs import ScanOutputs
 
 class Loops:

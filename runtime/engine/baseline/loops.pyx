@@ -11,8 +11,7 @@ cimport numpy as np
 
 from ...kernels.bindings.sequences cimport make_sequence
 from .binder cimport NodeBinder
-from .optimizer_base cimport OptimizerBase
-from .boundary_observer cimport BoundaryObserver
+from .optimizer_base cimport BoundaryObserver, OptimizerBase
 from .interpreter cimport LOOPDBG_CHECKED, can_cross, cross_boundary, enter_loop, boundary_is_checked, leave_loop
 from .clock cimport now
 from .memory cimport Memory, python_value

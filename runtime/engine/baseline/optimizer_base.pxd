@@ -1,4 +1,5 @@
-"""Interface through which the baseline tier drives an optimizer (optimized/).
+"""Interfaces through which the baseline tier drives an optimizer (optimized/) and reports boundaries
+(history/value_history.pyx).
 
 Every method here is a no-op. While instructions run, an optimizer acts through regions (state.pxd).
 """
@@ -22,3 +23,7 @@ cdef class OptimizerBase:
     cdef int before_edit(self) except -1
     cdef bint is_mid_region(self) except -1
     cdef Family *family_of(self, BackEdgeState *e) except? NULL
+
+cdef class BoundaryObserver:
+    cdef int prepare(self, int index, bint crossing) except -1
+    cdef int restart_at(self, int index) except -1

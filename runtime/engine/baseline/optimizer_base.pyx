@@ -1,4 +1,4 @@
-"""Interface through which the baseline tier drives an optimizer: see optimizer_base.pxd."""
+"""Interfaces through which the baseline tier drives an optimizer and reports boundaries: see optimizer_base.pxd."""
 
 from libc.stdint cimport int64_t
 
@@ -52,3 +52,13 @@ cdef class OptimizerBase:
         """The family of both specs of a back edge, where the node that makes one of them follows it; NULL: other specs
         are handled in Python."""
         return NULL
+
+
+cdef class BoundaryObserver:
+    """No-op base: nothing is recorded."""
+
+    cdef int prepare(self, int index, bint crossing) except -1:
+        """Called before a loop is entered or a boundary crossed while its log (state.pxd) is not ready."""
+
+    cdef int restart_at(self, int index) except -1:
+        """A loop was placed at a boundary; nothing is known of the boundaries before."""

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ..baseline.memory cimport Memory
-from ..baseline.boundary_observer cimport BoundaryObserver
+from ..baseline.optimizer_base cimport BoundaryObserver
 from ..baseline.state cimport ExecutionState
 from .value_history_structs cimport history_entry, loop_history
 

@@ -5,8 +5,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...graph import Array
-from ..baseline.boundary_observer import BoundaryObserver
 from ..baseline.memory import Memory
+from ..baseline.optimizer_base import BoundaryObserver
 
 class HistoryView(NamedTuple):
     entry: int

@@ -14,7 +14,7 @@ from ...kernels.processor cimport loopdbg_cpu, current_processor
 from ...kernels.tensor_summary cimport number_kind, byte_value_table
 from ..baseline.memory cimport Memory
 from ..baseline.arena cimport arena_free_tree, arena_alloc
-from ..baseline.boundary_observer cimport BoundaryObserver
+from ..baseline.optimizer_base cimport BoundaryObserver
 from ..baseline.state cimport *
 from .value_history_structs cimport *
 

@@ -1,4 +1,4 @@
-"""C routines that no inner loop over arguments can compute, one module per family.
+"""C routines that no inner loop over arguments can compute, one module per theme.
 
 A module has ``ROUTINES``: name -> address of ``int function(loopdbg_call *call)``. Its arguments are
 ``LOOPDBG_ARG(call, k)``: inputs, outputs, then scratch memory if it needs any, each in row-major order and aligned for

@@ -1,1 +1,2 @@
 ROUTINES: dict[str, int]
+LOW_BIT_PANEL_COLUMNS: int

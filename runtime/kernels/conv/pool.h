@@ -67,4 +67,15 @@ POOL_TYPES(MAXIMA)
 SUMS(f32, float)
 SUMS(f64, double)
 
+#define MAXIMA_ROWS(type, T, LEAST) {"max_" #type, loopdbg_pool_max_##type}, {"places_" #type, loopdbg_pool_places_##type},
+
+static struct pool_routine {
+    char const *name;
+    loopdbg_run run;
+} const loopdbg_pool_routines[] = {
+    POOL_TYPES(MAXIMA_ROWS){"sum_f32", loopdbg_pool_sum_f32},
+    {"sum_f64", loopdbg_pool_sum_f64},
+};
+enum { LOOPDBG_POOL_ROUTINES = sizeof(loopdbg_pool_routines) / sizeof(loopdbg_pool_routines[0]) };
+
 #endif

@@ -114,7 +114,7 @@ def test_what_a_condition_keeps(dtype: str) -> None:
                     numbers = (2, n, width * x.itemsize, m, 1, 0)
                     output = ((2, most, width), x.dtype)
                     (kept,) = p.call(
-                        RoutineCall("data_dependent.compress", (output,), numbers, m + 8, growing_axes=(1,)),
+                        RoutineCall("data_movement.compress", (output,), numbers, m + 8, growing_axes=(1,)),
                         (x, condition),
                     )
                     np.testing.assert_array_equal(kept, np.compress(condition, x, 1), strict=True)
@@ -124,6 +124,6 @@ def test_a_condition_for_what_is_not_there() -> None:
     kept, count, width = np.empty((3, 2), np.float32), np.empty((), np.int64), np.empty(80, np.uint8)
     x, condition = np.ones((3, 2), np.float32), np.zeros(70, bool)
     arrays, numbers = (x, condition, kept, count, width), (1, 3, 8, 70, 1, 0)
-    assert loop_nest.run_kernel(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)
+    assert loop_nest.run_kernel(kernels.routine_kernel("data_movement.compress"), arrays, extra=numbers)
     condition[66] = True
-    assert not loop_nest.run_kernel(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)
+    assert not loop_nest.run_kernel(kernels.routine_kernel("data_movement.compress"), arrays, extra=numbers)

@@ -9,7 +9,7 @@ import pytest
 
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Array
-from loopdbg.runtime.kernels.bindings import roi_align as routines
+from loopdbg.runtime.kernels.bindings import image as routines
 from loopdbg.runtime.ops import roi_pooling as subject
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -19,7 +19,7 @@ def _formula(
     values: Array, boxes: Array, images: Array, pooled: tuple[int, int], ratio: int, how: int, flag: bool
 ) -> Array:
     out = np.empty((len(boxes), values.shape[1], *pooled), values.dtype)
-    parts = how == routines.REDUCE_MAX_WEIGHTED
+    parts = how == routines.ROI_MAX_WEIGHTED
     for k, image in enumerate(images):
         x1, y1, x2, y2 = boxes[k]
         extent = y2 - y1, x2 - x1
@@ -27,7 +27,7 @@ def _formula(
             extent = max(extent[0], values.dtype.type(1)), max(extent[1], values.dtype.type(1))
         reduce = np.maximum.reduce if parts else subject.bin_means
         samples = subject.roi_align_samples(values[image], (y1, x1), extent, pooled, ratio, reduce)
-        mode, least = ("avg", None) if how == routines.REDUCE_MEAN else ("max", None if parts else 0.0)
+        mode, least = ("avg", None) if how == routines.ROI_MEAN else ("max", None if parts else 0.0)
         out[k] = subject.pool_samples(samples, mode, least)
     return out
 
@@ -42,7 +42,7 @@ def _regions(rng: np.random.Generator, n: int, kind: Any) -> Array:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-@pytest.mark.parametrize("how", [routines.REDUCE_MEAN, routines.REDUCE_MAX_WEIGHTED, routines.REDUCE_MAX_POINTS])
+@pytest.mark.parametrize("how", [routines.ROI_MEAN, routines.ROI_MAX_WEIGHTED, routines.ROI_MAX_POINTS])
 @pytest.mark.parametrize("flag", [False, True])
 def test_it_gives_what_the_formula_gives(kind: Any, how: int, flag: bool) -> None:
     rng = np.random.default_rng(21)
@@ -59,7 +59,7 @@ def test_it_gives_what_the_formula_gives(kind: Any, how: int, flag: bool) -> Non
             actual = subject._roi_align(values, boxes, images, pooled, ratio, how, flag)
             wanted = _formula(values, boxes, images, pooled, ratio, how, flag)
             assert actual.dtype == kind
-            if how == routines.REDUCE_MEAN:
+            if how == routines.ROI_MEAN:
                 np.testing.assert_allclose(actual, wanted, rtol=0, atol=3e-6 if kind == np.float32 else 1e-14)
             else:
                 np.testing.assert_array_equal(actual, wanted)
@@ -67,9 +67,7 @@ def test_it_gives_what_the_formula_gives(kind: Any, how: int, flag: bool) -> Non
 
 def test_no_regions() -> None:
     values, none = np.zeros((1, 2, 3, 3), np.float32), np.zeros(0, np.int64)
-    assert subject._roi_align(
-        values, np.zeros((0, 4), np.float32), none, (2, 2), 0, routines.REDUCE_MEAN, True
-    ).shape == (
+    assert subject._roi_align(values, np.zeros((0, 4), np.float32), none, (2, 2), 0, routines.ROI_MEAN, True).shape == (
         0,
         2,
         2,
@@ -81,4 +79,4 @@ def test_no_regions() -> None:
 def test_regions_without_end(end: float) -> None:
     values, boxes = np.zeros((1, 1, 3, 3), np.float32), np.array([[0, 0, end, 2]], np.float32)
     with pytest.raises(ModelError, match="too large"):
-        subject._roi_align(values, boxes, np.zeros(1, np.int64), (2, 2), 0, routines.REDUCE_MEAN, False)
+        subject._roi_align(values, boxes, np.zeros(1, np.int64), (2, 2), 0, routines.ROI_MEAN, False)

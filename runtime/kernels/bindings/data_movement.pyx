@@ -1,7 +1,16 @@
-"""Gather and scatter by index tensors (gather_scatter.h), and extremes of rows (topk.h)."""
+"""Gather and scatter by index tensors (gather_scatter.h), ranges of numbers (arange.h), extremes of rows (topk.h), and
+results whose length depends on the data (data_dependent.h)."""
 
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_cpu, current_processor
+
+cdef extern from "kernels/data_movement/arange.h" nogil:
+    int loopdbg_arange(Call *call) noexcept
+
+cdef extern from "kernels/data_movement/data_dependent.h" nogil:
+    int loopdbg_non_zero(Call *call) noexcept
+    int loopdbg_compress(Call *call) noexcept
+    int loopdbg_unique(Call *call) noexcept
 
 cdef extern from "kernels/data_movement/gather_scatter.h" nogil:
     int loopdbg_gather_elements(Call *call) noexcept
@@ -23,6 +32,10 @@ MAX_AXES = LOOPDBG_MAX_AXES
 loopdbg_cpu = current_processor()
 
 ROUTINES = {
+    "arange": <size_t><run_call>loopdbg_arange,
+    "compress": <size_t><run_call>loopdbg_compress,
+    "non_zero": <size_t><run_call>loopdbg_non_zero,
+    "unique": <size_t><run_call>loopdbg_unique,
     "gather_elements": <size_t><run_call>loopdbg_gather_elements,
     "scatter_elements": <size_t><run_call>loopdbg_scatter_elements,
     "gather_tuples": <size_t><run_call>loopdbg_gather_tuples,

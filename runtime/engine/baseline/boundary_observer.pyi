@@ -1,2 +1,0 @@
-class BoundaryObserver:
-    """Interface through which the baseline tier reports boundaries."""

@@ -1,0 +1,4 @@
+ROUTINES: dict[str, int]
+ROI_MEAN: int
+ROI_MAX_WEIGHTED: int
+ROI_MAX_POINTS: int

@@ -1,2 +1,0 @@
-ROUTINES: dict[str, int]
-PANEL_COLUMNS: int

@@ -1,1 +1,0 @@
-ROUTINES: dict[str, int]

@@ -1,4 +1,0 @@
-REDUCE_MEAN: int
-REDUCE_MAX_WEIGHTED: int
-REDUCE_MAX_POINTS: int
-ROUTINES: dict[str, int]
