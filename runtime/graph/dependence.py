@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from .loop_graph import Loop, SlicedInput, System, Value, bodies, captured_values, walk
@@ -37,19 +36,6 @@ def condition_values(loop: Loop) -> set[Value]:
         for _, inner in bodies(node):
             values.update(value for inner_node in walk(inner) for value in inner_node.outputs if value is not None)
     return values
-
-
-def use_counts(loop: Loop) -> Counter[Value]:
-    """The number of uses of each value in a loop's body, by its ports and in inner graphs."""
-    counts: Counter[Value] = Counter(value for value in port_values(loop) if value is not None)
-    counts.update(loop.body.outputs)
-    for node in walk(loop.body):
-        counts.update({value for value in node.inputs if value is not None})
-        if isinstance(node, Loop):
-            counts.update(value for value in port_values(node) if value is not None)
-        for _, inner in bodies(node):
-            counts.update(inner.outputs)
-    return counts
 
 
 def trailing_iterations_without_part(loop: Loop, sliced: SlicedInput) -> int | None:

@@ -68,34 +68,12 @@ def product_kernel(a: Dtype, b: Dtype) -> kernels.Kernel | None:
     return kernels.ufunc_kernel(np.matmul, (a, b))
 
 
-@cache
-def cast_kernel(source: Dtype, target: Dtype) -> kernels.Kernel | None:
-    """The conversion kernel, or None."""
-    return kernels.cast_kernel(source, target)
-
-
-@cache
-def copy_kernel(dtype: Dtype) -> kernels.Kernel:
-    """The kernel that copies elements."""
-    return kernels.copy_kernel(dtype)
-
-
-@cache
-def where_kernel(dtype: Dtype) -> kernels.Kernel:
-    """The kernel that selects between elements."""
-    return kernels.where_kernel(dtype)
-
-
-@cache
-def driver_kernel(driver: str, dtype: Dtype) -> kernels.Kernel:
-    """A kernel that consists of its driver only."""
-    return kernels.driver_kernel(driver, dtype)
-
-
-@cache
-def routine_kernel(name: str) -> kernels.Kernel:
-    """A routine of kernels/routines, "module.name"."""
-    return kernels.routine_kernel(name)
+# One kernel for each combination of arguments: bindings compare kernels by identity.
+cast_kernel = cache(kernels.cast_kernel)
+copy_kernel = cache(kernels.copy_kernel)
+where_kernel = cache(kernels.where_kernel)
+driver_kernel = cache(kernels.driver_kernel)
+routine_kernel = cache(kernels.routine_kernel)
 
 
 def run_elementwise(kernel: kernels.Kernel, *inputs: Array) -> Array | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +47,13 @@ class CallEmitter:
 
     def _new(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
         shape = tuple(keep_symbolic(extent) for extent in shape)
-        self.temps.append(math.prod(shape) * dtype.itemsize)
-        return Buffer("temp", len(self.temps) - 1, dtype, shape, strides_of(shape, dtype.itemsize))
+        return self._temp(math.prod(shape) * dtype.itemsize, shape, dtype)
+
+    def _temp(
+        self, memory: Array | int | VaryingIntegers, shape: Shape, dtype: np.dtype[Any], known: Array | None = None
+    ) -> Buffer:
+        self.temps.append(memory)
+        return Buffer("temp", len(self.temps) - 1, dtype, shape, strides_of(shape, dtype.itemsize), known=known)
 
     def emit_copy(self, x: Buffer) -> Buffer:
         out = self._new(x.shape, x.dtype)
@@ -119,7 +123,7 @@ class CallEmitter:
         else:
             raise NoNativeKernel
         self.emit_elementwise(kernel_lookup.copy_kernel(x.dtype), (start,), out)
-        broadcast_out = Buffer(out.kind, out.index, out.dtype, x.shape, kernel_lookup.reduction_strides(out, axes))
+        broadcast_out = out.view(x.shape, kernel_lookup.reduction_strides(out, axes))
         if x.size:
             self.emit_elementwise(kernel, (broadcast_out, x), broadcast_out)
         return out if keepdims else self.reshape(out, [e for d, e in enumerate(x.shape) if d not in axes])
@@ -129,7 +133,7 @@ class CallEmitter:
         out = self.emit_copy(x)
         if x.size == 0 or x.shape[axis] == 1:
             return out
-        successors = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=out.strides[axis])
+        successors = out.view(out.shape, out.strides, out.strides[axis])
         self.cost += x.size * 2
         self.calls.append(CallSpec(kernel, (out, successors, successors), *kernel_lookup.plan_accumulate(out, axis)))
         return out
@@ -204,20 +208,13 @@ class CallEmitter:
             raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
         x = self._contiguous(x)
         known = None if x.known is None else x.known.reshape(shape)
-        return Buffer(x.kind, x.index, x.dtype, shape, strides_of(shape, x.dtype.itemsize), x.offset, known)
+        return x.view(shape, strides_of(shape, x.dtype.itemsize), known=known)
 
     def transpose(self, x: Buffer, perm: Sequence[int]) -> Buffer:
         if sorted(perm) != list(range(x.ndim)):
             raise ValueError(f"{list(perm)} is not a permutation of the axes of rank {x.ndim}")
-        return Buffer(
-            x.kind,
-            x.index,
-            x.dtype,
-            tuple(x.shape[d] for d in perm),
-            tuple(x.strides[d] for d in perm),
-            x.offset,
-            None if x.known is None else x.known.transpose(tuple(perm)),
-        )
+        known = None if x.known is None else x.known.transpose(tuple(perm))
+        return x.view(tuple(x.shape[d] for d in perm), tuple(x.strides[d] for d in perm), known=known)
 
     def broadcast(self, x: Buffer, shape: Sequence[int]) -> Buffer:
         shape = tuple(keep_symbolic(extent) for extent in shape)
@@ -225,22 +222,20 @@ class CallEmitter:
             raise ValueError(f"cannot broadcast {list(x.shape)} to {list(shape)}")
         strides = tuple(stride_along(x.shape, x.strides, d - len(shape)) for d in range(len(shape)))
         known = None if x.known is None else np.broadcast_to(x.known, shape)
-        return Buffer(x.kind, x.index, x.dtype, shape, strides, x.offset, known)
+        return x.view(shape, strides, known=known)
 
     def slice(self, x: Buffer, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Buffer:
-        offset = x.offset
+        offset = 0
         if 0 not in extents:
             for start, step, extent, length in zip(starts, steps, extents, x.shape, strict=True):
                 last = start + step * (extent - 1)
                 if start < 0 or start >= length or last < 0 or last >= length:
                     raise IndexError(f"a part of shape {[*extents]} from {[*starts]} lies outside of {[*x.shape]}")
-            offset += sum(keep_symbolic(s) * stride for s, stride in zip(starts, x.strides, strict=True))
+            offset = sum(keep_symbolic(s) * stride for s, stride in zip(starts, x.strides, strict=True))
         known = None if x.known is None else _EAGER.slice(x.known, starts, steps, extents)
         strides = tuple(int(step) * stride for step, stride in zip(steps, x.strides, strict=True))
         shape = tuple(keep_symbolic(e) for e in extents)
-        return Buffer(
-            x.kind, x.index, x.dtype, shape, _canonical_strides(shape, strides, x.dtype.itemsize), offset, known
-        )
+        return x.view(shape, _canonical_strides(shape, strides, x.dtype.itemsize), offset, known)
 
     def _slice_along(self, x: Buffer, axis: int, start: int, end: int) -> Buffer:
         length = x.shape[axis]
@@ -303,13 +298,10 @@ class CallEmitter:
         first = index + length if index < 0 else index
         row = self._slice_along(x, axis, first, first + 1)
         shape = (*row.shape[:axis], *shape, *row.shape[axis + 1 :])
-        strides = (
-            *row.strides[:axis],
-            *(row.strides[axis] for _ in range(len(shape) - x.ndim + 1)),
-            *row.strides[axis + 1 :],
-        )
+        repeated = row.strides[axis : axis + 1] * (len(shape) - x.ndim + 1)
+        strides = (*row.strides[:axis], *repeated, *row.strides[axis + 1 :])
         known = None if row.known is None else row.known.reshape(shape)
-        return replace(row, shape=shape, strides=_canonical_strides(shape, strides, x.dtype.itemsize), known=known)
+        return row.view(shape, _canonical_strides(shape, strides, x.dtype.itemsize), known=known)
 
     # -- whole tensors
 
@@ -368,9 +360,7 @@ class CallEmitter:
         if array.dtype.hasobject:
             raise NoNativeKernel
         array = np.ascontiguousarray(array).reshape(np.shape(array))
-        self.temps.append(array)
-        strides = strides_of(array.shape, array.dtype.itemsize)
-        return Buffer("temp", len(self.temps) - 1, array.dtype, array.shape, strides, known=array)
+        return self._temp(array, array.shape, array.dtype, array)
 
     def prepared(self, x: Buffer, layout: Callable[[Array], Array]) -> Buffer | None:
         return None if x.known is None else self.constant(cached_layout(x.known, layout))
@@ -378,9 +368,8 @@ class CallEmitter:
     def numbers(self, values: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
         if not any_symbolic(values):
             return self.constant(np.array(values, dtype).reshape(tuple(shape)))
-        self.temps.append(VaryingIntegers(tuple(values)))
-        int64 = np.dtype(np.int64)
-        return self.cast(Buffer("temp", len(self.temps) - 1, int64, tuple(shape), strides_of(shape, 8)), dtype)
+        memory = VaryingIntegers(tuple(values))
+        return self.cast(self._temp(memory, tuple(shape), np.dtype(np.int64)), dtype)
 
 
 def _require_kernel(kernel: kernels.Kernel | None) -> kernels.Kernel:

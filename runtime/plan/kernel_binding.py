@@ -46,6 +46,10 @@ class Buffer:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    def view(self, shape: Shape, strides: Shape, offset: int = 0, known: Array | None = None) -> Buffer:
+        """The memory from ``offset`` on with another shape and strides."""
+        return Buffer(self.kind, self.index, self.dtype, shape, strides, self.offset + offset, known)
+
     @property
     def contiguous(self) -> bool:
         return self.strides == strides_of(self.shape, self.dtype.itemsize) or self.size <= 1
@@ -162,7 +166,7 @@ def with_unit_axes(x: Buffer, shape: Shape) -> Buffer:
     strides = iter([stride for extent, stride in zip(x.shape, x.strides, strict=True) if extent != 1])
     new_strides = tuple(0 if extent == 1 else next(strides) for extent in shape)
     known = None if x.known is None else x.known.reshape(shape)
-    return Buffer(x.kind, x.index, x.dtype, shape, new_strides, x.offset, known)
+    return x.view(shape, new_strides, known=known)
 
 
 def without_unit_axes(shape: Shape) -> Shape:

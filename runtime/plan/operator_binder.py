@@ -248,7 +248,7 @@ class OperatorBinder(CallEmitter):
         calls, rows = batch
         if rows.shape[1:] != out.shape or rows.dtype != out.dtype:
             raise NoNativeKernel
-        row = Buffer(rows.kind, rows.index, rows.dtype, out.shape, rows.strides[1:], rows.offset)
+        row = rows.view(out.shape, rows.strides[1:])
         self._row(row, out)
         self.calls[-1] = replace(self.calls[-1], extra=(row.offset, rows.strides[0]))
         buffers = (iteration,) if trips is None else (iteration, trips)
@@ -284,7 +284,7 @@ class OperatorBinder(CallEmitter):
         for view in views:
             shape = (size, *view.shape[1:])
             part = self._new(shape, view.dtype)
-            self._row(Buffer(view.kind, view.index, view.dtype, shape, view.strides, view.offset), part)
+            self._row(view.view(shape, view.strides), part)
             self.calls[-1] = replace(self.calls[-1], extra=(view.offset, view.strides[0]))
             parts.append(part if keep_axis else self.reshape(part, view.shape[1:]))
         return parts
@@ -318,7 +318,7 @@ def _rows(x: Buffer, view: View) -> Buffer:
     """Apply a view to a buffer, by way of a dummy array with the same strides."""
     base = np.zeros(1, x.dtype)
     array = view(strided_view(base, x.shape, x.strides))
-    offset = x.offset
+    offset = 0
     if array.size:
-        offset += array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    return Buffer(x.kind, x.index, x.dtype, array.shape, array.strides, offset)
+        offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return x.view(array.shape, array.strides, offset)
