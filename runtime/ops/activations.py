@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .elementwise import erf
+from .elementwise import clamp_to_bounds, erf
 from .operator_helpers import check_unidirectional_broadcast, constant, full_constant, through_reals, with_native_loop
 from .primitives import NativeLoop, NoNativeKernel
 from .random_source import RandomSource
 from .registry import onnx, openvino
-from .where_clip import clamp_to_bounds
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any

@@ -16,11 +16,11 @@ from ..graph import Array
 from ..kernels import huge_pages, thread_pool
 from ..kernels.bindings.conv import CHANNELS_PER_GROUP, CHANNELS_PER_PASS, PLANE_PADDING_ELEMENTS, winograd_transform
 from .axis_arguments import decode_string, read_ints, unknown_value_error
+from .elementwise import clamp_to_bounds
 from .int8_convolution import int8_window_sums, int32_window_sums
 from .operator_helpers import as_float32, cast, constant, working_dtype
 from .primitives import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
-from .where_clip import clamp_to_bounds
 from .window_geometry import AUTO_PADS, ConvAttributes, WindowGeometry, window_geometry
 
 P = Any  # Primitives[T]; T is an array or a buffer description
@@ -586,3 +586,45 @@ def qlinear_conv(
     limits = np.iinfo(y_zero.dtype)
     y = p.map(np.add, rounded, per_channel(y_zero, _FLOAT32))
     return cast(p, clamp_to_bounds(p, y, *(constant(p, n, _FLOAT32) for n in (limits.min, limits.max))), y_zero.dtype)
+
+
+@openvino("BinaryConvolution", native=False)
+def binary_convolution(
+    p: P,
+    x: Array,
+    filters: Array,
+    *,
+    strides: Ints,
+    pads_begin: Ints,
+    pads_end: Ints,
+    dilations: Ints,
+    mode: str,
+    pad_value: float,
+    auto_pad: str = "explicit",
+) -> Array:
+    """The number of equal bits minus that of different bits: bits encode -1 and 1."""
+    if mode.lower() != "xnor-popcount":
+        raise unknown_value_error("mode", mode, ("xnor-popcount",))
+    kernel = filters.shape[2:]
+    before, after = list(pads_begin), list(pads_end)
+    if auto_pad.lower() != "explicit":
+        if auto_pad.lower() not in ("valid", "same_upper", "same_lower"):
+            raise unknown_value_error("auto_pad", auto_pad, ("explicit", "valid", "same_upper", "same_lower"))
+        for k, (n, size, s, d) in enumerate(zip(x.shape[2:], kernel, strides, dilations, strict=True)):
+            missing = max(0, (-(-n // s) - 1) * s + (size - 1) * d + 1 - n) if auto_pad.lower() != "valid" else 0
+            before[k] = (missing + (auto_pad.lower() == "same_lower")) // 2
+            after[k] = missing - before[k]
+    pads = [(0, 0), (0, 0), *zip(before, after, strict=True)]
+    padded = np.pad(x, pads, constant_values=x.dtype.type(pad_value))
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    view = np.lib.stride_tricks.sliding_window_view(padded, spans, tuple(range(2, x.ndim)))
+    view = view[(slice(None), slice(None), *(slice(None, None, s) for s in strides))]
+    view = view[(*(slice(None),) * (2 + len(kernel)), *(slice(None, None, d) for d in dilations))]
+    rank = len(kernel)
+    bits = filters.astype(bool)
+    # A value other than 0 and 1 equals neither bit.
+    ones, zeros = (view == 1).astype(np.float64), (view == 0).astype(np.float64)
+    axes = [1, *range(2 + rank, 2 + 2 * rank)], [1, *range(2, 2 + rank)]
+    agree = np.tensordot(ones, bits.astype(np.float64), axes) + np.tensordot(zeros, (~bits).astype(np.float64), axes)
+    total = 2 * agree - bits[0].size
+    return np.asarray(np.moveaxis(total, -1, 1), x.dtype)

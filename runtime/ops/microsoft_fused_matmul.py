@@ -21,11 +21,11 @@ from .activations import (
     tanh,
     thresholded_relu,
 )
+from .elementwise import clamp_to_bounds
 from .matmul import gemm, matmul_product, swap_matrix_axes
 from .microsoft_elementwise import MICROSOFT
 from .operator_helpers import constant
 from .registry import Floats, apply_standard_operator, inherit_attributes, onnx
-from .where_clip import clamp_to_bounds
 from .window_geometry import ConvAttributes, PoolAttributes
 
 P = Any  # Primitives[T]; T is an array or a buffer description

@@ -12,10 +12,10 @@ from ..graph import Array
 from ..record import record
 from .activations import gelu, relu, sigmoid
 from .axis_arguments import decode_string, unknown_value_error
+from .elementwise import clamp_to_bounds
 from .microsoft_elementwise import MICROSOFT
 from .operator_helpers import constant
 from .registry import onnx
-from .where_clip import clamp_to_bounds
 
 P = Any  # Primitives[T]
 _FLOAT32 = np.dtype(np.float32)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from .axis_arguments import normalize_axis, unknown_value_error
+from .axis_arguments import check_shape, normalize_axis, read_ints, unknown_value_error
 from .operator_helpers import cast, constant, working_dtype
 from .primitives import RoutineCall
 from .registry import Ints, inherit_attributes, onnx, openvino
@@ -273,3 +273,44 @@ def openvino_avg_pool(p: P, x: T, *, exclude_pad: bool, **attributes: Any) -> T:
     padded = not exclude_pad and any((*windows.pads_before, *windows.pads_after))
     means = _average_pool(p, x, windows, "all" if padded else "input")
     return cast(p, p.map(np.rint, means) if x.dtype.kind in "iu" else means, x.dtype)
+
+
+# --- OpenVINO's adaptive pooling, in NumPy.
+
+
+def _adaptive_bins(p: P, x: Array, sizes: Array) -> list[list[slice]]:
+    """The bins of each spatial axis; they may overlap."""
+    counts = check_shape(read_ints(p, sizes), "output shape")
+    if len(counts) != x.ndim - 2:
+        raise ValueError(f"an output shape {list(counts)} does not fit {x.shape}")
+    return [
+        [slice(k * n // count, -(-(k + 1) * n // count)) for k in range(count)]
+        for n, count in zip(x.shape[2:], counts, strict=True)
+    ]
+
+
+@openvino("AdaptiveAvgPool", since=8, native=False)
+def adaptive_avg_pool(p: P, x: Array, sizes: Array) -> Array:
+    working = working_dtype(x.dtype)
+    out = x.astype(working)
+    for axis, bins in enumerate(_adaptive_bins(p, x, sizes), 2):  # separable: a mean of means
+        leading = (slice(None),) * axis
+        parts = [out[(*leading, part)].mean(axis, keepdims=True, dtype=working) for part in bins]
+        out = np.concatenate(parts, axis) if parts else out[(*leading, slice(0, 0))]
+    return out.astype(x.dtype)
+
+
+@openvino("AdaptiveMaxPool", since=8, native=False)
+def adaptive_max_pool(p: P, x: Array, sizes: Array, *, index_element_type: Dtype = _INT64, n_outputs: int = 2) -> Any:
+    """The maximum of each bin, and its flat index within the channel."""
+    bins = _adaptive_bins(p, x, sizes)
+    shape = (*x.shape[:2], *(len(axis_bins) for axis_bins in bins))
+    values, indices = np.empty(shape, x.dtype), np.empty(shape, index_element_type)
+    numbers = np.arange(int(np.prod(x.shape[2:]))).reshape(x.shape[2:])
+    for bin_index in np.ndindex(*shape[2:]):
+        part = tuple(axis_bins[k] for axis_bins, k in zip(bins, bin_index, strict=True))
+        flat = x[(slice(None), slice(None), *part)].reshape(*x.shape[:2], -1)
+        best = flat.argmax(-1)
+        values[(slice(None), slice(None), *bin_index)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
+        indices[(slice(None), slice(None), *bin_index)] = numbers[part].reshape(-1)[best]
+    return (values, indices)[:n_outputs]

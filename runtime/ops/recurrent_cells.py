@@ -15,9 +15,9 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..record import record
 from .activations import RECURRENT_ACTIVATIONS
+from .elementwise import clamp_to_bounds
 from .matmul import matmul_product, swap_matrix_axes
 from .operator_helpers import constant
-from .where_clip import clamp_to_bounds
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = TypeVar("T")

@@ -12,10 +12,10 @@ import numpy as np
 from ..errors import ModelError
 from ..record import record
 from ..text import count_text
+from .elementwise import where as choose
 from .openvino_recurrent_cells import split_bias, split_peepholes
 from .operator_helpers import full_constant
 from .recurrent_cells import GATE_COUNTS, STATE_NAMES, CellStep, gate_weights, require_shape, slice_columns
-from .where_clip import where as choose
 
 #: Additional inputs of quantized weights.
 QUANTIZED_INPUTS = ("W_scale", "W_zero", "R_scale", "R_zero")

@@ -88,7 +88,6 @@ class ResolvedOperation(Operation):
 _OPERATORS: dict[tuple[System, str, str], list[OperatorDefinition]] = {}
 _FAMILY_MODULES = (
     "elementwise",
-    "where_clip",
     "convolution",
     "cast",
     "activations",
@@ -103,9 +102,7 @@ _FAMILY_MODULES = (
     "normalize",
     "attention",
     "pool",
-    "adaptive_pool",
     "quantize",
-    "fake_quantize",
     "rearrange",
     "resize",
     "grid_sample",
@@ -206,7 +203,7 @@ def _load(family: str) -> None:
 def _families() -> dict[tuple[System, str, str], list[str]]:
     """The families of each operator by table key."""
     families: dict[tuple[System, str, str], list[str]] = {}
-    for system_name, domain, family, names in INDEX:
+    for (system_name, domain, family), names in INDEX.items():
         system = System(system_name)
         for name in (names.lower() if system is System.OPENVINO else names).split():
             families.setdefault((system, domain, name), []).append(family)
