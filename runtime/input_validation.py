@@ -121,3 +121,11 @@ def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str,
         dtype = "" if declared.dtype is None else f" {declared.dtype.name}"
         remedy = None if what != "input" else Remedy.GIVE_ARRAY if declared.shape else Remedy.GIVE_INPUT
         raise InputError(f"{what} '{name}' needs {expected}{dtype}, got {have_text}", remedy, name=name)
+
+
+def resolve_aliases(graph: Graph, inputs: Mapping[str, Data]) -> Mapping[str, Data]:
+    """Replace aliases of inputs by their names."""
+    if inputs.keys() <= {value.name for value in graph.inputs}:
+        return inputs
+    aliases = {alias: name for alias, name in graph.aliases.items() if name not in inputs}
+    return {aliases.get(name, name): value for name, value in inputs.items()}

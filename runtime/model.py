@@ -33,12 +33,12 @@ from .graph import (
     loops,
 )
 from .graph.short_names import assign_short_names
-from .input_validation import Data, check_value, variable_inputs
-from .model_internals import LoopTotals, ModelInternals, Run
+from .input_validation import Data, check_value, resolve_aliases, variable_inputs
 from .plan.plan import Plan, compile_graph
 from .plugin_registry import load_plugin
 from .record import record
 from .run_notes import notes_for_run
+from .run_result import LoopTotals, Run, run_totals
 from .shape_contradictions import contradiction_notes
 
 if TYPE_CHECKING:
@@ -193,6 +193,7 @@ class Model:
 
     def __init__(self, graph: Graph, path: Path | None = None, function: str = "", weights: Path | None = None) -> None:
         assign_short_names(graph)
+        graph.function, graph.weights = function, weights
         self.graph = graph
         self.path = path
         if path is not None:
@@ -205,8 +206,6 @@ class Model:
         self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
         self.loops = _loop_tree(graph, MAIN)
         self._input_names = {port.name for port in self.inputs}
-        #: Internal accessors, which may change with any version.
-        self._internals = ModelInternals(graph, self._input_names, function, weights)
         #: The last accepted arrays: name, slot, dtype, shape. None: not all inputs were arrays.
         self._accepted_arrays: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]] | None = None
         self._plan: Plan | None = None
@@ -223,7 +222,7 @@ class Model:
         'newton_sqrt.onnx'
         """
         name = self.path.name if self.path else self.graph.name
-        return f"{name}:{self._internals.function}" if self._internals.function else name
+        return f"{name}:{self.graph.function}" if self.graph.function else name
 
     @property
     def plan(self) -> Plan:
@@ -256,9 +255,9 @@ class Model:
             )
         arguments = (
             str(self.path),
-            self._internals.function,
-            str(self._internals.weights or ""),
-            self._internals.is_over_requests,
+            self.graph.function,
+            str(self.graph.weights or ""),
+            self.graph.is_over_requests,
         )
         return _reopened, (*arguments, graph_digest(self.graph), self.state)
 
@@ -316,7 +315,7 @@ class Model:
         return self._check_inputs(inputs) if checked is None else checked
 
     def _check_inputs(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
-        inputs = self._internals.resolve_aliases(inputs)
+        inputs = resolve_aliases(self.graph, inputs)
         if not inputs.keys() <= self._input_names:
             name = next(name for name in inputs if name not in self._input_names)
             available = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
@@ -422,7 +421,7 @@ class Model:
                 run.loops = self._totals_with_notes(engine)
             else:
                 run.stopped_by = StoppedBy.INTERRUPT if event == "interrupt" else StoppedBy.LIMIT
-                run.loops = self._internals.totals(engine, run.stopped_by)
+                run.loops = run_totals(engine, run.stopped_by)
                 run.message = self._stop_message(engine, event, index, max_iterations)
             return run
         finally:
@@ -447,7 +446,7 @@ class Model:
         )
         monitor.reset()
         if on_tick is not None:
-            monitor.on_tick = lambda: call_user(on_tick, Run({}, self._internals.totals(engine)))
+            monitor.on_tick = lambda: call_user(on_tick, Run({}, run_totals(engine)))
         if begin is not None:
             begin(engine)
         engine.on_tick = monitor.tick
@@ -462,7 +461,7 @@ class Model:
 
     def _take_results(self, engine: Engine) -> dict[str, Data]:
         """The results of a finished run; stores the variables for the next run."""
-        results = self._internals.results(engine)
+        results: dict[str, Data] = engine.results()
         if self.graph.variables:
             self._keep_state(engine)
         return results
@@ -527,7 +526,7 @@ class Model:
             replace(loop, notes=(*loop.notes, *notes_for_run(plan, engine), *contradiction_notes(engine, plan)))
             if loop.entries
             else loop
-            for loop, plan in zip(self._internals.totals(engine), engine.plan.loops, strict=True)
+            for loop, plan in zip(run_totals(engine), engine.plan.loops, strict=True)
         ]
 
     def reset(self) -> None:
@@ -554,8 +553,8 @@ class Model:
         """
         from .graph.stateful_unroll import unroll_stacked_requests
 
-        model = Model(unroll_stacked_requests(self.graph), self.path, self._internals.function, self._internals.weights)
-        model._internals.is_over_requests = True
+        model = Model(unroll_stacked_requests(self.graph), self.path, self.graph.function, self.graph.weights)
+        model.graph.is_over_requests = True
         model.state.update(self.state)
         return model
 

@@ -95,7 +95,7 @@ def build_submodel(runs: CaptureRuns, entry_ref: LoopEntryRef, iteration: int | 
         UsageError, UnsupportedError, ExecutionError: as :func:`extract`.
     """
     model, loop = runs.model, entry_ref.plan.loop
-    if model._internals.is_over_requests:
+    if model.graph.is_over_requests:
         raise UnsupportedError(f"{model.name}: a loop over requests is no part of the file")
     capture_iteration = None if iteration is None else partial(runs.capture_iteration, entry_ref, iteration)
     if model.graph.system is System.OPENVINO:

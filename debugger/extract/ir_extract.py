@@ -39,7 +39,7 @@ def open_source(model: Model) -> IrSourceMap:
     """
     if model.path is None:
         raise UnsupportedError(f"{model.name}: it came from no file, and an IR is cut out of its file")
-    return IrSourceMap(model.path, model._internals.weights, model.graph)
+    return IrSourceMap(model.path, model.graph.weights, model.graph)
 
 
 def extract_from_ir(

@@ -68,7 +68,7 @@ def find_peer_disagreement(
     """
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
-    if model._internals.is_over_requests:
+    if model.graph.is_over_requests:
         return _find_in_request(model, inputs, PeerDisagreement(peer, tolerance, cap), cap)
     full, limit = _whole_model(model, inputs, cap)
     predicate = PeerDisagreement(peer, tolerance, limit)
@@ -173,7 +173,7 @@ def document_from_model(model: Model) -> Document:
         UnsupportedError: it cannot be expressed in ONNX.
     """
     if model.graph.system is not System.TENSORRT and model.path is not None:
-        return read_document(Path(model.path), model._internals.weights)
+        return read_document(Path(model.path), model.graph.weights)
     from ..peers.onnx_writer import model_with_trajectories
     from ..peers.tensorrt_to_onnx import as_onnx
 
@@ -194,7 +194,7 @@ def read_document(path: Path, weights: Path | None = None) -> Document:
 
 def _whole_model(model: Model, inputs: Mapping[str, Data], cap: int | None) -> tuple[ReductionCandidate, int]:
     """The whole model, and the maximum number of iterations of its loops."""
-    if model._internals.is_over_requests:
+    if model.graph.is_over_requests:
         raise UsageError(f"{model.name}: several requests are compared with a runtime alone")
     state = dict(model.state)
     run = model.execute(inputs, max_iterations=cap)

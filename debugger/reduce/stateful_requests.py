@@ -29,9 +29,9 @@ def find_first_request(
         ExecutionError, LimitError: a request does not run.
     """
     assert model.path is not None
-    runner = load(model.path, model._internals.weights)
+    runner = load(model.path, model.graph.weights)
     runner.state.update(model.state)
-    document = IrDocument.read(model.path, model._internals.weights)
+    document = IrDocument.read(model.path, model.graph.weights)
     for k in range(len(next(iter(inputs.values())))):
         feeds = {name: value[k] for name, value in inputs.items()}
         initial = document.copy()

@@ -11,8 +11,10 @@ import numpy as np
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.graph import Node
+from ...runtime.input_validation import resolve_aliases
 from ...runtime.model import Data, LoopTotals, Model
 from ...runtime.plan.plan import Opcode
+from ...runtime.run_result import run_totals
 from ...runtime.text import escape_unprintable
 from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.installer import BreakpointInstaller
@@ -92,7 +94,7 @@ class LiveController(Controller):
 
     @property
     def totals(self) -> list[LoopTotals]:
-        return self.model._internals.totals(self.engine)
+        return run_totals(self.engine)
 
     @property
     def progress(self) -> Mapping[str, int]:
@@ -175,12 +177,12 @@ class LiveController(Controller):
         Raises:
             InputError: an input is unknown or does not fit.
         """
-        merged = {**self.model._internals.resolve_aliases(self.inputs), **self.model._internals.resolve_aliases(inputs)}
+        merged = {**resolve_aliases(self.model.graph, self.inputs), **resolve_aliases(self.model.graph, inputs)}
         self.model.check(merged)
         new_inputs = {name: private_copy(value) for name, value in merged.items()}
         self._slot_inputs = self.model.check(new_inputs)
         self.inputs = new_inputs
-        self.restart_inputs |= self.model._internals.resolve_aliases(inputs).keys()
+        self.restart_inputs |= resolve_aliases(self.model.graph, inputs).keys()
         limit = self._timeline.limit_bytes
         self._timeline = Timeline(self.engine, self._slot_inputs, self._update_progress)
         self._timeline.limit_bytes = limit
@@ -475,7 +477,7 @@ class LiveController(Controller):
     def _stop_for(self, event: str) -> Stop:
         stack = self.engine.stack
         if event == "end":
-            self._outputs = self.model._internals.results(self.engine)
+            self._outputs = self.engine.results()
             self._last_loop = self._timeline.last_exited_loop()
             text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
             return Stop(Reason.DONE, text)

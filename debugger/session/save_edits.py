@@ -46,12 +46,12 @@ def save_edits(model: Model, branch: Branch, target: Path, force: bool = False) 
             raise UsageError(
                 f"'{edit.text}' {_position_text(model.plan, edit)} cannot be saved in a file: {error}"
             ) from None
-    return rewrite(path, model._internals.weights, model.graph, translator.changes, target)
+    return rewrite(path, model.graph.weights, model.graph, translator.changes, target)
 
 
 def _check_target(model: Model, target: Path, force: bool) -> Path:
     """The path of the model's file, if it can be copied to the target."""
-    if model.path is None or model.graph.system is System.TENSORRT or model._internals.is_over_requests:
+    if model.path is None or model.graph.system is System.TENSORRT or model.graph.is_over_requests:
         reason = "is a script" if model.graph.system is System.TENSORRT else "came from no file of its own"
         raise UsageError(f"{model.name} {reason}, so no copy of it can be saved")
     suffix = ".xml" if model.graph.system is System.OPENVINO else ".onnx"
@@ -61,7 +61,7 @@ def _check_target(model: Model, target: Path, force: bool) -> Path:
     if not folder.is_dir():
         raise UsageError(f"{target}: there is no folder '{folder}'")
     files = [target, *([target.with_suffix(".bin")] if suffix == ".xml" else [])]
-    sources = [model.path, model._internals.weights or model.path.with_suffix(".bin")]
+    sources = [model.path, model.graph.weights or model.path.with_suffix(".bin")]
     for file in files:
         if file.exists() and any(source.exists() and file.samefile(source) for source in sources):
             raise UsageError(f"{file}: is the model itself; give another name")

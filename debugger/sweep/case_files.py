@@ -15,7 +15,7 @@ import numpy as np
 from ...runtime.atomic_file import scratch_folder, write_bytes
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import ANY_TYPE, Array
-from ...runtime.input_validation import Data
+from ...runtime.input_validation import Data, resolve_aliases
 from ...runtime.model import Model
 from ...runtime.text import did_you_mean
 from ..reference.array_files import (
@@ -128,7 +128,7 @@ class NpzCases(_FileCases):
         names = {port.name for port in model.inputs}
 
         def read(number: int) -> Case:
-            values = model._internals.resolve_aliases(read_npz(self.paths[number], model.inputs))
+            values = resolve_aliases(model.graph, read_npz(self.paths[number], model.inputs))
             return Case({name: value for name, value in values.items() if name in names})
 
         return read
@@ -210,7 +210,7 @@ class BatchedCases(CaseSet):
         """
         ports = {port.name: port for port in model.inputs}
         with open_arrays(self.path) as archive:
-            names_found = model._internals.resolve_aliases(dict.fromkeys(archive.files))
+            names_found = resolve_aliases(model.graph, dict.fromkeys(archive.files))
             names = dict(zip(names_found, archive.files, strict=True))
             return {
                 name: view_as_declared(read_entry(self.path, archive, names[name], ports[name].type), ports[name].type)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...runtime.errors import InputError, UsageError
-from ...runtime.input_validation import Data, check_value
+from ...runtime.input_validation import Data, check_value, resolve_aliases
 from ...runtime.model import Model
 from ...runtime.random_inputs import DimensionSizes, random_input
 
@@ -138,7 +138,7 @@ class InMemoryCases(CaseSet):
             item: Any = self._items[number - self._first]
             if type(item) is not dict and not isinstance(item, Mapping):
                 raise InputError(f"case {number} is a {type(item).__name__}; give inputs by name")
-            named = model._internals.resolve_aliases(item)
+            named = resolve_aliases(model.graph, item)
             for value in named.values():
                 if type(value) is not np.ndarray:
                     return Case({name: _array(ports.get(name), value) for name, value in named.items()})

@@ -92,7 +92,7 @@ class FastRunner:
     def _outcome(self, event: str, index: int) -> CaseOutcome | None:
         engine = self._engine
         if event == "end":
-            self.outputs = outputs = self.model._internals.results(engine)
+            self.outputs = outputs = engine.results()
             return CaseOutcome(Status.OK, loop_totals(engine, self._loop_count), hash_outputs(outputs))
         if event == "predicate":
             return None

@@ -246,7 +246,7 @@ def _resolve_models(model: Any, remote: bool) -> tuple[list[str], Model | None]:
         return [], resolved
     if resolved.path is None:
         raise UsageError(f"{resolved.name} is in no file, which other processes could open: save it, and give its path")
-    return [str(resolved.path) + (f":{resolved._internals.function}" if resolved._internals.function else "")], None
+    return [str(resolved.path) + (f":{resolved.graph.function}" if resolved.graph.function else "")], None
 
 
 def _prepare_in_memory(

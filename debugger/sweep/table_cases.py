@@ -12,6 +12,7 @@ import numpy as np
 
 from ...runtime.errors import InputError, one_line
 from ...runtime.graph import Array, OptionalType, SequenceType
+from ...runtime.input_validation import resolve_aliases
 from ...runtime.model import Data, Model, Port
 from ..export_formats.parquet import import_pyarrow
 from .cases import Case, CaseReader, CaseSet, InMemoryCases, fingerprint_of
@@ -42,7 +43,7 @@ class TableCases(CaseSet):
 
         def read(number: int) -> Case:
             table, row = row_of(number)
-            named = model._internals.resolve_aliases(dict.fromkeys(table.column_names))
+            named = resolve_aliases(model.graph, dict.fromkeys(table.column_names))
             columns = zip(named, table.column_names, strict=True)
             return Case(
                 {name: _cell_value(ports[name], table[column][row]) for name, column in columns if name in ports}

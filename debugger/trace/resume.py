@@ -261,12 +261,12 @@ def model_hash(model: Model) -> str:
         if not path.is_file():
             return ""
         _hash_file(digest, path)
-        path = model._internals.weights or path.with_suffix(".bin")
+        path = model.graph.weights or path.with_suffix(".bin")
         if model.path.suffix == ".xml" and path.is_file():
             _hash_file(digest, path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
-    digest.update(model._internals.function.encode())
+    digest.update(model.graph.function.encode())
     return digest.hexdigest()
 
 

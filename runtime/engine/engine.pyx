@@ -543,8 +543,8 @@ cdef class Engine:
         return self.memory.peek(slot)
 
     def results(self):
-        """The outputs of an ended execution, by name; copies. A large one may reuse the array of the previous
-        execution, if the caller no longer refers to it.
+        """The outputs of an ended execution, by name, without variables; copies. A large one may reuse the array of the
+        previous execution, if the caller no longer refers to it.
 
         Raises:
             ExecutionError: an output has no value.
@@ -552,20 +552,19 @@ cdef class Engine:
         cdef int slot
         results = {}
         for name, slot in self.plan.outputs:
-            if not self.is_available(slot):
+            if not self.has_value(slot):
                 raise ExecutionError(f"output '{name}' has no value")
             previous = self.reusable_outputs.pop(name, None)
             value = results[name] = self.memory.value(slot) if previous is None else self.memory.value_into(slot, previous)
             if self.s.slots[slot].spec and REUSED_OUTPUT_MIN_BYTES <= np.PyArray_NBYTES(value) <= KEPT_ARRAY_MAX_BYTES:
                 self.reusable_outputs[name] = value
+        for variable in self.plan.graph.variables:
+            results.pop(variable.output_name, None)
         return results
 
-    def has_value(self, int slot):
+    cpdef bint has_value(self, int slot) except -1:
         """False where a slot was never written, or its last value is lost: inside an iteration, for nodes that ran in a
         group and not since."""
-        return self.is_available(slot)
-
-    cdef bint is_available(self, int slot) except -1:
         self.optimizer_base.materialize(slot)
         return self.s.slots[slot].owner != NULL and self.optimizer_base.is_available(slot)
 

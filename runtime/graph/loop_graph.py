@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -439,6 +440,11 @@ class Graph:
     aliases: Mapping[str, str] = field(default_factory=dict)
     #: Of the main graph: the folder of its file; empty where it has none.
     folder: str = ""
+    #: Of the main graph: the builder function of a script, and the constants file of an IR, as named by the caller.
+    function: str = ""
+    weights: Path | None = None
+    #: Of the main graph: a run consists of several runs of the model in the file (stateful_unroll.py).
+    is_over_requests: bool = False
     #: By input name: typical sizes and values (TensorRT's optimisation profiles).
     usual_shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     usual_values: dict[str, Array] = field(default_factory=dict)

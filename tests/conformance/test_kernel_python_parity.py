@@ -119,7 +119,7 @@ def run(cases: list[tuple[Operation, OperatorCase]], system: System, native: boo
     bound = {
         i.node.name for pc, i in enumerate(code) if i.kind is Opcode.NODE and i.node and engine.binder.is_native(pc)
     }
-    return model._internals.results(engine), bound
+    return engine.results(), bound
 
 
 def describe(x: Any) -> str:

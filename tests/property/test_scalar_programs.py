@@ -56,7 +56,7 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
                 {name: frame.values[name].tobytes() for name in frame.values},
             )
         )
-    outputs = {k: v.tobytes() for k, v in m._internals.results(engine).items()} if what[0] == "end" else None
+    outputs = {k: v.tobytes() for k, v in engine.results().items()} if what[0] == "end" else None
     return used, (what, totals, frames, outputs)
 
 

@@ -74,5 +74,5 @@ def finish(engine: Engine, model: loopdbg.Model) -> Any:
     """Run to the end: the outputs, or the reason why there are none, and the totals."""
     engine.clear_stops()
     what = resume(engine)
-    outputs = all_exact_bits(model._internals.results(engine)) if what[0] == "end" else None
+    outputs = all_exact_bits(engine.results()) if what[0] == "end" else None
     return what, outputs, [engine.loops.totals(k)[:3] for k in range(len(engine.plan.loops))]

@@ -22,6 +22,7 @@ from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.errors import LoopdbgError, UsageError
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.kernels import thread_pool
+from loopdbg.runtime.run_result import run_totals
 from strategies.draws import ChoiceSource
 
 #: Boundaries of an entry that are looked at: the first ones, and every so-manieth after that.
@@ -85,7 +86,7 @@ def run_with_hook(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outc
 
 def _end_outcome(model: loopdbg.Model, engine: Engine, what: Any) -> Outcome:
     assert what[0] == "end", what
-    return None, "", all_exact_bits(model._internals.results(engine)), loop_totals(model._internals.totals(engine))
+    return None, "", all_exact_bits(engine.results()), loop_totals(run_totals(engine))
 
 
 def run_on_engine(

@@ -32,7 +32,7 @@ def run_node_by_node(m: loopdbg.Model, inputs: dict[str, Any], native: bool = Tr
     engine.start(m.check(inputs))
     engine.resume()
     assert not optimizer_attribute(engine, "groups")
-    return m._internals.results(engine)
+    return engine.results()
 
 
 def bits_equal(a: dict[str, Any], b: dict[str, Any]) -> None:

@@ -117,7 +117,7 @@ class BodyJobBuilder:
             [self._shapes[value] for value in body.inputs],
             [np.asarray(feeds[value]).dtype.name for value in body.inputs],
             [(name, k) for _, name, k in extra],
-            "" if self.model._internals.weights is None else str(self.model._internals.weights),
+            "" if self.model.graph.weights is None else str(self.model.graph.weights),
         )
         inputs = {value: str(k) for k, value in enumerate(body.inputs)}
         return BodyJob(job, inputs, [*body.outputs, *(value for value, _, _ in extra)])

@@ -116,7 +116,7 @@ def compare_free_running(
         result.reasons += [
             r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons
         ]
-    if result.verdict is Verdict.DIFFER and not side.model._internals.is_over_requests:
+    if result.verdict is Verdict.DIFFER and not side.model.graph.is_over_requests:
         localize_before_loops(
             result, side, feeds, peer, options, {path: info.loop for path, info in profile.loops.items()}
         )
@@ -345,7 +345,7 @@ def _values_to_follow(
         info = next((p for p in profile.loops.values() if p.loop is node), None)
         if info is None or (options.loops and not {node.name, _loop_path(profile, node)} & set(options.loops)):
             continue
-        valid = operation_outputs(node.body) if side.model._internals.is_over_requests else body_results_in_file(node)
+        valid = operation_outputs(node.body) if side.model.graph.is_over_requests else body_results_in_file(node)
         values: list[tuple[Value, TensorType]] = []
         for value, kind in info.types.items():
             if value not in valid:

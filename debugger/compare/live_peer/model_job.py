@@ -47,7 +47,7 @@ def trajectory_job(side: ModelSide, carried: Mapping[Loop, Sequence[tuple[Value,
     model = side.model
     if model.graph.system is not System.OPENVINO:
         return _onnx_job(model.graph, carried)
-    if model._internals.is_over_requests:
+    if model.graph.is_over_requests:
         refs = [operation_outputs(loop.body)[value] for loop, values in carried.items() for value, _ in values]
         return replace(_ir_file_job(model), values=refs)
     indices = [(loop.name, loop.body.outputs.index(value)) for loop, values in carried.items() for value, _ in values]
@@ -109,7 +109,7 @@ def run_model(loaded: LoadedModel, feeds: Mapping[str, Any], model: Model) -> li
     Raises:
         PeerError: the peer failed, crashed or hung.
     """
-    if not model._internals.is_over_requests:
+    if not model.graph.is_over_requests:
         return loaded.run(feeds)
     count = len(next(iter(feeds.values())))
     runs = [loaded.run({name: value[k] for name, value in feeds.items()}) for k in range(count)]
@@ -120,7 +120,7 @@ def _ir_file_job(model: Model) -> IrJob:
     """A job with an unchanged IR."""
     return IrJob(
         str(model.path),
-        weights="" if model._internals.weights is None else str(model._internals.weights),
+        weights="" if model.graph.weights is None else str(model.graph.weights),
         state=model.state,
     )
 

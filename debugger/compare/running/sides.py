@@ -12,8 +12,10 @@ from ....runtime.errors import ExecutionError, InterruptError
 from ....runtime.frame import BranchPath, Frame
 from ....runtime.frontends import is_sqlite_file
 from ....runtime.graph import MAIN, Graph, Loop, Value
+from ....runtime.input_validation import resolve_aliases
 from ....runtime.model import Data, LoopNode, Model, load
 from ....runtime.run_notes import notes_for_run
+from ....runtime.run_result import run_totals
 from ...breakpoints.breakpoint import MAIN_GRAPH
 from ...session.boundary import Boundary, read_boundary
 from ...trace.graph_index import GraphIndex
@@ -89,7 +91,7 @@ class ModelSide:
         self.limit_hit = False
         self._bound_inputs = model.check(inputs)
         ports = zip(model.plan.inputs, model.inputs, strict=False)
-        names = model._internals.resolve_aliases(inputs)
+        names = resolve_aliases(model.graph, inputs)
         #: The inputs by name, in their declared types.
         self.inputs = {port.name: self._bound_inputs[slot] for (_, slot), port in ports if port.name in names}
         self._observed: dict[str, list[str]] = {}
@@ -152,7 +154,7 @@ class ModelSide:
         tick = ProgressReporter(
             self._on_tick if is_rerun or self._reports_first_run else None,
             is_rerun,
-            lambda: self.model._internals.totals(engine),
+            lambda: run_totals(engine),
         )
         engine.on_tick = tick
         while True:
@@ -172,7 +174,7 @@ class ModelSide:
             if stop_kind == "limit":
                 self.limit_hit = True
             else:
-                self.outputs = self.model._internals.results(engine)
+                self.outputs = engine.results()
                 self._observed = {
                     plan.path: list(notes_for_run(plan, engine))
                     for plan in self.model.plan.loops

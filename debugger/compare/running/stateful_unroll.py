@@ -42,7 +42,7 @@ def requests_as_loop(model: Model, other: Model, names: Mapping[str, str]) -> Mo
                 for value in graph.inputs:
                     if port.name in ports and value.name == ports[port.name].name:
                         value.name, value.type = port.name, port.type
-            return Model(graph, model.path, model._internals.function, model._internals.weights)
+            return Model(graph, model.path, model.graph.function, model.graph.weights)
     return None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....runtime.errors import UsageError
 from ....runtime.graph import TensorType
+from ....runtime.input_validation import resolve_aliases
 from ....runtime.model import Data, Model
 from ...describe.value_names import mask_quoted, unquote
 from ...expression.language import Scope, parse
@@ -27,7 +28,7 @@ def map_inputs(text: str, model: Model, scope: Scope) -> Mapping[str, Data]:
     types = {port.name: port.type for port in model.inputs}
     inputs: dict[str, Data] = {}
     for name, expression in _split_assignments(text):
-        [full_name] = model._internals.resolve_aliases({name: None})
+        [full_name] = resolve_aliases(model.graph, {name: None})
         if full_name in inputs:
             raise UsageError(f"'{name}' is given twice")
         inputs[full_name] = _native_number(parse(expression).evaluate(scope), types.get(full_name))

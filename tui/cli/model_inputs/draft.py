@@ -12,7 +12,7 @@ from ....debugger.expression.errors import ExpressionError, UnknownNameError
 from ....debugger.expression.language import parse as parse_expression
 from ....runtime.errors import InputError, UsageError
 from ....runtime.graph import OptionalType, TensorType
-from ....runtime.input_validation import Data, check_value
+from ....runtime.input_validation import Data, check_value, resolve_aliases
 from ....runtime.model import Model, Port
 from ....runtime.random_inputs import DimensionSizes, random_input
 from ....runtime.text import did_you_mean
@@ -123,7 +123,7 @@ class InputDraft:
                 raise InputError(f"input '{port.name}' is no tensor ({port.type}); load an .npz")
             self._set_value(port, read_npy(path, port.type), path.name)
             return f"{port.name} from {path.name}"
-        arrays = self.model._internals.resolve_aliases(read_npz(path, self.model.inputs))
+        arrays = resolve_aliases(self.model.graph, read_npz(path, self.model.inputs))
         ports = [p for p in self.ports if p.name in arrays]
         if not ports:
             names = ", ".join(map(repr, arrays)) or "nothing"

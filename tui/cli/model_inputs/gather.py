@@ -11,7 +11,7 @@ import numpy as np
 
 from ....runtime.errors import InputError, UsageError
 from ....runtime.graph import OptionalType
-from ....runtime.input_validation import Data, check_value
+from ....runtime.input_validation import Data, check_value, resolve_aliases
 from ....runtime.model import Model, Port, load
 from ....runtime.random_inputs import DimensionSizes, random_input
 from ....runtime.text import did_you_mean
@@ -89,7 +89,7 @@ def gather_inputs(model: Model, options: argparse.Namespace) -> RunInputs:
     source, source_name, is_default = _find_source(model, path, no_search and bool(ports))
     if isinstance(case, tuple):
         source, source_name, is_default = *case, False
-    loaded = {} if source is None else model._internals.resolve_aliases(source())
+    loaded = {} if source is None else resolve_aliases(model.graph, source())
 
     dims: dict[str, int] = {}
     values: dict[str, Data] = {}

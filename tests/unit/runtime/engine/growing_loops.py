@@ -434,4 +434,4 @@ def run_in_python(m: loopdbg.Model, inputs: Inputs) -> dict[str, Any]:
     engine.binder.native_enabled = False
     engine.start(m.check(inputs))
     assert engine.resume() == ("end", -1)
-    return m._internals.results(engine)
+    return engine.results()

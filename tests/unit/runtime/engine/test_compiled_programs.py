@@ -49,7 +49,7 @@ def started(m: loopdbg.Model, inputs: dict[str, Any], compile_after: float) -> E
 
 def bits(m: loopdbg.Model, engine: Engine) -> dict[str, bytes]:
     assert engine.resume() == ("end", -1)
-    return {name: value.tobytes() for name, value in m._internals.results(engine).items()}
+    return {name: value.tobytes() for name, value in engine.results().items()}
 
 
 def test_the_interpreter_goes_on_until_the_code_is_there() -> None:

@@ -71,8 +71,8 @@ def test_who_is_passed_over(load_case: loopdbg.Model) -> None:
     engine = started(load_case, inputs())
     assert engine.resume() == ("end", -1)
     assert names(engine) == ["apart", "turned", "again"]
-    bits_equal(load_case._internals.results(engine), run_node_by_node(load_case, inputs()))
-    bits_equal(load_case._internals.results(engine), run_node_by_node(load_case, inputs(), native=False))
+    bits_equal(engine.results(), run_node_by_node(load_case, inputs()))
+    bits_equal(engine.results(), run_node_by_node(load_case, inputs(), native=False))
 
 
 @pytest.mark.parametrize(("apart", "shape"), [("[2, 8, 32]", (16, 32)), ("[1, 64, 40]", (64, 40))], ids=str)
@@ -86,8 +86,8 @@ def test_matrices_are_turned_by_a_copy(apart: str, shape: tuple[int, int]) -> No
     engine = started(m, feeds)
     engine.resume()
     assert names(engine) == ["apart", "again"]
-    bits_equal(m._internals.results(engine), run_node_by_node(m, feeds))
-    bits_equal(m._internals.results(engine), run_node_by_node(m, feeds, native=False))
+    bits_equal(engine.results(), run_node_by_node(m, feeds))
+    bits_equal(engine.results(), run_node_by_node(m, feeds, native=False))
 
 
 def test_a_second_execution_passes_them_from_its_first_iteration_on(load_case: loopdbg.Model) -> None:
@@ -98,7 +98,7 @@ def test_a_second_execution_passes_them_from_its_first_iteration_on(load_case: l
     assert names(engine) == ["apart", "turned", "again"]
     assert not engine.has_value(slot(load_case, "again")), "that of the execution before"
     engine.resume()
-    bits_equal(load_case._internals.results(engine), run_node_by_node(load_case, other))
+    bits_equal(engine.results(), run_node_by_node(load_case, other))
 
 
 STARTS = """
@@ -130,8 +130,8 @@ def test_sums_start_with_rows_that_lie_apart(rows: int) -> None:
     engine = started(m, feeds)
     engine.resume()
     assert names(engine) == ["part"]
-    bits_equal(m._internals.results(engine), run_node_by_node(m, feeds))
-    bits_equal(m._internals.results(engine), run_node_by_node(m, feeds, native=False))
+    bits_equal(engine.results(), run_node_by_node(m, feeds))
+    bits_equal(engine.results(), run_node_by_node(m, feeds, native=False))
 
 
 OUTSIDE = """
@@ -155,7 +155,7 @@ def test_nothing_outside_of_loops_is_passed_over() -> None:
         engine.start(m.check({"M": np.int64(2), "x": x, "w": w}), True)
         assert engine.resume() == ("end", -1)
         assert names(engine) == []
-        np.testing.assert_array_equal(m._internals.results(engine)["y"], x * x)
+        np.testing.assert_array_equal(engine.results()["y"], x * x)
 
 
 def test_a_boundary_shows_what_they_would_have_given(load_case: loopdbg.Model) -> None:
@@ -224,7 +224,7 @@ def test_what_is_set_by_hand_is_read(load_case: loopdbg.Model, name: str, after:
         engine.editor.set(slot(load_case, name), engine.value(slot(load_case, name)) * 3)
         engine.clear_stops()
         engine.resume()
-        seen.append(load_case._internals.results(engine))
+        seen.append(engine.results())
     bits_equal(*seen)
 
 
@@ -239,7 +239,7 @@ def test_a_value_of_another_shape_by_hand(load_case: loopdbg.Model) -> None:
             engine.editor.set(slot(load_case, name), np.ones(shape, np.float32))
             engine.clear_stops()
             engine.resume()
-            seen.append(load_case._internals.results(engine))
+            seen.append(engine.results())
         bits_equal(*seen)
 
 
@@ -315,7 +315,7 @@ def aliased(engine: Engine) -> list[str]:
 def run_unobserved(load_case: loopdbg.Model, engine: Engine, feeds: dict[str, Any]) -> dict[str, Any]:
     engine.start(load_case.check(feeds), outputs_only=True)
     assert engine.resume()[0] == "end"
-    return load_case._internals.results(engine)
+    return engine.results()
 
 
 def test_nodes_of_the_main_graph_lend_memory() -> None:
@@ -328,7 +328,7 @@ def test_nodes_of_the_main_graph_lend_memory() -> None:
             engine.start(m.check(feeds))
             assert engine.resume()[0] == "end"
             assert aliased(engine) == []
-            bits_equal(m._internals.results(engine), run_node_by_node(m, feeds))
+            bits_equal(engine.results(), run_node_by_node(m, feeds))
         bits_equal(run_unobserved(m, engine, feeds), run_node_by_node(m, feeds))
     assert aliased(engine) == ALL_ALIASED
     set_optimizer_options(engine, fuse=False)
@@ -371,7 +371,7 @@ def test_values_after_unobserved_runs_are_correct() -> None:
     for engine in (used, fresh):
         engine.clear_stops()
         engine.resume()
-    bits_equal(m._internals.results(used), m._internals.results(fresh))
+    bits_equal(used.results(), fresh.results())
 
 
 @pytest.mark.parametrize("name", ["made", "apart", "rows", "x_last", "start"])
@@ -390,7 +390,7 @@ def test_what_is_set_in_an_engine_with_aliases_is_set_alone(name: str) -> None:
         values = {n: engine.value(slot(m, n)) for n in ("made", "apart", "turned", "rows", "x_last", "start")}
         engine.set_traps([])
         engine.resume()
-        seen.append({**values, **m._internals.results(engine)})
+        seen.append({**values, **engine.results()})
     bits_equal(*seen)
 
 
@@ -414,4 +414,4 @@ def test_an_engine_that_lends_goes_to_a_checkpoint() -> None:
     for engine in (used, taken):
         engine.set_traps([])
         engine.resume()
-    bits_equal(m._internals.results(used), m._internals.results(taken))
+    bits_equal(used.results(), taken.results())

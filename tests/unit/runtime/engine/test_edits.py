@@ -37,7 +37,7 @@ def slot(m: loopdbg.Model, name: str) -> int:
 
 def outputs(engine: Engine, m: loopdbg.Model) -> dict[str, Any]:
     assert resume(engine)[0] == "end"
-    return m._internals.results(engine)
+    return engine.results()
 
 
 @pytest.mark.parametrize("hot_after", [-1, 1])

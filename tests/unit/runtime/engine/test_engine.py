@@ -306,7 +306,7 @@ def test_native_and_python_instructions_agree() -> None:
             engine.binder.native_enabled = native
             engine.start(m.check(inputs))
             assert engine.resume() == ("end", -1)
-            results.append(m._internals.results(engine))
+            results.append(engine.results())
         for name, value in results[0].items():
             np.testing.assert_array_equal(value, results[1][name])
 
@@ -403,7 +403,7 @@ def test_a_c_hook_sees_carried_values_and_can_stop() -> None:
     assert seen == [(0, 10), (1, 11), (2, 12)]
     engine.set_c_hook(0)
     assert engine.resume() == ("end", -1)
-    assert m._internals.results(engine)["v"] == 19
+    assert engine.results()["v"] == 19
 
 
 ENDLESS = COUNT.replace("(M, cond, v0)", "( , cond, v0)")
@@ -478,7 +478,7 @@ def test_ctrl_c_before_a_run_asked_for_signals_stops_it() -> None:
     assert 0 < engine.loop_state(0)[0] < 1000
     engine.clear_interrupt()
     assert engine.resume() == ("end", -1)
-    assert m._internals.results(engine)["v"] == 1000
+    assert engine.results()["v"] == 1000
 
 
 @pytest.mark.skipif(
@@ -504,7 +504,7 @@ def test_a_stop_that_is_asked_for_while_iterations_are_compared(how: str, monkey
     assert asked == [True] and engine.loop_state(0)[0] < 1000
     engine.clear_stops()
     assert engine.resume() == ("end", -1)
-    assert m._internals.results(engine)["v"] == 1000
+    assert engine.results()["v"] == 1000
 
 
 def test_an_interrupt_stops_between_the_nodes_of_a_long_body() -> None:

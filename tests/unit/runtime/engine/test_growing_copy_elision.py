@@ -95,5 +95,5 @@ def test_a_value_by_hand_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         engine.editor.set(slot, np.full(engine.value(slot).shape, 3, F))
         engine.clear_stops()
         engine.resume()
-        results.append(m._internals.results(engine))
+        results.append(engine.results())
     bits_equal(*results)

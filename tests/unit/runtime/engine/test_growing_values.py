@@ -69,7 +69,7 @@ def test_stepping_shows_every_value(case: str) -> None:
             break
         stops += 1
     assert stops > 12
-    assert all_exact_bits(m._internals.results(engines[0])) == all_exact_bits(m._internals.results(engines[1]))
+    assert all_exact_bits(engines[0].results()) == all_exact_bits(engines[1].results())
 
 
 def test_the_value_before_is_the_beginning_of_the_value_now() -> None:
@@ -126,7 +126,7 @@ def test_what_is_set_goes_on_and_the_value_before_stays() -> None:
     engine.editor.set(param, np.array([9, 8], F))  # of another one
     np.testing.assert_array_equal(engine.loops.previous(0, 0), 41 * [5] + 4 * [1])
     engine.resume()
-    np.testing.assert_array_equal(m._internals.results(engine)["o0"], [9, 8, *(15 * [1])])
+    np.testing.assert_array_equal(engine.results()["o0"], [9, 8, *(15 * [1])])
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_checkpoints_of_any_length_can_be_gone_back_to(case: str) -> None:
                 previous,
             )
         )
-    expected = all_exact_bits(m._internals.results(engine))
+    expected = all_exact_bits(engine.results())
     order = np.random.default_rng(1).permutation(len(taken))[:40]
     for k in order:
         checkpoint, index, values, previous = taken[k]
@@ -165,7 +165,7 @@ def test_checkpoints_of_any_length_can_be_gone_back_to(case: str) -> None:
         engine.clear_stops()
         if k % 2:
             assert engine.resume() == ("end", -1)
-            assert all_exact_bits(m._internals.results(engine)) == expected
+            assert all_exact_bits(engine.results()) == expected
 
 
 def test_predicates_see_what_grew() -> None:
@@ -194,7 +194,7 @@ def test_predicates_see_what_grew() -> None:
             assert engine.loop_state(0)[0] == bound + 1
             engine.monitor.remove_predicate(key)
         assert engine.resume() == ("end", -1)
-        np.testing.assert_array_equal(m._internals.results(engine)["o0"], [0] + 80 * [1])
+        np.testing.assert_array_equal(engine.results()["o0"], [0] + 80 * [1])
 
 
 def test_an_axis_that_does_not_fit_any_more_is_an_error_with_its_place() -> None:

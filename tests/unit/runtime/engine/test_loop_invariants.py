@@ -85,7 +85,7 @@ def test_they_run_that_often() -> None:
     engine.start(m.check(feed))
     assert engine.resume()[0] == "end"
     assert [calls.count(name) for name in ("of_main", "of_outer", "of_inner")] == [1, 5, 20]
-    np.testing.assert_array_equal(m._internals.results(engine)["h"], model(NESTED).run(feed)["h"])
+    np.testing.assert_array_equal(engine.results()["h"], model(NESTED).run(feed)["h"])
 
 
 def _counted(calls: list[str], name: str, function: Callable[..., Any], *inputs: Any, **more: Any) -> Any:

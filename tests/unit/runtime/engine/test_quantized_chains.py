@@ -111,7 +111,7 @@ def test_stops_show_what_the_nodes_give() -> None:
     for engine in engines:
         engine.clear_stops()
         engine.resume()
-    bits_equal(*(m._internals.results(engine) for engine in engines))
+    bits_equal(*(engine.results() for engine in engines))
 
 
 def test_main_graph_chains_run_unobserved() -> None:

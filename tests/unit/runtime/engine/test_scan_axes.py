@@ -67,10 +67,10 @@ def test_a_checkpoint_keeps_the_parts_of_its_entry() -> None:
     checkpoint = engine.checkpoints.save()
     engine.clear_stops()
     assert engine.resume() == ("end", -1)
-    wanted = m._internals.results(engine)
+    wanted = engine.results()
     engine.checkpoints.restore(checkpoint)
     assert engine.resume() == ("end", -1)
-    for name, value in m._internals.results(engine).items():
+    for name, value in engine.results().items():
         np.testing.assert_array_equal(value, wanted[name])
     np.testing.assert_array_equal(wanted["out"], 2 * np.stack([x, x + 100]))
 
@@ -91,7 +91,7 @@ def test_parts_that_a_checkpoint_keeps_are_not_those_of_the_next_entry() -> None
     for _ in range(2):
         np.testing.assert_array_equal(Frame(engine, 1).values["part"], (x + 200)[:, 2])
         assert engine.resume()[0] == "end"
-        results.append(m._internals.results(engine))
+        results.append(engine.results())
         engine.checkpoints.restore(kept)
     for name, value in results[0].items():
         np.testing.assert_array_equal(value, results[1][name])

@@ -64,7 +64,7 @@ def slot(m: loopdbg.Model, name: str) -> int:
 
 def outputs(m: loopdbg.Model, engine: Engine) -> dict[str, bytes]:
     assert resume(engine) == ("end", -1)
-    return {name: value.tobytes() for name, value in m._internals.results(engine).items()}
+    return {name: value.tobytes() for name, value in engine.results().items()}
 
 
 def same(text: str, feeds: dict[str, Any]) -> loopdbg.Model:

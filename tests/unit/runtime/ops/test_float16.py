@@ -106,7 +106,7 @@ def test_formulas_of_several_steps_are_native() -> None:
     plain.binder.native_enabled = False
     plain.start(m.check(inputs))
     plain.resume()
-    for name, value in m._internals.results(plain).items():
+    for name, value in plain.results().items():
         assert exact_bits(native[name]) == exact_bits(value)
 
 

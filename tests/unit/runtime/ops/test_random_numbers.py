@@ -148,7 +148,7 @@ def test_another_seed_of_the_run_draws_other_numbers_where_nodes_have_none() -> 
         engine.binder.seed = seed
         engine.start(m.check(MODEL_INPUTS))
         engine.resume()
-        results.append(m._internals.results(engine)["s"])
+        results.append(engine.results()["s"])
     assert not np.intersect1d(*results).size
 
 

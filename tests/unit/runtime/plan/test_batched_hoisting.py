@@ -283,7 +283,7 @@ def test_a_part_of_a_sliced_input_that_is_changed() -> None:
     assert engine.resume()[0] == "end"
     changed = inputs["X"].copy()
     changed[:, 5] *= 2
-    same(m._internals.results(engine), run_node_by_node(m, {**inputs, "X": changed}))
+    same(engine.results(), run_node_by_node(m, {**inputs, "X": changed}))
 
 
 def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None:
@@ -310,7 +310,7 @@ def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None
             item.checkpoints.restore(mark)
             item.clear_stops()
             assert item.resume()[0] == "end"
-            same(m._internals.results(item), wanted[mark])
+            same(item.results(), wanted[mark])
 
 
 def value_at(engine: Engine, index: int, iteration: int) -> None:
@@ -332,10 +332,10 @@ def test_going_back_within_and_beyond_a_block() -> None:
     for mark in (marks[1], marks[3], marks[0], marks[2], marks[3], marks[1]):
         engine.checkpoints.restore(mark)
         assert engine.resume()[0] == "end"
-        same(m._internals.results(engine), wanted)
+        same(engine.results(), wanted)
     # Another engine, which never was where it goes on.
     other = Engine(m.plan)
     other.start(m.check(inputs))
     other.checkpoints.restore(marks[3])
     assert other.resume()[0] == "end"
-    same(m._internals.results(other), wanted)
+    same(other.results(), wanted)

@@ -1,13 +1,12 @@
-"""Internals of a model: its origin, and access to its engines, for internal use."""
+"""The result of a run: outputs and loop totals."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import field
-from pathlib import Path
 
 from .engine.engine import Engine
-from .graph import Graph, StoppedBy
+from .graph import StoppedBy
 from .input_validation import Data
 from .max_trip_count import max_trip_count
 from .plan.plan import LoopPlan
@@ -62,41 +61,9 @@ class Run:
         return html
 
 
-class ModelInternals:
-    """Internal accessors of a model.
-
-    ``function``: the named builder function of a script; ``weights``: the named constants file of an IR;
-    ``is_over_requests``: a run consists of several runs of the model in the file.
-    """
-
-    def __init__(self, graph: Graph, names: Set[str], function: str, weights: Path | None) -> None:
-        self._graph = graph
-        self._input_names = names
-        self.function = function
-        self.weights = weights
-        self.is_over_requests = False
-
-    def resolve_aliases(self, inputs: Mapping[str, Data]) -> Mapping[str, Data]:
-        """Replace aliases of inputs by their names."""
-        if inputs.keys() <= self._input_names:
-            return inputs
-        aliases = {alias: name for alias, name in self._graph.aliases.items() if name not in inputs}
-        return {aliases.get(name, name): value for name, value in inputs.items()}
-
-    def results(self, engine: Engine) -> dict[str, Data]:
-        """Copies of the outputs of a finished engine, by name.
-
-        Raises:
-            ExecutionError: an output was not written.
-        """
-        results: dict[str, Data] = engine.results()
-        for variable in self._graph.variables:
-            results.pop(variable.output_name, None)
-        return results
-
-    def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
-        """The loop totals; ``ended``: the reason why active loops stopped."""
-        return [_loop_totals(plan, engine, ended) for plan in engine.plan.loops]
+def run_totals(engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
+    """The loop totals; ``ended``: the reason why active loops stopped."""
+    return [_loop_totals(plan, engine, ended) for plan in engine.plan.loops]
 
 
 def _loop_totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTotals:
