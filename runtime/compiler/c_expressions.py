@@ -33,19 +33,17 @@ NAN_TEST = re.compile(r"\b([ab]) != \1\b")
 TOKEN = re.compile(r"\s*(\|\||&&|[=!<>]=|[-+*/%<>!?:()]|\w+)")
 
 
-def promote(value: TypedValue, writer: LlvmWriter) -> TypedValue:
-    """Apply the integer promotion of C."""
-    return writer.cast(value, "int32_t") if not value.floating and value.bit_width < 32 else value
+def promoted_type(value: TypedValue) -> str:
+    """The type of a value after the integer promotion of C."""
+    return "int32_t" if not value.floating and value.bit_width < 32 else value.type
 
 
 def common_type(a: TypedValue, b: TypedValue) -> str:
-    """The common type of two values by C's usual arithmetic conversions."""
-    for c_type in ("double", "float"):
-        if c_type in (a.type, b.type):
-            return c_type
-    width = max(a.bit_width, b.bit_width)
-    unsigned = any(value.bit_width == width and not value.signed for value in (a, b))
-    return f"{'u' if unsigned else ''}int{width}_t"
+    """The common type of two values by C's usual arithmetic conversions, after integer promotion."""
+    types = {promoted_type(a), promoted_type(b)}
+    # The first of these that occurs.
+    order = ("double", "float", "uint64_t", "int64_t", "uint32_t", "int32_t")
+    return next(c_type for c_type in order if c_type in types)
 
 
 class ExpressionParser:
@@ -97,7 +95,7 @@ class ExpressionParser:
         from_yes, insert_index = w.block, len(w.lines)
         w.begin_block(no)
         b = self.parse_conditional()
-        to = common_type(promoted_type(a), promoted_type(b))
+        to = common_type(a, b)
         b = w.cast(b, to)
         w.branch(end)
         from_no, rest = w.block, w.lines[insert_index:]
@@ -116,7 +114,7 @@ class ExpressionParser:
         a = self.parse_conditional()
         self.expect(":")
         b = self.parse_conditional()
-        to = common_type(promoted_type(a), promoted_type(b))
+        to = common_type(a, b)
         a, b = w.cast(a, to), w.cast(b, to)
         return TypedValue(w.select(condition_bit, vector_type(TYPES[to], self.lanes), a.text, b.text), to, self.lanes)
 
@@ -135,7 +133,7 @@ class ExpressionParser:
             x, y = w.is_true(a), w.is_true(b)
             code = "and" if operator == "&&" else "or"
             return w.bit_as_int(w.assign(f"{code} {vector_type('i1', self.lanes)} {x}, {y}"), self.lanes)
-        a, b = promote(a, w), promote(b, w)
+        a, b = w.cast(a, promoted_type(a)), w.cast(b, promoted_type(b))
         to = common_type(a, b)
         a, b = w.cast(a, to), w.cast(b, to)
         column = 0 if a.floating else 1 if a.signed else 2
@@ -149,7 +147,8 @@ class ExpressionParser:
         w = self.writer
         token = self.expect()
         if token == "-":
-            value = promote(self.parse_unary(), w)
+            value = self.parse_unary()
+            value = w.cast(value, promoted_type(value))
             zero = splat_constant(value.element, "0", value.lanes)
             code = f"fneg {value.llvm} {value.text}" if value.floating else f"sub {value.llvm} {zero}, {value.text}"
             result = TypedValue(w.assign(code), value.type, value.lanes)
@@ -177,13 +176,9 @@ class ExpressionParser:
         return self.names[token]
 
 
-def promoted_type(value: TypedValue) -> TypedValue:
-    """The value with its type after integer promotion, for type computation only."""
-    return TypedValue(value.text, "int32_t", value.lanes) if not value.floating and value.bit_width < 32 else value
-
-
 def write_expression(text: str, names: dict[str, TypedValue], to: str, writer: LlvmWriter) -> TypedValue:
     """Write code for a C expression; the result has the C type ``to``.
+
     Raises:
         ValueError: the text is outside the grammar.
         KeyError: a name is undefined.

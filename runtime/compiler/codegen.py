@@ -17,14 +17,14 @@ from .registers import CELL_BYTES, RegisterFile
 from .straight_line import emit_run, run_end
 from .vector_width import function_attributes
 
-#: Runtime helper functions: (name, result type, argument types).
+#: Runtime helper functions (compiler_bridge.pyx).
 HELPERS = (
-    ("loopdbg_flush", "void", "ptr, ptr"),
-    ("loopdbg_begin", "void", "ptr, i64, i64"),
-    ("loopdbg_full", "i32", "ptr"),
-    ("loopdbg_record", "void", "ptr, ptr, i64"),
-    ("loopdbg_node", "i32", "ptr"),
-    ("loopdbg_note", "void", "ptr, i32, ptr, ptr, i64"),
+    "declare void @loopdbg_flush(ptr, ptr)",
+    "declare void @loopdbg_begin(ptr, i64, i64)",
+    "declare i32 @loopdbg_full(ptr)",
+    "declare void @loopdbg_record(ptr, ptr, i64)",
+    "declare i32 @loopdbg_node(ptr)",
+    "declare void @loopdbg_note(ptr, i32, ptr, ptr, i64)",
 )
 BRANCH_WEIGHTS = ('!0 = !{!"branch_weights", i32 4000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 4000}')
 
@@ -38,10 +38,9 @@ def lower(program: ProgramDescription) -> str:
     registers = RegisterFile(program)
     emit_function(registers)
     body = "\n".join(registers.writer.lines)
-    helpers = [f"declare {result} @{name}({arguments})" for name, result, arguments in HELPERS]
     attributes = function_attributes(program, registers.types)
     function = f"define i32 @run(ptr %p, ptr %watch, ptr %budget) {attributes} {{\n{body}\n}}"
-    return "\n".join([*registers.writer.declarations(), *helpers, function, *BRANCH_WEIGHTS, ""])
+    return "\n".join([*registers.writer.declarations(), *HELPERS, function, *BRANCH_WEIGHTS, ""])
 
 
 def emit_function(registers: RegisterFile) -> None:

@@ -115,8 +115,8 @@ def expected_seconds() -> float:
     return sum(seconds) / len(seconds) if seconds else FIRST_COMPILE_SECONDS
 
 
-def target_machine() -> Any:
-    """The target machine of the host processor; each engine owns one."""
+def build_engine(text: str) -> Any:
+    """Build the execution engine of a module. No fast-math option is set: nothing is contracted or reordered."""
     global _initialized
     import llvmlite.binding as llvm
 
@@ -126,16 +126,9 @@ def target_machine() -> Any:
         for name, address in _symbols.items():
             llvm.add_symbol(name, address)
         _initialized = True
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
-    )
-
-
-def build_engine(text: str) -> Any:
-    """Build the execution engine of a module. No fast-math option is set: nothing is contracted or reordered."""
-    import llvmlite.binding as llvm
-
-    target = target_machine()
+    features = llvm.get_host_cpu_features().flatten()
+    # Each engine owns its target machine.
+    target = llvm.Target.from_default_triple().create_target_machine(llvm.get_host_cpu_name(), features, opt=2)
     module = llvm.parse_assembly(text)
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
