@@ -52,15 +52,15 @@ def read_boundary(frame: Frame, *, computed: bool = False, only: Collection[str]
     values: dict[str, Any] = {}
     if computed:
         frame_values = frame.values
-        plan = frame._internals.engine.plan
+        internals = frame._internals
+        plan = internals.engine.plan
         test_values = condition_values(loop)
         for value, branches in values_with_branches(plan, plan.loops[frame.index]):
             # The loop test is computed before its boundary, unless the trip count ends the loop.
             if frame.stopped_by is StoppedBy.TRIP_COUNT if value in test_values else not has_iterated:
                 continue
             # Values in a branch that was not taken belong to an earlier iteration.
-            is_current = all(frame._internals.engine.loops.branch_taken(pc) is word for pc, word in branches)
-            if is_current and is_selected(value.name) and value.name in frame_values:
+            if internals.branch_was_taken(branches) and is_selected(value.name) and value.name in frame_values:
                 values[value.name] = frame_values[value.name]
     return Boundary(
         frame.path,

@@ -72,7 +72,7 @@ class DebugRunner:
                 session.breakpoints.add(NAN_BREAKPOINT if text == NAN_BREAKPOINT else f"if {text}").number
             ] = text
         for index in self._measures.loops if self._measures.uses_history else ():
-            path = session._internals.symbols.loops[index].path
+            path = self._model.plan.loops[index].path
             self._loop_end_numbers.add(session.breakpoints.add(f"end in {quote(path)}").number)
         self._session = session
         return session
