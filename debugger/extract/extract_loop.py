@@ -102,13 +102,13 @@ def build_submodel(runs: CaptureRuns, entry_ref: LoopEntryRef, iteration: int | 
         from . import ir_extract
 
         return ir_extract.extract_from_ir(model, loop, capture_iteration, partial(runs.capture_entry, entry_ref))
-    from ...runtime.frontends.onnx.source_map import source_map_for
+    from ...runtime.modelfile.onnx import has_original_body, open_onnx_file
     from . import onnx_extract, onnx_from_graph
 
-    source = source_map_for(model.path, model.graph) if model.graph.system is System.ONNX else None
+    source = open_onnx_file(model.path, model.graph) if model.graph.system is System.ONNX else None
     location = None if source is None else source.locate(loop)
     if capture_iteration is not None:
-        if source is not None and location is not None and onnx_extract.has_original_body(location, loop):
+        if source is not None and location is not None and has_original_body(location, loop):
             return onnx_extract.extract_body(source, location, loop, capture_iteration)
         return onnx_from_graph.write_body(model, loop, capture_iteration)
     capture_entry = partial(runs.capture_entry, entry_ref)
@@ -127,7 +127,7 @@ def write_submodel(part: Submodel, folder: Path) -> Path:
             if arrays or kind == "inputs":
                 npz.write(path.with_suffix(f".{kind}.npz"), arrays)
         return path
-    from ...runtime.frontends.onnx.model_file import write_model
+    from ...runtime.modelfile.onnx_storage import write_model
 
     path = folder / "model.onnx"
     write_model(part.model, path)

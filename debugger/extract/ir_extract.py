@@ -17,20 +17,19 @@ from ...runtime.atomic_file import atomic_binary, write_bytes
 from ...runtime.dtypes import dtype_to_openvino
 from ...runtime.errors import UnsupportedError
 from ...runtime.frontends.openvino.ir_document import Element, IrLayer, PortKey
-from ...runtime.frontends.openvino.source_map import IrLayerLocation, IrSourceMap
 from ...runtime.graph import NO_PORT, Array, Loop, TensorType, Value, walk
 from ...runtime.model import Model
+from ...runtime.modelfile.ir import ALIGNMENT_BYTES, IrFile, IrLayerLocation
+from ...runtime.modelfile.ir_graph import add_port, get_or_add_child, port_precision, set_port_shape
 from ...runtime.ops.registry import is_random
 from .submodel import CaptureValues, Submodel, refuse_random
 from .submodel import SubmodelPort as PartPort
 
-#: Alignment of constants in bytes.
-_CONSTANT_ALIGNMENT_BYTES = 64
 #: Layers whose outputs do not depend on their inputs alone.
 _IMPURE_LAYERS = ("parameter", "readvalue", "assign", "randomuniform", "multinomial", "loop", "tensoriterator", "if")
 
 
-def open_source(model: Model) -> IrSourceMap:
+def open_source(model: Model) -> IrFile:
     """The source document of a model.
 
     Raises:
@@ -39,7 +38,7 @@ def open_source(model: Model) -> IrSourceMap:
     """
     if model.path is None:
         raise UnsupportedError(f"{model.name}: it came from no file, and an IR is cut out of its file")
-    return IrSourceMap(model.path, model.graph.weights, model.graph)
+    return IrFile(model.path, model.graph.weights, model.graph)
 
 
 def extract_from_ir(
@@ -67,7 +66,7 @@ def extract_from_ir(
     )
 
 
-def _extract_loop(sources: IrSourceMap, location: IrLayerLocation, loop: Loop, capture: CaptureValues) -> Submodel:
+def _extract_loop(sources: IrFile, location: IrLayerLocation, loop: Loop, capture: CaptureValues) -> Submodel:
     refuse_random(loop)
     builder = _IrSubmodelBuilder(sources, loop.name)
     port_sources = [location.network.sources.get((location.layer.id, port.id)) for port in location.layer.inputs]
@@ -98,7 +97,7 @@ def _extract_loop(sources: IrSourceMap, location: IrLayerLocation, loop: Loop, c
     return builder.build(list(outer.values()), [value for _, value in outputs], feeds, results)
 
 
-def _extract_body(sources: IrSourceMap, loop: Loop, capture: CaptureValues) -> Submodel:
+def _extract_body(sources: IrFile, loop: Loop, capture: CaptureValues) -> Submodel:
     scope = sources.layer_scope(loop.body)
     builder = _IrSubmodelBuilder(sources, f"{loop.name}_body")
     random_layers = _random_values(sources, loop)
@@ -122,7 +121,7 @@ def _extract_body(sources: IrSourceMap, loop: Loop, capture: CaptureValues) -> S
     return builder.build(order, results, feeds, values)
 
 
-def _random_values(sources: IrSourceMap, loop: Loop) -> dict[Value, IrLayer]:
+def _random_values(sources: IrFile, loop: Loop) -> dict[Value, IrLayer]:
     """Outputs of the random layers of a body, with their layers."""
     layers: dict[Value, IrLayer] = {}
     for node in (node for node in walk(loop.body) if is_random(node, loop.system)):
@@ -150,7 +149,7 @@ def _is_constant(location: IrLayerLocation, id: int) -> bool:
 class _IrSubmodelBuilder:
     """Builds the XML document of a part."""
 
-    def __init__(self, sources: IrSourceMap, name: str) -> None:
+    def __init__(self, sources: IrFile, name: str) -> None:
         self.places = sources
         self.name = name
         self.layers: list[Element] = []
@@ -189,7 +188,7 @@ class _IrSubmodelBuilder:
     def add_result(self, id: int, source: PortKey, name: str) -> None:
         """Add a Result for an output port."""
         result = etree.Element("layer", id=str(id), name=f"{name}/result", type="Result", version="opset1")
-        etree.SubElement(etree.SubElement(result, "input"), "port", id="0")
+        add_port(result, "input", "0")
         self.layers.append(result)
         self.add_edge(source, (id, 0))
 
@@ -219,7 +218,7 @@ class _IrSubmodelBuilder:
             if extent not in offsets:
                 offsets[extent] = end
                 data_bytes = self.places.read_weights(*extent)
-                padding = bytes(-len(data_bytes) % _CONSTANT_ALIGNMENT_BYTES)
+                padding = bytes(-len(data_bytes) % ALIGNMENT_BYTES)
                 pieces += [data_bytes, padding]
                 end += len(data_bytes) + len(padding)
             data.set("offset", str(offsets[extent]))
@@ -247,10 +246,9 @@ def _make_parameter(id: int, port: int, value: Value, data: Any) -> Element:
     layer = etree.Element("layer", id=str(id), name=value.name, type="Parameter", version="opset1")
     kind = dtype_to_openvino(array.dtype)
     etree.SubElement(layer, "data", shape=_shape_text(value, array), element_type=kind)
-    output = etree.SubElement(etree.SubElement(layer, "output"), "port", id=str(port), precision=_port_precision(kind))
-    output.set("names", value.name.replace(",", "\\,"))
-    for dim in _declared_dims(value, array):
-        etree.SubElement(output, "dim").text = "-1" if dim is None else str(dim)
+    names = value.name.replace(",", "\\,")
+    output = add_port(layer, "output", str(port), precision=port_precision(kind), names=names)
+    set_port_shape(output, _declared_dims(value, array))
     return layer
 
 
@@ -260,8 +258,7 @@ def _adapt_parameter(layer: Element, value: Value, data: Any) -> Element:
     actual = TensorType(array.dtype, array.shape)
     if isinstance(kind, TensorType) and kind.dtype == array.dtype and not kind.excludes(actual):
         return layer
-    data_element = layer.find("data")
-    data_element = etree.SubElement(layer, "data") if data_element is None else data_element
+    data_element = get_or_add_child(layer, "data")
     data_element.set("shape", _shape_text(value, array))
     data_element.set("element_type", dtype_to_openvino(array.dtype))
     return layer
@@ -277,11 +274,6 @@ def _declared_dims(value: Value, array: Array) -> list[int | None]:
 
 def _shape_text(value: Value, array: Array) -> str:
     return ",".join("?" if dim is None else str(dim) for dim in _declared_dims(value, array))
-
-
-def _port_precision(word: str) -> str:
-    """The name of an element type in a port's ``precision``."""
-    return {"f32": "FP32", "f64": "FP64", "f16": "FP16", "boolean": "BOOL"}.get(word, word.upper())
 
 
 def write_ir(part: Submodel, folder: Path) -> Path:

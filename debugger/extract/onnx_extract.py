@@ -15,41 +15,29 @@ import onnx.numpy_helper
 from onnx import GraphProto, ModelProto, NodeProto
 
 from ...runtime.errors import UnsupportedError
-from ...runtime.frontends.onnx.model_file import OnnxModel
 from ...runtime.frontends.onnx.name_scope import NameScope
-from ...runtime.frontends.onnx.source_map import OnnxNodeLocation, OnnxSourceMap
 from ...runtime.graph import Loop, OptionalType, SequenceType, TensorType, Value, ValueType, walk
-from ...runtime.ops.registry import is_random
-from ..peers.onnx_writer import port_info, runtime_type
-from .onnx_names import (
+from ...runtime.modelfile.model_file import fresh_name
+from ...runtime.modelfile.onnx import MIN_IR_INITIALIZERS_ALONE, OnnxFile, OnnxNodeLocation
+from ...runtime.modelfile.onnx_graph import (
     all_names,
     bind_attributes,
     called_functions,
     free_names,
-    fresh_name,
     names_read_by_node,
+    port_info,
     remove_absent_inputs,
 )
+from ...runtime.modelfile.onnx_storage import OnnxModel
+from ...runtime.ops.registry import is_random
+from ..peers.onnx_writer import runtime_type
 from .submodel import NOT_COMPUTED, CaptureValues, Submodel, SubmodelPort, refuse_random
 
-#: Before this IR version every initializer must also be listed as an input.
-_INITIALIZERS_NOT_INPUTS_IR_VERSION = 4
 #: The first operator set whose Identity accepts sequences.
 _SEQUENCE_IDENTITY_OPSET = 14
 
 
-def has_original_body(location: OnnxNodeLocation, loop: Loop) -> bool:
-    """Whether the file contains the body of a loop unchanged; a SequenceMap, an LSTM or a Scan-8 has none."""
-    return (
-        location.proto.op_type in ("Loop", "Scan")
-        and not loop.derived_from
-        and (loop.op_type, loop.version) != ("Scan", 8)
-    )
-
-
-def extract_loop_node(
-    sources: OnnxSourceMap, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues
-) -> Submodel:
+def extract_loop_node(sources: OnnxFile, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
     """All iterations of one entry: the loop node of the file alone.
 
     Raises:
@@ -68,7 +56,7 @@ def extract_loop_node(
     return builder.build(graph, builder.inputs, outputs, feeds, results)
 
 
-def extract_body(sources: OnnxSourceMap, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
+def extract_body(sources: OnnxFile, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
     """One iteration: the body as a graph. Outputs of random operators become inputs.
 
     Raises:
@@ -99,7 +87,7 @@ def extract_body(sources: OnnxSourceMap, location: OnnxNodeLocation, loop: Loop,
 class _OnnxSubmodelBuilder:
     """Collects the messages of one part."""
 
-    def __init__(self, sources: OnnxSourceMap, scope: NameScope) -> None:
+    def __init__(self, sources: OnnxFile, scope: NameScope) -> None:
         self.places = sources
         self.scope = scope
         self.constants: list[NodeProto] = []
@@ -235,7 +223,7 @@ class _OnnxSubmodelBuilder:
             opsets.update(self.scope.context.opsets)
         model.opset_import.extend(onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items())
         model.functions.extend(called_functions(source, graph.node))
-        if model.ir_version < _INITIALIZERS_NOT_INPUTS_IR_VERSION:
+        if model.ir_version < MIN_IR_INITIALIZERS_ALONE:
             input_names = {info.name for info in graph.input}
             graph.input.extend(
                 onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)

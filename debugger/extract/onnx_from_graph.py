@@ -8,8 +8,9 @@ from dataclasses import replace
 from ...runtime.errors import UnsupportedError
 from ...runtime.graph import Graph, Loop, System, captured_values
 from ...runtime.model import Model
+from ...runtime.modelfile.onnx_graph import port_info
 from ..compare.live_peer.body_job import fed_values
-from ..peers.onnx_writer import body_as_model, model_with_values, port_info
+from ..peers.onnx_writer import body_as_model, model_with_values
 from ..peers.tensorrt_to_onnx import as_onnx, body_as_onnx
 from .capture_runs import outer_values_read
 from .onnx_extract import PortTypes

@@ -17,7 +17,6 @@ import onnx.helper
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from ...runtime.errors import UnsupportedError
-from ...runtime.frontends.onnx.model_file import OnnxModel, TensorWriter, scratch_file, serialize_model
 from ...runtime.graph import (
     Array,
     Graph,
@@ -34,6 +33,8 @@ from ...runtime.graph import (
     captured_values,
     nodes_in_file,
 )
+from ...runtime.modelfile.onnx_graph import port_info, type_proto
+from ...runtime.modelfile.onnx_storage import OnnxModel, TensorWriter, scratch_file, serialize_model
 from ...runtime.ops.registry import is_random
 from .jobs import OnnxJob
 
@@ -320,7 +321,7 @@ class _OnnxModelWriter:
             name = self.unused_name(f"{value.name}_each")
             body.node.append(onnx.helper.make_node("Identity", [self.name_of(value)], [name]))
             info = ValueInfoProto(name=name)
-            info.type.CopyFrom(_type_proto(kind))
+            info.type.CopyFrom(type_proto(kind))
             body.output.append(info)
             outputs.append(self.unused_name(f"{value.name}_all"))
             self.trajectory_names.append(outputs[-1])
@@ -348,33 +349,12 @@ def make_onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
     return OnnxJob(path=str(path), disable_optimizations=plain, scratch=scratch)
 
 
-def runtime_type(value: Any, shape: Sequence[int | None] | None = None) -> ValueType:
-    """The type of a value at run time; ``shape``: a less specific shape to declare."""
+def runtime_type(value: Any) -> ValueType:
+    """The type of a value at run time."""
     if isinstance(value, list | tuple):
         return SequenceType(TensorType(np.asarray(value[0]).dtype) if value else TensorType(np.dtype(np.float32)))
     array = np.asarray(value)
-    return TensorType(array.dtype, array.shape if shape is None else tuple(shape))
-
-
-def port_info(name: str, kind: ValueType) -> ValueInfoProto:
-    """A port; without a type if it is unknown."""
-    info = ValueInfoProto(name=name)
-    if not (isinstance(kind, TensorType) and kind.dtype is None):
-        info.type.CopyFrom(_type_proto(kind))
-    return info
-
-
-def _type_proto(kind: ValueType) -> onnx.TypeProto:
-    if isinstance(kind, SequenceType):
-        return onnx.helper.make_sequence_type_proto(_type_proto(kind.element))
-    if isinstance(kind, OptionalType):
-        return onnx.helper.make_optional_type_proto(_type_proto(kind.element))
-    code = 0 if kind.dtype is None else _type_code(kind.dtype)
-    return onnx.helper.make_tensor_type_proto(code, None if kind.shape is None else list(kind.shape))
-
-
-def _type_code(dtype: np.dtype[Any]) -> int:
-    return int(TensorProto.STRING if dtype.hasobject else onnx.helper.np_dtype_to_tensor_dtype(dtype))
+    return TensorType(array.dtype, array.shape)
 
 
 def _make_attribute(node: Operation, name: str, data: Any, tensors: TensorWriter) -> AttributeProto:
@@ -390,5 +370,5 @@ def _make_attribute(node: Operation, name: str, data: Any, tensors: TensorWriter
     elif isinstance(data, list) and data and isinstance(data[0], np.ndarray):
         data = [tensors.tensor(item) for item in data]
     elif isinstance(data, TensorType | SequenceType | OptionalType):
-        data = _type_proto(data)
+        data = type_proto(data)
     return onnx.helper.make_attribute(name, data, attr_type=kind)

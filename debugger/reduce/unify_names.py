@@ -11,11 +11,11 @@ from onnx import ModelProto
 
 from ...runtime.graph import Graph, Value, bodies
 from ...runtime.model import Model
+from ...runtime.modelfile.model_file import fresh_name
+from ...runtime.modelfile.onnx_graph import all_names, walk_graphs
 from ..compare.align.alignment import Alignment
 from ..compare.running.loop_matching import match_loops
 from ..compare.running.sides import ModelSide
-from ..extract.onnx_names import all_names, fresh_name
-from .documents.onnx_graph import walk_graphs
 
 
 def unify_names(left: Model, right: Model, inputs: Mapping[str, Any], other: ModelProto) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from ...runtime.errors import UsageError
-from ...runtime.frontends.model_edits import ModelEdits
-from ...runtime.frontends.rewrite import rewrite
 from ...runtime.graph import Array, Loop, SlicedInput, System, Value
 from ...runtime.model import Model
+from ...runtime.modelfile.edited_copy import write_edited_copy
+from ...runtime.modelfile.model_file import ModelEdits
 from ...runtime.plan.plan import LoopPlan, Plan
 from .branches import Branch
 from .edit_record import EditRecord
@@ -46,7 +46,7 @@ def save_edits(model: Model, branch: Branch, target: Path, force: bool = False) 
             raise UsageError(
                 f"'{edit.text}' {_position_text(model.plan, edit)} cannot be saved in a file: {error}"
             ) from None
-    return rewrite(path, model.graph.weights, model.graph, translator.changes, target)
+    return write_edited_copy(path, model.graph.weights, model.graph, translator.changes, target)
 
 
 def _check_target(model: Model, target: Path, force: bool) -> Path:

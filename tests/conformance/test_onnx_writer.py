@@ -10,7 +10,7 @@ from loopdbg.debugger.compare.running.value_comparison import Tolerance, compare
 from loopdbg.debugger.peers.onnx_writer import model_with_trajectories
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends.onnx import reader as frontend
-from loopdbg.runtime.frontends.onnx.model_file import serialize_model
+from loopdbg.runtime.modelfile.onnx_storage import serialize_model
 from onnx_node_tests import load_node_tests
 
 from .single_node_tests import as_loopdbg_value

@@ -19,10 +19,10 @@ from loopdbg.debugger.peers.process import Peer
 from loopdbg.debugger.peers.tensorrt_operators import supported_operators
 from loopdbg.debugger.peers.tensorrt_to_onnx import as_onnx
 from loopdbg.runtime.errors import LoopdbgError
-from loopdbg.runtime.frontends.onnx.model_file import serialize_model
 from loopdbg.runtime.frontends.tensorrt.network_lowering import lower_network
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
+from loopdbg.runtime.modelfile.onnx_storage import serialize_model
 from strategies.draws import SeededChoices
 from strategies.tensorrt_networks import NetworkGenerator
 from text_models import SAMPLES

@@ -20,8 +20,8 @@ from loopdbg.debugger.peers.jobs import OnnxJob
 from loopdbg.debugger.peers.onnx_writer import make_onnx_job, model_with_trajectories
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.errors import ModelError, UsageError
-from loopdbg.runtime.frontends.onnx import model_file
-from loopdbg.runtime.frontends.onnx.model_file import (
+from loopdbg.runtime.modelfile import onnx_storage
+from loopdbg.runtime.modelfile.onnx_storage import (
     OnnxModel,
     TensorWriter,
     is_external,
@@ -47,7 +47,7 @@ TABLE = random_floats(ROWS, WIDTH)
 
 @pytest.fixture(autouse=True)
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_file, "MAX_INLINE_BYTES", 2000)
+    monkeypatch.setattr(onnx_storage, "MAX_INLINE_BYTES", 2000)
 
 
 @pytest.fixture

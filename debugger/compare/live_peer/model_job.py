@@ -31,7 +31,7 @@ def model_job(side: ModelSide) -> Job:
         if model.path.suffix in (".onnx", ".pb"):
             return OnnxJob(path=str(model.path))
         # Only the onnx package reads ONNX's text formats.
-        from ....runtime.frontends.onnx.model_file import read_model
+        from ....runtime.modelfile.onnx_storage import read_model
         from ...peers.onnx_writer import make_onnx_job
 
         return make_onnx_job(read_model(model.path))

@@ -14,20 +14,22 @@ from ....runtime import dtypes
 from ....runtime.atomic_file import scratch_folder, write_bytes
 from ....runtime.errors import ModelError, UnsupportedError, one_line
 from ....runtime.model import Data, Model, load
-from ....runtime.text import escape_lines
-from . import ir_loop_edits, ir_variables
-from .document import DocumentNode, GraphPath
-from .ir_graph import (
+from ....runtime.modelfile.ir_graph import (
     CONSTANT_TYPES,
     LOOP_TYPES,
     Element,
     IrGraph,
+    add_port,
     back_edges,
-    get_or_add_child,
     inner_graphs,
     output_ports,
+    port_precision,
     walk_graphs,
 )
+from ....runtime.modelfile.model_file import fresh_name
+from ....runtime.text import escape_lines
+from . import ir_loop_edits, ir_variables
+from .document import DocumentNode, GraphPath
 
 #: Attribute with a constant's index in the pool; not part of the format.
 _POOL_INDEX = "pooled"
@@ -145,7 +147,7 @@ class IrDocument:
         for name in values:
             result = net.add_layer("Result", f"{name}/sink")
             result.set("output_names", name.replace(",", "\\,"))
-            etree.SubElement(get_or_add_child(result, "input"), "port", id="0")
+            add_port(result, "input", "0")
             net.connect(net.output_named(name), (result.get("id"), "0"))
 
     def remove_dead(self) -> None:
@@ -301,12 +303,13 @@ class IrDocument:
             for element in layer.findall(tag):
                 layer.remove(element)
         shape = ",".join(map(str, np.shape(value)))
-        data = etree.Element("data", element_type=ir_loop_edits.element_type(array.dtype), shape=shape)
+        kind = ir_loop_edits.element_type(array.dtype)
+        data = etree.Element("data", element_type=kind, shape=shape)
         layer.insert(0, data)
         self.pool.append(array.tobytes())
         layer.set(_POOL_INDEX, str(len(self.pool) - 1))
         for port in output_ports(layer):
-            port.set("precision", ir_loop_edits.port_precision(array.dtype))
+            port.set("precision", port_precision(kind))
 
     def _pool_constants(self, blob: bytes) -> None:
         """Move the bytes of all constants to the pool."""
@@ -372,13 +375,7 @@ def _assign_names(net: IrGraph, input_names: Sequence[str], results: Sequence[st
 
 
 def _unused_name(name: str, used: set[str]) -> str:
-    name = name.replace(",", "_")
-    unique, count = name, 1
-    while unique in used:
-        count += 1
-        unique = f"{name}_{count}"
-    used.add(unique)
-    return unique
+    return fresh_name(name.replace(",", "_"), used)
 
 
 def _operator_layers(net: IrGraph) -> list[Element]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,55 +10,45 @@ import numpy as np
 from lxml import etree
 
 from ....runtime.model import Data
-from .ir_graph import (
+from ....runtime.modelfile.ir_graph import (
     CONSTANT_TYPES,
     Element,
     IrGraph,
     Port,
+    add_port,
     back_edges,
-    get_or_add_child,
     input_ports,
     output_ports,
     port_map_entries,
+    port_precision,
     renumber_ports,
 )
+from ....runtime.modelfile.model_file import fresh_name
 
 #: Turns a layer into a constant.
 MakeConstant = Callable[[Element, Any], None]
-#: dtypes as names in data elements and ports.
-_TYPE_NAMES = {
-    "float32": ("f32", "FP32"),
-    "float64": ("f64", "FP64"),
-    "float16": ("f16", "FP16"),
-    "bool": ("boolean", "BOOL"),
-}
-_TYPE_NAMES |= {"bfloat16": ("bf16", "BF16"), "object": ("string", "STRING")}
-_TYPE_NAMES |= {
-    f"{word}int{bits}": (f"{word or 'i'}{bits}", f"{(word or 'i').upper()}{bits}")
-    for word in ("", "u")
-    for bits in (8, 16, 32, 64)
-}
+#: The element types of dtypes that constants are written in.
+_ELEMENT_TYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
+_ELEMENT_TYPES |= {"bool": "boolean", "object": "string"}
+_ELEMENT_TYPES |= {f"{word}int{bits}": f"{word or 'i'}{bits}" for word in ("", "u") for bits in (8, 16, 32, 64)}
 
 
 def element_type(dtype: Any) -> str:
-    """The name of a dtype in data elements."""
-    return _TYPE_NAMES[np.dtype(dtype).name][0]
+    """The name of a dtype in data elements.
 
-
-def port_precision(dtype: Any) -> str:
-    """The name of a dtype in ports."""
-    return _TYPE_NAMES[np.dtype(dtype).name][1]
+    Raises:
+        KeyError: no constant of it is written.
+    """
+    return _ELEMENT_TYPES[np.dtype(dtype).name]
 
 
 def add_parameter(net: IrGraph, name: str, value: Data) -> Port:
     """Add an input for a value to a graph; return its port."""
     array = np.asarray(value)
     layer = net.add_layer("Parameter", name)
-    shape = ",".join(map(str, array.shape))
-    etree.SubElement(layer, "data", shape=shape, element_type=element_type(array.dtype))
-    etree.SubElement(
-        get_or_add_child(layer, "output"), "port", id="0", precision=port_precision(array.dtype), names=name
-    )
+    kind = element_type(array.dtype)
+    etree.SubElement(layer, "data", shape=",".join(map(str, array.shape)), element_type=kind)
+    add_port(layer, "output", "0", precision=port_precision(kind), names=name)
     return layer.get("id"), "0"
 
 
@@ -79,7 +70,7 @@ def final_names(net: IrGraph, layer: Element) -> list[str]:
         port = _add_output(layer, result) if entry is None else entry.get("external_port_id")
         element = next(item for item in output_ports(layer) if item.get("id") == port)
         if not element.get("names"):
-            element.set("names", _unused_name(f"{layer.get('name')}_{port}", set(names.values())))
+            element.set("names", fresh_name(f"{layer.get('name')}_{port}", set(names.values())))
         names = net.name_by_output()
         names_found.append(names[layer.get("id"), port])
     return names_found
@@ -133,7 +124,7 @@ def replace_by_iteration(
             param.set("type", "Const")
             param.set("pooled", pooled)
             param.remove(param.find("data"))
-            param.insert(0, _copy_element(constant.find("data")))
+            param.insert(0, copy.deepcopy(constant.find("data")))
             continue
         inputs[port.get("names")] = data
         shape = ",".join(map(str, np.shape(data)))
@@ -239,26 +230,17 @@ def _gives_last(entry: Element, result: str) -> bool:
 def _add_output(layer: Element, result: str) -> str:
     ports = [*input_ports(layer), *output_ports(layer)]
     port = str(max((int(port_.get("id")) for port_ in ports), default=-1) + 1)
-    etree.SubElement(get_or_add_child(layer, "output"), "port", id=port, precision="UNSPECIFIED")
+    add_port(layer, "output", port, precision="UNSPECIFIED")
     etree.SubElement(layer.find("port_map"), "output", external_port_id=port, internal_layer_id=result)
     return port
-
-
-def _unused_name(name: str, used: set[str]) -> str:
-    count = 1
-    unique = name
-    while unique in used:
-        count += 1
-        unique = f"{name}_{count}"
-    return unique
 
 
 def _set_trip_count(fill: MakeConstant, net: IrGraph, layer: Element, old: Data | None, count: int) -> None:
     """Give a Loop a constant trip count of the same shape and type."""
     old_array = np.asarray(0 if old is None else old)
-    name = _unused_name(f"{layer.get('name')}_trips", set(net.name_by_output().values()))
+    name = fresh_name(f"{layer.get('name')}_trips", set(net.name_by_output().values()))
     constant = net.add_layer("Const", name)
-    etree.SubElement(get_or_add_child(constant, "output"), "port", id="0", names=name)
+    add_port(constant, "output", "0", names=name)
     fill(constant, np.full(old_array.shape, count, old_array.dtype if old is not None else np.int64))
     net.connect((constant.get("id"), "0"), (layer.get("id"), "0"))
 
@@ -272,7 +254,7 @@ def _make_model_input(net: IrGraph, layer: Element, port: str, data: Data) -> di
     if producer.get("type") == "Parameter" and readers == 1:
         producer.find("data").set("shape", ",".join(map(str, np.shape(data))))
         return {name: data}
-    name = _unused_name(f"{name}_given", set(net.name_by_output().values()))
+    name = fresh_name(f"{name}_given", set(net.name_by_output().values()))
     net.connect(add_parameter(net, name, data), (layer.get("id"), port))
     return {name: data}
 
@@ -346,10 +328,6 @@ def _slice_part(entry: Element, array: Any, index: int) -> Data | None:
         return None
     start = (index if stride > 0 else parts - 1 - index) * abs(stride)
     return np.take(array, range(start, start + abs(stride)), axis)
-
-
-def _copy_element(element: Element) -> Element:
-    return etree.fromstring(etree.tostring(element))
 
 
 def _normalize_results(body: IrGraph) -> None:

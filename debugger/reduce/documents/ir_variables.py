@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from lxml import etree
+from collections.abc import Mapping
 
 from ....runtime.model import Data
-from .ir_graph import Element, IrGraph, get_or_add_child, input_ports, renumber_ports, variable_of, walk_graphs
-
-#: Turns a layer into a constant.
-MakeConstant = Callable[[Element, Any], None]
+from ....runtime.modelfile.ir_graph import (
+    Element,
+    IrGraph,
+    add_port,
+    input_ports,
+    renumber_ports,
+    variable_of,
+    walk_graphs,
+)
+from ....runtime.modelfile.model_file import fresh_name
+from .ir_loop_edits import MakeConstant
 
 
 def set_initial_state(fill: MakeConstant, main: IrGraph, state: Mapping[str, Data]) -> None:
@@ -24,20 +28,15 @@ def set_initial_state(fill: MakeConstant, main: IrGraph, state: Mapping[str, Dat
 
 def _set_initial_value(fill: MakeConstant, net: IrGraph, layer: Element, value: Data) -> None:
     if not input_ports(layer):
-        port = etree.SubElement(get_or_add_child(layer, "input"), "port", id="in")
+        port = add_port(layer, "input", "in")
         layer.remove(port.getparent())
         layer.insert(list(layer).index(layer.find("output")), port.getparent())
         renumber_ports(net, layer)
     name = f"{variable_of(layer)}_before"
     constant = net.add_layer("Const", name)
-    etree.SubElement(get_or_add_child(constant, "output"), "port", id="0", names=_unused_name(net, name))
+    add_port(constant, "output", "0", names=fresh_name(name, set(net.name_by_output().values())))
     fill(constant, value)
     net.connect((constant.get("id"), "0"), (layer.get("id"), input_ports(layer)[0].get("id")))
-
-
-def _unused_name(net: IrGraph, name: str) -> str:
-    used = set(net.name_by_output().values())
-    return next(text for text in (name, *(f"{name}_{k}" for k in range(2, len(used) + 3))) if text not in used)
 
 
 def assigned_names(net: IrGraph) -> list[str]:

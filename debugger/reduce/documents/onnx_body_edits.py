@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from onnx import GraphProto, NodeProto
 
 from ....runtime.model import Data
-from ...extract.onnx_names import all_names, names_read_by_node
-from .onnx_graph import attribute_value, keep_only, loop_body, make_tensor, redirect_reads, walk_graphs
+from ....runtime.modelfile.onnx_graph import (
+    all_names,
+    attribute_value,
+    keep_only,
+    loop_body,
+    make_tensor,
+    names_read_by_node,
+    redirect_reads,
+    walk_graphs,
+)
 from .onnx_loop_edits import initial_names
 
 #: Number of body inputs before the carried values, and of outputs before them, by loop operator.

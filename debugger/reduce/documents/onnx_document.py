@@ -12,7 +12,21 @@ import onnx.inliner
 import onnx.numpy_helper
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from ....runtime.frontends.onnx.model_file import (
+from ....runtime.frontends.onnx.reader import from_proto
+from ....runtime.model import Data, Model
+from ....runtime.modelfile.model_file import fresh_name
+from ....runtime.modelfile.onnx_graph import (
+    all_names,
+    inner_graphs,
+    keep_only,
+    make_tensor,
+    names_read_by_node,
+    node_key,
+    remove_dead,
+    value_info,
+    walk_graphs,
+)
+from ....runtime.modelfile.onnx_storage import (
     OnnxModel,
     is_external,
     read_model,
@@ -20,12 +34,8 @@ from ....runtime.frontends.onnx.model_file import (
     without_external_data,
     write_model,
 )
-from ....runtime.frontends.onnx.reader import from_proto
-from ....runtime.model import Data, Model
-from ...extract.onnx_names import all_names, fresh_name, names_read_by_node
 from . import onnx_body_edits, onnx_loop_edits
 from .document import DocumentNode, GraphPath
-from .onnx_graph import inner_graphs, keep_only, make_tensor, node_key, remove_dead, value_info, walk_graphs
 from .onnx_text import model_text
 
 LOOP_OPERATORS = ("Loop", "Scan")

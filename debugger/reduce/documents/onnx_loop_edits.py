@@ -11,8 +11,19 @@ import numpy as np
 from onnx import GraphProto, NodeProto
 
 from ....runtime.model import Data
-from ...extract.onnx_names import all_names, free_names, fresh_name, own_names
-from .onnx_graph import attribute_value, inner_graphs, keep_only, loop_body, make_tensor, rename_values, value_info
+from ....runtime.modelfile.model_file import fresh_name
+from ....runtime.modelfile.onnx_graph import (
+    all_names,
+    attribute_value,
+    free_names,
+    inner_graphs,
+    keep_only,
+    loop_body,
+    make_tensor,
+    own_names,
+    rename_values,
+    value_info,
+)
 
 #: Number of inputs of a Loop before the carried values.
 _LEADING_INPUTS = 2

@@ -13,9 +13,9 @@ import onnx.numpy_helper
 import onnx.printer
 from onnx import AttributeProto, ModelProto, TensorProto
 
-from ....runtime.frontends.onnx.model_file import is_external, tensors
+from ....runtime.modelfile.onnx_graph import walk_graphs
+from ....runtime.modelfile.onnx_storage import is_external, tensors
 from ....runtime.text import escape_unprintable
-from .onnx_graph import walk_graphs
 
 #: Maximum number of elements written in full, and number of the first elements of a longer constant.
 _MAX_ELEMENTS, _FIRST_ELEMENTS = 64, 4

@@ -11,10 +11,10 @@ import onnx.helper
 import onnx.numpy_helper
 from onnx import GraphProto, ModelProto, NodeProto
 
-from ....runtime.frontends.onnx.model_file import tensors
 from ....runtime.graph import Array
+from ....runtime.modelfile.onnx_graph import attribute_value, inner_graphs, loop_body
+from ....runtime.modelfile.onnx_storage import tensors
 from ...tensorrt_export.script_code import docstring_text
-from ..documents.onnx_graph import attribute_value, inner_graphs, loop_body
 from .repro_scripts import MAX_INLINE_ELEMENTS, ReproScript
 from .torch_operators import HELPERS, OPERATOR_CODE, helper_code
 

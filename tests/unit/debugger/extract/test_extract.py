@@ -200,7 +200,7 @@ def test_external_data(tmp_path: Path) -> None:
 
 
 def test_large_constants_are_external(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loopdbg.runtime.frontends.onnx.model_file.MAX_INLINE_BYTES", 100)
+    monkeypatch.setattr("loopdbg.runtime.modelfile.onnx_storage.MAX_INLINE_BYTES", 100)
     source = proto(CAPTURES.replace("[2]", "[2000]").replace("<float[2000] w = {2, 3}>", ""))
     source.graph.initializer.append(numpy_helper.from_array(random_floats(2000), "w"))
     onnx.save(source, tmp_path / "m.onnx")

@@ -1,8 +1,8 @@
-"""A graph of an OpenVINO IR under reduction: layers, ports and edges of one ``<net>`` or ``<body>``."""
+"""A graph in an OpenVINO IR: layers, ports and edges of one ``<net>`` or ``<body>``."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from lxml import etree
@@ -25,7 +25,8 @@ class IrGraph:
     @property
     def layers(self) -> list[Element]:
         """All layers in order."""
-        return list(self.element.find("layers"))
+        layers: list[Element] = self.element.findall("layers/layer")
+        return layers
 
     def layer(self, id: str) -> Element:
         """Return a layer by its id.
@@ -44,8 +45,8 @@ class IrGraph:
 
     def edges(self) -> list[Element]:
         """Return all edges."""
-        edges = self.element.find("edges")
-        return [] if edges is None else list(edges)
+        edges: list[Element] = self.element.findall("edges/edge")
+        return edges
 
     def source_by_input(self) -> dict[Port, Port]:
         """Return the output port of each connected input port."""
@@ -101,11 +102,8 @@ class IrGraph:
     def connect(self, source: Port, target: Port) -> None:
         """Connect two ports; replace an existing edge to the target."""
         self.disconnect(target)
-        edges = self.element.find("edges")
-        if edges is None:
-            edges = etree.SubElement(self.element, "edges")
         ends = dict(zip(("from-layer", "from-port", "to-layer", "to-port"), (*source, *target), strict=True))
-        etree.SubElement(edges, "edge", **ends)
+        etree.SubElement(get_or_add_child(self.element, "edges"), "edge", **ends)
 
     def disconnect(self, target: Port) -> None:
         """Remove the edge to a port."""
@@ -178,32 +176,51 @@ def walk_graphs(net: IrGraph) -> Iterator[IrGraph]:
 
 def input_ports(layer: Element) -> list[Element]:
     """The input ports of a layer."""
-    ports = layer.find("input")
-    return [] if ports is None else list(ports)
+    ports: list[Element] = layer.findall("input/port")
+    return ports
 
 
 def output_ports(layer: Element) -> list[Element]:
     """The output ports of a layer."""
-    ports = layer.find("output")
-    return [] if ports is None else list(ports)
+    ports: list[Element] = layer.findall("output/port")
+    return ports
 
 
-def get_or_add_child(layer: Element, tag: str) -> Element:
-    """Return a child of a layer; add it if it is missing."""
-    child = layer.find(tag)
-    return etree.SubElement(layer, tag) if child is None else child
+def get_or_add_child(element: Element, tag: str) -> Element:
+    """Return a child of an element; add it if it is missing."""
+    child = element.find(tag)
+    return etree.SubElement(element, tag) if child is None else child
+
+
+def add_port(layer: Element, side: str, id: str, **attributes: str) -> Element:
+    """Add a port to a layer: an ``input`` or an ``output``."""
+    return etree.SubElement(get_or_add_child(layer, side), "port", id=id, **attributes)
+
+
+def set_port_shape(port: Element, shape: Iterable[int | None]) -> None:
+    """Set the shape of a port; None: an unknown dimension."""
+    for dim in port.findall("dim"):
+        port.remove(dim)
+    for size in shape:
+        etree.SubElement(port, "dim").text = "-1" if size is None else str(size)
+
+
+def port_precision(element_type: str) -> str:
+    """The name of an element type in a port's ``precision``."""
+    names = {"f32": "FP32", "f64": "FP64", "f16": "FP16", "boolean": "BOOL"}
+    return names.get(element_type, element_type.upper())
 
 
 def port_map_entries(layer: Element, tag: str) -> list[Element]:
     """The entries of a port map: ``input`` or ``output``."""
-    port_map = layer.find("port_map")
-    return [] if port_map is None else [entry for entry in port_map if entry.tag == tag]
+    entries: list[Element] = layer.findall(f"port_map/{tag}")
+    return entries
 
 
 def back_edges(layer: Element) -> list[Element]:
     """The back edges of a loop."""
-    edges = layer.find("back_edges")
-    return [] if edges is None else list(edges)
+    edges: list[Element] = layer.findall("back_edges/edge")
+    return edges
 
 
 def renumber_ports(net: IrGraph, layer: Element) -> None:

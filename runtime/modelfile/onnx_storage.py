@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from math import prod
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import onnx
@@ -22,12 +22,12 @@ import onnx.numpy_helper
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
 
-from ...atomic_file import atomic_binary, write_bytes
-from ...errors import ModelError, UnsupportedError, UsageError, one_line
-from ...graph import Array
-from ...record import record
-from ...stable_file import StableFile, path_inside_folder
-from .external_data import ELEMENTS_PER_BYTE
+from ..atomic_file import atomic_binary, write_bytes
+from ..errors import ModelError, UnsupportedError, UsageError, one_line
+from ..frontends.onnx.external_data import ELEMENTS_PER_BYTE
+from ..graph import Array
+from ..record import record
+from ..stable_file import StableFile, path_inside_folder
 
 #: Limit for the tensor data of one message; beyond it, tensors of MIN_EXTERNAL_BYTES and larger are external.
 MAX_INLINE_BYTES = 1 << 30
@@ -229,6 +229,19 @@ def tensors(proto: ModelProto) -> Iterator[TensorProto]:
         yield from _tensors_of_attributes(function.attribute_proto)
         for node in function.node:
             yield from _tensors_of_attributes(node.attribute)
+
+
+def external_locations(message: Any) -> Iterator[str]:
+    """The locations of the external data of all tensors in a message."""
+    for field, content in message.ListFields():
+        if field.message_type is None:
+            continue
+        for part in content if isinstance(content, Iterable) else [content]:
+            if isinstance(part, TensorProto):
+                if part.data_location == TensorProto.EXTERNAL:
+                    yield next(entry.value for entry in part.external_data if entry.key == "location")
+            else:
+                yield from external_locations(part)
 
 
 def without_external_data(proto: ModelProto) -> ModelProto:
