@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from ....runtime.modelfile.ir_graph import (
 from ....runtime.modelfile.model_file import fresh_name
 from ....runtime.text import escape_lines
 from . import ir_loop_edits, ir_variables
-from .document import DocumentNode, GraphPath
+from .document import Document, DocumentNode, GraphPath, NewInputs, Values
 
 #: Attribute with a constant's index in the pool; not part of the format.
 _POOL_INDEX = "pooled"
@@ -37,8 +37,10 @@ _POOL_INDEX = "pooled"
 _METADATA_TAGS = ("rt_info", "meta_data", "quantization_parameters", "statistics")
 
 
-class IrDocument:
+class IrDocument(Document):
     """An IR in memory with its weights. Every value has one name, that of its tensor."""
+
+    LOOP_OPERATORS = LOOP_TYPES
 
     def __init__(self, root: Element, pool: list[bytes]) -> None:
         self.root = root
@@ -70,7 +72,6 @@ class IrDocument:
 
     @property
     def graph(self) -> IrGraph:
-        """The main graph."""
         return IrGraph(self.root)
 
     @property
@@ -81,20 +82,9 @@ class IrDocument:
     def outputs(self) -> list[str]:
         return [layer.get("output_names") for layer in self.graph.layers_of_type("Result")]
 
-    def nodes(self) -> list[DocumentNode]:
-        return [_document_node(self.graph, layer, ()) for layer in _operator_layers(self.graph)]
-
-    def inner_nodes(self) -> list[DocumentNode]:
-        nodes: list[DocumentNode] = []
-        _collect_inner_nodes(self.graph, (), nodes)
-        return nodes
-
     def build_model(self) -> Model:
         with scratch_folder() as folder:
             return load(self.save(folder, "cut"))
-
-    def is_valid(self) -> bool:
-        return True
 
     def save(self, folder: Path, stem: str) -> Path:
         root, blob = copy.deepcopy(self.root), bytearray()
@@ -126,7 +116,7 @@ class IrDocument:
 
     # -- the main graph
 
-    def replace_by_inputs(self, values: Mapping[str, Data]) -> None:
+    def replace_by_inputs(self, values: Values) -> None:
         net = self.graph
         ports = {name: port for port, name in net.name_by_output().items() if name in values}
         for name, port in ports.items():
@@ -155,54 +145,39 @@ class IrDocument:
 
     # -- loops
 
-    def loops(self) -> list[DocumentNode]:
-        return [_document_node(self.graph, layer, ()) for layer in self.graph.layers_of_type(*LOOP_TYPES)]
-
     def initial_names(self, key: str) -> list[str]:
-        return ir_loop_edits.initial_names(self.graph, self._layer(key))
+        return ir_loop_edits.initial_names(self.graph, self.find_node(self.graph, key))
 
     def final_names(self, key: str) -> list[str]:
-        return ir_loop_edits.final_names(self.graph, self._layer(key))
+        return ir_loop_edits.final_names(self.graph, self.find_node(self.graph, key))
 
-    def limit_iterations(
-        self, key: str, path: GraphPath, count: int, values: Mapping[str, Data]
-    ) -> dict[str, Data] | None:
-        net = self._graph_at(path)
-        return ir_loop_edits.limit_iterations(
-            self.make_constant, net, self._layer(key, path), count, values, main=not path
-        )
+    def limit_iterations(self, key: str, path: GraphPath, count: int, values: Values) -> NewInputs:
+        net = self.graph_at(path)
+        layer = self.find_node(net, key)
+        return ir_loop_edits.limit_iterations(self.make_constant, net, layer, count, values, main=not path)
 
-    def start_at_iteration(
-        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
-    ) -> dict[str, Data] | None:
-        return ir_loop_edits.start_at_iteration(self.make_constant, self.graph, self._layer(key), index, state, values)
+    def start_at_iteration(self, key: str, index: int, state: Sequence[Data], values: Values) -> NewInputs:
+        layer = self.find_node(self.graph, key)
+        return ir_loop_edits.start_at_iteration(self.make_constant, self.graph, layer, index, state, values)
 
-    def replace_by_iteration(
-        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
-    ) -> dict[str, Data] | None:
-        return ir_loop_edits.replace_by_iteration(self.root, self._layer(key), index, state, values)
-
-    def if_nodes(self) -> list[DocumentNode]:
-        return []
-
-    def inline_branch(self, key: str, values: Mapping[str, Data]) -> bool:
-        return False
+    def replace_by_iteration(self, key: str, index: int, state: Sequence[Data], values: Values) -> NewInputs:
+        return ir_loop_edits.replace_by_iteration(self.root, self.find_node(self.graph, key), index, state, values)
 
     # -- inner graphs
 
     def replace_by_constant(self, node: DocumentNode, value: Data) -> bool:
-        layer = self._layer(node.key, node.graph_path)
+        layer = self.node_of(node)
         ports = output_ports(layer)
         if len(ports) != 1 or not isinstance(value, np.ndarray) or layer.get("type") in CONSTANT_TYPES:
             return False
-        net = self._graph_at(node.graph_path)
+        net = self.graph_at(node.graph_path)
         for port in layer.findall("input/port"):
             net.disconnect((layer.get("id"), port.get("id")))
         self.make_constant(layer, value)
         return True
 
     def bypass_node(self, node: DocumentNode, source: str) -> bool:
-        net, layer = self._graph_at(node.graph_path), self._layer(node.key, node.graph_path)
+        net, layer = self.graph_at(node.graph_path), self.node_of(node)
         ports = output_ports(layer)
         if len(ports) != 1 or source not in node.inputs:
             return False
@@ -210,27 +185,13 @@ class IrDocument:
         net.remove_layer(layer)
         return True
 
-    def carried_values(self) -> list[tuple[DocumentNode, int]]:
-        nodes = [*self.nodes(), *self.inner_nodes()]
-        loops = [(node, self._layer(node.key, node.graph_path)) for node in nodes if node.op_type in LOOP_TYPES]
-        return [(node, k) for node, layer in loops for k in range(len(back_edges(layer)))]
-
     def remove_carried(self, node: DocumentNode, index: int) -> bool:
-        edge = back_edges(self._layer(node.key, node.graph_path))[index]
+        edge = back_edges(self.node_of(node))[index]
         edge.getparent().remove(edge)
         return True
 
-    def unread_results(self) -> list[tuple[DocumentNode, int]]:
-        nodes = [*self.nodes(), *self.inner_nodes()]
-        loops = [(node, self._layer(node.key, node.graph_path)) for node in nodes if node.op_type in LOOP_TYPES]
-        return [
-            (node, k)
-            for node, layer in loops
-            for k in ir_loop_edits.unread_results(self._graph_at(node.graph_path), layer)
-        ]
-
     def drop_results(self, node: DocumentNode, indices: Sequence[int]) -> bool:
-        ir_loop_edits.drop_results(self._graph_at(node.graph_path), self._layer(node.key, node.graph_path), indices)
+        ir_loop_edits.drop_results(self.graph_at(node.graph_path), self.node_of(node), indices)
         return True
 
     # -- data
@@ -238,7 +199,7 @@ class IrDocument:
     def constants(self) -> dict[str, Data]:
         return {name: array for name, (_, array) in self._constants_by_name().items()}
 
-    def set_constants(self, values: Mapping[str, Data]) -> None:
+    def set_constants(self, values: Values) -> None:
         constants = self._constants_by_name()
         for name, data in values.items():
             if name in constants:
@@ -330,14 +291,27 @@ class IrDocument:
                     constants[name if name not in constants else f"{name} {k}"] = layer, array
         return constants
 
-    def _graph_at(self, path: GraphPath) -> IrGraph:
-        net = self.graph
-        for key, word in path:
-            net = dict(inner_graphs(_layer_by_key(net, key)))[word]
-        return net
+    # -- graphs and nodes
 
-    def _layer(self, key: str, path: GraphPath = ()) -> Element:
-        return _layer_by_key(self._graph_at(path), key)
+    def operators(self, graph: IrGraph) -> Iterable[Element]:
+        return [layer for layer in graph.layers if layer.get("type") not in ("Parameter", "Result", *CONSTANT_TYPES)]
+
+    def inner_graphs(self, node: Element) -> Iterable[tuple[str, IrGraph]]:
+        return inner_graphs(node)
+
+    def find_node(self, graph: IrGraph, key: str) -> Element:
+        return graph.layer(graph.output_named(key)[0])
+
+    def describe_node(self, graph: IrGraph, node: Element, path: GraphPath) -> DocumentNode:
+        outputs = tuple(port.get("names") for port in output_ports(node) if port.get("names"))
+        key = outputs[0] if outputs else node.get("name")
+        return DocumentNode(key, node.get("name"), node.get("type"), tuple(graph.input_names(node)), outputs, path)
+
+    def carried_count(self, node: Element) -> int:
+        return len(back_edges(node))
+
+    def unread_indices(self, graph: IrGraph, node: Element) -> list[int]:
+        return ir_loop_edits.unread_results(graph, node)
 
 
 def _constant_array(layer: Element, data: bytes) -> Data | None:
@@ -376,28 +350,6 @@ def _assign_names(net: IrGraph, input_names: Sequence[str], results: Sequence[st
 
 def _unused_name(name: str, used: set[str]) -> str:
     return fresh_name(name.replace(",", "_"), used)
-
-
-def _operator_layers(net: IrGraph) -> list[Element]:
-    return [layer for layer in net.layers if layer.get("type") not in ("Parameter", "Result", *CONSTANT_TYPES)]
-
-
-def _document_node(net: IrGraph, layer: Element, path: GraphPath) -> DocumentNode:
-    outputs = tuple(port.get("names") for port in output_ports(layer) if port.get("names"))
-    key = outputs[0] if outputs else layer.get("name")
-    return DocumentNode(key, layer.get("name"), layer.get("type"), tuple(net.input_names(layer)), outputs, path)
-
-
-def _layer_by_key(net: IrGraph, key: str) -> Element:
-    return net.layer(net.output_named(key)[0])
-
-
-def _collect_inner_nodes(net: IrGraph, path: GraphPath, nodes: list[DocumentNode]) -> None:
-    for layer in _operator_layers(net):
-        for word, inner in inner_graphs(layer):
-            inner_path = (*path, (_document_node(net, layer, path).key, word))
-            nodes += [_document_node(inner, inner_layer, inner_path) for inner_layer in _operator_layers(inner)]
-            _collect_inner_nodes(inner, inner_path, nodes)
 
 
 def _constants(net: IrGraph) -> list[Element]:

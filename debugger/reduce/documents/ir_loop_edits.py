@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ....runtime.modelfile.ir_graph import (
     renumber_ports,
 )
 from ....runtime.modelfile.model_file import fresh_name
+from .document import NewInputs, Values
 
 #: Turns a layer into a constant.
 MakeConstant = Callable[[Element, Any], None]
@@ -77,8 +78,8 @@ def final_names(net: IrGraph, layer: Element) -> list[str]:
 
 
 def limit_iterations(
-    fill: MakeConstant, net: IrGraph, layer: Element, count: int, values: Mapping[str, Data], main: bool
-) -> dict[str, Data] | None:
+    fill: MakeConstant, net: IrGraph, layer: Element, count: int, values: Values, main: bool
+) -> NewInputs:
     """Limit the iterations of a loop."""
     if layer.get("type") == "Loop":
         trip_count = values.get(net.source_name(layer, "0"))
@@ -90,8 +91,8 @@ def limit_iterations(
 
 
 def start_at_iteration(
-    fill: MakeConstant, net: IrGraph, layer: Element, index: int, state: Sequence[Data], values: Mapping[str, Data]
-) -> dict[str, Data] | None:
+    fill: MakeConstant, net: IrGraph, layer: Element, index: int, state: Sequence[Data], values: Values
+) -> NewInputs:
     """Let a loop start with iteration ``index`` and these carried values; iteration numbers still count from 0."""
     inputs = _restrict_slices(net, layer, slice(index, None), values)
     if inputs is None:
@@ -106,9 +107,7 @@ def start_at_iteration(
     return inputs
 
 
-def replace_by_iteration(
-    root: Element, layer: Element, index: int, state: Sequence[Data], values: Mapping[str, Data]
-) -> dict[str, Data] | None:
+def replace_by_iteration(root: Element, layer: Element, index: int, state: Sequence[Data], values: Values) -> NewInputs:
     """Replace the model by one iteration of the body of a loop."""
     outer = IrGraph(root)
     parameters = _iteration_parameters(outer, layer, index, state, values)
@@ -271,7 +270,7 @@ def _covers_whole_axis(entry: Element, stride: int) -> bool:
     return abs(stride) == int(entry.get("part_size", 1)) and ends == ((0, -1) if stride > 0 else (-1, 0))
 
 
-def _restrict_slices(net: IrGraph, layer: Element, rows: slice, values: Mapping[str, Data]) -> dict[str, Data] | None:
+def _restrict_slices(net: IrGraph, layer: Element, rows: slice, values: Values) -> NewInputs:
     """Restrict the sliced inputs of a loop to these iterations."""
     inputs: dict[str, Data] = {}
     for entry, axis, stride in _sliced_inputs(layer):
@@ -291,7 +290,7 @@ def _restrict_slices(net: IrGraph, layer: Element, rows: slice, values: Mapping[
 
 
 def _iteration_parameters(
-    net: IrGraph, layer: Element, k: int, state: Sequence[Data], values: Mapping[str, Data]
+    net: IrGraph, layer: Element, k: int, state: Sequence[Data], values: Values
 ) -> dict[str, tuple[Data, Element | None]] | None:
     """The values of a body's Parameters in an iteration, by id; for a constant also its layer."""
     result: dict[str, tuple[Data, Element | None]] = {}

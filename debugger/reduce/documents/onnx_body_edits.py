@@ -23,7 +23,7 @@ from .onnx_loop_edits import initial_names
 _LEADING_PORTS = {"Loop": (2, 1), "Scan": (0, 0)}
 
 
-def replace_by_constant(graph: GraphProto, node: NodeProto, value: Data) -> bool:
+def replace_by_constant(node: NodeProto, value: Data) -> bool:
     """Replace a node by a constant. False if it has several outputs, or the value is no tensor."""
     if sum(map(bool, node.output)) != 1 or node.op_type == "Constant" or value is None or isinstance(value, list):
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -35,14 +35,15 @@ from ....runtime.modelfile.onnx_storage import (
     write_model,
 )
 from . import onnx_body_edits, onnx_loop_edits
-from .document import DocumentNode, GraphPath
+from .document import Document, DocumentNode, GraphPath, NewInputs, Values
 from .onnx_text import model_text
 
-LOOP_OPERATORS = ("Loop", "Scan")
 
-
-class OnnxDocument:
+class OnnxDocument(Document):
     """An ONNX model in memory; the data of a large one stay in files."""
+
+    LOOP_OPERATORS = ("Loop", "Scan")
+    BRANCH_OPERATORS = ("If",)
 
     def __init__(self, model: OnnxModel, checked: bool | None = None) -> None:
         self.proto = model.proto
@@ -66,7 +67,6 @@ class OnnxDocument:
 
     @property
     def graph(self) -> GraphProto:
-        """The main graph."""
         return self.proto.graph
 
     @property
@@ -77,14 +77,6 @@ class OnnxDocument:
     @property
     def outputs(self) -> list[str]:
         return [port.name for port in self.graph.output]
-
-    def nodes(self) -> list[DocumentNode]:
-        return [_document_node(node) for node in self.graph.node]
-
-    def inner_nodes(self) -> list[DocumentNode]:
-        nodes: list[DocumentNode] = []
-        _collect_inner_nodes(self.graph, (), nodes)
-        return nodes
 
     def build_model(self) -> Model:
         return Model(from_proto(self.proto, "the cut model", self._model.folder))
@@ -105,7 +97,7 @@ class OnnxDocument:
 
     # -- the main graph
 
-    def replace_by_inputs(self, values: Mapping[str, Data]) -> None:
+    def replace_by_inputs(self, values: Values) -> None:
         graph, names = self.graph, all_names(self.graph)
         frozen = {name for node in graph.node for name in node.output if name in values}
         nodes = [node for node in graph.node if not all(name in frozen for name in node.output if name)]
@@ -128,74 +120,38 @@ class OnnxDocument:
 
     # -- loops
 
-    def loops(self) -> list[DocumentNode]:
-        return [_document_node(node) for node in self.graph.node if node.op_type in LOOP_OPERATORS]
-
     def initial_names(self, key: str) -> list[str]:
-        return onnx_loop_edits.initial_names(self.node_by_key(key))
+        return onnx_loop_edits.initial_names(self.find_node(self.graph, key))
 
     def final_names(self, key: str) -> list[str]:
-        return onnx_loop_edits.final_names(self.node_by_key(key), all_names(self.graph))
+        return onnx_loop_edits.final_names(self.find_node(self.graph, key), all_names(self.graph))
 
-    def limit_iterations(
-        self, key: str, path: GraphPath, count: int, values: Mapping[str, Data]
-    ) -> dict[str, Data] | None:
-        return onnx_loop_edits.limit_iterations(
-            self.graph, self.graph_at(path), self.node_by_key(key, path), count, values
-        )
+    def limit_iterations(self, key: str, path: GraphPath, count: int, values: Values) -> NewInputs:
+        host = self.graph_at(path)
+        return onnx_loop_edits.limit_iterations(self.graph, host, self.find_node(host, key), count, values)
 
-    def start_at_iteration(
-        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
-    ) -> dict[str, Data] | None:
-        return onnx_loop_edits.start_at_iteration(self.graph, self.node_by_key(key), index, state, values)
+    def start_at_iteration(self, key: str, index: int, state: Sequence[Data], values: Values) -> NewInputs:
+        return onnx_loop_edits.start_at_iteration(self.graph, self.find_node(self.graph, key), index, state, values)
 
-    def replace_by_iteration(
-        self, key: str, index: int, state: Sequence[Data], values: Mapping[str, Data]
-    ) -> dict[str, Data] | None:
-        return onnx_loop_edits.replace_by_iteration(self.graph, self.node_by_key(key), index, state, values)
+    def replace_by_iteration(self, key: str, index: int, state: Sequence[Data], values: Values) -> NewInputs:
+        return onnx_loop_edits.replace_by_iteration(self.graph, self.find_node(self.graph, key), index, state, values)
 
-    def if_nodes(self) -> list[DocumentNode]:
-        return [_document_node(node) for node in self.graph.node if node.op_type == "If"]
-
-    def inline_branch(self, key: str, values: Mapping[str, Data]) -> bool:
-        return onnx_loop_edits.inline_branch(self.graph, self.node_by_key(key), values)
+    def inline_branch(self, key: str, values: Values) -> bool:
+        return onnx_loop_edits.inline_branch(self.graph, self.find_node(self.graph, key), values)
 
     # -- inner graphs
 
     def replace_by_constant(self, node: DocumentNode, value: Data) -> bool:
-        return onnx_body_edits.replace_by_constant(
-            self.graph_at(node.graph_path), self.node_by_key(node.key, node.graph_path), value
-        )
+        return onnx_body_edits.replace_by_constant(self.node_of(node), value)
 
     def bypass_node(self, node: DocumentNode, source: str) -> bool:
-        return onnx_body_edits.bypass_node(
-            self.graph_at(node.graph_path), self.node_by_key(node.key, node.graph_path), source
-        )
-
-    def carried_values(self) -> list[tuple[DocumentNode, int]]:
-        nodes = [*self.nodes(), *self.inner_nodes()]
-        loops = [
-            (node, self.node_by_key(node.key, node.graph_path)) for node in nodes if node.op_type in LOOP_OPERATORS
-        ]
-        return [(node, k) for node, proto in loops for k in range(len(onnx_loop_edits.initial_names(proto)))]
+        return onnx_body_edits.bypass_node(self.graph_at(node.graph_path), self.node_of(node), source)
 
     def remove_carried(self, node: DocumentNode, index: int) -> bool:
-        return onnx_body_edits.remove_carried(self.node_by_key(node.key, node.graph_path), index)
-
-    def unread_results(self) -> list[tuple[DocumentNode, int]]:
-        nodes = [*self.nodes(), *self.inner_nodes()]
-        loops = [
-            (node, self.node_by_key(node.key, node.graph_path)) for node in nodes if node.op_type in LOOP_OPERATORS
-        ]
-        return [
-            (node, k)
-            for node, proto in loops
-            for k in onnx_body_edits.unread_results(self.graph_at(node.graph_path), proto)
-        ]
+        return onnx_body_edits.remove_carried(self.node_of(node), index)
 
     def drop_results(self, node: DocumentNode, indices: Sequence[int]) -> bool:
-        proto = self.node_by_key(node.key, node.graph_path)
-        onnx_body_edits.drop_results(proto, indices)
+        onnx_body_edits.drop_results(self.node_of(node), indices)
         return True
 
     # -- data
@@ -203,7 +159,7 @@ class OnnxDocument:
     def constants(self) -> dict[str, Data]:
         return {name: onnx.numpy_helper.to_array(tensor) for name, tensor in self._constants_by_name().items()}
 
-    def set_constants(self, values: Mapping[str, Data]) -> None:
+    def set_constants(self, values: Values) -> None:
         constants = self._constants_by_name()
         for name, data in values.items():
             if name in constants:
@@ -242,18 +198,29 @@ class OnnxDocument:
         used |= {node.domain for function in self.proto.functions for node in function.node} | {""}
         keep_only(self.proto.opset_import, [opset for opset in self.proto.opset_import if opset.domain in used])
 
-    # -- for the modules with edits of loops and bodies
+    # -- graphs and nodes
 
-    def graph_at(self, path: GraphPath) -> GraphProto:
-        """Return an inner graph."""
-        graph = self.graph
-        for key, word in path:
-            graph = next(inner for name, inner in inner_graphs(_find_node(graph, key)) if name == word)
-        return graph
+    def operators(self, graph: GraphProto) -> list[NodeProto]:
+        return list(graph.node)
 
-    def node_by_key(self, key: str, path: GraphPath = ()) -> NodeProto:
-        """Return a node by its key."""
-        return _find_node(self.graph_at(path), key)
+    def inner_graphs(self, node: NodeProto) -> Iterable[tuple[str, GraphProto]]:
+        return inner_graphs(node)
+
+    def find_node(self, graph: GraphProto, key: str) -> NodeProto:
+        match: NodeProto | None = next((node for node in graph.node if node_key(node) == key), None)
+        if match is None:
+            raise KeyError(key)
+        return match
+
+    def describe_node(self, graph: GraphProto, node: NodeProto, path: GraphPath) -> DocumentNode:
+        inputs, outputs = tuple(names_read_by_node(node)), tuple(filter(None, node.output))
+        return DocumentNode(node_key(node), node.name, node.op_type, inputs, outputs, path)
+
+    def carried_count(self, node: NodeProto) -> int:
+        return len(onnx_loop_edits.initial_names(node))
+
+    def unread_indices(self, graph: GraphProto, node: NodeProto) -> list[int]:
+        return onnx_body_edits.unread_results(graph, node)
 
     def _constants_by_name(self) -> dict[str, TensorProto]:
         """Initializers and the values of Constant nodes, by name; a number is appended to a name that two graphs share.
@@ -276,29 +243,3 @@ def _is_valid(proto: ModelProto) -> bool:
     except Exception:  # also protobuf's, for a large model
         return False
     return True
-
-
-def _document_node(node: NodeProto, path: GraphPath = ()) -> DocumentNode:
-    return DocumentNode(
-        node_key(node),
-        node.name,
-        node.op_type,
-        tuple(names_read_by_node(node)),
-        tuple(filter(None, node.output)),
-        path,
-    )
-
-
-def _find_node(graph: GraphProto, key: str) -> NodeProto:
-    match: NodeProto | None = next((node for node in graph.node if node_key(node) == key), None)
-    if match is None:
-        raise KeyError(key)
-    return match
-
-
-def _collect_inner_nodes(graph: GraphProto, path: GraphPath, nodes: list[DocumentNode]) -> None:
-    for node in graph.node:
-        for word, inner in inner_graphs(node):
-            inner_path = (*path, (node_key(node), word))
-            nodes += [_document_node(child, inner_path) for child in inner.node]
-            _collect_inner_nodes(inner, inner_path, nodes)

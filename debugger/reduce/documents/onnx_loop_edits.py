@@ -5,7 +5,7 @@ A value that a loop reads and that is not computed any more becomes an input of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from onnx import GraphProto, NodeProto
@@ -24,6 +24,7 @@ from ....runtime.modelfile.onnx_graph import (
     rename_values,
     value_info,
 )
+from .document import NewInputs, Values
 
 #: Number of inputs of a Loop before the carried values.
 _LEADING_INPUTS = 2
@@ -45,9 +46,7 @@ def final_names(node: NodeProto, used: set[str]) -> list[str]:
     return list(node.output[: len(initial_names(node))])
 
 
-def limit_iterations(
-    graph: GraphProto, host: GraphProto, node: NodeProto, count: int, values: Mapping[str, Data]
-) -> dict[str, Data] | None:
+def limit_iterations(graph: GraphProto, host: GraphProto, node: NodeProto, count: int, values: Values) -> NewInputs:
     """Limit the iterations of a loop of the graph ``host``; return the new inputs of the main graph. None if that is
     impossible or changes nothing."""
     if node.op_type == "Scan":
@@ -62,8 +61,8 @@ def limit_iterations(
 
 
 def start_at_iteration(
-    graph: GraphProto, node: NodeProto, index: int, state: Sequence[Data], values: Mapping[str, Data]
-) -> dict[str, Data] | None:
+    graph: GraphProto, node: NodeProto, index: int, state: Sequence[Data], values: Values
+) -> NewInputs:
     """Let a loop start with iteration ``index`` and these carried values. Iteration numbers still count from 0."""
     if node.op_type == "Scan":
         inputs = _restrict_slices(graph, node, slice(index, None), values) if _is_unbatched(node) else None
@@ -81,8 +80,8 @@ def start_at_iteration(
 
 
 def replace_by_iteration(
-    graph: GraphProto, node: NodeProto, index: int, state: Sequence[Data], values: Mapping[str, Data]
-) -> dict[str, Data] | None:
+    graph: GraphProto, node: NodeProto, index: int, state: Sequence[Data], values: Values
+) -> NewInputs:
     """Replace the model by one iteration of the body of a loop: its parameters become inputs, its results outputs. None
     if that is impossible."""
     body = GraphProto()
@@ -112,7 +111,7 @@ def replace_by_iteration(
     return inputs
 
 
-def inline_branch(graph: GraphProto, node: NodeProto, values: Mapping[str, Data]) -> bool:
+def inline_branch(graph: GraphProto, node: NodeProto, values: Values) -> bool:
     """Replace an If by the branch that the values select."""
     condition = values.get(node.input[0])
     if condition is None:
@@ -181,9 +180,7 @@ def _make_model_input(graph: GraphProto, node: NodeProto, k: int, data: Data, su
     return {node.input[k]: data}
 
 
-def _restrict_slices(
-    graph: GraphProto, node: NodeProto, part: slice, values: Mapping[str, Data]
-) -> dict[str, Data] | None:
+def _restrict_slices(graph: GraphProto, node: NodeProto, part: slice, values: Values) -> NewInputs:
     """Restrict the sliced inputs of a Scan to these iterations."""
     first = _state_count(node)
     names = list(node.input[first:])
@@ -208,7 +205,7 @@ def _is_backwards(node: NodeProto, k: int) -> bool:
     return bool([*attribute_value(node, "scan_input_directions", []), *([0] * (k + 1))][k])
 
 
-def _iteration_inputs(node: NodeProto, i: int, state: Sequence[Data], values: Mapping[str, Data]) -> list[Data] | None:
+def _iteration_inputs(node: NodeProto, i: int, state: Sequence[Data], values: Values) -> list[Data] | None:
     """The inputs of the body in an iteration."""
     if node.op_type == "Loop":
         return [np.asarray(i, np.int64), np.asarray(True), *state]
