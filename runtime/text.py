@@ -53,6 +53,16 @@ def did_you_mean(name: str, names: Iterable[str], template: str = "'{}'", limit:
     return f"; did you mean {' or '.join(map(template.format, matches))}?" if matches else ""
 
 
+def fresh_name(base: str, used_names: set[str]) -> str:
+    """A name such as ``name_2`` that is not in ``used_names``, and is added to it."""
+    name, number = base, 1
+    while name in used_names:
+        number += 1
+        name = f"{base}_{number}"
+    used_names.add(name)
+    return name
+
+
 def size_text(nbytes: int) -> str:
     """Format a number of bytes: ``3.1 KB``, ``512 MB``."""
     amount = float(nbytes)

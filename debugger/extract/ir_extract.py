@@ -20,7 +20,7 @@ from ...runtime.frontends.openvino.ir_document import Element, IrLayer, PortKey
 from ...runtime.graph import NO_PORT, Array, Loop, TensorType, Value, walk
 from ...runtime.model import Model
 from ...runtime.modelfile.ir import ALIGNMENT_BYTES, IrFile, IrLayerLocation
-from ...runtime.modelfile.ir_graph import add_port, get_or_add_child, port_precision, set_port_shape
+from ...runtime.modelfile.ir_graph import IrGraph, add_port, get_or_add_child, port_precision, set_port_shape
 from ...runtime.ops.registry import is_random
 from .submodel import CaptureValues, Submodel, refuse_random
 from .submodel import SubmodelPort as PartPort
@@ -51,8 +51,8 @@ def extract_from_ir(
     """
     if NO_PORT in (*loop.input_ports, *loop.output_ports):
         raise UnsupportedError(f"loop '{loop.name}' uses variables of the model, which a part of it does not have")
-    sources = open_source(model)
-    location = sources.locate(loop)
+    file = open_source(model)
+    location = file.locate(loop)
     if location is None:
         raise UnsupportedError(f"loop '{loop.name}': the file has no layer of it")
     if capture_body is not None and loop.derived_from:
@@ -60,27 +60,27 @@ def extract_from_ir(
             f"loop '{loop.name}' is made of {loop.derived_from}, and the file has no body of it; extract the whole loop"
         )
     return (
-        _extract_loop(sources, location, loop, capture_loop)
+        _extract_loop(file, location, loop, capture_loop)
         if capture_body is None
-        else _extract_body(sources, loop, capture_body)
+        else _extract_body(file, loop, capture_body)
     )
 
 
-def _extract_loop(sources: IrFile, location: IrLayerLocation, loop: Loop, capture: CaptureValues) -> Submodel:
+def _extract_loop(file: IrFile, location: IrLayerLocation, loop: Loop, capture: CaptureValues) -> Submodel:
     refuse_random(loop)
-    builder = _IrSubmodelBuilder(sources, loop.name)
+    builder = _IrSubmodelBuilder(file, loop.name)
     port_sources = [location.network.sources.get((location.layer.id, port.id)) for port in location.layer.inputs]
     outer = {
         source: value
         for source in port_sources
         if source is not None
         and not _is_constant(location, source[0])
-        and (value := sources.value_at_port(location, source)) is not None
+        and (value := file.value_at_port(location, source)) is not None
     }
     outputs = [
         (port, value)
         for port in location.layer.outputs
-        if (value := sources.value_at_port(location, (location.layer.id, port.id))) is not None
+        if (value := file.value_at_port(location, (location.layer.id, port.id))) is not None
     ]
     feeds, results = capture(list(outer.values()), [value for _, value in outputs])
     ids = {layer.id for layer in location.network.layers.values()}
@@ -91,16 +91,16 @@ def _extract_loop(sources: IrFile, location: IrLayerLocation, loop: Loop, captur
     builder.layers.append(copy.deepcopy(location.layer.element))
     for port, source in zip(location.layer.inputs, port_sources, strict=True):
         if source is not None:
-            builder.add_edge(port_of.get(source, source), (location.layer.id, port.id))
+            builder.net.add_edge(port_of.get(source, source), (location.layer.id, port.id))
     for port, value in outputs:
         builder.add_result(_fresh_id(ids), (location.layer.id, port.id), value.name)
     return builder.build(list(outer.values()), [value for _, value in outputs], feeds, results)
 
 
-def _extract_body(sources: IrFile, loop: Loop, capture: CaptureValues) -> Submodel:
-    scope = sources.layer_scope(loop.body)
-    builder = _IrSubmodelBuilder(sources, f"{loop.name}_body")
-    random_layers = _random_values(sources, loop)
+def _extract_body(file: IrFile, loop: Loop, capture: CaptureValues) -> Submodel:
+    scope = file.layer_scope(loop.body)
+    builder = _IrSubmodelBuilder(file, f"{loop.name}_body")
+    random_layers = _random_values(file, loop)
     results = list(loop.body.outputs)
     feeds, values = capture([*loop.body.inputs, *random_layers], results)
     params = dict(zip(scope.parameters, loop.body.inputs, strict=True))
@@ -117,15 +117,15 @@ def _extract_body(sources: IrFile, loop: Loop, capture: CaptureValues) -> Submod
             builder.layers.append(copy.deepcopy(layer.element))
     for target, source in scope.network.sources.items():
         if target[0] not in random_ids:
-            builder.add_edge(source, target)
+            builder.net.add_edge(source, target)
     return builder.build(order, results, feeds, values)
 
 
-def _random_values(sources: IrFile, loop: Loop) -> dict[Value, IrLayer]:
+def _random_values(file: IrFile, loop: Loop) -> dict[Value, IrLayer]:
     """Outputs of the random layers of a body, with their layers."""
     layers: dict[Value, IrLayer] = {}
     for node in (node for node in walk(loop.body) if is_random(node, loop.system)):
-        location = sources.locate(node)
+        location = file.locate(node)
         if node not in loop.body.nodes or location is None:
             raise UnsupportedError(
                 f"loop '{loop.name}': {node.op_type} '{node.name}' draws random numbers in a graph inside the body,"
@@ -149,20 +149,12 @@ def _is_constant(location: IrLayerLocation, id: int) -> bool:
 class _IrSubmodelBuilder:
     """Builds the XML document of a part."""
 
-    def __init__(self, sources: IrFile, name: str) -> None:
-        self.places = sources
-        self.name = name
-        self.layers: list[Element] = []
-        self.edges: list[Element] = []
+    def __init__(self, file: IrFile, name: str) -> None:
+        self.file = file
+        self.root = etree.Element("net", {**file.document.root.attrib, "name": name})
+        self.layers = etree.SubElement(self.root, "layers")
+        self.net = IrGraph(self.root)
         self._copied_layers: set[int] = set()
-
-    def add_edge(self, source: PortKey, target: PortKey) -> None:
-        """Connect two ports."""
-        names = ("from-layer", "from-port", "to-layer", "to-port")
-        edge = etree.Element("edge")
-        for name, number in zip(names, (*source, *target), strict=True):
-            edge.set(name, str(number))
-        self.edges.append(edge)
 
     def add_parameter(self, id: int, value: Value, data: Any) -> PortKey:
         """Add a Parameter for an outer value; return its output port."""
@@ -182,7 +174,7 @@ class _IrSubmodelBuilder:
         for port in layer.inputs:
             source = location.network.sources[id, port.id]
             self.add_constant(location, source[0])
-            self.add_edge(source, (id, port.id))
+            self.net.add_edge(source, (id, port.id))
         self.layers.append(copy.deepcopy(layer.element))
 
     def add_result(self, id: int, source: PortKey, name: str) -> None:
@@ -190,34 +182,30 @@ class _IrSubmodelBuilder:
         result = etree.Element("layer", id=str(id), name=f"{name}/result", type="Result", version="opset1")
         add_port(result, "input", "0")
         self.layers.append(result)
-        self.add_edge(source, (id, 0))
+        self.net.add_edge(source, (id, 0))
 
     def build(
         self, inputs: Iterable[Value], outputs: Iterable[Value], feeds: Mapping[Value, Any], values: Mapping[Value, Any]
     ) -> Submodel:
         """Assemble the document."""
-        source = self.places.document.root
-        root = etree.Element("net", dict(source.attrib))
-        root.set("name", self.name)
-        for tag, elements in (("layers", self.layers), ("edges", self.edges)):
-            etree.SubElement(root, tag).extend(elements)
-        for child in source:
+        get_or_add_child(self.root, "edges")
+        for child in self.file.document.root:
             if child.tag not in ("layers", "edges"):
-                root.append(copy.deepcopy(child))
-        weights = self._collect_weights(root)
+                self.root.append(copy.deepcopy(child))
+        weights = self._collect_weights()
         ports = [[PartPort(value.name, value, value.type) for value in side] for side in (inputs, outputs)]
-        return Submodel(root, ports[0], ports[1], feeds, values, weights)
+        return Submodel(self.root, ports[0], ports[1], feeds, values, weights)
 
-    def _collect_weights(self, root: Element) -> list[bytes]:
+    def _collect_weights(self) -> list[bytes]:
         """Collect the bytes of the constants and rewrite their offsets for the new file."""
         pieces: list[bytes] = []
         offsets: dict[tuple[int, int], int] = {}
         end = 0
-        for data in _constant_data(root):
+        for data in _constant_data(self.root):
             extent = int(data.get("offset")), int(data.get("size"))
             if extent not in offsets:
                 offsets[extent] = end
-                data_bytes = self.places.read_weights(*extent)
+                data_bytes = self.file.read_weights(*extent)
                 padding = bytes(-len(data_bytes) % ALIGNMENT_BYTES)
                 pieces += [data_bytes, padding]
                 end += len(data_bytes) + len(padding)

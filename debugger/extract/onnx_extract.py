@@ -17,7 +17,6 @@ from onnx import GraphProto, ModelProto, NodeProto
 from ...runtime.errors import UnsupportedError
 from ...runtime.frontends.onnx.name_scope import NameScope
 from ...runtime.graph import Loop, OptionalType, SequenceType, TensorType, Value, ValueType, walk
-from ...runtime.modelfile.model_file import fresh_name
 from ...runtime.modelfile.onnx import MIN_IR_INITIALIZERS_ALONE, OnnxFile, OnnxNodeLocation
 from ...runtime.modelfile.onnx_graph import (
     all_names,
@@ -28,8 +27,9 @@ from ...runtime.modelfile.onnx_graph import (
     port_info,
     remove_absent_inputs,
 )
-from ...runtime.modelfile.onnx_storage import OnnxModel
+from ...runtime.modelfile.onnx_storage import OnnxModel, tensors_of_attributes
 from ...runtime.ops.registry import is_random
+from ...runtime.text import fresh_name
 from ..peers.onnx_writer import runtime_type
 from .submodel import NOT_COMPUTED, CaptureValues, Submodel, SubmodelPort, refuse_random
 
@@ -37,17 +37,17 @@ from .submodel import NOT_COMPUTED, CaptureValues, Submodel, SubmodelPort, refus
 _SEQUENCE_IDENTITY_OPSET = 14
 
 
-def extract_loop_node(sources: OnnxFile, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
+def extract_loop_node(file: OnnxFile, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
     """All iterations of one entry: the loop node of the file alone.
 
     Raises:
         UnsupportedError: the loop draws random numbers.
     """
     refuse_random(loop)
-    builder = _OnnxSubmodelBuilder(sources, location.scope)
+    builder = _OnnxSubmodelBuilder(file, location.scope)
     node = builder.copy_node(location.proto)
     names = [name for name in node.output if name]
-    output_values = [sources.value_for_name(location.scope, name) for name in names]
+    output_values = [file.value_for_name(location.scope, name) for name in names]
     outputs = [(name, value) for name, value in zip(names, output_values, strict=True) if value is not None]
     builder.add_captures(names_read_by_node(node))
     builder.remove_absent([node])
@@ -56,13 +56,13 @@ def extract_loop_node(sources: OnnxFile, location: OnnxNodeLocation, loop: Loop,
     return builder.build(graph, builder.inputs, outputs, feeds, results)
 
 
-def extract_body(sources: OnnxFile, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
+def extract_body(file: OnnxFile, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
     """One iteration: the body as a graph. Outputs of random operators become inputs.
 
     Raises:
         UnsupportedError: a graph nested in the body contains a random operator.
     """
-    builder = _OnnxSubmodelBuilder(sources, location.scope)
+    builder = _OnnxSubmodelBuilder(file, location.scope)
     node = builder.copy_node(location.proto)
     body: GraphProto = next(item.g for item in node.attribute if item.name == "body")
     infos = _body_parameters(body, loop, location.scope.context.prefix)
@@ -77,7 +77,7 @@ def extract_body(sources: OnnxFile, location: OnnxNodeLocation, loop: Loop, capt
     results = [(info.name, value) for info, value in zip(body.output, loop.body.outputs, strict=True)]
     feeds, values = capture([value for _, value in fed_ports], [value for _, value in results])
     for tensor in graph.initializer:
-        sources.inline_external_data(tensor)
+        file.inline_external_data(tensor)
     outputs = builder.make_outputs(graph, results, values)
     for constant in reversed(builder.constants):
         graph.node.insert(0, constant)
@@ -87,8 +87,8 @@ def extract_body(sources: OnnxFile, location: OnnxNodeLocation, loop: Loop, capt
 class _OnnxSubmodelBuilder:
     """Collects the messages of one part."""
 
-    def __init__(self, sources: OnnxFile, scope: NameScope) -> None:
-        self.places = sources
+    def __init__(self, file: OnnxFile, scope: NameScope) -> None:
+        self.file = file
         self.scope = scope
         self.constants: list[NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
@@ -100,26 +100,17 @@ class _OnnxSubmodelBuilder:
         """A copy of a node; attributes of a function get their values of the call."""
         node = NodeProto()
         node.CopyFrom(proto)
-        attributes = self.places.bound_attributes(self.scope)
+        attributes = self.file.bound_attributes(self.scope)
         if self.scope.context.attributes is not None:
             bind_attributes(node, attributes)
-        for attribute in node.attribute:
-            self._load_external_data(attribute)
+        for tensor in tensors_of_attributes(node.attribute):
+            self.file.inline_external_data(tensor)
         return node
-
-    def _load_external_data(self, attribute: onnx.AttributeProto) -> None:
-        for tensor in (attribute.t, *attribute.tensors):
-            self.places.inline_external_data(tensor)
-        for node in attribute.g.node:
-            for inner in node.attribute:
-                self._load_external_data(inner)
-        for tensor in attribute.g.initializer:
-            self.places.inline_external_data(tensor)
 
     def add_captures(self, names: Iterable[str]) -> None:
         """Copy the constants among these names; the other names become inputs."""
         for name in names:
-            value = self.places.value_for_name(self.scope, name)
+            value = self.file.value_for_name(self.scope, name)
             if value is None:
                 self.absent_names.append(name)
             elif value.constant is not None:
@@ -136,13 +127,13 @@ class _OnnxSubmodelBuilder:
         scope: NameScope | None = self.scope
         while scope is not None and name not in scope.values:
             scope = scope.parent
-        graph = None if scope is None else self.places.scope_message(scope)
+        graph = None if scope is None else self.file.scope_message(scope)
         if isinstance(graph, GraphProto):
             for tensor in graph.initializer:
                 if tensor.name == name:
                     copy = onnx.TensorProto()
                     copy.CopyFrom(tensor)
-                    self.places.inline_external_data(copy)
+                    self.file.inline_external_data(copy)
                     self.initializers.append(copy)
                     return
             for sparse in graph.sparse_initializer:
@@ -156,7 +147,7 @@ class _OnnxSubmodelBuilder:
         """Copy the Constant node that computes a name; returns whether there is one."""
         scope: NameScope | None = self.scope
         while scope is not None:
-            for node in self.places.scope_message(scope).node:
+            for node in self.file.scope_message(scope).node:
                 if name in node.output:
                     if node.op_type != "Constant" or node.domain not in ("", "ai.onnx"):
                         return False
@@ -207,12 +198,12 @@ class _OnnxSubmodelBuilder:
         graph.input.extend(port_info(port.name, port.type) for port in ports[0])
         graph.output.extend(port_info(port.name, port.type) for port in ports[1])
         model = self._make_model(graph)
-        folder = self.places.folder if self.places.is_large else None
+        folder = self.file.folder if self.file.is_large else None
         return Submodel(OnnxModel(model, folder), ports[0], ports[1], feeds, results)
 
     def _make_model(self, graph: GraphProto) -> ModelProto:
         """A model that copies everything but the graph from the file."""
-        source = self.places.source
+        source = self.file.source
         model = ModelProto(ir_version=source.ir_version)
         for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
             if source.HasField(name):

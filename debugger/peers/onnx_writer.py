@@ -36,6 +36,7 @@ from ...runtime.graph import (
 from ...runtime.modelfile.onnx_graph import port_info, type_proto
 from ...runtime.modelfile.onnx_storage import OnnxModel, TensorWriter, scratch_file, serialize_model
 from ...runtime.ops.registry import is_random
+from ...runtime.text import fresh_name
 from .jobs import OnnxJob
 
 _IR_VERSION = 10
@@ -130,7 +131,7 @@ class _OnnxModelWriter:
         self.trajectory_names: list[str] = []
         self.names: dict[Value, str] = {}
         self.written_nodes: list[Node] = []
-        self._used_names: set[str] = set()
+        self._used_names = {""}
         self.tensor_writer = TensorWriter()
 
     # -- names
@@ -143,12 +144,7 @@ class _OnnxModelWriter:
         return self.names[value]
 
     def unused_name(self, base: str) -> str:
-        name, count = base, 1
-        while name in self._used_names or not name:
-            count += 1
-            name = f"{base}_{count}"
-        self._used_names.add(name)
-        return name
+        return fresh_name(base, self._used_names)
 
     # -- helpers
 

@@ -11,8 +11,8 @@ from onnx import ModelProto
 
 from ...runtime.graph import Graph, Value, bodies
 from ...runtime.model import Model
-from ...runtime.modelfile.model_file import fresh_name
 from ...runtime.modelfile.onnx_graph import all_names, walk_graphs
+from ...runtime.text import fresh_name
 from ..compare.align.alignment import Alignment
 from ..compare.running.loop_matching import match_loops
 from ..compare.running.sides import ModelSide

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import Array, Loop, SlicedInput, System, Value
+from ...runtime.graph import Array, SlicedInput, System, Value
 from ...runtime.model import Model
 from ...runtime.modelfile.edited_copy import write_edited_copy
 from ...runtime.modelfile.model_file import ModelEdits
@@ -46,7 +46,7 @@ def save_edits(model: Model, branch: Branch, target: Path, force: bool = False) 
             raise UsageError(
                 f"'{edit.text}' {_position_text(model.plan, edit)} cannot be saved in a file: {error}"
             ) from None
-    return write_edited_copy(path, model.graph.weights, model.graph, translator.changes, target)
+    return write_edited_copy(path, model.graph.weights, model.graph, translator.edits, target)
 
 
 def _check_target(model: Model, target: Path, force: bool) -> Path:
@@ -75,15 +75,8 @@ class _EditTranslator:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.constants: dict[Value, Array] = {}
-        self.initial_values: dict[tuple[Loop, Value], Array] = {}
-        self.trip_counts: dict[Loop, int] = {}
-        self.conditions: dict[Loop, bool] = {}
-
-    @property
-    def changes(self) -> ModelEdits:
-        """The translated edits; the last edit of each item wins."""
-        return ModelEdits(self.constants, self.initial_values, self.trip_counts, self.conditions)
+        #: The translated edits; the last edit of each item wins.
+        self.edits = ModelEdits()
 
     def add_edit(self, edit: EditRecord) -> None:
         """Add an edit.
@@ -115,11 +108,11 @@ class _EditTranslator:
         if loop.loop.op_type != "Loop" or loop.loop.derived_from:
             raise NotExpressible(f"{loop.loop.op_type} '{loop.loop.name}' has no trip count in the file")
         # A loop that has run more iterations ends at its current one.
-        self.trip_counts[loop.loop] = max(count, _edit_iteration(edit))
+        self.edits.trip_counts[loop.loop] = max(count, _edit_iteration(edit))
 
     def _add_condition(self, loop: LoopPlan, new_value: bool, edit: EditRecord) -> None:
         if not _edit_iteration(edit):
-            self.conditions[loop.loop] = new_value
+            self.edits.initial_conditions[loop.loop] = new_value
         elif not new_value:
             self._add_trip_count(loop, _edit_iteration(edit), edit)
         else:
@@ -141,7 +134,7 @@ class _EditTranslator:
         reader = next(self._readers_before(value, edit), None)
         if reader is not None:
             raise NotExpressible(f"{reader} has read it by then; go back to where nothing has, and set it there")
-        self.constants[value] = _edit_array(edit)
+        self.edits.constants[value] = _edit_array(edit)
 
     def _add_initial_value(self, loop: LoopPlan, value: Value, edit: EditRecord) -> None:
         iteration = _edit_iteration(edit)
@@ -153,7 +146,7 @@ class _EditTranslator:
         reader = next(self._readers_after(value, loop), None)
         if reader is not None and any(port.inner is value for port in loop.loop.invariants):
             raise NotExpressible(f"{reader} reads it as well, after the loop; change what both are given")
-        self.initial_values[loop.loop, value] = _edit_array(edit)
+        self.edits.initial_values[loop.loop, value] = _edit_array(edit)
 
     def _loop_at_boundary(self, edit: EditRecord) -> LoopPlan | None:
         """The loop at whose boundary the edit was made."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Array
-from ...runtime.text import escape_unprintable
+from ...runtime.text import escape_unprintable, fresh_name
 
 #: Maximum number of elements of a constant written inline; larger ones are stored in the weights file.
 INLINE_MAX_ELEMENTS = 16
@@ -41,12 +41,7 @@ class ScriptCode:
         word = re.sub(r"\W+", "_", name.rsplit("/", 1)[-1] or name, flags=re.ASCII).strip("_") or "value"
         if word[0].isdigit():
             word = f"v_{word}"
-        unique, count = word, 1
-        while unique in self._used_names:
-            count += 1
-            unique = f"{word}_{count}"
-        self._used_names.add(unique)
-        return unique
+        return fresh_name(word, self._used_names)
 
     def array_expression(self, array: Array, name: str) -> str:
         """An expression for an array: small arrays inline, larger ones from the weights file."""

@@ -102,8 +102,13 @@ class IrGraph:
     def connect(self, source: Port, target: Port) -> None:
         """Connect two ports; replace an existing edge to the target."""
         self.disconnect(target)
-        ends = dict(zip(("from-layer", "from-port", "to-layer", "to-port"), (*source, *target), strict=True))
-        etree.SubElement(get_or_add_child(self.element, "edges"), "edge", **ends)
+        self.add_edge(source, target)
+
+    def add_edge(self, source: Port | tuple[int, int], target: Port | tuple[int, int]) -> None:
+        """Add an edge to a port that has none."""
+        names = ("from-layer", "from-port", "to-layer", "to-port")
+        ends = {name: str(end) for name, end in zip(names, (*source, *target), strict=True)}
+        etree.SubElement(get_or_add_child(self.element, "edges"), "edge", ends)
 
     def disconnect(self, target: Port) -> None:
         """Remove the edge to a port."""

@@ -31,10 +31,10 @@ class ModelEdits:
     ``trip_counts``: trip counts of loops; ``initial_conditions``: their initial conditions.
     """
 
-    constants: Mapping[Value, Array] = field(default_factory=dict)
-    initial_values: Mapping[tuple[Loop, Value], Array] = field(default_factory=dict)
-    trip_counts: Mapping[Loop, int] = field(default_factory=dict)
-    initial_conditions: Mapping[Loop, bool] = field(default_factory=dict)
+    constants: dict[Value, Array] = field(default_factory=dict)
+    initial_values: dict[tuple[Loop, Value], Array] = field(default_factory=dict)
+    trip_counts: dict[Loop, int] = field(default_factory=dict)
+    initial_conditions: dict[Loop, bool] = field(default_factory=dict)
 
 
 class ModelFile(ABC, Generic[Location]):
@@ -135,16 +135,6 @@ class ModelFile(ABC, Generic[Location]):
 
     def _changed_error(self) -> ModelError:
         return ModelError(f"{self.path}: {self.FILE_CHANGED_MESSAGE}")
-
-
-def fresh_name(base: str, used_names: set[str]) -> str:
-    """An unused name, which is added to ``used_names``."""
-    name, number = base, 1
-    while name in used_names:
-        number += 1
-        name = f"{base}_{number}"
-    used_names.add(name)
-    return name
 
 
 def _scalar_like(value: Value | None, number: Any, default: Any) -> Array:

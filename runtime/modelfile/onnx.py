@@ -29,7 +29,8 @@ from ..frontends.onnx.reader import _OnnxGraphReader
 from ..frontends.recurrent import expand_recurrent_operators
 from ..graph import Array, Graph, Loop, Node, Value, walk
 from ..record import record
-from .model_file import CONTROL_INPUTS, ModelFile, fresh_name
+from ..text import fresh_name
+from .model_file import CONTROL_INPUTS, ModelFile
 from .onnx_graph import all_names, keep_only, names_in_nodes
 from .onnx_storage import external_locations, is_external, is_large, load_external_data, read_source
 

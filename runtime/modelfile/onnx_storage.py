@@ -226,9 +226,9 @@ def tensors(proto: ModelProto) -> Iterator[TensorProto]:
     functions."""
     yield from _tensors_of_graph(proto.graph)
     for function in proto.functions:
-        yield from _tensors_of_attributes(function.attribute_proto)
+        yield from tensors_of_attributes(function.attribute_proto)
         for node in function.node:
-            yield from _tensors_of_attributes(node.attribute)
+            yield from tensors_of_attributes(node.attribute)
 
 
 def external_locations(message: Any) -> Iterator[str]:
@@ -258,10 +258,11 @@ def without_external_data(proto: ModelProto) -> ModelProto:
 def _tensors_of_graph(graph: GraphProto) -> Iterator[TensorProto]:
     yield from graph.initializer
     for node in graph.node:
-        yield from _tensors_of_attributes(node.attribute)
+        yield from tensors_of_attributes(node.attribute)
 
 
-def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
+def tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
+    """The tensors of attributes, also in inner graphs."""
     for attribute in attributes:
         if attribute.HasField("t"):
             yield attribute.t

@@ -26,8 +26,7 @@ from ....runtime.modelfile.ir_graph import (
     port_precision,
     walk_graphs,
 )
-from ....runtime.modelfile.model_file import fresh_name
-from ....runtime.text import escape_lines
+from ....runtime.text import escape_lines, fresh_name
 from . import ir_loop_edits, ir_variables
 from .document import Document, DocumentNode, GraphPath, NewInputs, Values
 

@@ -23,7 +23,7 @@ from ....runtime.modelfile.ir_graph import (
     port_precision,
     renumber_ports,
 )
-from ....runtime.modelfile.model_file import fresh_name
+from ....runtime.text import fresh_name
 from .document import NewInputs, Values
 
 #: Turns a layer into a constant.

@@ -14,7 +14,7 @@ from ....runtime.modelfile.ir_graph import (
     variable_of,
     walk_graphs,
 )
-from ....runtime.modelfile.model_file import fresh_name
+from ....runtime.text import fresh_name
 from .ir_loop_edits import MakeConstant
 
 

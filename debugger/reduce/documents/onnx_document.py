@@ -14,7 +14,6 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from ....runtime.frontends.onnx.reader import from_proto
 from ....runtime.model import Data, Model
-from ....runtime.modelfile.model_file import fresh_name
 from ....runtime.modelfile.onnx_graph import (
     all_names,
     inner_graphs,
@@ -34,6 +33,7 @@ from ....runtime.modelfile.onnx_storage import (
     without_external_data,
     write_model,
 )
+from ....runtime.text import fresh_name
 from . import onnx_body_edits, onnx_loop_edits
 from .document import Document, DocumentNode, GraphPath, NewInputs, Values
 from .onnx_text import model_text

@@ -11,7 +11,6 @@ import numpy as np
 from onnx import GraphProto, NodeProto
 
 from ....runtime.model import Data
-from ....runtime.modelfile.model_file import fresh_name
 from ....runtime.modelfile.onnx_graph import (
     all_names,
     attribute_value,
@@ -24,6 +23,7 @@ from ....runtime.modelfile.onnx_graph import (
     rename_values,
     value_info,
 )
+from ....runtime.text import fresh_name
 from .document import NewInputs, Values
 
 #: Number of inputs of a Loop before the carried values.

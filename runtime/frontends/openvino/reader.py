@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ...errors import LoopdbgError
 from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies, own_values
+from ...text import fresh_name
 from ..recurrent import expand_recurrent_operators
 from .constants import IrConstantReader, declared_type, element_type
 from .ir_document import Element, IrDocument, IrLayer, IrNetwork, PortKey, format_ids, split_tensor_names
@@ -294,11 +295,7 @@ def _make_names_unique(graph: Graph, used: set[str], known: Collection[Value] = 
     computed = (value for node in graph.nodes for value in node.outputs if value is not None)
     values = dict.fromkeys(value for value in (*graph.inputs, *graph.constants, *computed) if value not in known)
     for value in values:
-        name, number = value.name, 1
-        while value.name in used:
-            number += 1
-            value.name = f"{name}_{number}"
-        used.add(value.name)
+        value.name = fresh_name(value.name, used)
     for node in graph.nodes:
         for _, inner in bodies(node):
             if isinstance(node, Loop):

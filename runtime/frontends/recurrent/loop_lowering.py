@@ -37,6 +37,7 @@ from ...ops.recurrent_layout import (
 )
 from ...ops.registry import ResolvedOperation, ResolvedOperator
 from ...record import record
+from ...text import fresh_name
 from .layers import RecurrentLayer
 from .step_nodes import StepNodeBuilder
 
@@ -101,12 +102,7 @@ class RecurrentLowering:
 
     def new_value(self, name: str, kind: TensorType, data: Array | None = None) -> Value:
         """A new value of the graph, with a unique name."""
-        base, number = name, 1
-        while name in self.used_names:
-            number += 1
-            name = f"{base}_{number}"
-        self.used_names.add(name)
-        return Value(name, kind, data)
+        return Value(fresh_name(name, self.used_names), kind, data)
 
     def internal_node(
         self, role: str, inputs: Sequence[V], outputs: Sequence[V], function: Callable[..., Any]
