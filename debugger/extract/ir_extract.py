@@ -29,29 +29,21 @@ from .submodel import SubmodelPort as PartPort
 _IMPURE_LAYERS = ("parameter", "readvalue", "assign", "randomuniform", "multinomial", "loop", "tensoriterator", "if")
 
 
-def open_source(model: Model) -> IrFile:
-    """The source document of a model.
-
-    Raises:
-        UnsupportedError: the model was not read from a file.
-        ModelError: the file changed since it was opened.
-    """
-    if model.path is None:
-        raise UnsupportedError(f"{model.name}: it came from no file, and an IR is cut out of its file")
-    return IrFile(model.path, model.graph.weights, model.graph)
-
-
 def extract_from_ir(
     model: Model, loop: Loop, capture_body: CaptureValues | None, capture_loop: CaptureValues
 ) -> Submodel:
     """One iteration of a loop's body, or all iterations of one entry.
 
     Raises:
-        UnsupportedError: the loop uses variables of the model, draws random numbers, or has no body in the file.
+        UnsupportedError: the model was not read from a file, or the loop uses variables of the model, draws random
+            numbers, or has no body in the file.
+        ModelError: the file changed since it was opened.
     """
     if NO_PORT in (*loop.input_ports, *loop.output_ports):
         raise UnsupportedError(f"loop '{loop.name}' uses variables of the model, which a part of it does not have")
-    file = open_source(model)
+    if model.path is None:
+        raise UnsupportedError(f"{model.name}: it came from no file, and an IR is cut out of its file")
+    file = IrFile(model.path, model._internals.weights, model.graph)
     location = file.locate(loop)
     if location is None:
         raise UnsupportedError(f"loop '{loop.name}': the file has no layer of it")

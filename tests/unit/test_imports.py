@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,8 @@ from cli_runner import run_python_code
 from loopdbg.tui.cli import COMMANDS
 from text_models import SAMPLES
 
-HEAVY = ("onnx", "google", "lxml", "textual", "rich", "matplotlib", "scipy", "onnxruntime", "openvino", "ml_dtypes")
+HEAVY = ("onnx", "onnx_ir", "google", "lxml", "textual", "rich", "matplotlib", "scipy", "onnxruntime", "openvino")
+HEAVY += ("ml_dtypes",)
 SCREENS = ("textual", "rich", "matplotlib")
 
 LIST = """
@@ -56,7 +58,7 @@ def test_a_list_of_lessons_imports_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("command", ["run", "info", "explain"])
 def test_an_ir_needs_neither_onnx_nor_a_screen(command: str) -> None:
-    assert imported(command, str(SAMPLES / "lstm.xml")).isdisjoint(("onnx", "scipy", "ml_dtypes", *SCREENS))
+    assert imported(command, str(SAMPLES / "lstm.xml")).isdisjoint(("onnx", "onnx_ir", "scipy", "ml_dtypes", *SCREENS))
 
 
 @pytest.mark.parametrize("command", ["run", "explain"])
@@ -68,6 +70,25 @@ def test_an_onnx_model_needs_neither_the_onnx_package_nor_a_screen(command: str)
 def test_what_onnx_infers_of_a_model_is_left_to_another_process() -> None:
     result = imported("info", str(SAMPLES / "newton_sqrt.onnx"))
     assert result.isdisjoint(("onnx", "lxml", "scipy", *SCREENS))
+
+
+EDITED_COPY = """
+import sys
+from pathlib import Path
+import loopdbg
+from loopdbg.runtime.modelfile.edited_copy import write_edited_copy
+from loopdbg.runtime.modelfile.model_file import ModelEdits
+source, target = map(Path, sys.argv[1:])
+write_edited_copy(source, None, loopdbg.load(source).graph, ModelEdits(), target)
+print(*sys.modules)
+"""
+
+
+def test_an_edited_ir_needs_no_onnx(tmp_path: Path) -> None:
+    ran = run_python_code(EDITED_COPY, SAMPLES / "lstm.xml", tmp_path / "copy.xml")
+    assert ran.status == 0, ran.err
+    modules_found = set(ran.out.split())
+    assert "loopdbg.runtime.modelfile.ir" in modules_found and modules_found.isdisjoint(("onnx", "onnx_ir", "google"))
 
 
 DEBUGGER = """

@@ -22,12 +22,15 @@ from ....runtime.modelfile.ir_graph import (
     add_port,
     back_edges,
     inner_graphs,
+    input_ports,
     output_ports,
     port_precision,
+    renumber_ports,
+    variable_of,
     walk_graphs,
 )
 from ....runtime.text import escape_lines, fresh_name
-from . import ir_loop_edits, ir_variables
+from . import ir_loop_edits
 from .document import Document, DocumentNode, GraphPath, NewInputs, Values
 
 #: Attribute with a constant's index in the pool; not part of the format.
@@ -221,7 +224,7 @@ class IrDocument(Document):
             self._remove_metadata,
             self._remove_shapes,
             self._remove_empty_elements,
-            lambda: ir_variables.remove_assigns(self.graph),
+            self._remove_assigns,
         ]
 
     def _remove_metadata(self) -> None:
@@ -245,12 +248,30 @@ class IrDocument(Document):
     # -- variables
 
     def set_initial_state(self, state: Mapping[str, Data]) -> None:
-        """Set the initial values of variables."""
-        ir_variables.set_initial_state(self.make_constant, self.graph, state)
+        """Set the initial values of variables to constants."""
+        for net in list(walk_graphs(self.graph)):
+            for layer in net.layers_of_type("ReadValue"):
+                variable = variable_of(layer)
+                if variable not in state:
+                    continue
+                if not input_ports(layer):
+                    port = add_port(layer, "input", "in")
+                    layer.remove(port.getparent())
+                    layer.insert(list(layer).index(layer.find("output")), port.getparent())
+                    renumber_ports(net, layer)
+                target = layer.get("id"), input_ports(layer)[0].get("id")
+                ir_loop_edits.connect_constant(self.make_constant, net, target, f"{variable}_before", state[variable])
 
     def assigned_names(self) -> list[str]:
         """The names of values that the main graph assigns to variables."""
-        return ir_variables.assigned_names(self.graph)
+        net = self.graph
+        return [name for layer in net.layers_of_type("Assign") for name in net.input_names(layer)]
+
+    def _remove_assigns(self) -> None:
+        """Remove all Assigns."""
+        for net in list(walk_graphs(self.graph)):
+            for layer in net.layers_of_type("Assign"):
+                net.remove_layer(layer)
 
     # -- for the modules with loop edits
 

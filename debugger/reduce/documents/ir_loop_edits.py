@@ -53,6 +53,14 @@ def add_parameter(net: IrGraph, name: str, value: Data) -> Port:
     return layer.get("id"), "0"
 
 
+def connect_constant(fill: MakeConstant, net: IrGraph, target: Port, name: str, value: Data) -> None:
+    """Add a constant to a graph and connect it to a port."""
+    layer = net.add_layer("Const", name)
+    add_port(layer, "output", "0", names=fresh_name(name, set(net.name_by_output().values())))
+    fill(layer, value)
+    net.connect((layer.get("id"), "0"), target)
+
+
 def initial_names(net: IrGraph, layer: Element) -> list[str]:
     """The names of initial carried values, by back edge."""
     return [
@@ -238,10 +246,8 @@ def _set_trip_count(fill: MakeConstant, net: IrGraph, layer: Element, old: Data 
     """Give a Loop a constant trip count of the same shape and type."""
     old_array = np.asarray(0 if old is None else old)
     name = fresh_name(f"{layer.get('name')}_trips", set(net.name_by_output().values()))
-    constant = net.add_layer("Const", name)
-    add_port(constant, "output", "0", names=name)
-    fill(constant, np.full(old_array.shape, count, old_array.dtype if old is not None else np.int64))
-    net.connect((constant.get("id"), "0"), (layer.get("id"), "0"))
+    value = np.full(old_array.shape, count, old_array.dtype if old is not None else np.int64)
+    connect_constant(fill, net, (layer.get("id"), "0"), name, value)
 
 
 def _make_model_input(net: IrGraph, layer: Element, port: str, data: Data) -> dict[str, Data]:
