@@ -34,7 +34,7 @@ from ....runtime.modelfile.onnx_storage import (
     write_model,
 )
 from ....runtime.text import fresh_name
-from . import onnx_body_edits, onnx_loop_edits
+from . import onnx_loop_edits
 from .document import Document, DocumentNode, GraphPath, NewInputs, Values
 from .onnx_text import model_text
 
@@ -142,16 +142,16 @@ class OnnxDocument(Document):
     # -- inner graphs
 
     def replace_by_constant(self, node: DocumentNode, value: Data) -> bool:
-        return onnx_body_edits.replace_by_constant(self.node_of(node), value)
+        return onnx_loop_edits.replace_by_constant(self.node_of(node), value)
 
     def bypass_node(self, node: DocumentNode, source: str) -> bool:
-        return onnx_body_edits.bypass_node(self.graph_at(node.graph_path), self.node_of(node), source)
+        return onnx_loop_edits.bypass_node(self.graph_at(node.graph_path), self.node_of(node), source)
 
     def remove_carried(self, node: DocumentNode, index: int) -> bool:
-        return onnx_body_edits.remove_carried(self.node_of(node), index)
+        return onnx_loop_edits.remove_carried(self.node_of(node), index)
 
     def drop_results(self, node: DocumentNode, indices: Sequence[int]) -> bool:
-        onnx_body_edits.drop_results(self.node_of(node), indices)
+        onnx_loop_edits.drop_results(self.node_of(node), indices)
         return True
 
     # -- data
@@ -169,7 +169,7 @@ class OnnxDocument(Document):
         for port in self.graph.input:
             if port.name in inputs:
                 port.CopyFrom(value_info(port.name, inputs[port.name]))
-        onnx_body_edits.remove_shapes(self.graph)
+        onnx_loop_edits.remove_shapes(self.graph)
 
     def cleanups(self) -> list[Callable[[], None]]:
         return [self._inline_functions, self._remove_metadata, self._remove_unused_opsets]
@@ -220,7 +220,7 @@ class OnnxDocument(Document):
         return len(onnx_loop_edits.initial_names(node))
 
     def unread_indices(self, graph: GraphProto, node: NodeProto) -> list[int]:
-        return onnx_body_edits.unread_results(graph, node)
+        return onnx_loop_edits.unread_results(graph, node)
 
     def _constants_by_name(self) -> dict[str, TensorProto]:
         """Initializers and the values of Constant nodes, by name; a number is appended to a name that two graphs share.
