@@ -1,6 +1,6 @@
 """An ONNX file that is edited, or of which parts are copied.
 
-Messages are edited in place, not through onnx_ir: onnx_ir drops ``sparse_initializer``, ``training_info``, the
+Messages are edited in place, not through onnx_ir: onnx_ir 1.1 drops ``sparse_initializer``, ``training_info``, the
 ``value_info`` of unknown values and duplicate attributes, adds ``value_info`` to each initializer, and rejects a sparse
 Constant.
 """

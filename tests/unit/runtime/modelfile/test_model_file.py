@@ -38,7 +38,7 @@ def test_unedited_ir_copy_has_same_elements_and_weights(name: str, tmp_path: Pat
 
 
 def test_onnx_fields_outside_of_an_edit_are_kept(tmp_path: Path) -> None:
-    """Fields that onnx_ir drops or rewrites."""
+    """Among them are fields that onnx_ir drops."""
     model = proto(
         "g (float[2] x) => (float[2] y) <float[2] w = {2, 3}> { a = Mul (x, w) b = Add (a, s) y = Identity (b) }"
     )
