@@ -43,7 +43,7 @@ def extract_from_ir(
         raise UnsupportedError(f"loop '{loop.name}' uses variables of the model, which a part of it does not have")
     if model.path is None:
         raise UnsupportedError(f"{model.name}: it came from no file, and an IR is cut out of its file")
-    file = IrFile(model.path, model._internals.weights, model.graph)
+    file = IrFile(model.path, model.graph.weights, model.graph)
     location = file.locate(loop)
     if location is None:
         raise UnsupportedError(f"loop '{loop.name}': the file has no layer of it")
