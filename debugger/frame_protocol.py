@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from ..runtime.frame import BodyNode, CarriedValue
@@ -31,8 +31,8 @@ class FrameInternalsProtocol(Protocol):
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]: ...
 
 
-class FrameProtocol(Protocol):
-    """A running loop, or the main graph; :class:`~..runtime.frame.Frame` documents the members."""
+class FrameStateProtocol(Protocol):
+    """The state of a running loop, or of the main graph; :class:`~..runtime.frame.Frame` documents the members."""
 
     @property
     def index(self) -> int: ...
@@ -55,16 +55,27 @@ class FrameProtocol(Protocol):
     @property
     def at_boundary(self) -> bool: ...
     @property
-    def around(self) -> FrameProtocol | None: ...
-    @property
-    def carried(self) -> Mapping[str, Any]: ...
-    @property
     def back_edges(self) -> list[CarriedValue]: ...
     @property
     def scan_outputs(self) -> Mapping[str, Any]: ...
     @property
     def values(self) -> FrameValuesProtocol: ...
     @property
-    def nodes(self) -> list[BodyNode]: ...
+    def nodes(self) -> Sequence[BodyNode]: ...
+
+
+class FrameReaderProtocol(FrameStateProtocol, Protocol):
+    """What a snapshot reads of a frame; the rest as for frames."""
+
+    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]: ...
+
+
+class FrameProtocol(FrameStateProtocol, Protocol):
+    """A frame, live or recorded."""
+
+    @property
+    def around(self) -> FrameProtocol | None: ...
+    @property
+    def carried(self) -> Mapping[str, Any]: ...
     @property
     def _internals(self) -> FrameInternalsProtocol: ...

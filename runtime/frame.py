@@ -7,33 +7,17 @@ from typing import Any
 
 from .api_boundary import public_class
 from .engine.engine import Engine
-from .graph import Loop, StoppedBy, ValueType
-from .loop_view import BodyNode, BranchPath, FrameInternals, FrameValues, NodeState, values_with_branches
-from .max_trip_count import max_trip_count
+from .graph import Loop, StoppedBy
+from .loop_view import (
+    BodyNode,
+    BranchPath,
+    CarriedValue,
+    FrameInternals,
+    FrameValues,
+    NodeState,
+    values_with_branches,
+)
 from .plugin_registry import load_plugin
-from .record import record
-
-
-@record(frozen=True, eq=False)
-class CarriedValue:
-    """The value carried by a back edge.
-
-    At a boundary, ``previous`` is the input of the last iteration and ``value`` its result, the input of the next one;
-    at iteration 0 ``previous`` is None. Inside an iteration, ``previous`` is its input and ``value`` its result, None
-    (and ``ready`` false) until computed.
-
-    >>> _ = session.step()
-    >>> edge = session.frame.back_edges[0]
-    >>> edge.param, edge.previous, edge.value
-    ('x', array(2., dtype=float32), array(1.5, dtype=float32))
-    """
-
-    param: str
-    result: str
-    type: ValueType
-    previous: Any
-    value: Any
-    ready: bool = True
 
 
 @public_class
@@ -85,8 +69,7 @@ class Frame:
         >>> [edge.param.name for edge in session.frame.loop.back_edges]
         ['x', 'err']
         """
-        plan = self._internals.plan
-        return plan.loop if plan else None
+        return self._internals.loop
 
     @property
     def name(self) -> str:
@@ -104,8 +87,7 @@ class Frame:
         >>> session.frame.path
         'main ▸ sqrt'
         """
-        plan = self._internals.plan
-        return plan.path if plan else self.name
+        return self._internals.path
 
     @property
     def iteration(self) -> int:
@@ -135,7 +117,7 @@ class Frame:
         >>> [(entry.node.op_type, str(entry.state)) for entry in session.frame.nodes][:3]
         [('Mul', 'done'), ('Div', 'done'), ('Mul', 'next')]
         """
-        return list(self._internals.nodes())
+        return list(self._internals.nodes)
 
     @property
     def entry(self) -> tuple[int, ...]:
@@ -144,14 +126,7 @@ class Frame:
         >>> session.frame.entry
         ()
         """
-        internals = self._internals
-        internals.state()
-        iterations = []
-        index = internals.plan.parent if internals.plan else -1
-        while index >= 0:
-            iterations.append(internals.engine.loop_state(index)[0])
-            index = internals.engine.plan.loops[index].parent
-        return tuple(reversed(iterations))
+        return self._internals.entry
 
     @property
     def trip_count(self) -> int | None:
@@ -160,9 +135,7 @@ class Frame:
         >>> session.frame.trip_count is None
         True
         """
-        internals = self._internals
-        internals.state()
-        return None if internals.plan is None else max_trip_count(internals.engine, internals.plan)
+        return self._internals.trip_count
 
     @property
     def condition(self) -> bool | None:
@@ -171,10 +144,7 @@ class Frame:
         >>> session.frame.condition
         True
         """
-        keep, plan = self._internals.state()[2], self._internals.plan
-        if plan is None or (plan.condition < 0 and plan.initial_condition < 0):
-            return None
-        return keep
+        return self._internals.condition
 
     @property
     def stopped_by(self) -> StoppedBy | None:
@@ -184,7 +154,7 @@ class Frame:
         >>> session.frame.stopped_by
         <StoppedBy.CONDITION: 'condition'>
         """
-        return self._internals.state()[3]
+        return self._internals.stopped_by
 
     @property
     def around(self) -> Frame | None:
@@ -217,20 +187,7 @@ class Frame:
         >>> [(edge.param, edge.ready) for edge in session.frame.back_edges]
         [('x', True), ('err', True)]
         """
-        internals = self._internals
-        iteration = internals.state()[0]
-        boundary = internals.at_boundary
-        edges = []
-        for k, e in enumerate(internals.plan.edges if internals.plan else []):
-            current = internals.value(e.param)
-            names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
-            if boundary:
-                previous = internals.previous(k) if iteration else None
-                edges.append(CarriedValue(*names, previous, current))
-            else:
-                ready = e.result == e.param or internals.is_computed(e.edge.result)
-                edges.append(CarriedValue(*names, current, internals.value(e.result) if ready else None, ready))
-        return edges
+        return self._internals.back_edges
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
@@ -240,10 +197,7 @@ class Frame:
         >>> session.frame.scan_outputs["xs"]
         array([1.5      , 1.4166667], dtype=float32)
         """
-        internals = self._internals
-        internals.state()
-        scans = internals.plan.scans if internals.plan else []
-        return {s.output.outer.name: internals.scan_output(k) for k, s in enumerate(scans)}
+        return self._internals.scan_outputs
 
     @property
     def values(self) -> FrameValues:
@@ -253,7 +207,7 @@ class Frame:
         >>> session.frame.values["x_new"], session.frame.values["a"]
         (array(1.5, dtype=float32), array(2., dtype=float32))
         """
-        return self._internals.values()
+        return self._internals.values
 
 
 __all__ = ["BodyNode", "BranchPath", "CarriedValue", "Frame", "FrameValues", "NodeState", "values_with_branches"]

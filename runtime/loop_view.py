@@ -14,7 +14,8 @@ import numpy as np
 
 from .engine.engine import Engine
 from .errors import UsageError
-from .graph import MAIN, Array, Node, StoppedBy, Value, visible_values
+from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible_values
+from .max_trip_count import max_trip_count
 from .plan.plan import LoopPlan, Opcode, Plan
 from .record import record
 from .text import did_you_mean
@@ -43,6 +44,28 @@ class BodyNode:
     depth: int
     branch: str
     state: NodeState
+
+
+@record(frozen=True, eq=False)
+class CarriedValue:
+    """The value carried by a back edge.
+
+    At a boundary, ``previous`` is the input of the last iteration and ``value`` its result, the input of the next one;
+    at iteration 0 ``previous`` is None. Inside an iteration, ``previous`` is its input and ``value`` its result, None
+    (and ``ready`` false) until computed.
+
+    >>> _ = session.step()
+    >>> edge = session.frame.back_edges[0]
+    >>> edge.param, edge.previous, edge.value
+    ('x', array(2., dtype=float32), array(1.5, dtype=float32))
+    """
+
+    param: str
+    result: str
+    type: ValueType
+    previous: Any
+    value: Any
+    ready: bool = True
 
 
 class FrameInternals:
@@ -94,21 +117,80 @@ class FrameInternals:
         """Plan position of the loop's boundaries; -1: no loop."""
         return self.plan.head if self.plan else -1
 
+    # The members of a frame without their documentation, for readers that need no checked arguments.
+
+    @property
+    def loop(self) -> Loop | None:
+        return self.plan.loop if self.plan else None
+
     @property
     def name(self) -> str:
-        """The name of the loop or of the main graph."""
         return self.plan.loop.name if self.plan else MAIN
 
     @property
+    def path(self) -> str:
+        return self.plan.path if self.plan else MAIN
+
+    @property
+    def entry(self) -> tuple[int, ...]:
+        self.state()
+        iterations = []
+        index = self.plan.parent if self.plan else -1
+        while index >= 0:
+            iterations.append(self.engine.loop_state(index)[0])
+            index = self.engine.plan.loops[index].parent
+        return tuple(reversed(iterations))
+
+    @property
     def iteration(self) -> int:
-        """The running iteration, or at a boundary the next one."""
         return self.state()[0]
 
     @property
+    def trip_count(self) -> int | None:
+        self.state()
+        return None if self.plan is None else max_trip_count(self.engine, self.plan)
+
+    @property
+    def condition(self) -> bool | None:
+        keep, plan = self.state()[2], self.plan
+        return None if plan is None or (plan.condition < 0 and plan.initial_condition < 0) else keep
+
+    @property
+    def stopped_by(self) -> StoppedBy | None:
+        return self.state()[3]
+
+    @property
     def at_boundary(self) -> bool:
-        """True between iterations, and after the loop has ended."""
         running = self.state()[4]
         return self.plan is not None and (not running or self.engine.pc == self.plan.head)
+
+    @property
+    def back_edges(self) -> list[CarriedValue]:
+        iteration, boundary = self.state()[0], self.at_boundary
+        edges = []
+        for k, e in enumerate(self.plan.edges if self.plan else []):
+            current = self.value(e.param)
+            names = (e.edge.param.name, e.edge.result.name, e.edge.param.type)
+            if boundary:
+                edges.append(CarriedValue(*names, self.previous(k) if iteration else None, current))
+            else:
+                ready = e.result == e.param or self.is_computed(e.edge.result)
+                edges.append(CarriedValue(*names, current, self.value(e.result) if ready else None, ready))
+        return edges
+
+    @property
+    def scan_outputs(self) -> Mapping[str, Any]:
+        self.state()
+        scans = self.plan.scans if self.plan else []
+        return {s.output.outer.name: self.scan_output(k) for k, s in enumerate(scans)}
+
+    @property
+    def nodes(self) -> list[BodyNode]:
+        return self._cached("nodes", self._find_nodes)
+
+    @property
+    def values(self) -> FrameValues:
+        return self._cached("values", lambda: FrameValues(self))
 
     def previous_frame(self) -> None:
         """The frame at the previous boundary, if available without execution; always None here."""
@@ -132,24 +214,16 @@ class FrameInternals:
         count, full, latest = self.engine.scans.view(self.index, k, length)
         return count, tuple(full.shape), full.dtype.name, [np.array(row, latest.dtype) for row in latest]
 
-    def nodes(self) -> list[BodyNode]:
-        """The body's nodes in order, including those inside Ifs, with their progress in the current iteration."""
-        return self._cached("nodes", self.find_nodes)
-
-    def values(self) -> FrameValues:
-        """All values available to body nodes, by name."""
-        return self._cached("values", lambda: FrameValues(self))
-
-    def find_nodes(self) -> list[BodyNode]:
+    def _find_nodes(self) -> list[BodyNode]:
         engine = self.engine
         code = engine.plan.code
-        boundary = self.at_boundary
+        boundary, stopped_by = self.at_boundary, self.stopped_by
         first = self.plan.top if self.plan else 0
         last = self.plan.next if self.plan else len(code) - 1
-        ended = self.state()[3] is not None and boundary
+        ended = stopped_by is not None and boundary
         current_pc = self.plan.head + 1 if self.plan and boundary else engine.pc
         # The nodes of a condition that ended the loop were computed.
-        condition_end = self.plan.head if self.plan and self.state()[3] is StoppedBy.CONDITION else -1
+        condition_end = self.plan.head if self.plan and stopped_by is StoppedBy.CONDITION else -1
         nodes: list[BodyNode] = []
         branches: list[tuple[Node, str, bool]] = []
         pc = first
@@ -169,7 +243,7 @@ class FrameInternals:
                 if current_pc <= pc and nodes[k].state is NodeState.DONE:
                     nodes[k] = replace(nodes[k], state=NodeState.TODO)
             elif instruction.node is not None and instruction.kind is not Opcode.HEAD:
-                skipped = any(not taken for _, _, taken in branches) and pc < current_pc
+                skipped = pc < current_pc and bool(branches) and any(not taken for _, _, taken in branches)
                 state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < current_pc else NodeState.TODO
                 is_inside = instruction.kind is Opcode.ENTER and pc < current_pc <= self._exit_of(pc)
                 if (pc == current_pc or is_inside) and not ended:
@@ -191,7 +265,7 @@ class FrameInternals:
 
     def is_computed(self, value: Value) -> bool:
         """True if the running iteration has computed the value."""
-        return all(n.state is NodeState.DONE for n in self.nodes() if value in n.node.outputs)
+        return all(n.state is NodeState.DONE for n in self.nodes if value in n.node.outputs)
 
     def branch_paths(self) -> dict[Value, BranchPath]:
         """Values computed inside the body's Ifs, with their branch paths."""
@@ -241,45 +315,49 @@ class FrameValues(Mapping[str, Any]):
         self._internals = internals
         self._scope = internals.scope()
         # Precomputed, since a body can have thousands of nodes and values.
-        self._producers = {
-            value: node for node in internals.nodes() for value in node.node.outputs if value is not None
-        }
+        self._producers = {value: node for node in internals.nodes for value in node.node.outputs if value is not None}
         self._branch_paths = internals.branch_paths()
 
-    def _read(self, value: Value) -> tuple[bool, Any]:
+    def readable_slot(self, value: Value) -> int:
+        """The slot that holds a value as this frame shows it; -1: the value is not available."""
         internals, engine = self._internals, self._internals.engine
         slot = engine.plan.slot_of.get(value)
         if slot is None or not engine.has_value(slot):
-            return False, None
+            return -1
         producer = self._producers.get(value)
         if producer is not None and producer.state is not NodeState.DONE:
-            if internals.index < 0 or internals.iteration == 0 or not self._is_from_previous_iteration(value, producer):
-                return False, None
+            if internals.plan is None or not self._is_from_previous_iteration(value, producer):
+                return -1
             # The last boundary may have swapped the buffers of result and parameter.
-            for k, edge in enumerate(internals.plan.edges if internals.plan else []):
+            for k, edge in enumerate(internals.plan.edges):
                 if edge.result == slot and engine.loops.was_swapped(internals.index, k):
-                    slot = edge.param
-        return True, internals.value(slot)
+                    return edge.param
+        return slot
 
     def _is_from_previous_iteration(self, value: Value, node: BodyNode) -> bool:
         """True if the previous iteration computed the value."""
         internals = self._internals
-        branch_path = self._branch_paths.get(value, ())
+        if not internals.state()[0] or node.state is NodeState.SKIPPED:
+            return False
+        branch_path = self._branch_paths.get(value)
+        if not branch_path:
+            return True
         # After this iteration passed an If, the previous iteration's branch is no longer known.
         decided = not internals.at_boundary and any(pc < internals.engine.pc for pc, _ in branch_path)
-        return node.state is not NodeState.SKIPPED and not decided and internals.branch_was_taken(branch_path)
+        return not decided and internals.branch_was_taken(branch_path)
 
     def read(self, value: Value) -> tuple[bool, Any]:
         """Whether a value of the loop graph is available, and a copy of it; works for values that share a name."""
         self._internals.state()
-        return self._read(value)
+        slot = self.readable_slot(value)
+        return (False, None) if slot < 0 else (True, self._internals.value(slot))
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._scope:
             hint = did_you_mean(name, self._scope)
             scope_text = "the main graph" if self._internals.index < 0 else f"loop '{self._internals.name}'"
             raise KeyError(f"{scope_text} has no value '{name}'{hint}")
-        available, value = self._read(self._scope[name])
+        available, value = self.read(self._scope[name])
         if not available:
             raise KeyError(self._absence_reason(name, self._scope[name]))
         return value
@@ -299,7 +377,9 @@ class FrameValues(Mapping[str, Any]):
         return f"'{name}' is not computed yet in iteration {internals.iteration}"
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, value in self._scope.items() if name != value.short_name and self._read(value)[0])
+        return (
+            name for name, value in self._scope.items() if name != value.short_name and self.readable_slot(value) >= 0
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

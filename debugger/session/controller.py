@@ -20,7 +20,7 @@ from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.collection import Breakpoints
 from ..breakpoints.symbol_table import SymbolTable
 from ..expression.language import Expression
-from ..frame_protocol import FrameProtocol
+from ..frame_protocol import FrameReaderProtocol
 from ..scope.iteration_values import FrameWithHistory
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution
 from .live_status import LiveStatus
@@ -147,11 +147,11 @@ class Controller(ABC):
             raise UsageError(f"frame must be one of the session's frames, not {type(frame).__name__}")
         return frame
 
-    def inspection_frame(self, frame: Any) -> FrameProtocol:
-        """A view of a frame that is valid until the next move: large tensors may be references
+    def frame_reader(self, frame: Any) -> FrameReaderProtocol:
+        """A reader of a frame that is valid until the next move: large tensors may be references
         (:class:`..statistics.tensor_ref.TensorRef`)."""
-        view: FrameProtocol = frame
-        return view
+        reader: FrameReaderProtocol = frame
+        return reader
 
     @abstractmethod
     def is_at_boundary(self) -> bool:

@@ -25,7 +25,7 @@ from .branches import Branch
 from .controller import Controller
 from .live_status import LiveStatus
 from .positions import Position, nodes_until
-from .session_frames import InspectionFrame, SessionFrame
+from .session_frames import LiveFrameReader, SessionFrame
 from .stop import Reason, Stop, boundary_stop, interrupt_stop, loop_label, nan_origin_text, no_iteration_text
 from .timeline import Timeline
 
@@ -138,8 +138,8 @@ class LiveController(Controller):
             self._frames[index] = SessionFrame(self._timeline, index)
         return self._frames[index]
 
-    def inspection_frame(self, frame: SessionFrame) -> InspectionFrame:
-        return InspectionFrame(frame, self._timeline, self.session_lock)
+    def frame_reader(self, frame: SessionFrame) -> LiveFrameReader:
+        return LiveFrameReader(frame, self._timeline, self.session_lock)
 
     def is_at_boundary(self) -> bool:
         return self._timeline.is_at_boundary()

@@ -126,55 +126,53 @@ class SessionFrame(runtime.Frame):
         return plots.plot_value(self, expression, self[expression])
 
 
-@public_class
-class InspectionFrame(SessionFrame):
-    """A view of a frame; its tensors of :data:`REFERENCE_MIN_BYTES` bytes or more are references, valid until the
-    session moves. ``session_lock``: tells whether it does."""
+class LiveFrameReader(FrameInternals):
+    """Reads a frame for a snapshot. Tensors of :data:`REFERENCE_MIN_BYTES` bytes or more are references, valid until
+    the session moves; ``session_lock`` tells whether it does. Nodes and names are shared with the frame itself."""
 
     def __init__(self, frame: SessionFrame, timeline: Timeline, session_lock: SessionLock) -> None:
-        super().__init__(timeline, frame.index)
-        self._internals = InspectionFrameInternals(frame, timeline, session_lock)
-
-    @property
-    def back_edges(self) -> list[runtime.CarriedValue]:
-        """See :class:`~...runtime.frame.Frame`."""
-        edges = super().back_edges
-        for edge in edges:
-            if isinstance(edge.value, TensorRef) and isinstance(edge.previous, TensorRef):
-                edge.value.set_predecessor(edge.previous)
-        return edges
-
-
-class InspectionFrameInternals(FrameInternals):
-    """Internals of an inspection frame; expensive results are shared with the original frame."""
-
-    def __init__(self, frame: SessionFrame, timeline: Timeline, session_lock: SessionLock) -> None:
-        super().__init__(timeline.engine, frame.index)
+        super().__init__(timeline.engine, frame._internals.index)
         self._original = frame._internals
         self._timeline = timeline
         self._session_lock = session_lock
         #: One reference per tensor, so that its statistics are cached.
         self._refs: dict[object, TensorRef] = {}
 
-    def find_nodes(self) -> list[runtime.BodyNode]:
-        return self._original.nodes()
+    @property
+    def nodes(self) -> list[runtime.BodyNode]:
+        return self._original.nodes
 
     def scope(self) -> dict[str, Value]:
         return self._original.scope()
 
+    @property
+    def back_edges(self) -> list[runtime.CarriedValue]:
+        edges = super().back_edges
+        for edge in edges:
+            if isinstance(edge.value, TensorRef) and isinstance(edge.previous, TensorRef):
+                edge.value.set_predecessor(edge.previous)
+        return edges
+
     def value(self, slot: int) -> Any:
-        return self._reference_or_copy(slot, partial(self.engine.peek, slot), partial(super().value, slot), slot)
+        value = self.engine.peek(slot)
+        if not is_large(value):
+            return self.engine.value(slot)
+        return self._reference(slot, value, partial(self.engine.peek, slot), slot)
 
     def previous(self, k: int) -> Any:
-        peek = partial(self.engine.loops.peek_previous, self.index, k)
+        value = self.engine.loops.peek_previous(self.index, k)
+        if not is_large(value):
+            return self.engine.loops.previous(self.index, k)
         slot = self.plan.edges[k].param if self.plan else -1
-        return self._reference_or_copy(
-            ("previous", k), partial(_read_only, peek), partial(super().previous, k), slot, before=1
-        )
+        peek = partial(self.engine.loops.peek_previous, self.index, k)
+        return self._reference(("previous", k), value, partial(_read_only, peek), slot, before=1)
 
     def scan_output(self, k: int) -> Any:
+        value = self.engine.scans.output_so_far(self.index, k)
+        if not is_large(value):
+            return value.copy()
         read = partial(self.engine.scans.output_so_far, self.index, k)
-        return self._reference_or_copy(("scan", k), partial(_read_only, read), partial(super().scan_output, k))
+        return self._reference(("scan", k), value, partial(_read_only, read))
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Any]]:
         """See :class:`~...runtime.loop_view.FrameInternals`; of large elements only the newest, as a reference."""
@@ -187,22 +185,19 @@ class InspectionFrameInternals(FrameInternals):
         def read_newest() -> Any:
             return read_only_view(scans.view(index, k, 1)[2][-1])
 
-        return *fields, [self._reference_or_copy(("tail", k), read_newest, read_newest)]
+        return *fields, [self._reference(("tail", k), newest[-1], read_newest)]
 
-    def _reference_or_copy(
-        self, key: object, find: Callable[[], Any], copy: Callable[[], Any], slot: int = -1, before: int = 0
-    ) -> Any:
-        """``slot``: its slot, -1: unknown; ``before``: number of iterations ago."""
-        if key in self._refs:
-            return self._refs[key]
-        value = find()
-        if not is_large(value):
-            return copy()
-        stats_cache = self._timeline.stats_cache
-        stats_cache.set_epoch(self.epoch)
-        content = self._timeline.fingerprint(slot, before)
-        ref = TensorRef(value.dtype, value.shape, partial(self._read_locked, find), stats_cache, content)
-        return self._refs.setdefault(key, ref)
+    def _reference(
+        self, key: object, value: Array, find: Callable[[], Array], slot: int = -1, before: int = 0
+    ) -> TensorRef:
+        """The reference to a large value. ``slot``: its slot, -1: unknown; ``before``: number of iterations ago."""
+        if key not in self._refs:
+            stats_cache = self._timeline.stats_cache
+            stats_cache.set_epoch(self.epoch)
+            content = self._timeline.fingerprint(slot, before)
+            reader = partial(self._read_locked, find)
+            self._refs[key] = TensorRef(value.dtype, value.shape, reader, stats_cache, content)
+        return self._refs[key]
 
     def _read_locked(self, find: Callable[[], Any], function: Callable[[Array], Any]) -> Any:
         """Apply a function to a large value under the read lock.

@@ -8,25 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
-from ...runtime.graph import Array, Loop, Node, ScanOutput, SlicedInput, StoppedBy
+from ...runtime.graph import Array, Loop, Node, ScanOutput, SlicedInput, StoppedBy, Value
 from ...runtime.graph.index_values import index_values
 from ...runtime.graph.slicing import entry_parts
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.symbol_table import SymbolTable
 from ..describe.value_names import scan_names
-from ..frame_protocol import FrameProtocol, FrameValuesProtocol
+from ..frame_protocol import FrameReaderProtocol
 from ..statistics.sampling import ElementSample
 from ..statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
 from ..statistics.value_history import Evolution
 from .branches import Branch
-from .session_base import SessionBase
 from .stop import Reason, Stop
+
+if TYPE_CHECKING:
+    from .session_base import SessionBase
 
 #: Maximum number of newest elements copied from a scan output.
 SCAN_TAIL_ELEMENTS = 64
@@ -59,21 +62,6 @@ class ScanSnapshot:
 
 
 @dataclass(frozen=True, eq=False)
-class NodeSnapshot:
-    """A body node: the names that it reads and writes, its state, and its computed outputs."""
-
-    name: str
-    op_type: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    depth: int
-    branch: str
-    is_loop: bool
-    state: NodeState
-    values: tuple[Any, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class FrameSnapshot:
     """One frame; ``loop`` is part of the immutable loop graph. ``entry``: the iterations of the enclosing loops,
     outermost first."""
@@ -90,14 +78,30 @@ class FrameSnapshot:
     at_boundary: bool
     back_edges: tuple[CarriedValue, ...]
     scans: tuple[ScanSnapshot, ...]
-    nodes: tuple[NodeSnapshot, ...]
+    nodes: tuple[BodyNode, ...]
     #: Captures and invariant inputs that the body uses: name -> value.
     captures: tuple[tuple[str, Any], ...]
-    #: By name, all of one iteration: the running one, or at a boundary the previous one. Outer values are the same in
+    #: The values of one iteration: the running one, or at a boundary the previous one. Outer values are the same in
     #: both.
+    results: Mapping[Value, Any]
+    #: The same by name; of branches that share a name, the one that was taken.
     values: Mapping[str, Any]
     #: Histories of its values over all iterations so far, by name.
     history: Evolution
+
+    @cached_property
+    def states(self) -> Mapping[Node, NodeState]:
+        """The progress of each node of the body."""
+        return {entry.node: entry.state for entry in self.nodes}
+
+    @cached_property
+    def computed_names(self) -> frozenset[str]:
+        """The names of the results of all nodes of the body."""
+        return frozenset([v.name for entry in self.nodes for v in entry.node.outputs if v is not None])
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """Whether the frame has a value of the loop graph, and the value."""
+        return value in self.results, self.results.get(value)
 
     @property
     def carried(self) -> dict[str, Any]:
@@ -168,20 +172,21 @@ class Snapshot:
 def take_snapshot(session: SessionBase) -> Snapshot:
     """A snapshot of a stopped session."""
     controller = session._internals
-    frames = tuple(_snapshot_frame(controller.inspection_frame(frame), frame.evolution) for frame in session.frames)
-    top, current = frames[-1], session.frame
-    if session.done and current.loop is not None:
-        top = _snapshot_frame(controller.inspection_frame(current), current.evolution)
-    outputs = session.outputs
+    stop, live_frames, current, branch = controller.stop, controller.frames, controller.frame, session.branch
+    frames = tuple(_snapshot_frame(controller.frame_reader(frame), frame.evolution) for frame in live_frames)
+    top = frames[-1]
+    if stop.reason is Reason.DONE and current.index >= 0:
+        top = _snapshot_frame(controller.frame_reader(current), current.evolution)
+    outputs = controller.outputs
     return Snapshot(
-        session.model.name,
-        session.stop,
+        controller.model.name,
+        stop,
         controller.position,
         frames,
         top,
         None if outputs is None else tuple(outputs.items()),
-        tuple(_snapshot_breakpoint(b, controller.symbols) for b in session.breakpoints),
-        tuple(_snapshot_branch(b, b is session.branch) for b in session.branches) if controller.has_branches else (),
+        tuple(_snapshot_breakpoint(b, controller.symbols) for b in controller.breakpoints),
+        tuple(_snapshot_branch(b, b is branch) for b in session.branches) if controller.has_branches else (),
     )
 
 
@@ -209,16 +214,11 @@ def _snapshot_branch(branch: Branch, current: bool) -> BranchSnapshot:
     return BranchSnapshot(branch.number, parent, branch.fork, tuple(branch.edits), current, branch.tip)
 
 
-def _snapshot_frame(frame: FrameProtocol, history: Evolution) -> FrameSnapshot:
-    values, loop = frame.values, frame.loop
-    nodes = tuple(_snapshot_node(entry, values) for entry in frame.nodes)
-    edges = tuple(frame.back_edges)
-    local_names = {name for node in nodes for name in node.outputs} | {
-        v.name for v in (loop.body.inputs if loop else ())
-    }
-    outer_names = dict.fromkeys(name for node in nodes for name in node.inputs if name and name not in local_names)
-    captures = {name: values.get(name, _ABSENT) for name in outer_names}
-    captures = {name: value for name, value in captures.items() if value is not _ABSENT}
+def _snapshot_frame(frame: FrameReaderProtocol, history: Evolution) -> FrameSnapshot:
+    nodes, edges, loop = tuple(frame.nodes), tuple(frame.back_edges), frame.loop
+    results = _outer_values(frame, nodes, loop)
+    captures = tuple((value.name, data) for value, data in results.items())
+    results.update(_body_values(frame, nodes, edges, loop))
     return FrameSnapshot(
         frame.index,
         frame.name,
@@ -233,75 +233,79 @@ def _snapshot_frame(frame: FrameProtocol, history: Evolution) -> FrameSnapshot:
         edges,
         tuple(_snapshot_scans(frame)),
         nodes,
-        tuple(captures.items()),
-        MappingProxyType(_snapshot_values(frame, nodes, edges, captures)),
+        captures,
+        MappingProxyType(results),
+        MappingProxyType({value.name: data for value, data in results.items()}),
         history,
     )
 
 
-def _snapshot_node(entry: BodyNode, values: FrameValuesProtocol) -> NodeSnapshot:
-    node = entry.node
-    outputs = tuple(v.name for v in node.outputs if v is not None)
-    return NodeSnapshot(
-        node.name,
-        node.op_type,
-        tuple("" if v is None else v.name for v in node.inputs),
-        outputs,
-        entry.depth,
-        entry.branch,
-        isinstance(node, Loop),
-        entry.state,
-        tuple(values.get(name) for name in outputs) if entry.state is NodeState.DONE else (),
-    )
-
-
-def _snapshot_values(
-    frame: FrameProtocol, nodes: Sequence[NodeSnapshot], edges: Sequence[CarriedValue], captures: Mapping[str, Any]
-) -> dict[str, Any]:
-    """See :attr:`FrameSnapshot.values`."""
-    values = dict(captures)
-    for node in nodes:
-        if node.state is NodeState.DONE:
-            values.update(zip(node.outputs, node.values, strict=True))
-    loop = frame.loop
-    if loop is None:
-        return values
-    # At a boundary the next iteration is not computed yet, and the values of the previous one are available.
-    has_previous = frame.at_boundary and frame.iteration > 0
-    previous = _previous_parameters(frame, loop, edges) if has_previous else {}
-    names = [value.name for value in loop.body.inputs if value.name not in previous]
-    names += [name for node in nodes for name in node.outputs if has_previous and name not in values]
-    readable = frame.values
-    values.update((name, readable.get(name, _ABSENT)) for name in names)
-    values.update(previous)
-    if frame.at_boundary and frame.stopped_by is not None:
-        # Outputs of the loop by their names in the enclosing graph.
-        carried = {edge.param: edge.value for edge in edges}
-        for output in loop.last_values:
-            edge = loop.back_edge_for(output)
-            value = values.get(output.result.name, _ABSENT) if edge is None else carried[edge.param.name]
-            values.setdefault(output.outer.name, value)
-    return {name: value for name, value in values.items() if value is not _ABSENT}
-
-
-def _previous_parameters(frame: FrameProtocol, loop: Loop, edges: Sequence[CarriedValue]) -> dict[str, Any]:
-    """Values of the varying parameters in the previous iteration; _ABSENT if unknown. At a boundary the slots already
-    hold the values of the next iteration."""
-    values: dict[str, Any] = {}
-    if loop.condition_input is not None:
-        values[loop.condition_input.name] = _ABSENT
-    if loop.iteration is not None:
-        is_present, number = frame.values.read(loop.iteration)
-        values[loop.iteration.name] = np.full_like(number, frame.iteration - 1) if is_present else _ABSENT
-    for port in loop.sliced_inputs if frame.stopped_by is None else ():
-        is_present, outer = frame.values.read(port.outer)
-        values[port.inner.name] = _previous_slice(outer, port, frame) if is_present else _ABSENT
-    for edge in edges:
-        values[edge.param] = _ABSENT if edge.previous is None else edge.previous
+def _outer_values(frame: FrameReaderProtocol, nodes: Sequence[BodyNode], loop: Loop | None) -> dict[Value, Any]:
+    """The values of enclosing graphs that the nodes of a body read, in the order of their first use."""
+    seen = {value.name for value in loop.body.inputs} if loop is not None else set()
+    seen.update(value.name for entry in nodes for value in entry.node.outputs if value is not None)
+    values: dict[Value, Any] = {}
+    read = frame.values.read
+    for entry in nodes:
+        for value in entry.node.inputs:
+            if value is not None and value.name not in seen:
+                seen.add(value.name)
+                is_present, data = read(value)
+                if is_present:
+                    values[value] = data
     return values
 
 
-def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameProtocol) -> Any:
+def _body_values(
+    frame: FrameReaderProtocol, nodes: Sequence[BodyNode], edges: Sequence[CarriedValue], loop: Loop | None
+) -> dict[Value, Any]:
+    """The parameters and results of one iteration; see :attr:`FrameSnapshot.results`."""
+    read = frame.values.read
+    is_boundary, stopped_by = frame.at_boundary, frame.stopped_by
+    # At a boundary the next iteration is not computed yet, and the values of the previous one are available.
+    has_previous = is_boundary and frame.iteration > 0
+    values: dict[Value, Any] = {}
+    for entry in nodes:
+        if has_previous or entry.state is NodeState.DONE:
+            for value in entry.node.outputs:
+                if value is not None and (data := read(value))[0]:
+                    values[value] = data[1]
+    if loop is None:
+        return values
+    previous = _previous_parameters(frame, loop, edges) if has_previous else {}
+    for value in loop.body.inputs:
+        if value not in previous and (data := read(value))[0]:
+            values[value] = data[1]
+    values.update([(value, data) for value, data in previous.items() if data is not _ABSENT])
+    if is_boundary and stopped_by is not None:
+        # Outputs of the loop, which have names of their own in the enclosing graph.
+        carried = {edge.param: edge.value for edge in edges}
+        for output in loop.last_values:
+            edge = loop.back_edge_for(output)
+            data = values.get(output.result, _ABSENT) if edge is None else carried[edge.param.name]
+            if data is not _ABSENT:
+                values.setdefault(output.outer, data)
+    return values
+
+
+def _previous_parameters(frame: FrameReaderProtocol, loop: Loop, edges: Sequence[CarriedValue]) -> dict[Value, Any]:
+    """Values of the varying parameters in the previous iteration; _ABSENT if unknown. At a boundary the slots already
+    hold the values of the next iteration."""
+    values: dict[Value, Any] = {}
+    if loop.condition_input is not None:
+        values[loop.condition_input] = _ABSENT
+    if loop.iteration is not None:
+        is_present, number = frame.values.read(loop.iteration)
+        values[loop.iteration] = np.full_like(number, frame.iteration - 1) if is_present else _ABSENT
+    for port in loop.sliced_inputs if frame.stopped_by is None else ():
+        is_present, outer = frame.values.read(port.outer)
+        values[port.inner] = _previous_slice(outer, port, frame) if is_present else _ABSENT
+    for edge, carried in zip(loop.back_edges, edges, strict=True):
+        values[edge.param] = _ABSENT if carried.previous is None else carried.previous
+    return values
+
+
+def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameReaderProtocol) -> Any:
     """The slice that the previous iteration got of a sliced input; a slice of a reference is a reference."""
     previous = frame.iteration - 1
     if not isinstance(outer, np.ndarray | TensorRef):
@@ -318,13 +322,13 @@ def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameProtocol) -> An
     return part if part.nbytes >= REFERENCE_MIN_BYTES else np.asarray(part)
 
 
-def _snapshot_scans(frame: FrameProtocol) -> list[ScanSnapshot]:
-    if frame.loop is None:
+def _snapshot_scans(frame: FrameReaderProtocol) -> list[ScanSnapshot]:
+    if frame.loop is None or not frame.loop.scan_outputs:
         return []
     scans = []
     outputs = frame.scan_outputs
     for k, (port, name) in enumerate(zip(frame.loop.scan_outputs, scan_names(frame.loop), strict=True)):
-        count, shape, dtype, tail = frame._internals.scan_tail(k, SCAN_TAIL_ELEMENTS)
+        count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL_ELEMENTS)
         scans.append(
             ScanSnapshot(
                 name,
@@ -344,14 +348,14 @@ def _snapshot_scans(frame: FrameProtocol) -> list[ScanSnapshot]:
     return scans
 
 
-def _scan_length(frame: FrameProtocol, port: ScanOutput) -> int | None:
+def _scan_length(frame: FrameReaderProtocol, port: ScanOutput) -> int | None:
     if port.length is None:
         return None
     is_present, value = frame.values.read(port.length)
     return int(np.asarray(value).reshape(())) if is_present else None
 
 
-def _scan_valid_mask(frame: FrameProtocol, port: ScanOutput) -> Array | None:
+def _scan_valid_mask(frame: FrameReaderProtocol, port: ScanOutput) -> Array | None:
     loop = frame.loop
     sliced = None if loop is None else next((s for s in loop.sliced_inputs if s.inner is port.valid), None)
     if sliced is None or port.valid is None:

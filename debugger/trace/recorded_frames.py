@@ -390,6 +390,10 @@ class RecordedFrame:
                 outputs[port.outer.name] = join_scan_output(np.stack(rows), port).copy()
         return outputs
 
+    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
+        """The element count, full shape, dtype and newest elements of scan output k."""
+        return self._internals.scan_tail(k, length)
+
     # -- the body
 
     @property

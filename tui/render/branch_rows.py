@@ -171,7 +171,7 @@ def edited_names(snapshot: Snapshot, frame: FrameSnapshot) -> frozenset[str]:
     names: set[str] = set()
     by_number = {branch.number: branch for branch in snapshot.branches}
     branch = next((branch for branch in snapshot.branches if branch.current), None)
-    computed = {edge.param for edge in frame.back_edges} | {name for node in frame.nodes for name in node.outputs}
+    computed = {edge.param for edge in frame.back_edges} | frame.computed_names
     while branch is not None and branch.fork is not None:
         if branch.fork <= position:
             same = branch.fork[:-1] == position[:-1]

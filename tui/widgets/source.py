@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from textual import events
 from textual.message import Message
@@ -15,9 +14,8 @@ from ...debugger.describe.pseudo_code import PseudoCode
 from ...debugger.describe.pseudo_code import PseudoCodeLine as SourceLine
 from ...debugger.session.snapshot import BreakpointSnapshot
 from ...runtime.errors import UsageError
-from ...runtime.graph import Node, Value
+from ...runtime.graph import Node
 from ..render.formatting import escape_unprintable
-from ..render.graphview.state import node_states
 from ..render.pane_layout import SpaceRequest
 from ..render.pseudo_code import find_line, line_names, program_source
 from ..render.source_listing import ListingLines, initial_value_runs
@@ -214,11 +212,8 @@ def _breakpoint_marks(breakpoints: Sequence[BreakpointSnapshot]) -> dict[Node, b
 
 
 def _listing_stop(state: ScreenState) -> ListingContext:
-    frame, values = state.frame.frame, state.frame.frame.values
+    frame = state.frame.frame
     at_boundary = frame.loop is not None and (frame.at_boundary or state.depth is None)
-
-    def read(value: Value) -> tuple[bool, Any]:
-        return value.name in values, values.get(value.name)
 
     return ListingContext(
         frame.loop,
@@ -227,7 +222,7 @@ def _listing_stop(state: ScreenState) -> ListingContext:
         frame.stopped_by,
         state.depth is not None,
         state.failed and state.frame is state.view.innermost,
-        node_states(frame, state.main_graph),
-        read,
+        frame.states,
+        frame.read,
         hide_notes=state.quiet,
     )

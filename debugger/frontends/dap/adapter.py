@@ -271,7 +271,7 @@ class DapAdapter(DapConnection):
         item = None if not reference else self.variable_references.find_child(int(reference), name)
         if frame is None or frame.loop is None or (reference and item is None):
             return {"dataId": None, "description": f"'{name}' cannot be watched here"}
-        changing = {edge.param for edge in frame.back_edges} | {n for node in frame.nodes for n in node.outputs}
+        changing = {edge.param for edge in frame.back_edges} | frame.computed_names
         # The editor has the sanitized names.
         full_name = next((n for n in changing if escape_unprintable(n) == name), None) if item is None else item.name
         if full_name not in changing:

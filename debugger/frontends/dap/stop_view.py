@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....runtime.graph import Loop
-from ...describe.listing import Listing, ListingContext
 from ...describe.pseudo_code import PseudoCode, PseudoCodeLine
 from ...describe.termination import stop_cause
 from ...expression.tokens import quote
-from ...frame_protocol import FrameProtocol
 from ...session.session_base import SessionBase
 from ...session.snapshot import FrameSnapshot, Snapshot, take_snapshot
-from ...session.source_listing import build_listing
+from ...session.source_listing import snapshot_listing
 from .variables import ChildrenReader, DapVariable, VariableReferences
 
 #: The text of the model, which is no file.
@@ -61,22 +59,12 @@ class DapStopView:
 
     def next_line(self, frame: FrameSnapshot) -> PseudoCodeLine | None:
         """The next line of a frame; for an enclosing frame the head of its running inner loop."""
-        states = {entry.node: entry.state for entry in self._live_frame(frame).nodes}
-        context = ListingContext(frame.loop, frame.iteration, frame.at_boundary, frame.stopped_by, states=states)
-        listing = Listing(self.pseudo_code, context)
+        listing = snapshot_listing(self.pseudo_code, frame, (), running=True)
         return None if listing.next_index is None else listing.source.lines[listing.next_index]
-
-    def _live_frame(self, frame: FrameSnapshot) -> FrameProtocol:
-        return next((f for f in self.session.frames if f.index == frame.index), self.session.frame)
 
     def inline_values(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
         """The values of the lines of a frame, as in the console's listing."""
-        listing = build_listing(
-            self.session._internals.symbols.pseudo_code,
-            self._live_frame(frame),
-            self.session.breakpoints,
-            running=not self.session.done,
-        )
+        listing = snapshot_listing(self.pseudo_code, frame, (), running=not self.snapshot.done)
         rows = (listing.row(k) for k in range(len(listing)))
         return [{"line": row.line.number, "text": row.value()} for row in rows if row.values]
 
@@ -135,8 +123,10 @@ class DapStopView:
 
     def _body(self, frame: FrameSnapshot) -> list[DapVariable]:
         settable = self.session._internals.has_branches
-        names = [name for node in frame.nodes for name in node.outputs if name in frame.values]
-        return [DapVariable(name, frame.values[name], quote(name) if settable else "") for name in dict.fromkeys(names)]
+        names = dict.fromkeys(
+            [v.name for entry in frame.nodes for v in entry.node.outputs if v is not None and v in frame.results]
+        )
+        return [DapVariable(name, frame.values[name], quote(name) if settable else "") for name in names]
 
     def _captures(self, frame: FrameSnapshot) -> list[DapVariable]:
         return [DapVariable(name, value) for name, value in frame.captures]

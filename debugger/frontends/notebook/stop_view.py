@@ -15,7 +15,7 @@ from ...describe.pseudo_code import LineKind
 from ...describe.value_names import display_name
 from ...session.session_base import SessionBase
 from ...session.snapshot import BranchSnapshot, FrameSnapshot, ScanSnapshot, Snapshot
-from ...session.source_listing import build_listing
+from ...session.source_listing import snapshot_listing
 from ...statistics.value_history import Evolution
 from ...value_text import value_text
 from ..sanitize import MultilineText
@@ -41,9 +41,8 @@ class NotebookStopView:
         live = next((f for f in (session.frame, *session.frames) if f.index == self.frame.index), session.frame)
         self._live_frame = live
         controller = session._internals
-        self.listing: Listing = build_listing(
-            controller.symbols.pseudo_code, controller.inspection_frame(live), session.breakpoints, running=running
-        )
+        marked = session.breakpoints.marked_nodes()
+        self.listing: Listing = snapshot_listing(controller.symbols.pseudo_code, self.frame, marked, running)
 
     def as_json(self) -> dict[str, Any]:
         """The view as JSON data."""

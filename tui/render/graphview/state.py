@@ -9,31 +9,12 @@ from ....debugger.graphview.build_view import build_graph_view
 from ....debugger.graphview.focus_subgraph import focus_subgraph
 from ....debugger.graphview.graph_view import GraphBox, GraphView
 from ....debugger.graphview.node_overlay import GraphFrameState, GraphFrameStates, NodeOverlay, find_next_box
-from ....debugger.session.snapshot import FrameSnapshot
-from ....runtime.frame import NodeState
-from ....runtime.graph import Graph, If, Loop, Node, Value, bodies
+from ....runtime.graph import Loop, Node, bodies
 from ..formatting import escape_unprintable, value_text
 from ..pseudo_code import program_source
 from ..stop_view import FrameView, ScreenState, graph_of
 from .canvas import RenderedGraph, draw_graph
 from .layout import BOX_DETAILS, DetailLevel, GraphLayout, layout_graph
-
-
-def nodes_in_frame(graph: Graph) -> list[Node]:
-    """The nodes of a body in frame order, including those inside Ifs but not inside loops."""
-    result: list[Node] = []
-    for node in graph.nodes:
-        result.append(node)
-        if isinstance(node, If):
-            for _, branch in bodies(node):
-                result += nodes_in_frame(branch)
-    return result
-
-
-def node_states(frame: FrameSnapshot, main: Graph) -> dict[Node, NodeState]:
-    """The states of the nodes of a frame."""
-    nodes = nodes_in_frame(graph_of(frame, main))
-    return {node: entry.state for node, entry in zip(nodes, frame.nodes, strict=False)}
 
 
 def frame_overlays(state: ScreenState) -> GraphFrameStates:
@@ -46,9 +27,6 @@ def _frame_overlay(view: FrameView, state: ScreenState) -> GraphFrameState:
     frame = view.frame
     running = any(view is frame_view for frame_view in state.view.frames)
 
-    def read(value: Value) -> tuple[bool, object]:
-        return value.name in frame.values, frame.values.get(value.name)
-
     return GraphFrameState(
         frame.iteration,
         frame.trip_count,
@@ -56,8 +34,8 @@ def _frame_overlay(view: FrameView, state: ScreenState) -> GraphFrameState:
         running,
         False,
         "" if frame.loop is None else position_text(frame),
-        node_states(frame, state.main_graph),
-        read,
+        frame.states,
+        frame.read,
         frame.back_edges,
         tuple((scan.count, scan.shape) for scan in frame.scans),
     )
