@@ -172,7 +172,8 @@ class Snapshot:
 def take_snapshot(session: SessionBase) -> Snapshot:
     """A snapshot of a stopped session."""
     controller = session._internals
-    stop, live_frames, current, branch = controller.stop, controller.frames, controller.frame, session.branch
+    stop, live_frames, current = controller.stop, controller.frames, controller.frame
+    branches, branch = (session.branches, session.branch) if controller.has_branches else ([], None)
     frames = tuple(_snapshot_frame(controller.frame_reader(frame), frame.evolution) for frame in live_frames)
     top = frames[-1]
     if stop.reason is Reason.DONE and current.index >= 0:
@@ -186,7 +187,7 @@ def take_snapshot(session: SessionBase) -> Snapshot:
         top,
         None if outputs is None else tuple(outputs.items()),
         tuple(_snapshot_breakpoint(b, controller.symbols) for b in controller.breakpoints),
-        tuple(_snapshot_branch(b, b is branch) for b in session.branches) if controller.has_branches else (),
+        tuple(_snapshot_branch(b, b is branch) for b in branches),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from loopdbg.debugger.session.snapshot import FrameSnapshot
 from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
 from loopdbg.debugger.trace.replay import Replay
 from loopdbg.runtime.errors import UsageError
+from loopdbg.runtime.graph import Value
 from loopdbg.runtime.graph.graph_json import MAX_INLINE_BYTES
 from loopdbg.tui.render.branch_rows import BranchHistory
 from loopdbg.tui.render.stop_view import FrameView, build_stop_view
@@ -49,13 +50,21 @@ def assert_same_frame(a: FrameSnapshot, b: FrameSnapshot) -> None:
             assert getattr(s, name) == getattr(t, name), name
         assert exact_bits(list(s.tail)) == exact_bits(list(t.tail))
     for m, n in zip(a.nodes, b.nodes, strict=True):
-        for name in ("name", "op_type", "inputs", "outputs", "depth", "branch", "is_loop", "state"):
-            assert getattr(m, name) == getattr(n, name), name
+        assert (m.depth, m.branch, m.state) == (n.depth, n.branch, n.state)
+        assert (m.node.name, m.node.op_type) == (n.node.name, n.node.op_type)
+        assert (names_of(m.node.inputs), names_of(m.node.outputs)) == (
+            names_of(n.node.inputs),
+            names_of(n.node.outputs),
+        )
+
+
+def names_of(values: Sequence[Value | None]) -> list[str]:
+    return ["" if value is None else value.name for value in values]
 
 
 def assert_same_values(a: FrameView, b: FrameView) -> None:
     # A run still shows what a branch computed in an earlier iteration.
-    stale = {name for node in a.frame.nodes if node.branch for name in node.outputs}
+    stale = {name for entry in a.frame.nodes if entry.branch for name in names_of(entry.node.outputs)}
     # Constants that are large are not kept.
     large = {name for name, value in a.values.items() if getattr(value, "nbytes", 0) > MAX_INLINE_BYTES}
     assert a.values.keys() - b.values.keys() <= stale | large and b.values.keys() <= a.values.keys()
