@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from .single_node import Array
 
@@ -38,3 +40,18 @@ def random(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Array:
         return np.asarray(rng.uniform(0.25, 4, shape) * rng.choice([-1, 1], shape), dtype)
     numbers = rng.integers(1, 5, shape)
     return np.asarray(numbers if np.dtype(dtype).kind == "u" else numbers * rng.choice([-1, 1], shape), dtype)
+
+
+def rows_by_dtype(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Rows of an operator, its opset if any, dtypes and attributes, with one dtype each."""
+    return [
+        pytest.param(
+            op,
+            *opset,
+            dtype,
+            attributes,
+            id="-".join([op, np.dtype(dtype).name, *(f"{name}={value}" for name, value in attributes.items())]),
+        )
+        for op, *opset, dtypes, attributes in rows
+        for dtype in dtypes
+    ]

@@ -10,7 +10,7 @@ import pytest
 from loopdbg.runtime.errors import ExecutionError, ModelError, UnsupportedError
 from loopdbg.runtime.graph import Operation, System, Value
 
-from .elementwise_inputs import F16, F32, F64, I8, I32, I64, SHAPES, U8, U32, edges, random
+from .elementwise_inputs import F16, F32, F64, I8, I32, I64, SHAPES, U8, U32, edges, random, rows_by_dtype
 from .operator_checks import run_operator
 from .single_node import assert_close, engine_outputs, onnx_node, openvino_node, openvino_nodes, openvino_reference
 
@@ -45,14 +45,7 @@ ONNX_BINARY: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("op", "dtype", "attributes"),
-    [
-        pytest.param(op, dtype, attributes, id="-".join([op, np.dtype(dtype).name, *map(str, attributes.values())]))
-        for op, dtypes, attributes in ONNX_BINARY
-        for dtype in dtypes
-    ],
-)
+@pytest.mark.parametrize(("op", "dtype", "attributes"), rows_by_dtype(ONNX_BINARY))
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_onnx_binary(
     op: str, dtype: Any, attributes: dict[str, Any], shapes: tuple[tuple[int, ...], tuple[int, ...]]
@@ -235,16 +228,7 @@ OPENVINO_BINARY: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("op", "opset", "dtype", "attributes"),
-    [
-        pytest.param(
-            op, opset, dtype, attributes, id="-".join([op, np.dtype(dtype).name, *map(str, attributes.values())])
-        )
-        for op, opset, dtypes, attributes in OPENVINO_BINARY
-        for dtype in dtypes
-    ],
-)
+@pytest.mark.parametrize(("op", "opset", "dtype", "attributes"), rows_by_dtype(OPENVINO_BINARY))
 def test_openvino_binary(op: str, opset: int, dtype: Any, attributes: dict[str, Any]) -> None:
     several = [[random(a, dtype, 1), random(b, dtype, 2)] for a, b in SHAPES]
     assert_close(*openvino_nodes(op, several, opset=opset, auto_broadcast="numpy", **attributes), atol=1e-5)

@@ -12,7 +12,7 @@ from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
 from .operator_checks import REFUSED, both_refuse_onnx, both_refuse_openvino, counting_tensor, i64, run_operator
-from .single_node import assert_close, assert_same, onnx_node, openvino_node
+from .single_node import Array, assert_close, assert_same, onnx_node, openvino_node
 
 # --- Gather
 
@@ -228,33 +228,13 @@ def test_scatter_elements_refuses_an_unknown_reduction() -> None:
         )
 
 
-@pytest.mark.parametrize("version", [3, 12])
-def test_openvino_scatter_elements_refuses(version: int) -> None:
-    # "If an index points to non-existing element then exception is raised"; the CPU plugin may crash.
+# The pages: "If an index points to non-existing element then exception is raised", in version 3 also "if an index ...
+# is negative". The CPU plugin may crash, and counts negative indices from the end.
+@pytest.mark.parametrize(("index", "version"), [(3, 3), (3, 12), (-1, 3)])
+def test_openvino_scatter_elements_refuses(index: int, version: int) -> None:
+    inputs = [counting_tensor(3), i64(index), counting_tensor(1), np.array(0)]
     with pytest.raises(IndexError, match="outside"):
-        run_operator(
-            System.OPENVINO,
-            "ScatterElementsUpdate",
-            counting_tensor(3),
-            i64(3),
-            counting_tensor(1),
-            np.array(0),
-            version=version,
-        )
-
-
-def test_openvino_scatter_elements_3_has_no_negative_indices() -> None:
-    # Its page: "if an index ... is negative then exception is raised"; the CPU plugin counts from the end.
-    with pytest.raises(IndexError, match="outside"):
-        run_operator(
-            System.OPENVINO,
-            "ScatterElementsUpdate",
-            counting_tensor(3),
-            i64(-1),
-            counting_tensor(1),
-            np.array(0),
-            version=3,
-        )
+        run_operator(System.OPENVINO, "ScatterElementsUpdate", *inputs, version=version)
 
 
 @pytest.mark.parametrize(
@@ -270,26 +250,21 @@ def test_scatter_nd(shape: tuple[int, ...], places: Any) -> None:
     assert_close(*openvino_node("ScatterNDUpdate", [counting_tensor(*shape), indices, updates], opset=15))
 
 
+def scatter_nd_inputs(dtype: Any) -> list[Array]:
+    """Updates of which two have the same index."""
+    return [counting_tensor(3, 2, dtype=dtype), i64(1, 1, -1).reshape(3, 1), np.array([[5, -1], [2, 2], [0, 9]], dtype)]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
 @pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
 def test_scatter_nd_reduces(reduction: str, dtype: Any) -> None:
-    inputs = [
-        counting_tensor(3, 2, dtype=dtype),
-        i64(1, 1, -1).reshape(3, 1),
-        np.array([[5, -1], [2, 2], [0, 9]], dtype),
-    ]
-    assert_close(*onnx_node("ScatterND", inputs, opset=18, reduction=reduction))
+    assert_close(*onnx_node("ScatterND", scatter_nd_inputs(dtype), opset=18, reduction=reduction))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
 @pytest.mark.parametrize("reduction", ["sum", "sub", "prod", "max", "min"])
 def test_openvino_scatter_nd_reduces(reduction: str, dtype: Any) -> None:
-    inputs = [
-        counting_tensor(3, 2, dtype=dtype),
-        i64(1, 1, -1).reshape(3, 1),
-        np.array([[5, -1], [2, 2], [0, 9]], dtype),
-    ]
-    assert_close(*openvino_node("ScatterNDUpdate", inputs, opset=15, reduction=reduction))
+    assert_close(*openvino_node("ScatterNDUpdate", scatter_nd_inputs(dtype), opset=15, reduction=reduction))
 
 
 def test_openvino_scatter_nd_of_booleans_subtracts_by_exclusive_or() -> None:

@@ -129,12 +129,18 @@ def test_openvino_transpose_refuses(order: tuple[int, ...]) -> None:
 SQUEEZES = [((1, 2, 1), (0,)), ((1, 2, 1), (-1, 0)), ((1, 2, 1), (2,)), ((1, 0, 1), (0, 2)), ((1,), (0,))]
 
 
-@pytest.mark.parametrize(("shape", "axes"), SQUEEZES)
-def test_squeeze(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    assert_close(*onnx_node("Squeeze", [counting_tensor(*shape)], opset=11, axes=list(axes)))
-    assert_close(*onnx_node("Squeeze", [counting_tensor(*shape), i64(*axes)], opset=13))
-    assert_close(*onnx_node("Squeeze", [counting_tensor(*shape), i64(*axes)], opset=21))
-    assert_close(*openvino_node("Squeeze", [counting_tensor(*shape), i64(*axes)], constant=(1,)))
+UNSQUEEZES = [((2, 3), (0,)), ((2, 3), (-1, 0)), ((2, 3), (3, 1)), ((), (0,)), ((), (1, 0)), ((0,), (-1,))]
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "axes"),
+    [*(("Squeeze", *row) for row in SQUEEZES), *(("Unsqueeze", *row) for row in UNSQUEEZES)],
+)
+def test_squeeze_and_unsqueeze(op: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    assert_close(*onnx_node(op, [counting_tensor(*shape)], opset=11, axes=list(axes)))
+    assert_close(*onnx_node(op, [counting_tensor(*shape), i64(*axes)], opset=13))
+    assert_close(*onnx_node(op, [counting_tensor(*shape), i64(*axes)], opset=21))
+    assert_close(*openvino_node(op, [counting_tensor(*shape), i64(*axes)], constant=(1,)))
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 1), (2, 3), (1, 1), (), (1, 0)])
@@ -163,16 +169,6 @@ def test_openvino_squeeze_skips_other_sizes(opset: int) -> None:
 
 def test_openvino_squeeze_refuses() -> None:
     both_refuse_openvino("Squeeze", [counting_tensor(1, 2, 1), i64(5)], 1, "outside")
-
-
-@pytest.mark.parametrize(
-    ("shape", "axes"), [((2, 3), (0,)), ((2, 3), (-1, 0)), ((2, 3), (3, 1)), ((), (0,)), ((), (1, 0)), ((0,), (-1,))]
-)
-def test_unsqueeze(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    assert_close(*onnx_node("Unsqueeze", [counting_tensor(*shape)], opset=11, axes=list(axes)))
-    assert_close(*onnx_node("Unsqueeze", [counting_tensor(*shape), i64(*axes)], opset=13))
-    assert_close(*onnx_node("Unsqueeze", [counting_tensor(*shape), i64(*axes)], opset=21))
-    assert_close(*openvino_node("Unsqueeze", [counting_tensor(*shape), i64(*axes)], constant=(1,)))
 
 
 @pytest.mark.parametrize(("axes", "message"), [((0, 0), "twice"), ((0, -3), "twice"), ((2,), "outside")])

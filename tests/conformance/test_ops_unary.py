@@ -12,7 +12,7 @@ import pytest
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.graph import System
 
-from .elementwise_inputs import F16, F32, F64, I8, I32, I64, U8, edges, random
+from .elementwise_inputs import F16, F32, F64, I8, I32, I64, U8, edges, random, rows_by_dtype
 from .operator_checks import run_operator
 from .single_node import assert_close, assert_same, onnx_node, openvino_nodes
 
@@ -70,14 +70,7 @@ ONNX_UNARY: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-UNARY_CASES = [
-    pytest.param(op, dtype, attributes, id="-".join([op, np.dtype(dtype).name, *attributes]))
-    for op, dtypes, attributes in ONNX_UNARY
-    for dtype in dtypes
-]
-
-
-@pytest.mark.parametrize(("op", "dtype", "attributes"), UNARY_CASES)
+@pytest.mark.parametrize(("op", "dtype", "attributes"), rows_by_dtype(ONNX_UNARY))
 def test_onnx_unary(op: str, dtype: Any, attributes: dict[str, Any]) -> None:
     tolerance = 2e-3 if dtype == F16 else 1e-5
     values = random((3,), dtype) if dtype == np.bool_ else edges(dtype)
@@ -189,16 +182,7 @@ OPENVINO_UNARY: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("op", "opset", "dtype", "attributes"),
-    [
-        pytest.param(
-            op, opset, dtype, attributes, id="-".join([op, np.dtype(dtype).name, *map(str, attributes.values())])
-        )
-        for op, opset, dtypes, attributes in OPENVINO_UNARY
-        for dtype in dtypes
-    ],
-)
+@pytest.mark.parametrize(("op", "opset", "dtype", "attributes"), rows_by_dtype(OPENVINO_UNARY))
 def test_openvino_unary(op: str, opset: int, dtype: Any, attributes: dict[str, Any]) -> None:
     tolerance = 2e-3 if dtype == F16 else 1e-5
     values = random((3,), dtype) if dtype == np.bool_ else edges(dtype)

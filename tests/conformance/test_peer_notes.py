@@ -94,36 +94,30 @@ def loop_feeds(**more: Any) -> dict[str, Any]:
     return {**MODEL_INPUTS, **more}
 
 
-def shared_port() -> IrNetBuilder:
+def three_body_inputs(names: str) -> IrNetBuilder:
+    """A body that adds a slice of the first input to the second and to the last one; they may be the same input."""
     net = IrNetBuilder()
-    x, y = net.parameter("4,2", name="x"), net.parameter("1,2", name="y")
+    inputs = [net.parameter("4,2" if name == "x" else "1,2", name=name) for name in names]
     body = net.body_builder()
     part, q, r = (body.parameter("1,2", name=name) for name in ("part", "q", "r"))
     total = body.layer("Add", [body.layer("Add", [part, q], shape="1,2"), r], shape="1,2")
     entries = [
         input_map_entry(0, part, 'axis="0"'),
         input_map_entry(1, q),
-        input_map_entry(1, r),
-        output_map_entry(2, body.result(total), 'axis="0"'),
+        input_map_entry(len(inputs) - 1, r),
+        output_map_entry(len(inputs), body.result(total), 'axis="0"'),
     ]
-    net.result((net.layer("TensorIterator", [x, y], shape="4,2", extra=loop_sections(body, entries)), 2))
+    loop = net.layer("TensorIterator", inputs, shape="4,2", extra=loop_sections(body, entries))
+    net.result((loop, len(inputs)))
     return net
+
+
+def shared_port() -> IrNetBuilder:
+    return three_body_inputs("xy")
 
 
 def two_ports() -> IrNetBuilder:
-    net = IrNetBuilder()
-    x, y, z = net.parameter("4,2", name="x"), net.parameter("1,2", name="y"), net.parameter("1,2", name="z")
-    body = net.body_builder()
-    part, q, r = (body.parameter("1,2", name=name) for name in ("part", "q", "r"))
-    total = body.layer("Add", [body.layer("Add", [part, q], shape="1,2"), r], shape="1,2")
-    entries = [
-        input_map_entry(0, part, 'axis="0"'),
-        input_map_entry(1, q),
-        input_map_entry(2, r),
-        output_map_entry(3, body.result(total), 'axis="0"'),
-    ]
-    net.result((net.layer("TensorIterator", [x, y, z], shape="4,2", extra=loop_sections(body, entries)), 3))
-    return net
+    return three_body_inputs("xyz")
 
 
 def sliced_and_carried() -> IrNetBuilder:
