@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import loopdbg
+from engine_tiers import start_engine
 from loopdbg.runtime.engine import engine as engines
-from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value, ValueType
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops.eager import EagerPrimitives
@@ -111,9 +111,7 @@ def run(cases: list[tuple[Operation, OperatorCase]], system: System, native: boo
     values_in = [v for node, _ in cases for v in node.inputs if v is not None]
     outputs = [v for node, _ in cases for v in node.outputs if v is not None]
     model = Model(Graph("nodes", inputs=values_in, outputs=outputs, nodes=[node for node, _ in cases], system=system))
-    engine = Engine(model.plan)
-    engine.binder.native_enabled = native
-    engine.start(model.check(inputs))
+    engine = start_engine(model, inputs, native=native)
     assert engine.resume()[0] == "end"
     code = model.plan.code
     bound = {

@@ -53,6 +53,12 @@ def visible_state(engine: Engine) -> dict[str, Any]:
     }
 
 
+def slot_index(model: loopdbg.Model, name: str) -> int:
+    """The slot of the value that has a name no other value has."""
+    (index,) = (index for index, value in enumerate(model.plan.slots) if value.name == name)
+    return index
+
+
 def step(engine: Engine, nodes: bool = True) -> Any:
     """Go to the next boundary of any loop, or with ``nodes`` to the next node."""
     engine.clear_stops()

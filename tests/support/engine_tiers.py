@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import loopdbg
 from loopdbg.runtime.engine import engine as engines
 from loopdbg.runtime.engine.engine import Engine
 
@@ -31,6 +32,15 @@ def set_optimizer_options(engine: Engine, **knobs: Any) -> None:
     for name, value in knobs.items():
         if engine.optimizer is not None:
             setattr(engine.optimizer, name, value)
+
+
+def start_engine(model: loopdbg.Model, inputs: dict[str, Any], *, native: bool = True, **options: Any) -> Engine:
+    """A new engine at the start of a run. ``options``: those of the optimizer, if there is one."""
+    engine = Engine(model.plan)
+    engine.binder.native_enabled = native
+    set_optimizer_options(engine, **options)
+    engine.start(model.check(inputs))
+    return engine
 
 
 def optimizer_attribute(engine: Engine, asked: str) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 import loopdbg
 from comparable_values import all_exact_bits
-from engine_tiers import optimizer_attribute, optimizer_of, set_optimizer_options
+from engine_tiers import optimizer_attribute, optimizer_of, start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 
@@ -26,10 +26,7 @@ def group_members(m: loopdbg.Model) -> list[list[str]]:
 
 def run_node_by_node(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> dict[str, Any]:
     """The outputs of a run in which every node runs by itself."""
-    engine = Engine(m.plan)
-    engine.binder.native_enabled = native
-    set_optimizer_options(engine, fuse=False)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs, native=native, fuse=False)
     engine.resume()
     assert not optimizer_attribute(engine, "groups")
     return engine.results()
@@ -55,9 +52,7 @@ def check_hooks_agree(m: loopdbg.Model, inputs: dict[str, Any], every: int) -> E
     with np.errstate(all="ignore"):
         seen: list[list[dict[str, Any]]] = []
         for fuse in (False, True):
-            engine = Engine(m.plan)
-            set_optimizer_options(engine, fuse=fuse)
-            engine.start(m.check(inputs))
+            engine = start_engine(m, inputs, fuse=fuse)
             kept: list[dict[str, Any]] = []
 
             def observe(index: int, engine: Engine = engine, kept: list[dict[str, Any]] = kept) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import loopdbg
-from loopdbg.runtime.engine.engine import Engine
+from engine_tiers import start_engine
 
 Inputs = dict[str, Any]
 F = np.float32
@@ -430,8 +430,6 @@ def inputs_of(case: str, trips: int | None = None) -> Inputs:
 
 
 def run_in_python(m: loopdbg.Model, inputs: Inputs) -> dict[str, Any]:
-    engine = Engine(m.plan)
-    engine.binder.native_enabled = False
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs, native=False)
     assert engine.resume() == ("end", -1)
     return engine.results()

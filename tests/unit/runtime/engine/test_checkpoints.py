@@ -12,7 +12,7 @@ import pytest
 import loopdbg
 from comparable_values import exact_bits
 from engine_state import finish, step, visible_state
-from engine_tiers import optimizer_of, set_optimizer_options
+from engine_tiers import optimizer_of, set_optimizer_options, start_engine
 from loopdbg.runtime.engine.engine import Engine
 from text_models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
 
@@ -151,10 +151,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def started(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int = -1) -> Engine:
-    engine = Engine(m.plan)
-    set_optimizer_options(engine, hot_after=hot_after)
-    engine.start(m.check(inputs))
-    return engine
+    return start_engine(m, inputs, hot_after=hot_after)
 
 
 def check_every_stop(m: loopdbg.Model, inputs: dict[str, Any], most: int = 250, nodes: bool = True) -> None:
@@ -363,8 +360,7 @@ def test_what_is_known_of_many_elements_may_be_one_number() -> None:
       }> (M, , v0)
     }"""
     m = model(text)
-    engine = Engine(m.plan)
-    engine.start(m.check({"M": 12, "v0": np.ones(2, np.float32), "e": np.ones(1, np.float32)}))
+    engine = start_engine(m, {"M": 12, "v0": np.ones(2, np.float32), "e": np.ones(1, np.float32)})
     kept = []
     while step(engine)[0] != "end":
         kept.append((engine.checkpoints.save(), visible_state(engine)))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import optimizer_of, requires_optimizer
+from engine_tiers import optimizer_of, requires_optimizer, start_engine
 from loopdbg.runtime.compiler import llvm_jit
 from loopdbg.runtime.compiler.c_expressions import write_expression
 from loopdbg.runtime.compiler.llvm_writer import LlvmWriter, TypedValue
@@ -41,10 +41,7 @@ INPUTS = {"M": 20_000, "x0": np.float32(0.3)}
 
 
 def started(m: loopdbg.Model, inputs: dict[str, Any], compile_after: float) -> Engine:
-    engine = Engine(m.plan)
-    engine.optimizer.compile_after = compile_after
-    engine.start(m.check(inputs))
-    return engine
+    return start_engine(m, inputs, compile_after=compile_after)
 
 
 def bits(m: loopdbg.Model, engine: Engine) -> dict[str, bytes]:
@@ -323,7 +320,5 @@ def test_reductions_of_any_length(shape: tuple[int, int], axes: list[int], dtype
         expected = bits(m, started(m, inputs, -1))
         engine = started(m, inputs, 0)
         assert bits(m, engine) == expected and optimizer_of(engine).compiled
-        plain = Engine(m.plan)
-        plain.optimizer.hot_after = -1
-        plain.start(m.check(inputs))
+        plain = start_engine(m, inputs, hot_after=-1)
         assert bits(m, plain) == expected

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_state import step
-from engine_tiers import optimizer_of, set_optimizer_options
+from engine_state import slot_index, step
+from engine_tiers import optimizer_of, set_optimizer_options, start_engine
 from fusion_checks import bits_equal, run_node_by_node
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
@@ -49,10 +49,7 @@ def inputs(trips: int = 6, shape: tuple[int, int] = (16, 32)) -> dict[str, Any]:
 
 
 def started(load_case: loopdbg.Model, feeds: dict[str, Any], fuse: bool = True) -> Engine:
-    engine = Engine(load_case.plan)
-    set_optimizer_options(engine, fuse=fuse)
-    engine.start(load_case.check(feeds))
-    return engine
+    return start_engine(load_case, feeds, fuse=fuse)
 
 
 def names(engine: Engine) -> list[str]:
@@ -60,10 +57,6 @@ def names(engine: Engine) -> list[str]:
         engine.plan.slots[engine.plan.code[pc].outputs[0]].name
         for pc in optimizer_of(engine).copy_elision.elided_positions
     ]
-
-
-def slot(load_case: loopdbg.Model, name: str) -> int:
-    return next(k for k, value in enumerate(load_case.plan.slots) if value.name == name)
 
 
 def test_who_is_passed_over(load_case: loopdbg.Model) -> None:
@@ -96,7 +89,7 @@ def test_a_second_execution_passes_them_from_its_first_iteration_on(load_case: l
     other = inputs() | {"x0": inputs()["x0"] * 2}
     engine.start(load_case.check(other))
     assert names(engine) == ["apart", "turned", "again"]
-    assert not engine.has_value(slot(load_case, "again")), "that of the execution before"
+    assert not engine.has_value(slot_index(load_case, "again")), "that of the execution before"
     engine.resume()
     bits_equal(engine.results(), run_node_by_node(load_case, other))
 
@@ -179,8 +172,8 @@ def test_within_an_iteration_values_that_come_later_are_those_of_before_or_none(
     assert engine.resume()[0] == "node"
     step(engine)
     assert engine.plan.code[engine.pc].node.op_type == "Reshape"
-    assert engine.has_value(slot(load_case, "made"))
-    result, apart = engine.value(slot(load_case, "made")), slot(load_case, "apart")
+    assert engine.has_value(slot_index(load_case, "made"))
+    result, apart = engine.value(slot_index(load_case, "made")), slot_index(load_case, "apart")
     assert not engine.has_value(apart) or not (engine.value(apart).reshape(16, 32) == result).all()
     step(engine)
     assert engine.has_value(apart) and (engine.value(apart).reshape(16, 32) == result).all()
@@ -197,10 +190,10 @@ def test_a_predicate_and_a_record_read_what_is_passed_over(load_case: loopdbg.Mo
             largest = ResolvedOperator(
                 lambda p, x: p.map(np.greater, p.reduce(np.maximum, x, (0, 1, 2), False), _zero(p)), {}
             )
-            engine.monitor.add_predicate(0, largest, [slot(load_case, name)])
+            engine.monitor.add_predicate(0, largest, [slot_index(load_case, name)])
             hits = []
             while engine.resume()[0] == "predicate":
-                hits.append((engine.loop_state(0)[0], engine.value(slot(load_case, name)).tobytes()))
+                hits.append((engine.loop_state(0)[0], engine.value(slot_index(load_case, name)).tobytes()))
             seen.append(hits)
             assert not fuse or name not in names(engine)
         assert seen[0] == seen[1] and len(seen[0]) > 3
@@ -221,7 +214,7 @@ def test_what_is_set_by_hand_is_read(load_case: loopdbg.Model, name: str, after:
         engine.resume()
         for _ in range(0 if after == "boundary" else 4):
             step(engine)
-        engine.editor.set(slot(load_case, name), engine.value(slot(load_case, name)) * 3)
+        engine.editor.set(slot_index(load_case, name), engine.value(slot_index(load_case, name)) * 3)
         engine.clear_stops()
         engine.resume()
         seen.append(engine.results())
@@ -236,7 +229,7 @@ def test_a_value_of_another_shape_by_hand(load_case: loopdbg.Model) -> None:
             engine = started(load_case, inputs(9), fuse)
             engine.stop_at(0, 3)
             engine.resume()
-            engine.editor.set(slot(load_case, name), np.ones(shape, np.float32))
+            engine.editor.set(slot_index(load_case, name), np.ones(shape, np.float32))
             engine.clear_stops()
             engine.resume()
             seen.append(engine.results())
@@ -386,8 +379,8 @@ def test_what_is_set_in_an_engine_with_aliases_is_set_alone(name: str) -> None:
         second = m.plan.loops[1].enter
         engine.set_traps([second])
         assert engine.resume() == ("node", second)
-        engine.editor.set(slot(m, name), engine.value(slot(m, name)) * 3)
-        values = {n: engine.value(slot(m, n)) for n in ("made", "apart", "turned", "rows", "x_last", "start")}
+        engine.editor.set(slot_index(m, name), engine.value(slot_index(m, name)) * 3)
+        values = {n: engine.value(slot_index(m, n)) for n in ("made", "apart", "turned", "rows", "x_last", "start")}
         engine.set_traps([])
         engine.resume()
         seen.append({**values, **engine.results()})
@@ -409,8 +402,8 @@ def test_an_engine_that_lends_goes_to_a_checkpoint() -> None:
     used.checkpoints.restore(point)
     assert aliased(used) == []
     for name in ("made", "apart", "turned", "rows", "x_last", "start"):
-        assert np.array_equal(used.value(slot(m, name)), taken.value(slot(m, name)))
-    used.editor.set(slot(m, "made"), np.zeros_like(used.value(slot(m, "made"))))
+        assert np.array_equal(used.value(slot_index(m, name)), taken.value(slot_index(m, name)))
+    used.editor.set(slot_index(m, "made"), np.zeros_like(used.value(slot_index(m, "made"))))
     for engine in (used, taken):
         engine.set_traps([])
         engine.resume()

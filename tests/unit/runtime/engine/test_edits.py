@@ -9,8 +9,8 @@ import pytest
 
 import loopdbg
 from comparable_values import exact_bits
-from engine_state import finish, resume, step
-from engine_tiers import optimizer_of, set_optimizer_options
+from engine_state import finish, resume, slot_index, step
+from engine_tiers import optimizer_of, start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from text_models import BRANCHES, COUNT, NESTED, SUM, model, run
@@ -20,19 +20,12 @@ def stopped_engine(
     m: loopdbg.Model, inputs: dict[str, Any], iteration: int, loop: int = 0, hot_after: int = -1
 ) -> Engine:
     """An engine that is at a boundary of a loop."""
-    engine = Engine(m.plan)
-    set_optimizer_options(engine, hot_after=hot_after)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs, hot_after=hot_after)
     engine.stop_at(loop, iteration)
     assert engine.resume() == ("boundary", loop)
     assert engine.loop_state(loop)[0] == iteration
     engine.clear_stops()
     return engine
-
-
-def slot(m: loopdbg.Model, name: str) -> int:
-    (result,) = [k for k, value in enumerate(m.plan.slots) if value.name == name]
-    return result
 
 
 def outputs(engine: Engine, m: loopdbg.Model) -> dict[str, Any]:
@@ -44,7 +37,7 @@ def outputs(engine: Engine, m: loopdbg.Model) -> dict[str, Any]:
 def test_a_carried_value(hot_after: int) -> None:
     m = model(COUNT)
     engine = stopped_engine(m, {"M": 12, "cond": True, "v0": 0, "bound": 10**6}, 5, hot_after=hot_after)
-    engine.editor.set(slot(m, "v_in"), 1000)
+    engine.editor.set(slot_index(m, "v_in"), 1000)
     assert Frame(engine, 0).carried["v_in"] == 1000
     assert Frame(engine, 0).back_edges[0].previous == 4
     results = outputs(engine, m)
@@ -61,7 +54,7 @@ def test_what_the_iteration_before_yielded_stays_to_be_seen(size: int) -> None:
       }}> (M, , x)
     }}""")
     engine = stopped_engine(m, {"M": 6, "x": np.ones(size, np.float32)}, 3)
-    engine.editor.set(slot(m, "a"), np.full(size, 50, np.float32))
+    engine.editor.set(slot_index(m, "a"), np.full(size, 50, np.float32))
     frame = Frame(engine, 0)
     assert frame.values["b"][0] == 8 and frame.back_edges[0].previous[0] == 4 and frame.carried["a"][0] == 50
     checkpoint = engine.checkpoints.save()
@@ -82,7 +75,7 @@ def test_a_carried_value_of_another_shape() -> None:
     }"""
     m = model(text)
     engine = stopped_engine(m, {"M": 6, "x": [1.0, 2.0]}, 3)
-    engine.editor.set(slot(m, "a"), np.arange(100, dtype=np.float32))
+    engine.editor.set(slot_index(m, "a"), np.arange(100, dtype=np.float32))
     np.testing.assert_array_equal(outputs(engine, m)["y"], np.arange(100))
 
 
@@ -91,7 +84,7 @@ def test_a_body_value_holds_until_its_node_runs_again() -> None:
     engine = stopped_engine(m, {"M": 4, "v0": 0.0}, 1)
     while engine.plan.code[engine.pc].node.op_type != "Mul":  # before e = v_out * v_out
         step(engine)
-    engine.editor.set(slot(m, "v_out"), 7.0)
+    engine.editor.set(slot_index(m, "v_out"), 7.0)
     engine.clear_stops()
     results = outputs(engine, m)
     np.testing.assert_array_equal(results["s"], [0, 49, 81, 144])
@@ -113,7 +106,7 @@ def test_a_body_value_of_another_shape(shape: tuple[int, ...]) -> None:
     engine = stopped_engine(m, {"M": 5, "x": [1.0, 2.0, 3.0]}, 2)
     while engine.plan.code[engine.pc].node.op_type != "ReduceMax":
         step(engine)
-    engine.editor.set(slot(m, "t"), np.full(shape, 10, np.float32))
+    engine.editor.set(slot_index(m, "t"), np.full(shape, 10, np.float32))
     engine.clear_stops()
     np.testing.assert_array_equal(outputs(engine, m)["y"], run(text, M=2, x=[10.0, 11.0, 12.0])["y"])
 
@@ -138,7 +131,7 @@ def test_a_constant_of_the_body_and_what_was_folded_from_it(hot_after: int, size
 
     engine = stopped_engine(m, inputs, 4, hot_after=hot_after)
     before = engine.checkpoints.save()
-    engine.editor.set(slot(m, "one"), np.full(size, 3, np.float32))
+    engine.editor.set(slot_index(m, "one"), np.full(size, 3, np.float32))
     after = engine.checkpoints.save()
     holds(4 * 4 + 5 * 36)
     engine.checkpoints.restore(before)
@@ -163,12 +156,12 @@ def test_many_folded_numbers_are_held_once_and_changed_by_themselves() -> None:
     }}"""
     m = model(text)
     engine = stopped_engine(m, {"M": 4, "x": np.zeros(2048, np.float32)}, 2)
-    assert np.shares_memory(engine.peek(slot(m, "flat")), engine.peek(slot(m, "one")))
+    assert np.shares_memory(engine.peek(slot_index(m, "flat")), engine.peek(slot_index(m, "one")))
     before = engine.checkpoints.save()
-    while engine.pc != next(pc for pc, i in enumerate(m.plan.code) if i.outputs == (slot(m, "t"),)):
+    while engine.pc != next(pc for pc, i in enumerate(m.plan.code) if i.outputs == (slot_index(m, "t"),)):
         step(engine)
-    engine.editor.set(slot(m, "flat"), np.full(2048, 100, np.float32))
-    np.testing.assert_array_equal(engine.peek(slot(m, "one")), np.ones((2, 1024)))
+    engine.editor.set(slot_index(m, "flat"), np.full(2048, 100, np.float32))
+    np.testing.assert_array_equal(engine.peek(slot_index(m, "one")), np.ones((2, 1024)))
     engine.clear_stops()
     np.testing.assert_array_equal(outputs(engine, m)["y"], np.full(2048, 4 * 2048 + 3 + 100))
     engine.checkpoints.restore(before)
@@ -179,7 +172,7 @@ def test_a_constant_that_did_not_run_yet() -> None:
     m = model(COUNT)
     engine = stopped_engine(m, {"M": 5, "cond": True, "v0": 0, "bound": 100}, 0)
     before = engine.checkpoints.save()
-    engine.editor.set(slot(m, "one"), 10)
+    engine.editor.set(slot_index(m, "one"), 10)
     after = engine.checkpoints.save()
     assert outputs(engine, m)["v"] == 50
     for checkpoint, expected in ((before, 5), (after, 50), (before, 5)):
@@ -199,9 +192,9 @@ def test_a_folded_value_is_computed_again_in_the_next_iteration() -> None:
     }"""
     m = model(text)
     engine = stopped_engine(m, {"M": 5, "x": 0.0}, 2)
-    while engine.pc != next(pc for pc, i in enumerate(m.plan.code) if i.outputs == (slot(m, "t"),)):
+    while engine.pc != next(pc for pc, i in enumerate(m.plan.code) if i.outputs == (slot_index(m, "t"),)):
         step(engine)
-    engine.editor.set(slot(m, "two"), 100.0)
+    engine.editor.set(slot_index(m, "two"), 100.0)
     engine.clear_stops()
     assert outputs(engine, m)["y"] == 4 + 100 + 4
 
@@ -210,7 +203,7 @@ def test_a_capture() -> None:
     m = model(COUNT)
     inputs = {"M": 100, "cond": True, "v0": 0, "bound": 1000}
     engine = stopped_engine(m, inputs, 7)
-    engine.editor.set(slot(m, "bound"), 20)
+    engine.editor.set(slot_index(m, "bound"), 20)
     assert outputs(engine, m)["v"] == 20
     engine.start(m.check(inputs))
     assert outputs(engine, m)["v"] == 100
@@ -230,7 +223,7 @@ ROWS = np.arange(10, dtype=np.float32).reshape(5, 2)
 def test_the_part_of_one_iteration() -> None:
     m = model(SLICED)
     engine = stopped_engine(m, {"x": ROWS, "h0": [0, 0]}, 2)
-    engine.editor.set(slot(m, "row"), np.float32([50, 60]))
+    engine.editor.set(slot_index(m, "row"), np.float32([50, 60]))
     saved = engine.checkpoints.save()
     for _ in range(2):
         assert exact_bits(Frame(engine, 0).values["row"]) == exact_bits(np.float32([50, 60]))
@@ -245,17 +238,17 @@ def test_the_outer_value_of_a_sliced_input(axis_first: bool) -> None:
     x = ROWS if axis_first else np.ascontiguousarray(ROWS.T)
     m = model(text)
     engine = stopped_engine(m, {"x": x, "h0": [0, 0]}, 2)
-    engine.editor.set(slot(m, "x"), -x)
+    engine.editor.set(slot_index(m, "x"), -x)
     np.testing.assert_array_equal(outputs(engine, m)["y"], np.concatenate([ROWS[:2], -ROWS[2:]]))
     np.testing.assert_array_equal(x, ROWS if axis_first else ROWS.T)  # the caller's array is not written
     engine = stopped_engine(m, {"x": x, "h0": [0, 0]}, 2)
-    engine.editor.set(slot(m, "x"), x[:4] if axis_first else x[:, :4])
+    engine.editor.set(slot_index(m, "x"), x[:4] if axis_first else x[:, :4])
     assert outputs(engine, m)["y"].shape == (4, 2)
     engine = stopped_engine(m, {"x": x, "h0": [0, 0]}, 2)
     with pytest.raises(loopdbg.UsageError, match="tensor of numbers"):
-        engine.editor.set(slot(m, "x"), None)
+        engine.editor.set(slot_index(m, "x"), None)
     with pytest.raises(loopdbg.UsageError, match="no axis"):
-        engine.editor.set(slot(m, "x"), np.float32(1))
+        engine.editor.set(slot_index(m, "x"), np.float32(1))
     np.testing.assert_array_equal(outputs(engine, m)["y"], ROWS)
 
 
@@ -263,11 +256,11 @@ def test_the_outer_value_of_a_sliced_input(axis_first: bool) -> None:
 def test_the_iteration_number_of_one_iteration(hot_after: int) -> None:
     m = model(SUM)
     engine = stopped_engine(m, {"M": 5, "v0": 0.0}, 3, hot_after=hot_after)
-    engine.editor.set(slot(m, "i"), 100)
+    engine.editor.set(slot_index(m, "i"), 100)
     assert outputs(engine, m)["v"] == 0 + 1 + 2 + 100 + 4
     engine = stopped_engine(m, {"M": 5, "v0": 0.0}, 3)
     with pytest.raises(loopdbg.UsageError, match=r"'i' must stay int64 \[\], got float32 \[\]"):
-        engine.editor.set(slot(m, "i"), np.float32(1))
+        engine.editor.set(slot_index(m, "i"), np.float32(1))
 
 
 def test_a_sequence_is_copied() -> None:
@@ -281,14 +274,14 @@ def test_a_sequence_is_copied() -> None:
     m = model(text)
     engine = stopped_engine(m, {"M": 3, "s": [np.float32([1])]}, 1)
     mine = [np.float32([1]), np.float32([2])]
-    engine.editor.set(slot(m, "a"), mine)
+    engine.editor.set(slot_index(m, "a"), mine)
     mine[0][0] = 9
     mine.clear()
     results = outputs(engine, m)
     np.testing.assert_array_equal(results["lengths"], [1, 2, 2])
     assert [part.tolist() for part in results["t"]] == [[1.0], [2.0]]
     with pytest.raises(loopdbg.UsageError, match="cannot be set to a object"):
-        engine.editor.set(slot(m, "a"), object())
+        engine.editor.set(slot_index(m, "a"), object())
 
 
 # ------------------------------------------------------------------ condition and trip count

@@ -13,7 +13,7 @@ import pytest
 
 import loopdbg
 from engine_state import CHook
-from engine_tiers import optimizer_of, requires_unchecked_build
+from engine_tiers import optimizer_of, requires_unchecked_build, start_engine
 from loopdbg.runtime.engine import engine as engines
 from loopdbg.runtime.engine import selfcheck
 from loopdbg.runtime.engine.engine import Engine
@@ -302,9 +302,7 @@ def test_native_and_python_instructions_agree() -> None:
         m = model(text)
         results = []
         for native in (True, False):
-            engine = Engine(m.plan)
-            engine.binder.native_enabled = native
-            engine.start(m.check(inputs))
+            engine = start_engine(m, inputs, native=native)
             assert engine.resume() == ("end", -1)
             results.append(engine.results())
         for name, value in results[0].items():
@@ -396,8 +394,7 @@ def test_a_c_hook_sees_carried_values_and_can_stop() -> None:
         return int(value == 12)
 
     m = model(COUNT)
-    engine = Engine(m.plan)
-    engine.start(m.check({"M": 9, "cond": True, "v0": 10, "bound": 99}))
+    engine = start_engine(m, {"M": 9, "cond": True, "v0": 10, "bound": 99})
     engine.set_c_hook(ctypes.cast(hook, ctypes.c_void_p).value or 0)
     assert engine.resume() == ("boundary", 0)
     assert seen == [(0, 10), (1, 11), (2, 12)]

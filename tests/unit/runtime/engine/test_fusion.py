@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import optimizer_of, requires_optimizer, requires_unchecked_build, set_optimizer_options
+from engine_tiers import optimizer_of, requires_optimizer, requires_unchecked_build, start_engine
 from fusion_checks import bits_equal, check_fused_run, group_members, run_node_by_node
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
@@ -464,8 +464,7 @@ def test_errors_are_those_of_the_node() -> None:
     z[77, 3] = 0
     with pytest.raises(loopdbg.ExecutionError) as fused:
         m.run(start(dtype=np.int64, z=z))
-    engine = Engine(m.plan)
-    engine.start(m.check(start(dtype=np.int64, z=z)))
+    engine = start_engine(m, start(dtype=np.int64, z=z))
     with pytest.raises(loopdbg.ExecutionError) as alone:
         engine.resume()
     assert str(fused.value) == str(alone.value)
@@ -546,9 +545,7 @@ def test_values_that_rest_on_the_condition_input_are_those_of_their_iteration() 
     }""")
     seen: list[list[dict[str, Any]]] = []
     for fuse in (True, False):
-        engine = Engine(m.plan)
-        set_optimizer_options(engine, fuse=fuse)
-        engine.start(m.check(start(12)))
+        engine = start_engine(m, start(12), fuse=fuse)
         kept: list[dict[str, Any]] = []
 
         def observe(index: int, engine: Engine = engine, kept: list[dict[str, Any]] = kept) -> None:

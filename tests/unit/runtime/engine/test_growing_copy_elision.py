@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine_state import step
-from engine_tiers import optimizer_of, set_optimizer_options
+from engine_state import slot_index, step
+from engine_tiers import optimizer_of, start_engine
 from fusion_checks import bits_equal, run_node_by_node
-from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.optimized.copy_elision import copy_elision, view_readers
 from text_models import model
 
@@ -81,12 +80,10 @@ def test_a_value_by_hand_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers that look through a node read its slot again."""
     monkeypatch.setattr(copy_elision, "range_retry_boundaries", 0)
     m = model(STACKED)
-    slot = next(k for k, value in enumerate(m.plan.slots) if value.name == "keys")
+    slot = slot_index(m, "keys")
     results = []
     for fuse in (True, False):
-        engine = Engine(m.plan)
-        set_optimizer_options(engine, fuse=fuse)
-        engine.start(m.check(inputs(20, 2)))
+        engine = start_engine(m, inputs(20, 2), fuse=fuse)
         engine.stop_at(0, 12)
         engine.resume()
         assert bool(optimizer_of(engine).copy_elision.elided_positions) == fuse

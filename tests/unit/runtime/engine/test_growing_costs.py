@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from engine_state import CHook
-from engine_tiers import requires_optimizer, requires_unchecked_build
-from loopdbg.runtime.engine.engine import Engine
+from engine_tiers import requires_optimizer, requires_unchecked_build, start_engine
 from loopdbg.runtime.plan.plan import Opcode
 from text_models import model
 
@@ -30,8 +29,7 @@ def addresses(text: str, inputs: Inputs, edge: int = 0) -> list[int]:
         return 0
 
     m = model(text)
-    engine = Engine(m.plan)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs)
     engine.set_c_hook(ctypes.cast(hook, ctypes.c_void_p).value or 0)
     assert engine.resume() == ("end", -1)
     engine.set_c_hook(0)
@@ -75,8 +73,7 @@ def test_memory_stays_near_what_the_result_needs() -> None:
     trips, width = 4000, 512
     m = model(ROWS.replace(",3]", f",{width}]").replace("[3]", f"[{width}]"))
     inputs = {"M": np.int64(trips), "v0": np.ones((1, width), F), "e": np.ones((1, width), F)}
-    engine = Engine(m.plan)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs)
     engine.stop_at_end(0)
     tracemalloc.start()
     try:
@@ -95,8 +92,7 @@ def test_thousands_of_shapes_take_no_memory() -> None:
     text = loop("y = Concat <axis = 0> (x, e)", "float[n] x", "float[m] y", "float[k] v0; float[1] e", "float[a] o0")
     m = model(text)
     inputs = {"M": np.int64(trips), "v0": np.ones(1, F), "e": np.ones(1, F)}
-    engine = Engine(m.plan)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs)
     tracemalloc.start()
     try:
         assert engine.resume() == ("end", -1)

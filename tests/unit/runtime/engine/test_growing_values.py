@@ -13,7 +13,7 @@ import onnxruntime_peer
 from comparable_values import all_exact_bits, canonical_value, exact_bits
 from differential_testing import check_all_modes
 from engine_state import step, visible_state
-from engine_tiers import requires_optimizer
+from engine_tiers import requires_optimizer, start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.ops.registry import ResolvedOperator
 from strategies.draws import SeededChoices
@@ -111,8 +111,7 @@ def test_a_session_steps_through_a_growing_loop() -> None:
 def test_what_is_set_goes_on_and_the_value_before_stays() -> None:
     """Setting a carried value must not write into the buffer that the previous one is in."""
     m = model(APPEND)
-    engine = Engine(m.plan)
-    engine.start(m.check({"M": 60, "v0": np.zeros(1, F), "v1": F(0), "e": np.ones(1, F)}))
+    engine = start_engine(m, {"M": 60, "v0": np.zeros(1, F), "v1": F(0), "e": np.ones(1, F)})
     param = m.plan.loops[0].edges[0].param
     engine.stop_at(0, 40)
     engine.resume()
@@ -135,8 +134,7 @@ def test_what_is_set_goes_on_and_the_value_before_stays() -> None:
 def test_checkpoints_of_any_length_can_be_gone_back_to(case: str) -> None:
     m = model(CASES[case][0], 23)
     inputs = inputs_of(case, min(TRIPS.get(case, 70), 70))
-    engine = Engine(m.plan)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs)
     taken = []
     while True:
         engine.stop_anywhere()
@@ -181,8 +179,7 @@ def test_predicates_see_what_grew() -> None:
         )
 
     for bounds in ((3,), (5, 20, 21), (3, 4, 63, 64, 65)):
-        engine = Engine(m.plan)
-        engine.start(m.check(inputs))
+        engine = start_engine(m, inputs)
         # Added while nodes are bound for ranges already, which must survive that instructions move.
         engine.stop_at(0, 3)
         assert engine.resume() == ("boundary", 0)

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_tiers import optimizer_of, requires_optimizer, requires_unchecked_build
+from engine_tiers import optimizer_of, requires_optimizer, requires_unchecked_build, start_engine
 from engine_walks import WalkMove, check_stops_agree, disable_fusion
 from fusion_checks import check_fused_run
-from loopdbg.runtime.engine.engine import Engine
 from text_models import model
 
 NESTED = """
@@ -80,9 +79,7 @@ def test_they_run_that_often() -> None:
             counted = partial(_counted, calls, name, instruction.op.function)
             instruction.op = replace(instruction.op, function=counted)
     feed = {"M": np.int64(5), "K": np.int64(4), "w": np.ones(2, np.float32), "h0": np.ones(2, np.float32)}
-    engine = Engine(m.plan)
-    engine.binder.native_enabled = False
-    engine.start(m.check(feed))
+    engine = start_engine(m, feed, native=False)
     assert engine.resume()[0] == "end"
     assert [calls.count(name) for name in ("of_main", "of_outer", "of_inner")] == [1, 5, 20]
     np.testing.assert_array_equal(engine.results()["h"], model(NESTED).run(feed)["h"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from engine_state import slot_index
 from fusion_checks import bits_equal, group_members, run_node_by_node
 from text_models import model
 
@@ -66,7 +67,7 @@ def engine_value(m: loopdbg.Model, name: str) -> np.ndarray:
     """A value of the main graph as the model's own engine has it now."""
     engine = m._engine
     assert engine is not None
-    (slot,) = [k for k, slot in enumerate(m.plan.slots) if slot.name == name]
+    slot = slot_index(m, name)
     return np.array(engine.value(slot))
 
 

@@ -10,14 +10,14 @@ import pytest
 
 import loopdbg
 from comparable_values import exact_bits
-from engine_state import resume
-from engine_tiers import optimizer_of, set_optimizer_options
+from engine_state import resume, slot_index
+from engine_tiers import optimizer_of
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import ResolvedOperator
 from text_models import BRANCHES, COUNT, NESTED, SUM, model
 
-from .test_checkpoints import EDGES, GROW, INNER_SCANS, SEQUENCE
+from .test_checkpoints import EDGES, GROW, INNER_SCANS, SEQUENCE, started
 
 Ask = Callable[..., Any]
 
@@ -28,18 +28,6 @@ def question(function: Ask) -> ResolvedOperator:
 
 def above_threshold(bound: float) -> ResolvedOperator:
     return question(lambda p, x: p.map(np.greater, x, p.constant(np.array(bound, x.dtype))))
-
-
-def started(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int = -1) -> Engine:
-    engine = Engine(m.plan)
-    set_optimizer_options(engine, hot_after=hot_after)
-    engine.start(m.check(inputs))
-    return engine
-
-
-def slot(m: loopdbg.Model, name: str) -> int:
-    (index,) = [k for k, value in enumerate(m.plan.slots) if value.name == name]
-    return index
 
 
 def stops(engine: Engine) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
@@ -58,7 +46,7 @@ HOT = pytest.mark.parametrize("hot_after", [-1, 1])
 def test_a_predicate_stops_at_the_first_boundary_where_it_is_true(hot_after: int) -> None:
     m = model(COUNT)
     engine = started(m, {"M": 60, "cond": True, "v0": 0, "bound": 50}, hot_after)
-    key = engine.monitor.add_predicate(0, above_threshold(30), [slot(m, "v_in")])
+    key = engine.monitor.add_predicate(0, above_threshold(30), [slot_index(m, "v_in")])
     assert resume(engine) == ("predicate", 0)
     assert engine.monitor.hits == (key,)
     assert engine.monitor.is_native(key)
@@ -87,7 +75,7 @@ def test_a_predicate_stops_at_the_first_boundary_where_it_is_true(hot_after: int
 def test_several_predicates_and_which_are_true(hot_after: int) -> None:
     m = model(COUNT)
     engine = started(m, {"M": 20, "cond": True, "v0": 0, "bound": 100}, hot_after)
-    v = slot(m, "v_in")
+    v = slot_index(m, "v_in")
     first = engine.monitor.add_predicate(0, above_threshold(17), [v])
     third = engine.monitor.add_predicate(0, question(lambda p, x: p.map(np.equal, x, p.constant(np.int64(5)))), [v])
     both = engine.monitor.add_predicate(0, above_threshold(18), [v])
@@ -103,7 +91,7 @@ def test_several_predicates_and_which_are_true(hot_after: int) -> None:
 def test_what_can_be_read_at_a_boundary(hot_after: int) -> None:
     m = model(SUM)
     engine = started(m, {"M": 40, "v0": 1.0}, hot_after)
-    v = slot(m, "v_in")
+    v = slot_index(m, "v_in")
     previous, iteration = engine.monitor.previous_slot(0, 0), engine.monitor.iteration_slot(0)
     seen: list[tuple[Any, ...]] = []
 
@@ -123,7 +111,7 @@ def test_what_can_be_read_at_a_boundary(hot_after: int) -> None:
         question(lambda p, i, n: p.map(np.equal, i, p.map(np.subtract, n, p.constant(np.int64(3))))),
         [iteration, engine.monitor.trip_count_slot(0)],
     )
-    late = engine.monitor.add_predicate(0, above_threshold(36), [slot(m, "i")])
+    late = engine.monitor.add_predicate(0, above_threshold(36), [slot_index(m, "i")])
     ends = engine.monitor.add_predicate(
         0, question(lambda p, c: p.map(np.logical_not, c)), [engine.monitor.condition_slot(0)]
     )
@@ -146,10 +134,10 @@ def test_the_condition_and_a_body_value(hot_after: int) -> None:
         0, question(lambda p, c: p.map(np.logical_not, c)), [engine.monitor.condition_slot(0)]
     )
     keeps = engine.monitor.add_predicate(
-        0, question(lambda p, k: p.map(np.logical_not, k)), [slot(m, "keep")], needs_body=True
+        0, question(lambda p, k: p.map(np.logical_not, k)), [slot_index(m, "keep")], needs_body=True
     )
-    result = engine.monitor.slot_at_boundary(0, slot(m, "v_out"))
-    assert result == slot(m, "v_in")
+    result = engine.monitor.slot_at_boundary(0, slot_index(m, "v_out"))
+    assert result == slot_index(m, "v_in")
     exact = engine.monitor.add_predicate(
         0, question(lambda p, x: p.map(np.equal, x, p.constant(np.int64(12)))), [result], needs_body=True
     )
@@ -160,7 +148,7 @@ def test_the_condition_and_a_body_value(hot_after: int) -> None:
 def test_nested_loops_each_with_its_predicate(hot_after: int) -> None:
     m = model(NESTED)
     engine = started(m, {"M": 5, "K": 6}, hot_after)
-    j, u, t, i = (slot(m, name) for name in ("j", "u", "t", "i"))
+    j, u, t, i = (slot_index(m, name) for name in ("j", "u", "t", "i"))
     both = question(
         lambda p, a, b: p.map(
             np.logical_and,
@@ -200,18 +188,18 @@ def test_in_the_program_of_nested_loops(what: str) -> None:
     results = []
     for hot_after in (-1, 1):
         engine = started(m, {"M": 9, "K": 7}, hot_after)
-        u, t = slot(m, "u"), slot(m, "t")
+        u, t = slot_index(m, "u"), slot_index(m, "t")
         equal = question(lambda p, a, b: p.map(np.equal, a, b))
         if what == "u above":
             engine.monitor.add_predicate(1, above_threshold(300), [u])
         elif what == "entry":
-            engine.monitor.add_predicate(1, equal, [slot(m, "j"), u])
+            engine.monitor.add_predicate(1, equal, [slot_index(m, "j"), u])
         elif what == "previous":
             engine.monitor.add_predicate(1, equal, [u, engine.monitor.previous_slot(1, 0)], needs_body=True)
         elif what == "outer previous":
             engine.monitor.add_predicate(0, above_threshold(100), [engine.monitor.previous_slot(0, 0)], needs_body=True)
         else:
-            engine.monitor.add_predicate(1, equal, [slot(m, "i"), engine.monitor.iteration_slot(1)])
+            engine.monitor.add_predicate(1, equal, [slot_index(m, "i"), engine.monitor.iteration_slot(1)])
         results.append(stops(engine))
         assert (optimizer_of(engine).program_runs > 0) == (hot_after > 0)
         assert t
@@ -223,9 +211,11 @@ def test_shape_change_rebinds() -> None:
     m = model(GROW)
     engine = started(m, {"M": 12, "v0": [1.0]})
     total = question(lambda p, x: p.map(np.greater, p.reduce(np.add, x, (0,), False), p.constant(np.float32(10))))
-    key = engine.monitor.add_predicate(0, total, [slot(m, "x")])
+    key = engine.monitor.add_predicate(0, total, [slot_index(m, "x")])
     grew = question(lambda p, a, b: p.constant(np.array(a.shape[0] != b.shape[0] + 1)))
-    wrong = engine.monitor.add_predicate(0, grew, [slot(m, "x"), engine.monitor.previous_slot(0, 0)], needs_body=True)
+    wrong = engine.monitor.add_predicate(
+        0, grew, [slot_index(m, "x"), engine.monitor.previous_slot(0, 0)], needs_body=True
+    )
     hits = stops(engine)
     assert [i for _, (i,), _ in hits] == [*range(7, 13)]  # 1 + 1.5 i
     assert {keys for _, _, keys in hits} == {(key,)}
@@ -248,7 +238,9 @@ def test_swapped_shared_and_passed_through_values() -> None:
 
     engine.set_hook(check)
     slots = [
-        s for k, name in enumerate(("x", "y", "z", "w")) for s in (slot(m, name), engine.monitor.previous_slot(0, k))
+        s
+        for k, name in enumerate(("x", "y", "z", "w"))
+        for s in (slot_index(m, name), engine.monitor.previous_slot(0, k))
     ]
     engine.monitor.add_predicate(0, differs, slots[6:], needs_body=True)  # w is passed through
     assert stops(engine) == []
@@ -266,7 +258,7 @@ def test_sliced_inputs_and_inner_entries() -> None:
     m = model(INNER_SCANS)
     engine = started(m, {"M": 3, "x": [[1, 2], [3, 4], [5, 6], [7, 8]]})
     first = question(lambda p, row: p.map(np.greater, p.reduce(np.add, row, (0,), False), p.constant(np.float32(14))))
-    engine.monitor.add_predicate(1, first, [slot(m, "row")])
+    engine.monitor.add_predicate(1, first, [slot_index(m, "row")])
     # The scan goes backwards: row [7, 8] comes first; at the last boundary the part before is still to be seen.
     assert [iterations for _, iterations, _ in stops(engine)] == [(k, 0) for k in range(3)]
 
@@ -278,11 +270,11 @@ def test_what_cannot_be_bound_is_asked_in_python() -> None:
 
     def ask_python(index: int) -> bool:
         asked.append(engine.loop_state(index)[0])
-        return len(engine.value(slot(m, "s"))) == 4
+        return len(engine.value(slot_index(m, "s"))) == 4
 
-    key = engine.monitor.add_predicate(0, above_threshold(1), [slot(m, "s")], fallback=ask_python)
+    key = engine.monitor.add_predicate(0, above_threshold(1), [slot_index(m, "s")], fallback=ask_python)
     length = question(lambda p, s: np.array(len(s) == 5))
-    by_numpy = engine.monitor.add_predicate(0, length, [slot(m, "s")])
+    by_numpy = engine.monitor.add_predicate(0, length, [slot_index(m, "s")])
     assert [(i, hits) for _, (i,), hits in stops(engine)] == [(4, (key,)), (5, (by_numpy,))]
     assert asked == list(range(7))
     assert not engine.monitor.is_native(key)
@@ -291,14 +283,14 @@ def test_what_cannot_be_bound_is_asked_in_python() -> None:
 def test_a_predicate_that_fails_says_so_and_the_run_can_go_on_without_it() -> None:
     m = model(SEQUENCE)
     engine = started(m, {"M": 6})
-    key = engine.monitor.add_predicate(0, above_threshold(1), [slot(m, "s")])
+    key = engine.monitor.add_predicate(0, above_threshold(1), [slot_index(m, "s")])
     with pytest.raises(loopdbg.ExecutionError, match="a predicate at loop"):
         engine.resume()
     engine.monitor.remove_predicate(key)
     assert resume(engine)[0] == "end"
     m = model(SUM)
     engine = started(m, {"M": 6, "v0": 0.0})
-    engine.monitor.add_predicate(0, question(lambda p, x: p.map(np.add, x, x)), [slot(m, "v_in")])
+    engine.monitor.add_predicate(0, question(lambda p, x: p.map(np.add, x, x)), [slot_index(m, "v_in")])
     with pytest.raises(loopdbg.UsageError, match="must give one boolean, and this one gives float32"):
         engine.resume()
 
@@ -306,7 +298,7 @@ def test_a_predicate_that_fails_says_so_and_the_run_can_go_on_without_it() -> No
 def test_predicates_and_other_stops_at_one_boundary() -> None:
     m = model(COUNT)
     engine = started(m, {"M": 60, "cond": True, "v0": 0, "bound": 100}, 1)
-    key = engine.monitor.add_predicate(0, above_threshold(6), [slot(m, "v_in")])
+    key = engine.monitor.add_predicate(0, above_threshold(6), [slot_index(m, "v_in")])
     engine.stop_at(0, 7)
     assert resume(engine) == ("predicate", 0)
     engine.clear_stops()
@@ -337,7 +329,7 @@ def test_going_back_asks_again() -> None:
     resume(engine)
     checkpoint = engine.checkpoints.save()
     engine.clear_stops()
-    engine.monitor.add_predicate(0, above_threshold(250), [slot(m, "v_in")])
+    engine.monitor.add_predicate(0, above_threshold(250), [slot_index(m, "v_in")])
     for _ in range(3):
         assert resume(engine) == ("predicate", 0)
         assert engine.loop_state(0)[0] == 251
@@ -397,8 +389,8 @@ def test_a_record_has_every_boundary(
     m = model(text)
     expected = hook_record(m, inputs, loop, names)
     engine = started(m, inputs, hot_after)
-    key = engine.monitor.add_record(loop, [slot(m, name) for name in names])
-    both = engine.monitor.add_record(loop, [slot(m, name) for name in names[:1]])
+    key = engine.monitor.add_record(loop, [slot_index(m, name) for name in names])
+    both = engine.monitor.add_record(loop, [slot_index(m, name) for name in names[:1]])
     # Stops in between change nothing.
     engine.stop_at(loop, 5)
     resume(engine)
@@ -415,7 +407,7 @@ def test_a_record_has_every_boundary(
 def test_views_of_a_record_stay_as_they_are() -> None:
     m = model(SUM)
     engine = started(m, {"M": 3000, "v0": 1.0}, 1)
-    key = engine.monitor.add_record(0, [slot(m, "v_in")])
+    key = engine.monitor.add_record(0, [slot_index(m, "v_in")])
     engine.stop_at(0, 100)
     resume(engine)
     iterations, _, (values,) = engine.monitor.read_record(key)
@@ -429,7 +421,7 @@ def test_views_of_a_record_stay_as_they_are() -> None:
     longer = engine.monitor.read_record(key)[2][0]
     engine.checkpoints.restore(checkpoint)
     engine.monitor.truncate_record(key, 101)
-    engine.editor.set(slot(m, "v_in"), 0.0)
+    engine.editor.set(slot_index(m, "v_in"), 0.0)
     resume(engine)
     again = engine.monitor.read_record(key)
     assert again[0].tolist() == list(range(3001))
@@ -444,7 +436,7 @@ def test_views_of_a_record_stay_as_they_are() -> None:
 def test_a_record_of_the_newest_rows_only(hot_after: int) -> None:
     m = model(COUNT)
     engine = started(m, {"M": 5000, "cond": True, "v0": 0, "bound": 10**6}, hot_after)
-    key = engine.monitor.add_record(0, [slot(m, "v_in")], keep=300)
+    key = engine.monitor.add_record(0, [slot_index(m, "v_in")], keep=300)
     resume(engine)
     iterations, _, (values,) = engine.monitor.read_record(key)
     assert iterations.tolist() == list(range(4701, 5001))
@@ -455,7 +447,7 @@ def test_a_record_of_the_newest_rows_only(hot_after: int) -> None:
 def test_a_value_that_changes_its_shape_ends_the_record() -> None:
     m = model(GROW)
     engine = started(m, {"M": 6, "v0": [1.0]})
-    key = engine.monitor.add_record(0, [slot(m, "x")])
+    key = engine.monitor.add_record(0, [slot_index(m, "x")])
     assert len(engine.monitor.read_record(key)[0]) == 0
     resume(engine)
     assert not engine.monitor.record_is_complete(key)
@@ -465,8 +457,10 @@ def test_a_value_that_changes_its_shape_ends_the_record() -> None:
 def test_records_and_predicates_together() -> None:
     m = model(NEST)
     engine = started(m, {"M": 20, "K": 10}, 1)
-    keys = [engine.monitor.add_record(1, [slot(m, "u")]), engine.monitor.add_record(0, [slot(m, "t")])]
-    engine.monitor.add_predicate(1, question(lambda p, u: p.map(np.equal, u, p.constant(np.int64(45)))), [slot(m, "u")])
+    keys = [engine.monitor.add_record(1, [slot_index(m, "u")]), engine.monitor.add_record(0, [slot_index(m, "t")])]
+    engine.monitor.add_predicate(
+        1, question(lambda p, u: p.map(np.equal, u, p.constant(np.int64(45)))), [slot_index(m, "u")]
+    )
     assert stops(engine)
     for key, loop, name in zip(keys, (1, 0), ("u", "t"), strict=True):
         assert rows_of(engine, key) == hook_record(m, {"M": 20, "K": 10}, loop, [name])

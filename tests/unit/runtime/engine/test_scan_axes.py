@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from loopdbg.runtime.engine.engine import Engine
+from engine_tiers import start_engine
 from loopdbg.runtime.frame import Frame
 from text_models import model
 
@@ -60,8 +60,7 @@ def test_a_checkpoint_keeps_the_parts_of_its_entry() -> None:
     m = model(text)
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     inputs = {"offsets": np.array([0, 100], np.float32), "x": x}
-    engine = Engine(m.plan)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs)
     engine.stop_at(1, 1)
     assert engine.resume() == ("boundary", 1)
     checkpoint = engine.checkpoints.save()
@@ -80,8 +79,7 @@ def test_parts_that_a_checkpoint_keeps_are_not_those_of_the_next_entry() -> None
     m = model(text.replace("float[2] offsets", "float[4] offsets"))
     offsets = np.float32([100, 200, 300, 400])
     x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
-    engine = Engine(m.plan)
-    engine.start(m.check({"offsets": offsets, "x": x}))
+    engine = start_engine(m, {"offsets": offsets, "x": x})
     engine.stop_at(1, 2)
     for _ in range(4):  # boundaries 2, 3 and 4 of the first entry, and one of the second, which needed no Python
         assert engine.resume() == ("boundary", 1)

@@ -9,7 +9,7 @@ import pytest
 
 import loopdbg
 from cpu_features import FLOAT_LEVELS, available_levels, limit_to
-from engine_state import resume
+from engine_state import resume, slot_index
 from engine_tiers import optimizer_of, requires_optimizer
 from loopdbg.runtime.compiler import llvm_jit
 from loopdbg.runtime.engine.engine import Engine
@@ -58,10 +58,6 @@ def any_above(p: Any, x: Any) -> Any:
     return p.reduce(np.logical_or, p.map(np.greater, x, p.constant(np.float32(0.6))), (0,), False)
 
 
-def slot(m: loopdbg.Model, name: str) -> int:
-    return [value.name for value in m.plan.slots].index(name)
-
-
 def outputs(m: loopdbg.Model, engine: Engine) -> dict[str, bytes]:
     assert resume(engine) == ("end", -1)
     return {name: value.tobytes() for name, value in engine.results().items()}
@@ -88,8 +84,8 @@ def test_a_record_and_a_predicate_see_every_boundary() -> None:
     seen = []
     for way in WAYS:
         engine = started(m, inputs(), way)
-        record = engine.monitor.add_record(0, [slot(m, "q"), slot(m, "axis")])
-        engine.monitor.add_predicate(0, ResolvedOperator(any_above, {}), [slot(m, "q")], True)
+        record = engine.monitor.add_record(0, [slot_index(m, "q"), slot_index(m, "axis")])
+        engine.monitor.add_predicate(0, ResolvedOperator(any_above, {}), [slot_index(m, "q")], True)
         stops = []
         while (what := resume(engine))[0] == "predicate":
             stops.append((engine.loop_state(0)[0], Frame(engine, 0).carried["q"].tobytes()))
@@ -108,7 +104,7 @@ def test_edited_indices_are_reread() -> None:
         engine = started(m, inputs(), way)
         engine.stop_at(0, 100)
         assert resume(engine) == ("boundary", 0)
-        engine.editor.set(slot(m, "order"), np.array([3, 2, 1, 0], np.int64))
+        engine.editor.set(slot_index(m, "order"), np.array([3, 2, 1, 0], np.int64))
         engine.clear_stops()
         ended.append(outputs(m, engine))
     engine = started(m, inputs(), WAYS[0])
@@ -123,7 +119,7 @@ def test_a_carried_value_that_a_hand_sets_goes_on() -> None:
         engine = started(m, inputs(), way)
         engine.stop_at(0, 250)
         assert resume(engine) == ("boundary", 0)
-        engine.editor.set(slot(m, "q"), np.array([0, 1, 0, np.nan], np.float32))
+        engine.editor.set(slot_index(m, "q"), np.array([0, 1, 0, np.nan], np.float32))
         engine.clear_stops()
         ended.append(outputs(m, engine))
     assert all(other == ended[0] for other in ended)

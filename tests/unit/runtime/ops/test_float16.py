@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from comparable_values import exact_bits
-from loopdbg.runtime.engine.engine import Engine
+from engine_tiers import start_engine
 from loopdbg.runtime.kernels.kernel import cast_kernel
 from loopdbg.runtime.plan.plan import Opcode
 from text_models import model
@@ -102,9 +102,7 @@ def test_formulas_of_several_steps_are_native() -> None:
     engine = m._engine
     assert engine is not None
     assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Opcode.NODE)
-    plain = Engine(m.plan)
-    plain.binder.native_enabled = False
-    plain.start(m.check(inputs))
+    plain = start_engine(m, inputs, native=False)
     plain.resume()
     for name, value in plain.results().items():
         assert exact_bits(native[name]) == exact_bits(value)

@@ -9,6 +9,7 @@ import pytest
 
 import loopdbg
 from engine_state import finish, step, visible_state
+from engine_tiers import start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Operation, System, Value
 from loopdbg.runtime.ops.eager import EagerPrimitives
@@ -154,8 +155,7 @@ def test_another_seed_of_the_run_draws_other_numbers_where_nodes_have_none() -> 
 
 def test_going_back_draws_the_same_again() -> None:
     m = model(NOISE)
-    engine = Engine(m.plan)
-    engine.start(m.check(MODEL_INPUTS))
+    engine = start_engine(m, MODEL_INPUTS)
     moments = []
     while step(engine)[0] != "end":
         moments.append((engine.checkpoints.save(), visible_state(engine)))

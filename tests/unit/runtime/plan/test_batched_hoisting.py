@@ -9,7 +9,8 @@ import pytest
 
 import loopdbg
 from comparable_values import all_exact_bits
-from engine_tiers import requires_optimizer
+from engine_state import slot_index
+from engine_tiers import requires_optimizer, start_engine
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.kernels import loop_nest
 from loopdbg.runtime.ops import weight_packing as panels
@@ -272,8 +273,7 @@ def test_weights_that_are_changed() -> None:
 def test_a_part_of_a_sliced_input_that_is_changed() -> None:
     m = cell_model("RNNCell", 1, [(8, 6), (8, 8)], {"activations": "relu"})
     inputs = {port.name: random_floats(*port.shape) for port in m.inputs}
-    engine = Engine(m.plan)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs)
     value_at(engine, 0, 5)
     engine.clear_stops()
     engine.stop_before_node()
@@ -289,11 +289,10 @@ def test_a_part_of_a_sliced_input_that_is_changed() -> None:
 def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None:
     """Also in an engine in which no one changed anything; and one from before the change is as if there were none."""
     m, inputs = layer(), make_inputs()
-    engine = Engine(m.plan)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs)
     value_at(engine, 0, 5)
     before = engine.checkpoints.save()
-    x = next(slot for slot, value in enumerate(m.plan.slots) if value.name == "x")
+    x = slot_index(m, "x")
     while not np.array_equal(engine.value(x), inputs["X"][5]):
         engine.clear_stops()
         engine.stop_at_node()
@@ -303,8 +302,7 @@ def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None
     changed = inputs["X"].copy()
     changed[5] *= 2
     wanted = {before: run_node_by_node(m, inputs), after: run_node_by_node(m, {**inputs, "X": changed})}
-    other = Engine(m.plan)
-    other.start(m.check(inputs))
+    other = start_engine(m, inputs)
     for mark in (after, before, after, before):
         for item in (engine, other):
             item.checkpoints.restore(mark)
@@ -322,8 +320,7 @@ def test_going_back_within_and_beyond_a_block() -> None:
     m = text_with_initializers(NESTED, W=WEIGHTS["W"], zero=np.zeros(1, np.int64))
     inputs = {"M": 9, "X": random_floats(9, 9, 8), "h0": random_floats(1, 8)}
     wanted = run_node_by_node(m, inputs)
-    engine = Engine(m.plan)
-    engine.start(m.check(inputs))
+    engine = start_engine(m, inputs)
     marks = []
     for iteration in (0, 3, 4, 7):
         value_at(engine, 1, iteration)
@@ -334,8 +331,7 @@ def test_going_back_within_and_beyond_a_block() -> None:
         assert engine.resume()[0] == "end"
         same(engine.results(), wanted)
     # Another engine, which never was where it goes on.
-    other = Engine(m.plan)
-    other.start(m.check(inputs))
+    other = start_engine(m, inputs)
     other.checkpoints.restore(marks[3])
     assert other.resume()[0] == "end"
     same(other.results(), wanted)
