@@ -49,7 +49,7 @@ def same(got: Any, expected: Any, case: Any) -> None:
         np.testing.assert_array_equal(got, expected)
 
 
-def test_none_is_left_out() -> None:
+def test_node_test_count_is_complete() -> None:
     assert len(cases()) == COUNT.get(onnx.__version__, len(cases()))
 
 

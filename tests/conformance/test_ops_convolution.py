@@ -438,7 +438,7 @@ def test_constant_weights_of_tiles_give_the_same_bits(dtype: Any, infinite: bool
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize("seed", [s for s in range(3000, 3060) if random_case(s)[0]])
-def test_infinite_weights_of_transposed_ones_reach_what_they_meet(seed: int, kind: int) -> None:
+def test_transposed_convolution_infinite_weights_reach_only_their_outputs(seed: int, kind: int) -> None:
     """No output has a product of theirs with what lies outside the input, and the others keep their bits."""
     _, x, w, bias, attributes, extra = random_case(seed)
     more = {**attributes, "output_padding": extra}

@@ -125,15 +125,15 @@ def test_a_function_of_types_is_bound_again_for_others() -> None:
 
 
 @pytest.mark.parametrize("op_type", ["Loop", "Scan", "If", "SequenceMap"])
-def test_control_flow_is_never_its(op_type: str) -> None:
+def test_resolve_reference_rejects_control_flow(op_type: str) -> None:
     assert resolve_reference(node(op_type, 2, opset=21)) is None
 
 
-def test_a_node_with_a_graph_is_never_its() -> None:
+def test_resolve_reference_rejects_node_with_graph_attribute() -> None:
     assert resolve_reference(node("Det", 1, body=Graph("body"))) is None
 
 
-def test_a_function_made_of_a_loop_is_never_its(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resolve_reference_rejects_function_with_loop_body(monkeypatch: pytest.MonkeyPatch) -> None:
     # Range is a function whose body is a Loop; onnx.reference has it both ways.
     from onnx.reference.ops import _op_list
 
@@ -160,18 +160,18 @@ def test_an_operator_newer_than_the_opset() -> None:
     ("attributes", "message"),
     [({}, "blocksize"), ({"blocksize": 2, "colour": 1}, "colour"), ({"blocksize": "two"}, "blocksize")],
 )
-def test_attributes_that_do_not_fit(attributes: dict[str, Any], message: str) -> None:
+def test_resolve_reference_rejects_invalid_attributes(attributes: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         resolve_reference(node("SpaceToDepth", 1, opset=13, **attributes))
 
 
-def test_what_goes_wrong_inside_is_an_ordinary_error() -> None:
+def test_reference_failure_is_value_error() -> None:
     function = bound(node("Einsum", 2, equation="ij,jk->ik"))
     with pytest.raises(ValueError, match=r"onnx\.reference cannot run it: ValueError: Size of label 'j'"):
         function(EagerPrimitives(), data(2, 3), data(4, 5))
 
 
-def test_it_is_imported_only_when_it_is_needed() -> None:
+def test_onnx_reference_is_imported_lazily() -> None:
     code = (
         "import sys\n"
         "from loopdbg.runtime.graph import Operation, System, TensorType, Value\n"

@@ -207,7 +207,7 @@ def test_round_half_away_from_zero_just_below_a_half() -> None:
     assert_close([result], [np.array([0, -0.0, 1, -1, 8388609], F32)], atol=0)
 
 
-def test_words_that_no_specification_has() -> None:
+def test_unknown_mode_attribute_is_rejected() -> None:
     x = random((2,), F32)
     with pytest.raises(ModelError, match="approximation"):
         run_operator(System.ONNX, "Gelu", x, version=20, approximate="good")

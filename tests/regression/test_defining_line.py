@@ -49,7 +49,7 @@ async def test_a_carried_value_is_made_by_its_back_edge_after_the_first_iteratio
         assert made_by(screen).startswith("x = ")
 
 
-async def test_a_value_set_by_hand_is_made_by_nothing() -> None:
+async def test_edited_value_has_no_defining_line() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(200, 60)) as screen:
         await screen.press("s", "s", "colon")
         await screen.type("set x = 3")

@@ -9,7 +9,7 @@ import loopdbg
 from text_models import model
 
 
-def test_it_is_missed_whatever_ran_before() -> None:
+def test_missing_string_input_is_reported_after_earlier_run() -> None:
     m = model("g (string[1] s, float x) => (string[1] t, float y) { t = Identity (s) y = Neg (x) }")
     x = np.array(2, np.float32)
     assert m.run({"s": np.array(["a"], object), "x": x})["t"] == ["a"]

@@ -32,7 +32,7 @@ MODEL = """g (double[N] x0) => (double[N] x) <int64 n = {2}> {
         ([math.nan, 1.0], math.nan, 1.0),
     ],
 )
-def test_a_norm_is_what_it_is(values: list[float], norm: float, mean: float) -> None:
+def test_norm_does_not_overflow(values: list[float], norm: float, mean: float) -> None:
     session = loopdbg.debug(model(MODEL), {"x0": np.array(values)})
     if values[0] == 1.7e308:
         # The norm itself is larger than any float64.

@@ -49,6 +49,14 @@ def bits(m: loopdbg.Model, engine: Engine) -> dict[str, bytes]:
     return {name: value.tobytes() for name, value in engine.results().items()}
 
 
+def check_compiled(m: loopdbg.Model, inputs: dict[str, Any]) -> dict[str, bytes]:
+    """Compiled code gives the bits of the interpreter, which are returned."""
+    expected = bits(m, started(m, inputs, -1))
+    engine = started(m, inputs, 0)
+    assert bits(m, engine) == expected and optimizer_of(engine).compiled
+    return expected
+
+
 def test_the_interpreter_goes_on_until_the_code_is_there() -> None:
     m = model(NESTED)
     expected = bits(m, started(m, {**INPUTS, "M": 5000}, -1))
@@ -189,9 +197,7 @@ def test_branches_hand_on_values_of_any_size(dtype: str) -> None:
       }}> (M, , x0)
     }}""")
     inputs = {"M": 5000, "x0": np.array(1, m.inputs[1].type.dtype), "up": True}
-    expected = bits(m, started(m, inputs, -1))
-    engine = started(m, inputs, 0)
-    assert bits(m, engine) == expected and optimizer_of(engine).compiled
+    check_compiled(m, inputs)
 
 
 NANS = [(1.0, np.nan), (np.nan, 1.0), (np.inf, np.inf), (1.0, -np.nan), (np.nan, -np.nan), (-np.nan, np.nan)]
@@ -221,9 +227,7 @@ def test_the_sign_of_nan_is_the_operators(body: str, op: str, dtype: str) -> Non
     port = m.inputs[1].type
     for x, y in NANS:
         inputs = {"M": 300, **{k: np.full(port.shape, v, port.dtype) for k, v in (("x0", x), ("y0", y), ("z", 0))}}
-        expected = bits(m, started(m, inputs, -1))
-        engine = started(m, inputs, 0)
-        assert bits(m, engine) == expected and optimizer_of(engine).compiled
+        check_compiled(m, inputs)
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
@@ -249,16 +253,14 @@ def test_vectors_of_any_length(shape: tuple[int, ...], dtype: str) -> None:
     }}""")
     x0 = np.arange(np.prod(shape)).reshape(shape).astype(m.inputs[1].type.dtype) * 7 % 11
     inputs = {"M": 300, "x0": x0, "one": np.ones((), x0.dtype)}
-    expected = bits(m, started(m, inputs, -1))
-    engine = started(m, inputs, 0)
-    assert bits(m, engine) == expected and optimizer_of(engine).compiled
+    check_compiled(m, inputs)
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("last", [0, 1])
 @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
-def test_places_of_extremes_among_what_is_odd(operator: str, last: int, axis: int, dtype: str) -> None:
+def test_arg_extremes_with_ties_zeros_and_nan(operator: str, last: int, axis: int, dtype: str) -> None:
     """Ties, zeros of both signs and NaN, in other places at each iteration."""
     shape, kept = [6, 5], [6, 5][1 - axis]
     m = model(f"""g (int64 M, {dtype}{shape} x0) => ({dtype}{shape} x, int64[n, {kept}] found) {{
@@ -282,9 +284,7 @@ def test_places_of_extremes_among_what_is_odd(operator: str, last: int, axis: in
     for seed in range(3):
         x0 = np.random.default_rng(seed).choice(np.array(odd, kind), shape)
         inputs = {"M": 300, "x0": x0}
-        expected = bits(m, started(m, inputs, -1))
-        engine = started(m, inputs, 0)
-        assert bits(m, engine) == expected and optimizer_of(engine).compiled
+        check_compiled(m, inputs)
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
@@ -317,8 +317,6 @@ def test_reductions_of_any_length(shape: tuple[int, int], axes: list[int], dtype
         odd[::7] = rng.choice(np.array([np.nan, -np.nan, np.inf, -np.inf, 1, -0.0], kind), odd[::7].shape)
     inputs = {"M": 300, "x0": odd[1], "odd": odd}
     with np.errstate(all="ignore"):
-        expected = bits(m, started(m, inputs, -1))
-        engine = started(m, inputs, 0)
-        assert bits(m, engine) == expected and optimizer_of(engine).compiled
+        expected = check_compiled(m, inputs)
         plain = start_engine(m, inputs, hot_after=-1)
         assert bits(m, plain) == expected

@@ -59,7 +59,7 @@ def names(engine: Engine) -> list[str]:
     ]
 
 
-def test_who_is_passed_over(load_case: loopdbg.Model) -> None:
+def test_copy_is_elided_where_readers_take_strides(load_case: loopdbg.Model) -> None:
     """Those whose readers take strides; ``whole`` has to be copied."""
     engine = started(load_case, inputs())
     assert engine.resume() == ("end", -1)
@@ -221,7 +221,7 @@ def test_what_is_set_by_hand_is_read(load_case: loopdbg.Model, name: str, after:
     bits_equal(*seen)
 
 
-def test_a_value_of_another_shape_by_hand(load_case: loopdbg.Model) -> None:
+def test_edit_to_another_shape_rebinds_readers(load_case: loopdbg.Model) -> None:
     """What the memory is that they look through changes: all are bound again."""
     for name, shape in (("x", (1, 32)), ("x", (16, 1))):
         seen = []

@@ -76,7 +76,7 @@ def test_restart_with_any_length(monkeypatch: pytest.MonkeyPatch, length: int) -
     bits_equal(m.run(feeds), run_node_by_node(m, feeds))
 
 
-def test_a_value_by_hand_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_value_is_read_by_elided_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers that look through a node read its slot again."""
     monkeypatch.setattr(copy_elision, "range_retry_boundaries", 0)
     m = model(STACKED)

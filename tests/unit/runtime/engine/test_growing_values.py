@@ -108,7 +108,7 @@ def test_a_session_steps_through_a_growing_loop() -> None:
     assert session.outputs["o0"].shape == (41,)
 
 
-def test_what_is_set_goes_on_and_the_value_before_stays() -> None:
+def test_edited_growing_value_leaves_previous_value_unchanged() -> None:
     """Setting a carried value must not write into the buffer that the previous one is in."""
     m = model(APPEND)
     engine = start_engine(m, {"M": 60, "v0": np.zeros(1, F), "v1": F(0), "e": np.ones(1, F)})
@@ -166,7 +166,7 @@ def test_checkpoints_of_any_length_can_be_gone_back_to(case: str) -> None:
             assert all_exact_bits(engine.results()) == expected
 
 
-def test_predicates_see_what_grew() -> None:
+def test_predicates_read_grown_values() -> None:
     """A predicate is a node on the same values: it follows them, or is bound again, but never reads what was."""
     text = CASES["append"][0]
     m = model(text)

@@ -70,7 +70,7 @@ def test_how_far_out() -> None:
 
 @requires_unchecked_build
 @requires_optimizer
-def test_they_run_that_often() -> None:
+def test_loop_invariant_node_runs_once_per_loop_entry() -> None:
     m = model(NESTED)
     calls: list[str] = []
     for instruction in m.plan.code:

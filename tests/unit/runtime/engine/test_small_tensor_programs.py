@@ -112,7 +112,7 @@ def test_edited_indices_are_reread() -> None:
     assert all(other == ended[0] for other in ended)
 
 
-def test_a_carried_value_that_a_hand_sets_goes_on() -> None:
+def test_edited_carried_value_is_carried_on() -> None:
     m = model(TURN)
     ended = []
     for way in WAYS:

@@ -57,7 +57,7 @@ def test_tokens_so_far() -> None:
         ("h = Cast <to = 7> (w)\n s = ReduceMax <keepdims = 0> (h)", False),
     ],
 )
-def test_of_what_an_operator_makes(node: str, index: bool) -> None:
+def test_index_value_of_operator_result(node: str, index: bool) -> None:
     lines = sorted(node.split("\n "), key=lambda line: "Constant" not in line)
     assert picked("int64 k", "\n".join(["k2 = Add (k, one)", *lines]), "int64 k2") == ({"s"} if index else set())
 

@@ -205,7 +205,7 @@ def test_little_is_not_shared() -> None:
     assert thread_pool.shared_job_count() == before
 
 
-def test_many_who_have_something() -> None:
+def test_concurrent_callers_get_exact_results() -> None:
     """One shares at a time, the others work alone."""
     jobs = [JOBS[name]() for name in ("a few rows", "winograd", "bytes", "long sums")]
     thread_pool.configure(1)

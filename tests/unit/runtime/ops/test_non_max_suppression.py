@@ -41,7 +41,7 @@ def _formula(table: Array, scores: Array, how: NmsParameters, more: float) -> li
 @KINDS
 @pytest.mark.parametrize("more", [0.0, 1.0])
 @pytest.mark.parametrize("at_threshold", [False, True])
-def test_it_keeps_what_the_formula_keeps(kind: Any, more: float, at_threshold: bool) -> None:
+def test_selected_boxes_match_formula(kind: Any, more: float, at_threshold: bool) -> None:
     rng = np.random.default_rng(11)
     for n in (0, 1, 2, 15, 16, 17, 40, 120):
         for most in (0, 1, 5, n, 1 << 62, -1):

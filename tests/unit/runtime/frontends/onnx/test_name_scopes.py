@@ -132,7 +132,7 @@ def test_names_that_are_defined_too_late(text: str, words: list[str]) -> None:
     assert_refused(text, *words)
 
 
-def test_nodes_out_of_order_are_sorted() -> None:
+def test_out_of_order_nodes_are_sorted() -> None:
     """As far as possible they stay as they are written; a node made of a loop needs what its body takes."""
     graph = read_text(
         """g (float x, int64 m, bool c) => (float y) {

@@ -25,16 +25,16 @@ def test_one_that_raises_gives_nothing() -> None:
     assert call_in_subprocess(int, "no number") is None
 
 
-def test_one_that_ends_its_process_gives_nothing() -> None:
+def test_subprocess_call_returns_none_when_function_exits() -> None:
     assert call_in_subprocess(os._exit, 0) is None
 
 
-def test_one_that_computes_without_end_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subprocess_call_returns_none_at_cpu_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "_CPU_LIMIT_SECONDS", 1)
     assert call_in_subprocess(eval, "[0 for _ in iter(int, 1)]") is None
 
 
-def test_one_that_waits_without_end_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subprocess_call_returns_none_at_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "_TIMEOUT_SECONDS", 0.5)
     assert call_in_subprocess(time.sleep, 3600) is None
 
