@@ -226,11 +226,7 @@ FAULT_SCENARIOS = [
         "condition inverted",
         build_model_pair(_DECODER, ("go_on = Not (ended)", "go_on = Identity (ended)")),
         _DIFF,
-        (
-            "condition 'go_on'",
-            "iteration 0",
-            "converted.onnx 1 (ended by the condition)",
-        ),
+        ("condition 'go_on'", "iteration 0", "converted.onnx 1 (ended by the condition)"),
     ),
     FaultScenario(
         "linear_before_reset",
@@ -292,11 +288,7 @@ FAULT_SCENARIOS = [
             (models.HEADS, models.HEADS_WEIGHTS, models.HEADS_INPUTS), ("allowzero: int = 0", "allowzero: int = 1")
         ),
         _DIFF,
-        (
-            "attributes 'row'",
-            "allowzero=1",
-            "Reshape 'Reshape_3' (opset 18) in loop 'Scan_0', iteration 0:",
-        ),
+        ("attributes 'row'", "allowzero=1", "Reshape 'Reshape_3' (opset 18) in loop 'Scan_0', iteration 0:"),
     ),
     FaultScenario(
         "no loop at all: the residual is taken behind the norm",
@@ -323,10 +315,7 @@ FAULT_SCENARIOS = [
     FaultScenario(
         "stuck loop: the condition tests what never falls below it",
         build_diverging_descent(0, 0.03, ("Abs (step)", "Abs (x_out)")),
-        (
-            "loopdbg run descent.onnx --max-iterations 500",
-            "loopdbg run descent.onnx -ex 'goto 400' -ex why --batch",
-        ),
+        ("loopdbg run descent.onnx --max-iterations 500", "loopdbg run descent.onnx -ex 'goto 400' -ex why --batch"),
         ("what it carries is bit for bit as one iteration ago", "size = abs(x_out)"),
     ),
     FaultScenario(

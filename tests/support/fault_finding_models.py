@@ -144,11 +144,7 @@ QUANTISED = """filter (float[200, 64] signal, float[1, 64] s0) => (float[1, 64] 
         s_new = DequantizeLinear (bytes, scale, zero)
     }> (s0, signal)
 }"""
-QUANTISED_WEIGHTS = {
-    "mix": weight(51, 64, 64, scale=0.08),
-    "scale": np.float32(0.03125),
-    "zero": np.uint8(128),
-}
+QUANTISED_WEIGHTS = {"mix": weight(51, 64, 64, scale=0.08), "scale": np.float32(0.03125), "zero": np.uint8(128)}
 QUANTISED_INPUTS = {"signal": weight(52, 200, 64, scale=0.5), "s0": weight(53, 1, 64)}
 
 #: A running sum, and its hash; TYPE is what both are computed in.

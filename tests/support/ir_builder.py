@@ -8,14 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loopdbg.runtime.graph import (
-    Graph,
-    Loop,
-    SlicedInput,
-    TensorType,
-    Value,
-    bodies,
-)
+from loopdbg.runtime.graph import Graph, Loop, SlicedInput, TensorType, Value, bodies
 
 PRECISION = {"f8e5m2": "F8E5M2", "f32": "FP32", "f64": "FP64", "i64": "I64", "i32": "I32", "boolean": "BOOL"}
 ELEMENT_TYPE = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "boolean"}

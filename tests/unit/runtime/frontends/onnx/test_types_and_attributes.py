@@ -53,9 +53,7 @@ def test_unknown_types_stay_open() -> None:
 
 
 def test_types_of_inner_values() -> None:
-    graph = read_text(
-        """g (float[2] x) => (int64[2] z) <float[2] y> { y = Neg (x) z = Cast <to = 7> (y) }""",
-    )
+    graph = read_text("""g (float[2] x) => (int64[2] z) <float[2] y> { y = Neg (x) z = Cast <to = 7> (y) }""")
     assert [str(node.outputs[0].type) for node in graph.nodes if node.outputs[0]] == ["float32[2]", "int64[2]"]
 
 
@@ -189,10 +187,7 @@ def test_graphs_of_other_operators() -> None:
 
 
 def test_operator_sets() -> None:
-    graph = read_text(
-        """g (float x) => (float y) { t = Neg (x) y = own.Twice (t) }""",
-        imports=', "own" : 3',
-    )
+    graph = read_text("""g (float x) => (float y) { t = Neg (x) y = own.Twice (t) }""", imports=', "own" : 3')
     assert [(n.domain, n.version, n.describe()) for n in graph.nodes] == [
         ("", 16, "Neg 'Neg_0' (opset 16)"),
         ("own", 3, "Twice 'Twice_1' (own opset 3)"),

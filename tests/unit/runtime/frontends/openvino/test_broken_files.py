@@ -9,15 +9,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from ir_builder import (
-    IrNetBuilder,
-    SaveNet,
-    check_consistent,
-    counting_loop,
-    edge_element,
-    if_net,
-    running_sum,
-)
+from ir_builder import IrNetBuilder, SaveNet, check_consistent, counting_loop, edge_element, if_net, running_sum
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
 
@@ -53,10 +45,7 @@ def ir(layers: str = LAYER + RELU, edges: str = "", version: str = ' version="11
             ir(LAYER.replace('version="opset1"', "")),
             r"line 3: layer 'x' of the model lacks its attribute 'version' \(such as version=\"opset5\"\)",
         ),
-        (
-            ir(LAYER.replace("<output>", '<output><port id="0"/>')),
-            "line 3: layer 'x' has two output ports with id 0",
-        ),
+        (ir(LAYER.replace("<output>", '<output><port id="0"/>')), "line 3: layer 'x' has two output ports with id 0"),
         (
             ir(LAYER.replace("<output>", '<output><port id="1"/>')),
             "line 3: Parameter 'x' has 2 output ports, expected one",
@@ -65,10 +54,7 @@ def ir(layers: str = LAYER + RELU, edges: str = "", version: str = ' version="11
             ir(LAYER.replace('<port id="0"/>', '<port id="0"><dim>two</dim></port>')),
             "line 3: output port 0 of layer 'x': dimension \"two\" cannot be read",
         ),
-        (
-            ir(edges=edge_element("0 0 5 0")),
-            "line 5: an edge of the model names to-layer 5, which is no layer of it",
-        ),
+        (ir(edges=edge_element("0 0 5 0")), "line 5: an edge of the model names to-layer 5, which is no layer of it"),
         (ir(edges=edge_element("4 0 1 0")), "line 5: an edge of the model names from-layer 4, which is no layer of it"),
         (
             ir(edges=edge_element("0 3 1 0")),
@@ -92,20 +78,11 @@ def ir(layers: str = LAYER + RELU, edges: str = "", version: str = ' version="11
             "line 3: layers wait for each other: ReLU 'a' -> ReLU 'a'; only the back edges",
         ),
         (
-            ir(
-                LAYER + RELU.replace('<port id="0"/>', '<port id="0"/><port id="2"/>'),
-                edge_element("0 0 1 2"),
-            ),
+            ir(LAYER + RELU.replace('<port id="0"/>', '<port id="0"/><port id="2"/>'), edge_element("0 0 1 2")),
             "line 3: nothing is connected to input port 0 of ReLU 'a'",
         ),
-        (
-            ir(RELU.replace("ReLU", "Result")),
-            "line 3: nothing is connected to Result 'a'",
-        ),
-        (
-            ir('<layer id="0" name="r" type="Result" version="opset1"/>'),
-            "line 3: nothing is connected to Result 'r'",
-        ),
+        (ir(RELU.replace("ReLU", "Result")), "line 3: nothing is connected to Result 'a'"),
+        (ir('<layer id="0" name="r" type="Result" version="opset1"/>'), "line 3: nothing is connected to Result 'r'"),
         (
             ir('<layer id="0" name="l" type="Loop" version="opset1"/>'),
             "line 3: Loop 'l': opset1 has no Loop; it exists from opset5 on",

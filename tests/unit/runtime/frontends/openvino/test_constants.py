@@ -9,17 +9,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ir_builder import (
-    TRUE,
-    IrNetBuilder,
-    SaveNet,
-    tensor_type,
-)
+from ir_builder import TRUE, IrNetBuilder, SaveNet, tensor_type
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.frontends.openvino.reader import read
-from loopdbg.runtime.graph import (
-    TensorType,
-)
+from loopdbg.runtime.graph import TensorType
 
 
 def constant_file(save: SaveNet, data: str, blob: bytes | None, port: str = "", type: str = "Const") -> Path:

@@ -21,11 +21,7 @@ from ir_builder import (
 )
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
-from loopdbg.runtime.graph import (
-    If,
-    Loop,
-    walk,
-)
+from loopdbg.runtime.graph import If, Loop, walk
 
 
 @pytest.mark.parametrize("port", [3, 0])

@@ -8,19 +8,10 @@ import numpy as np
 import pytest
 
 from cli_runner import run_cli, run_python_code
-from ir_builder import (
-    IrNetBuilder,
-    SaveNet,
-    check_consistent,
-    tensor_type,
-)
+from ir_builder import IrNetBuilder, SaveNet, check_consistent, tensor_type
 from loopdbg.runtime.errors import InputError, ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
-from loopdbg.runtime.graph import (
-    Operation,
-    System,
-    TensorType,
-)
+from loopdbg.runtime.graph import Operation, System, TensorType
 from loopdbg.runtime.model import load
 
 

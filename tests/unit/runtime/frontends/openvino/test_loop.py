@@ -21,10 +21,7 @@ from ir_builder import (
 )
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
-from loopdbg.runtime.graph import (
-    TensorType,
-    Value,
-)
+from loopdbg.runtime.graph import TensorType, Value
 
 
 @pytest.mark.parametrize("iteration", ['purpose="current_iteration"', "", None])

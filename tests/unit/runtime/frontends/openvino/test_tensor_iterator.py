@@ -20,10 +20,7 @@ from ir_builder import (
 )
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
-from loopdbg.runtime.graph import (
-    SlicedInput,
-    System,
-)
+from loopdbg.runtime.graph import SlicedInput, System
 
 
 def test_tensor_iterator(save: SaveNet) -> None:

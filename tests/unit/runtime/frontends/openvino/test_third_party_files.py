@@ -10,19 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ir_builder import (
-    check_consistent,
-    only_loop,
-)
+from ir_builder import check_consistent, only_loop
 from loopdbg.runtime.frontends.openvino.reader import read
-from loopdbg.runtime.graph import (
-    Graph,
-    If,
-    Loop,
-    TensorType,
-    Value,
-    walk,
-)
+from loopdbg.runtime.graph import Graph, If, Loop, TensorType, Value, walk
 from text_models import SAMPLES
 
 
