@@ -69,20 +69,20 @@ def test_every_case_is_run_by_the_reference() -> None:
         assert not op.native
 
 
-def test_another_domain() -> None:
+def test_reference_runs_operator_of_other_domain() -> None:
     attributes = {"domain": "ai.onnx.ml", "threshold": 0.5}
     (ours,) = bound(node("Binarizer", 1, opset=1, **attributes))(EagerPrimitives(), data(3, 2))
     assert_same(ours, onnxruntime_outputs("Binarizer", [data(3, 2)], 1, 1, **attributes)[0])
 
 
-def test_absent_inputs_at_the_end_are_left_out() -> None:
+def test_reference_omits_trailing_absent_inputs() -> None:
     x, w = data(1, 2, 5), data(2, 2, 3)
     operation = node("Conv", 3)
     operation.inputs[2] = None
     assert_same(bound(operation)(EagerPrimitives(), x, w, None)[0], bound(node("Conv", 2))(EagerPrimitives(), x, w)[0])
 
 
-def test_outputs_that_the_node_lacks_are_left_out() -> None:
+def test_reference_omits_absent_outputs() -> None:
     x = np.array([2, 1, 1], np.float32)
     operation = node("Unique", 1, 3)
     operation.outputs[1] = None
@@ -97,7 +97,7 @@ def test_strings_have_dtype_object() -> None:
     assert_same(joined, np.array("ab", object))
 
 
-def test_the_implementation_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reference_implementation_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import onnx.reference
 
     function = bound(node("Det", 1, opset=11))

@@ -43,7 +43,7 @@ def test_reshape_by_attribute(shape: tuple[int, ...], wanted: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("wanted", [(3, 0), (0,), (0, 0, 7)])
-def test_reshape_with_allowzero_takes_zeros_as_they_are(wanted: tuple[int, ...]) -> None:
+def test_reshape_allowzero_keeps_zeros(wanted: tuple[int, ...]) -> None:
     assert_close(*onnx_node("Reshape", [counting_tensor(0, 3), i64(*wanted)], allowzero=1))
 
 
@@ -176,7 +176,7 @@ def test_unsqueeze_refuses(axes: tuple[int, ...], message: str) -> None:
     both_refuse_onnx("Unsqueeze", [counting_tensor(4), i64(*axes)], 21, message)
 
 
-def test_openvino_unsqueeze_takes_an_axis_named_twice_once() -> None:
+def test_openvino_unsqueeze_ignores_repeated_axis() -> None:
     assert_close(*openvino_node("Unsqueeze", [counting_tensor(4), i64(0, 0)], constant=(1,)))
 
 

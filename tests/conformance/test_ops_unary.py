@@ -120,7 +120,7 @@ def test_swish() -> None:
     assert_close([run_operator(System.ONNX, "Swish", x, version=24, alpha=1.5)], [x / (1 + np.exp(-1.5 * x))])
 
 
-def test_an_old_attribute_without_meaning_is_allowed_before_opset_6_only() -> None:
+def test_consumed_inputs_is_accepted_only_before_opset_6() -> None:
     x = random((2,), F32)
     assert_close([run_operator(System.ONNX, "Exp", x, version=1, consumed_inputs=[0])], [np.exp(x)])
     with pytest.raises(ModelError, match="consumed_inputs"):
@@ -195,7 +195,7 @@ def test_openvino_unary(op: str, opset: int, dtype: Any, attributes: dict[str, A
 
 
 @pytest.mark.parametrize("op", ["ReLU", "Exp", "Sigmoid", "HSigmoid"])
-def test_a_nan_stays_a_nan(op: str) -> None:
+def test_openvino_unary_keeps_nan(op: str) -> None:
     """OpenVINO's plugin turns some into numbers (ReLU(NaN) = 0), which would hide where a NaN came from."""
     assert np.isnan(run_operator(System.OPENVINO, op, np.array([np.nan], F32), version=5))
 
@@ -215,7 +215,7 @@ def test_unknown_mode_attribute_is_rejected() -> None:
         run_operator(System.OPENVINO, "Round", x, version=5, mode="up")
 
 
-def test_narrow_floats_are_computed_wide() -> None:
+def test_float16_is_computed_in_wider_type() -> None:
     """A half's own arithmetic would lose digits in formulas of several steps."""
     x = np.linspace(-8, 8, 33).astype(F16)
     width = x.astype(F64)

@@ -35,7 +35,7 @@ async def on_back_edge(screen: AppDriver, name: str) -> None:
     await screen.press("2", "slash", *name, "enter")
 
 
-async def test_a_carried_value_is_made_by_its_back_edge_after_the_first_iteration() -> None:
+async def test_carried_value_is_defined_by_back_edge_after_first_iteration() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(200, 60)) as screen:
         await screen.press("2", "home", "down")
         assert made_by(screen).startswith("x = ")
@@ -63,7 +63,7 @@ async def test_edited_value_has_no_defining_line() -> None:
     ("start", "steps", "line"),
     [(1.0, 1, "e = a + 2.0   in iteration 0"), (1.0, 2, "t = a - 2.0   in iteration 1")],
 )
-async def test_a_value_of_an_if_is_made_by_the_branch_that_was_taken(start: float, steps: int, line: str) -> None:
+async def test_if_output_is_defined_by_taken_branch(start: float, steps: int, line: str) -> None:
     async with open_app(model(BRANCHES), {"s": np.float32(start)}, size=(200, 60)) as screen:
         await screen.press(*["s"] * steps, "2", "home", "down")
         assert made_by(screen) == line

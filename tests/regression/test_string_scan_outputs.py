@@ -52,14 +52,14 @@ def strings(*words: str) -> Any:
     return np.array(words, object)
 
 
-def test_each_run_has_its_own_rows() -> None:
+def test_string_scan_output_has_rows_of_one_run() -> None:
     m = model(ROWS)
     for n in (2, 3, 0, 1, 2):
         rows = m.run({"n": np.int64(n), "s": strings("a")})["rows"]
         assert rows.tolist() == [["a"]] * n
 
 
-def test_each_entry_has_its_own_rows() -> None:
+def test_inner_string_scan_output_has_rows_of_one_entry() -> None:
     m = model(NESTED)
     for n in (1, 3, 2):
         rows = m.run({"n": np.int64(n), "s": strings("a")})["rows"]

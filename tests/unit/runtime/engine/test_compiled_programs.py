@@ -57,7 +57,7 @@ def check_compiled(m: loopdbg.Model, inputs: dict[str, Any]) -> dict[str, bytes]
     return expected
 
 
-def test_the_interpreter_goes_on_until_the_code_is_there() -> None:
+def test_interpreter_runs_until_code_is_compiled() -> None:
     m = model(NESTED)
     expected = bits(m, started(m, {**INPUTS, "M": 5000}, -1))
     engine = started(m, {**INPUTS, "M": 5000}, 1e-9)

@@ -197,7 +197,7 @@ def test_memory_for_fewer_threads() -> None:
     assert (memory[scratch:] == 7).all()
 
 
-def test_little_is_not_shared() -> None:
+def test_small_job_is_not_shared() -> None:
     job = panels(1, 32, 64)
     thread_pool.configure(4)
     before = thread_pool.shared_job_count()

@@ -60,7 +60,7 @@ def test_names_of_nodes_are_unique_in_their_graph() -> None:
     assert [n.name for n in graph.nodes] == ["Neg_0_2", "Neg_0", "n", "n_2", "Abs_4", "n_2_2"]
 
 
-def test_made_names_may_repeat_in_other_graphs() -> None:
+def test_generated_names_may_repeat_in_other_graphs() -> None:
     graph = read_text(loop_text(nodes="co = Identity (ci) xo = Add (x, x)").replace("g (", "g (", 1))
     (loop,) = loops(graph)
     assert [n.name for n in loop.body.nodes] == ["Identity_0", "Add_1"]
@@ -85,11 +85,11 @@ def test_made_names_may_repeat_in_other_graphs() -> None:
         ("g (float x, float x) => (float y) { y = Neg (x) }", ["two inputs 'x'"]),
     ],
 )
-def test_two_values_of_one_name(text: str, words: list[str]) -> None:
+def test_duplicate_value_names_are_rejected(text: str, words: list[str]) -> None:
     assert_refused(text, *words)
 
 
-def test_two_initializers_of_one_name() -> None:
+def test_duplicate_initializers_are_rejected() -> None:
     model = proto("g (float x) => (float y) <float k = {1}> { y = Add (x, k) }")
     model.graph.initializer.append(model.graph.initializer[0])
     assert_refused(model, "two initializers 'k'")
@@ -109,7 +109,7 @@ def test_two_initializers_of_one_name() -> None:
         (loop_text(outputs="bool co, float lost"), ["list of outputs in the body of Loop 'Loop_0' uses 'lost'"]),
     ],
 )
-def test_names_that_nothing_defines(text: str, words: list[str]) -> None:
+def test_undefined_names_are_rejected(text: str, words: list[str]) -> None:
     assert_refused(text, *words)
 
 
@@ -128,7 +128,7 @@ def test_names_that_nothing_defines(text: str, words: list[str]) -> None:
         ("g (float x) => (float y) { y = Add (x, y) }", ["uses 'y', which is an output of Add 'Add_0' itself"]),
     ],
 )
-def test_names_that_are_defined_too_late(text: str, words: list[str]) -> None:
+def test_names_used_before_definition_are_rejected(text: str, words: list[str]) -> None:
     assert_refused(text, *words)
 
 

@@ -17,11 +17,11 @@ from loopdbg.runtime.graph import TensorType
 from .onnx_texts import proto
 
 
-def test_a_call_has_a_process_of_its_own() -> None:
+def test_subprocess_call_runs_in_another_process() -> None:
     assert call_in_subprocess(eval, "__import__('os').getpid()") not in (None, os.getpid())
 
 
-def test_one_that_raises_gives_nothing() -> None:
+def test_subprocess_call_returns_none_when_function_raises() -> None:
     assert call_in_subprocess(int, "no number") is None
 
 
