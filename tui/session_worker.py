@@ -41,17 +41,18 @@ class SessionQuery:
     on_result: Callable[[Any, str | None], object]
 
 
-#: The console names of the commands.
-_CONSOLE_NAMES = {
-    SessionCommand.STEP: "step",
-    SessionCommand.NEXT_NODE: "next",
-    SessionCommand.INTO: "into",
-    SessionCommand.FINISH: "finish",
-    SessionCommand.CONTINUE: "continue",
-    SessionCommand.RESTART: "restart",
-    SessionCommand.BACK: "back",
-    SessionCommand.BACK_NODE: "back-node",
-    SessionCommand.REVERSE_CONTINUE: "reverse-continue",
+#: The console name, if any, and the session method of each command.
+_COMMAND_METHODS = {
+    SessionCommand.START: (None, "restart"),
+    SessionCommand.STEP: ("step", "step"),
+    SessionCommand.NEXT_NODE: ("next", "next_node"),
+    SessionCommand.INTO: ("into", "into"),
+    SessionCommand.FINISH: ("finish", "finish"),
+    SessionCommand.CONTINUE: ("continue", "continue_"),
+    SessionCommand.RESTART: ("restart", "restart"),
+    SessionCommand.BACK: ("back", "back"),
+    SessionCommand.BACK_NODE: ("back-node", "back_node"),
+    SessionCommand.REVERSE_CONTINUE: ("reverse-continue", "reverse_continue"),
 }
 
 
@@ -372,28 +373,12 @@ class SessionWorker:
         if not isinstance(command, SessionCommand):
             self.console.execute(command)
             return
-        match command:
-            case SessionCommand.START | SessionCommand.RESTART:
-                self._branch_history.clear()
-                session.restart()
-            case SessionCommand.STEP:
-                session.step()
-            case SessionCommand.NEXT_NODE:
-                session.next_node()
-            case SessionCommand.INTO:
-                session.into()
-            case SessionCommand.FINISH:
-                session.finish()
-            case SessionCommand.CONTINUE:
-                session.continue_()
-            case SessionCommand.BACK:
-                session.back()
-            case SessionCommand.BACK_NODE:
-                session.back_node()
-            case SessionCommand.REVERSE_CONTINUE:
-                session.reverse_continue()
+        if command in (SessionCommand.START, SessionCommand.RESTART):
+            self._branch_history.clear()
+        console_name, method = _COMMAND_METHODS[command]
+        getattr(session, method)()
         # Show the innermost frame after a step, even if the position did not change.
         self.console.select_frame(0)
-        if command in _CONSOLE_NAMES:
-            self.console.notify_command_done(_CONSOLE_NAMES[command])
+        if console_name is not None:
+            self.console.notify_command_done(console_name)
         self.console.run_breakpoint_commands(session.stop)
