@@ -337,7 +337,7 @@ class FrameValues(Mapping[str, Any]):
     def _is_from_previous_iteration(self, value: Value, node: BodyNode) -> bool:
         """True if the previous iteration computed the value."""
         internals = self._internals
-        if not internals.state()[0] or node.state is NodeState.SKIPPED:
+        if not internals.iteration or node.state is NodeState.SKIPPED:
             return False
         branch_path = self._branch_paths.get(value)
         if not branch_path:

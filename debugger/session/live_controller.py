@@ -131,8 +131,9 @@ class LiveController(Controller):
 
     def _frame(self, index: int) -> SessionFrame:
         """The frame of a loop, cached within an epoch because it caches computed values."""
-        if self._frames_epoch != self.epoch:
-            self._frames_epoch = self.epoch
+        epoch = self.engine.epoch
+        if self._frames_epoch != epoch:
+            self._frames_epoch = epoch
             self._frames.clear()
         if index not in self._frames:
             self._frames[index] = SessionFrame(self._timeline, index)

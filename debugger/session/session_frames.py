@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...runtime import frame as runtime
 from ...runtime.api_boundary import public_class
 from ...runtime.engine.baseline.memory import read_only_view
-from ...runtime.graph import Array, Value
+from ...runtime.graph import Array, Loop, StoppedBy, Value
 from ...runtime.loop_view import FrameInternals
 from ...runtime.plugin_registry import load_plugin
 from ...runtime.session_lock import SessionLock
@@ -130,9 +130,18 @@ class LiveFrameReader(FrameInternals):
     """Reads a frame for a snapshot. Tensors of :data:`REFERENCE_MIN_BYTES` bytes or more are references, valid until
     the session moves; ``session_lock`` tells whether it does. Nodes and names are shared with the frame itself."""
 
+    # The session does not move while a snapshot is taken, so these are read once.
+    loop: Loop | None = None
+    iteration: int = 0
+    stopped_by: StoppedBy | None = None
+    at_boundary: bool = False
+
     def __init__(self, frame: SessionFrame, timeline: Timeline, session_lock: SessionLock) -> None:
-        super().__init__(timeline.engine, frame._internals.index)
-        self._original = frame._internals
+        original = frame._internals
+        super().__init__(timeline.engine, original.index)
+        self.loop, self.at_boundary = original.loop, original.at_boundary
+        self.iteration, _, _, self.stopped_by, _ = original.state()
+        self._original = original
         self._timeline = timeline
         self._session_lock = session_lock
         #: One reference per tensor, so that its statistics are cached.
