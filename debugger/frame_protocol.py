@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from ..runtime.frame import BodyNode, CarriedValue
@@ -21,6 +21,7 @@ class FrameValuesProtocol(Protocol):
     def get(self, name: str, default: Any, /) -> Any: ...
     def items(self) -> ItemsView[str, Any]: ...
     def read(self, value: Value) -> tuple[bool, Any]: ...
+    def read_all(self, values: Iterable[Value]) -> dict[Value, Any]: ...
 
 
 class FrameInternalsProtocol(Protocol):

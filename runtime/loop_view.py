@@ -5,7 +5,7 @@ Users see a :class:`~.frame.Frame`; this module adds what the debugger, recordin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -351,6 +351,16 @@ class FrameValues(Mapping[str, Any]):
         self._internals.state()
         slot = self.readable_slot(value)
         return (False, None) if slot < 0 else (True, self._internals.value(slot))
+
+    def read_all(self, values: Iterable[Value]) -> dict[Value, Any]:
+        """Copies of those values of the loop graph that are available."""
+        self._internals.state()
+        found: dict[Value, Any] = {}
+        for value in values:
+            slot = self.readable_slot(value)
+            if slot >= 0:
+                found[value] = self._internals.value(slot)
+        return found
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._scope:

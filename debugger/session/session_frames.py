@@ -164,7 +164,7 @@ class LiveFrameReader(FrameInternals):
 
     def value(self, slot: int) -> Any:
         value = self.engine.peek(slot)
-        if not is_large(value):
+        if getattr(value, "nbytes", 0) < REFERENCE_MIN_BYTES or not is_large(value):
             return self.engine.value(slot)
         return self._reference(slot, value, partial(self.engine.peek, slot), slot)
 

@@ -244,39 +244,36 @@ def _snapshot_frame(frame: FrameReaderProtocol, history: Evolution) -> FrameSnap
 def _outer_values(frame: FrameReaderProtocol, nodes: Sequence[BodyNode], loop: Loop | None) -> dict[Value, Any]:
     """The values of enclosing graphs that the nodes of a body read, in the order of their first use."""
     seen = {value.name for value in loop.body.inputs} if loop is not None else set()
-    seen.update(value.name for entry in nodes for value in entry.node.outputs if value is not None)
-    values: dict[Value, Any] = {}
-    read = frame.values.read
+    for entry in nodes:
+        for value in entry.node.outputs:
+            if value is not None:
+                seen.add(value.name)
+    outer: list[Value] = []
     for entry in nodes:
         for value in entry.node.inputs:
             if value is not None and value.name not in seen:
                 seen.add(value.name)
-                is_present, data = read(value)
-                if is_present:
-                    values[value] = data
-    return values
+                outer.append(value)
+    return frame.values.read_all(outer)
 
 
 def _body_values(
     frame: FrameReaderProtocol, nodes: Sequence[BodyNode], edges: Sequence[CarriedValue], loop: Loop | None
 ) -> dict[Value, Any]:
     """The parameters and results of one iteration; see :attr:`FrameSnapshot.results`."""
-    read = frame.values.read
     is_boundary, stopped_by = frame.at_boundary, frame.stopped_by
     # At a boundary the next iteration is not computed yet, and the values of the previous one are available.
     has_previous = is_boundary and frame.iteration > 0
-    values: dict[Value, Any] = {}
+    own: list[Value] = []
     for entry in nodes:
         if has_previous or entry.state is NodeState.DONE:
             for value in entry.node.outputs:
-                if value is not None and (data := read(value))[0]:
-                    values[value] = data[1]
+                if value is not None:
+                    own.append(value)
     if loop is None:
-        return values
+        return frame.values.read_all(own)
     previous = _previous_parameters(frame, loop, edges) if has_previous else {}
-    for value in loop.body.inputs:
-        if value not in previous and (data := read(value))[0]:
-            values[value] = data[1]
+    values = frame.values.read_all([*own, *(value for value in loop.body.inputs if value not in previous)])
     values.update([(value, data) for value, data in previous.items() if data is not _ABSENT])
     if is_boundary and stopped_by is not None:
         # Outputs of the loop, which have names of their own in the enclosing graph.
@@ -357,9 +354,10 @@ def _scan_length(frame: FrameReaderProtocol, port: ScanOutput) -> int | None:
 
 
 def _scan_valid_mask(frame: FrameReaderProtocol, port: ScanOutput) -> Array | None:
-    loop = frame.loop
-    sliced = None if loop is None else next((s for s in loop.sliced_inputs if s.inner is port.valid), None)
-    if sliced is None or port.valid is None:
+    if frame.loop is None or port.valid is None:
+        return None
+    sliced = next((s for s in frame.loop.sliced_inputs if s.inner is port.valid), None)
+    if sliced is None:
         return None
     is_present, outer = frame.values.read(sliced.outer)
     if not is_present or not isinstance(outer, np.ndarray | TensorRef):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -120,6 +120,11 @@ class RecordedValues(Mapping[str, Any]):
         captured = self._entry_values(PortKind.CAPTURE).find(value.name)
         outer = self._frame.enclosing
         return captured if captured[0] or outer is None else outer.values.read(value)
+
+    def read_all(self, values: Iterable[Value]) -> dict[Value, Any]:
+        """Those values of the loop graph that are available."""
+        lookups = ((value, self.read(value)) for value in values)
+        return {value: data for value, (is_present, data) in lookups if is_present}
 
     def _missing_message(self, value: Value) -> str:
         """Message on why a value is not available."""
