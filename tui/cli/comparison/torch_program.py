@@ -29,13 +29,13 @@ def compare_with_torch(options: argparse.Namespace, settings: ComparisonOptions)
         if getattr(options, option):
             raise UsageError(f"--{option.replace('_', '-')} is about a live runtime, and torch:FILE is a program")
     model = load_runnable_model(options.a, pair_weights([options.a], options.weights)[0], options)
-    program = open_program(options.against.rest)
+    program = open_program(options.against.argument)
     inputs = gather_inputs(model, options)
     for remark in inputs.remarks:
         terminal.err(f"note: {remark}")
     if inputs.chosen_by_default:
         terminal.err(f"inputs: {inputs.note}")
     side = ModelSide(model, inputs.values, options.max_iterations)
-    label = Path(options.against.rest).name
+    label = Path(options.against.argument).name
     reference = run_torch_reference(program, side.inputs, label=label, max_iterations=options.max_iterations)
     return compare_reference(side, reference, settings)
