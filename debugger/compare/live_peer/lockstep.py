@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.errors import UnsupportedError
+from ....runtime.errors import InterruptError, UnsupportedError
 from ....runtime.frame import Frame
 from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
 from ....runtime.graph.slicing import entry_parts
@@ -70,11 +70,18 @@ class Lockstep:
         self._tolerance = replace(tolerance, float64_as_float32=True) if self._is_openvino else tolerance
 
     def run(self) -> Comparison:
-        """Run the model to its end."""
-        for frame in self.side.frames():
-            self.profile.add_boundary(frame)
-            if self.peer is not None and self._is_selected(frame):
-                self._handle_boundary(frame)
+        """Run the model to its end, or to an interrupt."""
+        try:
+            for frame in self.side.frames():
+                self.profile.add_boundary(frame)
+                if self.peer is not None and self._is_selected(frame):
+                    self._handle_boundary(frame)
+        except (InterruptError, KeyboardInterrupt):
+            if not self.options.reports_interrupt:
+                raise
+            self.result.error = InterruptError("interrupted")
+            for state in self._loops.values():
+                state.findings.truncated_at_iteration = state.findings.iterations
         if self.side.limit_hit:
             self.result.add_note(f"no loop ran more than {self.side.limit} iterations, the limit that was set")
         for state in self._loops.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ....runtime.errors import ExecutionError, UsageError
+from ....runtime.errors import ExecutionError, InterruptError, LoopdbgError, UsageError
 from ....runtime.graph import Graph, System, walk
 from ....runtime.model import Data, Model
 from ....runtime.ops.registry import is_random
@@ -39,6 +39,11 @@ class PeerComparison:
             *(Verdict.PARTLY, Verdict.STEP, Verdict.SAME),
         )
         return next((verdict for verdict in severity if verdict in kinds), Verdict.NOT_COMPARED)
+
+    @property
+    def error(self) -> LoopdbgError | None:
+        """The error or interrupt that ended our run."""
+        return next((comparison.error for comparison in self.comparisons if comparison.error is not None), None)
 
     @property
     def same(self) -> bool:
@@ -82,13 +87,20 @@ def compare_with_peer(
         raise ExecutionError(f"{error.what}; {outcome}", error.remedy, **error.fields) from error
     comparisons = [result] if lockstep else []
     random_nodes = _random_nodes(model.graph)
-    if free and random_nodes:
+    if result.error is not None:
+        comparisons = [result]
+    elif free and random_nodes:
         result.add_note(
             f"free-running: not compared, since '{random_nodes[0]}' draws random numbers, and each runtime its own"
         )
         comparisons = [result]
     elif free:
-        comparisons.append(compare_free_running(side, side.inputs, peer, options, profile))
+        try:
+            comparisons.append(compare_free_running(side, side.inputs, peer, options, profile))
+        except (InterruptError, KeyboardInterrupt):
+            if not comparisons or not options.reports_interrupt:
+                raise
+            comparisons[0].error = InterruptError("interrupted")
     if note is not None:
         comparisons[0].add_note(note)
         for comparison in comparisons:

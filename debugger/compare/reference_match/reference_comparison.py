@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.errors import UsageError
+from ....runtime.errors import InterruptError, UsageError
 from ....runtime.graph import StoppedBy, Value
 from ....runtime.input_validation import Data
 from ....runtime.text import did_you_mean
@@ -49,7 +49,12 @@ def compare_reference(side: ComparisonSide, reference: Reference, options: Compa
     tracks = [track for track in reference.tracks if track.role != "input" and track not in input_map.values()]
     pairing = pair_tracks(side, layout, reference, tracks, options)
     run = _ReferenceRun(side, layout, reference, pairing, options, selected)
-    run.run()
+    try:
+        run.run()
+    except (InterruptError, KeyboardInterrupt):
+        if not options.reports_interrupt:
+            raise
+        run.result.error = InterruptError("interrupted")
     return run.comparison()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from ....runtime.errors import LoopdbgError
+from ....runtime.errors import InterruptError, LoopdbgError
 from ....runtime.graph import UNKNOWN_ORIGIN, Origin, StoppedBy, Value
 from ..causes.quantization_step import is_within_step
 from ..running.value_comparison import Delta
@@ -372,7 +372,7 @@ class Comparison:
     uncompared: list[str] = field(default_factory=list)
     #: The difference between two runs of the peer on the same inputs, beyond the tolerance.
     self_difference: Difference | None = None
-    #: The error that ended our run; the rest was not compared.
+    #: The error that ended our run, or the interrupt; the rest was not compared.
     error: LoopdbgError | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -383,9 +383,10 @@ class Comparison:
         only_steps = all(loop.within_step for loop in differing) and all(d.within_step for d in self.outputs)
         if not only_steps:
             return Verdict.UNSTABLE if self.self_difference is not None else Verdict.DIFFER
-        if self.failures or self.error is not None or self.empty:
+        interrupted = isinstance(self.error, InterruptError)
+        if self.failures or (self.error is not None and not interrupted) or self.empty:
             return Verdict.NOT_COMPARED
-        if any(loop.iteration_limit_hit for loop in self.loops):
+        if interrupted or any(loop.iteration_limit_hit for loop in self.loops):
             return Verdict.LIMITED
         if self.unpaired or self.uncompared or not all(loop.fully_compared for loop in self.loops):
             return Verdict.PARTLY

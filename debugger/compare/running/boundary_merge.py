@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ....runtime.errors import ExecutionError, LimitError
+from ....runtime.errors import ExecutionError, InterruptError, LimitError
 from ....runtime.graph import MAIN, Loop, StoppedBy, Value
 from ...session.boundary import Boundary
 from ..align.alignment import Alignment
@@ -33,6 +33,9 @@ from .value_readers import ValueReader
 
 #: The most runs from the start to find where a carried value started to differ.
 _MAX_RERUNS = 12
+#: An entry that ended on one side only is followed on the other for this many iterations, or for this multiple of those
+#: of the ended side if that is more: it may never end.
+_MAX_FOLLOWED_ITERATIONS, _MAX_FOLLOWED_RATIO = 10_000, 10
 #: An execution position: for each loop, outermost first, the index of its pair and its iteration.
 ExecutionPosition = tuple[int, ...]
 
@@ -48,6 +51,8 @@ class ComparisonOptions:
     loops: Sequence[str] = ()
     #: Called a few times a second with the progress of a run.
     on_tick: OnTick | None = None
+    #: Whether an interrupt gives the findings so far, with the interrupt as their ``error``, instead of raising it.
+    reports_interrupt: bool = False
 
 
 def compare_sides(
@@ -84,6 +89,11 @@ def compare_sides(
         merge = _BoundaryMerge(left, right, group, options, alignment)
         try:
             merge.run()
+        except (InterruptError, KeyboardInterrupt):
+            if not options.reports_interrupt:
+                raise
+            result.error = InterruptError("interrupted")
+            merge.finish_interrupted()
         except (ExecutionError, LimitError) as error:
             if not result.static_differences:
                 raise
@@ -92,6 +102,8 @@ def compare_sides(
             with contextlib.suppress(ExecutionError, LimitError):
                 merge.trace_causes()
         result.loops += merge.findings.values()
+        for note in merge.notes:
+            result.add_note(note)
         if result.error is not None:
             return result
     for side in (left, right):
@@ -180,6 +192,7 @@ class _BoundaryMerge:
             for side in (0, 1)
         ]
         self.findings = {pair.index: LoopFindings(pair.left.path, pair.right.path, pair.method) for pair in pairs}
+        self.notes: list[str] = []
         self.names: dict[tuple[int, str], NameMatching] = {}
         self.open_entries: dict[tuple[int, tuple[int, ...]], _LoopEntry] = {}
         #: For each value with different bits: the first iteration since which it differs without a gap.
@@ -199,10 +212,10 @@ class _BoundaryMerge:
                 side.watched_paths = {MAIN, *((pair.left, pair.right)[k].path for pair in monitored)}
 
     def run(self) -> None:
-        """Read both streams to their ends."""
+        """Read both streams to their ends, or until an entry that ended on one side is too long on the other."""
         lefts, rights = self._positioned_boundaries(self.left, 0), self._positioned_boundaries(self.right, 1)
         a, b = next(lefts, None), next(rights, None)
-        while a is not None or b is not None:
+        while (a is not None or b is not None) and not self.notes:
             if b is None or (a is not None and a[0] < b[0]):
                 assert a is not None
                 self._one_sided_boundary(a, 0)
@@ -229,6 +242,25 @@ class _BoundaryMerge:
         _, pair, boundary = item
         self.findings[pair.index].unmatched_boundaries += 1
         self._note_end(pair, boundary, side)
+        entry = self.open_entries.get((pair.index, boundary.entry))
+        ended = None if entry is None else (entry.right_end, entry.left_end)[side]
+        if ended is not None and boundary.iteration >= max(_MAX_FOLLOWED_ITERATIONS, _MAX_FOLLOWED_RATIO * ended[0]):
+            self._stop_following(pair, boundary, side, ended)
+
+    def _stop_following(
+        self, pair: LoopMatch, boundary: Boundary, side: int, ended: tuple[int, StoppedBy | None]
+    ) -> None:
+        """End the comparison in an entry that may be infinite on one side."""
+        followed = boundary.iteration, StoppedBy.LIMIT
+        del self.open_entries[pair.index, boundary.entry]
+        ends = (followed, ended) if side == 0 else (ended, followed)
+        self._compare_ends(self.findings[pair.index], boundary.entry, *ends)
+        labels = (self.left.label, self.right.label)[:: 1 if side == 0 else -1]
+        path = (pair.left, pair.right)[side].path
+        self.notes.append(
+            f"{labels[0]}: '{path}' was followed for {boundary.iteration} iterations, and {labels[1]} ended after"
+            f" {ended[0]}: it may never end; --max-iterations N sets another limit"
+        )
 
     def _compare_boundaries(self, position: ExecutionPosition, pair: LoopMatch, a: Boundary, b: Boundary) -> None:
         findings = self.findings[pair.index]
@@ -415,6 +447,14 @@ class _BoundaryMerge:
                 findings.iteration_limit_hit = any(
                     isinstance(side, ModelSide) and side.limit_hit for side in (self.left, self.right)
                 )
+
+    def finish_interrupted(self) -> None:
+        """Finish a comparison that Ctrl-C ended; a second Ctrl-C ends the search for causes."""
+        self._finish_open_entries()
+        for findings in self.findings.values():
+            findings.iteration_limit_hit |= findings.truncated_at_iteration is not None
+        with contextlib.suppress(ExecutionError, LimitError, InterruptError, KeyboardInterrupt):
+            self.trace_causes()
 
     # -- causes
 

@@ -19,7 +19,7 @@ from ....debugger.compare.running.stateful_unroll import requests_as_loop
 from ....debugger.compare.running.value_comparison import Tolerance
 from ....debugger.peers.process import Peer
 from ....debugger.reference.reference_files import is_reference
-from ....runtime.errors import InputError, ModelError, UnsupportedError, UsageError
+from ....runtime.errors import InputError, InterruptError, ModelError, UnsupportedError, UsageError
 from ....runtime.frontends import is_sqlite_file
 from ....runtime.model import Data, Model, Run
 from ...config import setting_value
@@ -41,16 +41,18 @@ def run_diff(options: argparse.Namespace) -> int:
     else:
         for line in _report_lines(result):
             terminal.out(line)
-    error = result.error if isinstance(result, Comparison) else None
-    if error is not None:
-        raise error
+    if result.error is not None:
+        raise result.error
     status: int = result.verdict.status
     return status
 
 
 def diff_report_lines(options: argparse.Namespace) -> Iterator[str]:
     """The lines of the report, for other front ends."""
-    return _report_lines(_compare(options))
+    result = _compare(options)
+    if isinstance(result.error, InterruptError):
+        raise result.error
+    return _report_lines(result)
 
 
 def _compare(options: argparse.Namespace) -> Comparison | PeerComparison:
@@ -93,7 +95,11 @@ def _compare_options(options: argparse.Namespace, progress: ProgressLine | None 
             progress.tick(run, "looking for the cause: " if is_rerun else "comparing: ")
 
     return ComparisonOptions(
-        Tolerance(*effective_tolerances(options)), parse_pairs(options.map, "--map", "A=B"), options.loop, tick
+        Tolerance(*effective_tolerances(options)),
+        parse_pairs(options.map, "--map", "A=B"),
+        options.loop,
+        tick,
+        reports_interrupt=True,
     )
 
 
