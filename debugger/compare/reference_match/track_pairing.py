@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from ....runtime.graph import TensorType, Value
+from ....runtime.input_validation import Data
 from ...reference.metadata_matching import match_by_metadata
 from ...reference.program_track import ProgramTrack
 from ...reference.reference import Matcher, Reference, Track
@@ -82,6 +86,31 @@ def _by_name_and_value(
             used.add(others[0].location)
         elif not track.optional:
             result.unpaired.append((track, reason))
+    _pair_only_output(layout, result)
+
+
+def _pair_only_output(layout: LocationIndex, result: TrackPairing) -> None:
+    """Pair the only track without a value with the only output without a track, if their shapes and types fit."""
+    used = {candidate.location.value for candidate in result.candidates}
+    outputs = [value for value in layout.graph.outputs if value not in used]
+    if result.candidates or len(result.unpaired) != 1 or len(outputs) != 1 or outputs[0] not in layout.locations:
+        return
+    track, location = result.unpaired[0][0], layout.locations[outputs[0]]
+    form = track_at_depth(track, location.depth)
+    if form is not None and set(form.values) == {()} and _fits_type(form.values[()], location.value):
+        result.candidates.append(TrackCandidate(track, form, location, "position"))
+        result.unpaired.clear()
+
+
+def _fits_type(data: Data, value: Value) -> bool:
+    """Whether an array has the declared element type and shape of a value."""
+    if not isinstance(value.type, TensorType) or not isinstance(data, np.ndarray) or value.type.dtype != data.dtype:
+        return False
+    dims = value.type.shape
+    return dims is None or (
+        len(dims) == data.ndim
+        and all(not isinstance(dim, int) or dim == size for dim, size in zip(dims, data.shape, strict=True))
+    )
 
 
 def _by_metadata(
