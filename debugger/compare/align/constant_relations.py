@@ -1,5 +1,5 @@
-"""Relations between two constants: the same numbers in another layout or scale. Faulty converters usually permute or
-scale weights rather than invent numbers."""
+"""Relations between two constants, or two results: the same numbers in another layout or scale. Faulty converters
+usually permute or scale weights rather than invent numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ....runtime.graph import Array
 
 #: Numbers of gate blocks in recurrent weights.
 _GATE_BLOCK_COUNTS = (2, 3, 4, 6, 8)
+#: Larger values are not searched for another order.
+_MAX_REORDERED_SIZE = 1 << 20
 
 
 def describe_constant_relation(left: Any, right: Any) -> str:
@@ -26,6 +28,55 @@ def describe_constant_relation(left: Any, right: Any) -> str:
     if left.dtype != right.dtype or left.size != right.size or left.size < 2 or left.dtype == object:
         return ""
     return next(chain(_layout_relations(left, right), _scale_relations(left, right)), "")
+
+
+def describe_reordering(left: Any, right: Any) -> str:
+    """How the right value has the numbers of the left one in another order; empty if it does not.
+
+    The part that is reordered may be a range of one axis: half of a bidirectional result.
+
+    >>> a = np.float32([[0, 1, 2], [0, 3, 4]])
+    >>> b = np.float32([[0, 3, 4], [0, 1, 2]])
+    >>> describe_reordering(a, b)
+    'axis 1, from 1 to 2: the same, reversed along axis 0'
+    """
+    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)) or left.shape != right.shape:
+        return ""
+    if left.dtype != right.dtype or left.dtype.kind != "f" or not 2 <= left.size <= _MAX_REORDERED_SIZE:
+        return ""
+    unequal = ~_close(left, right)
+    # Two or three numbers may be exchanged by chance.
+    if np.count_nonzero(unequal) < 4:
+        return ""
+    for axis in (*range(left.ndim), None):
+        index, prefix = _differing_range(unequal, axis)
+        a, b = left[index], right[index]
+        if not _close(np.sort(a, None), np.sort(b, None)).all():
+            continue
+        for flipped in range(a.ndim):
+            if a.shape[flipped] > 1 and _close(np.flip(a, flipped), b).all():
+                return f"{prefix}the same, reversed along axis {flipped}"
+        if a.ndim >= 2 and a.shape[-1] == a.shape[-2] and _close(a.swapaxes(-1, -2), b).all():
+            return f"{prefix}the same, transposed"
+        if axis is None:
+            return "the same numbers in another order"
+    return ""
+
+
+def _differing_range(unequal: Array, axis: int | None) -> tuple[tuple[slice, ...], str]:
+    """The range of an axis that differs, as an index and in words; the whole array without an axis."""
+    if axis is None:
+        return (), ""
+    other_axes = tuple(k for k in range(unequal.ndim) if k != axis)
+    differing = np.flatnonzero(unequal.any(axis=other_axes))
+    first, last = int(differing[0]), int(differing[-1])
+    index = (*(slice(None),) * axis, slice(first, last + 1))
+    is_whole = last - first + 1 == unequal.shape[axis]
+    return index, "" if is_whole else f"axis {axis}, from {first} to {last}: "
+
+
+def _close(left: Array, right: Array) -> Array:
+    return np.asarray(np.isclose(left, right, rtol=1e-4, atol=1e-5, equal_nan=True))
 
 
 def _layout_relations(left: Array, right: Array) -> Iterator[str]:

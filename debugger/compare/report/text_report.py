@@ -12,6 +12,7 @@ from ....runtime.graph import MAIN
 from ....runtime.text import count_text, escape_unprintable
 from ...describe.termination import stop_cause
 from ...value_text import NOT_FINITE_SYMBOL, number_text, scalar_text, value_text
+from ..align.constant_relations import describe_reordering
 from ..live_peer.peer_comparison import PeerComparison
 from ..running.value_comparison import Tolerance, compare
 from .difference_growth import DifferenceGrowth
@@ -216,6 +217,9 @@ def _value_pair_lines(difference: Difference, sides: tuple[str, str], indent: st
             f" {value_text(value, _VALUE_CHARS)}"
         )
     yield f"{indent}{delta_text(difference)}"
+    reordering = describe_reordering(difference.left, difference.right)
+    if reordering:
+        yield f"{indent}{reordering}"
     if difference.maker or difference.source:
         maker = f" by {difference.maker}" if difference.maker else ""
         location = f" at {difference.source}" if difference.source else ""
@@ -441,6 +445,9 @@ def _output_lines(comparison: Comparison) -> Iterator[str]:
         if difference.delta.kind != "dtype":
             yield f"      {escape_unprintable(left)}: {value_text(difference.left, _VALUE_CHARS)}"
             yield f"      {escape_unprintable(right)}: {value_text(difference.right, _VALUE_CHARS)}"
+            reordering = describe_reordering(difference.left, difference.right)
+            if reordering:
+                yield f"      {reordering}"
     rest = len(comparison.outputs) - _MAX_LISTED
     if rest > 0:
         yield f"    ... and {rest} more of {comparison.compared_outputs} outputs"

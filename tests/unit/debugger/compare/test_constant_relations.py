@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.compare.align.constant_relations import describe_constant_relation
+from loopdbg.debugger.compare.align.constant_relations import describe_constant_relation, describe_reordering
 
 WEIGHT = np.arange(1, 25, dtype=np.float32).reshape(8, 3)
 KERNEL = np.arange(2 * 3 * 2 * 2, dtype=np.float32).reshape(2, 3, 2, 2)
@@ -39,3 +39,27 @@ def test_others() -> None:
     assert describe_constant_relation(np.float32(1), np.float32(2)) == ""
     assert describe_constant_relation(np.array(["a", "b"], object), np.array(["b", "a"], object)) == ""
     assert describe_constant_relation([WEIGHT], [WEIGHT.T]) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda a: a[::-1], "the same, reversed along axis 0"),
+        (lambda a: np.concatenate([a[:, :2], a[::-1, 2:]], 1), "axis 1, from 2 to 3: the same, reversed along axis 0"),
+        (lambda a: a.T, "the same, transposed"),
+        (lambda a: a[[1, 3, 0, 2]], "the same numbers in another order"),
+        (lambda a: a * np.float32(2), ""),
+        (lambda a: a, ""),
+    ],
+)
+def test_describe_reordering_of_results(change, text: str) -> None:
+    left = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+    right = np.ascontiguousarray(change(left))
+    # Another order of summation changes the last bits.
+    right = np.nextafter(right, np.float32(9))
+    assert describe_reordering(left, right) == text
+
+
+def test_describe_reordering_ignores_few_elements() -> None:
+    left = np.arange(9, dtype=np.float32)
+    assert not describe_reordering(left, left[[1, 0, 2, 3, 4, 5, 6, 7, 8]])
