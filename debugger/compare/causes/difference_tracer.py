@@ -178,7 +178,17 @@ class DifferenceTracer:
                 self._make_difference("result", left, right),
                 remark=f"{name} computes it; '{unknown_value.name}', which it is fed, is not known on both sides",
             )
+        # Other operands within the tolerance, of which the node makes more: no operand has the same number on both
+        # sides, and nothing else differs.
+        amplified = next((pair for pair in pairs if self._is_rewired_and_close(pair)), None)
+        if amplified is not None:
+            return self._rewired_cause(amplified, (node, twin))
         return self._node_cause(node, twin, left, right, [pair[0] for pair in pairs])
+
+    def _is_rewired_and_close(self, pair: _OperandPair) -> bool:
+        """Whether two values that do not correspond are equal within the tolerance, but not the same number."""
+        delta = self._delta(pair)
+        return delta is not None and delta.absolute > 0 and self.alignment.rewired(pair[0].value, pair[1].value)
 
     def _unpaired_input_text(self, node: Node, twin: Node) -> str:
         """Operands that only one of two operators has, in words."""
