@@ -23,6 +23,8 @@ _EXACT_CONFIG = {
 #: Plugins that delegate to other devices: HETERO:GPU,CPU.
 _META_PLUGINS = ("AUTO", "HETERO", "MULTI", "BATCH")
 
+_MAX_INT32 = 2**31 - 1
+
 
 class OpenvinoRuntime:
     """The runtime that the child process serves."""
@@ -118,12 +120,24 @@ class OpenVinoModel:
 def _add_trajectory(model: Any, name: str, position: int) -> None:
     """Add an output: a result of a loop's body in every iteration, stacked."""
     loop = next(op for op in model.get_ops() if op.friendly_name == name and hasattr(op, "get_concatenated_slices"))
+    _unlimit_trip_count(loop)
     body = loop.get_function()
     source = body.get_results()[position].input_value(0)
     result = ops.result(ops.unsqueeze(source, ops.constant(np.zeros(1, np.int64))))
     body.add_results([result])
     model.add_results([ops.result(loop.get_concatenated_slices(result.output(0), 0, 1, 1, -1, 0))])
     model.validate_nodes_and_infer_types()
+
+
+def _unlimit_trip_count(loop: Any) -> None:
+    """Make a trip count of 2^31-1, which converters write for "no limit", the -1 that says so: OpenVINO collects no
+    rows of a loop with the former."""
+    if loop.get_type_name() != "Loop":
+        return
+    source = loop.input_value(0)
+    if source.get_node().get_type_name() != "Constant" or int(source.get_node().data.reshape(-1)[0]) < _MAX_INT32:
+        return
+    loop.input(0).replace_source_output(ops.constant(np.int64(-1)).output(0))
 
 
 def _partial_shape(shape: Sequence[int | None] | None) -> Any:
