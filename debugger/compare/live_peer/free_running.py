@@ -23,6 +23,7 @@ from ....runtime.graph import (
     bodies,
     body_results_in_file,
     captured_values,
+    loops,
 )
 from ....runtime.model import Data
 from ...peers.process import LoadedModel, Peer, PeerError
@@ -74,6 +75,7 @@ def compare_free_running(
     reasons = [reason for path in profile.loops for reason in side.reasons(path)]
     reasons += [reason for info in profile.loops.values() for reason in _empty_loop_rules(info)]
     reasons += _conversion_rules(side.model.graph, ())
+    reasons += _initial_type_rules(side.model.graph)
     feeds = _feeds(side, inputs)
     loaded = None
     try:
@@ -237,6 +239,26 @@ def _conversion_rules(graph: Graph, outer_names: tuple[str, ...]) -> Iterator[Di
                 )
         for _, inner in bodies(node):
             yield from _conversion_rules(inner, (*outer_names, *names))
+
+
+def _initial_type_rules(graph: Graph) -> Iterator[DivergenceReason]:
+    """Rules for carried values whose initial value has another type than the body declares."""
+    if graph.system is not System.ONNX:
+        return
+    for loop in loops(graph):
+        for edge in loop.back_edges:
+            initial = edge.initial
+            if not isinstance(initial, Value) or loop.derived_from:
+                continue
+            declared, given = (
+                value.type.dtype if isinstance(value.type, TensorType) else None for value in (edge.param, initial)
+            )
+            if declared is not None and given is not None and declared != given:
+                yield DivergenceReason(
+                    "B48",
+                    f"{loop.describe()}: the initial value '{initial.name}' of '{edge.param.name}' is {given}, the body"
+                    f" declares {declared}; the specification wants one type, and onnxruntime refuses the model.",
+                )
 
 
 def _as_arrays(value: Any) -> Any:

@@ -54,6 +54,7 @@ RULES = {
     "B45": RuntimeRule((), ()),
     "B46": RuntimeRule((_OPENVINO,), ("values", "failure")),
     "B47": RuntimeRule((_ONNXRUNTIME,), ("values", "trips")),
+    "B48": RuntimeRule((_ONNXRUNTIME,), ("failure",)),
 }
 
 
