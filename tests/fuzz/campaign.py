@@ -2,7 +2,8 @@
 
 ``models``: each program in every way of running, against the oracle and a real runtime. ``sequences``: many runs on one
 Model, each against a process that ran nothing before. ``mutants``: one change in each model, of each kind in turn
-(``--features 'onnx edge'``: of this one), which ``diff`` has to name. ``equals``: each model next to what another tool
+(``--features 'onnx edge'``: of this one), which ``diff`` has to name. ``converted``: each mutant after another
+tool wrote it. ``equals``: each model next to what another tool
 made of it, of which ``diff`` has to list nothing. A table says of each kind how often that came out right.
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
 
@@ -30,6 +31,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+import converted_mutants
 import equivalent_models
 import fork_server
 import program_mutants
@@ -46,6 +48,7 @@ CASES_PER_PROCESS, SILENCE_TIMEOUT_SECONDS = 40, 90
 #: What has to be judged by what ``diff`` says of two models, or by everything reported about one.
 CASE_MODULES: Mapping[str, Any] = {
     "mutants": program_mutants,
+    "converted": converted_mutants,
     "equals": equivalent_models,
     "statements": statement_checks,
 }

@@ -83,7 +83,7 @@ def make_case(name: str) -> tuple[loopdbg.Model, loopdbg.Model, Mapping[str, Any
         chosen = {feature for feature in wanted if draw.chance(25)} | {"attributes", "products"}
         program = program_generator.draw_program(draw, chosen)
         if way == "openvino":
-            _add_initial_conditions(program)
+            add_initial_conditions(program)
         feeds = program_mutations.turn_inputs_into_weights(program, program_generator.draw_feeds(program, draw), draw)
         source = to_onnx(program, insulated=way in ("openvino", "optimised"))
         try:
@@ -103,7 +103,7 @@ def model_loops(model: loopdbg.Model) -> list[Loop]:
     return [node for node in walk(model.graph) if isinstance(node, Loop)]
 
 
-def _add_initial_conditions(program: Program) -> None:
+def add_initial_conditions(program: Program) -> None:
     """Give each loop an initial condition: OpenVINO takes one without for one that its body can end."""
     go = ProgramConstant(ProgramValue("go", ValueType("bool")), np.array(True))
     program.body.nodes.insert(0, go)

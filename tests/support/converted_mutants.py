@@ -1,0 +1,111 @@
+"""Random models next to what another tool makes of a mutant: ``diff`` names the mutation and nothing of the tool.
+
+A case is made from its name alone: ``optimised operator 17`` is a tool, a kind of mutation, and a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+
+import onnx
+
+import loopdbg
+from comparable_values import canonical_values
+from equivalent_models import (
+    TRANSFORMATIONS,
+    ModelNotSupportedError,
+    add_initial_conditions,
+    model_loops,
+    with_initializers,
+)
+from loopdbg.debugger.compare.report.text_report import report_lines
+from loopdbg.runtime.errors import LoopdbgError
+from program_mutants import (
+    MAX_ATTEMPTS,
+    MAX_ITERATIONS,
+    ProgramMutant,
+    all_nodes,
+    compare_mutant,
+    judge,
+)
+from program_mutants import (
+    make_case as make_mutant,
+)
+from strategies import program_mutations
+from strategies.draws import ChoiceSource, SeededChoices
+from strategies.onnx_export import to_onnx
+from text_models import load_proto
+
+
+def _keep(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
+    return load_proto(source)
+
+
+def _slim_with_onnxslim(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
+    import onnxslim
+
+    try:
+        return load_proto(onnxslim.slim(source))
+    except Exception as error:  # its errors have no common class
+        raise ModelNotSupportedError from error
+
+
+#: What makes the other file of a mutant, and the package that it needs.
+TOOLS: Mapping[str, tuple[Callable[[onnx.ModelProto, ChoiceSource], loopdbg.Model], str]] = {
+    "unmodified": (_keep, "onnx"),
+    "optimised": (TRANSFORMATIONS["optimised"], "onnxruntime"),
+    "simplified": (TRANSFORMATIONS["simplified"], "onnxsim"),
+    "slimmed": (_slim_with_onnxslim, "onnxslim"),
+    "openvino": (TRANSFORMATIONS["openvino"], "openvino"),
+}
+
+
+def case_names(numbers: Iterable[int]) -> list[str]:
+    """The names of cases, of all tools that are installed and all kinds of mutation in turn."""
+    tools = [tool for tool, (_, package) in TOOLS.items() if find_spec(package) is not None]
+    every = [f"{tool} {kind}" for kind in program_mutations.MUTATIONS for tool in tools]
+    return [f"{every[k % len(every)]} {k // len(every)}" for k in numbers]
+
+
+def judge_case(name: str) -> str:
+    """What came of a case: ``exact``, ``unseen`` where the tool takes no such mutant, or else what is wrong."""
+    mutant = make_case(name)
+    if mutant is None:
+        return "unseen"
+    wrong = judge(compare_mutant(mutant), mutant.mutation.names)
+    return (wrong and f"{wrong} [{mutant.mutation.text}]") or "exact"
+
+
+def make_case(name: str) -> ProgramMutant | None:
+    """The first mutant of a case that the tool takes and leaves as it computes."""
+    tool, kind, number = name.split()
+    draw = SeededChoices(name)
+    for attempt in range(MAX_ATTEMPTS):
+        mutant = make_mutant(f"onnx {kind} {number}.{attempt}")
+        if mutant is None or mutant.programs is None:
+            continue
+        if tool == "openvino":
+            for program in mutant.programs:
+                add_initial_conditions(program)
+        try:
+            sources = [to_onnx(program, insulated=tool in ("openvino", "optimised")) for program in mutant.programs]
+            left, plain = (load_proto(source) for source in sources)
+            right = TOOLS[tool][0](with_initializers(sources[1]), draw)
+            runs = [model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS).outputs for model in (plain, right)]
+        except (ModelNotSupportedError, LoopdbgError):
+            continue
+        alike = len(model_loops(plain)) == len(model_loops(right))
+        if alike and None not in runs and canonical_values(runs[0] or {}) == canonical_values(runs[1] or {}):
+            return ProgramMutant(left, right, mutant.feeds, mutant.mutation)
+    return None
+
+
+def describe_case(name: str) -> str:
+    """A case as a person reads it: the mutation, the nodes of both models, and the report."""
+    mutant = make_case(name)
+    if mutant is None:
+        return "the tool takes no such mutant"
+    texts = ["\n".join(all_nodes(model)) for model in mutant.models]
+    changed = f"{mutant.mutation.text}; may be called {sorted(mutant.mutation.names)}"
+    return "\n\n".join([changed, *texts, "\n".join(report_lines(compare_mutant(mutant)))])
