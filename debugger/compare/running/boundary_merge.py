@@ -259,7 +259,7 @@ class _BoundaryMerge:
         path = (pair.left, pair.right)[side].path
         self.notes.append(
             f"{labels[0]}: '{path}' was followed for {boundary.iteration} iterations, and {labels[1]} ended after"
-            f" {ended[0]}: it may never end; --max-iterations N sets another limit"
+            f" {ended[0]}: it may never end"
         )
 
     def _compare_boundaries(self, position: ExecutionPosition, pair: LoopMatch, a: Boundary, b: Boundary) -> None:
