@@ -6,7 +6,7 @@ are references that become stale when the session moves, so a stop costs only wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -20,6 +20,8 @@ from ...runtime.graph.index_values import index_values
 from ...runtime.graph.slicing import entry_parts
 from ..breakpoints.breakpoint import Breakpoint, Trigger
 from ..breakpoints.symbol_table import SymbolTable
+from ..describe.listing import Listing, ListingContext
+from ..describe.pseudo_code import PseudoCode
 from ..describe.value_names import scan_names
 from ..frame_protocol import FrameReaderProtocol
 from ..statistics.sampling import ElementSample
@@ -98,6 +100,22 @@ class FrameSnapshot:
     def computed_names(self) -> frozenset[str]:
         """The names of the results of all nodes of the body."""
         return frozenset([v.name for entry in self.nodes for v in entry.node.outputs if v is not None])
+
+    def listing(self, source: PseudoCode, *, running: bool, breakpoints: Collection[Node] = ()) -> Listing:
+        """All lines of its loop. ``running``: it has not ended; ``breakpoints``: the nodes with one."""
+        return Listing(
+            source,
+            ListingContext(
+                self.loop,
+                self.iteration,
+                self.at_boundary,
+                self.stopped_by,
+                running=running,
+                states=self.states,
+                read=self.read,
+                breakpoints=breakpoints,
+            ),
+        )
 
     def read(self, value: Value) -> tuple[bool, Any]:
         """Whether the frame has a value of the loop graph, and the value."""

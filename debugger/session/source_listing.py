@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import Node, Value
+from ...runtime.graph import Value
 from ...runtime.graph.slicing import entry_parts
 from ...runtime.text import escape_lines
 from ..breakpoints.collection import Breakpoints
@@ -17,7 +17,6 @@ from ..describe.frame_text import values_label
 from ..describe.listing import Listing, ListingContext, ListingRow
 from ..describe.pseudo_code import PseudoCode
 from ..frame_protocol import FrameProtocol
-from .snapshot import FrameSnapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,23 +96,6 @@ def build_listing(
             read=_iteration_value_reader(frame),
             breakpoints=breakpoints.marked_nodes(),
             hide_notes=quiet,
-        ),
-    )
-
-
-def snapshot_listing(source: PseudoCode, frame: FrameSnapshot, breakpoints: Collection[Node], running: bool) -> Listing:
-    """As :func:`build_listing`, of a frame's snapshot."""
-    return Listing(
-        source,
-        ListingContext(
-            frame.loop,
-            frame.iteration,
-            frame.at_boundary,
-            frame.stopped_by,
-            running=running,
-            states=frame.states,
-            read=frame.read,
-            breakpoints=breakpoints,
         ),
     )
 

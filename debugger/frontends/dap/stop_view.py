@@ -11,7 +11,6 @@ from ...describe.termination import stop_cause
 from ...expression.tokens import quote
 from ...session.session_base import SessionBase
 from ...session.snapshot import FrameSnapshot, Snapshot, take_snapshot
-from ...session.source_listing import snapshot_listing
 from .variables import ChildrenReader, DapVariable, VariableReferences
 
 #: The text of the model, which is no file.
@@ -59,12 +58,12 @@ class DapStopView:
 
     def next_line(self, frame: FrameSnapshot) -> PseudoCodeLine | None:
         """The next line of a frame; for an enclosing frame the head of its running inner loop."""
-        listing = snapshot_listing(self.pseudo_code, frame, (), running=True)
+        listing = frame.listing(self.pseudo_code, running=True)
         return None if listing.next_index is None else listing.source.lines[listing.next_index]
 
     def inline_values(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
         """The values of the lines of a frame, as in the console's listing."""
-        listing = snapshot_listing(self.pseudo_code, frame, (), running=not self.snapshot.done)
+        listing = frame.listing(self.pseudo_code, running=not self.snapshot.done)
         rows = (listing.row(k) for k in range(len(listing)))
         return [{"line": row.line.number, "text": row.value()} for row in rows if row.values]
 

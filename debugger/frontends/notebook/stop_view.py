@@ -15,7 +15,6 @@ from ...describe.pseudo_code import LineKind
 from ...describe.value_names import display_name
 from ...session.session_base import SessionBase
 from ...session.snapshot import BranchSnapshot, FrameSnapshot, ScanSnapshot, Snapshot
-from ...session.source_listing import snapshot_listing
 from ...statistics.value_history import Evolution
 from ...value_text import value_text
 from ..sanitize import MultilineText
@@ -42,7 +41,7 @@ class NotebookStopView:
         self._live_frame = live
         controller = session._internals
         marked = session.breakpoints.marked_nodes()
-        self.listing: Listing = snapshot_listing(controller.symbols.pseudo_code, self.frame, marked, running)
+        self.listing: Listing = self.frame.listing(controller.symbols.pseudo_code, running=running, breakpoints=marked)
 
     def as_json(self) -> dict[str, Any]:
         """The view as JSON data."""
