@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -91,6 +92,16 @@ class ConditionInput:
     values: tuple[Any, ...]
 
 
+class NeverEndsCause(StrEnum):
+    """Why the condition will never end a loop."""
+
+    NO_CONDITION = "no condition"
+    CONSTANT_CONDITION = "constant condition"
+    ENTRY_CONDITION = "condition of the entry"
+    UNCHANGING_INPUTS = "unchanging inputs"
+    REPETITION = "repetition"
+
+
 @dataclass(frozen=True, eq=False)
 class Why:
     """Why a loop ended or goes on; ``lines()`` and ``str()`` return it as text.
@@ -99,8 +110,8 @@ class Why:
     >>> reason = session.why()
     >>> reason.headline
     "loop 'sqrt' goes on to iteration 4: keep = err_new > tol is true: 2.1457672e-06 > 1e-06"
-    >>> reason.about
-    1
+    >>> reason.loop, reason.iteration, reason.condition_name, reason.about
+    ('sqrt', 4, 'keep', 1)
     >>> [side.text for side in reason.sides]
     ['err_new > tol']
     """
@@ -127,6 +138,12 @@ class Why:
     #: The loop may end earlier: another part of the condition has no trend, or a trend accelerates.
     at_most: bool = False
     remarks: tuple[str, ...] = ()
+    #: Name of the loop; None outside of loops.
+    loop: str | None = None
+    #: Name of the value that decided; None if no condition did.
+    condition_name: str | None = None
+    #: The cause of ``never``.
+    never_cause: NeverEndsCause | None = None
 
     def lines(self) -> Iterator[str]:
         """Yield the explanation as text, the headline first.
@@ -233,7 +250,7 @@ class _TerminationAnalysis:
         trips = self.frame.trip_count
         remaining = None if trips is None or self.ended is not None else max(trips - self.iteration, 0)
         repeats = self._repetition_period() if self.ended is None and truth is not False else None
-        never_reason = self._never_ends_reason(repeats) if self.ended is None and truth is not False else ""
+        never_cause = self._never_ends_cause(repeats) if self.ended is None and truth is not False else None
         body = self.deciding_value is not None and (self.iteration > 0 or self.loop.condition_node_count is not None)
         sides = (
             tuple(self._comparisons(self.decision, True))
@@ -244,7 +261,7 @@ class _TerminationAnalysis:
             sides = tuple(self._bound_estimates(sides, dict(self._independent_endings(self.decision, True, ()))))
         expected = (
             None
-            if never_reason or self.ended is not None or not body
+            if never_cause or self.ended is not None or not body
             else self._estimated_iterations(self.decision, True, sides)
         )
         at_most = any(e.at_most for side in sides if (e := side.estimate) is not None and e.iterations == expected)
@@ -260,11 +277,14 @@ class _TerminationAnalysis:
             tuple(self._condition_inputs()) if self.deciding_value is not None else (),
             trips,
             remaining,
-            never_reason,
+            "" if never_cause is None else self._never_ends_text(never_cause, repeats),
             repeats,
             expected,
             at_most,
             tuple(self._remarks(expected, at_most, remaining)),
+            self.loop.name,
+            None if self.deciding_value is None else display_name(self.deciding_value),
+            never_cause,
         )
 
     # -- the headline
@@ -500,29 +520,38 @@ class _TerminationAnalysis:
             return None
         return self.evidence.repetition_period(edge.param.name for edge in self.condition_slice.all_carried)
 
-    def _never_ends_reason(self, repeats: int | None) -> str:
+    def _never_ends_cause(self, repeats: int | None) -> NeverEndsCause | None:
+        if not self.termination.condition_decides:
+            if self.frame.trip_count is not None:
+                return None
+            if self.loop.condition is None:
+                return NeverEndsCause.NO_CONDITION
+            if self.termination.constant_condition:
+                return NeverEndsCause.CONSTANT_CONDITION
+            return NeverEndsCause.ENTRY_CONDITION
+        if self.loop.condition is None:
+            return None
+        if not self.condition_slice.can_change:
+            return NeverEndsCause.UNCHANGING_INPUTS if self.iteration else None
+        return None if repeats is None else NeverEndsCause.REPETITION
+
+    def _never_ends_text(self, cause: NeverEndsCause, repeats: int | None) -> str:
+        if self.loop.condition is None:
+            return "it has neither a trip count nor a condition"
+        if cause is NeverEndsCause.CONSTANT_CONDITION:
+            return "there is no trip count, and the condition is always true"
+        if cause is NeverEndsCause.ENTRY_CONDITION:
+            return "there is no trip count, and the condition stays what it was at the entry"
         trips = self.frame.trip_count
         trip_count_note = "" if trips is None else f"; the trip count of {trips} ends it"
-        if not self.termination.condition_decides:
-            if trips is not None:
-                return ""
-            if self.loop.condition is None:
-                return "it has neither a trip count nor a condition"
-            behavior = "is always true" if self.termination.constant_condition else "stays what it was at the entry"
-            return f"there is no trip count, and the condition {behavior}"
-        if self.loop.condition is None:
-            return ""
         name = display_name(self.loop.condition)
-        if not self.condition_slice.can_change:
+        if cause is NeverEndsCause.UNCHANGING_INPUTS:
             fixed = [*self.condition_slice.captures, *self.condition_slice.constants]
             names = ", ".join(self.formatter.operand(value, bare=True) for value in fixed[:4])
             names += ", ..." if len(fixed) > 4 else ""
             verb = "stays" if len(fixed) == 1 else "stay"
             dependency = f"only on {names}, which {verb} the same" if fixed else "on nothing that changes"
-            reason = f"{name} depends {dependency} in every iteration"
-            return f"{reason}, so it stays true{trip_count_note}" if self.iteration else ""
-        if repeats is None:
-            return ""
+            return f"{name} depends {dependency} in every iteration, so it stays true{trip_count_note}"
         names = ", ".join(display_name(edge.param) for edge in self.condition_slice.all_carried)
         is_single = len(self.condition_slice.all_carried) == 1
         if repeats == 1:

@@ -12,7 +12,7 @@ import pytest
 from loopdbg.debugger.describe.condition import condition_slice
 from loopdbg.debugger.session.boundary import read_boundary
 from loopdbg.debugger.session.session import Session, debug
-from loopdbg.debugger.termination.explanation import Why, explain_termination
+from loopdbg.debugger.termination.explanation import NeverEndsCause, Why, explain_termination
 from loopdbg.debugger.termination.trend import Trend, estimate_turning
 from loopdbg.runtime.cycle_detection import bitwise_equal
 from loopdbg.runtime.graph import Loop, StoppedBy, loops
@@ -75,7 +75,8 @@ def test_a_loop_that_ended_by_its_condition() -> None:
     session = sample("newton_sqrt.onnx")
     recent = walked(session, 99)
     result = explain_termination(session, recent)
-    assert result.ended is StoppedBy.CONDITION
+    assert (result.ended, result.loop, result.iteration) == (StoppedBy.CONDITION, "sqrt", 5)
+    assert (result.condition_name, result.condition) == ("keep", False)
     assert result.headline == "loop 'sqrt' ended after 5 iterations: keep = err_new > tol is false: 0.0 > 1e-06"
     assert result.steps[-1].text == "keep = err_new > tol"
     assert result.steps[0].text == "half = x * 0.5"
@@ -88,11 +89,11 @@ def test_a_loop_that_ended_by_its_condition() -> None:
 
 def test_a_loop_that_ended_by_its_trip_count() -> None:
     result = why_at_boundary(COUNT, 99, M=3, cond=True, v0=0, bound=100)
-    assert result.ended is StoppedBy.TRIP_COUNT
+    assert (result.ended, result.iteration, result.trip_count) == (StoppedBy.TRIP_COUNT, 3, 3)
     assert "ended after 3 iterations: the trip count is 3" in result.headline
     assert result.headline.endswith("keep = v_out < bound is true: 3 < 100, so it would have gone on")
     both = why_at_boundary(COUNT, 99, M=3, cond=True, v0=0, bound=3)
-    assert both.ended is StoppedBy.CONDITION
+    assert (both.ended, both.iteration, both.trip_count) == (StoppedBy.CONDITION, 3, 3)
     assert both.headline.endswith("keep = v_out < bound is false: 3 < 3, and the trip count is reached as well")
 
 
@@ -110,8 +111,9 @@ def test_loops_that_run_nothing() -> None:
     path = SAMPLES / "newton_sqrt.onnx"
     session = debug(path, {"a": f32(1), "tol": f32(1e-6)})
     result = explain_termination(session)
-    assert result.headline == "loop 'sqrt' runs no iteration: keep0 = err0 > tol is false: 0.0 > 1e-06"
-    assert result.steps == ()
+    assert (result.loop, result.iteration, result.condition_name) == ("sqrt", 0, "keep0")
+    assert result.condition is False and result.steps == ()
+    assert [(side.text, side.values) for side in result.sides] == [("err0 > tol", "0.0 > 1e-06 is false")]
 
 
 def test_before_the_first_iteration() -> None:
@@ -124,13 +126,14 @@ def test_a_model_that_ran_to_its_end() -> None:
     session = sample("counter.onnx")
     session.continue_()
     result = explain_termination(session)
-    assert result.ended is StoppedBy.CONDITION
-    assert result.headline.endswith("ended after 7 iterations: below = count_next < limit is false: 21 < 20")
+    assert (result.ended, result.iteration, result.condition_name) == (StoppedBy.CONDITION, 7, "below")
+    assert [(side.text, side.values) for side in result.sides] == [("count_next < limit", "21 < 20 is false")]
 
 
 def test_outside_of_loops() -> None:
     session = debug(model("g (float[N] x) => (float[N] y) { y = Add (x, x) }"), {"x": np.ones(2, np.float32)})
-    assert explain_termination(session).headline.startswith("no loop runs here")
+    result = explain_termination(session)
+    assert result.loop is None and result.headline.startswith("no loop runs here")
 
 
 def test_a_geometric_fall_is_extrapolated() -> None:
@@ -164,7 +167,7 @@ def test_a_gap_that_grows() -> None:
     (side,) = result.sides
     assert side.estimate is not None and side.estimate.trend is Trend.DIVERGING
     assert "never ends" in side.estimate.text and result.about is None
-    assert not result.never  # an extrapolation is no certainty
+    assert result.never_cause is None  # an extrapolation is no certainty
 
 
 def test_the_trip_count_may_come_first() -> None:
@@ -178,7 +181,7 @@ def test_a_fixed_point_never_ends() -> None:
     body = "half = Constant <value = float {0.5}> ()\n y = Mul (x, half)\n keep = GreaterOrEqual (y, tol)"
     text = while_loop(body, inputs="float x0, float tol")
     result = why_at_boundary(text, 3, x0=f32(0), tol=f32(0))
-    assert result.repeats == 1
+    assert (result.repeats, result.never_cause) == (1, NeverEndsCause.REPETITION)
     assert result.never == "x is bit for bit as one iteration ago, and keep depends on nothing else that changes"
     assert any(line.startswith("  never ends  ") for line in result.lines())
     assert result.about is None
@@ -194,7 +197,7 @@ def test_a_fixed_point_needs_the_same_bits() -> None:
     # x turns 0.0 into -0.0 and back: equal numbers, but a cycle of two.
     text = while_loop("y = Neg (x)\n keep = LessOrEqual (y, tol)", inputs="float x0, float tol")
     result = why_at_boundary(text, 4, x0=f32(0), tol=f32(0))
-    assert result.repeats == 2
+    assert (result.repeats, result.never_cause) == (2, NeverEndsCause.REPETITION)
     assert result.never == "x repeats bit for bit every 2 iterations, and keep depends on nothing else that changes"
     assert why_at_boundary(text, 1, x0=f32(0), tol=f32(0)).repeats is None
 
@@ -222,7 +225,7 @@ def test_what_the_condition_does_not_need_may_change() -> None:
     text = while_loop(body, carried="float x, float n", results="y, n_next", inputs="float x0, float n0, float tol")
     result = why_at_boundary(text, 3, x0=f32(0), n0=f32(0), tol=f32(1))
     # x is handed on unchanged, so nothing that reaches the condition changes at all.
-    assert result.repeats is None
+    assert (result.repeats, result.never_cause) == (None, NeverEndsCause.UNCHANGING_INPUTS)
     assert result.never == "keep depends only on tol, which stays the same in every iteration, so it stays true"
     added = why_at_boundary(
         text.replace("y = Identity (x)", "z = Constant <value = float {0}> ()\n y = Add (x, z)"),
@@ -231,7 +234,7 @@ def test_what_the_condition_does_not_need_may_change() -> None:
         n0=f32(0),
         tol=f32(1),
     )
-    assert added.repeats == 1 and added.never.startswith("x is bit for bit")
+    assert (added.repeats, added.never_cause) == (1, NeverEndsCause.REPETITION)
 
 
 def test_the_iteration_number_forbids_conclusions() -> None:
@@ -255,7 +258,7 @@ def test_a_random_operator_forbids_conclusions() -> None:
 def test_a_condition_that_depends_on_captures_alone() -> None:
     text = while_loop("y = Add (x, x)\n keep = Less (tol, other)", inputs="float x0, float tol, float other")
     inputs = {"x0": f32(1), "tol": f32(1), "other": f32(2)}
-    assert why_at_boundary(text, 0, **inputs).never == ""
+    assert why_at_boundary(text, 0, **inputs).never_cause is None
     result = why_at_boundary(text, 1, **inputs)
     assert result.never == "keep depends only on tol, other, which stay the same in every iteration, so it stays true"
 
@@ -263,7 +266,9 @@ def test_a_condition_that_depends_on_captures_alone() -> None:
 def test_nothing_ends_it() -> None:
     session = sample("loop_infinite.xml")
     session.step()
-    assert explain_termination(session).never == "there is no trip count, and the condition is always true"
+    result = explain_termination(session)
+    assert result.never_cause is NeverEndsCause.CONSTANT_CONDITION
+    assert result.never == "there is no trip count, and the condition is always true"
 
 
 def test_and_or_not() -> None:
@@ -374,7 +379,8 @@ def test_not_equal_that_is_stepped_over() -> None:
     text = while_loop(body, carried="int64 x", inputs="int64 x0, int64 step, int64 tol")
     hits = why_at_boundary(text, 3, x0=21, step=3, tol=0)
     assert hits.about == 4
-    assert "keep = y != tol is true: 12 != 0" in hits.headline
+    assert (hits.condition_name, hits.condition) == ("keep", True)
+    assert [side.values for side in hits.sides] == ["12 != 0 is true"]
     missed = why_at_boundary(text, 3, x0=20, step=3, tol=0)
     (side,) = missed.sides
     assert side.estimate is not None and side.estimate.trend is Trend.STEPS_OVER and missed.about is None
@@ -434,9 +440,11 @@ def test_nested_loops() -> None:
     assert result.path.endswith("pixels ▸ escape")
     session.step()
     result = explain_termination(session)
-    assert result.headline.startswith("loop 'escape' ended after 1 iteration: inside = distance_2 <= 4.0 is false: ")
+    assert (result.loop, result.iteration, result.condition_name) == ("escape", 1, "inside")
+    assert (result.ended, result.condition) == (StoppedBy.CONDITION, False)
+    assert [side.text for side in result.sides] == ["distance_2 <= 4.0"]
     outer = explain_termination(session.frames[1], graph=session.model.graph)
-    assert outer.path.endswith("▸ pixels") and "the trip count is 288" in outer.headline
+    assert outer.path.endswith("▸ pixels") and (outer.loop, outer.trip_count) == ("pixels", 288)
 
 
 def test_the_value_of_an_inner_loop_decides() -> None:
@@ -516,7 +524,7 @@ def test_a_loop_without_a_condition() -> None:
     session = debug(model(NESTED), {"M": 2, "K": 2})
     result = explain_termination(session)
     assert "nothing but the count ends it, and the trip count is 2" in result.headline
-    assert not result.never and result.sides == ()
+    assert result.never_cause is None and result.sides == ()
 
 
 @pytest.mark.parametrize(
