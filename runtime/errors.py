@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 
 class Remedy(Enum):
@@ -30,29 +30,58 @@ class Remedy(Enum):
     RUN_MODEL = "loopdbg.debug(MODEL, inputs) runs the model"
 
 
+class ErrorFields(TypedDict, total=False):
+    """The facts of an error, each None or absent where it is unknown or does not apply."""
+
+    node: str | None
+    op_type: str | None
+    loop: str | None
+    iteration: int | None
+    name: str | None
+    expected: str | None
+    got: str | None
+
+
 class LoopdbgError(Exception):
     """Base class of all user-facing errors; the message is one line.
+
+    Its facts are keyword arguments and attributes, so that no program has to parse the message; each is None where it
+    is unknown or does not apply.
 
     Attributes:
         what: the problem.
         remedy: the remedy, where it differs between Python and the command line.
-        fields: values for the placeholders of the remedy.
+        node: name of the node that failed.
+        op_type: the operator of that node.
+        loop: name of the loop.
+        iteration: the iteration of the loop; of a reached limit, the number of iterations.
+        name: name of the input or value.
+        expected: what is required of the value, such as its dtype and shape.
+        got: what the value is instead.
+        fields: the facts by name, which fill the placeholders of the remedy.
         exit_status: exit status of the command line.
 
     >>> try:
-    ...     loopdbg.load("nowhere.onnx")
+    ...     model.run({"a": 2.0})
     ... except loopdbg.LoopdbgError as error:
-    ...     print(type(error).__name__, error.exit_status)
-    ModelError 1
+    ...     print(type(error).__name__, error.name, error.expected, error.exit_status)
+    InputError tol float32[] 1
     """
 
     exit_status = 1
 
-    def __init__(self, what: str = "", remedy: Remedy | None = None, **fields: str) -> None:
+    def __init__(self, what: str = "", remedy: Remedy | None = None, **fields: Unpack[ErrorFields]) -> None:
         super().__init__(what)
         self.what = what
         self.remedy = remedy
-        self.fields = fields
+        self.fields: ErrorFields = fields
+        self.node = fields.get("node")
+        self.op_type = fields.get("op_type")
+        self.loop = fields.get("loop")
+        self.iteration = fields.get("iteration")
+        self.name = fields.get("name")
+        self.expected = fields.get("expected")
+        self.got = fields.get("got")
 
     @classmethod
     def with_location(cls, where: str, error: LoopdbgError) -> Self:
@@ -96,7 +125,7 @@ class UnsupportedError(ModelError):
 
 
 class InputError(LoopdbgError):
-    """A model input is missing, unknown, or has the wrong dtype or shape.
+    """A model input is missing, unknown, or has the wrong dtype or shape: see ``name``, ``expected`` and ``got``.
 
     >>> model.run({"a": 2.0})
     Traceback (most recent call last):
@@ -105,7 +134,7 @@ class InputError(LoopdbgError):
 
 
 class ExecutionError(LoopdbgError):
-    """A node or a boundary failed while the model ran; the message names loop, iteration and node.
+    """A node or a boundary failed while the model ran; message and attributes name loop, iteration and node.
 
     >>> issubclass(loopdbg.ExecutionError, loopdbg.LoopdbgError)
     True
@@ -113,7 +142,7 @@ class ExecutionError(LoopdbgError):
 
 
 class LimitError(LoopdbgError):
-    """A user-defined limit was reached, or a provably infinite loop was rejected.
+    """A user-defined limit was reached, or a provably infinite loop was rejected: see ``loop``.
 
     >>> model.run(inputs, max_iterations=2)
     Traceback (most recent call last):

@@ -27,7 +27,7 @@ def variable_inputs(graph: Graph, state: Mapping[str, Data]) -> Iterator[tuple[V
         if name not in variables:
             available = ", ".join(f"'{variable_name}'" for variable_name in variables) or "none"
             suggestion = did_you_mean(name, list(variables))
-            raise InputError(f"the model has no variable '{name}'{suggestion or f'; it has {available}'}")
+            raise InputError(f"the model has no variable '{name}'{suggestion or f'; it has {available}'}", name=name)
     for name, variable in variables.items():
         given_value = state.get(name)
         if given_value is None:
@@ -53,50 +53,57 @@ def check_value(
         return None if value is None else check_value(name, declared.element, value, named, what=what)
     if isinstance(declared, SequenceType):
         if not isinstance(value, list | tuple):
-            raise InputError(f"{what} '{name}' is a sequence ({declared}); give a list of arrays")
+            raise InputError(
+                f"{what} '{name}' is a sequence ({declared}); give a list of arrays",
+                name=name,
+                expected=str(declared),
+                got=type(value).__name__,
+            )
         return [check_value(f"{name}[{k}]", declared.element, element, what=what) for k, element in enumerate(value)]
-    array = _coerce(f"{what} '{name}'", declared, value)
+    array = _coerce(name, declared, value, what)
     _check_shape(name, declared, array, named, what)
     return array
 
 
-def _coerce(subject: str, declared: TensorType, value: Data) -> Array:
+def _coerce(name: str, declared: TensorType, value: Data, what: str) -> Array:
+    def mismatch(problem: str, got: str) -> InputError:
+        return InputError(f"{subject} {problem}", name=name, expected=str(declared), got=got)
+
+    subject = f"{what} '{name}'"
     dtype = declared.dtype
     is_array = isinstance(value, np.ndarray | np.generic)
-    array = _read_array(subject, declared, value)
+    array = _read_array(name, subject, declared, value)
     if array.dtype.hasobject and not (
         array.dtype == dtype or all(isinstance(item, str | bytes) for item in array.flat)
     ):
-        raise InputError(f"{subject} needs {declared}, got {value!r:.60}")
+        raise mismatch(f"needs {declared}, got {value!r:.60}", f"{value!r:.60}")
     if dtype is None:
         return array
     if dtype.hasobject:
         if array.dtype.kind not in "OS":
-            raise InputError(f"{subject} needs strings, got {array.dtype.name}")
+            raise mismatch(f"needs strings, got {array.dtype.name}", array.dtype.name)
         return array.astype(object)
     if array.dtype == dtype:
         return array
     if is_array:
-        raise InputError(
-            f"{subject} needs {declared}, got {array.dtype.name} {list(array.shape)}; convert it with "
-            f"x.astype('{dtype.name}')"
-        )
+        got = f"{array.dtype.name} {list(array.shape)}"
+        raise mismatch(f"needs {declared}, got {got}; convert it with x.astype('{dtype.name}')", got)
     if array.dtype.kind not in "biufc" and array.size:
-        raise InputError(f"{subject} needs {declared}, got {value!r:.60}")
+        raise mismatch(f"needs {declared}, got {value!r:.60}", f"{value!r:.60}")
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
         if dtype.kind in "iub" and not np.array_equal(converted.astype(array.dtype), array):
-            raise InputError(f"{subject} needs {declared}, and {value!r:.60} cannot be given as {dtype.name}")
+            raise mismatch(f"needs {declared}, and {value!r:.60} cannot be given as {dtype.name}", f"{value!r:.60}")
     return converted
 
 
-def _read_array(subject: str, declared: TensorType, value: Data) -> Array:
+def _read_array(name: str, subject: str, declared: TensorType, value: Data) -> Array:
     """Convert a value to an array of any dtype; a tensor of another framework shares its memory."""
     try:
         array: Array = to_checked_array(value)
     except UsageError as error:
         problem = "the rows of the given list have different lengths" if "inhomogeneous" in str(error) else str(error)
-        raise InputError(f"{subject} ({declared}): {problem}") from None
+        raise InputError(f"{subject} ({declared}): {problem}", name=name, expected=str(declared)) from None
     return array
 
 
@@ -113,14 +120,23 @@ def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str,
             elif isinstance(declared_size, str) and named.setdefault(declared_size, size) != size:
                 raise InputError(
                     f"{what} '{name}' {list(array.shape)}: its dimension '{declared_size}' is {size}, but another "
-                    f"input has {named[declared_size]} there"
+                    f"input has {named[declared_size]} there",
+                    name=name,
+                    expected=f"{declared_size}={named[declared_size]}",
+                    got=f"{declared_size}={size}",
                 )
     if not fits:
         have_text = "a scalar" if array.ndim == 0 else f"shape {list(array.shape)}"
         expected = "a scalar" if not declared.shape else f"shape {declared.shape_text()}"
         dtype = "" if declared.dtype is None else f" {declared.dtype.name}"
         remedy = None if what != "input" else Remedy.GIVE_ARRAY if declared.shape else Remedy.GIVE_INPUT
-        raise InputError(f"{what} '{name}' needs {expected}{dtype}, got {have_text}", remedy, name=name)
+        raise InputError(
+            f"{what} '{name}' needs {expected}{dtype}, got {have_text}",
+            remedy,
+            name=name,
+            expected=str(declared),
+            got=have_text,
+        )
 
 
 def resolve_aliases(graph: Graph, inputs: Mapping[str, Data]) -> Mapping[str, Data]:

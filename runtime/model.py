@@ -15,7 +15,7 @@ import numpy as np
 from .api_boundary import call_user, public, public_class, public_run
 from .engine.baseline.memory import match_inputs
 from .engine.engine import Engine
-from .errors import InputError, InterruptError, LimitError, ModelError, Remedy, UsageError
+from .errors import ErrorFields, InputError, InterruptError, LimitError, ModelError, Remedy, UsageError
 from .graph import (
     MAIN,
     Array,
@@ -319,7 +319,7 @@ class Model:
         if not inputs.keys() <= self._input_names:
             name = next(name for name in inputs if name not in self._input_names)
             available = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
-            raise InputError(f"the model has no input '{name}'; it has {available}")
+            raise InputError(f"the model has no input '{name}'; it has {available}", name=name)
         checked: dict[int, Data] = {}
         named: dict[str, int] = {}
         if self.graph.variables or self.state:
@@ -332,7 +332,12 @@ class Model:
             elif isinstance(port.type, OptionalType):
                 checked[slot] = None
             else:
-                raise InputError(f"input '{port.name}' ({port.type}) is missing", Remedy.GIVE_INPUT, name=port.name)
+                raise InputError(
+                    f"input '{port.name}' ({port.type}) is missing",
+                    Remedy.GIVE_INPUT,
+                    name=port.name,
+                    expected=str(port.type),
+                )
         self._accepted_arrays = None
         if (
             len(inputs) == len(self.inputs)
@@ -380,9 +385,12 @@ class Model:
             if event == "end":
                 return self._take_results(engine)
             message = self._stop_message(engine, event, index, max_iterations)
+            if event == "interrupt":
+                index = engine.stack[-1] if engine.stack else -1
+            fields = engine.memory.loop_fields(index) if index >= 0 else ErrorFields()
         finally:
             self._release_engine(engine)
-        raise InterruptError(message) if event == "interrupt" else LimitError(message)
+        raise InterruptError(message, **fields) if event == "interrupt" else LimitError(message, **fields)
 
     @public_run
     def execute(

@@ -45,11 +45,11 @@ class DimensionSizes:
             if not name or not number.isdecimal():
                 raise UsageError(f"{option} {setting}: expected NAME=N or INPUT:AXIS=N")
             if name not in names and not isinstance(dims.get(name), str | None):
-                raise InputError(f"{option} {setting}: the model fixes that dimension to {dims[name]}")
+                raise InputError(f"{option} {setting}: the model fixes that dimension to {dims[name]}", name=name)
             if name not in names and name not in dims:
                 candidates = [*dict.fromkeys(names), *(axis_name for axis_name, dim in dims.items() if dim is None)]
                 suggestion = did_you_mean(name, candidates) or f"; unknown are {', '.join(candidates) or 'none'}"
-                raise InputError(f"{option} {setting}: no input has such a dimension{suggestion}")
+                raise InputError(f"{option} {setting}: no input has such a dimension{suggestion}", name=name)
             self._sizes[name] = int(number)
 
     def size(self, port: str, axis: int, dim: Dim, minimum: int = 1) -> int:
@@ -74,7 +74,11 @@ def random_input(port: Port, dims: DimensionSizes, seed: tuple[int, ...]) -> Dat
     try:
         return _random_value(port.name, port.type, dims, np.random.default_rng(seed))
     except (ValueError, MemoryError):
-        raise InputError(f"input '{port.name}' ({port.type}) is too large to be made; give it another size") from None
+        raise InputError(
+            f"input '{port.name}' ({port.type}) is too large to be made; give it another size",
+            name=port.name,
+            expected=str(port.type),
+        ) from None
 
 
 def _random_value(name: str, declared: ValueType, dims: DimensionSizes, random: np.random.Generator) -> Data:

@@ -442,7 +442,7 @@ cdef class Engine:
             node = self.plan.loops[index].loop
             trips = "has no trip count" if loop.trip < 0 else f"has the trip count {loop.trip}, which no run comes to"
             raise LimitError(f"{node.describe()} {trips}, and its condition cannot change: it would never end",
-                             Remedy.LIMIT_ITERATIONS)
+                             Remedy.LIMIT_ITERATIONS, loop=node.name)
         loop.reported = 1
         return ("limit", index)
 
@@ -453,13 +453,15 @@ cdef class Engine:
             if loop.slices[k].parts <= loop.i and not self.loops.pad_missing_parts(index, k):
                 sliced = self.plan.loops[index].slices[k].sliced
                 if sliced.from_trip_count and not loop.i:
-                    raise ExecutionError(f"{self.memory.describe_loop(index)}: reverse iterator '{sliced.inner.name}' begins at part "
-                                         f"{loop.trip - 1} (the trip count is {loop.trip}), and '{sliced.outer.name}' "
-                                         f"{list(self.memory.look(loop.slices[k].outer).shape)} has no such part along axis "
-                                         f"{sliced.axis}")
+                    shape = list(self.memory.look(loop.slices[k].outer).shape)
+                    raise self.memory.loop_error(
+                        index, f"reverse iterator '{sliced.inner.name}' begins at part {loop.trip - 1} (the trip count is "
+                        f"{loop.trip}), and '{sliced.outer.name}' {shape} has no such part along axis {sliced.axis}",
+                        name=sliced.outer.name, expected=f"part {loop.trip - 1}", got=str(shape))
                 word = "iterator over" if self.plan.loops[index].loop.system is System.TENSORRT else "sliced input"
-                raise ExecutionError(f"{self.memory.describe_loop(index)}: the {word} '{sliced.outer.name}' has only "
-                                     f"{loop.slices[k].parts} parts; the loop wants part {loop.i}")
+                raise self.memory.loop_error(
+                    index, f"the {word} '{sliced.outer.name}' has only {loop.slices[k].parts} parts; the loop wants part "
+                    f"{loop.i}", name=sliced.outer.name, expected=f"part {loop.i}", got=f"{loop.slices[k].parts} parts")
         # Missing parts were appended; the boundary was reported already, and runs again.
         loop.parts = min([loop.slices[k].parts for k in range(loop.nslices)])
         loop.reported = 1
@@ -553,7 +555,7 @@ cdef class Engine:
         results = {}
         for name, slot in self.plan.outputs:
             if not self.has_value(slot):
-                raise ExecutionError(f"output '{name}' has no value")
+                raise ExecutionError(f"output '{name}' has no value", name=name)
             previous = self.reusable_outputs.pop(name, None)
             value = results[name] = self.memory.value(slot) if previous is None else self.memory.value_into(slot, previous)
             if self.s.slots[slot].spec and REUSED_OUTPUT_MIN_BYTES <= np.PyArray_NBYTES(value) <= KEPT_ARRAY_MAX_BYTES:

@@ -37,7 +37,7 @@ def slice_parts(array: Array, sliced: SlicedInput, where: str) -> Array:
     name = f"{where}: sliced input '{sliced.outer.name}' {list(array.shape)}"
     axis = normalize_axis(sliced.axis, array.ndim)
     if not 0 <= axis < array.ndim:
-        raise ExecutionError(f"{name} has no axis {sliced.axis}")
+        raise ExecutionError(f"{name} has no axis {sliced.axis}", name=sliced.outer.name)
     first, step, count = part_geometry(array.shape[axis], sliced, axis, name)
     shape = list(array.shape)
     strides = list(array.strides)
@@ -49,7 +49,8 @@ def slice_parts(array: Array, sliced: SlicedInput, where: str) -> Array:
         try:
             return np.empty((0, *shape), array.dtype)
         except ValueError:  # NumPy counts the other dimensions nevertheless
-            raise ExecutionError(f"{name}: parts of shape {shape} are too large to be cut") from None
+            problem = f"{name}: parts of shape {shape} are too large to be cut"
+            raise ExecutionError(problem, name=sliced.outer.name) from None
     index = [slice(None)] * array.ndim
     index[axis] = slice(first, None)
     return strided_view(array[tuple(index)], (count, *shape), (step * array.strides[axis], *strides))
@@ -85,12 +86,13 @@ def part_geometry(length: int, sliced: SlicedInput, axis: int, name: str) -> tup
     span = high - low
     parameters = f"start {sliced.start}, end {sliced.end}, stride {sliced.stride}, part size {size}"
     if stride == 0 or size < 1 or not 0 <= low <= high <= length:
-        raise ExecutionError(f"{name} cannot be cut along axis {axis} with {parameters}")
+        raise ExecutionError(f"{name} cannot be cut along axis {axis} with {parameters}", name=sliced.outer.name)
     count = -(-span // stride)
     if count and (count - 1) * stride + size > span:
         raise ExecutionError(
             f"{name} does not cut evenly along axis {axis}: part {count - 1} would have fewer than {size} elements "
-            f"({parameters})"
+            f"({parameters})",
+            name=sliced.outer.name,
         )
     first = high - size if sliced.stride < 0 else low
     step = 0 if count < 2 else -stride if sliced.stride < 0 else stride

@@ -87,20 +87,23 @@ def test_parts_that_would_go_into_iterations_that_never_run(tmp_path: Path) -> N
         assert session.outputs is not None
         assert np.array_equal(next(iter(session.outputs.values())), rows)
         session.goto(1)
-    with pytest.raises(loopdbg.ExecutionError, match=r"the iterator over .* has only 2 parts"):
+    with pytest.raises(loopdbg.ExecutionError) as caught:
         loaded(tmp_path, DELAYED, 5).run({})
+    assert caught.value.got == "2 parts"
 
 
 def test_an_iterator_runs_out_in_a_loop_of_numbers(tmp_path: Path) -> None:
     path = tmp_path / "numbers.py"
     path.write_text(NUMBERS, encoding="utf-8")
-    with pytest.raises(loopdbg.ExecutionError, match="iteration 2000: the iterator over 'x' has only 2000 parts"):
+    with pytest.raises(loopdbg.ExecutionError) as caught:
         loopdbg.load(path).run({"x": np.ones(2000, np.float32), "n": np.int32(3000)})
+    assert (caught.value.iteration, caught.value.name, caught.value.got) == (2000, "x", "2000 parts")
 
 
 def test_a_part_that_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(loopdbg.ExecutionError, match="the iterator over 'Constant_1' has only 2 parts"):
+    with pytest.raises(loopdbg.ExecutionError) as caught:
         loaded(tmp_path, NEEDED).run({})
+    assert (caught.value.name, caught.value.got) == ("Constant_1", "2 parts")
     (total,) = loaded(tmp_path, NEEDED, 2).run({}).values()
     assert total.tolist() == [3, 5, 7]
 

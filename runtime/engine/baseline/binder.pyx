@@ -311,15 +311,15 @@ cdef class NodeBinder:
                     results = (results,)
         except LoopdbgError as error:
             message = f"{self.memory.describe_node(pc)}: {error.what}{self.fixed_size_hint(instruction, arguments)}"
-            raise ExecutionError(message, error.remedy, **error.fields) from error
+            raise ExecutionError(message, error.remedy, **{**error.fields, **self.memory.node_fields(pc)}) from error
         except Exception as error:
             cause = one_line(error) + (refusal_text() if isinstance(error, MemoryError) else "")
             hint = self.fixed_size_hint(instruction, arguments)
-            raise ExecutionError(
-                f"{self.memory.describe_node(pc)}: {cause} (inputs: {describe_values(arguments)}){hint}") from error
+            raise self.memory.node_error(pc, f"{cause} (inputs: {describe_values(arguments)}){hint}") from error
         if any(slot >= 0 for slot in instruction.outputs[len(results):]):
-            raise ExecutionError(f"{self.memory.describe_node(pc)}: it has {len(instruction.outputs)} outputs, but the operator "
-                                 f"gives only {len(results)}")
+            outputs, available = len(instruction.outputs), len(results)
+            raise self.memory.node_error(pc, f"it has {outputs} outputs, but the operator gives only {available}",
+                                         expected=f"{outputs} outputs", got=str(available))
         try:
             for slot, result in zip(instruction.outputs, results):
                 if slot < 0:
@@ -329,7 +329,7 @@ cdef class NodeBinder:
                 self.memory.store(slot, result)
                 self.memory.set_known(slot, None)
         except MemoryError as error:
-            raise ExecutionError(f"{self.memory.describe_node(pc)}: {one_line(error)}{refusal_text()}") from error
+            raise self.memory.node_error(pc, f"{one_line(error)}{refusal_text()}") from error
 
     def fixed_size_hint(self, instruction, arguments):
         """The end of an error message where a constant in the file excludes the shapes of a node's inputs."""

@@ -110,7 +110,7 @@ cdef class Loops:
         loop.native_entry = 0
         trip = self.trip_count(index)
         if loop.initial_slot >= 0:
-            self.require_one_element(loop.initial_slot, "b", "its condition", self.plan.loops[index].loop.describe())
+            self.require_one_element(index, loop.initial_slot, "b", "its condition", True)
         counts = []
         loop.first_parts = -1
         for k in range(loop.nedges):
@@ -124,8 +124,9 @@ cdef class Loops:
             fast = fast and (loop.slices[k].direct or loop.slices[k].nsegments)
         if loop.counted and len({count for _, count in counts}) > 1:
             counts_text = ", ".join(f"'{name}' has {count}" for name, count in counts)
-            raise ExecutionError(f"{self.plan.loops[index].loop.describe()}: its sliced inputs disagree on the number of "
-                                 f"iterations: {counts_text}")
+            node = self.plan.loops[index].loop
+            raise ExecutionError(f"{node.describe()}: its sliced inputs disagree on the number of iterations: {counts_text}",
+                                 loop=node.name)
         for k in range(loop.nedges):
             edge = loop.edges + k
             if edge.initial < 0:
@@ -151,12 +152,13 @@ cdef class Loops:
         if loop.trip_slot < 0:
             return loop.fixed_trips
         node = self.plan.loops[index].loop
-        array = self.require_one_element(loop.trip_slot, "iu", "its trip count", node.describe())
+        array = self.require_one_element(index, loop.trip_slot, "iu", "its trip count", True)
         count = min(int(array.reshape(())), INT64_MAX)
         trips = max(count, -INT64_MAX)
         if not normalize_trip_count(loop.negative, &trips):
-            minimum = "0" if loop.negative == REFUSED else "-1 (no limit), 0"
-            raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be {minimum} or more")
+            expected = "0 or more" if loop.negative == REFUSED else "-1 (no limit), 0 or more"
+            raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be {expected}", loop=node.name,
+                                 name=self.plan.slots[loop.trip_slot].name, expected=expected, got=str(count))
         return trips
 
     def init_first_part(self, int index, int k, list counts):
@@ -272,12 +274,16 @@ cdef class Loops:
             if loop.slices[k].part_spec == 0 or self.s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
                 self.put_part(index, k, loop.i)
 
-    def require_one_element(self, int slot, str kinds, str word, str where):
+    def require_one_element(self, int index, int slot, str kinds, str word, bint at_entry=False):
+        """``at_entry``: no iteration has begun."""
         array = self.memory.look(slot)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.size != 1:
-            need = "one integer" if "i" in kinds else "one boolean"
-            raise ExecutionError(f"{where}: {word} '{self.plan.slots[slot].name}' is {describe_values([array])}; it must be "
-                                 f"{need}")
+            expected = "one integer" if "i" in kinds else "one boolean"
+            name, got, node = self.plan.slots[slot].name, describe_values([array]), self.plan.loops[index].loop
+            where = node.describe() if at_entry else self.memory.describe_loop(index)
+            fields = {"loop": node.name} if at_entry else self.memory.loop_fields(index)
+            raise ExecutionError(f"{where}: {word} '{name}' is {got}; it must be {expected}", **fields, name=name,
+                                 expected=expected, got=got)
         return array
 
     cdef int set_back_buffer(self, BackEdgeState *e, object owner, int spec) except -1:
@@ -313,7 +319,7 @@ cdef class Loops:
         for k in range(loop.nedges):
             self.check_edge(index, k)
         if loop.yielded >= 0 and self.s.slots[loop.yielded].spec != loop.yielded_spec:
-            self.require_one_element(loop.yielded, "b", "the body's condition", self.memory.describe_loop(index))
+            self.require_one_element(index, loop.yielded, "b", "the body's condition")
             loop.yielded_spec = self.s.slots[loop.yielded].spec
         for k in range(loop.nscans):
             self.scans.reserve(index, k)
@@ -349,15 +355,18 @@ cdef class Loops:
         plan = self.plan.loops[index]
         dtype, shape = self.memory.specs.kind(old_spec)
         new_dtype, new_shape = self.memory.specs.kind(new_spec)
+        name = plan.edges[k].edge.param.name
         if dtype != new_dtype:
             mixed = next(find_mixed_types(self.plan.graph), None)
             hint = "" if mixed is None else f" ({mixed})"
-            raise ExecutionError(
-                f"{self.memory.describe_loop(index)}: the back edge to '{plan.edges[k].edge.param.name}' carries {new_dtype.name}, but the "
-                f"parameter is {dtype.name}; a carried value keeps its dtype{hint}")
+            raise self.memory.loop_error(
+                index, f"the back edge to '{name}' carries {new_dtype.name}, but the parameter is {dtype.name}; a carried "
+                f"value keeps its dtype{hint}", name=name, expected=dtype.name, got=new_dtype.name)
         if plan.loop.system is System.TENSORRT:
-            raise ExecutionError(f"{self.memory.describe_loop(index)}: the recurrence '{plan.edges[k].edge.param.name}' had the shape "
-                                 f"{list(shape)} and gets {list(new_shape)}; a carried value keeps its shape in TensorRT")
+            expected, got = str(list(shape)), str(list(new_shape))
+            raise self.memory.loop_error(
+                index, f"the recurrence '{name}' had the shape {expected} and gets {got}; a carried value keeps its shape "
+                f"in TensorRT", name=name, expected=expected, got=got)
 
     def fast_forward(self, int index, int64_t iteration, bint keep, carried, scans, last_values):
         """Put a loop, stopped at a boundary, at the boundary before ``iteration``, as if it had run till there.
@@ -414,7 +423,7 @@ cdef class Loops:
             if last.edge < 0 and loop.i == 0:
                 raise ExecutionError(
                     f"{plan.loop.describe()} ran no iteration, and its output '{last.output.outer.name}' is fed by no back "
-                    f"edge, so it has no value")
+                    f"edge, so it has no value", loop=plan.loop.name, name=last.output.outer.name)
             self.memory.forward_value(loop.last_values[k].source, loop.last_values[k].outer)
             self.memory.set_known(loop.last_values[k].outer, None)
         for k in range(loop.nscans):
@@ -451,8 +460,9 @@ cdef class Loops:
             array = self.memory.look(ins.condition)
             if not isinstance(array, np.ndarray) or array.size != 1:
                 node = self.plan.code[pc].node
-                raise ExecutionError(f"{self.memory.describe_node(pc)}: the condition '{node.inputs[0].name}' is "
-                                     f"{describe_values([array])}; it must be one boolean")
+                name, got = node.inputs[0].name, describe_values([array])
+                raise self.memory.node_error(pc, f"the condition '{name}' is {got}; it must be one boolean", name=name,
+                                             expected="one boolean", got=got)
             ins.taken = bool(array.reshape(()))
             self.s.pc = pc + 1 if ins.taken else ins.target
         else:
@@ -474,7 +484,7 @@ cdef class Loops:
     def test_condition_slow(self, int index):
         """Validate a condition computed for the iteration ahead; TEST then reads it."""
         cdef LoopState *loop = self.s.loops + index
-        self.require_one_element(loop.condition, "b", "the condition", self.memory.describe_loop(index))
+        self.require_one_element(index, loop.condition, "b", "the condition")
         loop.yielded_spec = self.s.slots[loop.condition].spec
 
     cdef int materialize_all(self) except -1:

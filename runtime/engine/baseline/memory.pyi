@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ErrorFields
 from ...graph import Array
 from ...plan.plan import Plan
 
@@ -16,6 +17,7 @@ class Memory:
     def capacity(self, slot: int) -> tuple[int, int] | None: ...
     def describe_node(self, pc: int) -> str: ...
     def describe_loop(self, index: int) -> str: ...
+    def loop_fields(self, index: int) -> ErrorFields: ...
 
 def match_inputs(
     fitted: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]], inputs: Mapping[str, Any]

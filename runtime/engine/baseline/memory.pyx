@@ -325,6 +325,25 @@ cdef class Memory:
         """``loop 'rnn', iteration 7``."""
         return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
 
+    def node_fields(self, int pc):
+        """The fields of an error at a node: what ``describe_node`` says."""
+        instruction = self.plan.code[pc]
+        node = node_in_file(self.plan.graph, instruction.node)
+        fields = self.loop_fields(instruction.inside) if instruction.inside >= 0 else {}
+        return {**fields, "node": node.name, "op_type": node.op_type}
+
+    def loop_fields(self, int index):
+        """The fields of an error in an iteration: what ``describe_loop`` says."""
+        return {"loop": self.plan.loops[index].loop.name, "iteration": self.s.loops[index].i}
+
+    def node_error(self, int pc, str problem, **fields):
+        """The error of a node, with its location in the message and the fields."""
+        return ExecutionError(f"{self.describe_node(pc)}: {problem}", **self.node_fields(pc), **fields)
+
+    def loop_error(self, int index, str problem, **fields):
+        """The error of a loop's boundary, with its location in the message and the fields."""
+        return ExecutionError(f"{self.describe_loop(index)}: {problem}", **self.loop_fields(index), **fields)
+
 
 cdef bint same_dtype_and_shape(np.ndarray a, np.ndarray b):
     """Have two arrays the same dtype and shape?"""

@@ -46,12 +46,17 @@ cdef class ScanOutputs:
         """Read the required length of a scan output."""
         cdef Scan *c = self.s.loops[index].scans + k
         port = self.plan.loops[index].scans[k].output
-        where = f"{self.plan.loops[index].loop.describe()}: the length of '{port.outer.name}', '{port.length.name}'"
+        loop, length = self.plan.loops[index].loop, port.length.name
+        where = f"{loop.describe()}: the length of '{port.outer.name}', '{length}'"
         array = self.memory.look(c.length_slot)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.size != 1:
-            raise ExecutionError(f"{where}, is {describe_values([array])}; it must be one integer")
+            got = describe_values([array])
+            raise ExecutionError(f"{where}, is {got}; it must be one integer", loop=loop.name, name=length,
+                                 expected="one integer", got=got)
         if not 0 <= int(array.reshape(())) < 1 << 62:
-            raise ExecutionError(f"{where}, is {array.reshape(())}; it must be 0 or more")
+            got = str(array.reshape(()))
+            raise ExecutionError(f"{where}, is {got}; it must be 0 or more", loop=loop.name, name=length,
+                                 expected="0 or more", got=got)
         c.length = int(array.reshape(()))
         # Other dtypes are read here at each entry.
         c.length_spec = self.s.slots[c.length_slot].spec if array.dtype.kind == "i" and array.itemsize >= 4 else -1
@@ -69,19 +74,31 @@ cdef class ScanOutputs:
         port = self.plan.loops[index].scans[k].output
         value = self.memory.look(c.result) if r.spec == 0 else None
         if r.spec == 0 and not isinstance(value, np.ndarray):
-            raise ExecutionError(f"{self.memory.describe_loop(index)}: scan output '{port.outer.name}' got {describe_values([value])}; only "
-                                 f"tensors can be scan outputs")
+            got = describe_values([value])
+            raise self.memory.loop_error(index, f"scan output '{port.outer.name}' got {got}; only tensors can be scan outputs",
+                                         name=port.outer.name, expected="a tensor", got=got)
         after = (value.dtype, value.shape) if r.spec == 0 else self.memory.specs.kind(r.spec)
         if c.count:
             rows = self.arrays.get((index, k))
             before = (rows[0].dtype, rows[0].shape) if c.objects else self.memory.specs.kind(c.spec)
             if before != after:
-                raise ExecutionError(_shape_change_text(self.memory.describe_loop(index), port, before, after))
+                raise self._shape_change_error(index, port, before, after)
         else:
             rank = len(after[1]) + (1 if port.stack else 0)
             if not -rank <= port.axis < rank:
-                raise ExecutionError(f"{self.memory.describe_loop(index)}: scan output '{port.outer.name}' has axis {port.axis}, but "
-                                     f"its rank is {rank}")
+                raise self.memory.loop_error(index, f"scan output '{port.outer.name}' has axis {port.axis}, but its rank is {rank}",
+                                             name=port.outer.name, got=f"axis {port.axis}")
+
+    def _shape_change_error(self, int index, port, before, after):
+        word = "stacked" if port.stack else "concatenated"
+        if before[0] != after[0]:
+            before, after = (f"{'string' if dtype.hasobject else dtype.name} {list(shape)}" for dtype, shape in (before, after))
+        else:
+            before, after = str(list(before[1])), str(list(after[1]))
+        return self.memory.loop_error(
+            index, f"scan output '{port.outer.name}' got {after} from '{port.result.name}', after {before} in earlier "
+            f"iterations; {word} elements must all have one shape and dtype",
+            name=port.outer.name, expected=before, got=after)
 
     cdef int reserve(self, int index, int k) except -1:
         """Reserve capacity for one more element of a scan output; a Python object is appended here."""
@@ -118,9 +135,10 @@ cdef class ScanOutputs:
         cdef Scan *c = loop.scans + k
         port = self.plan.loops[index].scans[k].output
         if c.length >= 0 and c.count >= c.length:
-            raise ExecutionError(f"{self.memory.describe_loop(index)}: the length of '{port.outer.name}' is {c.length}, and this "
-                                 f"iteration gives one element more; '{port.length.name}' must be as large as the trips "
-                                 f"are many")
+            raise self.memory.loop_error(
+                index, f"the length of '{port.outer.name}' is {c.length}, and this iteration gives one element more; "
+                f"'{port.length.name}' must be as large as the trips are many",
+                name=port.length.name, got=str(c.length))
         expected = loop.trip if loop.trip >= 0 else loop.parts if loop.counted else -1
         capacity = max(16, 2 * c.capacity)
         if 0 <= expected and expected * c.nbytes <= max(1 << 26, 2 * c.capacity * c.nbytes):
@@ -244,13 +262,3 @@ cdef class ScanOutputs:
         cdef int64_t count = self.s.loops[index].scans[k].count
         rows = self.elements(index, k)
         return count, self.output_so_far(index, k), [] if rows is None else rows[max(count - newest, 0):]
-
-
-def _shape_change_text(where, port, before, after):
-    word = "stacked" if port.stack else "concatenated"
-    if before[0] != after[0]:
-        before, after = (f"{'string' if dtype.hasobject else dtype.name} {list(shape)}" for dtype, shape in (before, after))
-    else:
-        before, after = list(before[1]), list(after[1])
-    return (f"{where}: scan output '{port.outer.name}' got {after} from '{port.result.name}', after {before} in earlier "
-            f"iterations; {word} elements must all have one shape and dtype")

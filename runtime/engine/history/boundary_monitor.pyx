@@ -20,7 +20,7 @@ from ..baseline.state cimport *
 import numpy as np
 
 from ...plan import operator_binder as binding
-from ...errors import ExecutionError, LoopdbgError, UsageError, one_line
+from ...errors import ExecutionError, UsageError, one_line
 from ...ops.eager import EagerPrimitives
 from ...ops.primitives import NoNativeKernel
 
@@ -308,10 +308,8 @@ cdef class BoundaryMonitor:
         where = f"a predicate at {self.memory.describe_loop(index)}"
         try:
             (answer,) = self.binder.silent_context.run(instruction.op.apply, _EAGER, values)
-        except LoopdbgError as error:
-            raise ExecutionError(f"{where}: {one_line(error)}") from error
         except Exception as error:
-            raise ExecutionError(f"{where}: {one_line(error)}") from error
+            raise ExecutionError(f"{where}: {one_line(error)}", **self.memory.loop_fields(index)) from error
         return _boolean_answer(answer, where)
 
     def value_at_boundary(self, int index, int slot):

@@ -39,8 +39,10 @@ def test_a_state_that_repeats_ends_the_run_as_a_limit_does(factor: float, messag
     run = m.execute({"x": np.float32(0.5)})
     assert run.stopped_by is StoppedBy.LIMIT
     assert message in run.message and "never ends" in run.message and "nothing else enters" in run.message
-    with pytest.raises(loopdbg.LimitError, match="never ends"):
+    with pytest.raises(loopdbg.LimitError) as caught:
         m.run({"x": np.float32(0.5)})
+    assert caught.value.loop == m.loops[0].loop.name
+    assert f"before iteration {caught.value.iteration} " in str(caught.value)
 
 
 def test_a_loop_within_that_never_ends() -> None:

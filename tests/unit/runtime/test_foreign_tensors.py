@@ -74,8 +74,9 @@ def test_unreadable_tensor_gives_one_error_line() -> None:
     name = next(iter(inputs))
     with pytest.raises(
         loopdbg.InputError, match=rf"input '{name}' .*RemoteDeviceTensor cannot be made .*another device"
-    ):
+    ) as caught:
         loopdbg.load(LSTM).run({**inputs, name: RemoteDeviceTensor()})
+    assert caught.value.name == name and caught.value.expected is not None
 
 
 def test_inputs_in_other_memory_are_not_written_to() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,9 @@ from numpy._core.multiarray import get_handler_name
 
 import loopdbg
 from loopdbg.runtime.api_boundary import ApiBoundary, call_user, public, public_class
+from loopdbg.runtime.errors import ErrorFields, Remedy
+from loopdbg.runtime.graph import SequenceType, TensorType
+from loopdbg.runtime.input_validation import check_value
 from text_models import SAMPLES
 
 
@@ -123,3 +127,35 @@ def test_allocations_are_watched_during_a_call() -> None:
     # A new thread has NumPy's allocator. An interrupt in an earlier test can have left ours in this one.
     with ThreadPoolExecutor(1) as threads:
         assert threads.submit(names).result() == ["loopdbg", "loopdbg", "default_allocator"]
+
+
+def test_errors_keep_their_fields_between_processes_and_when_reworded() -> None:
+    facts: ErrorFields = {"node": "n", "op_type": "Add", "loop": "sqrt", "iteration": 2, "expected": "a", "got": "b"}
+    error = loopdbg.ExecutionError("no", Remedy.GIVE_INPUT, name="x", **facts)
+    for copy in (pickle.loads(pickle.dumps(error)), loopdbg.UsageError.with_location("here", error)):
+        assert copy.fields == error.fields == {"name": "x", **facts}
+        assert (copy.node, copy.op_type, copy.loop, copy.iteration) == ("n", "Add", "sqrt", 2)
+        assert (copy.name, copy.expected, copy.got) == ("x", "a", "b")
+        assert str(copy).endswith("no; give it as inputs={'x': ...}")
+    plain = loopdbg.UsageError("no")
+    assert plain.fields == {} and plain.node is plain.iteration is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "got"),
+    [
+        (1, "seq(float32[])", "int"),
+        ([np.int64(1)], "float32[]", "int64 []"),
+        ([["a"]], "float32[]", "['a']"),
+        ([[1.0, 2.0]], "float32[]", "shape [2]"),
+    ],
+)
+def test_an_input_error_says_what_is_expected_and_what_it_got(value: Any, expected: str, got: str) -> None:
+    sequence = SequenceType(TensorType(np.dtype(np.float32), ()))
+    with pytest.raises(loopdbg.InputError) as caught:
+        check_value("x", sequence, value)
+    assert (caught.value.name, caught.value.expected, caught.value.got) == (
+        "x" if got == "int" else "x[0]",
+        expected,
+        got,
+    )

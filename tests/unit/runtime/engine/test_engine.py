@@ -77,8 +77,11 @@ def test_one_element_vectors_serve_as_trip_count_and_condition() -> None:
 
 def test_a_trip_count_of_two_elements_is_an_error() -> None:
     text = COUNT.replace("(int64 M,", "(int64[2] M,")
-    with pytest.raises(loopdbg.ExecutionError, match=r"trip count 'M' is int64 \[2\]; it must be one integer"):
+    with pytest.raises(
+        loopdbg.ExecutionError, match=r"trip count 'M' is int64 \[2\]; it must be one integer"
+    ) as caught:
         run(text, M=[3, 4], cond=True, v0=0, bound=9)
+    assert caught.value.fields == {"loop": "Loop_0", "name": "M", "expected": "one integer", "got": "int64 [2]"}
 
 
 def test_64_bit_integers_stay_64_bits() -> None:
@@ -203,8 +206,10 @@ def test_a_carried_value_keeps_its_dtype() -> None:
     d (int64 M, float v0) => (float v) {
       v = Loop <body = body (int64 i, bool c, float x) => (bool c, double y) { y = Cast <to = 11> (x) }> (M, , v0)
     }"""
-    with pytest.raises(loopdbg.ExecutionError, match="iteration 0: the back edge to 'x' carries float64"):
+    with pytest.raises(loopdbg.ExecutionError, match="iteration 0: the back edge to 'x' carries float64") as caught:
         run(text, M=2, v0=1)
+    assert (caught.value.loop, caught.value.iteration, caught.value.name) == ("Loop_0", 0, "x")
+    assert (caught.value.expected, caught.value.got) == ("float32", "float64")
 
 
 def test_sequences_are_carried() -> None:
@@ -257,8 +262,10 @@ def test_scan_elements_of_one_byte_count_but_two_shapes_are_an_error() -> None:
            down = Concat <axis = 0> (three, two)
            shape =""",
     )
-    with pytest.raises(loopdbg.ExecutionError, match=r"iteration 1: scan output 's' got \[3, 2\].*after \[2, 3\]"):
+    with pytest.raises(loopdbg.ExecutionError) as caught:
         run(text, M=3)
+    assert (caught.value.loop, caught.value.iteration, caught.value.name) == ("Loop_1", 1, "s")
+    assert (caught.value.expected, caught.value.got) == ("[2, 3]", "[3, 2]")
 
 
 def test_zero_trips_give_an_empty_scan_of_the_declared_element() -> None:
@@ -327,14 +334,17 @@ def test_a_failing_node_is_named_with_its_iteration() -> None:
       yes = Constant <value = bool {1}> ()
       s = Loop <body = body (int64 i, bool c) => (bool c, float e) { [pick] e = Gather (x, i) }> (M, yes)
     }"""
-    with pytest.raises(loopdbg.ExecutionError, match=r"Gather 'pick' .opset 21. in loop '.*', iteration 3: "):
+    with pytest.raises(loopdbg.ExecutionError, match=r"Gather 'pick' .opset 21. in loop '.*', iteration 3: ") as caught:
         run(text, M=5, x=[1, 2, 3])
+    error = caught.value
+    assert (error.node, error.op_type, error.loop, error.iteration) == ("pick", "Gather", "Loop_1", 3)
 
 
 def test_integer_division_by_zero_is_an_error_not_a_crash() -> None:
     text = COUNT.replace("keep = Less (v_out, bound)", "keep = Less (v_out, bound)  q = Div (v_out, bound)")
-    with pytest.raises(loopdbg.ExecutionError, match="Div"):
+    with pytest.raises(loopdbg.ExecutionError) as caught:
         run(text, M=2, cond=True, v0=0, bound=0)
+    assert (caught.value.op_type, caught.value.iteration) == ("Div", 0)
 
 
 # ------------------------------------------------------------------ If
@@ -409,8 +419,9 @@ ENDLESS = COUNT.replace("(M, cond, v0)", "( , cond, v0)")
 def test_a_limit_stops_a_loop() -> None:
     result = model(ENDLESS).execute({"M": 0, "cond": True, "v0": 0, "bound": 10**9}, max_iterations=1000)
     assert (result.stopped_by, result.loops[0].iterations, result.loops[0].stopped_by) == ("limit", 1000, "limit")
-    with pytest.raises(loopdbg.LimitError, match="reached the limit of 7 iterations"):
+    with pytest.raises(loopdbg.LimitError, match="reached the limit of 7 iterations") as caught:
         model(ENDLESS).run({"M": 0, "cond": True, "v0": 0, "bound": 10**9}, max_iterations=7)
+    assert (caught.value.loop, caught.value.iteration) == ("Loop_0", 7)
 
 
 def test_a_limit_that_is_not_reached_changes_nothing() -> None:
@@ -429,8 +440,9 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 def test_a_loop_that_nothing_can_end_is_refused(text: str) -> None:
     m = model(text)
     inputs = {"M": 0, "cond": True, "v0": 0, "bound": 0}
-    with pytest.raises(loopdbg.LimitError, match="would never end; give max_iterations=N"):
+    with pytest.raises(loopdbg.LimitError, match="would never end; give max_iterations=N") as caught:
         m.run(inputs)
+    assert caught.value.fields == {"loop": "Loop_0"}
     assert m.execute(inputs, max_iterations=20).loops[0].iterations == 20
 
 
@@ -522,8 +534,10 @@ def test_an_interrupt_stops_between_the_nodes_of_a_long_body() -> None:
 
 
 def test_an_operator_with_too_few_outputs_is_an_error() -> None:
-    with pytest.raises(loopdbg.ExecutionError, match="it has 2 outputs, but the operator gives only 1"):
+    with pytest.raises(loopdbg.ExecutionError, match="it has 2 outputs, but the operator gives only 1") as caught:
         run("g (float x) => (float y) { y, z = Neg (x) }", x=1)
+    error = caught.value
+    assert (error.op_type, error.loop, error.expected, error.got) == ("Neg", None, "2 outputs", "1")
 
 
 def test_two_threads_run_one_model() -> None:

@@ -284,8 +284,9 @@ def test_a_predicate_that_fails_says_so_and_the_run_can_go_on_without_it() -> No
     m = model(SEQUENCE)
     engine = started(m, {"M": 6})
     key = engine.monitor.add_predicate(0, above_threshold(1), [slot_index(m, "s")])
-    with pytest.raises(loopdbg.ExecutionError, match="a predicate at loop"):
+    with pytest.raises(loopdbg.ExecutionError, match="a predicate at loop") as caught:
         engine.resume()
+    assert (caught.value.loop, caught.value.iteration) == ("Loop_1", 0)
     engine.monitor.remove_predicate(key)
     assert resume(engine)[0] == "end"
     m = model(SUM)

@@ -156,8 +156,9 @@ def test_a_condition_ends_the_loop_anywhere() -> None:
 def test_rows_that_are_not_there_fail_as_ever() -> None:
     m = layer()
     inputs = make_inputs(5, 7)
-    with pytest.raises(loopdbg.LoopdbgError, match=r"Gather .* iteration 5"):
+    with pytest.raises(loopdbg.LoopdbgError) as caught:
         m.run(inputs, on_iteration=lambda frame: None)
+    assert (caught.value.op_type, caught.value.iteration) == ("Gather", 5)
 
 
 def test_what_would_fail_in_an_iteration_that_never_comes() -> None:
@@ -182,8 +183,9 @@ def test_what_would_fail_in_an_iteration_that_never_comes() -> None:
     inputs["tokens"][21] = 99
     for _ in range(2):
         same(m.run(inputs), run_node_by_node(m, inputs))
-    with pytest.raises(loopdbg.LoopdbgError, match=r"Gather .* iteration 21: .*99"):
+    with pytest.raises(loopdbg.LoopdbgError, match="99") as caught:
         m.run({**inputs, "M": 30})
+    assert (caught.value.op_type, caught.value.iteration) == ("Gather", 21)
 
 
 def test_runs_with_other_rows() -> None:

@@ -30,8 +30,12 @@ def test_what_is_within_runs(tmp_path: Path, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("shape", [(6, 3, 2, 1), (0, 3, 2, 1), (1, 3, 1, 1), (1, 3, 2, 5), (1, 4, 2, 1)])
 def test_what_is_not_is_refused_as_in_openvino(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = bounded("1..5,3,2..,..4").save(tmp_path)
-    with pytest.raises(InputError, match=r"input 'x' needs shape \[1\.\.5,3,2\.\.,0\.\.4\] float32, got shape"):
+    with pytest.raises(
+        InputError, match=r"input 'x' needs shape \[1\.\.5,3,2\.\.,0\.\.4\] float32, got shape"
+    ) as caught:
         loopdbg.load(path).run({"x": np.zeros(shape, np.float32)})
+    assert (caught.value.name, caught.value.got) == ("x", f"shape {list(shape)}")
+    assert caught.value.expected == "float32[1..5,3,2..,0..4]"
     with pytest.raises(RuntimeError):
         openvino_peer.run(path, [np.zeros(shape, np.float32)])
 

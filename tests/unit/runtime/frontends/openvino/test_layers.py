@@ -110,8 +110,9 @@ def test_an_input_goes_by_all_names_of_its_tensor_and_by_its_layer_s(
     for item in (["--inputs", tmp_path / "x.npz"], ["--input", "zeta=[1,2]", "--input", "y layer=[3,4]"]):
         ran = run_cli(capsys, "run", model.path, *item)
         assert ran.status == 0 and "[4.0, 6.0]" in ran.out
-    with pytest.raises(InputError, match="no input 'zeta'"):
+    with pytest.raises(InputError, match="no input 'zeta'") as caught:
         model.run({"alpha": x, "zeta": x, "y layer": y})
+    assert caught.value.name == "zeta"
 
 
 def test_two_inputs_of_one_name(save: SaveNet) -> None:

@@ -70,8 +70,9 @@ def test_variables_are_no_inputs_and_no_outputs(tmp_path: Path) -> None:
     assert [port.name for port in model.inputs] == ["x"]
     assert [port.name for port in model.outputs] == ["y"]
     assert list(model.run({"x": np.ones(2, np.float32)})) == ["y"]
-    with pytest.raises(loopdbg.LoopdbgError, match="no input 'h'"):
+    with pytest.raises(loopdbg.InputError) as caught:
         model.run({"x": np.ones(2, np.float32), "h": np.ones(2, np.float32)})
+    assert caught.value.fields == {"name": "h"}
 
 
 def test_a_session_reads_the_state_and_leaves_it(tmp_path: Path) -> None:
@@ -213,8 +214,9 @@ def test_a_variable_that_the_model_does_not_have_is_an_error(tmp_path: Path) -> 
     with pytest.raises(loopdbg.InputError, match="no variable 'hh'; did you mean 'h'"):
         model.run({"x": np.ones(2, np.float32)})
     model.state = {"h": np.zeros(3, np.float32)}
-    with pytest.raises(loopdbg.InputError, match="variable 'h' needs shape"):
+    with pytest.raises(loopdbg.InputError, match="variable 'h' needs shape") as caught:
         model.run({"x": np.ones(2, np.float32)})
+    assert caught.value.fields == {"name": "h", "expected": "float32[2]", "got": "shape [3]"}
 
 
 def test_requests_are_pickled_as_requests(tmp_path: Path) -> None:

@@ -108,8 +108,10 @@ def test_an_iterator_at_its_end_does_not_matter_where_the_condition_ends_the_loo
     net.stack(loop, output_of(loop.add_iterator(rows)), "y", 5)
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     assert np.array_equal(run(net, rows=x, n=np.int32(3))["y"][:3], x)
-    with pytest.raises(ExecutionError, match=r"iteration 3: the iterator over 'rows' has only 3 parts"):
+    with pytest.raises(ExecutionError, match=r"iteration 3: the iterator over 'rows' has only 3 parts") as caught:
         run(net, rows=x, n=np.int32(4))
+    expected = {"loop": "loop_0", "iteration": 3, "name": "rows", "expected": "part 3", "got": "3 parts"}
+    assert caught.value.fields == expected
 
 
 def test_a_reverse_iterator_counts_back_from_the_trip_count() -> None:
@@ -122,8 +124,9 @@ def test_a_reverse_iterator_counts_back_from_the_trip_count() -> None:
         assert model.run({"x": x, "n": np.int32(n)})["y"].tolist() == wanted
     with pytest.raises(
         ExecutionError, match=r"begins at part 4 \(the trip count is 5\), and 'x' \[4\] has no such part"
-    ):
+    ) as caught:
         model.run({"x": x, "n": np.int32(5)})
+    assert (caught.value.name, caught.value.expected, caught.value.got) == ("x", "part 4", "[4]")
 
 
 def test_without_a_count_a_reverse_iterator_begins_at_the_end() -> None:
@@ -170,10 +173,12 @@ def test_a_length_below_the_trips_is_an_error_at_the_iteration_that_is_too_many(
     assert model.run({"n": np.int32(1), "length": np.int64(4)})["y"].tolist() == [1, 0, 0, 0]
     with pytest.raises(
         ExecutionError, match=r"iteration 2: the length of 'y' is 2, and this iteration gives one element"
-    ):
+    ) as caught:
         model.run({"n": np.int32(3), "length": np.int64(2)})
-    with pytest.raises(ExecutionError, match=r"'length', is -1; it must be 0 or more"):
+    assert caught.value.fields == {"loop": "loop_0", "iteration": 2, "name": "length", "got": "2"}
+    with pytest.raises(ExecutionError, match=r"'length', is -1; it must be 0 or more") as caught:
         model.run({"n": np.int32(3), "length": np.int64(-1)})
+    assert caught.value.fields == {"loop": "loop_0", "name": "length", "expected": "0 or more", "got": "-1"}
     # Buffers of an entry before serve on, and no longer than they may.
     assert model.run({"n": np.int32(2), "length": np.int64(2)})["y"].tolist() == [1, 2]
 
@@ -182,8 +187,9 @@ def test_a_negative_count_is_an_error() -> None:
     net = NetworkBuilder()
     loop = net.counted_loop(net.input_tensor("n", "int32"))
     net.last(loop, net.add_carried(loop, net.const(1.0), lambda x: net.elementwise(x, x))[0], "y")
-    with pytest.raises(ExecutionError, match="its trip count is -2; it must be 0 or more"):
+    with pytest.raises(ExecutionError, match="its trip count is -2; it must be 0 or more") as caught:
         run(net, n=np.int32(-2))
+    assert caught.value.fields == {"loop": "loop_0", "name": "n", "expected": "0 or more", "got": "-2"}
 
 
 def test_a_carried_value_keeps_its_shape() -> None:
@@ -192,8 +198,9 @@ def test_a_carried_value_keeps_its_shape() -> None:
     x, _ = net.add_carried(loop, net.input_tensor("x", shape=(-1,)), lambda _: net.input_tensor("y", shape=(-1,)))
     net.last(loop, x, "last")
     assert run(net, x=np.zeros(2, np.float32), y=np.ones(2, np.float32))["last"].tolist() == [1, 1]
-    with pytest.raises(ExecutionError, match=r"had the shape \[2\] and gets \[3\]"):
+    with pytest.raises(ExecutionError, match=r"had the shape \[2\] and gets \[3\]") as caught:
         run(net, x=np.zeros(2, np.float32), y=np.ones(3, np.float32))
+    assert (caught.value.iteration, caught.value.expected, caught.value.got) == (0, "[2]", "[3]")
 
 
 def test_a_branch_that_is_not_taken_does_not_run() -> None:
@@ -222,8 +229,9 @@ def test_a_branch_that_is_not_taken_does_not_run() -> None:
     ]
     x = np.ones(2, np.float32)
     assert model.run({"x": x, "n": np.int32(2)})["y"].tolist() == [5, 5, 0]
-    with pytest.raises(ExecutionError, match="'x' has only 2 parts"):
+    with pytest.raises(ExecutionError) as caught:
         model.run({"x": x, "n": np.int32(3)})
+    assert (caught.value.name, caught.value.got) == ("x", "2 parts")
 
 
 def test_nesting_follows_from_what_is_computed_from_what() -> None:

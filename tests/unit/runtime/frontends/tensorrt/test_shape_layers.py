@@ -279,8 +279,9 @@ def test_an_assertion_in_a_loop_names_the_iteration() -> None:
         ExecutionError,
         match=r"test_shape_layers.py:\d+, called from layer_checks.py:\d+[^)]*\) in loop 'loop_0', "
         r"iteration 3: too large",
-    ):
+    ) as caught:
         model.run({"x": np.float32(1)})
+    assert (caught.value.loop, caught.value.iteration) == ("loop_0", 3)
 
 
 @pytest.mark.parametrize(
