@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -236,33 +237,33 @@ class Controller(ABC):
                     self.stop = self.hit_stop(hits)
             return self.stop
 
-    def hit_stop(self, hits: list[Breakpoint], where: str = "") -> Stop:
-        """The stop for breakpoints that hit here; a NaN breakpoint names the node of origin, if possible. ``where``:
-        description of the position in place of the default one."""
+    def hit_stop(self, hits: list[Breakpoint], here: Stop | None = None) -> Stop:
+        """The stop for breakpoints that hit here; a NaN breakpoint names the node of origin, if possible. ``here``:
+        the stop for the position in place of the default one."""
         titles = []
         for breakpoint_ in hits:
             titles.append(f"{breakpoint_.kind_name} {breakpoint_.number} ({breakpoint_.title})")
             if breakpoint_.temporary:
                 self.breakpoints.delete(breakpoint_.number)
         numbers = tuple(breakpoint_.number for breakpoint_ in hits)
-        where = where or self.stop_here().text
+        here = here or self.stop_here()
         failed = next((breakpoint_ for breakpoint_ in hits if breakpoint_.failure), None)
         if failed is not None:
             text = f"{failed.kind_name} {failed.number} cannot be tested: {failed.failure}"
-            return Stop(Reason.ERROR, f"{text}; {where}", numbers)
+            return replace(here, reason=Reason.ERROR, text=f"{text}; {here.text}", breakpoints=numbers)
         only_watchpoints = all(breakpoint_.kind is Trigger.WATCH for breakpoint_ in hits)
         if self.is_at_boundary() and all(b.kind is Trigger.NAN for b in hits):
             # Prefer a breakpoint on any value: no node computes a carried value.
             first = min(hits, key=lambda hit: hit.expression is not None)
-            where = self._go_to_nan_origin(first) or where
+            here = self._go_to_nan_origin(first) or here
         reason = Reason.WATCHPOINT if only_watchpoints else Reason.BREAKPOINT
         changes = [b.change_text for b in hits if b.kind is Trigger.WATCH]
-        return Stop(reason, f"{'; '.join([', '.join(titles), *changes])}: {where}", numbers)
+        text = f"{'; '.join([', '.join(titles), *changes])}: {here.text}"
+        return replace(here, reason=reason, text=text, breakpoints=numbers)
 
-    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> str:
-        """Find the node that produced the NaN at a boundary, and go to it if possible; returns its description, "" if
-        there is none."""
-        return ""
+    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> Stop | None:
+        """Find the node that produced the NaN at a boundary, and go to it if possible; None if there is none."""
+        return None
 
     @abstractmethod
     def stop_here(self) -> Stop:

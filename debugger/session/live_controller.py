@@ -26,7 +26,18 @@ from .controller import Controller
 from .live_status import LiveStatus
 from .positions import Position, nodes_until
 from .session_frames import LiveFrameReader, SessionFrame
-from .stop import Reason, Stop, boundary_stop, interrupt_stop, loop_label, nan_origin_text, no_iteration_text
+from .stop import (
+    Reason,
+    Stop,
+    boundary_stop,
+    error_stop,
+    interrupt_stop,
+    loop_label,
+    nan_origin_stop,
+    no_hit_stop,
+    no_iteration_text,
+    stop_in,
+)
 from .timeline import Timeline
 
 #: Instructions that are nodes to step over: operations, loops and Ifs.
@@ -285,7 +296,7 @@ class LiveController(Controller):
             self._timeline.update_tip()
             raise
         except LoopdbgError as error:
-            self.stop = Stop(Reason.ERROR, str(error))
+            self.stop = error_stop(error)
             if raising:
                 raise
             return "error", -1
@@ -342,12 +353,12 @@ class LiveController(Controller):
             self.frame, None if self.is_at_boundary() else self._node_at(self.engine.pc), silently=silently
         )
 
-    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> str:
-        """Go from a boundary with a NaN to right after the node that produced it; returns its description, or ""."""
+    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> Stop | None:
+        """Go from a boundary with a NaN to right after the node that produced it."""
         here = self.position
         iteration = here[-2]
         if iteration == 0:
-            return ""
+            return None
         last_test = breakpoint_.last_tests.get(self.frame.index)
         timeline = self._timeline
         self._move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
@@ -359,12 +370,12 @@ class LiveController(Controller):
             producer = self._node_at(position[-1])
         if producer is None:
             self._move(lambda: timeline.go_to(here))
-            return ""
+            return None
         if self.position == here and not breakpoint_.node_made_nan(self.frame, producer):
-            return ""
+            return None
         if last_test is not None:
             breakpoint_.suppress_repeated_hit(last_test)
-        return nan_origin_text(producer, iteration - 1, self.frame.loop)
+        return nan_origin_stop(producer, iteration - 1, self.frame.loop)
 
     # -- time travel
 
@@ -395,7 +406,7 @@ class LiveController(Controller):
             # Re-execution fails only for lack of memory, and the old position needs less.
             if self._return_to(old_position, branch):
                 raise
-            self.stop = Stop(Reason.ERROR, str(error))
+            self.stop = error_stop(error)
         else:
             self.stop = self.stop_here()
         return self.stop
@@ -454,7 +465,7 @@ class LiveController(Controller):
             self._installer.uninstall()
         if hit is None:
             self._move(lambda: timeline.go_to(timeline.start_position or (0,), force=True))
-            self.stop = Stop(Reason.START, f"no breakpoint would have stopped before; {self.stop_here().text}")
+            self.stop = no_hit_stop(self.stop_here())
             return self.stop
         position, details = hit
         self._move(lambda: timeline.go_to(position, force=True))
@@ -487,8 +498,11 @@ class LiveController(Controller):
             text = f"before {node.op_type} '{escape_unprintable(node.name)}'"
             if stack:
                 text += f" in iteration {self.frame.iteration} of {loop_label(self.frame.loop)}"
-            return Stop(Reason.NODE, text if self.model.loops else f"{text}; the model has no loop")
+            elif not self.model.loops:
+                text += "; the model has no loop"
+            return stop_in(self.frame, Reason.NODE, text, node)
         frame = self.frame
         if event == "limit":
-            return Stop(Reason.LIMIT, f"{loop_label(frame.loop)} reached the limit of {frame.iteration} iterations")
+            text = f"{loop_label(frame.loop)} reached the limit of {frame.iteration} iterations"
+            return stop_in(frame, Reason.LIMIT, text)
         return interrupt_stop(frame) if event == "interrupt" else boundary_stop(frame)

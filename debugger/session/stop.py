@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ...runtime.graph import Loop, Node
+from ...runtime.errors import LoopdbgError
+from ...runtime.graph import Loop, Node, StoppedBy
 from ...runtime.plugin_registry import load_plugin
 from ...runtime.text import count_text, escape_unprintable
 from ..describe.termination import end_reason
@@ -35,12 +36,21 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Stop:
-    """The reason for a stop and its description. ``breakpoints``: numbers of the breakpoints that hit.
+    """The reason for a stop and its description.
+
+    Attributes:
+        reason: why it stopped.
+        text: the description, one sentence.
+        breakpoints: numbers of the breakpoints that hit.
+        loop: name of the loop of the position; None outside of loops, and after the model ran to its end.
+        iteration: the iteration of that loop; at its end, the number of iterations.
+        node: name of the next node, of the node that failed, or of the one that gave a NaN; None at a boundary.
+        ended: why the loop ended; None if it goes on.
 
     >>> _ = session.breakpoints.add("iter 2")
     >>> stop = session.continue_()
-    >>> stop.reason, stop.breakpoints
-    (<Reason.BREAKPOINT: 'breakpoint'>, (1,))
+    >>> stop.reason, stop.breakpoints, stop.loop, stop.iteration
+    (<Reason.BREAKPOINT: 'breakpoint'>, (1,), 'sqrt', 2)
     >>> stop.text
     "breakpoint 1 (iter 2): before iteration 2 of loop 'sqrt'"
     """
@@ -48,6 +58,10 @@ class Stop:
     reason: Reason
     text: str
     breakpoints: tuple[int, ...] = ()
+    loop: str | None = None
+    iteration: int | None = None
+    node: str | None = None
+    ended: StoppedBy | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -59,27 +73,51 @@ class Stop:
 
 def boundary_stop(frame: FrameProtocol) -> Stop:
     """The stop at a boundary."""
-    name, iteration = loop_label(frame.loop), frame.iteration
-    if frame.stopped_by is not None:
-        reason = end_reason(frame.stopped_by)
-        if iteration == 0:
-            return Stop(Reason.ENTRY, f"{name} runs no iteration: {reason} before the first")
-        return Stop(Reason.LOOP_END, f"{name} ends after {count_text(iteration, 'iteration')}: {reason}")
-    return Stop(Reason.STEP if iteration else Reason.ENTRY, f"before iteration {iteration} of {name}")
+    label, iteration = loop_label(frame.loop), frame.iteration
+    if frame.stopped_by is None:
+        return stop_in(frame, Reason.STEP if iteration else Reason.ENTRY, f"before iteration {iteration} of {label}")
+    reason = end_reason(frame.stopped_by)
+    if iteration == 0:
+        return stop_in(frame, Reason.ENTRY, f"{label} runs no iteration: {reason} before the first")
+    return stop_in(frame, Reason.LOOP_END, f"{label} ends after {count_text(iteration, 'iteration')}: {reason}")
 
 
 def interrupt_stop(frame: FrameProtocol) -> Stop:
     """The stop for an interrupt."""
     where = f"in {loop_label(frame.loop)}, iteration {frame.iteration}" if frame.loop else "outside of any loop"
-    return Stop(Reason.INTERRUPT, f"interrupted {where}")
+    return stop_in(frame, Reason.INTERRUPT, f"interrupted {where}")
 
 
-def nan_origin_text(node: Node, iteration: int, loop: Loop | None) -> str:
-    """Description of the origin of a NaN."""
-    return (
-        f"{node.op_type} '{escape_unprintable(node.name)}' gave NaN or Inf in iteration {iteration} of"
-        f" {loop_label(loop)}"
+def no_hit_stop(start: Stop) -> Stop:
+    """The stop for a reverse search without a hit, at the start of the session."""
+    return replace(start, reason=Reason.START, text=f"no breakpoint would have stopped before; {start.text}")
+
+
+def error_stop(error: LoopdbgError | MemoryError) -> Stop:
+    """The stop for an error of the model."""
+    if not isinstance(error, LoopdbgError):
+        return Stop(Reason.ERROR, str(error))
+    return Stop(Reason.ERROR, str(error), loop=error.loop, iteration=error.iteration, node=error.node)
+
+
+def nan_origin_stop(node: Node, iteration: int, loop: Loop | None) -> Stop:
+    """The stop at the origin of a NaN."""
+    label = f"{node.op_type} '{escape_unprintable(node.name)}'"
+    return Stop(
+        Reason.BREAKPOINT,
+        f"{label} gave NaN or Inf in iteration {iteration} of {loop_label(loop)}",
+        loop=None if loop is None else loop.name,
+        iteration=iteration,
+        node=node.name,
     )
+
+
+def stop_in(frame: FrameProtocol, reason: Reason, text: str, node: Node | None = None) -> Stop:
+    """A stop in a frame, before ``node`` or at a boundary."""
+    name = None if node is None else node.name
+    if frame.loop is None:
+        return Stop(reason, text, node=name)
+    return Stop(reason, text, loop=frame.loop.name, iteration=frame.iteration, node=name, ended=frame.stopped_by)
 
 
 def no_iteration_text(loop: Loop, iteration: int, count: int) -> str:

@@ -12,7 +12,7 @@ from ...runtime.errors import UsageError
 from ...runtime.model import Data
 from ..breakpoints.location_parser import MAX_ITERATION
 from ..session.session_base import SessionBase
-from ..session.stop import Reason, Stop, no_iteration_text
+from ..session.stop import Stop, no_hit_stop, no_iteration_text
 from .queries import BoundaryFilter
 from .reader import Trace
 from .recorded_frames import RecordedFrame
@@ -235,5 +235,5 @@ class Replay(SessionBase):
                 return self.stop
             stop = control.go_to_first()
             if current is not None:
-                control.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
+                control.stop = stop = no_hit_stop(stop)
             return stop

@@ -16,7 +16,7 @@ from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.symbol_table import SymbolTable
 from ..expression.language import Expression
 from ..session.controller import Controller
-from ..session.stop import Reason, Stop, boundary_stop, interrupt_stop, nan_origin_text
+from ..session.stop import Reason, Stop, boundary_stop, interrupt_stop, nan_origin_stop, stop_in
 from .graph_index import GraphIndex
 from .queries import BoundaryFilter
 from .recorded_frames import RecordedFrame, RecordedFrameInternals, frame_at, internals_at
@@ -161,7 +161,7 @@ class ReplayController(Controller):
         # Final values of the main graph are not available at any boundary.
         hits = self.breakpoints.find_hits(self._main_frame())
         if hits:
-            self.stop = self.hit_stop(hits, stop.text)
+            self.stop = self.hit_stop(hits, stop)
         return self.stop
 
     def search_hit(self, filter_: BoundaryFilter, *, back: bool = False) -> bool:
@@ -196,14 +196,14 @@ class ReplayController(Controller):
             self._search_progress = frame.index, ref.iteration
             yield ref, frame
 
-    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> str:
+    def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> Stop | None:
         """The first node of the body that gave a NaN; known only if all body values were recorded."""
         frame = self.frame
         if not frame.iteration or not self.trace.nodes or self.trace.only is not None:
-            return ""
+            return None
         producers = (entry.node for entry in frame.nodes if breakpoint_.node_made_nan(frame, entry.node))
         producer = next(producers, None)
-        return "" if producer is None else nan_origin_text(producer, frame.iteration - 1, frame.loop)
+        return None if producer is None else nan_origin_stop(producer, frame.iteration - 1, frame.loop)
 
     def _request_interrupt(self) -> None:
         self._interrupted = True
@@ -274,7 +274,8 @@ class ReplayController(Controller):
             self.stop = Stop(Reason.DONE, "the model ran to its end" + ("" if trace.loops else "; it has no loop"))
         elif trace.ended is not None or trace.error:
             reason = {"limit": Reason.LIMIT, "interrupt": Reason.INTERRUPT}.get(trace.ended or "", Reason.ERROR)
-            self.stop = Stop(reason, f"the recording ends here: {trace.error or trace.ended}")
+            self.stop = stop_in(self.frame, reason, f"the recording ends here: {trace.error or trace.ended}")
         else:
-            self.stop = Stop(Reason.INTERRUPT, "the recording ends here: its program was ended, or still records")
+            text = "the recording ends here: its program was ended, or still records"
+            self.stop = stop_in(self.frame, Reason.INTERRUPT, text)
         return self.stop

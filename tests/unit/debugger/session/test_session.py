@@ -40,11 +40,12 @@ def test_a_session_stops_before_iteration_0() -> None:
 def test_steps_lead_through_every_iteration_to_the_end() -> None:
     session = start(COUNT, M=3, cond=True, v0=5, bound=99)
     for iteration in (1, 2):
-        assert session.step() == loopdbg.Stop(loopdbg.Reason.STEP, session.stop.text)
+        assert session.step() == loopdbg.Stop(loopdbg.Reason.STEP, session.stop.text, (), "Loop_0", iteration)
         assert session.frame.iteration == iteration
         assert session.frame.carried["v_in"] == 5 + iteration
     stop = session.step()
     assert (stop.reason, session.frame.stopped_by, session.frame.iteration) == ("loop end", "trip_count", 3)
+    assert (stop.loop, stop.iteration, stop.ended, stop.node) == ("Loop_0", 3, "trip_count", None)
     assert session.frame.back_edges[0].previous == 7
     assert session.frame.back_edges[0].value == 8
     assert session.outputs is None
@@ -144,13 +145,15 @@ def test_branches_show_which_nodes_ran() -> None:
 def test_a_first_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
     session = start(COUNT, M=3, cond=False, v0=5, bound=99)
     assert session.stop.reason == "entry"
-    assert session.stop.text.endswith("runs no iteration: the condition is false before the first")
+    assert session.stop.text == "loop 'Loop_0' runs no iteration: the condition is false before the first"
+    assert (session.stop.iteration, session.stop.ended) == (0, loopdbg.StoppedBy.CONDITION)
     assert session.step().reason == "done"
 
 
 def test_a_model_without_a_loop_is_stepped_node_by_node() -> None:
     session = start("g (float x) => (float z) { y = Add (x, x)  z = Mul (y, y) }", x=3.0)
-    assert "has no loop" in session.stop.text
+    assert session.stop.text == "before Add 'Add_0'; the model has no loop"
+    assert (session.stop.node, session.stop.loop) == ("Add_0", None)
     assert [n.state for n in session.frame.nodes] == ["next", "todo"]
     session.next_node()
     assert session.frame.values["y"] == 6
@@ -164,7 +167,7 @@ def test_an_error_leaves_everything_to_be_looked_at() -> None:
     )
     session = start(text, M=9, cond=True, v0=0, bound=3)
     stop = session.continue_()
-    assert stop.reason == "error" and "iteration 2" in stop.text
+    assert (stop.reason, stop.loop, stop.iteration, stop.node) == ("error", "Loop_0", 2, "Div_4")
     frame = session.frame
     assert (frame.iteration, frame.carried["v_in"], frame.values["rest"]) == (2, 2, 0)
     assert next(n.node.op_type for n in frame.nodes if n.state is NodeState.NEXT) == "Div"

@@ -93,7 +93,7 @@ def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> 
             assert session.stop.reason == replay.stop.reason
             if session.done or session.stop.reason == "limit":
                 break
-            assert session.stop.text == replay.stop.text
+            assert session.stop == replay.stop
             assert [t.iterations for t in session.totals] == [t.iterations for t in replay.totals]
             if moves % 11 == 10:
                 session.finish()
@@ -130,7 +130,8 @@ def test_moving_about(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="first boundary"):
             replay.back()
         assert replay.step(3).text == "before iteration 3 of loop 'Loop_0'"
-        assert replay.back().text == "before iteration 2 of loop 'Loop_0'"
+        stop = replay.back()
+        assert (stop.loop, stop.iteration, stop.ended) == ("Loop_0", 2, None)
         assert replay.frame.carried["v_in"] == 2 and replay.frame.back_edges[0].previous == 1
         replay.goto(7)
         assert replay.frame.iteration == 7 and replay.frame.scan_outputs["s"].tolist() == list(range(7))
@@ -206,6 +207,7 @@ def test_recordings_that_were_cut_off(tmp_path: Path) -> None:
         stop = replay.continue_()
         assert (stop.reason, replay.frame.iteration) == ("limit", 5)
         assert stop.text.startswith("the recording ends here: loop 'Loop_0' reached the limit of 5")
+        assert (stop.loop, stop.iteration) == ("Loop_0", 5)
     recorder = Recorder(tmp_path / "killed", loaded, COUNTED, RecordOptions())
     with pytest.raises(ZeroDivisionError):
         loaded.execute(COUNTED, on_iteration=lambda frame: (recorder(frame), 1 / (3 - frame.iteration)))
