@@ -115,14 +115,15 @@ cdef class ExecutionEditor:
             return value.astype(object) if value.dtype.kind in "US" else value
         if value is None:
             return None
-        raise UsageError(f"'{self.plan.slots[slot].name}' cannot be set to a {type(value).__name__}; give an array, a list "
-                         f"of arrays or None")
+        name, got = self.plan.slots[slot].name, type(value).__name__
+        raise UsageError(f"'{name}' cannot be set to a {got}; give an array, a list of arrays or None", name=name, got=got)
 
     def check_type_unchanged(self, int slot, value):
         """Reject another type for a slot that the loop itself writes at each boundary."""
         dtype, shape = self.memory.specs.kind(self.s.slots[slot].spec)
         if not isinstance(value, np.ndarray) or value.dtype != dtype or value.shape != shape:
-            raise UsageError(f"'{self.plan.slots[slot].name}' must stay {dtype.name} {list(shape)}, got {describe_values([value])}")
+            name, expected, got = self.plan.slots[slot].name, f"{dtype.name} {list(shape)}", describe_values([value])
+            raise UsageError(f"'{name}' must stay {expected}, got {got}", name=name, expected=expected, got=got)
 
     def check_sliceable(self, int index, int k, value):
         """Reject a value that a running loop cannot slice."""
@@ -130,11 +131,12 @@ cdef class ExecutionEditor:
         name = plan.slices[k].sliced.outer.name
         kind = self.part_element_kind(index, k)
         if kind != _element_kind(value):
-            raise UsageError(f"'{name}' is sliced by {plan.loop.describe()}; it must be a tensor of {kind}")
+            raise UsageError(f"'{name}' is sliced by {plan.loop.describe()}; it must be a tensor of {kind}",
+                             name=name, loop=plan.loop.name, expected=f"a tensor of {kind}")
         try:
             slice_parts(value, plan.slices[k].sliced, plan.loop.describe())
         except ExecutionError as error:
-            raise UsageError(one_line(error)) from None
+            raise UsageError(one_line(error), **error.fields) from None
 
     cdef str part_element_kind(self, int index, int k):
         """The element kind of the parts of a sliced input."""
@@ -146,7 +148,8 @@ cdef class ExecutionEditor:
         kind = self.part_element_kind(index, k)
         if kind != _element_kind(value):
             name = self.plan.slots[slot].name
-            raise UsageError(f"'{name}' is a part of a sliced input; it must be a tensor of {kind}")
+            raise UsageError(f"'{name}' is a part of a sliced input; it must be a tensor of {kind}", name=name,
+                             expected=f"a tensor of {kind}")
         self.memory.put_owner(slot, value, 0 if value.dtype.hasobject else self.memory.spec(value.dtype, value.shape), 0)
         self.memory.set_known(slot, None)
         if self.is_at_boundary(index):

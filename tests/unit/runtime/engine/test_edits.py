@@ -245,10 +245,12 @@ def test_the_outer_value_of_a_sliced_input(axis_first: bool) -> None:
     engine.editor.set(slot_index(m, "x"), x[:4] if axis_first else x[:, :4])
     assert outputs(engine, m)["y"].shape == (4, 2)
     engine = stopped_engine(m, {"x": x, "h0": [0, 0]}, 2)
-    with pytest.raises(loopdbg.UsageError, match="tensor of numbers"):
+    with pytest.raises(loopdbg.UsageError, match="tensor of numbers") as caught:
         engine.editor.set(slot_index(m, "x"), None)
-    with pytest.raises(loopdbg.UsageError, match="no axis"):
+    assert (caught.value.name, caught.value.expected) == ("x", "a tensor of numbers")
+    with pytest.raises(loopdbg.UsageError, match="no axis") as caught:
         engine.editor.set(slot_index(m, "x"), np.float32(1))
+    assert caught.value.fields == {"name": "x"}
     np.testing.assert_array_equal(outputs(engine, m)["y"], ROWS)
 
 
@@ -259,8 +261,9 @@ def test_the_iteration_number_of_one_iteration(hot_after: int) -> None:
     engine.editor.set(slot_index(m, "i"), 100)
     assert outputs(engine, m)["v"] == 0 + 1 + 2 + 100 + 4
     engine = stopped_engine(m, {"M": 5, "v0": 0.0}, 3)
-    with pytest.raises(loopdbg.UsageError, match=r"'i' must stay int64 \[\], got float32 \[\]"):
+    with pytest.raises(loopdbg.UsageError, match=r"'i' must stay int64 \[\], got float32 \[\]") as caught:
         engine.editor.set(slot_index(m, "i"), np.float32(1))
+    assert caught.value.fields == {"name": "i", "expected": "int64 []", "got": "float32 []"}
 
 
 def test_a_sequence_is_copied() -> None:
@@ -280,8 +283,9 @@ def test_a_sequence_is_copied() -> None:
     results = outputs(engine, m)
     np.testing.assert_array_equal(results["lengths"], [1, 2, 2])
     assert [part.tolist() for part in results["t"]] == [[1.0], [2.0]]
-    with pytest.raises(loopdbg.UsageError, match="cannot be set to a object"):
+    with pytest.raises(loopdbg.UsageError, match="cannot be set to a object") as caught:
         engine.editor.set(slot_index(m, "a"), object())
+    assert caught.value.fields == {"name": "a", "got": "object"}
 
 
 # ------------------------------------------------------------------ condition and trip count
