@@ -46,7 +46,7 @@ help:  ## list the targets
 
 demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample model (no terminal: run it headless)
 	$(Q)if [ -t 0 ] && [ -t 1 ]; then $(BIN)/loopdbg $(DEMO); else $(BIN)/loopdbg run $(DEMO); fi
-	$(say) 'loopdbg is installed in $(VENV): type  source $(BIN)/activate  to use it as `loopdbg`, or type  $(BIN)/loopdbg' >&2
+	$(say) 'loopdbg is installed in $(VENV). next: source $(BIN)/activate && loopdbg demo' >&2
 
 # Tests run side by side in one process more than there are processors (tests/conftest.py), those of a file one after the
 # other, files with slow ones first; ARGS=-n0: all in one process, as a debugger wants it.

@@ -102,7 +102,7 @@ def command_line(model: Path) -> str:
     assert _command_output("--version").split() == ["loopdbg", version]
     assert "root   float32 []    1.4142135" in _command_output("run", str(model))
     assert len(_command_output("learn", "--list").splitlines()) >= 12
-    lessons = Path(loopdbg.__file__).with_name("lesson_models")
+    lessons = Path(loopdbg.__file__).with_name("sample_models") / "lessons"
     assert sum(path.suffix in (".onnx", ".onnxtxt", ".xml") for path in lessons.iterdir()) >= 12
     return version
 

@@ -17,7 +17,7 @@ from ...runtime.model import Data, Model, Run, load
 from ..session.boundary import Boundary, read_boundary
 
 #: The models of the lessons, in the package folder.
-MODELS_FOLDER = Path(__file__).parents[2] / "lesson_models"
+MODELS_FOLDER = Path(__file__).parents[2] / "sample_models" / "lessons"
 #: The default iteration limit of loops in lessons.
 _MAX_ITERATIONS = 10_000
 

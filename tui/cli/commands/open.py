@@ -32,6 +32,8 @@ commands:
   loopdbg convert MODEL  write a model as a script that builds it in TensorRT
   loopdbg export TRACE   write what was recorded as .npz or .csv
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
+  loopdbg demo           find the bug of a sample model
+  loopdbg samples [DIR]  write the sample models into a folder
   loopdbg learn          lessons on the loops inside model files
   loopdbg serve MODEL    open it in a browser
   loopdbg dap, mcp       debug from an editor, or let an agent do it

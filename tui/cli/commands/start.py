@@ -10,6 +10,7 @@ from ... import user_state
 from .. import terminal
 from ..command import Command
 from .open import Open
+from .samples import SAMPLES_FOLDER
 
 _MODEL_SUFFIXES = (".onnx", ".onnxtxt", ".xml")
 
@@ -38,15 +39,13 @@ class Start(Command):
 
 
 def sample_models() -> dict[str, list[Path]]:
-    """The bundled models by group: those of the lessons, and in a checkout also the samples."""
-    from ....debugger.lessons.scene import MODELS_FOLDER
-
-    folder = MODELS_FOLDER.resolve()
-    groups = {"Models of the lessons (loopdbg learn)": _models_in(folder)}
-    if folder.parent.name == "sample_models":
-        networks = _models_in(folder.parent / "trt", (".py",))
-        groups = {"Samples": _models_in(folder.parent), "Samples: TensorRT networks": networks, **groups}
-    return {group: paths for group, paths in groups.items() if paths}
+    """The bundled models by group: the samples, and those of the lessons."""
+    folder = SAMPLES_FOLDER.resolve()
+    return {
+        "Samples": _models_in(folder),
+        "Samples: TensorRT networks": _models_in(folder / "trt", (".py",)),
+        "Models of the lessons (loopdbg learn)": _models_in(folder / "lessons"),
+    }
 
 
 def _models_in(folder: Path, suffixes: Sequence[str] = _MODEL_SUFFIXES) -> list[Path]:

@@ -30,6 +30,7 @@ from loopdbg.debugger.lessons.mode_question import MAX_ITERATIONS, ModeQuestion,
 from loopdbg.debugger.lessons.question import StateQuestion
 from loopdbg.debugger.lessons.scene import MODELS_FOLDER
 from loopdbg.runtime.graph import System
+from loopdbg.tui.cli.commands.samples import SAMPLES_FOLDER, sample_files
 
 #: Lines of a card of the practice at most.
 TALL = 11
@@ -233,13 +234,15 @@ def test_key_wording_per_front_end() -> None:
 
 def test_the_package_takes_every_model_along() -> None:
     """What the wheel and the sdist are reported to hold covers what lies there."""
-    message = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
-    patterns = (*message["loopdbg.lesson_models"], "*.py")
-    files = [path.name for path in MODELS_FOLDER.iterdir() if path.is_file()]
-    assert len(files) > 30
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    patterns = setuptools["package-data"]["loopdbg"]
+    assert "sample_models/lessons/*" in patterns
+    files = [str(path.relative_to(SAMPLES_FOLDER.parent)) for path in sample_files()]
+    assert len(files) > 60
     assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
     manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
-    assert set(message["loopdbg.lesson_models"]) <= set(manifest)
+    suffixes = {path.suffix for path in [*sample_files(), *MODELS_FOLDER.iterdir()] if path.is_file()}
+    assert {f"*{suffix}" for suffix in suffixes} <= set(manifest)
 
 
 def test_every_model_of_a_scene_is_there() -> None:

@@ -1,5 +1,5 @@
-"""Every command that README shows is one. Those for the folder of samples run there as they are written, the others
-on samples under the names that README has."""
+"""Every command that README shows is one. The first ones run in an empty folder as they are written, those for the
+samples in their folder, the others on samples under the names that README has."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ STATUS = {"repro": 8}
 def commands() -> Iterator[list[str]]:
     """The command lines of each of README's plain blocks, without what explains them."""
     for language, block in _FENCE.findall(README.read_text(encoding="utf-8")):
-        lines = [line for line in block.splitlines() if line.startswith("loopdbg ")]
+        lines = [line for line in block.splitlines() if line.startswith(("loopdbg ", "cd "))]
         if lines and not language:
             yield [re.split(r"\s+#\s", line)[0].strip() for line in lines]
 
 
-#: What works as it is in the folder of samples, and what takes something of one's own.
-SAMPLE_LINES, OWN_LINES = commands()
-LINES = [*SAMPLE_LINES, *OWN_LINES]
+#: What works as it is in any folder, then in the folder of samples, and what takes something of one's own.
+FIRST_LINES, SAMPLE_LINES, OWN_LINES = commands()
+LINES = [line for line in (*FIRST_LINES, *SAMPLE_LINES, *OWN_LINES) if not line.startswith("cd ")]
 
 
 def words_of(line: str) -> list[str]:
@@ -123,15 +123,18 @@ def test_a_command_runs(line: str, folder: Path, capsys: pytest.CaptureFixture[s
     assert ran.out or words[0] in STATUS
 
 
-def test_the_commands_for_the_samples_run_as_they_are_in_their_order(
+def test_the_first_commands_and_those_for_the_samples_run_as_they_are_in_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(SAMPLES, tmp_path / "sample_models")
-    monkeypatch.chdir(tmp_path / "sample_models")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    for line in SAMPLE_LINES:
-        words = shlex.split(line)[1:]
+    for line in (*FIRST_LINES, *SAMPLE_LINES):
+        program, *words = shlex.split(line)
+        if program == "cd":
+            monkeypatch.chdir(words[0])
+            continue
         if _choose_command(words)[0].name in ATTENDED:
+            assert Path(words[0]).is_file()
             continue
         ran = run_cli(capsys, *words)
         assert ran.status == 0, f"{line}\n{ran.out}{ran.err}"
