@@ -17,9 +17,11 @@ def release_problems(tag: str, root: Path = ROOT) -> list[str]:
     """The problems that prevent a release, one line each."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     source = (root / "src" / "loopdbg" / "__init__.py").read_text(encoding="utf-8")
+    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     versions = {
         "pyproject.toml": project["version"],
         "src/loopdbg/__init__.py": _first_group(r'^__version__ = "(.*)"', source),
+        "CITATION.cff": _first_group(r"^version: (.*)", citation),
     }
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     faults = [f"{file} says {version}, the tag {tag}" for file, version in versions.items() if f"v{version}" != tag]

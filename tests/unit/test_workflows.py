@@ -116,6 +116,7 @@ def released(tmp_path: Path) -> Path:
     (tmp_path / "changelog.d").mkdir()
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
     (tmp_path / "src" / "loopdbg" / "__init__.py").write_text('__version__ = "1.2.3"\n')
+    (tmp_path / "CITATION.cff").write_text("version: 1.2.3\n")
     (tmp_path / "CHANGELOG.md").write_text(CHANGES)
     return tmp_path
 
@@ -129,6 +130,7 @@ def test_incomplete_release_is_reported(released: Path) -> None:
     assert RELEASE["release_problems"]("v1.2.4", released) == [
         "pyproject.toml says 1.2.3, the tag v1.2.4",
         "src/loopdbg/__init__.py says 1.2.3, the tag v1.2.4",
+        "CITATION.cff says 1.2.3, the tag v1.2.4",
         "CHANGELOG.md has no section of v1.2.4",
     ]
     (released / "changelog.d" / "+two.added.md").write_text("two\n")
