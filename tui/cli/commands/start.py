@@ -10,7 +10,6 @@ from ... import user_state
 from .. import terminal
 from ..command import Command
 from .open import Open
-from .samples import SAMPLES_FOLDER
 
 _MODEL_SUFFIXES = (".onnx", ".onnxtxt", ".xml")
 
@@ -40,6 +39,8 @@ class Start(Command):
 
 def sample_models() -> dict[str, list[Path]]:
     """The bundled models by group: the samples, and those of the lessons."""
+    from .samples import SAMPLES_FOLDER
+
     folder = SAMPLES_FOLDER.resolve()
     return {
         "Samples": _models_in(folder),
