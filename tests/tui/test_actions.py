@@ -1,4 +1,4 @@
-"""The table of actions, and what comes from it: keys, the foot, the help, the palette, the config file, the page."""
+"""The table of actions and what is derived from it: keys, footer, help, palette, config file and documentation page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from text_models import sample
 ROOT = Path(__file__).parents[2]
 
 
-def test_ids_are_unique_and_every_action_is_there() -> None:
+def test_action_ids_are_unique_and_complete() -> None:
     assert len(actions_by_id()) == len(ACTIONS)
     for action in ACTIONS:
         name = action.textual_action.removeprefix("app.").partition("(")[0]
@@ -35,7 +35,7 @@ def test_ids_are_unique_and_every_action_is_there() -> None:
             assert not name or hasattr(screen, f"action_{name}"), (action.id, screen)
 
 
-#: Whose keys are those of a place.
+#: Contexts that define keys of their own.
 SCREENS: dict[ScreenKind, tuple[type, ...]] = {
     ScreenKind.PANES: (LoopdbgApp,),
     ScreenKind.INSPECTOR: (InspectorScreen,),
@@ -48,11 +48,11 @@ SCREENS: dict[ScreenKind, tuple[type, ...]] = {
 }
 
 
-def test_the_page_is_what_the_table_says() -> None:
+def test_keys_page_matches_the_action_table() -> None:
     assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == render_page()
 
 
-def test_keys_are_shared_only_where_they_mean_something_now_and_then() -> None:
+def test_actions_share_a_key_only_in_disjoint_contexts() -> None:
     for action in ACTIONS:
         if not action.textual_action or action.releases_key:
             continue
@@ -64,7 +64,7 @@ def test_keys_are_shared_only_where_they_mean_something_now_and_then() -> None:
         assert not clash, (action.id, clash)
 
 
-def test_remapping() -> None:
+def test_keys_can_be_remapped() -> None:
     table = actions_by_id(remap_keys({"step": ("f10",), "help": ("?", "f2")}))
     assert table["step"].keys == ("f10",)
     assert table["help"].keys == ("question_mark", "f2")
@@ -73,11 +73,11 @@ def test_remapping() -> None:
         remap_keys({"stepp": ("x",)})
     with pytest.raises(UsageError, match="'step' and 'node' both have the key n"):
         remap_keys({"step": ("n",)})
-    # On another screen a key means something else.
+    # On another screen the key has another meaning.
     assert actions_by_id(remap_keys({"inspect-save": ("w",)}))["inspect-save"].keys == ("w",)
     with pytest.raises(UsageError, match="'inspect-save' and 'inspect-copy' both have the key y"):
         remap_keys({"inspect-save": ("y",)})
-    # Keys may be swapped.
+    # Two keys may be swapped.
     assert actions_by_id(remap_keys({"step": ("n",), "node": ("s", "right")}))["node"].keys == ("s", "right")
 
 
@@ -103,12 +103,12 @@ def test_remapping() -> None:
         ("pgup", "pageup", "pgup"),
     ],
 )
-def test_keys_are_written_as_signs_or_by_name(written: str, key: str, read: str) -> None:
+def test_keys_are_displayed_as_symbols_or_names(written: str, key: str, read: str) -> None:
     assert parse_key(written) == key and key_name(key) == read
     assert parse_key(key) == key
 
 
-def test_the_keys_of_the_table_are_called_as_textual_calls_them() -> None:
+def test_action_table_uses_textual_key_names() -> None:
     for action in ACTIONS:
         for key in action.keys:
             assert parse_key(key) == key
@@ -121,7 +121,7 @@ def test_the_keys_of_the_table_are_called_as_textual_calls_them() -> None:
 
 
 @pytest.mark.parametrize("written", ["foo", "ctrl+foo", "strg+c", "ctrl+", "F5 "])
-def test_keys_that_there_are_not(written: str) -> None:
+def test_unknown_keys_are_rejected(written: str) -> None:
     with pytest.raises(UsageError, match="step: there is no key"):
         remap_keys({"step": (written,)})
 
@@ -136,7 +136,7 @@ def test_keys_that_there_are_not(written: str) -> None:
         ("\xff", "is not TOML"),
     ],
 )
-def test_a_wrong_config_file_is_one_message(
+def test_invalid_config_file_gives_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
@@ -146,7 +146,7 @@ def test_a_wrong_config_file_is_one_message(
     assert str(tmp_path / "config.toml") in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_what_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_file_remembers_choices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path / "new"))
     assert user_state.recent_models() == [] and user_state.selected_theme() is None
     models = [tmp_path / f"{k}.onnx" for k in range(25)]
@@ -165,7 +165,7 @@ def test_what_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a file in the place of a folder")
-def test_nothing_is_remembered_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_state_file_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path / "file" / "below"))
     user_state.update_state(theme="loopdbg")
@@ -173,10 +173,10 @@ def test_nothing_is_remembered_where_nothing_can_be_written(tmp_path: Path, monk
     assert user_state.keymap() == {} and user_state.selected_theme() is None and user_state.recent_models() == []
 
 
-async def test_the_keys_at_the_foot_are_those_that_do_something() -> None:
+async def test_footer_lists_only_keys_with_an_effect() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         assert screen.keys.startswith("s step  n node  c continue")
-        # Nothing lies behind the first stop.
+        # There is no stop before the first one.
         assert "back" not in screen.keys and "restart" not in screen.keys
         await screen.press("s")
         assert "← back" in screen.keys
@@ -188,7 +188,7 @@ async def test_the_keys_at_the_foot_are_those_that_do_something() -> None:
         assert screen.keys.endswith("^p all") and "q quit" not in screen.keys
 
 
-async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> None:
+async def test_recording_offers_no_unavailable_actions(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("s")
         assert "s step" in screen.keys and "← back" in screen.keys
@@ -198,7 +198,7 @@ async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> N
         offered = {action.id for action in screen.app.screen.visible_actions}  # type: ignore[attr-defined]
         assert "step" in offered and not offered & {"node", "into", "back-node", "edit"}
         await screen.press("escape")
-        # Refused at the key, not after something was typed.
+        # The key itself is refused, before anything is typed.
         for key, what in (("e", "changing a value"), ("n", "stepping by nodes"), ("N", "stepping by nodes")):
             await screen.press(key)
             assert screen.message.startswith(f"error: {what} is not possible: this is a recording")
@@ -207,17 +207,17 @@ async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> N
         assert screen.app.console_pane.input_line.value.startswith("break if ")
 
 
-async def test_a_recording_is_gone_into_where_there_is_a_loop_inside(tmp_path: Path) -> None:
+async def test_recording_offers_step_into_only_at_inner_loops(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "mandelbrot.onnx") as screen:
         assert "i into" in screen.keys
         await screen.press("i")
         assert "Loop 'escape'" in screen.header and "i into" not in screen.keys
 
 
-async def test_the_palette_finds_and_does() -> None:
+async def test_palette_finds_and_runs_an_action() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press_and_wait("ctrl+p", lambda: isinstance(screen.app.screen, PaletteScreen))
-        # At once, before it was ever drawn.
+        # Also before it was first drawn.
         await screen.press("pagedown", "pageup", "down", "up")
         palette = screen.app.screen
         assert isinstance(palette, PaletteScreen)
@@ -234,11 +234,11 @@ async def test_the_palette_finds_and_does() -> None:
 
 
 def rows(palette: PaletteScreen) -> list[str]:
-    """What the palette lists: titles of groups, and in each the keys and words of its actions."""
+    """The palette's rows: group titles, each with the keys and labels of its actions."""
     return [str(option.prompt) for option in palette._list.options]
 
 
-async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
+async def test_palette_groups_actions_by_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break iter 3")
@@ -246,21 +246,21 @@ async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
         palette = screen.app.screen
         assert isinstance(palette, PaletteScreen)
         titles = [row for row in rows(palette) if not row.startswith(" ")]
-        # What is in the pane that has the focus comes first, what has nothing to do now not at all.
+        # Actions of the focused pane come first; unavailable ones are not listed.
         assert titles[:2] == ["In the pane Source", "In the pane Breakpoints"] and "Steps" in titles
         assert "In the pane Displays" not in titles
         own = rows(palette)[1 : rows(palette).index("In the pane Breakpoints")]
         assert [line.split()[:2] for line in own if "hide what" in line] == [["-", "hide"]]
         for action in palette.visible_actions:
             assert any(row.split() == f"{action.keys_text} {action.help}".split() for row in rows(palette)), action.id
-        # Titles are no rows to choose.
+        # Titles cannot be selected.
         for _ in range(len(rows(palette))):
             palette.action_choice("down")
             option = palette._list.highlighted_option
             assert option is not None and option.id is not None
 
 
-async def test_what_the_palette_has_of_another_pane_is_done_there() -> None:
+async def test_palette_runs_an_action_in_its_own_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break iter 3")
@@ -268,7 +268,7 @@ async def test_what_the_palette_has_of_another_pane_is_done_there() -> None:
         assert len(screen.session.breakpoints) == 0 and screen.app.focused is screen.app.panes["breakpoints"]
 
 
-async def test_the_help_begins_with_the_pane() -> None:
+async def test_help_begins_with_the_focused_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("question_mark")
         result = screen.app.screen
@@ -280,7 +280,7 @@ async def test_the_help_begins_with_the_pane() -> None:
         assert screen.app.screen.text.startswith("Steps")
 
 
-async def test_keys_that_can_do_nothing_now_say_why() -> None:
+async def test_unavailable_keys_give_their_reason() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for key, message in (
             ("right_square_bracket", "no frame inside this one is running"),
@@ -298,7 +298,7 @@ async def test_keys_that_can_do_nothing_now_say_why() -> None:
         assert screen.message == "nothing to copy on this line"
 
 
-async def test_other_keys() -> None:
+async def test_remaining_keys_work() -> None:
     actions = remap_keys({"step": ("f10",)})
     async with open_app(*sample("newton_sqrt.onnx"), actions=actions) as screen:
         assert screen.keys.startswith("f10 step")
@@ -308,7 +308,7 @@ async def test_other_keys() -> None:
         assert screen.session.frame.iteration == 2
 
 
-async def test_panes_by_number_and_the_cursor_in_them() -> None:
+async def test_number_keys_select_panes_and_arrows_move_their_cursor() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for number, name in enumerate(PANES, 1):
             pane = screen.app.panes[name]
@@ -328,7 +328,7 @@ async def test_panes_by_number_and_the_cursor_in_them() -> None:
         assert body.cursor == len(body.lines) - 1
 
 
-async def test_the_line_above_the_keys_tells_what_the_cursor_is_on() -> None:
+async def test_line_above_the_footer_describes_the_item_at_the_cursor() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "n", "up")
         assert screen.app.detail_line.text == "line 11   Mul 'Mul_0'   half   float32 []   of loop 'sqrt'   0.75"
@@ -346,7 +346,7 @@ async def test_enter_opens_a_value_and_y_copies_it() -> None:
         assert len(screen.app.screen_stack) == 1
 
 
-async def test_enter_on_a_frame_selects_it_for_the_console_too() -> None:
+async def test_enter_on_a_frame_also_selects_it_for_the_console() -> None:
     async with open_app(*sample("mandelbrot.onnx")) as screen:
         await screen.press(*"nnnnnnnn", "i")
         await screen.press("4", "home", "down", "enter")
@@ -357,12 +357,12 @@ async def test_enter_on_a_frame_selects_it_for_the_console_too() -> None:
         assert "Loop 'escape'" in screen.header
         await screen.type("up")
         assert "Loop 'escape'" not in screen.header
-        # The next stop is about the innermost frame again.
+        # The next stop selects the innermost frame again.
         await screen.press("escape", "s")
         assert "Loop 'escape'" in screen.header and screen.app.session_worker.console.selected_index == 0
 
 
-async def test_find_in_a_pane() -> None:
+async def test_find_searches_the_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         body = screen.app.panes["body"]
         await screen.press("slash", *"change", "enter")
@@ -373,14 +373,14 @@ async def test_find_in_a_pane() -> None:
         assert screen.session.frame.iteration == 0 and screen.session.frame.at_boundary
         await screen.press("N")
         assert body.cursor == first
-        # Once the search is left, n is a node again.
+        # After the search, n steps by node again.
         await screen.press("escape", "n")
         assert not screen.session.frame.at_boundary
         await screen.press("slash", *"no such text", "enter")
         assert screen.message == "error: 'no such text' is not in this pane"
 
 
-async def test_a_breakpoint_on_the_line_of_the_cursor() -> None:
+async def test_breakpoint_is_set_at_the_cursor_line() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"change =", "enter", "b")
         assert [breakpoint.text for breakpoint in screen.session.breakpoints] == [f"line {screen.app.target.number}"]  # type: ignore

@@ -1,4 +1,4 @@
-"""The moving picture of README: it is small, asks no one for anything, and each frame shows what the screen did."""
+"""The animated picture of the README: it is small, makes no requests, and each frame shows what the screen showed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 from browser import BROWSER, evaluate_on_svg
 
 DOCS = Path(__file__).parents[2] / "docs"
-#: As much as README's host shows at once.
+#: The size up to which the README's host displays a picture.
 LARGEST = 400_000
-#: At the middle of each frame, the texts that are seen.
+#: For the middle of each frame, the visible texts.
 SEEN = """root => MIDDLES.map(at => {
   document.getAnimations().forEach(one => { one.pause(); one.currentTime = at * 1000 })
   return [...root.querySelectorAll('text')].filter(one => getComputedStyle(one).visibility === 'visible')
@@ -36,11 +36,11 @@ def script() -> ModuleType:
 
 
 def texts(frame: Any, base: int) -> list[str]:
-    """What a frame says, and where."""
+    """The texts of a frame, with their positions."""
     return sorted(f"{item.x},{item.y + base} {item.text}" for item in frame if item.text)
 
 
-def test_what_stays_is_there_once(script: ModuleType) -> None:
+def test_unchanged_content_is_stored_once(script: ModuleType) -> None:
     a, b, c = (script.Item(k, 0, 1, name, "#fff", "") for k, name in enumerate("abc"))
     shown = [frozenset([a, b]), frozenset([a]), frozenset([a, b, c])]
     assert script.lives(shown) == {(0, 1): [b], (0, 3): [a], (2, 3): [b, c]}
@@ -57,7 +57,7 @@ def test_committed_picture_makes_no_requests() -> None:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-async def test_in_a_browser_each_frame_is_what_the_screen_was(script: ModuleType, tmp_path: Path) -> None:
+async def test_browser_shows_each_frame_as_the_screen_was(script: ModuleType, tmp_path: Path) -> None:
     story = [*script.STORY[:3], *script.STORY[-3:]]
     paper, shown = await script.frames(story)
     seconds = [step.seconds for step in story]
@@ -70,7 +70,7 @@ async def test_in_a_browser_each_frame_is_what_the_screen_was(script: ModuleType
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-async def test_without_animation_the_last_frame_is_seen(script: ModuleType, tmp_path: Path) -> None:
+async def test_last_frame_is_visible_without_animation(script: ModuleType, tmp_path: Path) -> None:
     story = script.STORY[:3]
     paper, shown = await script.frames(story)
     still = script.moving(paper, shown, [1.0] * 3).replace("</style>", "g { animation: none !important }</style>")

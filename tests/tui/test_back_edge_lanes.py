@@ -1,5 +1,5 @@
-"""In the source: the way of each back edge to the head of its loop, what the line at the cursor has to do with others,
-and comments that are never cut."""
+"""Source pane: the lane from each back edge to the head of its loop, the lines related to the one at the cursor, and
+untruncated comments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def roles(line: StyledLine, role: Role) -> str:
     return "".join(text for text, item in line.spans if item is role)
 
 
-async def test_the_way_of_a_back_edge() -> None:
+async def test_back_edge_lane_leads_to_the_loop_head() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         body = screen.app.source_pane
         head, first, last = (row_with(screen, text) for text in ("while keep", "x = x_new", "err = err_new"))
@@ -27,7 +27,7 @@ async def test_the_way_of_a_back_edge() -> None:
         signs = [body.lines[k].text[column] for k in range(head + 1, last + 1)]
         assert signs == ["▲", *"│" * (first - head - 2), "├", "╰"]
         assert body.lines[last].text[column:].startswith("╰── err = err_new")
-        # Only the way of the one at the cursor is bright, from it to the head.
+        # Only the lane of the back edge at the cursor is bright, over its whole length.
         body.move_to(first)
         bright = [k for k in range(len(body.lines)) if roles(body.lines[k], Role.ARC)]
         assert bright == list(range(head + 1, first + 1))
@@ -42,18 +42,18 @@ async def test_nested_loops_have_separate_back_edge_lanes() -> None:
         assert any(text.count("│") + text.count("├") + text.count("╰") >= 2 for text in texts)
 
 
-async def test_what_makes_and_what_reads_the_line_at_the_cursor() -> None:
+async def test_producers_and_consumers_of_the_cursor_line_are_marked() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         body = screen.app.source_pane
         body.move_to(row_with(screen, "half_q = "))
         makers = [roles(line, Role.MAKER).split() for line in body.lines if roles(line, Role.MAKER)]
         readers = [roles(line, Role.READER).split() for line in body.lines if roles(line, Role.READER)]
         assert makers == [["◂", "q"]] and readers == [["▸", "x_new"]]
-        # The signs are there without colours too.
+        # The marks are visible without colours too.
         assert "◂" in body.lines[row_with(screen, "q = a / x")].text
 
 
-async def test_the_keys_walk_along() -> None:
+async def test_keys_follow_back_edges() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         body = screen.app.source_pane
         body.move_to(row_with(screen, "half_q = "))
@@ -68,7 +68,7 @@ async def test_the_keys_walk_along() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
 @pytest.mark.parametrize("name", ["lstm.xml", "greedy_decoder.onnx", "loop_slice_concat.xml"])
-async def test_comments_on_what_a_loop_hands_on_are_whole(name: str, size: tuple[int, int]) -> None:
+async def test_back_edge_comments_are_not_truncated(name: str, size: tuple[int, int]) -> None:
     async with open_app(*sample(name), size=size) as screen:
         kinds = {"back edge": "# back edge", "scan": "# scan output", "initial": "# initial value"}
         lines = screen.app.source_pane.listing_lines

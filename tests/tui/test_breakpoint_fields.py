@@ -1,4 +1,4 @@
-"""A breakpoint's condition, the hits that it passes and its commands, each in a field; what is taken replaces."""
+"""The form for a breakpoint's condition, ignore count and commands; a submitted field replaces the old value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEWTON = "newton_sqrt.onnx"
 
 
 async def fields(screen: AppDriver, place: str) -> BreakpointScreen:
-    """The fields of a breakpoint that is set at a place."""
+    """The form of a breakpoint that is set at a location."""
     await screen.press("B")
     await screen.type(f"break {place}")
     await screen.press("escape", "5", "end", "e")
@@ -37,7 +37,7 @@ async def replace(screen: AppDriver, field: Input, text: str) -> None:
         ("iter 3", "", "iter 3 if x > 1"),
     ],
 )
-async def test_another_condition_takes_the_place_of_the_one_there_was(place: str, was: str, then: str) -> None:
+async def test_new_condition_replaces_the_old_one(place: str, was: str, then: str) -> None:
     async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, place)
         assert box.condition.value == was and box.condition.has_focus
@@ -47,7 +47,7 @@ async def test_another_condition_takes_the_place_of_the_one_there_was(place: str
         assert then in screen.message and then in screen.lines("breakpoints")[0]
 
 
-async def test_a_condition_that_is_replaced_is_what_stops() -> None:
+async def test_replaced_condition_decides_where_to_stop() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "if err < 1e-9")
         await replace(screen, box.condition, "x < 1.45")
@@ -55,7 +55,7 @@ async def test_a_condition_that_is_replaced_is_what_stops() -> None:
         assert "breakpoint 1 (if x < 1.45)" in screen.message and screen.session.frame.iteration == 2
 
 
-async def test_an_emptied_condition_is_none_any_more() -> None:
+async def test_empty_field_removes_the_condition() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "x_new if err < 1e-9")
         await replace(screen, box.condition, "")
@@ -64,7 +64,7 @@ async def test_an_emptied_condition_is_none_any_more() -> None:
         assert screen.session.frame.iteration == 0
 
 
-async def test_hits_are_passed_and_commands_are_run() -> None:
+async def test_hits_are_ignored_and_commands_are_run() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "x_new")
         await screen.press("tab")
@@ -103,14 +103,14 @@ async def test_error_is_shown_in_box_and_changes_nothing(condition: str, ignore:
         assert screen.app.screen is not box
 
 
-async def test_a_part_of_a_condition_is_changed() -> None:
+async def test_part_of_a_condition_can_be_edited() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await fields(screen, "if err < 1e-3")
         await screen.press("backspace", "4", "enter")
         assert screen.session.breakpoints[0].title == "if err < 1e-4"
 
 
-async def test_leaving_changes_nothing() -> None:
+async def test_escape_changes_nothing() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "iter 3")
         box.condition.value, box.ignore.value = "x > 1", "4"

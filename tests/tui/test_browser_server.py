@@ -1,4 +1,4 @@
-"""The screen in a browser: who is let in, and keys in a real one."""
+"""The screen in a browser: access control, and keys pressed in a real browser."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SERVERS: list[subprocess.Popen[str]] = []  # the last one is the newest
 
 @contextlib.contextmanager
 def served(*options: str, model: Path = SAMPLES / "newton_sqrt.onnx", **environment: str) -> Iterator[str]:
-    """The address of a server."""
+    """The address of a running server."""
     code = "import sys; from loopdbg.tui.cli import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "serve", str(model), *options]
     process = subprocess.Popen(
@@ -60,7 +60,7 @@ def served(*options: str, model: Path = SAMPLES / "newton_sqrt.onnx", **environm
 
 
 def get(address: str, opener: urllib.request.OpenerDirector | None = None, **headers: str) -> tuple[int, str]:
-    """Status and text of a page; a server may take a moment until it listens."""
+    """The status and text of a page; retries until the server listens."""
     for _ in range(600):
         try:
             request = urllib.request.Request(address, headers=headers)
@@ -75,13 +75,13 @@ def get(address: str, opener: urllib.request.OpenerDirector | None = None, **hea
     raise AssertionError("nothing listens")
 
 
-def test_only_who_has_the_token_is_let_in() -> None:
+def test_server_requires_the_token() -> None:
     with served() as address:
         assert address.startswith("http://127.0.0.1:")
         bare = address.partition("?")[0]
         assert get(bare)[0] == 403 and get(f"{bare}?token=wrong")[0] == 403
         assert get(f"{bare}ws")[0] == 403 and get(f"{bare}static/js/textual.js")[0] == 403
-        # A page of another host, or this one under another name.
+        # A page of another host, or this host under another name.
         assert get(address, Origin="http://elsewhere.example")[0] == 403
         assert get(address, Host="elsewhere.example")[0] == 403
         jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
@@ -105,7 +105,7 @@ async def test_server_shutdown_is_immediate_with_open_page() -> None:
             assert await asyncio.to_thread(SERVERS[-1].wait, 60) == 0
 
 
-async def test_a_page_that_comes_back_finds_its_debugger() -> None:
+async def test_reloaded_page_finds_its_debugger() -> None:
     with served("--no-token") as address:
         assert await asyncio.to_thread(get, address)
         async with aiohttp.ClientSession() as session:
@@ -117,9 +117,9 @@ async def test_a_page_that_comes_back_finds_its_debugger() -> None:
                     if key == "s":
                         await _drawn(page, f"before iteration {int(seen[-1]) + 1}")
                         continue
-                    async for _ in page:  # until it is left
+                    async for _ in page:  # A debugger lives until the user quits it.
                         pass
-            # It was left with q: the next one is new.
+            # The user quit with q: the next page gets a new one.
             async with session.ws_connect(f"{address}ws/{name}?width=100&height=30") as page:
                 await _drawn(page, "before iteration 0")
 
@@ -132,7 +132,7 @@ async def _drawn(page: aiohttp.ClientWebSocketResponse, text: str) -> None:
 
 
 async def _ended(page: aiohttp.ClientWebSocketResponse) -> str:
-    """Why a page was closed, as its dialog says it."""
+    """The reason why a page was closed, as its dialog states it."""
     async with asyncio.timeout(120):
         async for message in page:
             if message.type == aiohttp.WSMsgType.TEXT:
@@ -143,15 +143,15 @@ async def _ended(page: aiohttp.ClientWebSocketResponse) -> str:
 
 
 @pytest.mark.parametrize("terminal", ["dumb", "unknown", "vt100", ""])
-async def test_the_terminal_of_the_server_is_not_that_of_the_page(terminal: str) -> None:
-    """Started by cron, by Emacs or in CI: the page stayed empty."""
+async def test_page_terminal_is_independent_of_the_server_terminal(terminal: str) -> None:
+    """A server started by cron, Emacs or CI must not serve an empty page."""
     with served("--no-token", TERM=terminal) as address:
         assert await asyncio.to_thread(get, address)
         async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws?width=100&height=30") as page:
             await _drawn(page, "before iteration 0")
 
 
-async def test_a_page_whose_debugger_cannot_start_says_why(tmp_path: Path) -> None:
+async def test_page_shows_why_its_debugger_cannot_start(tmp_path: Path) -> None:
     model = tmp_path / "model.onnx"
     shutil.copy(SAMPLES / "newton_sqrt.onnx", model)
     with served("--no-token", model=model) as address:
@@ -161,7 +161,7 @@ async def test_a_page_whose_debugger_cannot_start_says_why(tmp_path: Path) -> No
             assert await _ended(page) == f"loopdbg: {model}: no such file; give the path of a model file"
 
 
-async def test_a_page_too_many_says_why_it_is_refused() -> None:
+async def test_page_beyond_the_limit_shows_why_it_is_refused() -> None:
     with served("--no-token") as address:
         assert await asyncio.to_thread(get, address)
         async with aiohttp.ClientSession() as session, contextlib.AsyncExitStack() as stack:
@@ -171,13 +171,13 @@ async def test_a_page_too_many_says_why_it_is_refused() -> None:
             await pages[0].close()
             async with asyncio.timeout(120):
                 kind = None
-                while kind is not aiohttp.WSMsgType.BINARY:  # the debugger of the page that is closed ends first
+                while kind is not aiohttp.WSMsgType.BINARY:  # The debugger of the closed page ends first.
                     async with session.ws_connect(f"{address}ws") as page:
                         kind = (await page.receive()).type
 
 
 async def _typed(address: str, line: str, seen: str) -> None:
-    """Type a line into the console of a page, up to what is drawn then."""
+    """Type a line into the console of a page, and return what was drawn by then."""
     async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws?width=160&height=50") as page:
         await _drawn(page, "before iteration 0")
         await page.send_json(["stdin", ":"])
@@ -188,7 +188,7 @@ async def _typed(address: str, line: str, seen: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["plot x {}.svg", "extract {}", "repro {} if x > 0", "source {}"])
-async def test_a_page_writes_no_file(line: str, tmp_path: Path) -> None:
+async def test_page_writes_no_file(line: str, tmp_path: Path) -> None:
     settings = tmp_path / "settings"
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -199,7 +199,7 @@ async def test_a_page_writes_no_file(line: str, tmp_path: Path) -> None:
     assert not settings.exists(), "nor what it remembers of the screen"
 
 
-async def test_a_page_writes_files_in_the_folder_of_allow_write(tmp_path: Path) -> None:
+async def test_page_writes_files_only_in_the_allow_write_folder(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     with served("--no-token", "--allow-write", str(folder)) as address:
@@ -210,15 +210,15 @@ async def test_a_page_writes_files_in_the_folder_of_allow_write(tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_one_browser_sees_two_models() -> None:
-    """Cookies are one set for all ports of a host."""
+def test_one_browser_opens_two_models() -> None:
+    """Cookies are shared by all ports of a host."""
     with served() as first, served() as other:
         jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
         assert get(first, jar)[0] == get(other, jar)[0] == 200
         assert get(first.partition("?")[0], jar)[0] == 200
 
 
-def test_without_a_token_where_that_is_asked_for() -> None:
+def test_token_can_be_switched_off() -> None:
     with socket.create_server(("127.0.0.1", 0)) as result:
         port = result.getsockname()[1]
     with served("--no-token", "--port", str(port)) as address:
@@ -243,7 +243,7 @@ def test_errors_are_reported_before_serving(
 
 
 class DrawnPage:
-    """What a server has drawn on a page, of the frames that it sent."""
+    """What a server has drawn on a page, collected from the frames that it sent."""
 
     def __init__(self, page: BrowserPage) -> None:
         self._page = page
@@ -258,7 +258,7 @@ class DrawnPage:
             self.screen += PLAIN.sub("", raw.decode(errors="replace"))
 
     async def wait_for(self, text: str) -> None:
-        """Until the server has drawn a text."""
+        """Wait until the server has drawn a text."""
         async with asyncio.timeout(120):
             while text not in self.screen:
                 await self._page.next_message()

@@ -1,4 +1,4 @@
-"""Rows that widgets keep, or make again between their borders alone, are those that would be drawn from nothing."""
+"""Rows that widgets cache, or redraw only between their borders, equal rows drawn from scratch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from textual.strip import Strip
 from app_driver import AppDriver, open_app, sample
 from loopdbg.tui.widgets.cached_styles import CachedStyles
 
-#: Steps of all kinds, the cursor, another pane, a pane alone, another theme, what is typed, the graph and its window.
+#: Steps of all kinds, cursor moves, another pane, a single pane, another theme, typed text, the graph and its window.
 KEYS = (*"snsn", "down", "left", "2", "down", "z", "s", "z", "t", "n", "colon", "escape", *"Gsn-", "right",
         "shift+down", "s", "escape", "s")  # fmt: skip
 
 
 def rows(screen: AppDriver) -> list[Strip]:
-    """What is on the screen."""
+    """The rows on the screen."""
     return screen.app.screen._compositor.render_strips()
 
 
 def forget(screen: AppDriver) -> int:
-    """Let all widgets draw from nothing; returns how many kept rows."""
+    """Drop the caches of all widgets; returns how many of them had cached rows."""
     caches = [widget._styles_cache for widget in (screen.app.screen, *screen.app.screen.query("*"))]
     for cache in caches:
         cache.clear()
@@ -34,7 +34,7 @@ def forget(screen: AppDriver) -> int:
 @pytest.mark.parametrize(
     ("name", "size"), [("lstm.xml", (120, 36)), ("newton_sqrt.onnx", (200, 60)), ("greedy_decoder.onnx", (80, 24))]
 )
-async def test_what_is_kept_is_what_would_be_drawn(
+async def test_cached_rows_equal_freshly_drawn_rows(
     name: str, size: tuple[int, int], colours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if colours:
@@ -49,7 +49,7 @@ async def test_what_is_kept_is_what_would_be_drawn(
             assert rows(screen) == kept, key
 
 
-async def test_rows_between_borders_are_not_drawn_by_textual(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rows_between_borders_bypass_textual(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
     render = StylesCache.render_line
 

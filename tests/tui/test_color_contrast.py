@@ -1,4 +1,4 @@
-"""Both themes: every word has a contrast of 4.5 to 1 at least; and colour says nothing that no sign says."""
+"""In both themes every word has a contrast of at least 4.5 to 1, and no information is conveyed by colour alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LEAST = 4.5
 
 
 def words(screen: AppDriver) -> list[tuple[str, Tone, Tone]]:
-    """What is drawn in letters and numbers, with its colour and what is behind it; of a screen above only what is its
-    own, since what lies below is veiled on purpose."""
+    """The drawn words with their foreground and background colours; for a modal screen only its own, because the screen
+    below is dimmed on purpose."""
     results = []
     region = screen.app.screen.region
     if len(screen.app.screen_stack) > 1:
@@ -39,7 +39,7 @@ def _tone(color: Color) -> Tone:
 
 
 def weak(screen: AppDriver) -> list[tuple[str, float]]:
-    """The words that are hard to read."""
+    """The words with too little contrast."""
     messages = [(text, round(_ratio(fore, back), 2)) for text, fore, back in words(screen)]
     return [(text, ratio) for text, ratio in messages if ratio < LEAST]
 
@@ -56,7 +56,7 @@ def _luminance(tone: Tone) -> float:
 
 @pytest.mark.parametrize("theme", [DARK.name, LIGHT.name])
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)])
-async def test_every_word_can_be_read(theme: str, size: tuple[int, int]) -> None:
+async def test_every_word_has_enough_contrast(theme: str, size: tuple[int, int]) -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=size) as screen:
         screen.app.theme = theme
         await screen.press("s", "s", "n", "n")
@@ -71,7 +71,7 @@ async def test_every_word_can_be_read(theme: str, size: tuple[int, int]) -> None
         assert weak(screen) == []
 
 
-async def test_t_changes_the_theme_and_it_is_kept() -> None:
+async def test_t_switches_the_theme_persistently() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         assert screen.app.theme == DARK.name
         await screen.press("t")

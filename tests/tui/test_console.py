@@ -1,4 +1,4 @@
-"""The console of the screen, and the keys that go back in time."""
+"""The console of the screen, and the keys that travel in time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loopdbg.tui.screens.panel import PanelScreen, QuitConfirmScreen
 from text_models import model, sample
 
 
-async def test_keys_go_back_and_on() -> None:
+async def test_keys_step_back_and_forward() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", "s", "backspace")
         assert screen.session.frame.iteration == 2
@@ -26,13 +26,13 @@ async def test_keys_go_back_and_on() -> None:
         assert screen.session.frame.iteration == 0
 
 
-async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
+async def test_console_sets_a_breakpoint_and_a_key_returns_to_it() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         assert screen.app.console_pane.input_line.value == "break "
         await screen.type("break if err < 1e-2")
         assert "breakpoint 1: if err < 1e-2" in screen.app.console_pane.text
-        # Opened for one line, it closes once that was done, and says what it stated where one looks.
+        # A console opened for one line closes after the command, and its output appears on the message line.
         assert not screen.app.console_pane.display
         assert screen.message == "breakpoint 1: if err < 1e-2"
         await screen.press("colon")
@@ -42,13 +42,13 @@ async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
         await screen.type("print x")
         assert screen.app.console_pane.text.endswith("1.4142157")
         await screen.press("escape")
-        # What was stated stays.
+        # The message is still visible.
         assert not screen.app.console_pane.display and screen.app.console_pane.text.endswith("1.4142157")
         await screen.press("c", "c", "c", "c")
         assert screen.session.done
         await screen.press("C")
         assert screen.session.frame.iteration == 5
-        # At the end of the model, and back in the loop, the screen still says what it is.
+        # At the end of the model, and back in the loop, the screen still states its position.
         assert "breakpoint 1" in screen.message
 
 
@@ -64,7 +64,7 @@ async def test_console_errors_are_shown_in_console() -> None:
         assert any("3.0" in line for line in screen.lines("back-edges"))
 
 
-async def test_a_condition_that_is_no_truth_value_stays_in_the_line_to_be_completed() -> None:
+async def test_non_boolean_condition_stays_in_the_line_for_editing() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         prompt = screen.app.console_pane
         await screen.press("1", "slash", *"root", "enter", "escape", "b")
@@ -79,7 +79,7 @@ async def test_a_condition_that_is_no_truth_value_stays_in_the_line_to_be_comple
         assert [breakpoint.text for breakpoint in screen.session.breakpoints] == ["if root > 1"] and not prompt.display
 
 
-async def test_why_has_a_screen_of_its_own_its_verdict_first() -> None:
+async def test_why_opens_its_own_screen_with_the_verdict_first() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "W")
         panel = screen.app.screen
@@ -87,14 +87,14 @@ async def test_why_has_a_screen_of_its_own_its_verdict_first() -> None:
         lines = panel.text.splitlines()
         assert "goes on" in lines[0] and "err_new" in lines[0] and len(lines) > 2
         assert not screen.app.console_pane.display and screen.app.console_pane.text == ""
-        # A key that means something below goes there.
+        # A key of the screen below acts there.
         await screen.press("c")
         assert screen.session.done and len(screen.app.screen_stack) == 1
         await screen.press("W")
         assert isinstance(screen.app.screen, PanelScreen) and "ended" in screen.app.screen.text.splitlines()[0]
 
 
-async def test_earlier_lines_by_arrow() -> None:
+async def test_arrows_recall_earlier_lines() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("print err")
@@ -104,7 +104,7 @@ async def test_earlier_lines_by_arrow() -> None:
         assert screen.app.console_pane.input_line.value == ""
 
 
-async def test_what_a_key_says_leaves_the_body_in_sight_on_a_small_screen() -> None:
+async def test_message_of_a_key_keeps_the_body_visible_on_a_small_screen() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "s", "l")
         seen = "\n".join(screen.visible_rows())
@@ -114,7 +114,7 @@ async def test_what_a_key_says_leaves_the_body_in_sight_on_a_small_screen() -> N
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 24)])
-async def test_a_row_of_a_listing_is_one_line_with_its_value_in_sight(size: tuple[int, int]) -> None:
+async def test_listing_row_is_one_line_with_a_visible_value(size: tuple[int, int]) -> None:
     async with open_app(*sample("greedy_decoder.onnx"), size=size) as screen:
         await screen.press("s", "s", "l")
         drawn = [row for row in screen.visible_rows() if re.match(r" [ ▶] +\d+  ", row)]
@@ -122,14 +122,14 @@ async def test_a_row_of_a_listing_is_one_line_with_its_value_in_sight(size: tupl
         assert len({row.index(" │ min") for row in drawn}) == 1, "values stand below each other"
         split = next(row for row in drawn if "  10  " in row)
         assert "…" in split.partition(" │ ")[0] and split.rstrip().endswith("…"), "what is cut says so"
-        # It is cut for the screen alone, and what is no listing is not.
+        # Only the screen truncates rows, and only rows of a listing.
         assert "h_z, h_r, h_n = Split(h_R, axis=0, num_outputs=3)" in screen.app.console_pane.text
         await screen.press("colon")
         await screen.type(f"echo {'word ' * 30}end")
         assert any(row.rstrip().endswith("end") for row in screen.visible_rows())
 
 
-async def test_what_was_cut_is_whole_where_the_screen_gets_wider() -> None:
+async def test_truncated_row_is_complete_on_a_wider_screen() -> None:
     async with open_app(*sample("greedy_decoder.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "s", "l")
         assert not any("axis=0, num_outputs=3)" in row for row in screen.visible_rows()[-12:])
@@ -138,7 +138,7 @@ async def test_what_was_cut_is_whole_where_the_screen_gets_wider() -> None:
         assert any("axis=0, num_outputs=3)" in row for row in screen.visible_rows()[-18:])
 
 
-async def test_quit_in_the_console_leaves() -> None:
+async def test_quit_in_the_console_exits() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         screen.app.console_pane.input_line.value = "quit"
@@ -147,7 +147,7 @@ async def test_quit_in_the_console_leaves() -> None:
         assert not screen.app.is_running or screen.app.return_code == 0
 
 
-async def test_the_console_fits_on_a_small_screen() -> None:
+async def test_console_fits_on_a_small_screen() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "colon")
         for k in range(9):
@@ -179,7 +179,7 @@ async def test_failed_node_is_an_error_while_stopped_there() -> None:
         assert screen.message.startswith("before iteration 2") and not screen.app.status_message.has_class("-error")
 
 
-async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_node() -> None:
+async def test_untestable_breakpoint_does_not_look_like_a_failing_node() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("break x_new if x[5] > 1")
@@ -188,16 +188,16 @@ async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_n
         assert "▶● x_new" in screen.marked_line
 
 
-async def test_the_hidden_console_never_takes_the_keys() -> None:
+async def test_hidden_console_never_takes_the_keys() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        # What has the focus is hidden, as panes are before the first stop: the focus goes on to what can take it.
+        # If the focused widget is hidden, as panes are before the first stop, the focus moves to one that can take it.
         screen.app.screen.set_focus(None)
         screen.app.console_pane.input_line.focus()
         await screen.pilot.pause()
         assert not screen.app.console_pane.input_line.has_focus
         await screen.press("s", "s")
         assert screen.session.frame.iteration == 2 and screen.app.console_pane.input_line.value == ""
-        # Open it does, and once more after it was closed.
+        # An open console takes keys, also after it was closed and opened again.
         for _ in range(2):
             await screen.press("colon", "e", "c", "escape")
             assert not screen.app.console_pane.input_line.has_focus
@@ -208,18 +208,18 @@ async def test_error_is_shown_once_and_keeps_the_line() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("e")
         await screen.type("set nothing = 3")
-        # In the transcript, not below it as well.
+        # The error is in the transcript, and not below it as well.
         assert screen.app.console_pane.text.count("nothing") == 2 and "nothing" not in screen.message
         assert screen.app.console_pane.display and screen.app.console_pane.input_line.value == "set nothing = 3"
         await screen.type("set x = 3")
         assert not screen.app.console_pane.display and screen.message == "branch 2: x = 3"
-        # What a key does wrong is reported below, and not in a toast besides.
+        # The error of a key is shown on the message line, and not as a toast as well.
         await screen.press("c", "s")
         assert screen.message == "error: the model ran to its end; restart to run it again"
         assert not screen.app._notifications and not screen.app.console_pane.display
 
 
-async def test_tab_completes_as_far_as_it_can_and_shows_the_rest() -> None:
+async def test_tab_completes_the_common_prefix_and_lists_the_candidates() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon", *"print err", "tab")
         assert {"err", "err_new"} <= set(screen.app.console_pane.candidates.split())
@@ -229,9 +229,9 @@ async def test_tab_completes_as_far_as_it_can_and_shows_the_rest() -> None:
         assert screen.app.console_pane.input_line.value == "until"
 
 
-async def test_a_prompt_completes_what_it_asks_for() -> None:
+async def test_prompt_completes_its_kind_of_answer() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        # A name to go to, and no command; its sign stays.
+        # A name to go to, not a command; the prompt's sign stays.
         await screen.press("J", *"ha", "tab")
         assert screen.app.console_pane.input_line.value == "@half" and screen.app.console_pane.candidates.split() == [
             "half",
@@ -243,13 +243,13 @@ async def test_a_prompt_completes_what_it_asks_for() -> None:
         )
         await screen.press("J", *"conti", "tab")
         assert screen.app.console_pane.input_line.value == "@conti"
-        # A text to find can be anything.
+        # A search text can be anything.
         await screen.press("escape", "slash", *"chan", "tab")
         assert screen.app.console_pane.input_line.value == "/chan" and screen.app.console_pane.candidates == ""
         await screen.press("escape")
 
 
-async def test_a_prompt_brings_back_lines_of_its_own_kind() -> None:
+async def test_prompt_recalls_lines_of_its_own_kind() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"err", "enter", "colon")
         await screen.type("print x")
@@ -261,7 +261,7 @@ async def test_a_prompt_brings_back_lines_of_its_own_kind() -> None:
         assert screen.app.console_pane.input_line.value == "print x"
 
 
-async def test_the_transcript_is_kept_and_scrolls() -> None:
+async def test_transcript_is_kept_and_scrolls() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("help")
@@ -275,7 +275,7 @@ async def test_the_transcript_is_kept_and_scrolls() -> None:
         assert "> help" in screen.app.console_pane.text
 
 
-async def test_leaving_asks_only_where_something_would_be_lost() -> None:
+async def test_quit_confirms_only_if_something_would_be_lost() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "e")
         await screen.type("set x = 3")
@@ -291,21 +291,21 @@ async def test_leaving_asks_only_where_something_would_be_lost() -> None:
     assert screen.app.return_value == 0
 
 
-async def test_what_a_key_opened_for_a_line_closes() -> None:
+async def test_console_opened_by_a_key_closes_after_its_line() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("g")
         assert screen.app.console_pane.input_line.value == "goto "
         await screen.type("goto 3")
         assert not screen.app.console_pane.display and screen.session.frame.iteration == 3
-        # The keys are the panes' again.
+        # The panes get the keys again.
         await screen.press("s")
         assert screen.session.frame.iteration == 4
 
 
 @pytest.mark.parametrize("enter", ["enter", "ctrl+j"])  # the latter is what comes of it before the terminal is ours
-async def test_what_is_typed_ahead_is_for_the_line_that_was_opened(enter: str) -> None:
+async def test_type_ahead_goes_to_the_line_that_was_opened(enter: str) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
-        # All at once, as where someone pastes: most of these letters are actions as well.
+        # All at once, as when someone pastes: most of these letters are also actions.
         for key in ("colon", *"branch", enter):
             screen.app.simulate_key(key)
         await screen.pilot.pause(0.5)

@@ -1,4 +1,4 @@
-"""Expressions in a pane of their own: added, changed and removed by keys, with their values at every stop."""
+"""The display pane: expressions are added, changed and removed by keys, and their values are shown at every stop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEWTON = "newton_sqrt.onnx"
 
 
 def shown(screen: AppDriver) -> list[str]:
-    """What the pane says, without the blanks between columns; nothing where there is no pane."""
+    """The text of the pane without the padding between columns; empty if there is no pane."""
     pane = screen.app.panes["displays"]
     return [" ".join(line.split()) for line in screen.lines("displays")] if pane.display else []
 
@@ -25,14 +25,14 @@ async def typed(screen: AppDriver, *lines: str) -> None:
     await screen.press("escape")
 
 
-async def test_without_any_there_is_no_pane() -> None:
+async def test_pane_is_absent_without_displays() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         assert not screen.app.panes["displays"].display
         await screen.press("0")
         assert screen.message == "Displays: nothing to show here"
 
 
-async def test_one_is_added_changed_and_removed_by_keys() -> None:
+async def test_display_is_added_changed_and_removed_by_keys() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await screen.press("2", "home", "down", "D")
         assert screen.app.console_pane.input_line.value == "display x"
@@ -46,14 +46,14 @@ async def test_one_is_added_changed_and_removed_by_keys() -> None:
         assert shown(screen) == [] and screen.app.session_worker.console.displays == {}
 
 
-async def test_values_follow_every_stop_and_changed_ones_are_marked() -> None:
+async def test_values_update_at_every_stop_and_changes_are_marked() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await typed(screen, "display x", "display a", "display x_new > 3")
         assert shown(screen)[:2] == ["1 x 2.0", "2 a 2.0"]
         assert shown(screen)[2].startswith("3 x_new > 3 'x_new' is not computed yet in it")
         await screen.press("s")
         assert shown(screen)[:2] == ["1 x ≠ 1.5", "2 a 2.0"] and shown(screen)[2].startswith("3 x_new > 3 false")
-        # What moves nothing leaves the marks.
+        # A command that does not move the session keeps the marks.
         await typed(screen, "print x")
         assert shown(screen)[0] == "1 x ≠ 1.5"
         await screen.press("n")
@@ -64,7 +64,7 @@ async def test_values_follow_every_stop_and_changed_ones_are_marked() -> None:
         assert shown(screen)[0] == "1 x ≠ 8.0"
 
 
-async def test_what_fails_says_why_in_its_line_and_the_others_stay() -> None:
+async def test_failing_display_shows_its_error_and_the_others_stay() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await typed(screen, "display nix + 1", "display x[3]", "display x")
         first, second, third = shown(screen)
@@ -76,7 +76,7 @@ async def test_what_fails_says_why_in_its_line_and_the_others_stay() -> None:
         assert screen.app.session_worker.console.next_display == 4
 
 
-async def test_they_are_of_the_frame_in_focus() -> None:
+async def test_displays_are_evaluated_in_the_focused_frame() -> None:
     async with open_app(model(NESTED), {"M": np.array(3), "K": np.array(2)}) as screen:
         await typed(screen, "display iter")
         await screen.press("s", "n", "i")
@@ -87,7 +87,7 @@ async def test_they_are_of_the_frame_in_focus() -> None:
         await screen.wait_until(lambda: shown(screen)[0].endswith("0"))
 
 
-async def test_in_a_recording(tmp_path: Path) -> None:
+async def test_displays_work_in_a_recording(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", NEWTON) as screen:
         await typed(screen, "display x")
         before = shown(screen)

@@ -1,4 +1,4 @@
-"""Every action of the table, by its key: what is seen before, and after. And every pane, by what it is there to show.
+"""Every action of the table, run by its key, with what is visible before and after; and every pane with its content.
 
 An action or a pane without a row here fails a test.
 """
@@ -35,7 +35,7 @@ NEST, TABLE, LESSON, INPUTS = "nested", "a table", "a lesson", "inputs"
 
 
 class StartApp:
-    """What comes before the debugger, with keys as for that."""
+    """A screen from before the debugger starts, driven by the same keys."""
 
     def __init__(self, app: InputsApp, pilot: Pilot[Any]) -> None:
         self.app = app
@@ -51,7 +51,7 @@ class StartApp:
 
 @asynccontextmanager
 async def shown(name: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[Any]:
-    """A model in the screen, or a lesson, or the inputs of a model that came with none."""
+    """A model on the screen, a lesson, or the inputs screen of a model that came without inputs."""
     if name == INPUTS:
         result = model("of_two (float[N] x, int64 count) => (float[N] z) { z = Mul (x, x) }")
         inputs = {"x": np.full(1, 7, np.float32), "count": np.array(5)}
@@ -71,7 +71,7 @@ async def shown(name: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[A
 
 
 async def press(screen: Any, keys: Sequence[str]) -> None:
-    """Press keys; what begins with a colon is typed into the console, which is closed then."""
+    """Press keys; text that begins with a colon is typed into the console, which is then closed."""
     for key in keys:
         if key[:1] == ":":
             await screen.press("colon")
@@ -83,7 +83,7 @@ async def press(screen: Any, keys: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class ActionCase:
-    """Where an action does something: the keys before it, and something seen that it changes."""
+    """Where an action has an effect: the keys before it, and something visible that it changes."""
 
     before: Sequence[str]
     sees: Callable[[AppDriver], Any]
@@ -91,7 +91,7 @@ class ActionCase:
     then: Any
     model: str = NEWTON
     size: tuple[int, int] = (120, 36)
-    #: The foot and the palette offer it there.
+    #: The footer and the palette offer it there.
     offered: bool = True
 
 
@@ -104,22 +104,22 @@ def at_boundary(screen: AppDriver) -> bool:
 
 
 def typed(screen: AppDriver) -> str | None:
-    """What is in the line of the console, if that is open."""
+    """The text of the console's input line, if the console is open."""
     return screen.app.console_pane.input_line.value if screen.app.console_pane.display else None
 
 
 def screens_above(screen: AppDriver) -> str:
-    """What is above the panes."""
+    """The modal screens above the panes."""
     return type(screen.app.screen).__name__
 
 
 def cursor(screen: AppDriver) -> int:
-    """The line of the source that the cursor is on."""
+    """The source line at the cursor."""
     return screen.app.panes["body"].cursor
 
 
 def cursor_statement(screen: AppDriver) -> str:
-    """What the line of the cursor computes."""
+    """The statement at the cursor."""
     return screen.lines("body")[cursor(screen)].split()[1]
 
 
@@ -145,7 +145,7 @@ def frames(screen: AppDriver) -> int:
 
 
 def depth(screen: AppDriver) -> int | None:
-    """Of the frame in focus."""
+    """The depth of the focused frame."""
     assert screen.app.screen_state is not None
     return screen.app.screen_state.depth
 
@@ -155,12 +155,12 @@ def folded(screen: AppDriver) -> bool:
 
 
 def stopped(screen: AppDriver) -> str:
-    """What the model does that would run for ever."""
+    """The state of a model that would otherwise run for ever."""
     return "runs" if screen.app.session_worker.busy else str(screen.session.stop.reason)
 
 
 def card(screen: AppDriver) -> str:
-    """The lesson, and which of its cards."""
+    """The lesson and the index of its card."""
     return str(screen.app.lesson_pane.border_title).rpartition(" of ")[0][-6:]  # type: ignore[attr-defined]
 
 
@@ -174,7 +174,7 @@ BEGUN = ("colon", *"pri")
 
 
 def top(screen: AppDriver) -> Any:
-    """The screen above the panes."""
+    """The screen on top of the panes."""
     return screen.app.screen
 
 
@@ -187,47 +187,47 @@ def note(screen: AppDriver) -> str:
 
 
 def inspector_input(screen: AppDriver) -> str | None:
-    """What the line of the inspector asks for."""
+    """The text of the inspector's prompt."""
     return top(screen).prompt.placeholder if top(screen).prompt.display else None
 
 
 def inspect(sees: Callable[[AppDriver], Any], was: Any, then: Any, *before: str) -> ActionCase:
-    """In the inspector, on a carried value of six rows before iteration 3."""
+    """Open the inspector on a carried value of six rows before iteration 3."""
     return ActionCase((*"sss", "2", "home", "down", "enter", *before), sees, was, then, TABLE)
 
 
 def open_graph(sees: Callable[[AppDriver], Any], was: Any, then: Any, *before: str) -> ActionCase:
-    """In the graph, before iteration 2, on a screen smaller than it."""
+    """Open the graph before iteration 2, on a screen smaller than the graph."""
     return ActionCase((*"ssG", *before), sees, was, then, size=(80, 24))
 
 
 def cursor_box(screen: AppDriver) -> str:
-    """The box of the graph that the cursor is on."""
+    """The graph's box at the cursor."""
     return str(top(screen).graph_state.cursor_box.name)
 
 
 def at_right(screen: AppDriver) -> bool:
-    """The window is at the right end of the graph."""
+    """Whether the window is at the right end of the graph."""
     return bool(top(screen).graph_view.scroll_x == top(screen).graph_view.max_scroll_x > 0)
 
 
 def line_of(k: int) -> Callable[[Any], str]:
-    """What the screen of inputs says of one of them."""
+    """The row of an input on the inputs screen."""
     return lambda screen: " ".join(screen.app.rows_box.lines[1 + k].text.split())
 
 
 def inputs_without_values(sees: Callable[[Any], Any], was: Any, then: Any, *before: str) -> ActionCase:
-    """On the inputs of a model that came with none."""
+    """Open the inputs screen of a model that came without inputs."""
     return ActionCase(before, sees, was, then, INPUTS)
 
 
 def highlighted(screen: AppDriver) -> int:
-    """The row of the palette."""
+    """The highlighted row of the palette."""
     return int(top(screen)._list.highlighted)
 
 
 def scrolled(screen: AppDriver) -> bool:
-    """The help is not at its beginning."""
+    """Whether the help is scrolled down."""
     return any(widget.scroll_offset.y > 0 for widget in top(screen).query("*"))
 
 
@@ -260,7 +260,7 @@ ELSEWHERE = {
     "inspect-first": inspect(lambda s: grid(s).cursor, (5, 39), (0, 0), "end"),
     "inspect-last": inspect(lambda s: grid(s).cursor, (0, 0), (5, 39)),
     "inspect-slice": inspect(lambda s: top(s).prompt.display, False, True),
-    # Offered for sequences alone; of a tensor it asks for a slice.
+    # Offered only for sequences; for a tensor the key asks for a slice.
     "inspect-open": replace(inspect(lambda s: top(s).prompt.display, False, True), offered=False),
     "inspect-digits": inspect(lambda s: grid(s).number_format.value, "4 digits", "8 digits"),
     "inspect-heat-map": inspect(lambda s: grid(s).heat_map, False, True),
@@ -409,7 +409,7 @@ CASES = {
 
 
 def flat(screen: AppDriver) -> str:
-    """What the card of a lesson says."""
+    """The text of a lesson's card on one line."""
     return " ".join(screen.app.lesson_pane.text.split())  # type: ignore[attr-defined]
 
 
@@ -418,7 +418,7 @@ def test_every_action_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_action_has_its_effect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, action = CASES[name], actions_by_id()[name]
     async with shown(case.model, case.size) as screen:
         screen.app.suspended = []  # type: ignore[attr-defined]
@@ -455,7 +455,7 @@ async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytes
         assert case.sees(screen) == case.then
 
 
-async def test_each_key_of_an_action_is_bound_to_it() -> None:
+async def test_each_key_is_bound_to_its_action() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         bound = screen.app._bindings.key_to_bindings
         for item in actions_on(ScreenKind.PANES):
@@ -463,7 +463,7 @@ async def test_each_key_of_an_action_is_bound_to_it() -> None:
                 assert item.textual_action in [binding.action for binding in bound[key]], (item.id, key)
 
 
-#: Where each pane has something to show, and what.
+#: For each pane, where it has content, and a piece of that content.
 PANE_SHOWS: dict[str, tuple[Sequence[str], str]] = {
     "body": (("s", "n"), "half = x * 0.5"),
     "back-edges": (("s", "s"), "1.5"),
@@ -484,7 +484,7 @@ def test_every_pane_has_a_row() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 @pytest.mark.parametrize("name", PANES)
-async def test_a_pane_shows_what_it_is_there_for(name: str, size: tuple[int, int]) -> None:
+async def test_pane_shows_its_content(name: str, size: tuple[int, int]) -> None:
     before, wanted = PANE_SHOWS[name]
     async with shown(NEWTON, size) as screen:
         assert set(screen.app.panes) == set(PANES)
@@ -492,9 +492,9 @@ async def test_a_pane_shows_what_it_is_there_for(name: str, size: tuple[int, int
         await press(screen, before)
         await press(screen, (f"{(PANES.index(name) + 1) % 10}", "z"))
         assert screen.app.pane_grid.maximized_pane == name and pane.has_focus
-        # It is drawn, not only known.
+        # The content is drawn, not only computed.
         assert wanted in "\n".join(screen.visible_rows()), screen.visible_rows()
-        # The cursor goes over all of it, and is on something to point at somewhere.
+        # The cursor visits all of it and points at an item somewhere.
         targets = []
         await screen.press("home")
         for _ in range(len(pane.lines)):

@@ -1,5 +1,5 @@
-"""A graph uses the space that it has: boxes show more, and what is left over is at both sides. Where a box is, and
-how large it is, is the same at every stop."""
+"""The graph uses the available space: boxes show more, and the rest is split between both sides. The position and size
+of a box are the same at every stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loopdbg.tui.render.graphview.layout import BOX_DETAILS, DetailLevel, GraphL
 from loopdbg.tui.screens.graph import GraphScreen
 from text_models import SAMPLES, model, sample
 
-#: What a vast window and a small one have space for.
+#: Terminal sizes: a vast window and a small one.
 SIZES = [(80, 24), (120, 36), (200, 60), (300, 100)]
 
 
@@ -26,18 +26,18 @@ def graph(screen: AppDriver) -> GraphScreen:
 
 
 def level(screen: AppDriver) -> DetailLevel:
-    """How much it shows of each box."""
+    """The level of detail of the boxes."""
     return graph(screen).graph_state.level
 
 
 def seen(screen: AppDriver) -> list[str]:
-    """What is drawn of the graph, row by row."""
+    """The visible rows of the graph."""
     region = graph(screen).graph_view.region
     return [row[region.x : region.right] for row in screen.visible_rows()[region.y : region.bottom]]
 
 
 def margins(rows: list[str]) -> tuple[int, int, int, int]:
-    """What is empty at the left, at the right, above and below."""
+    """The empty space at the left, at the right, above and below."""
     drawn = [k for k, row in enumerate(rows) if row.strip()]
     left = min(len(rows[k]) - len(rows[k].lstrip()) for k in drawn)
     right = min(len(rows[k]) - len(rows[k].rstrip()) for k in drawn)
@@ -54,7 +54,7 @@ def assert_framed(places: GraphLayout, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["newton_sqrt.onnx", "lstm.xml", "loop_nested.xml"])
-async def test_a_larger_window_shows_more(name: str) -> None:
+async def test_larger_window_shows_more(name: str) -> None:
     shown = []
     for size in SIZES:
         async with open_app(*sample(name), size=size) as screen:
@@ -63,7 +63,7 @@ async def test_a_larger_window_shows_more(name: str) -> None:
     assert all(a <= b for a, b in pairwise(shown)) and (shown[0], shown[-1]) == (DetailLevel.VALUES, DetailLevel.FRAMES)
 
 
-async def test_boxes_show_the_line_the_type_and_the_value() -> None:
+async def test_boxes_show_line_type_and_value() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(200, 60)) as screen:
         await screen.press("s", "s", "n", "n", "G")
         drawn = "\n".join(seen(screen))
@@ -72,7 +72,7 @@ async def test_boxes_show_the_line_the_type_and_the_value() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES[1:])
-async def test_what_is_left_over_is_at_both_sides(size: tuple[int, int]) -> None:
+async def test_graph_is_centred(size: tuple[int, int]) -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=size) as screen:
         await screen.press("s", "G")
         rows = seen(screen)
@@ -82,7 +82,7 @@ async def test_what_is_left_over_is_at_both_sides(size: tuple[int, int]) -> None
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*.onnx")))
-async def test_nothing_moves_from_stop_to_stop(name: str) -> None:
+async def test_boxes_do_not_move_between_stops(name: str) -> None:
     async with open_app(*sample(name), size=(300, 100), max_iterations=20) as screen:
         await screen.press("s", "G")
         loop, places, origin = (
@@ -105,7 +105,7 @@ async def test_nothing_moves_from_stop_to_stop(name: str) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_click_meets_its_box(size: tuple[int, int]) -> None:
+async def test_click_hits_its_box(size: tuple[int, int]) -> None:
     async with open_app(*sample("lstm.xml"), size=size) as screen:
         await screen.press("s", "G")
         state, view = graph(screen).graph_state, graph(screen).graph_view
@@ -117,7 +117,7 @@ async def test_a_click_meets_its_box(size: tuple[int, int]) -> None:
             assert state.cursor_index == k
 
 
-async def test_it_follows_the_size_of_the_window_but_not_against_a_wish() -> None:
+async def test_level_follows_the_window_size_unless_chosen() -> None:
     async with open_app(*sample("lstm.xml"), size=(200, 60)) as screen:
         await screen.press("s", "G")
         assert level(screen) is DetailLevel.FRAMES
@@ -134,7 +134,7 @@ async def test_it_follows_the_size_of_the_window_but_not_against_a_wish() -> Non
         )
 
 
-#: More boxes than are seen at once, in few layers.
+#: More boxes than are visible at once, in few layers.
 WIDE_MODEL = """
 wide (float[2] x) => (float[2] y) {
   NODES
@@ -143,7 +143,7 @@ wide (float[2] x) => (float[2] y) {
 """
 
 
-async def test_of_a_part_the_boxes_stay_as_they_are() -> None:
+async def test_boxes_of_an_excerpt_keep_their_size() -> None:
     names = [f"t{k}" for k in range(70)]
     text = WIDE_MODEL.replace("NODES", "\n".join(f"{name} = Tanh (x)" for name in names)).replace(
         "ALL", ", ".join(names)

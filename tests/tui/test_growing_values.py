@@ -1,5 +1,5 @@
-"""A carried value that grows, as a cache of keys: what it is compared with is its beginning, and new rows say so; and
-what a carried value is in the middle of an iteration."""
+"""A carried value that grows, such as a key cache: it is compared with its previous rows, and new rows are marked; also
+the value of a carried tensor within an iteration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loopdbg.tui.render.targets import ValueKind, ValueTarget
 from loopdbg.tui.screens.inspector import InspectorScreen
 from text_models import model, sample
 
-#: ``factor``: 1 leaves the rows that are there as they are. ONE_ROW is what an iteration adds along AXIS.
+#: ``factor``: 1 leaves the existing rows unchanged. ONE_ROW is the shape that an iteration appends along AXIS.
 CACHE = """
 cache (int64 n, float[..] keys0, float factor) => (float[..] keys) {
   [decode] keys = Loop <body = step (int64 i, bool c, float[..] past) => (bool go, float[..] present) {
@@ -47,7 +47,7 @@ def inputs(factor: float = 1) -> dict[str, Any]:
 
 
 async def open_value(screen: AppDriver, target: ValueTarget) -> InspectorScreen:
-    """The inspector on a value, once it has all that it computes."""
+    """Open the inspector on a value, and wait until it has computed everything."""
     screen.app.open_inspector(target)
     await screen.pilot.pause()
     top = screen.app.screen
@@ -60,7 +60,7 @@ async def open_value(screen: AppDriver, target: ValueTarget) -> InspectorScreen:
 async def on_cache(
     axis: int = 2, factor: float = 1, steps: int = 2
 ) -> AsyncIterator[tuple[AppDriver, InspectorScreen]]:
-    """The inspector on the cache before iteration ``steps``."""
+    """Open the inspector on the cache before iteration ``steps``."""
     async with open_app(cache(axis), inputs(factor)) as screen:
         await screen.press(*["s"] * steps)
         top = await open_value(screen, PAST)
@@ -69,12 +69,12 @@ async def on_cache(
 
 
 def cells(top: InspectorScreen) -> list[list[str]]:
-    """By row its place, then its cells, the one at the cursor without its brackets."""
+    """For each row its index and its cells, the one at the cursor without its brackets."""
     return [line.text.replace("[", " ").replace("]", " ").split() for line in top.grid.lines[1:]]
 
 
 async def compared(screen: AppDriver, top: InspectorScreen, *keys: str) -> None:
-    """Press keys after which a difference is shown."""
+    """Press keys, and wait until a difference is shown."""
     await screen.press(*keys)
     await screen.wait_until(lambda: top.grid.viewport.baseline is not None and top.inspector_state.change is not None)
     await screen.pilot.pause()
@@ -82,7 +82,7 @@ async def compared(screen: AppDriver, top: InspectorScreen, *keys: str) -> None:
 
 async def test_new_rows_are_marked_and_the_others_compared() -> None:
     async with on_cache() as (screen, top):
-        # Before anything is pressed the facts know of it.
+        # The facts mention the new rows before any key is pressed.
         assert "1 new row on axis 2, the 4 before unchanged" in " ".join(top.statistics_box.text.split())
         await compared(screen, top, "t")
         assert "Δ to iteration 1: 1 new row on axis 2" in top.grid.text
@@ -100,10 +100,10 @@ async def test_new_rows_are_marked_and_the_others_compared() -> None:
         assert new == ["+" * 16] * 2
 
 
-async def test_what_changed_before_the_new_rows_is_found() -> None:
+async def test_changes_before_the_new_rows_are_found() -> None:
     async with on_cache(factor=2) as (screen, top):
         message = " ".join(top.statistics_box.text.split())
-        # Of 32 elements all but a zero of the input, and the row that iteration 0 added: 8 zeros.
+        # Of 32 elements, 8 are zero: one element of the input, and the row that iteration 0 added.
         assert "1 new row on axis 2, the 4 before: 23 of 32 elements changed" in message
         await screen.press("x")
         await screen.wait_until(lambda: "changed most" in top.note)
@@ -111,13 +111,13 @@ async def test_what_changed_before_the_new_rows_is_found() -> None:
         assert top.grid.cursor_index == (0, 1, 2, 3)
 
 
-async def test_along_the_last_axis_the_new_columns_are_marked() -> None:
+async def test_new_columns_along_the_last_axis_are_marked() -> None:
     async with on_cache(axis=3, steps=1) as (screen, top):
         await compared(screen, top, "t")
         assert cells(top) == [[f"{a},{b}", *["="] * 4, "new"] for a in range(2) for b in range(3)]
 
 
-async def test_with_a_later_iteration_it_is_shorter() -> None:
+async def test_value_is_shorter_than_in_a_later_iteration() -> None:
     async with on_cache(steps=4) as (screen, top):
         await screen.press("left", "left")
         await screen.wait_until(lambda: top.inspector_state.iteration == 2)
@@ -130,15 +130,15 @@ async def test_with_a_later_iteration_it_is_shorter() -> None:
         assert "2 rows fewer on axis 2, the other 5 unchanged" in " ".join(top.statistics_box.text.split())
 
 
-async def test_the_pane_of_back_edges_counts_new_rows() -> None:
+async def test_back_edge_pane_counts_new_rows() -> None:
     async with open_app(cache(), inputs()) as screen:
         await screen.press("s")
         assert "+1 row" in screen.text("back-edges") and "[1,2,4,4]" in screen.text("back-edges")
 
 
 @pytest.mark.parametrize("nodes", [1, 3, 6])
-async def test_in_an_iteration_a_carried_value_is_what_was_received(nodes: int) -> None:
-    """Whether what the iteration gives is computed already or not."""
+async def test_carried_value_within_an_iteration_is_the_received_one(nodes: int) -> None:
+    """This holds whether or not the iteration has already computed its result."""
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", *["n"] * nodes)
         edge = screen.session.frame.back_edges[0]
@@ -155,7 +155,7 @@ async def test_in_an_iteration_a_carried_value_is_what_was_received(nodes: int) 
             top.title_label.content
         )
         assert top.inspector_state.tensor is not None and top.inspector_state.tensor[()] == edge.previous
-        # From there it leads back as from a boundary.
+        # From there the keys lead back as from a boundary.
         await screen.press("left")
         await screen.wait_until(lambda: top.inspector_state.iteration == 1)
         assert top.inspector_state.tensor is not None

@@ -1,4 +1,4 @@
-"""The inspector: every key, every kind of value, in the iteration of the stop and in others."""
+"""The inspector: every key and every kind of value, in the iteration of the stop and in others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from text_models import sample
 
 
 class InspectorDriver:
-    """The inspector on the screen."""
+    """Drives the inspector on the screen."""
 
     def __init__(self, screen: AppDriver, top: InspectorScreen) -> None:
         self.screen = screen
@@ -66,7 +66,7 @@ async def inspector(
         await screen.pilot.pause()
         assert isinstance(screen.app.screen, InspectorScreen)
         result = InspectorDriver(screen, screen.app.screen)
-        # It is drawn once it has a size.
+        # It is drawn once its size is known.
         await screen.wait_until(lambda: result.top.grid.lines or not result.top.grid.display)
         await result.settle()
         yield result
@@ -79,7 +79,7 @@ def carried(driver: InspectorDriver) -> Any:
     return driver.screen.session.frame.carried["c"]
 
 
-async def test_enter_on_a_value_opens_it_with_its_statistics() -> None:
+async def test_enter_opens_a_value_with_its_statistics() -> None:
     async with open_app(*sample("lstm.xml")) as screen:
         await screen.press("s", "s", "s")
         screen.app.panes["back-edges"].focus()
@@ -101,7 +101,7 @@ async def test_enter_on_a_value_opens_it_with_its_statistics() -> None:
         assert not isinstance(screen.app.screen, InspectorScreen)
 
 
-async def test_arrows_lead_to_other_iterations_without_moving_the_session() -> None:
+async def test_arrows_show_other_iterations_without_moving_the_session() -> None:
     async with inspector("lstm.xml", C) as result:
         position = result.screen.session._internals.position
         await result.press("left")
@@ -122,7 +122,7 @@ async def test_arrows_lead_to_other_iterations_without_moving_the_session() -> N
         assert result.screen.session._internals.position == position
 
 
-async def test_differences_to_another_iteration() -> None:
+async def test_difference_to_another_iteration_is_shown() -> None:
     async with inspector("lstm.xml", C) as result:
         history = result.screen.session.frame.history
         now = carried(result)
@@ -145,7 +145,7 @@ async def test_differences_to_another_iteration() -> None:
         assert "Δ to iteration 1" in result.top.grid.text, "it goes along"
 
 
-async def test_the_cursor_moves_and_cells_and_slices_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cursor_moves_and_cells_and_slices_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     async with inspector("lstm.xml", C) as result:
         copied: list[str] = []
         monkeypatch.setattr(result.screen.app, "copy_to_clipboard", copied.append)
@@ -172,7 +172,7 @@ async def test_the_cursor_moves_and_cells_and_slices_are_copied(monkeypatch: pyt
         assert not result.top.prompt.display
 
 
-async def test_formats_heat_map_and_plot() -> None:
+async def test_number_formats_heat_map_and_plot() -> None:
     async with inspector("lstm.xml", C) as result:
         seen = []
         for _ in range(5):
@@ -209,7 +209,7 @@ async def test_values_are_found_and_saved(tmp_path: Path) -> None:
         await result.press("escape")
 
 
-async def test_a_page_saves_no_value_outside_the_folder_of_its_server(tmp_path: Path) -> None:
+async def test_page_saves_no_value_outside_the_server_folder(tmp_path: Path) -> None:
     async with inspector("newton_sqrt.onnx", ValueTarget("x", None)) as result:
         for folder, refusal in ((None, "this server may not"), (tmp_path / "folder", "is outside")):
             result.screen.app.session_worker.console.file_access = folder_access(folder)
@@ -219,7 +219,7 @@ async def test_a_page_saves_no_value_outside_the_folder_of_its_server(tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-async def test_a_breakpoint_on_an_element_is_begun_in_the_console() -> None:
+async def test_b_begins_an_element_breakpoint_in_the_console() -> None:
     async with inspector("lstm.xml", C) as result:
         await result.press("l", "b")
         assert result.screen.app.console_pane.input_line.value == "break if c[0, 1] "
@@ -227,7 +227,7 @@ async def test_a_breakpoint_on_an_element_is_begun_in_the_console() -> None:
         assert "breakpoint 1" in output
 
 
-async def test_the_next_nan_is_found() -> None:
+async def test_next_nan_is_found() -> None:
     async with open_app(*sample("vanishing_scale.onnx")) as screen:
         await screen.press("c")
         frame = screen.app.screen_state.view.innermost.frame  # type: ignore[union-attr]
@@ -245,7 +245,7 @@ async def test_the_next_nan_is_found() -> None:
         assert not np.isfinite(frame.values[name][result.top.grid.cursor_index])
 
 
-async def test_the_course_of_a_body_value_is_asked_for() -> None:
+async def test_history_of_a_body_value_is_shown_on_request() -> None:
     async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), plot=True) as result:
         session = result.screen.session
         name = result.top.target.name
@@ -258,8 +258,8 @@ async def test_the_course_of_a_body_value_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
-async def test_the_course_in_the_middle_of_an_iteration(nodes: int) -> None:
-    """Of a value that is not computed yet, and of one that the iteration has computed already."""
+async def test_history_within_an_iteration(nodes: int) -> None:
+    """Covers a value that is not computed yet, and one that the iteration has already computed."""
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", "s", *["n"] * nodes)
         screen.app.open_inspector(ValueTarget("q", 1), True)
@@ -276,7 +276,7 @@ async def test_the_course_in_the_middle_of_an_iteration(nodes: int) -> None:
         assert course.band.low.tolist() == pytest.approx(expected)
 
 
-async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:
+async def test_recorded_values_can_be_inspected(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "run.loopdb", "lstm.xml") as screen:
         await screen.press("s", "s")
         screen.app.open_inspector(C)
@@ -289,7 +289,7 @@ async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:
         assert "Δ to iteration 0" in result.top.grid.text
 
 
-async def test_a_scan_output_is_inspected_whole() -> None:
+async def test_scan_output_is_inspected_as_a_whole() -> None:
     async with open_app(*sample("lstm.xml")) as screen:
         await screen.press("s", "s", "s")
         name = screen.app.screen_state.view.innermost.frame.scans[0].name  # type: ignore[union-attr]
@@ -322,12 +322,12 @@ VALUES: list[tuple[Any, str]] = [
 ]
 
 KEYS = actions_on(ScreenKind.INSPECTOR)
-#: With these every key is pressed; with the others those that read elements.
+#: For these values every key is pressed; for the others only the keys that read elements.
 ALL_KEYS = ("1,2", "[1]  float64 [2]", "no element", '"bc"')
 
 
 @pytest.mark.parametrize(("value", "shown"), VALUES, ids=lambda item: str(getattr(item, "dtype", ""))[:20] or "plain")
-async def test_values_of_every_kind_open_and_take_every_key(value: Any, shown: str, tmp_path: Path) -> None:
+async def test_every_kind_of_value_opens_and_takes_every_key(value: Any, shown: str, tmp_path: Path) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         top = InspectorScreen(screen.app.session_worker, ValueTarget("x", 1), screen.app.screen_state)  # type: ignore[arg-type]
         top.inspector_state.set_value(value, True)
@@ -355,7 +355,7 @@ async def test_values_of_every_kind_open_and_take_every_key(value: Any, shown: s
         assert screen.app.screen is not top
 
 
-async def test_a_click_puts_the_cursor_on_a_cell() -> None:
+async def test_click_puts_the_cursor_on_a_cell() -> None:
     async with inspector("lstm.xml", C) as result:
         grid = result.top.grid
         row = grid.lines[2].text
@@ -365,7 +365,7 @@ async def test_a_click_puts_the_cursor_on_a_cell() -> None:
         assert result.top.grid.cursor_index == (0, result.top.grid.page.elements_per_line + 2)
 
 
-async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -> None:
+async def test_help_lists_every_key_and_fits_in_80_columns() -> None:
     async with inspector("lstm.xml", C, size=(80, 24)) as result:
         assert all(len(line) <= 80 for line in result.screen.visible_rows())
         assert "esc back" in result.screen.visible_rows()[-1]
@@ -391,7 +391,7 @@ async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -
         assert "digits" in result.screen.visible_rows()[-1]
 
 
-async def test_the_palette_offers_what_the_inspector_does() -> None:
+async def test_palette_offers_the_inspector_actions() -> None:
     async with inspector("lstm.xml", C) as result:
         await result.press("ctrl+p", *"heat")
         palette = result.screen.app.screen
@@ -402,7 +402,7 @@ async def test_the_palette_offers_what_the_inspector_does() -> None:
         assert result.screen.app.screen is result.top and result.top.grid.viewport.heat_map
 
 
-async def test_other_keys_in_the_inspector() -> None:
+async def test_remaining_inspector_keys_work() -> None:
     actions = remap_keys({"inspect-heat-map": ("f9",), "inspect-leave": ("f10",)})
     async with open_app(*sample("lstm.xml"), actions=actions) as screen:
         await screen.press("s", "s")
@@ -419,7 +419,7 @@ async def test_other_keys_in_the_inspector() -> None:
         assert screen.app.screen is not result.top
 
 
-async def test_a_click_at_the_foot_does_it() -> None:
+async def test_click_in_the_footer_runs_the_action() -> None:
     async with inspector("lstm.xml", C) as result:
         column = result.screen.visible_rows()[-1].index("heat map")
         await result.screen.pilot.click("#inspector-keys", offset=Offset(column, 0))
@@ -427,7 +427,7 @@ async def test_a_click_at_the_foot_does_it() -> None:
         assert result.top.grid.viewport.heat_map
 
 
-async def test_what_is_not_computed_yet_says_so() -> None:
+async def test_uncomputed_value_is_labelled() -> None:
     async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), steps=0) as result:
         assert "not computed yet" in result.top.text
         assert "no other iteration yet" in result.top.text and "large" not in result.top.text
@@ -435,7 +435,7 @@ async def test_what_is_not_computed_yet_says_so() -> None:
         assert "not computed yet" in result.top.text
 
 
-async def test_a_large_tensor_is_read_only_where_it_is_seen() -> None:
+async def test_only_the_visible_part_of_a_large_tensor_is_read() -> None:
     read = [0]
     array = np.zeros((300, 50000), np.float32)
     array[299, 49999] = np.nan
@@ -461,6 +461,6 @@ async def test_a_large_tensor_is_read_only_where_it_is_seen() -> None:
         assert read[0] <= 1 << 20
 
 
-def test_what_is_no_tensor_is_none() -> None:
+def test_inspector_refuses_non_tensors() -> None:
     assert as_tensor(None) is None and as_tensor([1]) is None
     assert as_tensor("a").dtype.kind == "O"  # type: ignore[union-attr]

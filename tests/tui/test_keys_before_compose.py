@@ -1,4 +1,4 @@
-"""A key may arrive before a screen is composed: it was an internal error."""
+"""A key may arrive before a screen is composed; this must not be an internal error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the panes stand: in every size no pane over another, none beyond the edge, and no space left empty."""
+"""Pane layout: at every size no pane overlaps another or exceeds the screen, and no space is left empty."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from loopdbg.tui.render.pane_layout import (
 from loopdbg.tui.session_worker import SessionWorker
 from text_models import SAMPLES, sample
 
-#: What is there at every stop.
+#: The panes that are present at every stop.
 ALWAYS = {
     "body": SpaceRequest(5, UNLIMITED_LINES),
     "value": SpaceRequest(7, 10),
@@ -57,14 +57,14 @@ def test_boxes_nest_and_do_not_overlap(width: int, height: int, needs: dict[str,
     assert set(boxes) <= set(needs)
     for box in boxes.values():
         assert box.x >= 0 and box.y >= 0 and box.width > 0
-        # With a border, or a line without one.
+        # With a border, or a single line without one.
         assert box.height == 1 or box.height > 2
         assert box.x + box.width <= width and box.y + box.height <= height
     for a, b in itertools.combinations(boxes.values(), 2):
         assert not overlap(a, b)
     if not is_small_screen(width, height):
         assert "body" in boxes
-        # Nothing is left empty next to the program.
+        # No space next to the program is empty.
         assert sum(box.width * box.height for box in boxes.values()) >= width * height * 0.9
 
 
@@ -92,7 +92,7 @@ async def test_every_pane_is_reached_by_its_key(size: tuple[int, int]) -> None:
             assert f" {number} {pane.heading[0][:6]}" in "\n".join(screen.visible_rows())
 
 
-async def test_tabs_of_a_small_screen() -> None:
+async def test_small_screen_has_tabs() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         seen = []
         for _ in range(len(TABS)):
@@ -102,7 +102,8 @@ async def test_tabs_of_a_small_screen() -> None:
             assert f"[{tab.title}]" in shown
         await screen.press("less_than_sign")
         assert screen.app.pane_grid.tab == len(TABS) - 1 and screen.app.panes["timeline"].display
-        # The panes below the program have a line each: their keys, and Enter on them, go to the tab that is about them.
+        # The panes below the program have one line each: their keys, and Enter on them, open the tab with their
+        # content.
         await screen.press("1")
         assert screen.app.pane_grid.tab == 0 and screen.app.panes["back-edges"].is_one_line
         await screen.press("2")
@@ -118,7 +119,7 @@ async def test_tabs_of_a_small_screen() -> None:
         assert not screen.app.tab_bar.display and screen.app.panes["timeline"].display
 
 
-async def test_full_screen() -> None:
+async def test_full_screen_shows_one_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("2", "z")
         assert [name for name, pane in screen.app.panes.items() if pane.display] == ["back-edges"]
@@ -127,7 +128,7 @@ async def test_full_screen() -> None:
         assert "iteration 0 → 1" in screen.text("back-edges")
         await screen.press("escape")
         assert screen.app.panes["body"].display
-        # What happened meanwhile is seen.
+        # Changes made meanwhile are visible.
         assert "values of iteration 0" in screen.text("body")
         await screen.press("z", "z")
         assert screen.app.panes["body"].display
@@ -150,7 +151,7 @@ async def test_pane_arrangement_is_restored(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(first, "run", lambda: 0)
     assert _run_and_save_arrangement(first, path) == 0
     assert _load_arrangement(path) == kept
-    # Folded is what was folded in that model, tabs and panes are the person's.
+    # Folds belong to the model; tabs and panes belong to the user.
     assert _load_arrangement(SAMPLES / "lstm.xml") == PaneArrangement(1, "back-edges", {})
     again = LoopdbgApp(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
     async with run_app(again, (80, 24)) as screen:
@@ -160,13 +161,13 @@ async def test_pane_arrangement_is_restored(tmp_path: Path, monkeypatch: pytest.
         assert screen.app.pane_grid.tab == 1
         await screen.press("1")
         assert len(screen.app.panes["body"].lines) == rows - hidden
-    # In a model that was changed, lines of other texts are no heads that were folded.
+    # In a modified model, lines with other texts are not taken for folded heads.
     other = PaneArrangement(0, "", {number: f"{text} " for number, text in kept.folded.items()})
     async with run_app(LoopdbgApp(SessionWorker(*sample(path.name), None), arrangement=other), (80, 24)) as screen:
         assert len(screen.app.panes["body"].lines) == rows and screen.app.arrangement == PaneArrangement()
 
 
-def test_an_arrangement_that_makes_no_sense_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_stored_arrangement_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     path = SAMPLES / "mandelbrot.onnx"
     for strange in (3, {"tab": "a", "full": 3, "folded": [1]}, {"tab": 99, "full": "no", "folded": {str(path): 3}}):
@@ -188,11 +189,11 @@ def test_small_screen_collapses_last_panes() -> None:
         [4, 1, 1],
         [1, 1, None],
     ]
-    # The program has half of its column, in whatever height.
+    # The program has half of its column at every height.
     assert [height_entry["body"] for height_entry in heights] == [20, 7, 7]
 
 
-def test_a_pane_without_anything_to_say_is_a_line_unless_it_is_asked_for() -> None:
+def test_empty_pane_is_one_line_unless_requested() -> None:
     needs = {
         **ALWAYS,
         "condition": ONE_LINE,
@@ -203,12 +204,12 @@ def test_a_pane_without_anything_to_say_is_a_line_unless_it_is_asked_for() -> No
         assert arrange_panes(width, height, needs)["condition"].is_one_line
         assert arrange_panes(width, height, needs, zoomed="condition")["condition"].height == height
     assert not arrange_panes(80, 19, needs, tab_for_pane("condition"))["condition"].is_one_line
-    # On a small screen all others next to the program are.
+    # On a small screen all other panes are next to the program.
     boxes = arrange_panes(80, 19, needs, 0)
     assert boxes["body"].height == 17 and boxes["back-edges"].is_one_line and boxes["condition"].is_one_line
 
 
-def test_a_short_program_has_its_graph_below_it() -> None:
+def test_graph_is_below_a_short_program() -> None:
     short = {**ALWAYS, "body": SpaceRequest(5, 14), "back-edges": SpaceRequest(2, 3)}
     long = {**short, "body": SpaceRequest(5, 90)}
     below, neighbor = (arrange_panes(200, 56, needs) for needs in (short, long))
@@ -221,7 +222,7 @@ def test_graph_uses_the_larger_space() -> None:
     neighbor, below = (arrange_panes(200, 56, needs) for needs in (few, {**few, "inputs": SpaceRequest(2, 40)}))
     assert neighbor["overview"].x == neighbor["scans"].x > neighbor["back-edges"].x
     assert below["overview"].x == below["back-edges"].x < below["scans"].x
-    # The value has what it can use, the graph all the rest.
+    # The value has the space that it can use, the graph has the rest.
     assert below["value"].height == 12 and below["overview"].height == 56 - below["back-edges"].height - 12
 
 

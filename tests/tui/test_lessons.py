@@ -1,4 +1,4 @@
-"""Lessons in the screen: every Do by its keys, what every Look promises, and answers."""
+"""Lessons on the screen: every Do step by its keys, the promise of every Look step, and answers."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ KEYS = {
 
 
 class LessonScreen(AppDriver):
-    """A lesson that is open in the screen."""
+    """A lesson that is open on the screen."""
 
     app: LessonApp
 
     @property
     def card(self) -> str:
-        """The card and what was stated to an answer, as drawn."""
+        """The card and the reply to an answer, as drawn."""
         return squeezed(self.app.lesson_pane.text)
 
     @property
@@ -62,21 +62,21 @@ class LessonScreen(AppDriver):
             await self.press("escape")
 
     async def do(self, step: LessonStep) -> None:
-        """Do a step of a lesson once, as a person would."""
+        """Carry out a step of a lesson once, as a user would."""
         if step.command in KEYS:
             await self.press(KEYS[step.command])
         else:
             await self.line(step.keys)
 
     def everything(self) -> str:
-        """What all panes say, and the header."""
+        """The text of all panes and of the header."""
         panes = "\n".join(pane.text for pane in self.app.panes.values())
         above = self.app.screen.text if isinstance(self.app.screen, PanelScreen) else ""
         return squeezed(f"{self.header}\n{self.message}\n{panes}\n{self.app.console_pane.text}\n{above}")
 
 
 def tight(text: str) -> str:
-    """Shapes are written without blanks on the screen."""
+    """A text without the blanks inside shapes, as the screen writes them."""
     return squeezed(text).replace(", ", ",")
 
 
@@ -103,14 +103,14 @@ async def open_card(screen: LessonScreen, kind: str) -> None:
 
 
 @pytest.mark.parametrize("lesson_value", LESSONS, ids=lambda item: str(item.number))
-async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson_value: Lesson) -> None:
+async def test_do_step_works_by_keys_and_look_step_shows_its_promise(lesson_value: Lesson) -> None:
     async with lesson(lesson_value.number) as screen:
         await open_card(screen, "Do")
         seen = []
         for step in lesson_value.steps:
             for _ in range(step.times):
                 await screen.do(step)
-            # The card is read after the last step: what was on the screen before that is gone.
+            # The card is read after the last step, when earlier screens are gone.
             seen = [screen.everything()]
             await screen.press("W")
             seen.append(screen.everything())
@@ -123,12 +123,12 @@ async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson_val
             assert any(tight(text) in tight(all_of_it) for all_of_it in seen), text
 
 
-async def test_a_lesson_is_begun_once() -> None:
+async def test_lesson_starts_once() -> None:
     async with lesson(1) as screen:
         assert screen.app.session_worker.finished_count == 1
 
 
-async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
+async def test_answer_is_typed_with_a_and_gets_a_reply_on_the_card() -> None:
     async with lesson(3, ask=condition_timing.QUESTION.with_inputs(limit=21)) as screen:
         assert "card 1 of 5: Say first" in screen.heading and "max_trips" not in screen.card
         await screen.press("a")
@@ -149,7 +149,7 @@ async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
         assert "✓ Right. Iteration 6 runs, yields 21 < 21" in screen.card
 
 
-async def test_a_place_is_claimed() -> None:
+async def test_position_answer_is_submitted() -> None:
     async with lesson(1, ask=repeated_body.run_count_question(5, 3)) as screen:
         await open_card(screen, "Ask")
         await screen.press("s", "s")
@@ -162,7 +162,7 @@ async def test_a_place_is_claimed() -> None:
         assert not screen.app.console_pane.display, "the card says it"
 
 
-async def test_what_was_tried_is_seen_after_a_key() -> None:
+async def test_attempted_answer_is_visible_after_a_key() -> None:
     async with lesson(5, ask=two_limits.iteration_count_question(5)) as screen:
         await open_card(screen, "Ask")
         await screen.line("set limit = 16")
@@ -175,7 +175,7 @@ async def test_what_was_tried_is_seen_after_a_key() -> None:
 
 
 @pytest.mark.parametrize("key", ["s", "n", "f", "c", "i"])
-async def test_no_key_runs_what_is_asked_for(key: str) -> None:
+async def test_no_key_runs_the_loop_in_question(key: str) -> None:
     async with lesson(3) as screen:
         await open_card(screen, "Ask")
         before = {name: pane.text for name, pane in screen.app.panes.items()}
@@ -187,7 +187,7 @@ async def test_no_key_runs_what_is_asked_for(key: str) -> None:
         assert "iteration 1" in screen.header, "the example may be run"
 
 
-async def test_an_answered_question_may_be_run() -> None:
+async def test_loop_can_be_run_after_the_answer() -> None:
     async with lesson(3, ask=condition_timing.QUESTION.with_inputs(limit=21)) as screen:
         await open_card(screen, "Ask")
         await screen.line("answer 21")
@@ -196,7 +196,7 @@ async def test_an_answered_question_may_be_run() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
-async def test_a_mode_is_asked_with_its_listing_covered(size: tuple[int, int]) -> None:
+async def test_mode_question_covers_its_listing(size: tuple[int, int]) -> None:
     async with lesson(15, size) as screen:
         await screen.line("card 4")
         drawn = squeezed(" ".join(screen.visible_rows()).replace("│", " "))
@@ -215,8 +215,8 @@ async def test_a_mode_is_asked_with_its_listing_covered(size: tuple[int, int]) -
 
 
 @pytest.mark.parametrize(("number", "card"), [(4, 4), (6, 4), (14, 4), (22, 3)])
-async def test_nothing_on_the_screen_tells_the_answer_before_it_is_given(number: int, card: int) -> None:
-    """Lesson 4's loop may run no iteration: then what it gives is there at once."""
+async def test_screen_does_not_reveal_the_answer(number: int, card: int) -> None:
+    """Lesson 4's loop may run no iteration: its outputs are then available at once."""
     async with lesson(number) as screen:
         await screen.line(f"card {card}")
         assert screen.app.card.frozen
@@ -238,13 +238,13 @@ async def test_nothing_on_the_screen_tells_the_answer_before_it_is_given(number:
 
 
 @pytest.mark.parametrize(("size", "lines"), [((80, 24), 4), ((200, 60), 2)])
-async def test_text_takes_the_width_that_there_is(size: tuple[int, int], lines: int) -> None:
+async def test_text_uses_the_available_width(size: tuple[int, int], lines: int) -> None:
     async with lesson(2, size) as screen:
         assert len(screen.app.lesson_pane.text.splitlines()) - 2 <= lines
         assert max(map(len, screen.app.lesson_pane.text.splitlines())) > size[0] * 0.8
 
 
-async def test_another_scene_is_another_model_in_every_pane() -> None:
+async def test_scene_change_switches_the_model_in_every_pane() -> None:
     async with lesson(6) as screen:
         assert "climb.onnxtxt" in screen.header
         await screen.line("scene B")
@@ -257,7 +257,7 @@ async def test_another_scene_is_another_model_in_every_pane() -> None:
         assert "stair" in screen.text("stack")
 
 
-async def test_a_frame_around_shows_what_it_collects() -> None:
+async def test_outer_frame_shows_its_scan_outputs() -> None:
     async with lesson(11) as screen:
         await screen.press("s", "i", "i", "i", "left_square_bracket")
         assert re.search(r"rows +i64 \[1\]", screen.text("scans"))
@@ -265,7 +265,7 @@ async def test_a_frame_around_shows_what_it_collects() -> None:
         assert "▸ stair" in screen.text("stack")
 
 
-async def test_the_source_is_covered_until_there_is_a_guess() -> None:
+async def test_source_is_covered_until_a_guess() -> None:
     async with lesson(7) as screen:
         assert not any("a, b = b, a" in row for row in screen.visible_rows())
         await screen.press("a")
@@ -283,7 +283,7 @@ async def test_answer_is_not_shown_below_source_early() -> None:
         assert "ONNX Runtime" in screen.card and "ends:" in screen.text("body")
 
 
-async def test_a_restart_with_other_inputs_is_shown() -> None:
+async def test_restart_with_other_inputs_is_shown() -> None:
     async with lesson(3) as screen:
         await screen.press("s", "s")
         await screen.line("restart start=4 limit=9")
@@ -293,7 +293,7 @@ async def test_a_restart_with_other_inputs_is_shown() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
 @pytest.mark.parametrize("number", [2, 9, 12])
-async def test_a_card_is_seen_whole_at_every_size(number: int, size: tuple[int, int]) -> None:
+async def test_card_is_fully_visible_at_every_size(number: int, size: tuple[int, int]) -> None:
     async with lesson(number, size) as screen:
         for _ in range(6):
             drawn = squeezed(" ".join(screen.visible_rows()).replace("│", " "))
@@ -302,7 +302,7 @@ async def test_a_card_is_seen_whole_at_every_size(number: int, size: tuple[int, 
             await screen.press("L")
 
 
-async def test_the_keys_of_lessons_are_shown_in_lessons_alone() -> None:
+async def test_lesson_keys_are_shown_only_in_lessons() -> None:
     async with lesson(1, (200, 60)) as screen:
         assert "a answer" in screen.keys and "L next card" in screen.keys
         await screen.press("question_mark")
@@ -313,7 +313,7 @@ async def test_the_keys_of_lessons_are_shown_in_lessons_alone() -> None:
         assert isinstance(screen.app.screen, HelpScreen) and "In a lesson" not in screen.app.screen.text
 
 
-async def test_keys_are_offered_on_the_cards_where_they_do_something() -> None:
+async def test_keys_are_offered_only_on_cards_where_they_work() -> None:
     async with lesson(2, (200, 60)) as screen:
         offered = {}
         for kind in ("Say first", "Do", "Look", "Ask", "Remember"):
@@ -333,7 +333,7 @@ async def test_keys_are_offered_on_the_cards_where_they_do_something() -> None:
         }
 
 
-async def test_where_nothing_is_asked_the_keys_say_what_to_do() -> None:
+async def test_keys_explain_what_to_do_on_a_card_without_a_question() -> None:
     async with lesson(2) as screen:
         await screen.press("h")
         assert "is not judged" in screen.card and not screen.app.status_message.has_class("-error")

@@ -1,4 +1,4 @@
-"""Lines, tables and values cut to the space that there is."""
+"""Lines, tables and values truncated to the available width."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMNS = (
     ("text", "width", "shown"),
     [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("abcd", 1, "…"), ("abcd", 0, ""), ("", 5, ""), ("日本語", 5, "日本…")],
 )
-def test_fit(text: str, width: int, shown: str) -> None:
+def test_fit_truncates_to_the_width(text: str, width: int, shown: str) -> None:
     assert truncate(text, width) == shown
 
 
@@ -51,7 +51,7 @@ def test_names_are_shortened_in_one_way(name: str, cells: int, shown: str) -> No
     assert cell_len(shown) <= cells
 
 
-def test_names_that_would_look_alike_show_where_they_differ() -> None:
+def test_names_with_a_common_prefix_show_where_they_differ() -> None:
     caches = [f"past_key_values.{k}.{part}" for k in (0, 1, 10) for part in ("key", "value")]
     assert {shorten_name(name, 14) for name in caches[1::2]} == {"past_k…0.value", "past_k…1.value"}
     assert list(shorten_distinctly(("token", *caches), 14).values()) == [
@@ -60,7 +60,7 @@ def test_names_that_would_look_alike_show_where_they_differ() -> None:
     weights = tuple(f"layers_{k}_{part}_proj_weight" for k in range(3) for part in "qkvo")
     shown = shorten_distinctly(weights, 16)
     assert len(set(shown.values())) == 12 and shown["layers_2_k_proj_weight"] == "…2_k_proj_weight"
-    # What has space stays, and so does what nothing tells apart.
+    # A name that fits is unchanged, and so is one that no shortening could distinguish.
     assert shorten_distinctly(("hidden", "hidden_states"), 20) == {"hidden": "hidden", "hidden_states": "hidden_states"}
     assert shorten_distinctly(("abcdefgh1xyz", "abcdefgh2xyz"), 6) == {
         "abcdefgh1xyz": "ab…xyz",
@@ -68,7 +68,7 @@ def test_names_that_would_look_alike_show_where_they_differ() -> None:
     }
 
 
-def test_columns_are_as_wide_as_they_were_once() -> None:
+def test_columns_never_shrink() -> None:
     widest = WidestColumns()
 
     def begins(text: str, of: object = "loop") -> int:
@@ -80,7 +80,7 @@ def test_columns_are_as_wide_as_they_were_once() -> None:
     width = begins("a_long_name")
     assert width > narrow
     assert begins("a") == width
-    # Those of another table are its own.
+    # Another table has its own widths.
     assert begins("a", "other") == narrow
 
 
@@ -89,7 +89,7 @@ def test_pad_counts_cells() -> None:
     assert cell_len(pad_to_width("日本語", 4)) == 4
 
 
-def test_spans_are_cut_together() -> None:
+def test_spans_are_truncated_together() -> None:
     spans = [("abc", Role.NAME), ("def", Role.DIM)]
     assert truncate_spans(spans, 6) == (("abc", Role.NAME), ("def", Role.DIM))
     assert truncate_spans(spans, 5) == (("abc", Role.NAME), ("d…", Role.DIM))
@@ -100,7 +100,7 @@ def rows(*texts: tuple[str, ...]) -> list[list[tuple[str, Role]]]:
     return [[(text, Role.PLAIN) for text in row] for row in texts]
 
 
-def test_a_table_is_aligned() -> None:
+def test_table_columns_are_aligned() -> None:
     lines = table_lines(COLUMNS, rows(("x", "f32 []", "1.5", "carried"), ("longer", "i64 [2]", "2", "")), 60)
     assert [line.text.rstrip() for line in lines] == [
         "name    type     value  note",
@@ -109,7 +109,7 @@ def test_a_table_is_aligned() -> None:
     ]
 
 
-def test_columns_of_high_rank_go_first() -> None:
+def test_columns_of_high_rank_are_dropped_first() -> None:
     row = rows(("name", "f32 [10]", "1.50000000", "captured"))
     assert "f32" not in table_lines(COLUMNS, row, 20)[1].text
     assert "captu" in table_lines(COLUMNS, row, 20)[1].text
@@ -117,7 +117,7 @@ def test_columns_of_high_rank_go_first() -> None:
 
 
 @pytest.mark.parametrize("width", range(1, 60))
-def test_a_table_never_exceeds_its_width(width: int) -> None:
+def test_table_never_exceeds_its_width(width: int) -> None:
     for line in table_lines(COLUMNS, rows(("a_long_name", "f32 [1,2,3]", "-1.5e-07", "captured")), width):
         assert cell_len(line.text) <= width
 
@@ -135,12 +135,12 @@ def test_a_table_never_exceeds_its_width(width: int) -> None:
         (np.array(True), 10, "true"),
         (None, 10, "none"),
         ([1, 2], 10, "[2 items]"),
-        # One element has no range.
+        # A single element has no range.
         (np.array([2.4801588e-05], np.float32), 14, "[2.48015…e-05]"),
         (np.array([[2.4801588e-05]], np.float32), 14, "[[2.480…e-05]]"),
     ],
 )
-def test_a_number_never_loses_its_exponent_unnoticed(value: object, width: int, shown: str) -> None:
+def test_truncated_number_never_loses_its_exponent_silently(value: object, width: int, shown: str) -> None:
     assert short_value(value, width) == shown
 
 
@@ -156,14 +156,14 @@ def test_array_text_fills_width() -> None:
     assert short_value(array, 5) == "1 nan"
 
 
-def test_a_large_tensor_is_its_norm_where_the_history_plots_that() -> None:
+def test_large_tensor_shows_its_norm_if_the_history_plots_it() -> None:
     assert norm_value(np.full(100, 2.0), 12) == "norm 20"
     assert norm_value(np.array([1.0, 2.0]), 12) == "[1.0, 2.0]"
     assert norm_value(np.array([1.25, 2.125]), 10) == "norm 2.47"
     assert norm_value(np.float32(1.5), 12) == "1.5"
 
 
-def test_types() -> None:
+def test_types_are_shortened() -> None:
     assert value_type_text(np.zeros((1, 2), np.float32)) == "f32 [1,2]"
     assert value_type_text([1]) == "seq [1]"
     assert value_type_text(None) == "?"

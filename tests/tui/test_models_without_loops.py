@@ -1,4 +1,4 @@
-"""A model without loops: it opens on its graph, runs node by node in both directions, and no pane is empty."""
+"""A model without loops opens on its graph, runs node by node in both directions, and has no empty pane."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ chosen (float[N] x, bool pick) => (float[N] z) {
 
 
 def x() -> dict[str, Any]:
-    """Inputs of the first."""
+    """Inputs of the first model."""
     return {"x": np.array([1, 2], np.float32)}
 
 
@@ -45,7 +45,7 @@ def x() -> dict[str, Any]:
 async def on_graph(
     opened_model: loopdbg.Model, inputs: dict[str, Any], size: tuple[int, int] = (120, 36)
 ) -> AsyncIterator[AppDriver]:
-    """The app on a model, once its graph is drawn: that comes after the panes."""
+    """The app on a model, once its graph is drawn, which happens after the panes."""
     async with open_app(opened_model, inputs, size=size) as screen:
         await screen.wait_until(lambda: isinstance(screen.app.screen, GraphScreen) and "▶" in screen.app.screen.text)
         yield screen
@@ -63,14 +63,14 @@ def next_box(screen: AppDriver) -> str:
     return graph(screen).graph_view.text.partition("▶")[2].split()[0]
 
 
-async def test_it_opens_on_its_graph_and_steps_both_ways() -> None:
+async def test_model_opens_on_its_graph_and_steps_both_ways() -> None:
     async with on_graph(model(PLAIN), x()) as screen:
         assert "the model has no loop" in graph(screen).text
         assert next_box(screen) == "y" and "f32 [2]  [1.0, 2.0] " in graph(screen).graph_view.text
         for key, box in (("n", "h"), ("s", "z"), ("N", "h"), ("S", "y"), ("n", "h")):
             await screen.press(key)
             assert next_box(screen) == box, key
-        # What ran has its value.
+        # An executed node shows its value.
         assert "f32 [2]  [1.0, 4.0] " in graph(screen).graph_view.text
         await screen.press("c")
         assert screen.session.done and "▶" not in graph(screen).graph_view.text
@@ -78,7 +78,7 @@ async def test_it_opens_on_its_graph_and_steps_both_ways() -> None:
         assert next_box(screen) == "y"
 
 
-async def test_values_are_opened_from_the_graph() -> None:
+async def test_values_open_from_the_graph() -> None:
     async with on_graph(model(PLAIN), x()) as screen:
         await screen.press("n", "up", "enter")
         top = screen.app.screen
@@ -90,7 +90,7 @@ async def test_values_are_opened_from_the_graph() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
-async def test_panes_that_are_about_loops_are_not_there(size: tuple[int, int]) -> None:
+async def test_loop_panes_are_absent(size: tuple[int, int]) -> None:
     async with on_graph(model(PLAIN), x(), size=size) as screen:
         await screen.press("escape")
         assert screen.marked_line.startswith("▶ y = x * x")
@@ -98,7 +98,7 @@ async def test_panes_that_are_about_loops_are_not_there(size: tuple[int, int]) -
         about = ("back-edges", "condition", "scans", "timeline", "stack")
         assert [name for name in about if panes[name].display] == []
         assert all(pane.lines for pane in panes.values() if pane.display)
-        # Nor are keys that step, plot or go by iterations.
+        # Keys that step by iteration or plot are absent too.
         assert not {"step", "finish", "plot", "goto"} & set(screen.keys.split())
         await screen.press("n", "s")
         assert screen.marked_line.startswith("▶ z = Exp(h)")
@@ -108,7 +108,7 @@ async def test_panes_that_are_about_loops_are_not_there(size: tuple[int, int]) -
         assert screen.session.done and "[7.389056, 403.4288]" in screen.text("outputs")
 
 
-async def test_tabs_without_anything_are_not_there() -> None:
+async def test_empty_tabs_are_absent() -> None:
     async with on_graph(model(PLAIN), x(), size=(80, 24)) as screen:
         await screen.press("escape")
         assert screen.app.tab_bar.text.split() == ["[Source]", "Values", "Time"]
@@ -119,11 +119,11 @@ async def test_tabs_without_anything_are_not_there() -> None:
         assert "[Values]" in screen.app.tab_bar.text and screen.app.panes["inputs"].display
 
 
-async def test_of_an_if_the_branch_that_runs_is_followed() -> None:
+async def test_graph_follows_the_taken_branch_of_an_if() -> None:
     async with on_graph(model(CHOICE), {**x(), "pick": np.array(True)}) as screen:
         await screen.press("n")
         assert next_box(screen) == "?" and "choice" in graph(screen).detail_line.text
-        # Inside of it the box is still where it is; open, it has both branches.
+        # Inside the branch the box keeps its position; opened, it shows both branches.
         await screen.press("i", "n")
         assert screen.session.stop.text.startswith("before Neg 'Neg_1'")
         assert next_box(screen) == "?"
@@ -132,13 +132,13 @@ async def test_of_an_if_the_branch_that_runs_is_followed() -> None:
         assert "[a Exp]" in graph(screen).graph_view.text and " 2.14 .. 2.62 " in graph(screen).graph_view.text
 
 
-async def test_a_model_with_loops_opens_on_its_panes() -> None:
+async def test_model_with_loops_opens_on_its_panes() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         assert not isinstance(screen.app.screen, GraphScreen)
         assert screen.app.panes["back-edges"].display and "step" in screen.keys
 
 
-def test_a_step_is_a_node() -> None:
+def test_step_runs_one_node() -> None:
     session = Session(model(PLAIN), x())
     assert [session.step().text for _ in range(2)] == [
         "before Add 'Add_1'; the model has no loop",
@@ -146,6 +146,6 @@ def test_a_step_is_a_node() -> None:
     ]
     assert session.back(2).text == "before Mul 'Mul_0'; the model has no loop"
     assert session.step(3).text == "the model ran to its end; it has no loop"
-    # So a session gives the frame before each node.
+    # The session likewise has a frame before each node.
     with loopdbg.debug(model(PLAIN), x()) as again:
         assert [sum(entry.state == "done" for entry in frame.nodes) for frame in again] == [0, 1, 2]

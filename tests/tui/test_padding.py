@@ -1,5 +1,5 @@
-"""What is no result is not drawn as one: zeros up to a length, and behind sequences that are shorter than others; which
-way a scan output grows is seen at every width."""
+"""Padding is not drawn as a result: zeros up to a maximum length, and elements after the end of shorter sequences. The
+growth direction of a scan output is visible at every width."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZES = [(80, 24), (120, 36), (200, 60)]
 
 
 def padded(reverse: bool, shape: tuple[int, ...]) -> loopdbg.Model:
-    """Doubles x n times, and collects it in space for eight."""
+    """A model that doubles x n times, and collects it in a buffer of eight rows."""
     net = NetworkBuilder()
     loop = net.counted_loop(net.input_tensor("n", "int32"))
     r, doubled = net.add_carried(loop, net.input_tensor("x", shape=shape), lambda r: net.elementwise(r, r))
@@ -34,14 +34,14 @@ def padded(reverse: bool, shape: tuple[int, ...]) -> loopdbg.Model:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("reverse", [False, True])
-async def test_rows_beyond_the_trips(size: tuple[int, int], reverse: bool) -> None:
+async def test_rows_beyond_the_trip_count_are_padding(size: tuple[int, int], reverse: bool) -> None:
     feeds = {"n": np.int32(5), "x": np.array([1, -2, 3], np.float32)}
     async with open_app(padded(reverse, (3,)), feeds, size=size) as screen:
         await screen.press(str(PANES.index("scans") + 1), "s", "s", "f")
         facts, note, *rows = screen.lines("scans")
         assert "f32 [5,3] of [8,3]" in facts and (" ←" in facts) == reverse
         assert "zeros up to 8 ╌" in note
-        # On which side they stand does not depend on the direction.
+        # The side of the padding does not depend on the direction.
         filling = [set(row.split()[1]) == {PADDING_SIGN} for row in rows[:8]]
         assert filling == [False] * 5 + [True] * 3
         labels = [int(row.split()[0]) for row in rows[:8]]
@@ -50,7 +50,7 @@ async def test_rows_beyond_the_trips(size: tuple[int, int], reverse: bool) -> No
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("reverse", [False, True])
-async def test_numbers_beyond_the_trips(size: tuple[int, int], reverse: bool) -> None:
+async def test_scalars_beyond_the_trip_count_are_padding(size: tuple[int, int], reverse: bool) -> None:
     async with open_app(padded(reverse, ()), {"n": np.int32(5), "x": np.float32(1)}, size=size) as screen:
         await screen.press(str(PANES.index("scans") + 1), "f")
         facts = screen.lines("scans")[0]
@@ -60,7 +60,7 @@ async def test_numbers_beyond_the_trips(size: tuple[int, int], reverse: bool) ->
         assert not any(PADDING_SIGN in row for row in screen.lines("scans")[2:-1])
 
 
-def test_in_few_cells_and_in_one_line_too() -> None:
+def test_padding_is_marked_in_few_cells_and_on_one_line() -> None:
     numbers = np.arange(60, dtype=np.float32)
     scan = ScanSnapshot("xs", 0, True, False, 60, (60,), "float32", (), numbers, length=80)
     for width in (8, 20, 40, 79):
@@ -71,7 +71,7 @@ def test_in_few_cells_and_in_one_line_too() -> None:
     rows = ScanSnapshot("ys", 0, True, True, 60, (60, 2), "float32", (), np.ones((60, 2)), length=80)
     result = draw_scan(rows, 30, 4)
     assert result is not None and [PADDING_SIGN in line for line in result.lines] == [False, False, False, True]
-    # What has no length has no filling.
+    # A tensor without a length has no padding.
     plain = ScanSnapshot("xs", 0, True, False, 60, (60,), "float32", (), numbers)
     assert PADDING_SIGN not in "".join((draw_scan(plain, 40, 3) or rows).lines)
 
@@ -89,7 +89,7 @@ def gru_inputs(lengths: list[int]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_behind_shorter_sequences(size: tuple[int, int]) -> None:
+async def test_padding_after_shorter_sequences_is_marked(size: tuple[int, int]) -> None:
     lengths = np.array([2, 6, 4])
     wanted = np.arange(6)[:, None] >= lengths
     async with open_app(model(GRU), gru_inputs(lengths.tolist()), size=size) as screen:
@@ -99,7 +99,7 @@ async def test_behind_shorter_sequences(size: tuple[int, int]) -> None:
             assert (" ←" in facts) == reverse and "╌ filling" in note
             cells = [row[2:].ljust(48) for row in rows[:6]]
             result = np.array([[row[16 * k : 16 * k + 16].count(PADDING_SIGN) for k in range(3)] for row in cells])
-            # By time, whichever way it is read.
+            # In time order, in either reading direction.
             np.testing.assert_array_equal(result, 16 * wanted)
             if not reverse:
                 await screen.press("s", "s", "s")
@@ -124,7 +124,7 @@ SCAN_8 = """g (int64[3] lens, float[3,1] k0, float[3,4,1] x) => (float[3,1] k, f
 }"""
 
 
-async def test_behind_the_shorter_sequences_of_a_batch() -> None:
+async def test_padding_after_the_shorter_sequences_of_a_batch_is_marked() -> None:
     feeds = {"lens": np.array([2, 4, 3]), "k0": np.zeros((3, 1), np.float32), "x": np.ones((3, 4, 1), np.float32)}
     async with open_app(model(SCAN_8, opset=8), feeds) as screen:
         await screen.press("c")
@@ -135,7 +135,7 @@ async def test_behind_the_shorter_sequences_of_a_batch() -> None:
         assert all(row.rstrip(PADDING_SIGN).find(PADDING_SIGN) < 0 for row in rows)
 
 
-def test_what_keeps_a_graph_keeps_which_parts_are_filling() -> None:
+def test_cached_graph_keeps_its_padding() -> None:
     read = graph_from_json(graph_to_json(model(GRU).graph))
     for loop in loops(read):
         (scan,) = loop.scan_outputs

@@ -1,4 +1,4 @@
-"""Source, breakpoints, timeline: what their rows stand for, what keys and the mouse do on them."""
+"""Source, breakpoint and timeline panes: the meaning of their rows, and what keys and the mouse do on them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from text_models import NESTED, model, sample
 
 
 async def click(screen: AppDriver, pane: str, x: int, line: int, times: int = 1) -> None:
-    """Click on a line of a pane, at a column behind the border."""
+    """Click on a line of a pane, at a column inside the border."""
     await screen.pilot.click(f"#{pane}", offset=(1 + x, 1 + line), times=times)
     await screen.wait_until_idle()
 
 
-async def test_the_gutter_takes_breakpoints() -> None:
+async def test_gutter_click_sets_a_breakpoint() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         item = next(k for k, line in enumerate(screen.lines("body")) if "change = x_new" in line)
         body = screen.app.panes["body"]
@@ -42,7 +42,7 @@ async def test_the_gutter_takes_breakpoints() -> None:
         assert "none; b sets one" in screen.text("breakpoints")
 
 
-async def test_the_head_of_a_loop_takes_a_breakpoint_too() -> None:
+async def test_loop_head_takes_a_breakpoint() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"while", "enter", "b", "escape")
         assert [breakpoint.kind for breakpoint in screen.session.breakpoints] == ["boundary"]
@@ -62,12 +62,12 @@ async def test_the_head_of_a_loop_takes_a_breakpoint_too() -> None:
         ("loop_infinite.xml", "  3 Condition  none; ends never: there is no trip count"),
     ],
 )
-async def test_the_condition_has_one_name_whatever_ends_the_loop(name: str, title: str) -> None:
+async def test_condition_has_one_name_for_every_kind_of_loop(name: str, title: str) -> None:
     async with open_app(*sample(name)) as screen:
         assert screen.text("condition").splitlines()[0].startswith(title)
 
 
-async def test_the_loop_is_called_alike_above_and_at_its_source() -> None:
+async def test_loop_has_the_same_name_in_the_header_and_in_the_source() -> None:
     async with open_app(*sample("lstm.xml")) as screen:
         assert "▸ TensorIterator 'rnn'" in screen.header
         assert screen.text("body").startswith("Source  TensorIterator 'rnn'")
@@ -89,7 +89,7 @@ async def test_results_on_another_tab_show_its_key() -> None:
         assert "root" in "\n".join(screen.visible_rows())
 
 
-async def test_breakpoints_are_switched_edited_and_forgotten() -> None:
+async def test_breakpoints_are_disabled_edited_and_deleted() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break x_new")
@@ -111,7 +111,7 @@ async def test_breakpoints_are_switched_edited_and_forgotten() -> None:
         assert "breakpoint 1" in screen.message and "⚑" in screen.text("breakpoints")
 
 
-async def test_inner_bodies_can_be_hidden() -> None:
+async def test_inner_bodies_can_be_folded() -> None:
     inputs = {"M": np.array(3), "K": np.array(2)}
     async with open_app(model(NESTED), inputs) as screen:
         whole = len(screen.lines("body"))
@@ -121,13 +121,13 @@ async def test_inner_bodies_can_be_hidden() -> None:
         head = next(line for line in folded if "for j" in line)
         hidden = int(head.split("…")[1].split()[0])
         assert len(folded) == whole - hidden
-        # What runs in it is seen on its head.
+        # The head shows what runs in the folded body.
         await screen.press("i", "i", "i", "escape")
         await screen.press("left_square_bracket")
         assert "for j" in screen.marked_line
         await screen.press("plus")
         assert len(screen.lines("body")) >= whole
-        # Enter on the head is either; from inside of it as well.
+        # Enter on the head folds and unfolds, also while the loop inside runs.
         await screen.press("slash", *"for j", "enter", "escape", "enter")
         assert any("… " in line for line in screen.lines("body"))
         await screen.press("enter", "down", "minus")
@@ -136,7 +136,7 @@ async def test_inner_bodies_can_be_hidden() -> None:
         assert screen.message.startswith("nothing to hide here")
 
 
-async def test_the_timeline_shows_branches_and_travels() -> None:
+async def test_timeline_shows_branches_and_travels() -> None:
     async with open_app(*sample("collatz.onnx")) as screen:
         await screen.press("s", "s", "s", "e")
         await screen.type("set n = 40")
@@ -146,7 +146,7 @@ async def test_the_timeline_shows_branches_and_travels() -> None:
         first, second = screen.lines("timeline")
         assert first.startswith("1 the run") and first.endswith("left at 3")
         assert second.startswith("2 n = 40") and "▼" in second
-        # A row of another branch goes there.
+        # Selecting the row of another branch switches to it.
         await screen.press("8", "home")
         assert screen.app.target == IterationTarget(3, 1, "")
         await screen.press("enter")
@@ -155,7 +155,7 @@ async def test_the_timeline_shows_branches_and_travels() -> None:
         await screen.press("f")
         assert "ended after" in screen.lines("timeline")[0]
         total = screen.session.frame.iteration
-        # The left end of the bar is iteration 0, the right one the last.
+        # The left end of the bar is iteration 0, the right end the last one.
         timeline = screen.app.panes["timeline"]
         await click(screen, "timeline", 1 + timeline._label_width, 0)
         assert screen.session.frame.iteration == 0
@@ -163,7 +163,7 @@ async def test_the_timeline_shows_branches_and_travels() -> None:
         assert screen.session.frame.iteration == total
 
 
-async def test_dragging_along_the_timeline_travels() -> None:
+async def test_dragging_on_the_timeline_travels() -> None:
     async with open_app(*sample("two_layer_lstm.onnx")) as screen:
         timeline = screen.app.panes["timeline"]
         begin = 2 + timeline._label_width
@@ -182,7 +182,7 @@ async def test_dragging_along_the_timeline_travels() -> None:
         assert seen[0] == 0 and seen == sorted(set(seen)) and seen[-1] == screen.session.frame.trip_count
 
 
-async def test_hits_and_what_is_no_number_are_marked_in_time() -> None:
+async def test_timeline_marks_hits_and_non_finite_values() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break iter 3")
@@ -191,19 +191,19 @@ async def test_hits_and_what_is_no_number_are_marked_in_time() -> None:
         assert "⚑" in screen.lines("timeline")[0]
         await screen.press("e")
         await screen.type("set x = nan")
-        # Once the marker of now has moved on.
+        # After the position marker has moved on.
         await screen.press("escape", "s")
         assert "×" in screen.lines("timeline")[1]
 
 
-async def test_values_set_by_hand_are_marked() -> None:
+async def test_edited_values_are_marked() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "e")
         await screen.type("set tol = 1e-3")
         await screen.press("escape")
         assert "✎" in next(line for line in screen.lines("inputs") if line.startswith("tol"))
         await screen.press("s")
-        # It is what it was set to from there on.
+        # From there on the value is the edited one.
         assert "✎" in next(line for line in screen.lines("inputs") if line.startswith("tol"))
         await screen.press("left", "left")
         assert "✎" not in screen.text("inputs")
@@ -216,7 +216,7 @@ async def test_values_set_by_hand_are_marked() -> None:
 
 
 @pytest.mark.parametrize("width", [120, 80])
-async def test_names_of_exporters_have_their_beginning_in_the_title(width: int) -> None:
+async def test_title_shows_the_beginning_of_exporter_names(width: int) -> None:
     names = ["/model/decoder/layers.0/x(1)", "/model/decoder/layers.0/x{1}"]
     body = helper.make_graph(
         [
@@ -261,7 +261,7 @@ async def test_loop_end_is_shown_in_full_with_space() -> None:
             assert message in re.sub(r"\s+", " ", screen.text("condition"))
             await screen.press("s")
         assert "●" in screen.text("condition")
-        # A plot takes the place of what would not fit, and the sentence says that it is cut.
+        # A plot replaces the text that would not fit, and the sentence shows that it is truncated.
         await screen.pilot.resize_terminal(100, 30)
         await screen.wait_until_idle()
         assert "●" in screen.text("condition")

@@ -1,4 +1,4 @@
-"""What is pasted is kept: several lines run one after the other, and lines that cannot run are reported as not run."""
+"""Pasted text is kept: several lines run one after the other, and lines that cannot run are reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def paste(screen: AppDriver, text: str) -> None:
 
 
 async def until_entered(screen: AppDriver, line: str) -> None:
-    """Press enter, and wait until a line was run and is done."""
+    """Press enter, and wait until a line was run."""
     await screen.press("enter")
     await screen.wait_until(
         lambda: f"> {line}\n" in screen.app.console_pane.text and not screen.app.session_worker.busy
@@ -25,7 +25,7 @@ async def until_entered(screen: AppDriver, line: str) -> None:
     await screen.wait_until_idle()
 
 
-def test_lines_of_a_text() -> None:
+def test_text_is_split_into_lines() -> None:
     assert pasted_lines("a\r\n\tb\n\n c\x1b[31m d\u00a0e\n") == ["a", "b", "c\\x1b[31m d e"]
     assert pasted_lines("\n\r\n") == []
 
@@ -39,7 +39,7 @@ async def test_pasted_commands_run_one_after_the_other(text: str) -> None:
         assert "\n  step\n  echo done" in screen.app.console_pane.text
         await until_entered(screen, "echo done")
         assert screen.session.frame.iteration == 2 and screen.app.console_pane.text.endswith("done")
-        # Nothing is left for the next line.
+        # Nothing is left over for the next line.
         await screen.type("step")
         assert screen.session.frame.iteration == 3
 
@@ -52,7 +52,7 @@ async def test_paste_keeps_surrounding_text() -> None:
         assert "> echo a\na\n" in screen.app.console_pane.text and screen.app.console_pane.text.endswith("\nb end")
 
 
-async def test_a_pasted_line_that_fails_ends_them() -> None:
+async def test_failing_pasted_line_skips_the_rest() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await paste(screen, "step\nset nothing = 3\nstep\n" + "echo x\n" * 20)
@@ -78,7 +78,7 @@ async def test_pasted_lines_not_entered_are_reported_as_not_run() -> None:
 
 
 @pytest.mark.parametrize("keys", [("slash",), ("J",), ("ctrl+p",), ("enter", "slash")])
-async def test_a_line_that_is_no_command_gets_all_that_is_pasted(keys: tuple[str, ...]) -> None:
+async def test_non_command_prompt_gets_all_pasted_text(keys: tuple[str, ...]) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "2", "down", *keys)
         line = screen.app.screen.focused
@@ -88,19 +88,19 @@ async def test_a_line_that_is_no_command_gets_all_that_is_pasted(keys: tuple[str
         assert line.value == f"{before}1, 2,\\x07"
 
 
-async def test_what_is_pasted_where_nothing_is_typed_into_is_not_dropped_silently() -> None:
+async def test_paste_without_an_input_field_is_reported() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await paste(screen, "step")
         assert "opens the console" in screen.message and screen.session.frame.iteration == 0
-        # Typed ahead: the line is opened when the text comes.
+        # Typed ahead: the line is opened when the text arrives.
         screen.app.simulate_key("colon")
         await paste(screen, "step")
         assert screen.app.console_pane.input_line.value == "step"
 
 
 @pytest.mark.parametrize("enter", ["enter", "ctrl+j"])
-async def test_lines_that_come_as_keys_stay_apart(enter: str) -> None:
-    """As where a terminal knows no pasting: letters do not pass the keys between them."""
+async def test_lines_sent_as_keys_stay_separate(enter: str) -> None:
+    """Some terminals have no bracketed paste: letters must not overtake the keys between them."""
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for key in ("colon", *"echo", "space", *"ax", "backspace", enter, *"help", "space", *"step", "left"):
             screen.app.post_message(events.Key(key, " " if key == "space" else None))

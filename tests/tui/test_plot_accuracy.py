@@ -1,5 +1,5 @@
-"""Pictures are honest: of what goes up and down within a cell, of what is not finite or only guessed, of marks that
-would cover each other."""
+"""Plots are accurate for values that oscillate within a cell, for non-finite and estimated values, and for marks that
+would overlap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from text_models import model
 
 FULL = "⣿"
 
-#: x and its opposite by turns; what it yields is collected.
+#: x alternates in sign; the yielded values are collected.
 ALTERNATES = """g (int64 M, float v0, float limit) => (float v, float[n] vs) {
   yes = Constant <value_int = 1> ()
   go = Cast <to = 9> (yes)
@@ -27,15 +27,15 @@ ALTERNATES = """g (int64 M, float v0, float limit) => (float v, float[n] vs) {
 TURNS = {"v0": np.float32(1), "limit": np.float32(5)}
 
 
-def test_a_band_goes_from_the_smallest_to_the_largest() -> None:
+def test_band_spans_minimum_and_maximum() -> None:
     turns = np.where(np.arange(600) % 2, 1.0, -1.0)
     assert draw_braille(MinMaxBand.from_numbers(turns), 20) == [FULL * 20]
     assert draw_braille(MinMaxBand.from_numbers(turns), 20, 3) == [FULL * 20] * 3
-    # What does not move is a line, at the foot.
+    # A constant value is a line at the bottom.
     assert draw_braille(MinMaxBand.from_numbers(np.ones(600)), 10) == ["⣀" * 10]
 
 
-def test_a_spike_and_what_is_not_finite_are_in_a_band() -> None:
+def test_band_shows_spikes_and_non_finite_values() -> None:
     numbers = np.zeros(400)
     numbers[111], numbers[250] = 9.0, np.nan
     signs = draw_braille(MinMaxBand.from_numbers(numbers), 40)[0]
@@ -47,25 +47,25 @@ def test_a_spike_and_what_is_not_finite_are_in_a_band() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 39, 40, 41, 79, 80, 81, 512, 1001])
 @pytest.mark.parametrize("number", [1, 2, 40])
-def test_a_band_has_all_of_it(count: int, number: int) -> None:
+def test_band_covers_every_value(count: int, number: int) -> None:
     numbers = np.arange(float(count))
     rows = draw_braille(MinMaxBand.from_numbers(numbers), number, 2)
     assert len(rows) == 2 and len(rows[0]) == len(rows[1]) <= number
     if count > 1:
-        # The first is the smallest, the last the largest.
+        # The first value is the smallest, the last one the largest.
         assert rows[1][0] != " " and rows[0][-1] != " "
 
 
-def test_signs_are_adjacent() -> None:
+def test_marks_are_adjacent() -> None:
     assert place_marks({"a": {3}, "b": {3}}, 9) == {3: ("a", 3), 2: ("b", 3)}
-    # At the beginning to the right; next to its like it needs no cell of its own.
+    # The first mark is drawn to the right; next to an equal one it needs no cell of its own.
     assert place_marks({"a": {0}, "b": {0}, "c": {0, 1}}, 9) == {0: ("a", 0), 1: ("c", 1), 2: ("b", 0)}
     assert place_marks({"a": {4}, "b": {3, 4, 5}}, 9) == {4: ("a", 4), 3: ("b", 3), 5: ("b", 5)}
     assert place_marks({"a": {0}, "b": {0}}, 1) == {0: ("a", 0)}
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
-async def test_what_alternates_does_not_look_flat(size: tuple[int, int]) -> None:
+async def test_alternating_value_does_not_look_flat(size: tuple[int, int]) -> None:
     async with open_app(model(ALTERNATES), {**TURNS, "M": np.array(3000)}, size=size) as screen:
         await screen.press("c", "2")
         row = next(line for line in screen.lines("back-edges") if line.startswith("x"))
@@ -73,20 +73,20 @@ async def test_what_alternates_does_not_look_flat(size: tuple[int, int]) -> None
         await screen.press("5" if size[0] < 100 else "s")
         for name in ("scans", "condition"):
             await screen.press(str(PANES.index(name) + 1))
-            # The condition's picture is of points: those between the lowest and the highest are drawn as well.
+            # The condition is plotted as points; those between the lowest and the highest are drawn too.
             full = FULL * 20 if name == "scans" else "●" * 20
             rows = [line for line in screen.lines(name) if full in line]
             assert len(rows) >= 2, screen.text(name)
 
 
-async def test_the_inspectors_course_does_not_look_flat_either() -> None:
+async def test_inspector_history_of_an_alternating_value_does_not_look_flat() -> None:
     async with open_app(model(ALTERNATES), {**TURNS, "M": np.array(3000)}) as screen:
         await screen.press("c", "2", "down", "p")
         drawn = [line.text for line in screen.app.screen.series_box.lines]
         assert sum(FULL * 20 in line for line in drawn) >= 3
 
 
-async def test_what_is_not_finite_is_marked_wherever_the_run_stopped() -> None:
+async def test_non_finite_values_are_marked_at_every_stop() -> None:
     async with open_app(*sample("vanishing_scale.onnx")) as screen:
         await screen.press("c")
         assert screen.session.done
@@ -104,18 +104,18 @@ async def test_what_is_not_finite_is_marked_wherever_the_run_stopped() -> None:
         assert {timeline._cell_for_iteration(k) for k in odd} == set(marks)
 
 
-async def test_no_mark_covers_another() -> None:
+async def test_marks_do_not_cover_each_other() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break iter 3")
         await screen.press("escape", "c")
-        # It is where a breakpoint hit: three marks for one iteration.
+        # A breakpoint hit there: three marks for one iteration.
         timeline = screen.app.panes["timeline"]
         bar = timeline.lines[0].text[timeline._label_width :]
         here = timeline._cell_for_iteration(3)
         assert bar[here] == "▼" and sorted(bar[here - 1] + bar[here + 1]) == sorted("●⚑")
         await screen.press("s")
-        # A click on a mark goes to its own iteration, wherever it is.
+        # A click on a mark goes to its iteration, wherever the mark is drawn.
         bar = timeline.lines[0].text[timeline._label_width :]
         for sign in "●⚑":
             index = bar.index(sign)
@@ -125,16 +125,16 @@ async def test_no_mark_covers_another() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 44), (200, 60)])
-async def test_what_comes_is_drawn_as_a_guess(size: tuple[int, int]) -> None:
+async def test_estimate_is_drawn_as_an_estimate(size: tuple[int, int]) -> None:
     async with open_app(*sample("counter.onnx"), size=size) as screen:
         await screen.press("s", "s", "s", "3", "z")
         rows = screen.lines("condition")
-        # From 9 on by 3 each: 21, the first that is not below 20, is iteration 6.
+        # From 9 on by 3 each: 21, the first value that is not below 20, is in iteration 6.
         assert "estimate: about 4 more iterations" in screen.text("condition")
         assert sum(row.count("·") for row in rows[:-1]) == 4
         assert rows[-2].endswith("~6") and "· estimate" in rows[-1]
         await screen.press("f")
-        # Where all is known nothing is guessed.
+        # With all values known, nothing is estimated.
         assert "estimate" not in screen.text("condition") and "·" not in "".join(screen.lines("condition")[4:])
 
 
@@ -145,6 +145,6 @@ async def test_forecast_leaves_space_for_history() -> None:
     ) as screen:
         await screen.press("s", "s", "s", "s")
         rows = screen.lines("condition")
-        # The estimate is of some 100, the picture of 8 of them.
+        # The estimate is about 100 iterations, the plot shows 8 of them.
         assert "about 96 more iterations" in " ".join(screen.text("condition").split())
         assert sum(row.count("·") for row in rows[:-1]) == 8 and rows[-2].endswith("~11")

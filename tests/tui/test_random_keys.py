@@ -1,5 +1,5 @@
-"""Thousands of random keys on all samples, the palette included, with pastes, clicks and other sizes of the terminal
-among them: whatever is pressed or pasted, the screen stays, and stays right."""
+"""Thousands of random keys on all samples, including the palette, mixed with pastes, clicks and terminal resizes: the
+screen survives and stays consistent."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from text_models import SAMPLES, sample
 
 FILES = [*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml"), *SAMPLES.glob("trt/*.py"), SAMPLES / "lessons/digits.onnxtxt"]
 NAMES = [*sorted(path.relative_to(SAMPLES).as_posix() for path in FILES), "a lesson", "a recording"]
-#: All keys of the table, those of the screens above included, but for what suspends.
+#: All keys of the table and of the modal screens, except those that suspend.
 KEYS = sorted({key for action in ACTIONS if action.id != "suspend" for key in action.keys})
-#: What most sessions are made of.
+#: The keys that make up most sessions.
 OFTEN = ("s", "n", "c", "left", "enter", "i", "f")
 SIZES = ((80, 24), (120, 36), (70, 15), (200, 60), (20, 5), (1, 1))
-#: Lines that are pasted: commands, expressions, and what no key types.
+#: Pasted lines: commands, expressions, and text that no key types.
 PASTED = (
     "step", "next", "goto 2", "print 1 + 1", "set nothing = 3", "break iter 1", "info breakpoints", "echo a", "help",
     "list", "/find", "@7", "1e-3", "[1, 2]", "", " ", "\t", "\x1b[31mred\x1b[0m", "\x00\x07\x7f\x9b",
     "\x1b]0;title\x07", "\u202eabc", "e\u0301\u200d\ufeff", "漢字🙂", "\udc80", "[bold]markup[/bold]", "{x}", "`", "'",
     "\\", "%s%n", "9" * 400, "(" * 300, "-" * 300 + "1", "x" * 20_000, "\u2028", "print " + "a+" * 2000 + "a",
 )  # fmt: skip
-#: What lies between them.
+#: Separators between pasted lines.
 ENDS = ("\n", "\n", "\r\n", "\r", "\v", "\x85", "\n\n\n")
-#: Keys in all, and how many are pressed at most before the first is done. Typed ahead a key costs 4 ms, one by one it
-#: costs 10, since then nearly each is drawn: all 20 000 are for LOOPDBG_ALL_KEYS.
+#: The number of keys in all, and the number pressed before the first one is handled. A key costs 4 ms typed ahead and
+#: 10 ms one by one, because then nearly each one is drawn: all 20 000 are run with LOOPDBG_ALL_KEYS.
 TOTAL, AHEAD = (20_000, 1) if "LOOPDBG_ALL_KEYS" in os.environ else (4_000, 25)
 
 
 @pytest.fixture(autouse=True)
 def temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some of the keys save files, and the palette has all actions, those that leave or suspend as well."""
+    """Some of the keys save files, and the palette has all actions, including those that quit or suspend."""
     monkeypatch.chdir(tmp_path)
 
     async def stay(app: LoopdbgApp) -> None:
@@ -63,7 +63,7 @@ def temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @asynccontextmanager
 async def shown(name: str, folder: Path) -> AsyncIterator[AppDriver]:
-    """A sample in the screen, or a lesson, or a recording."""
+    """A sample on the screen, a lesson, or a recording."""
     if name == "a recording":
         async with open_recording(folder / "t.loopdb", "newton_sqrt.onnx") as screen:
             yield screen
@@ -77,7 +77,7 @@ async def shown(name: str, folder: Path) -> AsyncIterator[AppDriver]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_any_keys(name: str, tmp_path: Path) -> None:
+async def test_random_keys_keep_the_screen_consistent(name: str, tmp_path: Path) -> None:
     hand = RandomKeyPresser(name)
     left = -(-TOTAL // len(NAMES))
     async with shown(name, tmp_path) as screen:
@@ -85,7 +85,7 @@ async def test_any_keys(name: str, tmp_path: Path) -> None:
             if turn % 50 == 5:
                 await resize(screen, hand.chosen.choice(SIZES))
                 await click(screen, hand.chosen)
-            # One by one every now and then.
+            # One by one now and then.
             count = min(left, hand.chosen.choice((1, hand.chosen.randint(1, AHEAD))))
             await hand.press(screen, count)
             left -= count
@@ -94,46 +94,46 @@ async def test_any_keys(name: str, tmp_path: Path) -> None:
             if count > 1 or turn % 8 == 0:
                 await wait_until_idle(screen)
         await assert_consistent(screen)
-    # Not all were typed into lines.
+    # Not all keys were typed into input lines.
     assert hand.where["_PanesScreen"] > hand.where.total() / 6, hand.where
     assert hand.pastes > 0
 
 
 class RandomKeyPresser:
-    """Presses random keys, the same ones each time. A line that is typed and what lies above the panes are left again
-    after some keys, so that others than letters are pressed too."""
+    """Presses random keys, the same ones in each run. Input lines and modal screens are left after some keys, so that
+    more than letters are pressed."""
 
     def __init__(self, seed: str) -> None:
         self.chosen = random.Random(seed)
         self.pastes = 0
-        #: That many times keys began to be pressed on each screen, or into a line.
+        #: How often a burst of keys began on each screen, or in an input line.
         self.where: Counter[str] = Counter()
 
     async def press(self, screen: AppDriver, count: int) -> None:
-        """Press keys, the later ones before the first is done; what they start may still run then."""
+        """Press keys, the later ones before the first is handled; what they start may still be running on return."""
         app = screen.app
         typing = isinstance(app.focused, Input)
-        # A short run has one paste at least.
+        # Even a short run includes one paste.
         if self.chosen.random() < (0.3 if typing else 0.1) or not self.pastes:
             app.post_message(events.Paste(self._text()))
             self.pastes += 1
         self.where["a line" if typing else type(app.screen).__name__] += 1
         for k in range(count):
             app.simulate_key(self._key(typing and k == 0, len(app.screen_stack) > 1 or k > 0))
-        # Until the app has taken them, which is not until they are drawn.
+        # Wait until the app has received them, which may be before they are drawn.
         taken = asyncio.Event()
         app.call_later(taken.set)
         await asyncio.wait_for(taken.wait(), IDLE_TIMEOUT_SECONDS)
 
     def _text(self) -> str:
-        """What is pasted: one line, or several."""
+        """The text to paste: one line, or several."""
         count = self.chosen.choice((1, 1, 2, 3, self.chosen.randint(4, 40)))
         lines = [self.chosen.choice(PASTED) for _ in range(count)]
         last = self.chosen.choice(("", "\n"))
         return "".join(f"{line}{self.chosen.choice(ENDS)}" for line in lines[:-1]) + lines[-1] + last
 
     def _key(self, typing: bool, above: bool) -> str:
-        """A key; ``typing``: into a line; ``above``: the panes may be below something."""
+        """A random key; ``typing``: into an input line; ``above``: a modal screen may cover the panes."""
         draw = self.chosen.random()
         if typing and draw < 0.35:
             return self.chosen.choice(("escape", "escape", "enter"))
@@ -143,7 +143,7 @@ class RandomKeyPresser:
 
 
 async def resize(screen: AppDriver, size: tuple[int, int]) -> None:
-    """Give the terminal another size, whatever runs."""
+    """Resize the terminal, whatever is running."""
     await screen.pilot.resize_terminal(*Size(*size))
 
 
@@ -158,7 +158,7 @@ async def click(screen: AppDriver, chosen: random.Random) -> None:
 
 
 async def wait_until_idle(screen: AppDriver) -> None:
-    """Wait until what was pressed is done; what runs on is interrupted."""
+    """Wait until the pressed keys are handled; interrupts what keeps running."""
     screen.app.session_worker.interrupt()
     try:
         await asyncio.wait_for(screen.app.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
@@ -169,7 +169,7 @@ async def wait_until_idle(screen: AppDriver) -> None:
 
 
 async def assert_consistent(screen: AppDriver) -> None:
-    """Every screen above can be left, and the panes say what the session says."""
+    """Every modal screen can be left, and the panes agree with the session."""
     await resize(screen, SIZES[1])
     await wait_until_idle(screen)
     await screen.wait_until_idle()
@@ -177,7 +177,7 @@ async def assert_consistent(screen: AppDriver) -> None:
         if len(screen.app.screen_stack) > 1 or isinstance(screen.app.focused, Input):
             await screen.press("escape")
     assert len(screen.app.screen_stack) == 1
-    # A selected frame around is shown until the next stop.
+    # A selected outer frame is shown until the next stop.
     screen.app.submit(SessionCommand.RESTART)
     await screen.wait_until_idle()
     frame = screen.session.frame

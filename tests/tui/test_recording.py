@@ -7,7 +7,7 @@ from pathlib import Path
 from app_driver import open_recording
 
 
-async def test_breakpoints_and_expressions_in_the_console(tmp_path: Path) -> None:
+async def test_console_has_breakpoints_and_expressions(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("colon")
         assert screen.app.console_pane.input_line.value == ""
@@ -33,7 +33,7 @@ async def test_unrecorded_values_are_not_shown_as_pending(tmp_path: Path) -> Non
         assert screen.app.detail_line.text.endswith("not recorded")
 
 
-async def test_keys_that_open_the_console(tmp_path: Path) -> None:
+async def test_keys_open_the_console(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("s", "W")
         assert "err_new > tol" in screen.app.screen.text  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ async def test_commands_that_need_a_run_report_in_console(tmp_path: Path) -> Non
         assert "stepping by nodes is not possible" in screen.message
 
 
-async def test_going_back_to_where_a_nan_came_from(tmp_path: Path) -> None:
+async def test_key_goes_back_to_the_origin_of_a_nan(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "vanishing_scale.onnx", nodes=True) as screen:
         await screen.press("colon")
         await screen.type("break nan")

@@ -1,4 +1,4 @@
-"""While a loop runs: the app answers, interrupts, quits; and what goes wrong is reported, not fatal."""
+"""While a loop runs, the app responds, interrupts and quits; failures are reported and not fatal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from text_models import model, sample
 
-#: Its fifth iteration gathers beyond the end of x.
+#: Its fifth iteration gathers out of the bounds of x.
 FAILS = """
 fails (float[4] x) => (float s, float[N] parts) {
   zero = Constant <value = float {0}> ()
@@ -41,16 +41,16 @@ fails (float[4] x, int64 k) => (float s) {
 
 
 def helps(screen: AppDriver) -> bool:
-    """The help is open."""
+    """Whether the help is open."""
     return isinstance(screen.app.screen, HelpScreen)
 
 
 async def until_running(screen: AppDriver) -> None:
-    """Wait until the screen says that something runs."""
+    """Wait until the screen shows that a command runs."""
     await screen.wait_until(lambda: "▶ running" in screen.header)
 
 
-async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None:
+async def test_endless_loop_is_shown_running_and_can_be_interrupted() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         assert "none; ends never" in screen.text("condition")
         await screen.press("s", "s")
@@ -60,7 +60,7 @@ async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None
         # The panes keep the last stop.
         assert "values of iteration 1, at the last stop" in screen.text("body")
         await screen.wait_until(lambda: "iteration 1 → 2" not in screen.text("back-edges"))
-        # What histories tell meanwhile, which keep all as float64, is of the type that the values are of.
+        # Live histories keep everything as float64, but show values in their own type.
         assert re.search(r"estimate +f32 \[1\]", screen.text("back-edges")) and "f64" not in screen.text("back-edges")
         assert "none" not in screen.text("back-edges")
         await screen.pilot.press("escape")
@@ -75,21 +75,21 @@ async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None
         assert f"iteration {iteration + 1} / no limit" in screen.header
 
 
-async def test_the_app_answers_while_a_loop_runs() -> None:
+async def test_app_responds_while_a_loop_runs() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
         output = list[str]()
         say = screen.app.status_message.say
         screen.app.status_message.say = lambda text, error=False: (output.append(text), say(text, error))  # type: ignore
-        # Steps are refused while a long command runs, with a message; help opens and closes. Keys are taken in order.
+        # During a long command steps are refused with a message; help opens and closes. Keys are handled in order.
         screen.app.simulate_key("s")
         await screen.press_and_wait("question_mark", lambda: helps(screen))
         assert output == ["still running: space interrupts"]
         await screen.press_and_wait("escape", lambda: not helps(screen))
-        # Nothing stopped in between: all of that was while it ran.
+        # Nothing stopped in between: all of that happened during the run.
         assert screen.app.session_worker.busy and screen.app.session_worker.finished_count == 1
-        # A stop that comes while the help is open waits behind it.
+        # A stop that arrives while the help is open waits behind it.
         await screen.press_and_wait("question_mark", lambda: helps(screen))
         screen.app.session_worker.interrupt()
         await screen.wait_until_idle()
@@ -107,7 +107,7 @@ async def test_end_is_shown_without_earlier_stop() -> None:
         assert screen.value_next_to("err_new") == value_text(frame.carried["err"])
 
 
-async def test_restarting_interrupts_what_runs() -> None:
+async def test_restart_interrupts_the_run() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
@@ -117,7 +117,7 @@ async def test_restarting_interrupts_what_runs() -> None:
         assert "iteration 0 / no limit" in screen.header
 
 
-async def test_quitting_while_an_endless_loop_runs() -> None:
+async def test_quit_ends_an_endless_loop() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
@@ -127,14 +127,14 @@ async def test_quitting_while_an_endless_loop_runs() -> None:
     assert not screen.app.session_worker._thread.is_alive()
 
 
-async def test_keys_typed_ahead_are_not_lost() -> None:
+async def test_type_ahead_is_not_lost() -> None:
     async with open_app(*sample("counter.onnx")) as screen:
         await screen.pilot.press(*"sss")
         await screen.wait_until_idle()
         assert screen.session.frame.iteration == 3
 
 
-async def test_a_failing_node_is_marked_and_everything_stays_to_be_seen() -> None:
+async def test_failing_node_is_marked_and_values_stay_visible() -> None:
     async with open_app(model(FAILS), {"x": np.arange(4, dtype=np.float32)}) as screen:
         await screen.press(*"sssss")
         assert screen.session.stop.reason == "error"
@@ -149,7 +149,7 @@ async def test_a_failing_node_is_marked_and_everything_stays_to_be_seen() -> Non
         assert not screen.message.startswith("error")
 
 
-async def test_a_node_that_fails_before_the_first_loop() -> None:
+async def test_node_fails_before_the_first_loop() -> None:
     async with open_app(model(FAILS_AT_ONCE), {"x": np.zeros(4, np.float32), "k": np.array(7)}) as screen:
         assert "✗ error" in screen.header
         assert screen.marked_line.startswith("✗ y = x[k]")
@@ -158,7 +158,7 @@ async def test_a_node_that_fails_before_the_first_loop() -> None:
         assert "✗ error" in screen.header
 
 
-async def test_a_limit_stops_and_can_be_passed() -> None:
+async def test_iteration_limit_stops_and_can_be_passed() -> None:
     async with open_app(*sample("loop_infinite.xml"), max_iterations=100) as screen:
         await screen.press("c")
         assert "paused: limit" in screen.header
@@ -168,7 +168,7 @@ async def test_a_limit_stops_and_can_be_passed() -> None:
         assert "iteration 101 / no limit" in screen.header
 
 
-async def test_a_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
+async def test_zero_trip_loop_stops_at_its_entry_with_the_reason() -> None:
     async with open_app(*sample("newton_sqrt.onnx", a=1.0)) as screen:
         assert screen.message == "loop 'sqrt' runs no iteration: the condition is false before the first"
         assert "ended after 0 / no limit" in screen.header
@@ -190,7 +190,7 @@ async def test_ctrl_c_interrupts_or_shows_how_to_quit() -> None:
         assert screen.session.stop.reason == "interrupt"
 
 
-async def test_space_stops_and_the_header_says_how_fast_it_went() -> None:
+async def test_space_stops_and_the_header_shows_the_speed() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
@@ -202,7 +202,7 @@ async def test_space_stops_and_the_header_says_how_fast_it_went() -> None:
         assert "s step" in screen.keys
 
 
-async def test_the_console_answers_what_needs_no_stop_while_a_loop_runs() -> None:
+async def test_console_answers_queries_while_a_loop_runs() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.press("colon")
         await screen.type("break if 1 > 2")
@@ -222,7 +222,7 @@ async def test_the_console_answers_what_needs_no_stop_while_a_loop_runs() -> Non
                 "enter", lambda line=line, text=message: text in prompt.text.rpartition(f"> {line}\n")[2]
             )
         assert screen.app.session_worker.busy
-        # A space is part of the line that is typed; ctrl+c stops what runs all the same.
+        # A space is part of the typed line; ctrl+c still stops the run.
         await screen.pilot.press("a", "space", "b")
         assert prompt.input_line.value == "a b" and screen.app.session_worker.busy
         await screen.pilot.press("ctrl+c")
@@ -230,7 +230,7 @@ async def test_the_console_answers_what_needs_no_stop_while_a_loop_runs() -> Non
         assert screen.session.stop.reason == "interrupt"
 
 
-async def test_ctrl_c_stops_with_text_selected_and_below_a_help_too() -> None:
+async def test_ctrl_c_stops_with_selected_text_and_below_the_help() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
@@ -269,7 +269,7 @@ async def test_documented_interrupt_key_works(keys: list[str], key: str) -> None
         assert screen.session.stop.reason == "interrupt"
 
 
-async def test_a_space_is_typed_where_there_is_text_while_something_runs() -> None:
+async def test_space_is_typed_into_text_during_a_run() -> None:
     async with open_app(*sample("loop_infinite.xml")) as screen:
         for item in ["colon", *"continue", "enter", *"echo", "space", "a"]:
             screen.app.post_message(events.Key(item, " " if item == "space" else None))

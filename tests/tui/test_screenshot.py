@@ -1,4 +1,4 @@
-"""The pictures of README and docs are what the app draws, and ask no server for anything."""
+"""The pictures of the README and docs match what the app draws, and make no requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def text(svg: str) -> str:
     return unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))).replace("\xa0", " ")
 
 
-#: What each picture is there to show.
+#: The content that each picture is meant to show.
 SHOWN = {
     "screenshot": ("newton_sqrt.onnx", "iteration 4 / no limit", "keep = err_new > tol", "T T T T T ·"),
     "lstm": ("lstm.xml", "iteration 7 / 25", "part 7", "7 so far"),
@@ -41,7 +41,7 @@ SHOWN = {
 }
 
 
-def test_every_picture_is_there() -> None:
+def test_every_picture_exists() -> None:
     assert set(script().SCENES) == set(SHOWN)
 
 
@@ -54,7 +54,7 @@ def test_every_picture_is_on_a_page() -> None:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-async def test_a_picture_is_made_and_says_what_the_screen_says(name: str) -> None:
+async def test_rendered_picture_shows_its_content(name: str) -> None:
     svg = await script().screenshot(name)
     assert svg.count("http") == 1 and 'xmlns="http://www.w3.org/2000/svg"' in svg
     assert "@font-face" not in svg
@@ -63,7 +63,7 @@ async def test_a_picture_is_made_and_says_what_the_screen_says(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_the_committed_picture_is_of_this_app(name: str) -> None:
+def test_committed_picture_is_current(name: str) -> None:
     committed = text((DOCS / f"{name}.svg").read_text(encoding="utf-8"))
     for wanted in SHOWN[name]:
         assert wanted in committed

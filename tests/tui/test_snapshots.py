@@ -1,8 +1,8 @@
-"""Pictures of the screen, one SVG for each state and size, next to what they were when someone looked at them last.
+"""SVG snapshots of the screen, one for each state and size, compared with the last reviewed ones.
 
-Where the screen is meant to look otherwise: ``--snapshot-update``, and look at what changed. What differs is shown in
-``snapshot_report.html`` after a run. What the models compute is exact in whatever order, or says no digit that another
-processor could round otherwise; no picture holds a time, a rate or a folder.
+After an intended change: ``--snapshot-update``, and review what changed. Differences are in ``snapshot_report.html``
+after a run. The models compute exact results in any order, or show no digit that another processor could round
+differently; no snapshot contains a time, a rate or a folder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from text_models import BRANCHES, ROWS, model, sample
 SIZES = ((80, 24), (120, 36), (200, 60))
 NORMAL = SIZES[1:2]
 
-#: Three steps of two rows; weights and activations such that each sum and product is exact, in whatever order.
+#: Three steps of two rows; weights and activations for which every sum and product is exact in any order.
 LSTM = """
 lstm (float[3, 1, 2] X) => (float[3, 1, 1, 2] Y, float[1, 1, 2] H) {
   W = Constant <value = float[1, 8, 2] {1, 0, 0, 1, 1, -1, 0, 1, 2, 0, 1, 1, 1, 2, -1, 1}> ()
@@ -56,7 +56,7 @@ X = np.array([[[1, 2]], [[0, -1]], [[3, 1]]], np.float32)
 
 
 def load_case(text: str, **inputs: Any) -> tuple[Model, Mapping[str, Any]]:
-    """A model of ONNX's text form, and its inputs."""
+    """A model in ONNX text form, and its inputs."""
     return model(text), {name: np.asarray(value) for name, value in inputs.items()}
 
 
@@ -74,7 +74,7 @@ def recorded(path: Path) -> App[int]:
 
 
 def lesson() -> App[int]:
-    """The third lesson, of someone who begins."""
+    """The third lesson, for a new learner."""
     learner = Learner(
         LearnerProgress(None), KeyWording({}, KEY_WORDING.comparison_text, KEY_WORDING.lesson_command), number=3
     )
@@ -82,7 +82,7 @@ def lesson() -> App[int]:
 
 
 def start() -> App[Path]:
-    """What ``loopdbg`` alone opens."""
+    """The screen that ``loopdbg`` opens without arguments."""
     choices = [ModelChoice(Path("/models/speech.onnx"), "Recent"), ModelChoice(Path("/models/beam.xml"), "Recent")]
     return ModelChooserApp(
         [*choices, *(ModelChoice(Path(f"/samples/{name}"), "Samples") for name in ("counter.onnx", "lstm.xml"))]
@@ -90,7 +90,7 @@ def start() -> App[Path]:
 
 
 def inputs() -> App[bool]:
-    """The inputs of a model that came with none."""
+    """The inputs screen of a model that came without inputs."""
     result = model("of_two (float[N] x, int64 count, string[2] words) => (float[N] z) { z = Mul (x, x) }")
     feeds = {"x": np.zeros(1, np.float32), "count": np.array(0)}
     return InputsApp(InputDraft(result, RunInputs(feeds, "", True)), "model.onnx")
@@ -98,7 +98,7 @@ def inputs() -> App[bool]:
 
 @dataclass(frozen=True)
 class SnapshotScene:
-    """What is opened, and what is pressed then; what begins with a colon is typed into the line that has the focus, or
+    """What is opened, and the keys pressed then; text that begins with a colon is typed into the focused input line, or
     else into the console. ``opens`` gets a folder to write to."""
 
     opens: Callable[[Path], App[Any]]
@@ -112,7 +112,7 @@ def of_sample(name: str, *pressed: str, sizes: Sequence[tuple[int, int]] = SIZES
 
 
 SCENES = {
-    # Of each family of models a state, at all sizes.
+    # One state of each family of models, at all sizes.
     "while": of_sample("newton_sqrt.onnx", *"ssssnnn"),
     "decoder": of_sample("greedy_decoder.onnx", *"sssss"),
     "scan": of_sample("lessons/digits.onnxtxt", *"fsssn"),
@@ -122,7 +122,7 @@ SCENES = {
     "recurrent": SnapshotScene(lambda _: debugger(load_case(LSTM, X=X)), (*"snnnn",)),
     "tensorrt": of_sample("trt/nested.py", *"snnissn"),
     "recording": SnapshotScene(recorded, "sss"),
-    # What comes before and above the panes, once.
+    # The start and modal screens, once each.
     "start": SnapshotScene(lambda _: start(), ("down",), NORMAL),
     "inputs": SnapshotScene(lambda _: inputs(), ("o", "down", "enter", ":7", "down"), NORMAL),
     "lesson": SnapshotScene(lambda _: lesson(), ("s", "s", "L"), NORMAL),
@@ -156,7 +156,7 @@ def test_screen(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    # What is set for a person, or remembered, is not to be seen.
+    # User settings and remembered state must not be visible.
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     monkeypatch.setattr(App, "export_screenshot", lambda app, **_: render_screen(app))
@@ -181,7 +181,7 @@ def test_screen(
 
 
 async def type_line(pilot: Pilot[Any], text: str) -> None:
-    """Type a line where the focus is, or else into the console, which is closed again."""
+    """Type a line into the focused input, or else into the console, which is closed again."""
     within = isinstance(pilot.app.focused, Input)
     if not within:
         await pilot.press("colon")
@@ -194,7 +194,7 @@ async def type_line(pilot: Pilot[Any], text: str) -> None:
 
 
 async def wait_until_idle(pilot: Pilot[Any]) -> None:
-    """Wait until nothing runs any more, neither a command nor what is computed next to the screen."""
+    """Wait until no command and no background computation runs."""
     app = pilot.app
     while True:
         if isinstance(app, LoopdbgApp):

@@ -1,4 +1,4 @@
-"""The lines of code that a listing comes from, on the screen."""
+"""The source code lines that a listing comes from, on the screen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def test_source_code_is_above_its_statements() -> None:
         )  # type: ignore[union-attr, arg-type]
 
 
-async def test_a_small_screen_keeps_its_lines_for_the_listing() -> None:
+async def test_small_screen_uses_its_lines_for_the_listing() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(80, 24)) as screen:
         assert not any("power_iteration.py" in line for line in screen.lines("body"))
         await screen.press("1", "v")
@@ -29,7 +29,7 @@ async def test_a_small_screen_keeps_its_lines_for_the_listing() -> None:
         assert all(len(line) <= 76 for line in screen.lines("body"))
 
 
-async def test_the_cursor_stays_on_its_line() -> None:
+async def test_cursor_stays_on_its_line() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(120, 36)) as screen:
         await screen.press("n", "n", "n", "1")
         before = screen.app.action_context.target
@@ -39,34 +39,34 @@ async def test_the_cursor_stays_on_its_line() -> None:
             assert screen.marked_line.startswith("▶ estimate_new")
 
 
-async def test_a_breakpoint_on_the_row_of_code_is_on_the_line_below() -> None:
+async def test_breakpoint_on_a_source_row_is_on_the_line_below() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(120, 36)) as screen:
         await screen.press("n", "1", "up")
         await screen.press("b")
         assert [breakpoint.text for breakpoint in screen.session.breakpoints] == ["line 6"]
 
 
-async def test_a_line_is_broken_at_in_words() -> None:
+async def test_breakpoint_command_takes_a_source_line() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(120, 36)) as screen:
         await screen.press("B")
         assert screen.app.console_pane.input_line.value == "break "
         assert "breakpoint 1: power_iteration.py:12, line 9" in await screen.type("break power_iteration.py:12")
 
 
-async def test_a_model_without_code_says_so() -> None:
+async def test_model_without_source_code_gives_a_message() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("1", "v")
         assert "does not tell what code" in screen.message
 
 
-async def test_the_lines_of_a_script_are_shown_when_asked_for() -> None:
+async def test_script_lines_are_shown_on_request() -> None:
     async with open_app(*sample("trt/counted.py"), size=(120, 36)) as screen:
         assert not any("# counted.py" in line for line in screen.lines("body"))
         await screen.press("1", "v")
         assert any("# counted.py" in line for line in screen.lines("body"))
 
 
-async def test_the_inspector_says_what_computes_its_value() -> None:
+async def test_inspector_shows_the_code_of_its_value() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "s", "2", "home", "down", "down", "enter")
         inspector = screen.app.screen
@@ -75,7 +75,7 @@ async def test_the_inspector_says_what_computes_its_value() -> None:
         assert "\n power_iteration.py:11  new_estimate = v @ product" in "\n".join(screen.visible_rows())
 
 
-async def test_the_inspector_of_a_value_without_code_has_no_line_for_it() -> None:
+async def test_inspector_without_source_code_has_no_code_line() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "2", "home", "down", "enter")
         inspector = screen.app.screen

@@ -1,4 +1,4 @@
-"""Going to a line of the source, running to it, taking back what was set, and the frames in the first line."""
+"""Going to a source line, running to it, undoing edits, and the frames in the header."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEWTON = "newton_sqrt.onnx"
 
 
 def cursor_line(screen: AppDriver) -> int:
-    """The number of the line that the cursor is on."""
+    """The number of the line at the cursor."""
     target = screen.app.source_pane.target
     assert isinstance(target, LineTarget)
     return target.number
@@ -25,7 +25,7 @@ def number_of(screen: AppDriver, text: str) -> int:
 
 
 @pytest.mark.parametrize("key", ["ctrl+g", "J"])
-async def test_a_line_is_gone_to_by_its_number_or_by_a_name(key: str) -> None:
+async def test_goto_line_by_number_or_name(key: str) -> None:
     async with open_app(*sample(NEWTON)) as screen:
         wanted = number_of(screen, "change =")
         for typed in (str(wanted), "change", "Sub_4"):
@@ -45,7 +45,7 @@ async def test_a_line_is_gone_to_by_its_number_or_by_a_name(key: str) -> None:
         ("chnge", "error: no line makes or runs 'chnge'; did you mean 'change'?"),
     ],
 )
-async def test_what_there_is_not_leaves_the_cursor(typed: str, message: str) -> None:
+async def test_unknown_line_leaves_the_cursor(typed: str, message: str) -> None:
     async with open_app(*sample(NEWTON)) as screen:
         before = cursor_line(screen)
         await screen.press("ctrl+g")
@@ -53,7 +53,7 @@ async def test_what_there_is_not_leaves_the_cursor(typed: str, message: str) -> 
         assert screen.message.startswith(message) and cursor_line(screen) == before
 
 
-async def test_a_hidden_line_is_shown_again_and_the_loop_in_focus_comes_first() -> None:
+async def test_hidden_line_is_unfolded_and_the_focused_loop_comes_first() -> None:
     async with open_app(model(NESTED), {"M": np.array(3), "K": np.array(2)}) as screen:
         await screen.press("slash", *"for j", "enter", "escape", "minus")
         assert any("… " in line for line in screen.lines("body"))
@@ -64,7 +64,7 @@ async def test_a_hidden_line_is_shown_again_and_the_loop_in_focus_comes_first() 
 
 
 @pytest.mark.parametrize("key", ["T", "f4"])
-async def test_running_to_the_cursor_stops_there_and_leaves_no_breakpoint(key: str) -> None:
+async def test_run_to_cursor_stops_there_and_leaves_no_breakpoint(key: str) -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await screen.press("ctrl+g")
         await screen.type("@change")
@@ -75,7 +75,7 @@ async def test_running_to_the_cursor_stops_there_and_leaves_no_breakpoint(key: s
         assert not len(screen.session.breakpoints) and " none" in screen.text("breakpoints")
 
 
-async def test_what_stops_before_the_cursor_is_where_it_stops() -> None:
+async def test_run_to_cursor_ends_at_an_earlier_stop() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await screen.press("colon")
         await screen.type("break half_q")
@@ -86,14 +86,14 @@ async def test_what_stops_before_the_cursor_is_where_it_stops() -> None:
         assert [breakpoint.text for breakpoint in screen.session.breakpoints] == ["half_q"]
 
 
-async def test_a_line_without_a_node_says_so() -> None:
+async def test_line_without_a_node_gives_a_message() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await screen.press("end", "T")
         assert screen.message.startswith("nothing runs on this line")
         assert screen.session.frame.iteration == 0
 
 
-async def test_what_was_set_is_taken_back_one_by_one() -> None:
+async def test_edits_are_undone_one_by_one() -> None:
     async with open_app(*sample(NEWTON)) as screen:
         await screen.press("s", "s")
         before = [row.split()[:6] for row in screen.lines("back-edges")[1:]]
@@ -111,7 +111,7 @@ async def test_what_was_set_is_taken_back_one_by_one() -> None:
         assert screen.message == "error: nothing was set on this branch"
 
 
-async def test_the_frames_in_the_first_line_are_gone_to_by_a_click() -> None:
+async def test_click_on_a_header_frame_selects_it() -> None:
     async with open_app(model(NESTED), {"M": np.array(3), "K": np.array(2)}) as screen:
         await screen.press("s", "n", "i", "s")
         assert "main ▸ Loop_1 1/3 ▸ Loop 'Loop_1'  " in screen.header and "iteration 1 / 2" in screen.header

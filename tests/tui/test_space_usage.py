@@ -1,5 +1,5 @@
-"""What has something to say has the space: over all samples and three sizes no line loses its result or its operator,
-and no pane is empty."""
+"""Space goes to panes with content: on all samples and at three sizes no line loses its result or its operator, and no
+pane is empty."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ MODELS: dict[str, Callable[[], Opened]] = {
     "deep": deep,
     "flat": flat,
 }
-#: A stop between iterations, in one, and in a loop inside, where there is one.
+#: A stop between iterations, one within an iteration, and one in an inner loop if the sample has one.
 KEYS = ("s", "s", "n", "i")
 
 
 @pytest.mark.parametrize("name", MODELS)
-async def test_lines_keep_what_tells_most_and_no_pane_is_empty(name: str) -> None:
+async def test_lines_keep_result_and_operator_and_no_pane_is_empty(name: str) -> None:
     async with open_app(*MODELS[name](), size=SIZES[0]) as screen:
         for size in SIZES:
             await screen.pilot.resize_terminal(*size)
@@ -133,7 +133,7 @@ async def test_lines_keep_what_tells_most_and_no_pane_is_empty(name: str) -> Non
 
 
 def assert_results_and_operators_shown(screen: AppDriver) -> None:
-    """In every line of the source that is in sight."""
+    """Every visible source line shows its result and its operator."""
     body = screen.app.source_pane
     lines = body.lines
     assert isinstance(lines, ListingLines)
@@ -153,7 +153,7 @@ def assert_results_and_operators_shown(screen: AppDriver) -> None:
 
 
 def operator(expression: str) -> str:
-    """What an expression computes: ``Tanh(``, `` + ``, ``-``; nothing of a mere name."""
+    """The operator of an expression: ``Tanh(``, `` + ``, ``-``; empty for a bare name."""
     masked = mask_quoted(expression)
     if called := re.match(r"[^\W\d][\w.]*\(", masked):
         return called.group()
@@ -162,7 +162,7 @@ def operator(expression: str) -> str:
 
 
 def assert_no_empty_pane(screen: AppDriver) -> None:
-    """What is in a border has something to say, and what cannot say more has no more space."""
+    """Every bordered pane has content and no more space than the content needs."""
     shown = screen.app.screen_state
     assert shown is not None
     for name in PANES:
@@ -178,12 +178,12 @@ def assert_no_empty_pane(screen: AppDriver) -> None:
 
 
 @pytest.mark.parametrize("name", ["lstm.xml", "newton_sqrt.onnx", "greedy_decoder.onnx"])
-async def test_the_source_has_twelve_rows_on_a_small_screen(name: str) -> None:
+async def test_source_has_twelve_rows_on_a_small_screen(name: str) -> None:
     async with open_app(*sample(name), size=SIZES[0]) as screen:
         await screen.press("s", "n")
         assert screen.app.source_pane.size.height >= 12
         assert all(screen.app.panes[text].is_one_line for text in ("back-edges", "condition"))
-        # A line says what its pane is about.
+        # A collapsed pane names its subject.
         rows = screen.visible_rows()
         assert any(row.startswith("   2 Back edges  ") and " → ·" in row for row in rows)
         assert any(row.startswith("   3 Condition  ") and len(row.split()) > 4 for row in rows)
@@ -209,7 +209,7 @@ async def test_loop_progress_is_shown_once(size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("size", SIZES[1:])
 @pytest.mark.parametrize("name", ["newton_sqrt.onnx", "greedy_decoder.onnx", "lstm.xml"])
 async def test_columns_do_not_move(name: str, size: tuple[int, int]) -> None:
-    """Once they were as wide as they get, they stay: on the way back all stand where they stood last."""
+    """Columns keep their largest width: after going back everything is at its last position."""
     async with open_app(*sample(name), size=size) as screen:
         await screen.press(*"ssss")
         stood = columns(screen)
@@ -219,7 +219,7 @@ async def test_columns_do_not_move(name: str, size: tuple[int, int]) -> None:
 
 
 def columns(screen: AppDriver) -> list[int]:
-    """Where the columns of the back edges begin, and the values next to the source."""
+    """The first column of the back edges, and of the values next to the source."""
     head = screen.lines("back-edges")[0]
     results = {line.index("│ ") for line in screen.lines("body") if re.match(r".{5,}\S = .*│ ", line)}
     assert "previous" in head and "new" in head
@@ -235,7 +235,7 @@ async def test_cursor_value_is_shown_next_to_source() -> None:
             assert word in message
         assert re.search(r"made by   7  h_next, c_next = LSTMCell\(", message) and "LSTMCell 'cell'" in message
         assert re.search(r"read by   8  y_slice = Reshape\(h_next, ", message)
-        # It follows the cursor of whatever pane has the focus.
+        # It follows the cursor of the focused pane.
         await screen.press("2", "home", "down")
         assert "h   float32 [1,256]" in screen.app.value_pane.text and "history   " in screen.app.value_pane.text
         await screen.press("up")

@@ -1,4 +1,4 @@
-"""What comes before the debugger: choosing a model, and the inputs of one that came with none."""
+"""The screens before the debugger: choosing a model, and entering the inputs of a model that came without any."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def row(of: InputDraft, name: str) -> tuple[str, str, str, str]:
     return next(row_value for row_value in of.rows() if row_value[0] == name)
 
 
-def test_values_are_made_typed_and_computed() -> None:
+def test_input_values_are_generated_typed_and_computed() -> None:
     first_value = draft()
     assert row(first_value, "x")[3] == "random, seed 0"
     before = row(first_value, "x")[2]
@@ -82,7 +82,7 @@ def test_values_are_made_typed_and_computed() -> None:
         (0, "nowhere.npy", "no such file"),
     ],
 )
-def test_what_does_not_fit_is_refused(k: int, text: str, message: str) -> None:
+def test_unsuitable_values_are_refused(k: int, text: str, message: str) -> None:
     first = draft()
     before = first.rows()
     with pytest.raises(InputError, match=message):
@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_refused(k: int, text: str, message: str) -> None:
     assert first.rows() == before
 
 
-def test_sizes_that_inputs_share_have_to_agree() -> None:
+def test_shared_dimensions_must_agree() -> None:
     first = draft()
     first.edit(0, "[1, 2, 3]")
     with pytest.raises(InputError, match="N"):
@@ -103,7 +103,7 @@ def test_sizes_that_inputs_share_have_to_agree() -> None:
         first.make(3, "zeros")
 
 
-def test_files_are_loaded(tmp_path: Path) -> None:
+def test_input_files_are_loaded(tmp_path: Path) -> None:
     first = draft()
     np.save(tmp_path / "x.npy", np.ones(4, np.float32))
     np.savez(tmp_path / "all.npz", x=np.zeros(2, np.float32), y=np.zeros((2, 2), np.float32))
@@ -115,7 +115,7 @@ def test_files_are_loaded(tmp_path: Path) -> None:
         first.load(0, tmp_path / "other.npz")
 
 
-async def test_the_inputs_screen_takes_every_key(tmp_path: Path) -> None:
+async def test_inputs_screen_takes_every_key(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones(1, np.float32))
     app = InputsApp(draft(), "m.onnx")
     async with app.run_test(size=(100, 20)) as pilot:
@@ -144,14 +144,14 @@ async def test_the_inputs_screen_takes_every_key(tmp_path: Path) -> None:
     assert app.draft.build_inputs().values["count"] == 7  # type: ignore[attr-defined]
 
 
-async def test_the_inputs_screen_can_be_left() -> None:
+async def test_inputs_screen_can_be_left() -> None:
     app = InputsApp(draft(), "m.onnx")
     async with app.run_test() as pilot:
         await pilot.press("enter", "escape", "escape")
     assert app.return_value is False
 
 
-async def test_the_start_screen_filters_and_opens(tmp_path: Path) -> None:
+async def test_start_screen_filters_and_opens(tmp_path: Path) -> None:
     typed = tmp_path / "mine.onnx"
     typed.write_bytes(b"")
     choices = [ModelChoice(tmp_path / "gone.onnx", "Recent")]
@@ -174,7 +174,7 @@ async def test_the_start_screen_filters_and_opens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (120, 36)])
-async def test_recent_models_come_first_and_nothing_is_cut_off(size: tuple[int, int], tmp_path: Path) -> None:
+async def test_recent_models_come_first_and_nothing_is_truncated(size: tuple[int, int], tmp_path: Path) -> None:
     far = tmp_path / ("folder" * 20) / "far.onnx"
     choices = [ModelChoice(SAMPLES / "lstm.xml", "Recent"), ModelChoice(far, "Recent")]
     choices += [ModelChoice(path, group, "") for group, paths in sample_models().items() for path in paths]
@@ -188,7 +188,7 @@ async def test_recent_models_come_first_and_nothing_is_cut_off(size: tuple[int, 
         assert rows[-1].strip().startswith("↓ next  enter open") and rows[-1].strip().endswith("esc leave")
         groups = list(dict.fromkeys(choice.group for choice in app.visible_choices))
         assert groups[:2] == ["Recent", "Samples"] and "lessons" in groups[-1]
-        # A recent one may be a sample too.
+        # A recent model may also be a sample.
         app.path_input.value = "lstm.xml"
         await pilot.pause()
         assert [choice_value.path.name for choice_value in app.visible_choices] == ["lstm.xml", "lstm.xml"]
@@ -196,7 +196,7 @@ async def test_recent_models_come_first_and_nothing_is_cut_off(size: tuple[int, 
     assert app.return_value is not None and app.return_value.name == "lstm.xml"
 
 
-async def test_other_keys_before_the_debugger() -> None:
+async def test_remaining_start_screen_keys_work() -> None:
     actions = remap_keys(
         {"choice-down": ("f5",), "choice-open": ("f6",), "inputs-start": ("f7",), "inputs-zeros": ("0",)}
     )
@@ -221,7 +221,7 @@ async def test_other_keys_before_the_debugger() -> None:
 
 
 @pytest.mark.parametrize(("width", "message"), [(120, "RANDOM inputs, seeds 0, 3"), (80, "RANDOM   ")])
-async def test_the_header_does_not_let_random_inputs_be_forgotten(width: int, message: str) -> None:
+async def test_header_shows_that_inputs_are_random(width: int, message: str) -> None:
     app = LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
     async with run_app(app, (width, 24)) as screen:
         assert (
@@ -233,7 +233,7 @@ async def test_the_header_does_not_let_random_inputs_be_forgotten(width: int, me
         assert "RANDOM" not in screen.header, "what a note says is for people"
 
 
-async def test_a_restart_gives_inputs_that_are_random_no_more() -> None:
+async def test_restart_replaces_random_inputs() -> None:
     app = LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), "made with --seed 3", seeds={"X": 3, "H0": 3, "C0": 4})
     async with run_app(app) as screen:
         notes = []
@@ -249,7 +249,7 @@ async def test_a_restart_gives_inputs_that_are_random_no_more() -> None:
     ]
 
 
-def test_random_inputs_say_their_seeds() -> None:
+def test_random_inputs_show_their_seeds() -> None:
     first = draft()
     assert first.build_inputs().seeds == {"x": 0, "y": 0, "count": 0, "words": 0}
     first.make(0, "random")

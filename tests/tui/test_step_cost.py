@@ -1,4 +1,4 @@
-"""What one key press costs: each thing is computed once, and the screen's thread never looks at the engine."""
+"""The cost of one key press: everything is computed once, and the UI thread never accesses the engine."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from loopdbg.debugger.statistics import streaming_stats
 from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES
 
 ROOT = Path(__file__).parents[2]
-#: What a live run is made of.
+#: The modules of a live run.
 ENGINE = ("runtime/frame.py", "runtime/engine/", "debugger/session/session_frames.py", "debugger/scope/")
-#: What draws and words what is drawn: it follows the update of the widgets.
+#: The modules that draw and word the screen, which run after the widgets are updated.
 WORDS = ("debugger/describe/", "debugger/value_text.py", "runtime/text.py", "debugger/expression/tokens.py")
 DRAWS = ("tui/widgets/", "tui/render/", *WORDS)
-#: What follows from the graph alone.
+#: Results that depend on the graph alone.
 SETTLED = (
     ("condition.py", "condition_slice"),
     ("termination_text.py", "termination_sentences"),
@@ -39,7 +39,7 @@ SETTLED = (
 
 
 class CallCounter:
-    """Counts the calls of this program's functions in the thread that it is switched on in."""
+    """Counts the calls of this program's functions in the thread in which it is enabled."""
 
     def __init__(self) -> None:
         self._calls: Counter[CodeType] = Counter()
@@ -57,7 +57,7 @@ class CallCounter:
 
     @cached_property
     def seen(self) -> Counter[tuple[str, str]]:
-        """How often each function of the program was called, by its file and its name."""
+        """How often each function of the program was called, by file and name."""
         counter: Counter[tuple[str, str]] = Counter()
         for code, count in self._calls.items():
             path = Path(code.co_filename).resolve()
@@ -67,12 +67,12 @@ class CallCounter:
 
     @property
     def files(self) -> set[str]:
-        """The files of the program that were met."""
+        """The files of the program in which a function was called."""
         return {path for path, _ in self.seen}
 
 
 async def one_step(screen: AppDriver, key: str = "s") -> tuple[CallCounter, CallCounter]:
-    """What a key calls in the thread of the screen, and in that of the engine."""
+    """The calls made for a key in the UI thread and in the engine thread."""
     driver = screen.app.session_worker
     work, shown = CallCounter(), CallCounter()
     do = driver._run_command
@@ -91,14 +91,14 @@ async def one_step(screen: AppDriver, key: str = "s") -> tuple[CallCounter, Call
 
 
 @pytest.mark.parametrize("name", ["newton_sqrt.onnx", "mandelbrot.onnx"])
-async def test_the_screen_does_not_look_at_the_engine(name: str) -> None:
+async def test_ui_thread_does_not_access_the_engine(name: str) -> None:
     async with open_app(*sample(name)) as screen:
         for key in ("s", "n", "backspace", "s"):
             shown, _ = await one_step(screen, key)
             assert not [path for path in shown.files if path.startswith(ENGINE)]
 
 
-async def test_a_frame_is_looked_at_once() -> None:
+async def test_frame_is_read_once() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for key in ("s", "n", "s", "s"):
             _, work = await one_step(screen, key)
@@ -109,7 +109,7 @@ async def test_a_frame_is_looked_at_once() -> None:
             assert work.seen["runtime/loop_view.py", "FrameValues.__init__"] <= frames
 
 
-async def test_a_step_goes_through_few_files() -> None:
+async def test_step_runs_code_of_few_files() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s")
         shown, work = await one_step(screen)
@@ -120,8 +120,8 @@ async def test_a_step_goes_through_few_files() -> None:
 
 
 @pytest.mark.parametrize(("name", "most"), [("greedy_decoder.onnx", 6000), ("lstm.xml", 4200)])
-async def test_a_step_makes_few_calls(name: str, most: int) -> None:
-    """Far more than it needs: what is far beyond is something made again that did not change."""
+async def test_step_makes_few_calls(name: str, most: int) -> None:
+    """The limit is generous: exceeding it means that something unchanged is recomputed."""
     async with open_app(*sample(name)) as screen:
         for _ in range(2):
             await screen.press("s")
@@ -129,7 +129,7 @@ async def test_a_step_makes_few_calls(name: str, most: int) -> None:
         assert shown.seen.total() + work.seen.total() < most, (shown.seen + work.seen).most_common(20)
 
 
-async def test_what_did_not_change_is_not_made_again() -> None:
+async def test_unchanged_parts_are_not_recomputed() -> None:
     async with open_app(*sample("greedy_decoder.onnx")) as screen:
         await screen.press("s", "s")
         assert "constant" in screen.text("inputs")
@@ -144,13 +144,13 @@ async def test_what_did_not_change_is_not_made_again() -> None:
             assert not shown.seen[path, function], function
         assert shown.seen["tui/widgets/key_bar.py", "KeyBar._select_labels"] <= 2
         assert shown.seen["tui/screens/panes_app.py", "PanesApp.check_action"]
-        # Of lines that stay as they are nothing is coloured again.
+        # Unchanged lines are not highlighted again.
         lines = sum(len(pane.lines) for pane in screen.app.panes.values() if pane.display)
         assert shown.seen["tui/widgets/strips.py", "StyleResolver.to_strip"] < lines
 
 
 @pytest.mark.parametrize("before", [(), ("G",)], ids=["panes", "graph"])
-async def test_a_step_arranges_nothing_and_draws_what_changed(
+async def test_step_triggers_no_layout_and_draws_only_changes(
     before: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole: list[str] = []
@@ -164,7 +164,7 @@ async def test_a_step_arranges_nothing_and_draws_what_changed(
         assert not whole
 
 
-async def test_widgets_that_did_not_change_keep_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unchanged_widgets_keep_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str | None] = []
     render = StylesCache.render_widget
 
@@ -182,7 +182,7 @@ async def test_widgets_that_did_not_change_keep_their_rows(monkeypatch: pytest.M
 
 
 def _noted(do: Callable[..., Any], name: str, called: list[str]) -> Callable[..., Any]:
-    """What is done, noted by its name."""
+    """Record the calls by name."""
 
     def noted(*args: Any, **options: Any) -> Any:
         called.append(name)
@@ -204,8 +204,8 @@ main (int64 m, float[N] x0, float[N] w) => (float[N] x_last) {
 """
 
 
-async def test_a_step_goes_once_over_each_new_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever shows it, its change and what it was before, in however many panes; a key by a key."""
+async def test_step_reads_each_new_tensor_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This holds for its value, its change and its previous value in all panes together, key by key."""
     size = REFERENCE_MIN_BYTES
     path = tmp_path / "halves.onnxtxt"
     path.write_text(HALVES)
@@ -220,7 +220,7 @@ async def test_a_step_goes_once_over_each_new_tensor(tmp_path: Path, monkeypatch
     monkeypatch.setattr(streaming_stats, "accumulate_pass", counted)
     async with open_app(load(path), inputs, size=(200, 60)) as screen:
         assert sum(looked) == 2 * size, "x0 and w"
-        # Both are as they were, and the first two nodes make nothing large.
+        # Both are unchanged, and the first two nodes compute nothing large.
         for key, new in (
             ("s", 2),
             ("s", 2),

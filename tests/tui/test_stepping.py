@@ -1,4 +1,4 @@
-"""Stepping in the app: at every stop the screen says what ``session.frame`` says."""
+"""Stepping in the app: at every stop the screen shows what ``session.frame`` contains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from text_models import BRANCHES, model, sample
 
 
 def assert_shows(screen: AppDriver, frame: Frame) -> None:
-    """Header, back edges, condition, scan outputs and body of the screen against the frame."""
+    """Compare header, back edges, condition, scan outputs and body of the screen with the frame."""
     ended = frame.stopped_by is not None
     limit = "no limit" if frame.trip_count is None else frame.trip_count
     assert f"{'ended after' if ended else 'iteration'} {frame.iteration} / {limit}" in screen.header
@@ -52,7 +52,7 @@ def assert_shows(screen: AppDriver, frame: Frame) -> None:
             assert screen.value_next_to(name) == (value_text(frame.values[name]) if computed else "·")
 
 
-async def test_newton_sqrt_to_its_end() -> None:
+async def test_newton_sqrt_runs_to_its_end() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for iteration in range(6):
             frame = screen.session.frame
@@ -72,7 +72,7 @@ async def test_newton_sqrt_to_its_end() -> None:
         assert screen.message == "error: the model ran to its end; restart to run it again"
 
 
-async def test_the_loop_end_is_a_stop_that_says_why() -> None:
+async def test_loop_end_is_a_stop_with_its_reason() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("f")
         assert screen.session.stop.reason == "loop end"
@@ -83,7 +83,7 @@ async def test_the_loop_end_is_a_stop_that_says_why() -> None:
         assert screen.lines("body")[-1] == "ended after 5 iterations: the condition is false"
 
 
-async def test_nodes_one_by_one() -> None:
+async def test_step_by_node() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s")
         names = ["half", "q", "half_q", "x_new", "change", "err_new", "keep"]
@@ -98,7 +98,7 @@ async def test_nodes_one_by_one() -> None:
         assert_shows(screen, screen.session.frame)
 
 
-async def test_a_back_edge_is_ready_once_its_result_is_computed() -> None:
+async def test_back_edge_is_ready_once_its_result_is_computed() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "n", "n", "n")
         assert screen.lines("back-edges")[1].split()[3:5] == ["→", "·"] or "→ ·" in screen.lines("back-edges")[1]
@@ -115,7 +115,7 @@ async def test_every_sample_loop_step_by_step() -> None:
                 await screen.press("s")
 
 
-async def test_nested_loops_into_and_finish() -> None:
+async def test_step_into_and_finish_nested_loops() -> None:
     async with open_app(*sample("mandelbrot.onnx")) as screen:
         assert "main ▸ Loop 'pixels'" in screen.header
         assert "iteration 0 / 288" in screen.header
@@ -135,7 +135,7 @@ async def test_nested_loops_into_and_finish() -> None:
         assert screen.session.frame.iteration == 288
 
 
-async def test_frames_around_can_be_looked_at() -> None:
+async def test_outer_frames_can_be_inspected() -> None:
     async with open_app(*sample("mandelbrot.onnx")) as screen:
         screen.session.step(36)
         await screen.press("s", *"nnnnnnnn", "i", "s")
@@ -154,7 +154,7 @@ async def test_frames_around_can_be_looked_at() -> None:
         assert "Source  Loop 'escape'" in screen.text("body")
 
 
-async def test_restart() -> None:
+async def test_restart_returns_to_the_beginning() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", "n", "c")
         assert screen.session.done
@@ -165,9 +165,9 @@ async def test_restart() -> None:
         assert "initial values" in screen.text("back-edges")
 
 
-async def test_branches_not_taken_are_marked() -> None:
+async def test_untaken_branches_are_marked() -> None:
     async with open_app(model(BRANCHES), {"M": np.array(4), "v0": np.array(1.5, np.float32)}) as screen:
-        # Iteration 0 takes the then branch, iteration 1 the other one.
+        # Iteration 0 takes the then branch, iteration 1 the else branch.
         await screen.press("s")
         assert screen.value_next_to("up") == "2.5"
         assert screen.value_next_to("x2") == "–"
@@ -180,7 +180,7 @@ async def test_branches_not_taken_are_marked() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60), (100, 24)])
-async def test_what_matters_is_in_sight_in_every_size(size: tuple[int, int]) -> None:
+async def test_essential_panes_are_visible_at_every_size(size: tuple[int, int]) -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=size) as screen:
         await screen.press("s", "s", "s", "n", "n")
         seen = screen.visible_rows()
@@ -212,7 +212,7 @@ async def test_what_matters_is_in_sight_in_every_size(size: tuple[int, int]) -> 
             assert any(re.search(rf"│[ ▌]{name} .*→", line) for line in seen)
 
 
-async def test_resizing() -> None:
+async def test_resize_keeps_the_content() -> None:
     async with open_app(*sample("two_layer_lstm.onnx"), size=(200, 60)) as screen:
         await screen.press("s", "s")
         for size in ((80, 24), (120, 36), (60, 15), (30, 8), (200, 60), (80, 24)):
@@ -225,7 +225,7 @@ async def test_resizing() -> None:
                 assert any("cond_out = True" in line and "▶" in line for line in seen)
 
 
-async def test_the_current_node_of_a_long_body_stays_in_sight() -> None:
+async def test_current_node_of_a_long_body_stays_visible() -> None:
     async with open_app(*sample("two_layer_lstm.onnx"), size=(80, 24)) as screen:
         for _ in range(15):
             await screen.press("n")

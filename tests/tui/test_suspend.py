@@ -1,5 +1,5 @@
-"""In a real terminal: ^z leads to the shell and fg back to a whole screen; m gives the terminal the mouse, and it keeps
-it."""
+"""In a real terminal: ^z suspends to the shell, and fg restores the whole screen; m returns the mouse to the terminal
+for good."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from text_models import SAMPLES
 _ROWS = 24
 _MOUSE_ON, _MOUSE_OFF = "\x1b[?1000h", "\x1b[?1000l"
 _MOVE = re.compile(r"\x1b\[(\d+);\d+H")
-#: The rows that a whole screen is written in; where the first one begins the cursor is already.
+#: The rows of a complete redraw; the cursor is already in the first one.
 _ALL = set(range(2, _ROWS + 1))
 
 
@@ -39,7 +39,7 @@ def _rows(seen: str) -> set[int]:
 
 @contextmanager
 def debugger(settings: Path) -> Iterator[PseudoTerminal]:
-    """On a sample, once its first stop is on the screen."""
+    """The debugger on a sample, once its first stop is on the screen."""
     with open_loopdbg(settings, str(SAMPLES / "newton_sqrt.onnx"), rows=_ROWS) as result:
         result.wait(lambda seen: "q quit" in strip_escapes(seen) and "before iteration 0" in strip_escapes(seen))
         result.wait_until_quiet()
@@ -47,14 +47,15 @@ def debugger(settings: Path) -> Iterator[PseudoTerminal]:
 
 
 def at_its_inputs(folder: Path) -> tuple[str, ...]:
-    """A model that asks for its inputs: apart from those that lie next to it."""
+    """A model that asks for its inputs, without the input files next to it."""
     for suffix in (".xml", ".bin"):
         (folder / f"lstm{suffix}").write_bytes((SAMPLES / f"lstm{suffix}").read_bytes())
     return (str(folder / "lstm.xml"),)
 
 
 def suspend_and_resume(terminal: PseudoTerminal, *wanted: str, rows: Set[int] = frozenset()) -> str:
-    """What is written after the shell, which had its own screen, once all that is wanted is, in all these rows."""
+    """Suspend to a shell and resume; returns the output after the resume, once all expected texts and rows were
+    written."""
     terminal.press("\x1a")
     assert terminal.wait_until_stopped()
     assert LEAVE_ALTERNATE_SCREEN in terminal.output, "the shell has its own screen"
@@ -68,20 +69,20 @@ def suspend_and_resume(terminal: PseudoTerminal, *wanted: str, rows: Set[int] = 
     )
 
 
-def test_suspended_and_back_with_a_whole_screen(tmp_path: Path) -> None:
+def test_resume_redraws_the_whole_screen(tmp_path: Path) -> None:
     with debugger(tmp_path) as result:
         result.press("s")
         result.wait(lambda seen: "before iteration 1" in strip_escapes(seen))
         whole = ("newton_sqrt.onnx", "[Source]", "1 Source", "half = x * 0.5", "2 Back edges", "3 Condition", "q quit")
         suspend_and_resume(result, *whole, rows=_ALL)
-        # And the keys are heard.
+        # Keys are handled again.
         result.press("s")
         result.wait(lambda seen: "before iteration 2" in strip_escapes(seen))
         result.press("q")
         assert result.wait_until_exit() == 0
 
 
-def test_the_mouse_stays_the_terminals_after_the_shell(tmp_path: Path) -> None:
+def test_resume_leaves_the_mouse_to_the_terminal(tmp_path: Path) -> None:
     with debugger(tmp_path) as result:
         result.press("m")
         seen = result.wait(lambda seen: "m takes it back" in strip_escapes(seen))
@@ -98,7 +99,7 @@ def test_the_mouse_stays_the_terminals_after_the_shell(tmp_path: Path) -> None:
     ("model", "head", "foot"),
     [(False, "open a model", "esc leave"), (True, "needs inputs", "esc quit")],
 )
-def test_so_it_is_before_the_debugger(tmp_path: Path, model: bool, head: str, foot: str) -> None:
+def test_suspend_works_before_the_debugger(tmp_path: Path, model: bool, head: str, foot: str) -> None:
     with open_loopdbg(tmp_path, *(at_its_inputs(tmp_path) if model else ())) as result:
         result.wait(lambda seen: head in strip_escapes(seen) and foot in strip_escapes(seen))
         result.wait_until_quiet()
@@ -108,7 +109,7 @@ def test_so_it_is_before_the_debugger(tmp_path: Path, model: bool, head: str, fo
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a signal for one thread of another process")
-def test_a_signal_that_another_thread_takes_is_heard(tmp_path: Path) -> None:
+def test_signal_taken_by_another_thread_is_handled(tmp_path: Path) -> None:
     """Nothing else wakes the event loop there: no cursor blinks."""
     send = getattr(ctypes.CDLL(None), "tgkill", None)
     if send is None:
@@ -122,7 +123,7 @@ def test_a_signal_that_another_thread_takes_is_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("asks", "number"), [(True, signal.SIGTERM), (False, signal.SIGTERM), (False, signal.SIGHUP)])
-def test_ended_from_outside_it_gives_the_terminal_back(tmp_path: Path, asks: bool, number: signal.Signals) -> None:
+def test_external_termination_restores_the_terminal(tmp_path: Path, asks: bool, number: signal.Signals) -> None:
     arguments = at_its_inputs(tmp_path) if asks else (str(SAMPLES / "newton_sqrt.onnx"),)
     with open_loopdbg(tmp_path, *arguments) as result:
         result.wait(lambda seen: ("needs inputs" if asks else "before iteration 0") in strip_escapes(seen))
@@ -133,8 +134,8 @@ def test_ended_from_outside_it_gives_the_terminal_back(tmp_path: Path, asks: boo
         assert "Traceback" not in result.output
 
 
-def test_a_terminal_that_is_closed_leaves_no_files(tmp_path: Path) -> None:
-    """The model of standard input is kept in TMPDIR meanwhile."""
+def test_closed_terminal_leaves_no_files(tmp_path: Path) -> None:
+    """A model from standard input is kept in TMPDIR during the session."""
     settings, scratch = tmp_path / "settings", tmp_path / "scratch"
     scratch.mkdir()
     command = f"exec {shlex.quote(sys.executable)} -m loopdbg - --input a=2 --input tol=1e-6 < newton_sqrt.onnx"

@@ -1,4 +1,4 @@
-"""Loops whose condition is asked before each iteration, on the screen."""
+"""Loops whose condition is tested before each iteration, on the screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEEDS = {"x": np.float32(4), "n": np.int32(5), "rows": np.arange(10, dtype=np.fl
 
 
 def doubling() -> Model:
-    """Doubles x while it is below 32; a row from the end next to it."""
+    """A loop that doubles x while it is below 32, and slices an input from its end."""
     net = NetworkBuilder()
     loop = net.counted_loop(net.input_tensor("n", "int32"))
     r, doubled = net.add_carried(loop, net.input_tensor("x"), lambda r: net.elementwise(r, r))
@@ -27,13 +27,13 @@ def doubling() -> Model:
     return net.model()
 
 
-async def test_the_screen_knows_the_condition_of_the_iteration_ahead() -> None:
+async def test_screen_shows_the_condition_of_the_next_iteration() -> None:
     async with open_app(doubling(), FEEDS) as screen:
         assert screen.value_next_to("below") == "true"
         assert screen.value_next_to("doubled") == "·"
         assert "4.0 < 32.0" in screen.text("condition")
         await screen.press("s")
-        # The part that iteration 0 got, counted back from the trip count.
+        # The slice that iteration 0 received, counted back from the trip count.
         assert screen.value_next_to("row") == "[8.0, 9.0]"
         assert "8.0 < 32.0" in screen.text("condition")
         await screen.press("s", "s")
@@ -48,7 +48,7 @@ SIZES = [(80, 24), (120, 36), (200, 60)]
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_recurrences_are_sequences_on_the_screen(size: tuple[int, int]) -> None:
+async def test_recurrences_are_shown_as_sequences(size: tuple[int, int]) -> None:
     async with open_app(*sample("trt/halving.py"), size=size) as screen:
         # On a small screen they have a tab.
         await screen.press("2")
@@ -56,11 +56,11 @@ async def test_recurrences_are_sequences_on_the_screen(size: tuple[int, int]) ->
         await screen.press("s", "s")
         assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, ...>"
         assert any("<1000.0, 500.0, 250.0, ...>" in row for row in screen.visible_rows())
-        # Inside an iteration the next element is there as soon as it is computed.
+        # Within an iteration the next element is shown once it is computed.
         await screen.press("n", "n")
         assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, 125.0, ...>"
         await screen.press("f")
-        # Of many those at both ends; and which no one needed is not cut off.
+        # A long sequence shows both ends, and unused elements are not truncated.
         message = screen.lines("back-edges")[2]
         assert message.startswith("  <1000.0, ") and message.endswith(", 1.953125>   x_half not needed at 9")
         assert any("x_half not needed at 9" in row for row in screen.visible_rows())
@@ -80,7 +80,7 @@ async def test_sequences_are_distinguished_by_norms(size: tuple[int, int]) -> No
         assert sum("norms <" in row for row in screen.visible_rows()) == len(frame.back_edges)
 
 
-async def test_loops_of_other_systems_have_no_sequences() -> None:
+async def test_other_runtimes_have_no_sequence_pane() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s")
         assert "<" not in screen.text("back-edges")

@@ -1,4 +1,5 @@
-"""Whether a screen rests is found by what there is to do, not by how long a busy machine takes for it."""
+"""Whether the screen is idle is determined by pending work, not by elapsed time, so that a busy machine does not
+matter."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ import time
 from ui_idle import wait_until_idle
 
 
-async def test_what_a_busy_machine_keeps_waiting_is_waited_for() -> None:
+async def test_idle_wait_covers_work_delayed_by_a_busy_machine() -> None:
     async def work() -> None:
         for _ in range(10):
-            # As where other processes have the processor: time passes, and nothing is done.
+            # Simulates other processes on the processor: time passes without progress.
             time.sleep(0.03)
             await asyncio.sleep(0)
 
@@ -20,7 +21,7 @@ async def test_what_a_busy_machine_keeps_waiting_is_waited_for() -> None:
     assert task.done()
 
 
-async def test_what_works_for_ever_is_not_waited_for() -> None:
+async def test_idle_wait_ignores_endless_work() -> None:
     async def work() -> None:
         while True:
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Pictures are of every iteration, however the session got where it is; and they move while it runs."""
+"""Plots cover every iteration, however the session reached its position, and update during a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PICTURES = ("back-edges", "condition", "scans")
 
 
 def shown(screen: AppDriver) -> dict[str, str]:
-    """The pictures, with columns as wide as what they show now: they stay as wide as they were once."""
+    """The plots, in columns as wide as their present content: on the screen columns never shrink."""
     edges = screen.app.panes["back-edges"]
     assert isinstance(edges, BackEdgesPane)
     edges._column_widths = WidestColumns()
@@ -25,13 +25,13 @@ def shown(screen: AppDriver) -> dict[str, str]:
 
 
 async def stepped_to_the_end(screen: AppDriver) -> None:
-    """By a key for each iteration of the outermost loop."""
+    """Step to the end with one key per iteration of the outermost loop."""
     while not screen.session.done and screen.session.stop.reason != "limit":
         await screen.press("s")
 
 
 NORMAL = (120, 36)
-#: Every sample but the one that takes hundreds of keys, and three of them at all sizes.
+#: Every sample except the one that takes hundreds of keys; three of them at all sizes.
 CASES = [(name, NORMAL) for name in NAMES if name != "mandelbrot.onnx"]
 CASES += [
     (name, size) for name in ("newton_sqrt.onnx", "lstm.xml", "greedy_decoder.onnx") for size in ((80, 24), (200, 60))
@@ -39,7 +39,7 @@ CASES += [
 
 
 @pytest.mark.parametrize(("name", "size"), CASES, ids=str)
-async def test_one_key_shows_what_stepping_shows(name: str, size: tuple[int, int]) -> None:
+async def test_one_command_plots_what_stepping_plots(name: str, size: tuple[int, int]) -> None:
     async with open_app(*sample(name), size=size, max_iterations=20) as screen:
         await stepped_to_the_end(screen)
         stepped = shown(screen)
@@ -48,7 +48,7 @@ async def test_one_key_shows_what_stepping_shows(name: str, size: tuple[int, int
         assert shown(screen) == stepped
 
 
-async def test_going_back_shows_what_coming_there_showed() -> None:
+async def test_going_back_restores_the_plots() -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", "s")
         before = shown(screen)
@@ -56,17 +56,17 @@ async def test_going_back_shows_what_coming_there_showed() -> None:
         assert shown(screen) == before
 
 
-async def test_what_moves_by_rounding_is_flat() -> None:
+async def test_rounding_noise_is_plotted_flat() -> None:
     async with open_app(*sample("power_iteration.onnx"), size=(200, 60)) as screen:
         await screen.press("c")
         rows = screen.lines("back-edges")
-        # The norm alone is level: the elements move, and the column of changes says by how much.
+        # Only the norm is constant: the elements change, and the column of changes shows by how much.
         assert "────" in rows[1] and "flat" not in rows[1] and "±" in rows[1]
         assert "flat" not in rows[2]
         assert "v: norm moves by" in rows[3]
 
 
-async def test_rounding_before_a_nan_is_drawn_level() -> None:
+async def test_rounding_noise_before_a_nan_is_plotted_flat() -> None:
     async with open_app(*sample("vanishing_scale.onnx"), size=(120, 36)) as screen:
         await screen.press("c")
         drawn = [row for row in screen.lines("scans") if "×" in row]
@@ -74,7 +74,7 @@ async def test_rounding_before_a_nan_is_drawn_level() -> None:
         assert all(set(row.strip()) <= set("×⣀⡀⢀▁ ") for row in screen.lines("scans")[2:] if row.strip())
 
 
-async def test_the_condition_says_how_far_and_about_when() -> None:
+async def test_condition_shows_progress_and_estimated_end() -> None:
     async with open_app(*sample("newton_sqrt.onnx"), size=(120, 60)) as screen:
         await screen.press("s", "s", "s")
         text = screen.text("condition")
@@ -94,7 +94,7 @@ LONG = """g (int64 M, float v0, float a) => (float v, float[n] vs, float[n,200] 
 }"""
 
 
-async def test_long_runs_are_folded_and_say_so() -> None:
+async def test_long_runs_are_aggregated_with_a_note() -> None:
     inputs = {"M": np.array(3000), "v0": np.float32(1), "a": np.float32(0.999)}
     async with open_app(model(LONG), inputs, size=(120, 60)) as screen:
         await screen.press("c")
@@ -118,7 +118,7 @@ ENDLESS = """g (int64 M, float v0, float limit) => (float v) {
 }"""
 
 
-async def test_pictures_move_while_a_loop_runs() -> None:
+async def test_plots_update_while_a_loop_runs() -> None:
     inputs = {"M": np.array(2**62), "v0": np.float32(0), "limit": np.float32(1e30)}
     async with open_app(model(ENDLESS), inputs) as screen:
         seen: set[str] = set()
@@ -149,7 +149,7 @@ GROWS = """g (int64 M, float[3] v0, float[20000] w0) => (float[3] v, float[20000
 }"""
 
 
-async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() -> None:
+async def test_scan_outputs_and_carried_tensors_update_while_a_loop_runs() -> None:
     inputs = {"M": np.array(2**40), "v0": np.zeros(3, np.float32), "w0": np.ones(20000, np.float32)}
     async with open_app(model(GROWS), inputs, size=(200, 60)) as screen:
         await screen.press("s")
@@ -164,10 +164,10 @@ async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() ->
             if count > 2 and count not in counts:
                 counts.append(count)
                 edges.append(carried[1])
-                # All of one moment.
+                # All values are of the same moment.
                 assert f"iteration {count - 1} → {count}" in screen.text("back-edges")
                 assert f"iterations 0–{count - 1}" in screen.text("scans")
-                # What is too large to be copied is reported from the history.
+                # Values too large to be copied are reported from the history.
                 assert "norm" in carried[2]
             return len(counts) >= 4
 
@@ -175,7 +175,7 @@ async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() ->
         assert counts == sorted(counts)
         assert len(set(edges)) >= 4
         assert screen.app.session_worker.busy
-        # Time moves as well.
+        # The timeline advances as well.
         assert "▼" in screen.text("timeline") and screen.app.panes["timeline"].lines[0].target.iteration > 2
         screen.app.session_worker.interrupt()
         await screen.wait_until_idle()
@@ -197,10 +197,10 @@ SPIKE = """g (int64 M, float x0, float w0) => (float x_last, float w_last) {
 }"""
 
 
-async def test_a_history_with_a_spike_stays_within_its_frame() -> None:
-    """Next to names of wide signs, too."""
+async def test_history_with_a_spike_stays_within_its_frame() -> None:
+    """This includes histories next to names with wide characters."""
     spike = proto(SPIKE)
-    # The text form of ONNX knows no such names.
+    # The text form of ONNX does not allow such names.
     body = next(item.g for node in spike.graph.node for item in node.attribute if item.name == "body")
     rename_values(body, {"wide_name": "値の名"})
     inputs = {"M": np.array(600), "x0": np.float32(1), "w0": np.float32(1)}

@@ -1,4 +1,4 @@
-"""The walk-through of the docs: its keys are pressed, and what it promises is looked for on the screen."""
+"""The walk-through of the docs: its keys are pressed, and the screen shows what it promises."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def squeezed(text: str) -> str:
 
 
 async def press(screen: AppDriver, span: str) -> None:
-    """Press what a code span represents."""
+    """Press the keys that a code span represents."""
     name = key_for_span(span)
     for item in [name] if name else list(span):
         await screen.pilot.press(
@@ -29,7 +29,7 @@ async def press(screen: AppDriver, span: str) -> None:
     await screen.wait_until_idle()
 
 
-def test_it_has_two_models_and_enough_to_press() -> None:
+def test_walkthrough_has_two_models_and_enough_keys() -> None:
     assert [model for model, _ in CHAPTERS] == ["sample_models/newton_sqrt.onnx", "sample_models/lstm.xml"]
     assert sum(len(row.keys) for _, rows in CHAPTERS for row in rows) > 30
     assert all(row.visible_texts for _, rows in CHAPTERS for row in rows)
@@ -37,7 +37,9 @@ def test_it_has_two_models_and_enough_to_press() -> None:
 
 @pytest.mark.parametrize(("model", "rows"), CHAPTERS, ids=[model for model, _ in CHAPTERS])
 @pytest.mark.parametrize("size", [(120, 36), (200, 60)])
-async def test_its_keys_show_what_it_promises(model: str, rows: list[WalkthroughStep], size: tuple[int, int]) -> None:
+async def test_walkthrough_keys_show_what_it_promises(
+    model: str, rows: list[WalkthroughStep], size: tuple[int, int]
+) -> None:
     path = ROOT / model
     with np.load(path.with_suffix(".inputs.npz")) as archive:
         inputs = dict(archive)
