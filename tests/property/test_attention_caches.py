@@ -1,4 +1,4 @@
-"""GroupQueryAttention in loops, whose cache grows or is written into: every way of running gives the same bits."""
+"""GroupQueryAttention in loops, whose cache grows or is written in place: every execution mode gives the same bits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ I32 = TensorProto.INT32
 
 
 def model(draw: ChoiceSource, plain: bool = False) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """A loop that attends with one new row an iteration; ``plain``: one row of a batch, and a cache that grows."""
+    """A loop that attends with one new row per iteration; ``plain``: one row of a batch, and a cache that grows."""
     rng = np.random.default_rng(draw.integer(0, 999))
     groups, width = draw.pick((1, 2)), draw.pick((16, 32))
     heads = groups * draw.pick((1, 3))
@@ -44,7 +44,7 @@ def model(draw: ChoiceSource, plain: bool = False) -> tuple[onnx.ModelProto, dic
         names += ["cosines", "sines"]
         attributes["do_rotary"] = 1
     for name in ("w_k", "w_v"):
-        # What is attended to comes back: weights of this size pass rounding on without making it grow.
+        # The attention output is fed back: weights of this size propagate rounding differences without amplifying them.
         weights = rng.standard_normal((heads * width, groups * width)) / np.sqrt(heads * width)
         constants[name] = weights.astype(np.float32)
     make = helper.make_node
@@ -95,7 +95,7 @@ def model(draw: ChoiceSource, plain: bool = False) -> tuple[onnx.ModelProto, dic
 
 @example_settings(30, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
-def test_all_ways_agree(seed: int) -> None:
+def test_attention_caches_agree_in_all_modes(seed: int) -> None:
     draw = SeededChoices(seed)
     proto, feeds = model(draw)
     fewer = {**feeds, "M": np.array(draw.integer(0, 11))}
@@ -104,7 +104,7 @@ def test_all_ways_agree(seed: int) -> None:
 
 @example_settings(30, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
-def test_onnxruntime_agrees(seed: int) -> None:
+def test_attention_caches_agree_with_onnxruntime(seed: int) -> None:
     proto, feeds = model(SeededChoices(seed))
     theirs = onnxruntime_peer.run(proto, feeds)
     for name, ours in load_proto(proto).run(feeds).items():
@@ -112,7 +112,7 @@ def test_onnxruntime_agrees(seed: int) -> None:
 
 
 @requires_optimizer
-def test_a_cache_that_grows_is_bound_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_cache_is_bound_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     applied = []
     apply = ResolvedOperator.apply
     monkeypatch.setattr(ResolvedOperator, "apply", lambda op, *x, **more: applied.append(op) or apply(op, *x, **more))

@@ -1,4 +1,5 @@
-"""Random scalar loops: breakpoints with conditions hit at the boundaries where evaluating them gives true."""
+"""Random scalar loops: conditional breakpoints hit exactly at the boundaries where their condition evaluates to
+true."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _NUMBERS = ("0", "1", "-2", "0.5", "3", "100")
 
 @st.composite
 def conditions(draw: st.DrawFn, names: list[str]) -> str:
-    """Comparisons of values now and before, alone or a few of them."""
+    """Comparisons of current and previous values, alone or combined."""
     name = st.sampled_from(names)
     value = st.one_of(name, name.map("prev({})".format), st.just("iter"), name.map("abs(delta({}))".format))
     sign = st.sampled_from(("<", ">=", "==", "!=", "!="))
@@ -39,7 +40,7 @@ Hits = list[tuple[tuple[int, ...], int]]
 
 
 def run(session: loopdbg.Session, place: str, condition: str | None) -> Hits:
-    """Where a breakpoint stops; given a condition, where that holds among the stops."""
+    """Where a breakpoint stops; if a condition is passed, at which of the stops it is true."""
     hits: Hits = []
     session.breakpoints.add(place)
     for _ in range(400):
@@ -61,13 +62,15 @@ def run(session: loopdbg.Session, place: str, condition: str | None) -> Hits:
 
 @example_settings(150, suppress_health_check=list(HealthCheck))
 @given(programs(), st.data())
-def test_they_hit_where_evaluating_them_says_so(program: tuple[str, dict[str, Any]], data: st.DataObject) -> None:
+def test_breakpoints_hit_where_their_condition_is_true(
+    program: tuple[str, dict[str, Any]], data: st.DataObject
+) -> None:
     text, inputs = program
     m = model(text)
     plan = data.draw(st.sampled_from(m.plan.loops))
     body = plan.loop.body
     names = [v.name for v in body.inputs] + [v.name for node in body.nodes for v in node.outputs if v is not None]
-    # What is carried most of all, and what comes from outside.
+    # Carried values most of all, and captures.
     names += 2 * [v.name for edge in plan.loop.back_edges for v in (edge.param, edge.result)] + ["w", "n"]
     condition = data.draw(conditions(names))
     place = f"in '{plan.path}'"

@@ -1,6 +1,6 @@
-"""Random loops that write into tensors that they carry, as caches of keys and values are written.
+"""Random loops that write into tensors that they carry, as key and value caches are written.
 
-What is written in one iteration is all that is copied in the next one; all ways of running, and onnxruntime, agree.
+The next iteration copies only what an iteration wrote; all execution modes and onnxruntime agree.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from strategies.draws import ChoiceSource, SeededChoices
 from strategies.onnx_graph_writer import F32, CarriedLoopWriter, value_info
 from text_models import load_proto
 
-#: Rows, heads and elements of a cache: enough to be renewed; as many stretches as are remembered, and more; small.
+#: Rows, heads and elements of a cache: large enough for incremental updates; as many dirty ranges as are remembered,
+#: and more; small.
 SHAPES = ((6, 2, 32), (5, 3, 40), (4, 70, 4), (3, 2, 5))
 
 
 class CacheLoopWriter(CarriedLoopWriter):
-    """Caches of one shape; all numbers are small whole ones."""
+    """Builds loops over caches of one shape; all numbers are small integers."""
 
     def __init__(self, draw: ChoiceSource) -> None:
         super().__init__(draw)
@@ -36,7 +37,7 @@ class CacheLoopWriter(CarriedLoopWriter):
         return value_info(name, F32, self.shape)
 
     def index_name(self, i: str, *shape: int) -> str:
-        """A row, which moves with the iterations, as a tensor of indices."""
+        """The index of a row, which depends on the iteration, as a tensor of indices."""
         times = self.add("Mul", i, self.constant(self.draw.integer(0, 2)))
         moved = self.add("Add", times, self.constant(self.draw.integer(0, 5)))
         row = self.add("Mod", moved, self.constant(self.shape[0]))
@@ -75,7 +76,7 @@ class CacheLoopWriter(CarriedLoopWriter):
 
 
 def draw_case(draw: ChoiceSource) -> tuple[onnx.ModelProto, dict[str, Any], dict[str, Any]]:
-    """A model, and inputs for it twice."""
+    """A model, and two sets of inputs for it."""
     body = CacheLoopWriter(draw)
     proto, carried = body.model(24)
     feeds, other = (
@@ -86,7 +87,7 @@ def draw_case(draw: ChoiceSource) -> tuple[onnx.ModelProto, dict[str, Any], dict
 
 @example_settings(100, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
-def test_all_ways_agree(seed: int) -> None:
+def test_cache_updates_agree_in_all_modes(seed: int) -> None:
     draw = SeededChoices(seed)
     proto, feeds, other = draw_case(draw)
     check_all_modes(lambda: load_proto(proto), feeds, other, draw)
@@ -94,14 +95,14 @@ def test_all_ways_agree(seed: int) -> None:
 
 @example_settings(120, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), walk_strategy())
-def test_stops_show_the_same(seed: int, moves: list[WalkMove]) -> None:
-    """As where each node makes a whole copy."""
+def test_cache_updates_show_the_same_at_stops(seed: int, moves: list[WalkMove]) -> None:
+    """The reference is a run in which each node makes a full copy."""
     proto, feeds, _ = draw_case(SeededChoices(seed))
     check_stops_agree(load_proto(proto), feeds, moves, use_python_nodes)
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_onnxruntime_agrees(seed: int) -> None:
+def test_cache_updates_agree_with_onnxruntime(seed: int) -> None:
     proto, feeds, _ = draw_case(SeededChoices(f"peer {seed}"))
     theirs = onnxruntime_peer.run(proto, feeds)
     for name, ours in load_proto(proto).run(feeds).items():

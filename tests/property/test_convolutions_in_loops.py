@@ -1,4 +1,5 @@
-"""Convolutions and pools in random loops: the same bits in every way of running, and about onnxruntime's numbers."""
+"""Convolutions and pools in random loops: the same bits in every execution mode, and onnxruntime's numbers within a
+tolerance."""
 
 from __future__ import annotations
 
@@ -87,10 +88,10 @@ def check(draw: ChoiceSource) -> None:
 
 @example_settings(40, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
-def test_all_ways_agree(seed: int) -> None:
+def test_convolution_loops_agree_in_all_modes(seed: int) -> None:
     check(SeededChoices(seed))
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_some_always(seed: int) -> None:
+def test_fixed_convolution_loops_agree(seed: int) -> None:
     check(SeededChoices(f"always {seed}"))

@@ -1,4 +1,4 @@
-"""Random graphs that turn, cut and reshape: elided copies and aliases change nothing anybody sees."""
+"""Random graphs that transpose, slice and reshape: elided copies and aliases have no visible effect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def elision_report(engine: Engine) -> str:
 
 @example_settings(150, suppress_health_check=list(HealthCheck))
 @given(programs())
-def test_all_ways_give_the_same(program: tuple[str, dict[str, Any]]) -> None:
+def test_copy_elision_agrees_in_all_modes(program: tuple[str, dict[str, Any]]) -> None:
     text, inputs = program
     m = model(text)
     expected = run_node_by_node(m, inputs)
@@ -40,13 +40,13 @@ def test_all_ways_give_the_same(program: tuple[str, dict[str, Any]]) -> None:
 
 @example_settings(150, suppress_health_check=list(HealthCheck))
 @given(programs(), walk_strategy())
-def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[WalkMove]) -> None:
+def test_copy_elision_shows_node_results_at_stops(program: tuple[str, dict[str, Any]], moves: list[WalkMove]) -> None:
     text, inputs = program
     event(elision_report(check_stops_agree(model(text), inputs, moves, disable_fusion)))
 
 
 @example_settings(60, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(1, 3))
-def test_hooks_see_what_nodes_give(program: tuple[str, dict[str, Any]], every: int) -> None:
+def test_copy_elision_shows_node_results_to_hooks(program: tuple[str, dict[str, Any]], every: int) -> None:
     text, inputs = program
     event(elision_report(check_hooks_agree(model(text), inputs, every)))

@@ -1,5 +1,5 @@
-"""Random loops: against ONNX Runtime the same to the bit, renamed throughout still aligned, and where one node or one
-constant was changed, diff finds that one and blames no other."""
+"""Random loops equal ONNX Runtime bit for bit, align after all values are renamed, and after one node or constant is
+changed diff names exactly that one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def onnxruntime() -> Iterator[Peer]:
 
 @example_settings(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(program=programs())
-def test_random_loops_are_the_same(onnxruntime: Peer, program: TextProgram) -> None:
+def test_random_loops_equal_onnxruntime(onnxruntime: Peer, program: TextProgram) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
     result = compare_with_peer(model, program.inputs, onnxruntime, EXACT)
     assert result.same, (program.text, result)
@@ -46,7 +46,7 @@ def test_random_loops_are_the_same(onnxruntime: Peer, program: TextProgram) -> N
 
 @example_settings(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(program=programs())
-def test_random_loops_written_and_read_again(program: TextProgram) -> None:
+def test_random_loops_survive_a_file_round_trip(program: TextProgram) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
     written = onnx.ModelProto.FromString(model_with_trajectories(model.graph, {}).proto.SerializeToString())
     again = loopdbg.Model(frontend.from_proto(written, "again"))
@@ -55,7 +55,7 @@ def test_random_loops_written_and_read_again(program: TextProgram) -> None:
     assert {loop.match_method for loop in result.loops} == {"path"}
 
 
-# ------------------------------------------------------------------ what differs is found, whatever it is called
+# ------------------------------------------------------------------ differences are found under any names
 
 QUICK = example_settings(40, suppress_health_check=list(HealthCheck))
 
@@ -63,7 +63,7 @@ QUICK = example_settings(40, suppress_health_check=list(HealthCheck))
 def compared(program: TextProgram, left: onnx.ModelProto, right: onnx.ModelProto) -> Comparison:
     models = [loopdbg.Model(frontend.from_proto(source, "random")) for source in (left, right)]
     random = np.random.default_rng(5)
-    # Numbers that tell one operator from another, in a loop that runs.
+    # Numbers that distinguish one operator from another, in a loop that runs.
     inputs = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
     inputs |= {"M": np.int64(3), "cond": np.True_}
     return compare_sides(ModelSide(models[0], inputs), ModelSide(models[1], inputs), EXACT)
@@ -71,7 +71,7 @@ def compared(program: TextProgram, left: onnx.ModelProto, right: onnx.ModelProto
 
 @QUICK
 @given(programs(), st.data())
-def test_names_alone_make_no_difference(program: TextProgram, data: st.DataObject) -> None:
+def test_renaming_makes_no_difference(program: TextProgram, data: st.DataObject) -> None:
     source = proto(program.text)
     result = compared(program, source, rename_values(source, HypothesisChoices(data.draw)))
     assert result.same and not result.static_differences, (program.text, result)
@@ -80,7 +80,7 @@ def test_names_alone_make_no_difference(program: TextProgram, data: st.DataObjec
 
 @QUICK
 @given(programs(), st.data())
-def test_the_node_that_was_changed_is_blamed(program: TextProgram, data: st.DataObject) -> None:
+def test_changed_node_is_blamed(program: TextProgram, data: st.DataObject) -> None:
     left, right = proto(program.text), proto(program.text)
     places = [(g, k) for g in all_graphs(right.graph) for k, node in enumerate(g.node) if node.op_type in BINARY]
     assume(places)
@@ -95,7 +95,7 @@ def test_the_node_that_was_changed_is_blamed(program: TextProgram, data: st.Data
         return
     assert first.cause is not None
     node = first.cause.node
-    # Of nodes that do the same to the same it cannot be reported which was changed: what reads it may read another one.
+    # Among nodes with the same operator and inputs the changed one is unknown: a reader may read another one.
     readers = {item.output[0] for item in g.node if name in item.input and not alone}
     if node is not None and node.name not in readers:
         assert (node.name, node.op_type, node.other_op_type) == (name, was, now), (program.text, result)
@@ -104,7 +104,7 @@ def test_the_node_that_was_changed_is_blamed(program: TextProgram, data: st.Data
 
 @QUICK
 @given(programs(), st.data())
-def test_the_constant_that_was_changed_is_named(program: TextProgram, data: st.DataObject) -> None:
+def test_changed_constant_is_named(program: TextProgram, data: st.DataObject) -> None:
     left, right = proto(program.text), proto(program.text)
     places = [node for g in all_graphs(right.graph) for node in g.node if node.op_type == "Constant"]
     assume(places)

@@ -1,4 +1,4 @@
-"""A random model next to what another tool made of it: diff lists nothing as written otherwise, and nothing differs.
+"""A random model and the result of another tool on it: diff reports no static and no dynamic difference.
 
 ``python tests/fuzz/campaign.py equals 2000`` tries many more; ``--only 'opset 17'`` shows one.
 """
@@ -9,13 +9,13 @@ import pytest
 
 import equivalent_models
 
-#: Way -> pairs; OpenVINO's converter takes its time.
+#: Tool -> number of pairs; OpenVINO's converter is slow.
 CASES = {"opset": 60, "openvino": 20, "optimised": 60, "halves": 60}
 NEEDED = {"openvino": "openvino", "optimised": "onnxruntime"}
 
 
 @pytest.mark.parametrize("way", CASES)
-def test_nothing_is_listed(way: str) -> None:
+def test_equivalent_models_have_no_difference(way: str) -> None:
     if way in NEEDED:
         pytest.importorskip(NEEDED[way])
     messages = {f"{way} {number}": equivalent_models.judge_case(f"{way} {number}") for number in range(CASES[way])}
@@ -24,7 +24,7 @@ def test_nothing_is_listed(way: str) -> None:
     assert list(messages.values()).count("equal") > len(messages) * 0.9
 
 
-def test_simplified_models() -> None:
+def test_simplified_models_have_no_difference() -> None:
     pytest.importorskip("onnxsim")
     messages = {f"simplified {number}": equivalent_models.judge_case(f"simplified {number}") for number in range(20)}
     assert set(messages.values()) <= {"equal", "unseen"}, messages

@@ -1,4 +1,4 @@
-"""One change in a random model: diff names what was changed, blames nothing else, and never says that nothing differs.
+"""One change in a random model: diff names the change, blames nothing else, and never reports the models as equal.
 
 ``python tests/fuzz/campaign.py mutants 3000`` tries many more; ``--only 'onnx edge 17'`` shows one.
 """
@@ -9,14 +9,14 @@ import pytest
 
 import program_mutants
 
-#: Of each kind of change in each system.
+#: The number of mutants of each kind of change in each format.
 CASES = 4
 
 
 @pytest.mark.parametrize(
     ("system", "kind"), [(system, kind) for system, of in program_mutants.MUTATION_KINDS.items() for kind in of]
 )
-def test_one_change_is_named(system: str, kind: str) -> None:
+def test_single_change_is_named(system: str, kind: str) -> None:
     messages = {
         f"{system} {kind} {number}": program_mutants.judge_case(f"{system} {kind} {number}") for number in range(CASES)
     }

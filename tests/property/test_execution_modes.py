@@ -1,4 +1,4 @@
-"""Random programs with loops of every system: all ways of running agree with plain NumPy, and with real runtimes.
+"""Random programs with loops of every format: all execution modes agree with plain NumPy, and with real runtimes.
 
 Many more by hand: ``python tests/fuzz/campaign.py models 10000``.
 """
@@ -22,7 +22,7 @@ from strategies.draws import SeededChoices
 from strategies.numpy_operators import OPERATORS
 from strategies.program import Program, ProgramLoop, all_loops
 
-#: Each feature alone, and those that have something to do with each other.
+#: Each feature alone, and pairs of related features.
 TOGETHER = (
     *((name,) for name in program_generator.FEATURES),
     ("growing", "delayed", "direct"),
@@ -37,7 +37,7 @@ TOGETHER = (
 @pytest.mark.parametrize("features", TOGETHER, ids="-".join)
 @example_settings(8, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(0, 1 << 30))
-def test_all_ways_agree(features: Collection[str], data: st.DataObject, walk: int) -> None:
+def test_random_programs_agree_in_all_modes(features: Collection[str], data: st.DataObject, walk: int) -> None:
     program, feeds, other = data.draw(program_generator.program_cases(features))
     event(check_agreement(program, feeds, other, SeededChoices(walk)))
 
@@ -53,7 +53,7 @@ def _generate_loops(features: Collection[str], count: int = 60) -> list[ProgramL
     return [loop for program in _programs(features, count) for loop in all_loops(program.body)]
 
 
-def test_the_generator_makes_what_features_promise() -> None:
+def test_generator_produces_its_features() -> None:
     delayed = [
         (c, other)
         for loop in _generate_loops(["growing", "delayed"])
@@ -81,8 +81,8 @@ def test_the_generator_makes_what_features_promise() -> None:
     assert any(s.result.type.dtype == "str" for loop in _generate_loops(["strings"]) for s in loop.scanned)
 
 
-def test_the_oracle_knows_what_is_right() -> None:
-    """A few numbers by hand: a delayed copy of what grows, an exchange, a condition that is carried on."""
+def test_oracle_gives_hand_computed_results() -> None:
+    """Covers a delayed copy of a growing value, a swap, and a condition that is carried on."""
     from strategies.program import (
         CarriedValue,
         Program,
@@ -132,7 +132,7 @@ def _wrong(x: Any) -> Any:
 
 
 def test_difference_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An oracle that says something else than the model is seen; here it takes Identity for Neg where that can be."""
+    """The oracle is made wrong: it computes Identity as Neg where that is possible."""
     assert_equal("nothing", {"a": [1, (2, "x")]}, {"a": [1, (2, "x")]})
     with pytest.raises(DisagreementError, match=r"\['a'\]\[1\]: got 2, not 3"):
         assert_equal("numbers", {"a": [1, 2]}, {"a": [1, 3]})

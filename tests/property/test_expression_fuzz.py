@@ -1,4 +1,4 @@
-"""Any text at all is an expression or a clean error, in bounded time and memory."""
+"""Any text is an expression or a clean error, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ class FuzzScope:
 
 @contextmanager
 def bounded(seconds: float = 5) -> Iterator[None]:
-    """What has no bound takes longer, or has no end. Of processor time: others may keep the machine busy."""
+    """Fail if a block takes too much processor time; wall time would depend on the load of the machine."""
     began = time.thread_time()
     yield
     assert time.thread_time() - began < seconds
 
 
 def attempt(text: str) -> None:
-    """Read, compute and lower a text; nothing but a clean error may come of it, and soon."""
+    """Parse, evaluate and lower a text; it either succeeds or raises a clean error, in bounded time."""
     with bounded():
         _attempt(text)
 
@@ -176,7 +176,7 @@ _TEXTS = st.lists(st.sampled_from([*_WORDS, *_SIGNS * 2, *_NUMBERS]), max_size=2
 
 @example_settings(1500)
 @given(_TEXTS)
-def test_words_of_the_language_in_any_order(text: str) -> None:
+def test_random_tokens_of_the_language(text: str) -> None:
     attempt(text)
 
 
@@ -190,13 +190,13 @@ def test_words_of_the_language_in_any_order(text: str) -> None:
 @example("٣")
 @example("1e")
 @example("h.\u0000")
-def test_any_characters(text: str) -> None:
+def test_random_characters(text: str) -> None:
     attempt(text)
 
 
 @example_settings(500)
 @given(st.text("abhn.()[]`'\"\\@+-*/% 0123456789exX_,:=<>!\n\té日", max_size=40))
-def test_characters_of_the_language(text: str) -> None:
+def test_random_characters_of_the_language(text: str) -> None:
     attempt(text)
 
 
@@ -231,8 +231,8 @@ def test_well_formed_expressions_on_all_kinds_of_values(text: str) -> None:
 
 @example_settings(400)
 @given(st.one_of(_TEXTS, _TREES), st.one_of(_LEAF, _TREES))
-@example(place="h", new="s[n:, ...]")  # no string at all
-def test_assignments(place: str, new: str) -> None:
+@example(place="h", new="s[n:, ...]")  # not a string
+def test_random_assignments(place: str, new: str) -> None:
     try:
         with bounded():
             target = parse_target(place)
@@ -250,7 +250,7 @@ def test_assignments(place: str, new: str) -> None:
 
 @example_settings(400)
 @given(st.text(max_size=30), st.integers(0, 40), st.lists(st.text(min_size=1, max_size=8), max_size=6))
-def test_completions(text: str, cursor: int, names: list[str]) -> None:
+def test_random_completions(text: str, cursor: int, names: list[str]) -> None:
     with bounded():
         all_found = list(completions(text, cursor, names))
     for item in all_found:
@@ -305,7 +305,7 @@ def test_work_is_bounded(text: str) -> None:
         tracemalloc.stop()
 
 
-def test_too_long_a_text_is_refused_at_once() -> None:
+def test_too_long_text_is_refused_at_once() -> None:
     with pytest.raises(ExpressionError, match=f"has 1000000 characters, more than {MAX_EXPRESSION_CHARS}"):
         parse("(" * 1_000_000)
 
@@ -324,7 +324,7 @@ def test_too_long_a_text_is_refused_at_once() -> None:
         "1 .real",
     ],
 )
-def test_there_are_no_attributes(text: str) -> None:
+def test_attribute_access_is_refused(text: str) -> None:
     with pytest.raises(
         ExpressionError, match=r"values have no attributes|unexpected '\.'|a number that cannot be read"
     ):
@@ -335,7 +335,7 @@ def test_there_are_no_attributes(text: str) -> None:
     "name",
     ["eval", "exec", "open", "__import__", "getattr", "print", "type", "globals", "compile", "np", "h", "iter", "cond"],
 )
-def test_nothing_else_can_be_called(name: str) -> None:
+def test_only_functions_can_be_called(name: str) -> None:
     with pytest.raises(ExpressionError, match=r"no function|only the functions of the language can be called"):
         parse(f"{name}('x')")
     with pytest.raises(ExpressionError, match="only the functions of the language can be called"):
@@ -343,7 +343,7 @@ def test_nothing_else_can_be_called(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["(abs)(h)", "[abs][0](h)", "abs(h)(h)", "`abs`(h)", "'abs'(h)", "prev(h)(0)"])
-def test_functions_are_no_values(text: str) -> None:
+def test_functions_are_not_values(text: str) -> None:
     with pytest.raises(ExpressionError, match="only the functions of the language can be called"):
         parse(text)
 
@@ -351,6 +351,6 @@ def test_functions_are_no_values(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["lambda: 1", "[x for x in h]", "h := 3", "import os", "{1: 2}", "f'{h}'", "h if n else u", "*h"]
 )
-def test_no_other_syntax_of_python(text: str) -> None:
+def test_other_python_syntax_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError):
         parse(text)

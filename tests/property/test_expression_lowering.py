@@ -1,4 +1,5 @@
-"""Conditions give the same three ways: evaluated, lowered onto NumPy, and bound to native kernels in the engine."""
+"""Conditions give the same result in three ways: evaluated, lowered to NumPy, and bound to native kernels in the
+engine."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def eager(lowered: LoweredCondition, moment: ArrayScope) -> bool | None:
 
 
 def native(lowered: LoweredCondition, moment: ArrayScope) -> bool | None:
-    """Through kernels, as the one node of a model; None where it cannot be bound."""
+    """Compute with kernels, as the only node of a model; None if it cannot be bound."""
     arrays = [moment.input(ref) for ref in lowered.inputs]
     if not arrays:
         return None
@@ -92,7 +93,7 @@ def native(lowered: LoweredCondition, moment: ArrayScope) -> bool | None:
 
 
 def check(text: str, moment: ArrayScope) -> bool | None:
-    """All ways agree; what the native one gave."""
+    """Check that all ways agree, and return the native result."""
     expected = evaluated(text, moment)
     lowered = parse(text).lower()
     if lowered is None:
@@ -173,7 +174,7 @@ _CONDITIONS = st.recursive(
 
 @example_settings(400, suppress_health_check=[HealthCheck.too_slow])
 @given(text=_CONDITIONS, moment=array_scopes())
-def test_three_ways_agree(text: str, moment: ArrayScope) -> None:
+def test_lowered_conditions_agree_in_three_ways(text: str, moment: ArrayScope) -> None:
     check(text, moment)
 
 
@@ -185,7 +186,7 @@ def test_three_ways_agree(text: str, moment: ArrayScope) -> None:
     seed=st.integers(0, 2**32 - 1),
 )
 @example(n=128, dtype="float32", rows=3, seed=0)
-def test_sums_of_many_numbers_to_the_bit(n: int, dtype: str, rows: int, seed: int) -> None:
+def test_sums_of_many_numbers_are_bit_exact(n: int, dtype: str, rows: int, seed: int) -> None:
     numbers = (np.random.default_rng(seed).standard_normal((rows, n)) * 50).astype(dtype)
     for function in ("sum", "mean", "norm"):
         wanted = np.array(parse(f"{function}(x)").evaluate(ArrayScope({"x": numbers}, {}, 0)))
@@ -196,7 +197,7 @@ def test_sums_of_many_numbers_to_the_bit(n: int, dtype: str, rows: int, seed: in
         np.testing.assert_allclose(wanted.astype(np.float64), exact, rtol=1e-3, atol=1e-2)
 
 
-# --- What people write is native, not just allowed to be.
+# --- What people write is native, not merely accepted.
 
 X = np.array([[1, -2, 3.5]], np.float32)
 MOMENT = ArrayScope(
@@ -241,31 +242,31 @@ MOMENT = ArrayScope(
         ("sqrt(abs(h[0, 1])) < 1.5", True),
     ],
 )
-def test_native(text: str, expected: bool) -> None:
+def test_common_conditions_are_native(text: str, expected: bool) -> None:
     assert parse(text).truth(MOMENT) is expected
     assert check(text, MOMENT) is expected
 
 
 @pytest.mark.parametrize("text", ["h@3 > 1", "init(n) == 4", "trip_count > 3", "cond", "prev(iter) > 3"])
-def test_what_the_engine_does_not_hand_over_is_not_lowered(text: str) -> None:
+def test_values_that_the_engine_does_not_provide_are_not_lowered(text: str) -> None:
     assert parse(text).lower() is None
 
 
 @pytest.mark.parametrize("text", ["n", "h > 1", "n // k == 1", "n ** 2 > 3", "iter * iter > 3", "h[k] > 1", "n[0] > 1"])
-def test_what_is_not_certain_is_left_to_evaluation(text: str) -> None:
+def test_uncertain_conditions_are_left_to_evaluation(text: str) -> None:
     lowered = parse(text).lower()
     assert lowered is not None
     assert native(lowered, MOMENT) is None
 
 
-def test_inputs_are_named_once_each() -> None:
+def test_lowered_condition_lists_each_input_once() -> None:
     lowered = parse("h[0, 0] > 1 and max(prev(h)) > max(h) and iter > 3 and iter < 9").lower()
     assert lowered is not None
     assert lowered.inputs == (InputRef("h", "value"), InputRef("h", "previous"), InputRef("iter", "iteration"))
     assert lowered.op.native and lowered.op.pure
 
 
-def test_without_inputs_it_is_known_at_once() -> None:
+def test_condition_without_inputs_is_constant() -> None:
     lowered = parse("2 ** 10 == 1024").lower()
     assert lowered is not None
     assert lowered.inputs == ()

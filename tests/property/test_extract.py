@@ -1,6 +1,7 @@
-"""Random models: each loop, and iterations of it, as a model of its own gives the bits that it gave in the run.
+"""Random models: each loop, and iterations of it, extracted as a model of its own gives the bits that it gave in the
+run.
 
-``extract`` holds that itself before it keeps what it wrote; here it is done over again from the files.
+``extract`` checks this itself before it keeps a file; here the written files are checked independently.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TOGETHER = (
 @pytest.mark.parametrize("features", TOGETHER, ids="-".join)
 @example_settings(8, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_parts_by_themselves(
+def test_extracted_parts_reproduce_the_run(
     tmp_path_factory: pytest.TempPathFactory, features: Collection[str], data: st.DataObject
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("part")

@@ -1,4 +1,4 @@
-"""Random bodies over large tensors: groups that run block by block give what every node by itself gives, to the bit."""
+"""Random bodies over large tensors: fused groups that run block by block give the bits of the separate nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from text_models import model
 
 @example_settings(120, suppress_health_check=list(HealthCheck))
 @given(programs())
-def test_groups_give_what_nodes_give(program: tuple[str, dict[str, Any]]) -> None:
+def test_fused_groups_give_node_results(program: tuple[str, dict[str, Any]]) -> None:
     text, inputs = program
     m = model(text)
     expected = run_node_by_node(m, inputs)
@@ -31,8 +31,8 @@ def test_groups_give_what_nodes_give(program: tuple[str, dict[str, Any]]) -> Non
 
 @example_settings(120, suppress_health_check=list(HealthCheck))
 @given(programs(), walk_strategy())
-def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[WalkMove]) -> None:
-    """Wherever an execution is, all values are those of one whose nodes each run by themselves."""
+def test_fusion_shows_node_results_at_stops(program: tuple[str, dict[str, Any]], moves: list[WalkMove]) -> None:
+    """At every stop all values equal those of an execution without fusion."""
     text, inputs = program
     engine = check_stops_agree(model(text), inputs, moves, disable_fusion)
     event(f"ran in groups: {any(runs for _, runs in optimizer_attribute(engine, 'groups') or ())}")
@@ -40,6 +40,6 @@ def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: 
 
 @example_settings(60, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(1, 3))
-def test_hooks_see_what_nodes_give(program: tuple[str, dict[str, Any]], every: int) -> None:
+def test_fusion_shows_node_results_to_hooks(program: tuple[str, dict[str, Any]], every: int) -> None:
     text, inputs = program
     check_hooks_agree(model(text), inputs, every)

@@ -1,5 +1,5 @@
-"""Random loops that append on an inner axis: values with capacity for more, and copies elided between what grows and
-its readers, change nothing that anybody sees."""
+"""Random loops that append along an inner axis: spare capacity, and elided copies between a growing value and its
+readers, have no visible effect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def growth_report(engine: Engine) -> str:
 
 @example_settings(100, suppress_health_check=ANY)
 @given(programs(), st.integers(0, 20))
-def test_runs_of_any_length_give_the_same(program: Program, other: int) -> None:
+def test_growing_caches_agree_at_any_run_length(program: Program, other: int) -> None:
     text, inputs = program
     m = model(text)
     for trips in (inputs["M"], other, inputs["M"], 1, inputs["M"], inputs["M"]):
@@ -55,7 +55,7 @@ def test_runs_of_any_length_give_the_same(program: Program, other: int) -> None:
 
 @example_settings(40, suppress_health_check=ANY)
 @given(programs(), st.integers(0, 1 << 30))
-def test_all_ways_agree(program: Program, seed: int) -> None:
+def test_growing_caches_agree_in_all_modes(program: Program, seed: int) -> None:
     text, inputs = program
     draw = SeededChoices(seed)
     check_all_modes(lambda: model(text), inputs, {**inputs, "M": np.array(draw.integer(0, 12))}, draw)
@@ -63,13 +63,13 @@ def test_all_ways_agree(program: Program, seed: int) -> None:
 
 @example_settings(100, suppress_health_check=ANY)
 @given(programs(), walk_strategy())
-def test_stops_show_what_nodes_give(program: Program, moves: list[WalkMove]) -> None:
+def test_growing_caches_show_node_results_at_stops(program: Program, moves: list[WalkMove]) -> None:
     text, inputs = program
     event(growth_report(check_stops_agree(model(text), inputs, moves, disable_fusion)))
 
 
 @example_settings(50, suppress_health_check=ANY)
 @given(programs(), st.integers(1, 3))
-def test_hooks_see_what_nodes_give(program: Program, every: int) -> None:
+def test_growing_caches_show_node_results_to_hooks(program: Program, every: int) -> None:
     text, inputs = program
     event(growth_report(check_hooks_agree(model(text), inputs, every)))

@@ -1,6 +1,6 @@
-"""Random loops whose carried values change their shapes: every way of running and ONNX Runtime give the same.
+"""Random loops whose carried values change their shapes: every execution mode and ONNX Runtime agree.
 
-All numbers are small whole ones, so that sums are the same in any order.
+All numbers are small integers, so that sums are the same in any order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from text_models import load_proto, proto
 
 @example_settings(100, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 1 << 30))
-def test_loops_whose_shapes_change(program: TextProgram, walk: int) -> None:
+def test_loops_with_changing_shapes_agree(program: TextProgram, walk: int) -> None:
     source, inputs, draw = proto(program.text), program.inputs, SeededChoices(walk)
     onnx.checker.check_model(source)
     ended = check_all_modes(lambda: load_proto(source), inputs, {**inputs, "M": np.array(draw.integer(0, 25))}, draw)

@@ -1,5 +1,5 @@
-"""A KeyboardInterrupt may come at any line of Python: a session answers afterwards, goes on from where it is, and
-gives the outputs that it would have given."""
+"""A KeyboardInterrupt may arrive at any line of Python: the session still answers, continues from its position, and
+gives the same outputs as without the interrupt."""
 
 from __future__ import annotations
 
@@ -90,16 +90,16 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
 }
 
 
-#: A line of source that runs often is stopped at the first and last that many times; each time with LOOPDBG_ALL_LINES.
+#: A line that runs often is interrupted at this many of its first and last executions; with LOOPDBG_ALL_LINES at all.
 TIMES = 100_000 if "LOOPDBG_ALL_LINES" in os.environ else 2 if hypothesis_settings.ALL_EXAMPLES else 1
 
 
-#: Where a line is: the code that it is of, and its number.
+#: The position of a line: its code object and its number.
 Line = tuple[CodeType, int]
 
 
 class TracedLines:
-    """The lines of the package that run, of what is called from here, in their order."""
+    """Records the lines of the package that run in code called from here, in order."""
 
     def __init__(self) -> None:
         self.seen: list[Line] = []
@@ -119,7 +119,7 @@ class TracedLines:
         sys.settrace(None)
 
     def chosen(self) -> list[tuple[Line, int]]:
-        """At which ones to stop, in their order: the line, and at which time that it runs, counted from 1."""
+        """The interruption points in order: a line, and which of its executions, counted from 1."""
         results: dict[Line, list[int]] = {}
         for k, line in enumerate(self.seen):
             results.setdefault(line, []).append(k)
@@ -129,13 +129,13 @@ class TracedLines:
 
 
 class InterruptAtLine:
-    """Raises KeyboardInterrupt at a line of the package, the ``time``-th time that it runs. The lines of its code alone
-    are looked at."""
+    """Raises KeyboardInterrupt at the ``time``-th execution of a line of the package; traces only the code of that
+    line."""
 
     def __init__(self, line: Line, time: int) -> None:
         self._code, self._number = line
         self._left = time
-        #: The line at which it raised; empty as long as it has not.
+        #: The line at which it raised; empty until then.
         self.where = ""
 
     def _called(self, frame: FrameType, event: str, argument: object) -> Any:
@@ -159,7 +159,7 @@ class InterruptAtLine:
 
 
 def session_at_iteration_2(loaded: Model) -> Session:
-    """Before iteration 2 of the outer loop."""
+    """A session before iteration 2 of the outer loop."""
     session = loopdbg.debug(loaded, MODEL_INPUTS)
     session.goto(2)
     return session
@@ -183,11 +183,11 @@ def expected_outputs(loaded: Model, command: Callable[[Session], object]) -> Ite
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_session_answers_after_it(name: str) -> None:
+def test_session_answers_after_an_interrupt(name: str) -> None:
     command, loaded = COMMANDS[name], model(NESTED)
     right = list(expected_outputs(loaded, command))
     lost: dict[str, str] = {}
-    command(session_at_iteration_2(loaded))  # what runs once in a process has run
+    command(session_at_iteration_2(loaded))  # Code that runs once per process has run.
     session = session_at_iteration_2(loaded)
     with TracedLines() as lines:
         command(session)
@@ -202,7 +202,7 @@ def test_a_session_answers_after_it(name: str) -> None:
             if not line.where:
                 raise
         if not line.where:
-            continue  # what is kept of the past, and with it how far to run, depends on the time that things take
+            continue  # The retained history, and so the re-execution distance, depends on timing.
         tried += 1
         try:
             on = run_to_end(session)

@@ -1,6 +1,6 @@
-"""Values of wrong kinds given to every public function, and odd arguments to every console command.
+"""Values of wrong types passed to every public function, and odd arguments to every console command.
 
-What comes out is an error of ours in one line, or none, never one of NumPy or Python; the session goes on as before.
+The result is an error of ours on one line, or none, and never one of NumPy or Python; the session continues as before.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from loopdbg.debugger.trace.recorder import Recorder, RecordOptions
 from text_models import SAMPLES
 
 INPUTS = {"a": 2.0, "tol": 1e-6}
-#: Calls with random arguments, by seed.
+#: Number of calls with random arguments, by seed.
 SEEDS, CALLS = range(6), 60
-#: They open a page, ask for seconds of work, end what the others need, or are those of every sequence of Python.
+#: These open a page, take seconds, end what the others need, or are methods of every Python sequence.
 LEFT_OUT = frozenset({"close", "repro", "widget", "interrupt", "index", "count"})
 
 
 class UnreadableTensor:
-    """As a tensor of a framework that cannot be read."""
+    """A framework's tensor that cannot be read."""
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise RuntimeError("no data\non this device")
 
 
 class UntypedTensor(UnreadableTensor):
-    """Not even its type can be asked for."""
+    """A tensor that raises even when asked for its dtype."""
 
     @property
     def detach(self) -> Any:
@@ -99,7 +99,7 @@ WRONG: list[Callable[[], Any]] = [
     *(lambda: np.zeros((1,) * 64), lambda: np.full(3, np.nan, np.float16), lambda: np.rec.array([(1, 2.0)])),
     *(lambda: np.array(10**30, object), lambda: np.arange(4)[::-2], lambda: np.zeros(2, ">f4"), lambda: Path("x")),
 ]
-#: Words of the console's language, put together at random.
+#: Words of the console's language, combined at random.
 WORDS = (
     *(
         "x",
@@ -180,7 +180,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def functions(of: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Its public methods."""
+    """The public methods of an object."""
     for name in sorted(dir(type(of))):
         if not name.startswith("_") and name not in LEFT_OUT and callable(getattr(type(of), name)):
             yield name, getattr(of, name)
@@ -204,7 +204,7 @@ def wrong_arguments(draw: random.Random, function: Callable[..., Any]) -> tuple[
 
 
 def call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Call it, and take what it gives; what it raises is an error of ours, in one line, and no fault of ours."""
+    """Call a function; an exception must be an error of ours, on one line, and not an internal error."""
     try:
         inputs = function(*args, **kwargs)
         if isinstance(inputs, Iterator):
@@ -230,7 +230,9 @@ def subjects(trace: Path) -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", sorted(subjects(Path())))
-def test_methods(name: str, seed: int, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_methods_reject_invalid_arguments_cleanly(
+    name: str, seed: int, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     draw = random.Random(f"{name}/{seed}")
     subject = subjects(trace)[name]()
@@ -247,7 +249,7 @@ def test_methods(name: str, seed: int, trace: Path, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_functions(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_reject_invalid_arguments_cleanly(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     draw = random.Random(seed)
     for _ in range(CALLS):
@@ -256,8 +258,8 @@ def test_functions(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_values(seed: int) -> None:
-    """In the places where values of the user go."""
+def test_invalid_values_are_rejected_cleanly(seed: int) -> None:
+    """Covers the parameters that take values of the user."""
     draw = random.Random(seed)
     model, stopped = loopdbg.load(SAMPLES / "newton_sqrt.onnx"), session()
     for make in draw.sample(WRONG, len(WRONG)):
@@ -269,7 +271,7 @@ def test_values(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({command.name for command in COMMANDS.values()} - LEFT_OUT))
-def test_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_reject_invalid_arguments_cleanly(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     draw = random.Random(name)
     stopped = session()
@@ -293,7 +295,7 @@ def test_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_recursion_limit() -> None:
-    """Lists nested deeper than Python can call."""
+    """Lists nested deeper than Python's call stack."""
     deep: Any = 1.0
     for _ in range(sys.getrecursionlimit() * 2):
         deep = [deep]

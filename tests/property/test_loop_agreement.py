@@ -1,7 +1,7 @@
-"""Random loops: every way of running and ONNX Runtime agree.
+"""Random loops: every execution mode and ONNX Runtime agree.
 
-The bodies use arithmetic whose result does not depend on how it is vectorised (no transcendental functions), so that
-equal means equal to the bit.
+The bodies use arithmetic whose result does not depend on vectorisation (no transcendental functions), so that results
+are compared bit for bit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from text_models import load_proto, proto
 
 @example_settings(100, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 1 << 30))
-def test_every_way_of_running_gives_the_same(program: TextProgram, walk: int) -> None:
+def test_random_loops_agree_in_all_modes(program: TextProgram, walk: int) -> None:
     source, inputs, draw = proto(program.text), program.inputs, SeededChoices(walk)
     onnx.checker.check_model(source)
     other = {**inputs, "M": np.array(draw.integer(0, 8)), "w": -inputs["w"]}

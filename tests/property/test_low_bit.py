@@ -1,4 +1,4 @@
-"""Random bodies of quantized products, float16 and bfloat16: every way of running gives the same bits."""
+"""Random bodies of quantized products, float16 and bfloat16: every execution mode gives the same bits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from strategies.draws import ChoiceSource, SeededChoices
 from strategies.onnx_graph_writer import BOOL, F32, I64, OnnxGraphWriter, value_info
 from text_models import load_proto
 
-#: Rows and columns of the state, around what kernels do at once.
+#: Rows and columns of the state, around the block sizes of the kernels.
 SHAPES = ((1, 5), (1, 64), (3, 16), (7, 70), (17, 33))
 KINDS = (
     "dynamic",
@@ -40,7 +40,7 @@ NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 class LowBitNodeGenerator(OnnxGraphWriter):
-    """Nodes from ``x`` to ``last``, each a float32 tensor of one shape."""
+    """Generates nodes from ``x`` to ``last``, each a float32 tensor of one shape."""
 
     def __init__(self, draw: ChoiceSource, m: int, k: int) -> None:
         super().__init__(draw)
@@ -79,7 +79,7 @@ class LowBitNodeGenerator(OnnxGraphWriter):
         self.last = parts[0] if len(parts) == 1 else self.add("Sub", *parts)
 
     def spoilt(self) -> None:
-        """Numbers as quantizers seldom meet them: all zeros, infinities, and what is no number."""
+        """Numbers that quantizers seldom meet: all zeros, infinities, and NaN."""
         bad = self.constant(np.float32(self.draw.pick((0, np.inf, np.nan, 1e38))))
         some = self.add("Greater", self.last, self.constant(np.float32(self.draw.pick((-1e9, 0.5)))))
         last = self.add("Equal", "i", self.constant(np.int64(self.draw.integer(0, 4))))
@@ -102,7 +102,8 @@ class LowBitNodeGenerator(OnnxGraphWriter):
         self.last = self.add("DequantizeLinear", product, scale, zero)
 
     def add_wide_product(self) -> None:
-        """Bytes less their zero point, multiplied as 32-bit integers; now and then numbers that are no bytes."""
+        """Bytes less their zero point, multiplied as 32-bit integers; now and then numbers that do not fit into
+        bytes."""
         self.add("DynamicQuantizeLinear", self.last, outputs=3)
         q, _, index = self.nodes[-1].output
         less = self.add("Sub", *(self.add("Cast", v, to=TensorProto.INT32) for v in (q, index)))
@@ -140,7 +141,7 @@ class LowBitNodeGenerator(OnnxGraphWriter):
 def model(
     draw: ChoiceSource, kinds: Sequence[str] = KINDS, last: str = "Tanh"
 ) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """A Loop with one carried tensor, and its inputs. ``kinds``: what its body is made of."""
+    """A Loop with one carried tensor, and its inputs. ``kinds``: the kinds of nodes in its body."""
     m, k = draw.pick(SHAPES)
     body = LowBitNodeGenerator(draw, m, k)
     for _ in range(draw.integer(1, 4)):
@@ -166,14 +167,14 @@ def model(
 
 
 def other_inputs(feeds: dict[str, Any], draw: ChoiceSource) -> dict[str, Any]:
-    """More or fewer iterations, from another state."""
+    """Inputs with more or fewer iterations, and another state."""
     return {"M": np.asarray(draw.integer(0, 6)), "x": feeds["x"] * np.float32(0.5)}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @example_settings(60, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
-def test_all_ways_agree(seed: int) -> None:
+def test_low_bit_loops_agree_in_all_modes(seed: int) -> None:
     draw = SeededChoices(seed)
     proto, feeds = model(draw)
     check_all_modes(lambda: load_proto(proto), feeds, other_inputs(feeds, draw), draw)
@@ -182,8 +183,8 @@ def test_all_ways_agree(seed: int) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @example_settings(25, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
-def test_all_ways_agree_on_what_openvino_writes(seed: int) -> None:
-    """Its converter has some twenty nodes for a product that is quantized as it comes."""
+def test_openvino_quantized_loops_agree_in_all_modes(seed: int) -> None:
+    """OpenVINO's converter writes some twenty nodes for a dynamically quantized product."""
     openvino = pytest.importorskip("openvino")
     draw = SeededChoices(seed)
     proto, feeds = model(draw, ("dynamic", "dynamic", "spoilt", "add_wide_product"))
@@ -197,8 +198,8 @@ def test_all_ways_agree_on_what_openvino_writes(seed: int) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @example_settings(40, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
-def test_chains_give_what_onnxruntime_gives(seed: int) -> None:
-    """Apart its nodes round as ours do."""
+def test_low_bit_chains_equal_onnxruntime(seed: int) -> None:
+    """Run one by one, onnxruntime's nodes round as ours do."""
     proto, feeds = model(SeededChoices(seed), ("tame",), last="Identity")
     theirs = onnxruntime_peer.run(proto, feeds, optimise=False)
     read = load_proto(proto)

@@ -1,4 +1,4 @@
-"""Random scalar loops: predicates stop, and records have, what a hook in Python sees at each boundary."""
+"""Random scalar loops: native predicates stop at, and records contain, what a Python hook sees at each boundary."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ COMPARISONS = (np.less, np.greater_equal, np.equal, np.not_equal)
 
 @st.composite
 def questions(draw: st.DrawFn, m: loopdbg.Model) -> tuple[int, str, int, Any, float]:
-    """(loop, what is read, edge, comparison, against what)."""
+    """Tuples (loop, value read, edge, comparison, operand)."""
     loop = draw(st.integers(0, len(m.plan.loops) - 1))
     edge = draw(st.integers(0, len(m.plan.loops[loop].edges) - 1))
     kinds = ["value", "delta", "iteration", "condition"]
     result = m.plan.loops[loop].edges[edge].edge.result
-    if result not in m.plan.loops[loop].loop.body.inputs:  # what an iteration gets has a place of its own at a boundary
+    if result not in m.plan.loops[loop].loop.body.inputs:  # a parameter has its own location at a boundary
         kinds.append("body")
     return (
         loop,
@@ -63,7 +63,7 @@ def ask(engine: Engine, asked: tuple[int, str, int, Any, float]) -> int:
 
 
 def answer(frame: Frame, asked: tuple[int, str, int, Any, float]) -> bool:
-    """The same, looked up through the frame."""
+    """The expected answer, looked up through the frame."""
     _, what, edge, comparison, bound = asked
     state = frame.back_edges[edge]
     if what in ("delta", "body") and frame.iteration == 0:

@@ -1,5 +1,5 @@
-"""Every name that is printed can be typed back, and then is that value: in the console, in expressions, in listings and
-on the screen, whatever a model calls its values."""
+"""Every printed name can be typed back and then denotes the same value, in the console, in expressions, in listings and
+on the screen, whatever names a model uses."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ MODEL = """g (int64 n, float x0, float k) => (float last, float[N] all) {
     e = Mul (b, b)
   }>
 }"""
-#: Names of the body, with the capture that it must not hide, and of the graph around.
+#: Names of the body, with the capture that they must not hide, and names of the enclosing graph.
 INNER, OUTER = ("i", "c", "a", "c2", "b", "e", "k"), ("n", "x0", "last", "all")
-#: The sum of `k` that is carried, the square of it that is collected, and so on, before iteration 2.
+#: Before iteration 2: the sum of `k` that is carried, the square of it that is collected, and so on.
 NOW = {"i": 2, "a": 6.0, "b": 6.0, "e": 36.0, "k": 2.5, "n": 5, "x0": 1.0}
 
 WORDS = (
@@ -50,20 +50,20 @@ WORDS = (
 )  # fmt: skip
 ANY = st.text(min_size=1, max_size=8)
 NAMES = st.sampled_from(WORDS) | ANY
-#: What an attribute of XML may hold.
+#: The characters that an XML attribute may contain.
 IN_XML = st.sampled_from([w for w in WORDS if not re.search("[\x00-\x1f]", w)]) | st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"), max_size=8
 )
 
 
 def printed_value(lines: list[str]) -> str:
-    """The value that `print` printed, without what it says of its iteration."""
+    """The value that `print` printed, without the note on its iteration."""
     assert lines
     return lines[0].partition("  #")[0]
 
 
 def left_side(text: str) -> list[str]:
-    """The names that a line of pseudo-code writes, as they stand there."""
+    """The names that a line of pseudo-code assigns, as they are written there."""
     masked = mask_quoted(text)
     end = masked.index(" = ")
     cuts = [-2, *(item.start() for item in re.finditer(", ", masked[:end])), end]
@@ -71,7 +71,7 @@ def left_side(text: str) -> list[str]:
 
 
 def check_listings(session: Session, talk: ConsoleRecorder) -> None:
-    """What pseudo-code and screens call the values that nodes write reads as those names."""
+    """The names that pseudo-code and screens give to node results parse to those names."""
     frame = session.frame
     loop = frame.loop
     assert loop is not None
@@ -90,7 +90,7 @@ def check_listings(session: Session, talk: ConsoleRecorder) -> None:
 
 
 def check_values(session: Session, talk: ConsoleRecorder) -> None:
-    """Every value that there is can be had by the name that is printed for it."""
+    """Every value can be read by the name that is printed for it."""
     values = session.frame.values
     listed = talk("info values")
     for name, value in session.frame._internals.scope().items():
@@ -113,7 +113,7 @@ def distinct(draw: st.DrawFn, count: int, names: st.SearchStrategy[str]) -> list
 @given(st.data())
 def test_names_of_an_onnx_model(data: st.DataObject) -> None:
     inner = dict(zip(INNER, data.draw(distinct(len(INNER), NAMES)), strict=True))
-    # Those around may have names of the body as well, but for what ONNX does not allow.
+    # Enclosing names may repeat names of the body, within ONNX's rules.
     taken = {inner[key] for key in ("k", "c2", "b", "e")}
     outer = dict(zip(OUTER, data.draw(distinct(len(OUTER), NAMES.filter(lambda name: name not in taken))), strict=True))
     source = proto(MODEL)
@@ -128,7 +128,7 @@ def test_names_of_an_onnx_model(data: st.DataObject) -> None:
 
     def value(key: str) -> str:
         full = printed_value(talk(f"print {quote(new[key])}"))
-        # What it is called where it is shown means the same.
+        # The name shown for it denotes the same value.
         shown = display_name(session.frame._internals.scope()[new[key]])
         assert printed_value(talk(f"print {shown}")) == full
         return full
@@ -150,7 +150,7 @@ def test_names_of_an_onnx_model(data: st.DataObject) -> None:
 
 
 def check_commands(session: Session, talk: ConsoleRecorder, new: dict[str, str], collected: str) -> None:
-    """`break`, `watch`, `log` and `set` take the names that are printed, at the boundary before iteration 2."""
+    """`break`, `watch`, `log` and `set` accept the printed names, at the boundary before iteration 2."""
     a, b, k = (quote(new[key]) for key in "abk")
     for test, expected in ((f"{a} > 8", 3), (f"{b} > 8", 3), (f"{k} > 2 and {a} > 10", 4)):
         talk(f"break if {test}")
@@ -204,13 +204,13 @@ def test_names_of_an_ir(sample: str, data: st.DataObject) -> None:
     fed = [layer for layer in main if layer.get("type") == "Parameter"]
     before = [layer.get("name", "") for layer in fed]
     for graph in graphs:
-        # Layers of one graph may share a name, but for the model's inputs.
+        # Layers of one graph may share a name, except for the model's inputs.
         for layer in graph:
             layer.set("name", data.draw(IN_XML))
     for layer, name in zip(fed, data.draw(distinct(len(fed), IN_XML)), strict=True):
         layer.set("name", name)
     for element in tree.getroot().iter():
-        # What OpenVINO calls a tensor, where a file says so, is not what is tried here.
+        # Tensor names that OpenVINO stores in a file are not tested here.
         for word in ("names", "output_names"):
             element.attrib.pop(word, None)
     text = io.BytesIO()

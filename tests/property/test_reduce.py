@@ -1,4 +1,4 @@
-"""Random models of which one is changed in one place: what is left of both still differs, as files too."""
+"""Pairs of random models with one change: the reduced models still differ, also as files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CASES = [f"{system} {kind} {number}" for system in ("onnx", "openvino") for numb
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_left_of_two_models_differs(name: str, tmp_path: Path) -> None:
+def test_reduced_models_differ(name: str, tmp_path: Path) -> None:
     mutant = program_mutants.make_case(name)
     if mutant is None:
         pytest.skip("no change of this kind is seen in what the models give")

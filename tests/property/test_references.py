@@ -1,6 +1,5 @@
-"""A random loop's own values as a reference: by any names each is found by its numbers and is the same; where one
-number is another, that value and its node are named in that iteration; and where the model has another node, that and
-no other."""
+"""A random loop's own values as a reference: each value is matched by its numbers under any name; a changed number or a
+changed node is named with its iteration, and nothing else is."""
 
 from __future__ import annotations
 
@@ -31,14 +30,14 @@ QUICK = example_settings(40, suppress_health_check=list(HealthCheck))
 
 
 def inputs_of(program: TextProgram) -> dict[str, Any]:
-    """Numbers that tell one value from another, in a loop that runs."""
+    """Inputs that make values distinguishable, in a loop that runs."""
     random = np.random.default_rng(5)
     inputs = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
     return inputs | {"M": np.int64(4), "cond": np.True_, "bound": np.float32(1e30)}
 
 
 def scrambled(tracks: Sequence[Track], draw: Any) -> Reference:
-    """The tracks in a file, in any order and by names that say nothing."""
+    """The tracks in a file, in random order and with meaningless names."""
     order = draw(st.permutations(range(len(tracks))))
     with TemporaryDirectory() as folder:
         return write_anonymous_reference(
@@ -48,7 +47,7 @@ def scrambled(tracks: Sequence[Track], draw: Any) -> Reference:
 
 @QUICK
 @given(programs(), st.data())
-def test_its_own_values_by_other_names_are_the_same(program: TextProgram, data: st.DataObject) -> None:
+def test_own_values_under_other_names_are_equal(program: TextProgram, data: st.DataObject) -> None:
     item, feeds = model(program.text), inputs_of(program)
     tracks = [track for _, track in record_reference(item, feeds)]
     reference = scrambled(tracks, data.draw)
@@ -63,7 +62,7 @@ def test_its_own_values_by_other_names_are_the_same(program: TextProgram, data: 
 
 @QUICK
 @given(programs(), st.data())
-def test_the_value_with_another_number_is_named(program: TextProgram, data: st.DataObject) -> None:
+def test_value_with_a_changed_number_is_named(program: TextProgram, data: st.DataObject) -> None:
     item, feeds = model(program.text), inputs_of(program)
     pairs = [(spot, track) for spot, track in record_reference(item, feeds)]
     inside = [k for k, (spot, track) in enumerate(pairs) if is_identifiable(track) and spot.path]
@@ -77,12 +76,12 @@ def test_the_value_with_another_number_is_named(program: TextProgram, data: st.D
     assert result.verdict is Verdict.DIFFER, (program.text, spot, key, report_text(result))
     first = result.first
     assert first is not None and first.first is not None
-    # What computes the same everywhere cannot be reported apart by its numbers.
+    # Values that are equal everywhere cannot be distinguished by their numbers.
     place = first.first.entry, first.first.iteration
     assert place == (key[:-1], key[-1]), (program.text, spot, key, report_text(result))
     assert first.left in {entry.path for entry in alike(spot, pairs)}, (program.text, spot, key, report_text(result))
     assert first.cause is not None, (program.text, spot, report_text(result))
-    # A loop is not looked into: what it computes inside is the same.
+    # The comparison does not enter a loop: its inner values are equal.
     blamed = first.cause.candidate_nodes if first.cause.node is None else (first.cause.node.node,)
     assert len(blamed) == 1 and blamed[0] in names_of(alike(spot, pairs)), (
         program.text,
@@ -95,7 +94,7 @@ def test_the_value_with_another_number_is_named(program: TextProgram, data: st.D
 
 @QUICK
 @given(programs(), st.data())
-def test_a_node_that_is_another_one_is_named_and_no_other(program: TextProgram, data: st.DataObject) -> None:
+def test_changed_node_is_named_alone(program: TextProgram, data: st.DataObject) -> None:
     right, wrong = proto(program.text), proto(program.text)
     places = [node for graph in all_graphs(wrong.graph) for node in graph.node if node.op_type in BINARY]
     assume(places)
@@ -103,7 +102,7 @@ def test_a_node_that_is_another_one_is_named_and_no_other(program: TextProgram, 
     node.op_type = data.draw(st.sampled_from([op for op in BINARY if op != node.op_type]))
     feeds, item = inputs_of(program), load_proto(wrong)
     known = record_reference(load_proto(right), feeds)
-    # What is the same as another one of the other side cannot be reported apart from that by its numbers.
+    # A value equal to another one of the other side cannot be distinguished from it by its numbers.
     own = record_reference(item, feeds)
     for pairs, others in ((own, known), (known, own)):
         meant = [pair for pair in pairs if pair[1].name == node.output[0]]
@@ -119,7 +118,7 @@ def test_a_node_that_is_another_one_is_named_and_no_other(program: TextProgram, 
 
 
 def made_by(item: loopdbg.Model, name: str) -> set[str]:
-    """The node that makes a value, and the loops that it is in."""
+    """The node that computes a value, and its enclosing loops."""
     results = set()
     for node in walk(item.graph):
         inside = walk(node.body) if isinstance(node, Loop) else ()
@@ -129,19 +128,19 @@ def made_by(item: loopdbg.Model, name: str) -> set[str]:
 
 
 def is_identifiable(track: Track) -> bool:
-    """Whether its numbers are enough to know it again when one of them is another."""
+    """Whether its numbers suffice to recognize a value when one of them is changed."""
     counts = [np.size(data) for data in track.values.values()]
     numbers = np.concatenate([np.ravel(data) for data in track.values.values()])
     return len(counts) > 2 and numbers.dtype.kind == "f" and len(np.unique(numbers)) > 4
 
 
 def names_of(spots: Sequence[ValueLocation]) -> set[str]:
-    """Of the nodes that compute them."""
+    """The names of the nodes that compute values."""
     return {spot.node.name for spot in spots if spot.node is not None}
 
 
 def alike(spot: ValueLocation, pairs: Sequence[tuple[ValueLocation, Track]]) -> list[ValueLocation]:
-    """What has the same numbers everywhere, but for rounding: ``p + w - p`` is ``w`` for whoever compares."""
+    """The values with the same numbers everywhere except for rounding: ``p + w - p`` equals ``w`` in a comparison."""
     mine = next(track for other, track in pairs if other is spot)
     return [
         other

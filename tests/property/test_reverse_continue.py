@@ -1,4 +1,4 @@
-"""``reverse_continue`` comes to the last place before here where ``continue_`` would have stopped."""
+"""``reverse_continue`` stops at the last earlier position where ``continue_`` would have stopped."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WATCHES = ("a", "w", "a > 4", "a crosses 3")
 
 
 def stops(session: loopdbg.Session) -> list[Any]:
-    """Where every breakpoint stops, from the beginning to the end."""
+    """Where any breakpoint stops, from the beginning to the end."""
     results = []
     while session.continue_().reason is not Reason.DONE:
         if session.stop.breakpoints:
@@ -60,7 +60,7 @@ def stops(session: loopdbg.Session) -> list[Any]:
     st.lists(st.sampled_from(WATCHES), max_size=1),
     st.integers(0, 200),
 )
-def test_the_last_hit(trips: int, places: list[str], watches: list[str], steps: int) -> None:
+def test_reverse_continue_finds_the_last_hit(trips: int, places: list[str], watches: list[str], steps: int) -> None:
     m = model(NESTED)
     inputs = {"M": np.int64(trips), "v0": np.int64(2)}
     session, other = loopdbg.debug(m, inputs), loopdbg.debug(m, inputs)
@@ -87,8 +87,8 @@ def test_the_last_hit(trips: int, places: list[str], watches: list[str], steps: 
 
 
 @pytest.mark.parametrize("place", ["if a >= 0", "if j >= 0"])
-def test_over_many_hits(place: str) -> None:
-    """There are more than can be looked at one by one."""
+def test_reverse_continue_skips_over_many_hits(place: str) -> None:
+    """There are too many hits to test them one by one."""
     m = model(NESTED)
     session = loopdbg.debug(m, {"M": np.int64(20_000), "v0": np.int64(2)})
     session.continue_()

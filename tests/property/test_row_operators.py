@@ -1,5 +1,5 @@
-"""Random bodies of softmax, norms, attention, Einsum, TopK, gathers and scatters: all ways of running give the same
-bits, and onnxruntime about the same numbers."""
+"""Random bodies of softmax, norms, attention, Einsum, TopK, gathers and scatters: all execution modes give the same
+bits, and onnxruntime the same numbers within a tolerance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from differential_testing import check_all_modes
 from strategies.draws import SeededChoices
 from text_models import model, proto
 
-#: What makes y of x, both float[2,4,6].
+#: Nodes that compute y from x, both float[2,4,6].
 SMOOTH = (
     "y = Softmax <axis = {axis}> (x)",
     "y = LogSoftmax <axis = {axis}> (x)",
@@ -132,7 +132,7 @@ def draw_feeds(draw: SeededChoices) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_all_ways_agree(seed: int) -> None:
+def test_row_operators_agree_in_all_modes(seed: int) -> None:
     draw = SeededChoices(f"rows {seed}")
     smooth = bool(seed % 2)
     source, feeds = text(draw, smooth), draw_feeds(draw)

@@ -1,4 +1,4 @@
-"""What a run gives depends on the model and its inputs alone, whatever the Model ran before.
+"""The result of a run depends only on the model and its inputs, whatever the Model object ran before.
 
 Many more by hand: ``python tests/fuzz/campaign.py sequences 20000``.
 """
@@ -35,12 +35,12 @@ def fresh() -> Iterator[ForkServer]:
 
 @example_settings(250, suppress_health_check=list(HealthCheck))
 @given(cases())
-def test_a_run_gives_what_it_gives_on_a_fresh_model(case: run_sequences.SequenceCase) -> None:
+def test_run_equals_a_run_of_a_fresh_model(case: run_sequences.SequenceCase) -> None:
     run_sequences.check_sequence(case.program, case.sequence)
 
 
 @pytest.mark.parametrize("number", range(30))
-def test_a_run_gives_what_it_gives_in_a_fresh_process(number: int, fresh: ForkServer) -> None:
+def test_run_equals_a_run_in_a_fresh_process(number: int, fresh: ForkServer) -> None:
     draw = SeededChoices(f"fresh {number}")
     features = frozenset(draw.pick(FEATURES) for _ in range(3))
     case = run_sequences.draw_case(draw, features, str(number))

@@ -1,6 +1,6 @@
-"""Random models: what was set on a branch, saved into a copy of the model, gives the bits of the branch.
+"""Random models: the edits of a branch, saved into a copy of the model, give the bits of the branch.
 
-What cannot be saved in a file is refused; a refusal of what could be saved would show in the counts.
+Edits that a file cannot express are refused; a wrong refusal would show in the counts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOGETHER = (
     ("openvino", "direct", "growing"),
     ("openvino", "nested", "branches"),
 )
-#: What a session does between its changes.
+#: What a session does between its edits.
 MOVES = ("stay", "stay", "step", "next", "finish")
 
 
@@ -51,7 +51,7 @@ def changed(value: Any, draw: ChoiceSource) -> Any:
 
 
 def constants(session: loopdbg.Session) -> dict[str, Any]:
-    """The constants that a session sees, those of nodes too, which need not have run yet."""
+    """The constants that a session shows, including those of nodes that have not run yet."""
     graph = session.model.graph
     known = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
     results = {name: known.value_of(value) for name, value in session.frame._internals.scope().items()}
@@ -64,7 +64,7 @@ def constants(session: loopdbg.Session) -> dict[str, Any]:
 
 
 def change(session: loopdbg.Session, draw: ChoiceSource) -> None:
-    """Set something that can be set where the session is."""
+    """Edit something that can be edited at the session's position."""
     frame = session.frame
     kind = draw.pick(("carried", "carried", "trip_count", "cond", "constant", "value"))
     if kind == "trip_count":
@@ -93,7 +93,7 @@ def move(session: loopdbg.Session, how: str) -> None:
 
 
 def branch_of(path: Path, feeds: dict[str, Any], draw: ChoiceSource) -> str:
-    """Change something in a session, save it, and run both; what came of it."""
+    """Edit a session, save the model, and run both; returns the outcome."""
     session = loopdbg.Session(loopdbg.load(path), feeds, max_iterations=1000)
     for _ in range(draw.integer(1, 3)):
         try:
@@ -127,7 +127,7 @@ def branch_of(path: Path, feeds: dict[str, Any], draw: ChoiceSource) -> str:
 @pytest.mark.parametrize("features", TOGETHER, ids="-".join)
 @example_settings(12, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_a_saved_branch_gives_its_bits(
+def test_saved_branch_gives_its_bits(
     tmp_path_factory: pytest.TempPathFactory, features: Collection[str], data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("saved")

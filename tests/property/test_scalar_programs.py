@@ -1,4 +1,4 @@
-"""Random loops of single numbers: a scalar program and the plain engine give the same, wherever it is left."""
+"""Random loops of scalars: a scalar program and the baseline engine give the same state, wherever the program exits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from text_models import model
 
 
 def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int | None, compiled: bool = False) -> Any:
-    """What a run leaves: outputs or the stop with everything that its frames show."""
+    """The state after a run: the outputs, or the stop with everything that its frames show."""
     engine = Engine(m.plan)
     set_optimizer_options(engine, hot_after=hot_after, compile_after=0 if compiled else -1)
     engine.start(m.check(inputs))
@@ -34,7 +34,7 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
     used = bool(optimizer_attribute(engine, "program_runs"))
     totals = [(engine.loops.totals(k)[:3], engine.loop_state(k)) for k in range(len(m.plan.loops))]
     frames = []
-    for index in engine.stack or [0]:  # after the end: the loop as it stood there
+    for index in engine.stack or [0]:  # after the end: the loop in its final state
         frame = Frame(engine, index)
         frames.append(
             (
@@ -61,7 +61,7 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
 
 
 def leaves_the_same(text: str, inputs: dict[str, Any], limit: int | None) -> None:
-    """Plain, interpreted and as machine code."""
+    """Compare the baseline, interpreted and compiled runs."""
     with np.errstate(all="ignore"):
         m = model(text)
         _, plain = outcome(m, inputs, -1, limit)
@@ -74,17 +74,13 @@ def leaves_the_same(text: str, inputs: dict[str, Any], limit: int | None) -> Non
 
 @example_settings(400, suppress_health_check=list(HealthCheck))
 @given(programs(), st.one_of(st.none(), st.integers(0, 30)))
-def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
-    program: tuple[str, dict[str, Any]], limit: int | None
-) -> None:
+def test_scalar_program_leaves_the_baseline_state(program: tuple[str, dict[str, Any]], limit: int | None) -> None:
     leaves_the_same(*program, limit)
 
 
 @example_settings(200, suppress_health_check=list(HealthCheck))
 @given(vector_programs(), st.one_of(st.none(), st.integers(0, 30)))
-def test_a_program_over_small_tensors_leaves_what_the_plain_engine_leaves(
-    program: tuple[str, dict[str, Any]], limit: int | None
-) -> None:
+def test_small_tensor_program_leaves_the_baseline_state(program: tuple[str, dict[str, Any]], limit: int | None) -> None:
     leaves_the_same(*program, limit)
 
 
@@ -118,7 +114,7 @@ def test_ended_inner_loop_keeps_its_position() -> None:
     assert seen[1] == seen[0]
 
 
-def test_a_loop_that_ends_by_its_test_shows_what_was_carried_before() -> None:
+def test_loop_ended_by_its_pretest_shows_the_previous_carried_values() -> None:
     # TensorRT tests before an iteration: a program crosses a boundary, and finds that the loop ends there.
     net = NetworkBuilder()
     loop = net.add_loop()
@@ -140,8 +136,8 @@ def test_a_loop_that_ends_by_its_test_shows_what_was_carried_before() -> None:
     assert seen == [[(34, 55), (55, 89)]] * 2
 
 
-def test_a_program_that_leaves_its_test_shows_what_was_carried_before() -> None:
-    # A division by zero is the engine's to tell, here in what is tested behind the boundary before iteration 5.
+def test_program_that_exits_in_its_pretest_shows_the_previous_carried_values() -> None:
+    # The engine reports the division by zero, here in the test after the boundary before iteration 5.
     net = NetworkBuilder()
     loop = net.add_loop()
     i, _ = net.add_carried(loop, net.int32_const(0), lambda i: net.elementwise(i, net.int32_const(1)))

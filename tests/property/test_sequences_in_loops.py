@@ -1,4 +1,5 @@
-"""Random loops that carry sequences: all ways of running, and onnxruntime, agree, and no sequence ever changes."""
+"""Random loops that carry sequences: all execution modes and onnxruntime agree, and no sequence is ever modified in
+place."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from text_models import load_proto
 
 
 class SequenceLoopWriter(CarriedLoopWriter):
-    """Sequences that each have an element at least; all elements are [n, 2], all of one n where ``alike``."""
+    """Builds loops over sequences with at least one element; elements are [n, 2], with one n if ``alike``."""
 
     def __init__(self, draw: ChoiceSource) -> None:
         super().__init__(draw)
@@ -42,7 +43,7 @@ class SequenceLoopWriter(CarriedLoopWriter):
         return self.add("Cast", number, to=F32)
 
     def position(self, s: str, i: str) -> str:
-        """A place of an element, from either end."""
+        """The position of an element, counted from either end."""
         length = self.add("SequenceLength", s)
         index = self.add("Mod", self.add("Add", i, self.constant(self.draw.integer(0, 3))), length)
         return self.add("Sub", index, length) if self.draw.chance(30) else index
@@ -83,7 +84,7 @@ class SequenceLoopWriter(CarriedLoopWriter):
 
 
 def draw_case(draw: ChoiceSource) -> tuple[onnx.ModelProto, dict[str, Any], dict[str, Any]]:
-    """A model, and inputs for it twice."""
+    """A model, and two sets of inputs for it."""
     body = SequenceLoopWriter(draw)
     proto, carried = body.model(21)
     proto.graph.node.append(helper.make_node("ConcatFromSequence", ["y0"], ["all"], axis=0))
@@ -94,28 +95,28 @@ def draw_case(draw: ChoiceSource) -> tuple[onnx.ModelProto, dict[str, Any], dict
 
 @example_settings(60, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
-def test_all_ways_agree(seed: int) -> None:
+def test_sequence_loops_agree_in_all_modes(seed: int) -> None:
     draw = SeededChoices(seed)
     proto, feeds, other = draw_case(draw)
     check_all_modes(lambda: load_proto(proto), feeds, other, draw)
 
 
 def changed(carried: Any, number: int) -> Any:
-    """Another sequence than a carried one: other numbers, one more element, or one less."""
+    """A different sequence than the carried one: other numbers, one element more, or one less."""
     other = [x + number for x in carried]
     return other + other[:1] if number == 1 else other[:-1] or other if number == 2 else other
 
 
 @example_settings(100, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), walk_strategy())
-def test_stops_show_the_same(seed: int, moves: list[WalkMove]) -> None:
-    """As where each node runs in Python."""
+def test_sequence_loops_show_the_same_at_stops(seed: int, moves: list[WalkMove]) -> None:
+    """The reference is a run with each node in Python."""
     proto, feeds, _ = draw_case(SeededChoices(seed))
     check_stops_agree(load_proto(proto), feeds, moves, use_python_nodes, changed)
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_onnxruntime_agrees(seed: int) -> None:
+def test_sequence_loops_agree_with_onnxruntime(seed: int) -> None:
     proto, feeds, _ = draw_case(SeededChoices(f"peer {seed}"))
     ours, theirs = load_proto(proto).run(feeds), onnxruntime_peer.run(proto, feeds)
     assert canonical_values(ours) == canonical_values(theirs)

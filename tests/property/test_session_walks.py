@@ -1,4 +1,4 @@
-"""Any walk through a session, back and forth, leaves the state that going there directly gives."""
+"""Any walk through a session, back and forth, ends in the same state as going there directly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDS = ("step", "next", "into", "finish", "back", "back-node", "goto", "set-und
 
 
 def state(session: Session) -> list[Any]:
-    """Everything that can be seen of a session."""
+    """Everything visible of a session."""
     messages: list[Any] = [session._internals.position, str(session.stop.reason in ("done",))]
     for frame in session.frames:
         messages.append((frame.path, frame.iteration, frame.trip_count, frame.condition, frame.stopped_by))
@@ -78,7 +78,7 @@ def move(session: Session, word: str, number: int) -> None:
 
 
 def direct(name: str, position: tuple[int, ...]) -> Session:
-    """A session that steps by nodes and boundaries until it is at a position, without ever going back."""
+    """A session that steps by nodes and boundaries to a position, without ever going back."""
     session = loopdbg.debug(*MODELS[name])
     while session._internals.position != position:
         assert session._internals.position < position
@@ -89,7 +89,7 @@ def direct(name: str, position: tuple[int, ...]) -> Session:
 @pytest.mark.parametrize("name", MODELS)
 @example_settings(40)
 @given(walk=st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 40)), min_size=1, max_size=14))
-def test_a_walk_ends_in_the_state_of_the_direct_way(name: str, walk: list[tuple[str, int]]) -> None:
+def test_walk_ends_in_the_state_of_the_direct_way(name: str, walk: list[tuple[str, int]]) -> None:
     session = loopdbg.debug(*MODELS[name])
     # Checkpoints at every stop, at none, and so few that most are thinned out.
     session._internals.timeline.set_limit([1 << 29, 0, 4000][len(walk) % 3])
@@ -97,12 +97,12 @@ def test_a_walk_ends_in_the_state_of_the_direct_way(name: str, walk: list[tuple[
         try:
             move(session, word, number)
         except UsageError:
-            continue  # nothing to go back to, or to go on to
+            continue  # nowhere to go back to, or forward to
     assert state(session) == state(direct(name, session._internals.position))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_stop_can_be_gone_back_to(name: str) -> None:
+def test_every_stop_can_be_revisited(name: str) -> None:
     session = loopdbg.debug(*MODELS[name])
     seen = [(session._internals.position, state(session))]
     while not session.done:

@@ -1,4 +1,4 @@
-"""What the program says about random loops is true: thousands by ``tests/fuzz/campaign.py statements``."""
+"""What the program states about random loops is true; ``tests/fuzz/campaign.py statements`` tries thousands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extents that vary: what was decided and computed on one holds for every number of its range."""
+"""Symbolic extents: what was decided and computed for one extent holds for every extent of its range."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ positive = st.integers(1, 12)
 
 @dataclass
 class TracedComputation:
-    """A computation that decides things as it goes: what it gave, and how it decided."""
+    """A computation with data-dependent decisions: its result, and how it decided."""
 
     calls: list[tuple[str, int]]
 
@@ -91,7 +91,7 @@ KINDS = (
 
 @example_settings(400)
 @given(st.integers(0, 40), st.lists(st.tuples(st.sampled_from(KINDS), small), max_size=7))
-def test_what_an_extent_gave_holds_in_its_range(number: int, moves: list[tuple[str, int]]) -> None:
+def test_result_for_an_extent_holds_in_its_range(number: int, moves: list[tuple[str, int]]) -> None:
     span = ExtentVariable(number)
     values, decisions = TracedComputation(moves).run(SymbolicExtent(span))
     assert span.min_valid <= number <= span.max_valid
@@ -101,7 +101,7 @@ def test_what_an_extent_gave_holds_in_its_range(number: int, moves: list[tuple[s
         assert [v.base + v.slope * other if isinstance(v, SymbolicExtent) else v for v in values] == expected
 
 
-def test_what_needs_the_integer_pins() -> None:
+def test_use_of_the_integer_pins_the_extent() -> None:
     for use in (int, float, hash, range, lambda x: np.zeros(x), lambda x: [0] * x, lambda x: x * x):
         span = ExtentVariable(5)
         use(SymbolicExtent(span))
@@ -123,7 +123,7 @@ def _op(op_type: str, attributes: dict[str, Any], inputs: int, outputs: int = 1)
     return resolve(node, System.ONNX)
 
 
-# Operator, attributes, the inputs' shapes ("n": what varies, "n+1"), constants among them.
+# Operator, attributes, the inputs' shapes ("n": the symbolic extent, "n+1"), constants among them.
 def _int64(*values: int) -> Any:
     return np.array(values, np.int64)
 
@@ -181,7 +181,7 @@ NODES: list[tuple[str, dict[str, Any], list[Any]]] = [
 ]
 
 
-#: Their calls do not follow from the extent along a line.
+#: Operators whose kernel calls are not a function of one extent.
 CROOKED: list[tuple[str, dict[str, Any], list[Any]]] = [
     ("Slice", {}, [("n",), _int64(0), _int64(2**62), _int64(0), _int64(2)]),
     ("Pad", {"mode": b"edge"}, [("n", 3), _int64(1, 0, 2, 0)]),
@@ -214,7 +214,7 @@ def binding_data(bound: Any) -> Any:
 
 @example_settings(300)
 @given(st.sampled_from([*NODES, *CROOKED]), st.integers(0, 80), st.integers(0, 200))
-def test_a_binding_for_a_range_is_the_binding_of_each_number(
+def test_binding_for_a_range_equals_the_binding_of_each_extent(
     node: tuple[str, dict[str, Any], list[Any]], number: int, other: int
 ) -> None:
     op_type, attributes, inputs = node
@@ -230,7 +230,7 @@ def test_a_binding_for_a_range_is_the_binding_of_each_number(
     range_binding.fix_driver_choices(varied)
     assert span.min_valid <= number <= span.max_valid
     if any(isinstance(temp, VaryingIntegers) for temp in varied.temps):
-        # A count is a constant there, and is converted here.
+        # A count is a constant in the one and is converted in the other.
         assert [out.shape for out in range_binding.at_current_extent(varied, ()).outputs] == [
             out.shape for out in plain.outputs
         ]
@@ -241,7 +241,7 @@ def test_a_binding_for_a_range_is_the_binding_of_each_number(
 
 
 def test_most_operators_are_bound_for_ranges() -> None:
-    """Of every node above, binding at 20 holds for more than 20."""
+    """For every node above, a binding made at 20 holds for more than 20."""
     pinned = []
     for op_type, attributes, inputs in NODES:
         inputs = [np.array([[True], [False], [True]]), *inputs] if op_type == "Where" else inputs

@@ -1,4 +1,4 @@
-"""Random TensorRT networks with loops: all ways of running agree with the formal semantics, stated in plain NumPy."""
+"""Random TensorRT networks with loops: all execution modes agree with the formal semantics, written in plain NumPy."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from strategies.tensorrt_networks import NetworkGenerator
 from strategies.tensorrt_oracle import LazyEvaluator, LoopTooLongError, NetworkFailsError
 from tensorrt_networks import NetworkBuilder, output_of
 
-#: Where the engine is stricter than the sequences: it does not know in every loop that nothing needs a part.
+#: Where the engine is stricter than the semantics: it cannot tell in every loop that a slice is not needed.
 STRICTER = ("the loop wants part", "reverse iterator")
 
 
 def agree(draw: ChoiceSource, walk: ChoiceSource, hot: bool) -> str:
-    """Make a network, and run it in every way; what came of it."""
+    """Build a network, and run it in every mode; returns the outcome."""
     maker = NetworkGenerator(draw, hot)
     net = maker.network()
     feeds, other = maker.feeds(draw), maker.feeds(draw)
@@ -59,7 +59,7 @@ def agree(draw: ChoiceSource, walk: ChoiceSource, hot: bool) -> str:
 
 
 def _boundaries(net: NetworkBuilder, lazy: LazyEvaluator, seen: list[Any]) -> None:
-    """What hooks were shown is what the sequences say."""
+    """The values that hooks saw equal the sequences of the semantics."""
     loops = {loop.name: loop for loop in net.loops}
     for path, entry, iteration, ended, condition, *more in seen:
         stack = [loops[part] for part in path.split(" ▸ ") if part in loops]
@@ -77,7 +77,7 @@ def _boundaries(net: NetworkBuilder, lazy: LazyEvaluator, seen: list[Any]) -> No
             for recurrence, value in zip(loop.recurrences, more[0].values(), strict=True):
                 try:
                     want = lazy.value(output_of(recurrence), where)
-                except NetworkFailsError:  # nothing needs it
+                except NetworkFailsError:  # not needed
                     continue
                 assert_equal(f"{name}: {recurrence.name}", canonical_value(value), canonical_value(want))
 
@@ -88,7 +88,7 @@ def case(draw: ChoiceSource, walk: ChoiceSource) -> str:
 
 @example_settings(60, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(0, 1 << 30))
-def test_all_ways_agree_with_the_formal_semantics(data: st.DataObject, walk: int) -> None:
+def test_tensorrt_networks_agree_with_the_formal_semantics(data: st.DataObject, walk: int) -> None:
     event(data.draw(_cases(walk)))
 
 

@@ -1,4 +1,4 @@
-"""Random walks through time: the same move from the same moment leads to the same moment, however one came there."""
+"""Random walks in time: the same move from the same position ends in the same state, however the session got there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOVES = st.lists(
 
 
 def move(engine: Engine, what: str, number: int) -> Any:
-    """One move; what it says."""
+    """Make one move; returns its message."""
     stack = engine.stack
     if what in ("boundary", "node"):
         return step(engine, what == "node")

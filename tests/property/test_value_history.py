@@ -1,4 +1,4 @@
-"""Histories of random loops are what looking at every boundary collects, however the loops are run."""
+"""Histories of random loops equal the values collected at every boundary, in every execution mode."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RELAXED = example_settings(60, suppress_health_check=list(HealthCheck))
 
 
 def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
-    """Run in all ways, and compare what was noted with what is collected by looking."""
+    """Run in all modes, and compare the recorded history with the values collected at each boundary."""
     given_values = m.check(inputs)
     plain = Engine(m.plan)
     set_optimizer_options(plain, hot_after=-1, fuse=False)
@@ -38,11 +38,11 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
         engine = Engine(m.plan)
         set_optimizer_options(engine, hot_after=hot_after, fuse=fuse)
         observe_all_loops(engine)
-        for _ in range(2):  # the second time everything is bound
+        for _ in range(2):  # in the second run everything is bound
             engine.start(given_values)
             engine.set_limits(LIMIT)
             assert resume(engine) == ended
-            # Looking changes nothing.
+            # Reading the history changes nothing.
             if results:
                 assert all_exact_bits(engine.results()) == results
             check_histories(engine, result)
@@ -50,7 +50,7 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
 
 
 def travel(engine: Engine, result: Any, ended: Any, given_values: Any, stops: list[int]) -> None:
-    """With stops on the way, and from each of them once more."""
+    """Compare with stops on the way, and once more from each of them."""
     engine.start(given_values)
     engine.set_limits(LIMIT)
     kept = []
@@ -70,7 +70,7 @@ def travel(engine: Engine, result: Any, ended: Any, given_values: Any, stops: li
 
 
 def seen(engine: Engine) -> str:
-    """Everything that histories show now."""
+    """Everything that histories show at the moment."""
     views = [
         (index, entry, engine.histories.view(index, entry))
         for index in range(len(engine.plan.loops))
@@ -84,7 +84,7 @@ STOPS = st.lists(st.integers(1, 200), max_size=5)
 
 @RELAXED
 @given(scalar_loops.programs(), STOPS)
-def test_scalar_loops(program: tuple[str, dict[str, Any]], stops: list[int]) -> None:
+def test_history_of_scalar_loops(program: tuple[str, dict[str, Any]], stops: list[int]) -> None:
     text, inputs = program
     with np.errstate(all="ignore"):
         runs(model(text), inputs, stops)
@@ -92,7 +92,7 @@ def test_scalar_loops(program: tuple[str, dict[str, Any]], stops: list[int]) -> 
 
 @RELAXED
 @given(vector_programs(), STOPS)
-def test_loops_over_small_tensors(program: tuple[str, dict[str, Any]], stops: list[int]) -> None:
+def test_history_of_small_tensor_loops(program: tuple[str, dict[str, Any]], stops: list[int]) -> None:
     text, inputs = program
     with np.errstate(all="ignore"):
         runs(model(text), inputs, stops)
@@ -100,7 +100,7 @@ def test_loops_over_small_tensors(program: tuple[str, dict[str, Any]], stops: li
 
 @RELAXED
 @given(varying_lengths.programs(), STOPS)
-def test_growing_loops(program: Any, stops: list[int]) -> None:
+def test_history_of_growing_loops(program: Any, stops: list[int]) -> None:
     runs(model(program.text), program.inputs, stops)
 
 
@@ -110,7 +110,7 @@ def test_growing_loops(program: Any, stops: list[int]) -> None:
 )
 @example_settings(25, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_loops_of_all_kinds(features: tuple[str, ...], data: st.DataObject) -> None:
+def test_history_of_loops_of_all_kinds(features: tuple[str, ...], data: st.DataObject) -> None:
     program: Program
     program, first, _ = data.draw(program_cases(features))
     stops = data.draw(STOPS)

@@ -1,4 +1,4 @@
-"""Settings: what the file may say, what goes before it, and how they are listed."""
+"""Settings: what the file may contain, what overrides it, and how settings are listed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Writes the file of a person."""
+    """Write the user's config file."""
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
@@ -38,7 +38,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pa
 Write = Callable[[str], Path]
 
 
-def test_values_are_read(write: Write) -> None:
+def test_config_values_are_read(write: Write) -> None:
     write('theme = "light"\ncolor = "never"\nrtol = 1e-3\natol = 0\npeer = "openvino:GPU"\n[keys]\nstep = "f10"\n')
     assert [config.setting_value(setting.name) for setting in config.SETTINGS] == [
         "light",
@@ -50,7 +50,7 @@ def test_values_are_read(write: Write) -> None:
     assert user_state.selected_theme() == "loopdbg-light" and user_state.keymap() == {"step": ("f10",)}
 
 
-def test_nothing_is_set_where_there_is_no_file(write: Write) -> None:
+def test_missing_file_gives_defaults(write: Write) -> None:
     assert all(config.setting_value(setting.name) is None for setting in config.SETTINGS) and user_state.keymap() == {}
 
 
@@ -69,7 +69,7 @@ def test_nothing_is_set_where_there_is_no_file(write: Write) -> None:
         ("zzzzzzz = 1", "there is no setting 'zzzzzzz'; loopdbg config lists them"),
     ],
 )
-def test_what_makes_no_sense_is_one_error(text: str, message: str, write: Write) -> None:
+def test_invalid_config_is_one_error(text: str, message: str, write: Write) -> None:
     path = write(text)
     with pytest.raises(UsageError, match=message) as raised:
         config.read_config()
@@ -77,13 +77,13 @@ def test_what_makes_no_sense_is_one_error(text: str, message: str, write: Write)
 
 
 @pytest.mark.parametrize("words", [["config"], ["diff", NEWTON, NEWTON]])
-def test_commands_tell_of_it(words: list[str], write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_report_an_invalid_config(words: list[str], write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     path = write("rtol = -1")
     ran = run_cli(capsys, *words)
     assert ran.status == 2 and ran.error_line.startswith(f"{path}: rtol = -1: ")
 
 
-def test_the_list(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_config_list(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     path = write('rtol = 1e-4\n[keys]\nstep = ["f10", "s"]\n')
     ran = run_cli(capsys, "config")
     rows = {line.split()[0]: line for line in ran.out.splitlines()}
@@ -104,7 +104,7 @@ def test_unknown_keys_are_listed(write: Write, capsys: pytest.CaptureFixture[str
     assert "there is no action 'stepp'; did you mean 'step'" in run_cli(capsys, "config").error_line
 
 
-def test_the_tolerance_that_is_set(write: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_configured_tolerance_is_used(write: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     import numpy as np
 
     reference = tmp_path / "wrong.npz"
@@ -116,7 +116,7 @@ def test_the_tolerance_that_is_set(write: Write, capsys: pytest.CaptureFixture[s
     assert run_cli(capsys, *words, "--rtol", "1e-6").status == 6, "an option goes before it"
 
 
-def test_the_peer_that_is_set(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_configured_peer_is_used(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime", reason="the peer onnxruntime is not installed")
     words = ("diff", NEWTON, "--input", "a=2", "--input", "tol=1e-6")
     assert "diff needs two things to compare" in run_cli(capsys, *words).error_line
@@ -143,7 +143,7 @@ def test_the_peer_that_is_set(write: Write, capsys: pytest.CaptureFixture[str]) 
         (True, {}, 'color = "auto"', True, "config.toml"),
     ],
 )
-def test_what_decides_about_colours(
+def test_color_mode_precedence(
     terminal: bool, environment: dict[str, str], file: str, colours: bool, by: str, write: Write
 ) -> None:
     write(file)
@@ -162,7 +162,7 @@ def test_what_decides_about_colours(
         "x   float32 [2]   [nan, 1.0]",
     ],
 )
-def test_a_line_with_colours_is_the_line(line: str) -> None:
+def test_coloured_line_has_the_plain_text(line: str) -> None:
     assert colorize(line) != line and _STYLE.sub("", colorize(line)) == line
     assert colorize(line).endswith("\x1b[0m") or "\x1b[0m" in colorize(line)
 
@@ -170,11 +170,11 @@ def test_a_line_with_colours_is_the_line(line: str) -> None:
 @pytest.mark.parametrize(
     "line", ["root   float32 []    1.4142135", "nandini = inflate(x)", "loop 'nan' of nan_count", ""]
 )
-def test_what_is_nothing_special_has_none(line: str) -> None:
+def test_ordinary_text_has_no_colours(line: str) -> None:
     assert colorize(line) == line
 
 
-def test_run_has_colours_on_a_terminal_alone(tmp_path: Path) -> None:
+def test_run_uses_colours_only_on_a_terminal(tmp_path: Path) -> None:
     words = ("run", str(NEWTON), "--break", "err < 1e-3", "-ex", "continue")
     with open_loopdbg(tmp_path, *words, columns=120) as result:
         assert result.wait_until_exit() == 3
@@ -191,7 +191,7 @@ def test_json_has_no_colours() -> None:
     assert ran.status == 0 and json.loads(ran.out)["outputs"].keys() == {"root", "xs"}
 
 
-def test_a_pipe_reads_no_settings() -> None:
+def test_piped_command_reads_no_settings() -> None:
     code = "import sys\nfrom loopdbg.tui.cli import main\nmain(sys.argv[1:])\nprint('tomllib' in sys.modules)"
     ran = run_python_code(code, "run", NEWTON)
     assert ran.out.splitlines()[-1] == "False"

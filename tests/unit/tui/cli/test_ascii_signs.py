@@ -1,4 +1,4 @@
-"""Where a terminal knows only ASCII, each sign of our own texts has another that says the same."""
+"""On a terminal that knows only ASCII, each symbol of our own texts has a replacement with the same meaning."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 
 from loopdbg.tui.cli import terminal
 
-assert terminal  # which registers how errors of encoding are met
+assert terminal  # registers the encoding error handler
 ROOT = Path(__file__).parents[4]
-#: What has a text of its own around it.
+#: Modules whose texts handle their own symbols.
 _OF_TEXT = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def texts(path: Path) -> Iterator[str]:
-    """The strings of a file that are no docstrings."""
+    """The string literals of a file except docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     message = set()
     for node in ast.walk(tree):
@@ -29,18 +29,18 @@ def texts(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("folder", ["tui", "debugger", "runtime"])
-def test_signs_have_plain_ones(folder: str) -> None:
+def test_symbols_have_ascii_replacements(folder: str) -> None:
     unknown: dict[str, str] = {}
     seen = 0
     for path in sorted((ROOT / folder).rglob("*.py")):
         for text in texts(path):
             seen += 1
-            # Each sign is one cell on the screen, and stays one.
+            # Each symbol is one cell on the screen, and so is its replacement.
             if "?" not in text and (plain := text.encode("ascii", "loopdbg-screen").decode()) and "?" in plain:
                 unknown[text] = str(path.relative_to(ROOT))
             assert len(text.encode("ascii", "loopdbg-screen")) == len(text)
     assert seen > 100 and unknown == {}
 
 
-def test_the_streams_have_them_too() -> None:
+def test_output_streams_replace_symbols() -> None:
     assert "→ Δ ✓ …".encode("ascii", "loopdbg") == b"-> d + ..."

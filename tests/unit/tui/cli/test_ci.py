@@ -1,4 +1,4 @@
-"""``loopdbg run`` in CI: what a report and GitHub are reported, and runs that are not over in time."""
+"""``loopdbg run`` in CI: the contents of reports and GitHub annotations, and runs that time out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cases(path: Path) -> dict[str, Any]:
     return {case.name: case for case in suite}
 
 
-def test_a_run_without_a_fault(run: Run, tmp_path: Path) -> None:
+def test_run_without_a_fault_passes(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     done = run(NEWTON, "--assert", "x > 0", "--break", "isnan(x)", "--junit", report, "--github")
     assert done.status == 0 and "::error" not in done.err
@@ -46,7 +46,7 @@ def test_a_run_without_a_fault(run: Run, tmp_path: Path) -> None:
     assert result["run"].time > 0
 
 
-def test_an_assertion_that_does_not_hold(run: Run, tmp_path: Path) -> None:
+def test_false_assertion_fails(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     done = run(NEWTON, "--assert", "x > 1", "--assert", "x > 1.41425", "--junit", report, "--github")
     assert done.status == 7
@@ -77,14 +77,14 @@ def test_annotation_is_at_node_line(run: Run, tmp_path: Path, monkeypatch: pytes
     assert (case._elem.get("file"), case._elem.get("line")) == ("net/power_iteration.py", match[1])
 
 
-def test_a_breakpoint_that_is_hit_fails(run: Run, tmp_path: Path) -> None:
+def test_hit_breakpoint_fails(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     assert run(NEWTON, "--break", "err < 1e-3", "--junit", report).status == 3
     (failure,) = cases(report)["--break err < 1e-3"].result
     assert failure.type == "break" and "before iteration 4 of loop 'sqrt'" in failure.message
 
 
-def test_an_expression_that_is_never_tested_is_an_error(run: Run, tmp_path: Path) -> None:
+def test_untested_assertion_is_an_error(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     model = save_text_model(tmp_path, ENDLESS)
     done = run(model, "--input", "n=0", "--input", "x=1", "--assert", "v2 < 0", "--junit", report)
@@ -115,7 +115,9 @@ def test_outputs_are_cases(run: Run, tmp_path: Path) -> None:
         ([NEWTON, "--max-iterations", "2", "--assert", "x > 0"], 4, "limit"),
     ],
 )
-def test_what_ends_a_run_is_its_error(arguments: list[Any], status: int, kind: str, run: Run, tmp_path: Path) -> None:
+def test_run_error_is_the_error_of_its_case(
+    arguments: list[Any], status: int, kind: str, run: Run, tmp_path: Path
+) -> None:
     report = tmp_path / "report.xml"
     done = run(*arguments, "--junit", report, "--github")
     assert done.status == status
@@ -125,7 +127,7 @@ def test_what_ends_a_run_is_its_error(arguments: list[Any], status: int, kind: s
     assert len([line for line in done.err.splitlines() if line.startswith("::error ")]) == 1
 
 
-def test_texts_are_escaped_for_github(run: Run) -> None:
+def test_github_annotations_are_escaped(run: Run) -> None:
     done = run("a,b:%.onnx", "--github")
     assert "::error title=a%2Cb%3A%25.onnx%3A run::a,b:%25.onnx: no such file" in done.err
 
@@ -148,7 +150,7 @@ STARTED = ("--input", "n=9000000000000000", "--input", "x=1")
 
 
 @pytest.mark.parametrize("more", [[], ["--assert", "v < 9e9"], ["--json"]], ids=["run", "session", "json"])
-def test_a_run_that_is_not_over_in_time(more: list[str], run: Run, tmp_path: Path) -> None:
+def test_run_past_its_timeout_is_ended(more: list[str], run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     model = save_text_model(tmp_path, ENDLESS)
     done = run(model, *STARTED, "--timeout", "0.3", "--junit", report, *more)
@@ -159,7 +161,7 @@ def test_a_run_that_is_not_over_in_time(more: list[str], run: Run, tmp_path: Pat
     assert "did not end within 0.3 s" in error.message
 
 
-def test_one_that_is_over_in_time_is_as_ever(run: Run) -> None:
+def test_timeout_that_is_not_reached_changes_nothing(run: Run) -> None:
     with_limit, without = run(NEWTON, "--timeout", "60", "--json"), run(NEWTON, "--json")
     assert with_limit.status == 0
     assert re.sub(r'"seconds": \S+', "", with_limit.out) == re.sub(r'"seconds": \S+', "", without.out)
@@ -177,7 +179,7 @@ def hang(x):
 """
 
 
-def test_a_function_that_hangs_is_ended(run: Run, tmp_path: Path) -> None:
+def test_hanging_python_function_is_ended(run: Run, tmp_path: Path) -> None:
     (tmp_path / "hangs.py").write_text(HANGS)
     text = '<ir_version: 10, opset_import: ["": 18, "test": 1]> g (float x) => (float y) { y = test.Hang(x) }'
     model, report = tmp_path / "model.onnx", tmp_path / "report.xml"
@@ -199,8 +201,8 @@ with TimeLimit(0.05, on_abandon=print):
 """
 
 
-def test_native_code_that_hangs_is_left() -> None:
-    """It hears of no interrupt. What is to be reported is reported, and the process ends without asking."""
+def test_hanging_native_code_is_abandoned() -> None:
+    """Native code ignores interrupts: the report is written, and the process exits without it."""
     began = time.monotonic()
     ran = run_python_code(NATIVE)
     text = "the run did not end within 0.05 s (--timeout), and nothing answered an interrupt\n"
@@ -208,7 +210,7 @@ def test_native_code_that_hangs_is_left() -> None:
     assert time.monotonic() - began < 55
 
 
-def test_what_comes_before_the_run_is_ended_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timeout_covers_the_work_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_limit, "INTERRUPT_GRACE_SECONDS", 60.0)
     with pytest.raises(time_limit.OutOfTime, match=r"did not end within 0\.05 s"), time_limit.TimeLimit(0.05):
         for _ in range(6000):
@@ -216,6 +218,6 @@ def test_what_comes_before_the_run_is_ended_as_well(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon"])
-def test_a_time_that_is_none(seconds: str, run: Run) -> None:
+def test_invalid_timeout_is_refused(seconds: str, run: Run) -> None:
     done = run(NEWTON, f"--timeout={seconds}")
     assert done.status == 2 and "--timeout" in done.error_line

@@ -1,4 +1,4 @@
-"""The command line as a process: Ctrl-C, closed pipes, terminals that know only ASCII."""
+"""The command line as a process: Ctrl-C, closed pipes, ASCII-only terminals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from text_models import ENDLESS, SAMPLES
 
 
 def running(folder: Path, *options: str) -> subprocess.Popen[str]:
-    """A process whose endless loop runs."""
+    """A process with an endless loop running."""
     process = start_cli("run", save_text_model(folder, ENDLESS), "--input", "v0=0", *options, telling=True)
     assert process.stderr is not None
     assert process.stderr.readline() == "running\n"
@@ -27,7 +27,7 @@ def running(folder: Path, *options: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_ctrl_c(tmp_path: Path, as_json: bool) -> None:
+def test_ctrl_c_ends_the_run(tmp_path: Path, as_json: bool) -> None:
     process = running(tmp_path, *(["--json"] if as_json else []))
     process.send_signal(signal.SIGINT)
     ran = wait_for_exit(process)
@@ -62,7 +62,7 @@ def test_no_progress_without_a_terminal(
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs pseudo-terminals")
 def test_progress_on_a_terminal(tmp_path: Path) -> None:
     master, slave = os.openpty()
-    # Its state never comes back, so that no one can tell that it never ends.
+    # Its state never repeats, so that the loop is not detected as endless.
     counting = """g (int64 k) => (int64 y) <bool go = {1}, int64 one = {1}> {
       y = Loop (, go, k) <body = b (int64 i, bool c, int64 h) => (bool c2, int64 more) {
         more = Add (h, one)
@@ -79,7 +79,7 @@ def test_progress_on_a_terminal(tmp_path: Path) -> None:
     try:
         while block := os.read(master, 4096):
             shown += block
-    except OSError:  # how Linux tells that the other side is closed
+    except OSError:  # how Linux reports that the other side is closed
         pass
     os.close(master)
     wait_for_exit(process)
@@ -89,13 +89,13 @@ def test_progress_on_a_terminal(tmp_path: Path) -> None:
     assert lines[-2].startswith("\x1b[Kloopdbg: interrupted in loop ")
 
 
-def test_python_m_loopdbg() -> None:
+def test_python_m_loopdbg_starts() -> None:
     assert wait_for_exit(start_cli("--version")).out.startswith("loopdbg ")
     ran = wait_for_exit(start_cli("run", "nowhere.onnx"))
     assert (ran.status, ran.out, ran.err.count("\n")) == (1, "", 1)
 
 
-def test_a_reader_that_leaves() -> None:
+def test_closed_pipe_ends_quietly() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     process = start_cli("info", SAMPLES / "lstm.xml", stdout=writer)
@@ -104,14 +104,14 @@ def test_a_reader_that_leaves() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk() -> None:
+def test_full_disk_is_reported() -> None:
     with open("/dev/full", "w") as full:
         ran = wait_for_exit(start_cli("info", SAMPLES / "lstm.xml", stdout=full.fileno()))
     assert ran.status == 1
     assert ran.err == "loopdbg: No space left on device\n"
 
 
-def test_streams_that_were_closed_before_the_start() -> None:
+def test_closed_standard_streams() -> None:
     command = f'exec "$PYTHON" -m loopdbg run {SAMPLES / "newton_sqrt.onnx"} >&- 2>&-'
     import sys
 
@@ -119,7 +119,7 @@ def test_streams_that_were_closed_before_the_start() -> None:
     assert subprocess.run(["/bin/sh", "-c", command], env=environment, check=False).returncode == 0
 
 
-def test_ascii() -> None:
+def test_ascii_terminal() -> None:
     environment = {"PYTHONIOENCODING": "ascii"}
     ran = wait_for_exit(start_cli("info", SAMPLES / "lstm.xml", environment=environment))
     assert ran.status == 0
@@ -130,21 +130,22 @@ def test_ascii() -> None:
     assert ran.err.startswith("loopdbg: n?where>.onnx: no such file")
 
 
-def test_the_c_locale() -> None:
+def test_c_locale() -> None:
     environment = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     ran = wait_for_exit(start_cli("info", SAMPLES / "lstm.xml", environment=environment))
     assert (ran.status, ran.err) == (0, "")
 
 
 def ps(*arguments: str) -> str:
-    """What ps prints, in lines of any length; it hangs with the libraries that make sanitize loads beforehand."""
+    """The output of ps, with untruncated lines; without the preloaded libraries of make sanitize, with which it
+    hangs."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     return subprocess.run(["ps", "-ww", *arguments], capture_output=True, encoding="utf-8", env=environment).stdout
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_peer_does_not_outlive_the_program(tmp_path: Path, how: signal.Signals) -> None:
-    """OpenVINO takes the trip count -1 for no limit (B14), so it would run for ever."""
+def test_peer_does_not_outlive_the_program(tmp_path: Path, how: signal.Signals) -> None:
+    """OpenVINO treats the trip count -1 as no limit (B14), so it would run for ever."""
     pytest.importorskip("openvino")
     text = """g (int64 m, float v0) => (float v) {
         yes = Constant <value = bool {1}> ()
@@ -158,11 +159,11 @@ def test_a_peer_does_not_outlive_the_program(tmp_path: Path, how: signal.Signals
     peers: list[str] = []
     while not peers and process.poll() is None:
         time.sleep(0.1)
-        # Other children look at the model, and end by themselves.
+        # Other children inspect the model, and end by themselves.
         children = ps("--ppid", str(process.pid), "-o", "pid=,args=").splitlines()
         peers = [line.split()[0] for line in children if "debugger.peers.child" in line]
     assert len(peers) == 1
-    # Its libraries take it less to load: it runs.
+    # Its libraries load in less time: it runs.
     while int(ps("-p", peers[0], "-o", "cputimes=")) < 2:
         time.sleep(0.1)
     process.send_signal(how)

@@ -1,4 +1,4 @@
-"""Completion: the shells themselves complete, where they are there."""
+"""Shell completion, driven by the shells that are installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def has(shell: str) -> str:
 
 @pytest.fixture
 def script(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Path:
-    """The script of a shell, in a folder with some files."""
+    """The completion script of a shell, in a folder with some files."""
     shell = request.param
     ran = run_cli(capsys, "completion", shell)
     assert ran.status == 0 and ran.err == ""
@@ -37,7 +37,7 @@ def script(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], t
     return path
 
 
-#: A command line, what it completes to among other things, and what it does not.
+#: A command line, a candidate that it completes to, and a text that it does not.
 CASES = [
     ("loopdbg ex", {"explain", "export", "extract"}, {"run"}),
     ("loopdbg newt", {"newton.onnx", "newton.xml"}, {"newton.txt", "newton.npz"}),
@@ -57,7 +57,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
 @pytest.mark.parametrize(("line", "among", "absent"), CASES)
-def test_bash(line: str, among: set[str], absent: set[str], script: Path) -> None:
+def test_bash_completes(line: str, among: set[str], absent: set[str], script: Path) -> None:
     command = [has("bash"), "--norc", "-c", CALL, "bash", script, *line.split(" ")]
     ran = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=120, check=False)
     results = set(ran.stdout.split())
@@ -66,7 +66,7 @@ def test_bash(line: str, among: set[str], absent: set[str], script: Path) -> Non
 
 @pytest.mark.parametrize("script", ["fish"], indirect=True)
 @pytest.mark.parametrize(("line", "among", "absent"), CASES)
-def test_fish(line: str, among: set[str], absent: set[str], script: Path) -> None:
+def test_fish_completes(line: str, among: set[str], absent: set[str], script: Path) -> None:
     command = [has("fish"), "--no-config", "-c", f"source {script}; complete -C '{line}'"]
     ran = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=120, check=False)
     results = {splitline.partition("\t")[0] for splitline in ran.stdout.splitlines()}
@@ -74,7 +74,7 @@ def test_fish(line: str, among: set[str], absent: set[str], script: Path) -> Non
 
 
 PROMPT = "ready> "
-#: What an interactive shell is reported before it completes anything.
+#: What an interactive shell is given before it completes anything.
 BEGIN = {
     "bash": "PS1='{prompt}'; bind 'set show-all-if-ambiguous on'; source {script}\n",
     "zsh": "PS1='{prompt}'; autoload -U compinit; compinit -u -d {script}.dump; eval \"$(cat {script})\"\n",
@@ -83,7 +83,7 @@ BARE = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
 
 
 @pytest.mark.parametrize("script", ["bash", "zsh"], indirect=True)
-def test_a_person_presses_tab(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tab_completes_in_an_interactive_shell(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shell = script.suffix[1:]
     path = has(shell)
     monkeypatch.chdir(tmp_path)
@@ -109,11 +109,13 @@ def test_every_command_is_completed(shell: str, capsys: pytest.CaptureFixture[st
     assert [name for name in COMMANDS if name not in message] == []
 
 
-def test_another_shell(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "invalid choice: 'csh'" in run_cli(capsys, "completion", "csh").error_line
 
 
-def test_the_library_may_be_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_completion_library_is_tolerated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
     ran = run_cli(capsys, "completion", "bash")
     assert (ran.status, ran.error_line) == (2, "completion needs the package shtab: pip install 'loopdbg[completion]'")

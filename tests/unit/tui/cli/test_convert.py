@@ -1,4 +1,4 @@
-"""``loopdbg convert``: files written, and what it says where it writes none."""
+"""``loopdbg convert``: the files that it writes, and its messages where it writes none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cli_runner import run_cli
 from text_models import SAMPLES
 
 
-def test_a_model_is_written_run_and_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_converted_model_is_written_run_and_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "layers.py"
     ran = run_cli(capsys, "convert", SAMPLES / "two_layer_lstm.onnx", target)
     assert ran.status == 0
@@ -20,7 +20,7 @@ def test_a_model_is_written_run_and_compared(capsys: pytest.CaptureFixture[str],
     assert run_cli(capsys, "run", target, "--inputs", inputs).status == 0
 
 
-def test_nothing_is_overwritten_unasked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_convert_overwrites_only_on_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "n.py"
     arguments = ("convert", SAMPLES / "newton_sqrt.onnx", target, "--longest", 9)
     assert run_cli(capsys, *arguments).status == 0
@@ -40,7 +40,7 @@ def test_nothing_is_overwritten_unasked(capsys: pytest.CaptureFixture[str], tmp_
         ("trt/counted.py", "n.py", 2, "is TensorRT network code already"),
     ],
 )
-def test_refusals(
+def test_convert_refuses_unsupported_models(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, target: str, status: int, why: str
 ) -> None:
     ran = run_cli(capsys, "convert", SAMPLES / name, tmp_path / target)
@@ -50,7 +50,7 @@ def test_refusals(
 
 
 @pytest.mark.parametrize("folder", [".", "..", "/"])
-def test_a_folder_is_no_script(capsys: pytest.CaptureFixture[str], folder: str) -> None:
+def test_convert_refuses_a_folder_as_script(capsys: pytest.CaptureFixture[str], folder: str) -> None:
     ran = run_cli(capsys, "convert", SAMPLES / "newton_sqrt.onnx", folder)
     assert ran.status == 2
     assert ran.error_line == f"{folder}: TensorRT networks are Python code; name it network.py"

@@ -1,4 +1,4 @@
-"""Every element type goes into files and comes back to the bit, also as NumPy itself writes it."""
+"""Every element type round-trips through files bit for bit, also as NumPy itself writes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = sorted({*dtypes._ONNX_DTYPE_NAMES.values(), *dtypes._OPENVINO_DTYPE_NAME
 
 
 def some(name: str) -> Array:
-    """Elements of a type: of those of at most a byte every one."""
+    """Elements of a type; for types of at most one byte, all of them."""
     dtype = dtypes.dtype_from_name(name)
     if dtype.hasobject:
         return np.array([["a", ""], ["ä", "words"]], object)
@@ -50,14 +50,14 @@ def same(item: Any, other: Array) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_saved_is_read_again(name: str, tmp_path: Path) -> None:
+def test_saved_values_are_read_back(name: str, tmp_path: Path) -> None:
     value = some(name)
     port = Port("x", TensorType(value.dtype, None))
     scalar = value.reshape(-1)[-1:].reshape(())
     save(tmp_path / "x.npz", {"x": value, "y": scalar})
     result = read_npz(tmp_path / "x.npz", [port, Port("y", port.type)])
     assert same(result["x"], value) and same(result["y"], scalar)
-    # What NumPy alone makes of it has all its bytes.
+    # NumPy's own copy has all the bytes.
     with np.load(tmp_path / "x.npz") as archive:
         assert archive["x"].shape == value.shape
     save_npy(tmp_path / "x.npy", TensorRef.from_array(value))
@@ -65,7 +65,7 @@ def test_what_is_saved_is_read_again(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_numpy_saves_is_read(name: str, tmp_path: Path) -> None:
+def test_arrays_saved_by_numpy_are_read(name: str, tmp_path: Path) -> None:
     value = some(name)
     plain = value.astype(str) if value.dtype.hasobject else value
     port = Port("x", TensorType(value.dtype, None))
@@ -111,12 +111,12 @@ agraph (float8e5m2[2] x0) => (float8e5m2[2] x, float8e5m2[3, 2] xs) {
 
 
 @pytest.mark.parametrize("name", sorted(name for name in CODES if dtypes.is_ml_dtype(dtypes.dtype_from_name(name))))
-def test_recordings_keep_and_export_them(
+def test_recordings_keep_and_export_every_dtype(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     value = some(name).reshape(-1)[-2:]
-    # The text form has no words for all of them.
+    # The text form cannot express all of them.
     result = onnx.parser.parse_model(f'<ir_version: 12, opset_import: ["" : 25]>\n{LOOP}')
     body = result.graph.node[1].attribute[0].g
     for item in (*result.graph.input, *result.graph.output, *body.input[2:], *body.output[1:]):

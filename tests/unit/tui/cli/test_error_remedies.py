@@ -1,4 +1,4 @@
-"""What can be done about an error is stated in the words of whoever meets it."""
+"""The remedy for an error is worded for the front end that reports it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from loopdbg.tui.cli.remedies import error_text
 from text_models import COUNT, SUM, model
 
 
-def test_a_missing_input() -> None:
+def test_missing_input_remedy() -> None:
     with pytest.raises(InputError) as caught:
         model(SUM).run({"M": 2})
     assert str(caught.value) == "input 'v0' (float32[]) is missing; give it as inputs={'v0': ...}"
     assert error_text(caught.value) == "input 'v0' (float32[]) is missing; give it as --input v0=VALUE"
 
 
-def test_an_input_of_another_shape() -> None:
+def test_wrong_shape_remedy() -> None:
     with pytest.raises(InputError) as caught:
         model("g (float[3] x) => (float[3] y) { y = Abs (x) }").run({"x": np.zeros(2, np.float32)})
     assert str(caught.value) == "input 'x' needs shape [3] float32, got shape [2]; give it as inputs={'x': array}"
     assert error_text(caught.value).endswith("; give it as --input x='[...]' or --input x=file.npy")
 
 
-def test_a_loop_without_an_end(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_endless_loop_remedy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     endless = COUNT.replace("(M, cond, v0)", "(, , v0)").replace("keep = Less (v_out, bound)", "keep = Identity (c)")
     inputs = {"M": 1, "cond": True, "v0": 0, "bound": 9}
     with pytest.raises(loopdbg.LimitError, match="would never end; give max_iterations=N to run it"):
@@ -40,14 +40,14 @@ def test_a_loop_without_an_end(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 
 
 @pytest.mark.parametrize("remedy", Remedy)
-def test_each_has_words_of_its_own(remedy: Remedy) -> None:
+def test_each_front_end_words_its_own_remedies(remedy: Remedy) -> None:
     error = UsageError.with_location("file, line 2", UsageError("it does not fit", remedy, name="x"))
     assert str(error).startswith("file, line 2: it does not fit; ") and "--" not in str(error)
     assert error_text(error) != str(error) and error_text(error).startswith("file, line 2: it does not fit; ")
     assert "{" not in error_text(error).replace("{'x'", "")
 
 
-def test_an_error_that_leaves_nothing_to_do() -> None:
+def test_error_without_a_remedy() -> None:
     assert (
         str(UsageError("no {braces} are read"))
         == error_text(UsageError("no {braces} are read"))

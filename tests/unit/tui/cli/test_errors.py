@@ -1,4 +1,4 @@
-"""What is wrong is one line on stderr and an exit status, never a traceback."""
+"""An error is one line on stderr and an exit status, never a traceback."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from text_models import COUNT, SAMPLES
         (["info", "m.onnx", "--seed", "1"], "unknown option '--seed'"),
     ],
 )
-def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], why: str) -> None:
+def test_wrong_usage_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], why: str) -> None:
     ran = run_cli(capsys, *arguments)
     assert ran.status == 2
     assert why in ran.error_line
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["run", "--help"], ["run", "m.onnx", "-h"], ["info", "-h"]])
-def test_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_help_option(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     ran = run_cli(capsys, *arguments)
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.startswith("usage: loopdbg ")
@@ -59,36 +59,36 @@ def test_every_option_has_a_help_text() -> None:
             assert action.help, f"{command.name} {action.dest}"
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_option(capsys: pytest.CaptureFixture[str]) -> None:
     import loopdbg as package
 
     assert run_cli(capsys, "--version") == (0, f"loopdbg {package.__version__}\n", "")
 
 
-def test_a_file_called_as_a_command(
+def test_file_named_like_a_command(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_text_model(tmp_path, COUNT).rename(tmp_path / "run")
     monkeypatch.chdir(tmp_path)
-    # Both are opened, which here lacks a terminal.
+    # Both are opened, and fail here only for lack of a terminal.
     assert "use: loopdbg run ./run" in run_cli(capsys, "./run").error_line
     assert "use: loopdbg run" in run_cli(capsys, save_text_model(tmp_path, COUNT, "model")).error_line
 
 
-def test_the_debugger_needs_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_debugger_needs_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_cli(capsys, SAMPLES / "lstm.xml")
     assert ran.status == 2
     assert ran.error_line == f"the debugger needs a terminal; without one use: loopdbg run {SAMPLES / 'lstm.xml'}"
 
 
-def test_a_mistyped_path_is_no_question_of_terminals(capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistyped_path_is_reported_before_a_missing_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["nowhere.onnx"], ["run", "nowhere.onnx"], ["info", "nowhere.onnx"]):
         ran = run_cli(capsys, *arguments)
         assert ran.status == 1
         assert ran.error_line.startswith("nowhere.onnx: no such file")
 
 
-def test_the_debugger_is_opened_with_model_and_inputs(
+def test_debugger_opens_with_model_and_inputs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = pytest.importorskip("loopdbg.tui.cli.app_launcher")
@@ -162,7 +162,7 @@ CHANGING_SCAN = """g (int64 M) => (float[N] s) {
         (onnx("g (float x) => (float y) { y = Frobnicate (x) }"), "Frobnicate"),
     ],
 )
-def test_bad_models(
+def test_bad_models_are_one_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, write: Callable[[Path], Path], why: str
 ) -> None:
     model = write(tmp_path)
@@ -172,7 +172,7 @@ def test_bad_models(
     assert why in ran.error_line
 
 
-def test_a_folder_is_no_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_folder_is_not_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ran = run_cli(capsys, "run", tmp_path)
     assert ran.status == 1
     assert ran.error_line.startswith(f"{tmp_path}: ")
@@ -199,7 +199,9 @@ def test_a_folder_is_no_model(capsys: pytest.CaptureFixture[str], tmp_path: Path
         ),
     ],
 )
-def test_exit_statuses(capsys: pytest.CaptureFixture[str], error: BaseException, status: int, line: str) -> None:
+def test_exit_statuses_of_errors(
+    capsys: pytest.CaptureFixture[str], error: BaseException, status: int, line: str
+) -> None:
     def fail() -> int:
         raise error
 
@@ -207,7 +209,7 @@ def test_exit_statuses(capsys: pytest.CaptureFixture[str], error: BaseException,
     assert capsys.readouterr().err == f"loopdbg: {line}\n"
 
 
-def test_a_reader_that_left_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_closed_pipe_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     def fail() -> int:
         raise BrokenPipeError
 
@@ -215,7 +217,7 @@ def test_a_reader_that_left_is_no_error(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
 
 
-def test_a_traceback_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_TRACEBACK", "1")
     ran = run_cli(capsys, "run", "nowhere.onnx")
     assert ran.status == 1

@@ -1,4 +1,4 @@
-"""An iteration as node data for Model Explorer: what each node of the loop holds, and how far it changed."""
+"""An iteration as node data for Model Explorer: the value of each node of the loop, and how much it changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def with_names(name: str, folder: Path) -> Path:
-    """A sample whose nodes have names, as exporters give them; its inputs next to it."""
+    """A sample whose nodes have names, as exporters write them, with its inputs in the same folder."""
     result = onnx.load(SAMPLES / name)
     inner = [item for outer in result.graph.node for a in outer.attribute for item in a.g.node]
     for node in (*result.graph.node, *inner):
@@ -38,13 +38,13 @@ def exported(capsys: Capture, *options: object) -> tuple[Any, Any]:
     return read[0], read[1]
 
 
-def test_values_and_changes_of_an_iteration(tmp_path: Path, capsys: Capture) -> None:
+def test_node_data_has_values_and_changes_of_an_iteration(tmp_path: Path, capsys: Capture) -> None:
     path = with_names("newton_sqrt.onnx", tmp_path)
     values, changes = exported(capsys, path, "--iteration", "2", tmp_path / "v.json")
     session = loopdbg.Session(*sample("newton_sqrt.onnx"))
     session.finish()
     history = session.frame.history
-    # The graph is called as the adapter calls it: the node of the loop, and the attribute that holds its body.
+    # The graph has the adapter's name for it: the loop node, and the attribute that holds its body.
     ((graph, result),) = values.items()
     assert graph.endswith("/body") and set(result["results"]) >= {"/model/half", "/model/x_new", "/model/keep"}
     for name in ("half", "x_new", "err_new"):
@@ -54,7 +54,7 @@ def test_values_and_changes_of_an_iteration(tmp_path: Path, capsys: Capture) -> 
     assert [stop["stop"] for stop in result["gradient"]] == [0, 1]
 
 
-def test_of_a_tensor_the_norm_and_of_an_ir_the_open_graph(tmp_path: Path, capsys: Capture) -> None:
+def test_node_data_of_a_tensor_and_of_an_ir(tmp_path: Path, capsys: Capture) -> None:
     values, changes = exported(capsys, SAMPLES / "lstm.xml", tmp_path / "v.json")
     session = loopdbg.Session(*sample("lstm.xml"))
     session.finish()
@@ -65,7 +65,7 @@ def test_of_a_tensor_the_norm_and_of_an_ir_the_open_graph(tmp_path: Path, capsys
     assert changes["results"][node.name]["value"] > 0
 
 
-def test_nan_is_a_word(tmp_path: Path, capsys: Capture) -> None:
+def test_nan_is_exported_as_text(tmp_path: Path, capsys: Capture) -> None:
     path = with_names("vanishing_scale.onnx", tmp_path)
     values, _ = exported(capsys, path, "--iteration", "137", tmp_path / "v.json")
     (result,) = values.values()
@@ -81,7 +81,7 @@ def test_nan_is_a_word(tmp_path: Path, capsys: Capture) -> None:
         (("lstm.xml", "-o", "nowhere/v.json"), "there is no folder"),
     ],
 )
-def test_what_cannot_be_exported(
+def test_unsupported_node_data_is_refused(
     options: tuple[str, ...], message: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -89,6 +89,6 @@ def test_what_cannot_be_exported(
     assert done.status == 2 and message in done.err and "Traceback" not in done.err
 
 
-def test_an_iteration_of_a_whole_trace_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_iteration_of_a_whole_trace_is_refused(tmp_path: Path, capsys: Capture) -> None:
     done = command(capsys, "export", tmp_path / "t.loopdb", "--iteration", "1", "-o", tmp_path / "t.npz")
     assert done.status == 2 and "--iteration is for --what model-explorer" in done.err

@@ -1,4 +1,4 @@
-"""``loopdbg info``: the signature, the tree of loops, and what each loop is made of."""
+"""``loopdbg info``: the signature, the tree of loops, and the parts of each loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def info(capsys: pytest.CaptureFixture[str], model: Path) -> dict[str, Any]:
 
 
 def row(text: str, title: str) -> list[str]:
-    """The entries under a title: every run of blanks one blank."""
+    """The entries under a title, with every run of blanks collapsed."""
     lines = text.splitlines()
     start = next(k for k, line in enumerate(lines) if line.startswith(f"  {title}"))
     end = next((k for k in range(start + 1, len(lines)) if lines[k][:3] != "   "), len(lines))
@@ -32,7 +32,7 @@ def row(text: str, title: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_sample_model(capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_info_of_every_sample_model(capsys: pytest.CaptureFixture[str], name: str) -> None:
     ran = run_cli(capsys, "info", SAMPLES / name)
     assert (ran.status, ran.err) == (0, "")
     result = info(capsys, SAMPLES / name)
@@ -66,7 +66,7 @@ def test_kinds_of_loops(capsys: pytest.CaptureFixture[str], name: str, kinds: li
     assert all_kinds(info(capsys, SAMPLES / name)["loops"]) == kinds
 
 
-def test_a_while_loop(capsys: pytest.CaptureFixture[str]) -> None:
+def test_while_loop(capsys: pytest.CaptureFixture[str]) -> None:
     text = run_cli(capsys, "info", SAMPLES / "newton_sqrt.onnx").out
     assert text.splitlines()[0] == "newton_sqrt.onnx: ONNX (opset 16), 1 loop"
     assert row(text, "inputs") == ["a float32[]", "tol float32[]"]
@@ -83,7 +83,7 @@ def test_a_while_loop(capsys: pytest.CaptureFixture[str]) -> None:
     assert row(text, "scan outputs") == ["xs = x_new float32[n], stacked on a new axis 0"]
 
 
-def test_types_that_follow_from_the_body(capsys: pytest.CaptureFixture[str]) -> None:
+def test_types_inferred_from_the_body(capsys: pytest.CaptureFixture[str]) -> None:
     newton = run_cli(capsys, "info", SAMPLES / "newton_sqrt.onnx").out
     assert row(newton, "last-value outputs") == ["root = x_new float32[]", "last_err = err_new float32[]"]
     lstm = info(capsys, SAMPLES / "two_layer_lstm.onnx")
@@ -119,7 +119,7 @@ UNDECLARED = """g (int64 n, TYPE0 w0) => (float total) {
         ),
     ],
 )
-def test_types_that_follow_in_part(
+def test_partly_inferred_types(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, types: tuple[str, str, str], messages: list[str]
 ) -> None:
     text = UNDECLARED
@@ -134,7 +134,7 @@ def test_types_that_follow_in_part(
     assert results == messages
 
 
-def test_a_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
     text = run_cli(capsys, "info", SAMPLES / "lstm.xml").out
     assert row(text, "kind") == ["for"]
     assert row(text, "ends") == ["After the last part of X (25 iterations)."]
@@ -145,7 +145,7 @@ def test_a_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
     assert row(text, "scan outputs") == ["Y = y_slice float32[1,25,256], concatenated on axis 1"]
 
 
-def test_a_backward_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_backward_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
     text = run_cli(capsys, "info", SAMPLES / "reverse_sum.xml").out
     assert "stride -1" in row(text, "sliced inputs")[0]
     assert row(text, "scan outputs")[0].endswith("concatenated on axis 0, the last iteration first")
@@ -163,7 +163,7 @@ def test_invariant_inputs_and_constants(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
-def test_an_ignored_condition(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_ignored_condition(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = run_cli(capsys, "info", save_text_model(tmp_path, SUM)).out
     assert row(text, "condition")[0].endswith("ignored, since the loop's cond is absent")
     assert row(text, "kind") == ["for"]
@@ -179,14 +179,14 @@ def test_nested_loops_are_a_tree(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert outer["operators"] == {"Identity": 2, "Loop": 1, "ReduceSum": 1}
 
 
-def test_a_model_without_a_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_model_without_a_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, "g (float[N] x) => (float[N] y) { y = Add (x, x) }")
     text = run_cli(capsys, "info", model).out
     assert text.splitlines()[0] == "model.onnx: ONNX (opset 21), no loop"
     assert row(text, "operators") == ["Add"]
 
 
-def test_what_cannot_be_run_is_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_unsupported_operators_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, COUNT.replace("Identity (v_in)", "Frobnicate (v_in)"))
     text = run_cli(capsys, "info", model).out
     (line,) = row(text, "unsupported")
@@ -195,13 +195,13 @@ def test_what_cannot_be_run_is_listed(capsys: pytest.CaptureFixture[str], tmp_pa
     assert run_cli(capsys, "run", model).status == 1
 
 
-def test_notes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_notes_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     text = run_cli(capsys, "info", SAMPLES / "loop_do_while.xml").out
     for note in info(capsys, SAMPLES / "loop_do_while.xml")["loops"][0]["notes"]:
         assert note in row(text, "notes")
 
 
-def test_names_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_control_characters_in_names_are_escaped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     import onnx
 
     model = save_text_model(tmp_path, COUNT)

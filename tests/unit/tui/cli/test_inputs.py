@@ -1,4 +1,4 @@
-"""Where the inputs of a run come from, and what is stated about those that do not fit."""
+"""The sources of a run's inputs, and the errors for unsuitable ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAIR = "g (float[2] x, int64 k) => (float[2] y, int64 l) { y = Identity (x) \n l
 
 
 def outputs(ran: CliResult) -> dict[str, Any]:
-    """The outputs of a --json run, by name: (smallest, largest)."""
+    """The outputs of a --json run, by name: (minimum, maximum)."""
     assert ran.status == 0, ran.err
     return {name: (item["min"], item["max"]) for name, item in json.loads(ran.out)["outputs"].items()}
 
@@ -68,7 +68,7 @@ def tensor(dtype: Any, *shape: int | str | None) -> TensorType:
         (tensor(object, 2), '["a", "b\\n"]', np.array(["a", "b\n"], object)),
     ],
 )
-def test_values_keep_every_bit(declared: TensorType, text: str, value: Any) -> None:
+def test_typed_values_keep_every_bit(declared: TensorType, text: str, value: Any) -> None:
     result = parse_value("x", declared, text)
     assert result.dtype == declared.dtype
     assert result.shape == np.shape(value)
@@ -106,7 +106,7 @@ def test_sequences_and_optionals() -> None:
         (tensor(np.float32), "nowhere.npy", "nowhere.npy: no such file"),
     ],
 )
-def test_values_that_cannot_be_read(declared: ValueType, text: str, why: str) -> None:
+def test_unreadable_values_are_refused(declared: ValueType, text: str, why: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_value("x", declared, text)
     assert why in str(caught.value)
@@ -114,7 +114,7 @@ def test_values_that_cannot_be_read(declared: ValueType, text: str, why: str) ->
 
 
 @pytest.mark.parametrize("sign", ["[", "9"])
-def test_values_without_end_cannot_be_read_either(sign: str) -> None:
+def test_endless_values_are_refused(sign: str) -> None:
     with pytest.raises(InputError, match="cannot read") as caught:
         parse_value("x", tensor(np.float32), sign * 100_000)
     assert len(str(caught.value)) < 300
@@ -128,7 +128,7 @@ def test_numbers_lists_and_files(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert ran.err == ""
 
 
-def test_names_may_hold_an_equals_sign(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_names_may_contain_an_equals_sign(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, PAIR)
     proto = onnx.load(model)
     proto.graph.input[1].name = proto.graph.node[1].input[0] = "k=1"
@@ -139,7 +139,7 @@ def test_names_may_hold_an_equals_sign(capsys: pytest.CaptureFixture[str], tmp_p
 # ------------------------------------------------------------------ --inputs
 
 
-def test_an_npz_and_one_input_that_goes_before_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_input_option_overrides_an_npz(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model, source = save_text_model(tmp_path, PAIR), tmp_path / "in.npz"
     np.savez(source, x=np.array([1, 2], np.float32), k=np.int64(3))
     assert outputs(run_cli(capsys, "run", model, "--json", "--inputs", source)) == {"y": (1, 2), "l": (3, 3)}
@@ -148,7 +148,7 @@ def test_an_npz_and_one_input_that_goes_before_it(capsys: pytest.CaptureFixture[
     assert ran.err == ""
 
 
-def test_an_npz_with_more_than_is_needed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_npz_with_unused_arrays(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model, source = save_text_model(tmp_path, PAIR), tmp_path / "in.npz"
     np.savez(source, x=np.zeros(2, np.float32), k=np.int64(3), expected=np.zeros(3))
     ran = run_cli(capsys, "run", model, "--inputs", source)
@@ -190,7 +190,7 @@ def test_onnx_test_data_of_a_sequence_and_an_optional(capsys: pytest.CaptureFixt
     assert outputs(run_cli(capsys, "run", model, "--json", "--inputs", folder)) == {"y": (1, 2), "b": (0, 0)}
 
 
-# ------------------------------------------------------------------ none given
+# ------------------------------------------------------------------ no inputs passed
 
 
 def test_sidecar_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -210,19 +210,19 @@ def test_sidecar_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     assert ran.err == "inputs: x from model.inputs.npz (next to the model); k as given\n"
 
 
-def test_made_inputs_follow_the_seed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_random_inputs_follow_the_seed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, PAIR)
     first = run_cli(capsys, "run", model, "--json")
     assert first.err == "inputs: made with --seed 0: x float32[2], k int64[]\n"
     assert outputs(first) == outputs(run_cli(capsys, "run", model, "--json", "--seed", 0))
     assert outputs(first)["y"] != outputs(run_cli(capsys, "run", model, "--json", "--seed", 1))["y"]
-    # One input that is given changes no other.
+    # Passing one input changes no other.
     ran = run_cli(capsys, "run", model, "--json", "--input", "k=3")
     assert outputs(ran)["y"] == outputs(first)["y"]
     assert ran.err == "inputs: made with --seed 0: x float32[2]; k as given\n"
 
 
-def test_a_seed_asks_for_made_inputs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_seed_option_requests_random_inputs(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--seed", 3)
     assert ran.err == "inputs: made with --seed 3: a float32[], tol float32[]\n"
 
@@ -234,7 +234,7 @@ SIZES = """g (float[N, D] a, float[N, 3] b, float[?] c) => (int64[2] sa, int64[2
 }"""
 
 
-def test_unknown_dimensions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_unknown_dimensions_get_a_size(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, SIZES.replace("?", ""))
     proto = onnx.load(model)
     proto.graph.input[2].type.tensor_type.shape.dim.add()
@@ -245,7 +245,7 @@ def test_unknown_dimensions(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert ran.err == (
         "inputs: made with --seed 0: a float32[N,D] as [5,1], b float32[N,3] as [5,3], c float32[?] as [4]\n"
     )
-    # What is given says how large N is.
+    # A passed input determines N.
     ran = run_cli(capsys, "run", model, "--json", "--input", "a=[[1], [2]]")
     assert outputs(ran) == {"sa": (1, 2), "sb": (2, 3), "sc": (1, 1)}
     assert run_cli(capsys, "run", model, "--json", "--dim", "D=0").status == 0
@@ -262,7 +262,7 @@ def test_unknown_dimensions(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
         ("N=9000000000000000000", 1, "input 'a' (float32[N,D]) is too large to be made"),
     ],
 )
-def test_dimensions_that_make_no_sense(
+def test_inconsistent_dimensions_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, dim: str, status: int, why: str
 ) -> None:
     ran = run_cli(capsys, "run", save_text_model(tmp_path, SIZES.replace("?", "4")), "--dim", dim)
@@ -270,7 +270,7 @@ def test_dimensions_that_make_no_sense(
     assert why in ran.error_line
 
 
-def test_every_element_type_can_be_made(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_every_element_type_can_be_generated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     kinds = ["float16", "bfloat16", "double", "int8", "uint64", "bool", "string", "complex64", "float8e4m3fn"]
     kinds += ["float8e8m0", "int4", "uint4"]
     inputs = ", ".join(f"{kind}[2] x{k}" for k, kind in enumerate(kinds))
@@ -282,7 +282,7 @@ def test_every_element_type_can_be_made(capsys: pytest.CaptureFixture[str], tmp_
     assert "nan" not in ran.out
 
 
-# ------------------------------------------------------------------ what does not fit
+# ------------------------------------------------------------------ unsuitable inputs
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_every_element_type_can_be_made(capsys: pytest.CaptureFixture[str], tmp_
         (["--seed", "-1"], 2, "'-1' is no whole number from 0 on"),
     ],
 )
-def test_inputs_that_do_not_fit(
+def test_unsuitable_inputs_are_refused(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -333,7 +333,7 @@ def test_inputs_that_do_not_fit(
 
 
 def write_what_does_not_fit() -> None:
-    """Files of the test above, in the current folder."""
+    """Write the files of the test above into the current folder."""
     good = np.array([1, 2], np.float32)
     np.save("double.npy", good.astype(np.float64))
     np.savez("both.npz", x=good, k=np.int64(1))
@@ -358,7 +358,7 @@ def write_what_does_not_fit() -> None:
     folder_of_test_data(Path("broken"), input_0=b"\xff\xff\xff")
 
 
-def test_a_sidecar_that_does_not_fit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_unsuitable_sidecar_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, PAIR)
     np.savez(tmp_path / "model.inputs.npz", x=np.zeros(2, np.float32))
     ran = run_cli(capsys, "run", model)
@@ -369,7 +369,7 @@ def test_a_sidecar_that_does_not_fit(capsys: pytest.CaptureFixture[str], tmp_pat
     assert run_cli(capsys, "run", model, "--input", "k=3").status == 0
 
 
-def test_an_input_with_a_default_need_not_be_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_input_with_a_default_is_optional(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, "g (float[2] x, float[1] w) => (float[2] y) { y = Mul (x, w) }")
     proto = onnx.load(model)
     proto.graph.initializer.append(numpy_helper.from_array(np.array([10], np.float32), "w"))

@@ -19,7 +19,7 @@ Learn = Callable[..., CliResult]
 
 @pytest.fixture
 def learn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Learn:
-    """Opens a lesson, with what is done kept in a folder, and types lines into it."""
+    """Opens a lesson, with its progress kept in a folder, and types lines into it."""
 
     def opened(folder: Path, *arguments: str, typed: str = "") -> CliResult:
         monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(folder))
@@ -30,14 +30,14 @@ def learn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 def first(seed: int) -> str:
-    """What answers the question of lesson 1 with the numbers of a seed."""
+    """The answer to the question of lesson 1 with the numbers of a seed."""
     klass = LessonDriver(1, seed=seed)
     klass("card 4")
     assert isinstance(klass.learner.question, StateQuestion)
     return "\n".join(["card 4", *solution_commands(klass.learner.question), ""])
 
 
-def test_a_lesson_as_text_with_answers_from_a_pipe(learn: Learn, tmp_path: Path) -> None:
+def test_lesson_runs_as_text_with_piped_answers(learn: Learn, tmp_path: Path) -> None:
     klass = LessonDriver(3, seed=0)
     klass("card 4", "again")
     question = klass.learner.question
@@ -61,14 +61,14 @@ def test_a_lesson_as_text_with_answers_from_a_pipe(learn: Learn, tmp_path: Path)
     assert listed[2].startswith("✓  3") and listed[3].startswith("   4") and len(listed) == 23
 
 
-def test_what_is_done_can_be_forgotten(learn: Learn, tmp_path: Path) -> None:
+def test_progress_can_be_reset(learn: Learn, tmp_path: Path) -> None:
     learn(tmp_path, "1", "--seed", "1", typed=first(1))
     assert learn(tmp_path, "--list").out.startswith("✓  1")
     assert learn(tmp_path, "--reset").out == "what was done is forgotten\n"
     assert learn(tmp_path, "--list").out.startswith("   1")
 
 
-def test_the_first_lesson_that_is_not_done_is_opened(learn: Learn, tmp_path: Path) -> None:
+def test_first_unfinished_lesson_is_opened(learn: Learn, tmp_path: Path) -> None:
     assert "Lesson 1 of 23" in learn(tmp_path).out
     learn(tmp_path, "1", "--seed", "1", typed=first(1))
     assert "Lesson 2 of 23" in learn(tmp_path, "--text").out
@@ -86,7 +86,7 @@ def test_the_first_lesson_that_is_not_done_is_opened(learn: Learn, tmp_path: Pat
         (["--seed", "x"], "--seed"),
     ],
 )
-def test_what_makes_no_sense_is_one_clear_error(learn: Learn, tmp_path: Path, words: list[str], message: str) -> None:
+def test_invalid_arguments_are_one_line(learn: Learn, tmp_path: Path, words: list[str], message: str) -> None:
     ran = learn(tmp_path, *words)
     assert ran.status == 2 and message in ran.error_line and "Traceback" not in ran.error_line
 
@@ -107,8 +107,8 @@ def test_unwritable_home_is_only_reported(learn: Learn, tmp_path: Path) -> None:
     assert ran.status == 0 and "damaged" in ran.err
 
 
-def test_the_whole_course_as_text_with_all_answers_right(learn: Learn, tmp_path: Path) -> None:
-    """From the first card of the first lesson to the last of the quiz: every line of every card is there."""
+def test_whole_course_runs_as_text_with_right_answers(learn: Learn, tmp_path: Path) -> None:
+    """From the first card of the first lesson to the last of the quiz, every line of every card is printed."""
     typed, cards = whole_course(seed=7)
     ran = learn(tmp_path, "--text", "--seed", "7", typed="\n".join(typed))
     assert (ran.status, ran.err) == (0, "")
@@ -121,7 +121,7 @@ def test_the_whole_course_as_text_with_all_answers_right(learn: Learn, tmp_path:
 
 
 def whole_course(seed: int) -> tuple[list[str], list[str]]:
-    """What is typed to go through all lessons, and every line of their cards, margin included."""
+    """The lines typed to go through all lessons, and every line of their cards, margin included."""
     klass = LessonDriver(1, seed=seed)
     typed, cards = [], []
     while True:
@@ -143,13 +143,13 @@ def whole_course(seed: int) -> tuple[list[str], list[str]]:
             return typed[:-1], cards
 
 
-def test_a_course_as_pages(learn: Learn, tmp_path: Path) -> None:
+def test_course_is_written_as_pages(learn: Learn, tmp_path: Path) -> None:
     ran = learn(tmp_path, "--export", "html", str(tmp_path / "pages"))
     assert (ran.status, ran.err) == (0, "") and ran.out.startswith("wrote 25 pages: ")
     assert (tmp_path / "pages" / "index.html").is_file()
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_error(learn: Learn, tmp_path: Path) -> None:
+def test_unwritable_page_folder_is_one_line(learn: Learn, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ran = learn(tmp_path, "--export", "html", str(tmp_path / "file" / "pages"))
     assert ran.status == 2 and "the pages cannot be written" in ran.error_line

@@ -1,4 +1,4 @@
-"""What the screen does on terminals that cannot show everything, or nothing."""
+"""The screen on terminals with limited character sets, colours or capabilities."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from text_models import SAMPLES
 
 
 def on_a_terminal(folder: Path, until: str, *arguments: str, **environment: str) -> tuple[int, str]:
-    """Open a sample, or what else is asked for, in a terminal of 120x36, wait for a text, press q; the exit status and
-    all that was written."""
+    """Open a sample, or another command line, in a terminal of 120x36, wait for a text, and press q; returns the exit
+    status and the output."""
     encoding = environment.get("PYTHONIOENCODING", "utf-8")
     asked = arguments or (str(SAMPLES / "newton_sqrt.onnx"),)
     with open_loopdbg(folder, *filter(None, asked), rows=36, columns=120, encoding=encoding, **environment) as result:
@@ -33,19 +33,19 @@ def test_dumb_terminal_message_has_no_escapes(tmp_path: Path, arguments: tuple[s
     assert message.strip().count("\n") == 0 and message.startswith("loopdbg: the debugger draws on the whole screen")
 
 
-def test_latin_1_gets_signs_that_it_has(tmp_path: Path) -> None:
+def test_latin_1_terminal_gets_replacement_symbols(tmp_path: Path) -> None:
     status, message = on_a_terminal(tmp_path, "Source", PYTHONIOENCODING="latin-1")
     assert status == 0 and "+- 1 Source" in strip_escapes(message)
-    # What was opened is remembered.
+    # The opened model is remembered.
     assert "newton_sqrt.onnx" in (tmp_path / "state.json").read_text(encoding="utf-8")
 
 
-def test_lessons_on_latin_1_too(tmp_path: Path) -> None:
+def test_lessons_on_a_latin_1_terminal(tmp_path: Path) -> None:
     status, message = on_a_terminal(tmp_path, "Back edges", "learn", "1", PYTHONIOENCODING="latin-1")
     assert status == 0 and "+- Lesson 1 of 23" in strip_escapes(message)
 
 
-def test_eight_colours_and_none(tmp_path: Path) -> None:
+def test_terminals_with_eight_colours_and_with_none(tmp_path: Path) -> None:
     status, message = on_a_terminal(tmp_path, "Source", TERM="xterm", COLORTERM="")
     assert status == 0 and "38;2;" not in message and "Source" in message
     status, message = on_a_terminal(tmp_path, "Source", NO_COLOR="1", COLORTERM="truecolor")
@@ -53,14 +53,14 @@ def test_eight_colours_and_none(tmp_path: Path) -> None:
     assert status == 0 and all(red == green == blue for red, green, blue in colours)
 
 
-def test_a_wrong_config_file_is_one_line_before_anything_is_drawn(tmp_path: Path) -> None:
+def test_invalid_config_file_is_one_line_before_anything_is_drawn(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('[keys]\nstepp = "x"\n', encoding="utf-8")
     status, message = on_a_terminal(tmp_path, "")
     assert status == 2 and "\x1b" not in message
     assert message.startswith(f"loopdbg: {tmp_path / 'config.toml'}: there is no action 'stepp'; did you mean 'step'")
 
 
-def test_every_plain_sign_has_one_cell() -> None:
+def test_every_replacement_symbol_has_one_cell() -> None:
     for sign, without in signs._ASCII_CELLS.items():
         assert len(without) == 1 and without.isascii() and cell_len(sign) == 1
     assert "│▶ ‥x…✎─".encode("latin-1", "loopdbg-screen") == b"|> :x.e-"

@@ -1,4 +1,4 @@
-"""``--operators FILE.py``: operators that the command line brings along."""
+"""``--operators FILE.py``: custom operators loaded by the command line."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_operators_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     assert ran.status == 0 and "[0.5, 1.0, 2.0]" in ran.out and "registering" not in ran.out
 
 
-def test_each_file_has_its_own_modules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two files whose neighbours have one name, while a module of that name has been imported from elsewhere."""
+def test_each_operator_file_has_its_own_modules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two files import sibling modules of one name, and a third module of that name is already imported."""
     text = "import numpy as np, loopdbg\nfrom level import low\n"
     text += "@loopdbg.operator('test.brought', '{}')\ndef floor(x, **_):\n    return np.maximum(x, np.float32(low))\n"
     files = []
@@ -97,12 +97,16 @@ def test_each_file_has_its_own_modules(tmp_path: Path, capsys: pytest.CaptureFix
         ('import loopdbg\nloopdbg.operator("a", "B")(3)\n', "operators.py:2: the operator 'B' is registered as int"),
     ],
 )
-def test_files_that_have_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str) -> None:
+def test_files_without_operators_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
     ran = command(capsys, "run", model(tmp_path, "Floor"), "--operators", written(tmp_path, text))
     assert ran.status in (1, 2) and message in ran.error_line
 
 
-def test_they_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operator_files_are_executed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CI", "true")
     path, file = model(tmp_path, "Floor"), written(tmp_path, FUNCTION)
     ran = command(capsys, "run", path, "--input", "x=[0, 1, 2]", "--operators", file)

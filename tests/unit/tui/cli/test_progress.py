@@ -1,4 +1,4 @@
-"""The progress line: when it is shown, and what it says."""
+"""The progress line: when it is shown, and its contents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from text_models import NESTED, SAMPLES, SUM
 
 
 class FakeRun:
-    """A run whose clock and iterations are reported."""
+    """A run with a settable clock and iteration count."""
 
     def __init__(self, model: loopdbg.Model, *trip_counts: int | None) -> None:
         self.now = 100.0
@@ -25,7 +25,7 @@ class FakeRun:
         self.progress = ProgressLine(self.stream, lambda: self.now)
 
     def line_at(self, seconds: float, *iterations: int) -> str:
-        """The line that is drawn line_at that time; empty where none is."""
+        """The line drawn at a time; empty if there is none."""
         self.now = 100.0 + seconds
         loops = self.model.plan.loops
         totals = [
@@ -45,7 +45,7 @@ def test_short_runs_draw_nothing(tmp_path: Path) -> None:
     assert story.stream.getvalue() == ""
 
 
-def test_a_trip_count_gives_share_and_eta(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trip_count_gives_share_and_eta(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 100_000)
     name = story.model.loops[0].name
@@ -57,14 +57,14 @@ def test_a_trip_count_gives_share_and_eta(tmp_path: Path, monkeypatch: pytest.Mo
     assert story.stream.getvalue().endswith("\r\x1b[K")
 
 
-def test_without_a_trip_count_there_is_no_eta(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_eta_without_a_trip_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = FakeRun(loopdbg.load(SAMPLES / "loop_while.xml"), None)
     story.line_at(0, 0)
     assert story.line_at(2, 5_000_000) == "5000000 iterations of 'halving'  2.5M/s"
 
 
-def test_a_run_that_is_made_again_has_a_rate_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_run_has_its_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 1000)
     story.line_at(0, 0)
@@ -83,7 +83,7 @@ def test_progress_shows_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
     assert story.stream.getvalue() == "\rcomparing: 5 of 25 iterations of 'rnn'\x1b[K"
 
 
-def test_the_parts_of_a_sliced_input_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_of_an_input_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = FakeRun(loopdbg.load(SAMPLES / "lstm.xml"), 25)
     story.line_at(0, 0)
@@ -106,7 +106,7 @@ def test_lines_fit_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(story.line_at(2, 4000)) == 19
 
 
-def test_between_loops_nothing_is_drawn(tmp_path: Path) -> None:
+def test_nothing_is_drawn_between_loops(tmp_path: Path) -> None:
     story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)))
     ended = LoopTotals("a", "a", 5, 1, StoppedBy.TRIP_COUNT, {}, 5, 1.0)
     story.now += 9
@@ -114,7 +114,7 @@ def test_between_loops_nothing_is_drawn(tmp_path: Path) -> None:
     assert story.stream.getvalue() == ""
 
 
-def test_in_a_pipe_there_is_a_line_now_and_then() -> None:
+def test_pipe_gets_an_occasional_line() -> None:
     story = FakeRun(loopdbg.load(SAMPLES / "newton_sqrt.onnx"), None)
     story.progress = ProgressLog(story.stream, "inputs: made", lambda path: "it ends some day", lambda: story.now)
     with story.progress:

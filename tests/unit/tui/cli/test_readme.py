@@ -23,7 +23,7 @@ from text_models import SAMPLES
 
 README = Path(__file__).parents[4] / "README.md"
 _FENCE = re.compile(r"^```(\w*).*?\n(.*?)^```$", re.S | re.M)
-#: What is in README for something of one's own, and what that is among the samples.
+#: Placeholder names in the README, and the samples used for them.
 OWN = {
     "MODEL": "newton_sqrt.onnx",
     "M.xml": "kept.xml",
@@ -33,14 +33,14 @@ OWN = {
     "FP16.onnx": "fp16.onnx",
     "SET": "set",
 }
-#: What needs a person, an editor or an agent at the other end; that it starts is tested elsewhere.
+#: Commands that need a user, an editor or an agent; other tests check that they start.
 ATTENDED = {"", "serve", "dap", "mcp", "learn"}
-#: What a command ends with where that is not 0: there is nothing that could be reproduced.
+#: Expected exit statuses other than 0: here there is nothing to reproduce.
 STATUS = {"repro": 8}
 
 
 def commands() -> Iterator[list[str]]:
-    """The command lines of each of README's plain blocks, without what explains them."""
+    """The command lines of each of the README's plain blocks, without comments."""
     for language, block in _FENCE.findall(README.read_text(encoding="utf-8")):
         lines = [line for line in block.splitlines() if line.startswith(("loopdbg ", "cd "))]
         if lines and not language:
@@ -56,17 +56,17 @@ def words_of(line: str) -> list[str]:
     return [OWN.get(word, word) for word in shlex.split(line)[1:]]
 
 
-def test_they_are_found() -> None:
+def test_commands_are_found() -> None:
     assert len(LINES) > 15
     assert {"run", "diff", "convert"} <= {line.split()[1] for line in LINES}
     assert any("--break" in line for line in LINES)
-    # What is in capital letters in the block for files of one's own represents something.
+    # Upper-case words in the block for the user's own files are placeholders.
     assert all(word in OWN for line in OWN_LINES for word in shlex.split(line) if word.split(".")[0].isupper())
     assert not any(word in OWN for line in SAMPLE_LINES for word in shlex.split(line))
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_command_is_one(line: str) -> None:
+def test_command_is_valid(line: str) -> None:
     command, rest = _choose_command(words_of(line))
     try:
         options = command.parser().parse(rest)
@@ -77,7 +77,7 @@ def test_a_command_is_one(line: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The samples by the names that README has, and what it takes next to them."""
+    """The samples under the README's names, with the files that it mentions."""
     for path in SAMPLES.iterdir():
         if path.suffix in (".onnx", ".xml", ".bin", ".npz"):
             shutil.copy(path, tmp_path)
@@ -116,7 +116,7 @@ def write_variable_model(folder: Path) -> None:
 @pytest.mark.parametrize(
     "line", [line for line in OWN_LINES if _choose_command(words_of(line))[0].name not in ATTENDED]
 )
-def test_a_command_runs(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_runs(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = words_of(line)
     ran = run_cli(capsys, *words)
     assert ran.status == STATUS.get(words[0], 0), f"{line}\n{ran.out}{ran.err}"
@@ -141,5 +141,5 @@ def test_the_first_commands_and_those_for_the_samples_run_as_they_are_in_their_o
         assert ran.out or "-i" in words, line
 
 
-def test_the_number_of_lessons_is_that_of_the_course() -> None:
+def test_lesson_count_matches_the_course() -> None:
     assert {int(number) for number in re.findall(r"(\d+) lessons", README.read_text("utf-8"))} == {COURSE.last_number}

@@ -1,4 +1,4 @@
-"""``loopdbg repro``: what it writes, what it says, and what it refuses."""
+"""``loopdbg repro``: what it writes, prints and refuses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from text_models import SAMPLES
 MODEL = SAMPLES / "vanishing_scale.onnx"
 
 
-def test_a_folder_for_a_bug_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repro_writes_a_folder_for_a_bug_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "report"
     ran = command(capsys, "repro", MODEL, "--break", "nan", "-o", folder)
     assert ran.status == 0
@@ -26,7 +26,7 @@ def test_a_folder_for_a_bug_report(tmp_path: Path, capsys: pytest.CaptureFixture
     assert files == {"model.onnx", "README.md", *scripts, *data}
     for name in scripts:
         compile((folder / name).read_text(encoding="utf-8"), name, "exec")
-    # The folder is ONNX test data, so that a run compares.
+    # The folder is ONNX test data, so that a run compares the outputs.
     assert command(capsys, "run", folder / "model.onnx").status == 0
 
 
@@ -44,7 +44,7 @@ def test_a_folder_for_a_bug_report(tmp_path: Path, capsys: pytest.CaptureFixture
         (["no_such.onnx", "--break", "nan"], 1, "no such file"),
     ],
 )
-def test_what_makes_no_repro(
+def test_repro_without_a_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[object], status: int, text: str
 ) -> None:
     ran = command(capsys, "repro", *arguments, "-o", tmp_path / "report")
@@ -52,7 +52,7 @@ def test_what_makes_no_repro(
     assert "Traceback" not in ran.err and not (tmp_path / "report").exists()
 
 
-def test_a_folder_with_files_is_left_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repro_keeps_a_folder_with_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     ran = command(capsys, "repro", MODEL, "--break", "nan", "-o", tmp_path)
     assert ran.status == 2 and "--force writes into it" in ran.err
@@ -60,13 +60,13 @@ def test_a_folder_with_files_is_left_as_it_is(tmp_path: Path, capsys: pytest.Cap
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_few_tests_give_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repro_with_few_tests_gives_the_best_so_far(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ran = command(capsys, "repro", MODEL, "--break", "nan", "-o", tmp_path / "r", "--max-tests", "1")
     assert ran.status == 0 and "(1 test, ended by a limit)" in ran.out
 
 
 class FakeTerminal:
-    """Keeps what is written."""
+    """A stream that keeps what is written."""
 
     def __init__(self, is_present: bool) -> None:
         self.is_present = is_present
@@ -79,11 +79,11 @@ class FakeTerminal:
         self.text += text
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing."""
 
 
 @pytest.mark.parametrize(("is_present", "message"), [(True, "\rsecond\x1b[K\r\x1b[K"), (False, "")])
-def test_a_line_that_moves(is_present: bool, message: str) -> None:
+def test_progress_line_is_updated_in_place(is_present: bool, message: str) -> None:
     now = [0.0]
     stream = FakeTerminal(is_present)
     with StatusLine(stream, lambda: now[0]) as line:  # type: ignore[arg-type]

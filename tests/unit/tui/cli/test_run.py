@@ -16,7 +16,7 @@ MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*
 
 
 def json_result(text: str) -> dict[str, Any]:
-    """The one JSON object; strict, so that any reader can read it."""
+    """The one JSON object, parsed strictly, so that any reader can read it."""
 
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is no JSON")
@@ -25,7 +25,7 @@ def json_result(text: str) -> dict[str, Any]:
     return results
 
 
-def test_outputs_iterations_and_times(capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_prints_outputs_iterations_and_times(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx")
     first, *outputs = ran.out.splitlines()
     assert ran.status == 0
@@ -44,7 +44,7 @@ def test_large_outputs_are_summarised(capsys: pytest.CaptureFixture[str]) -> Non
     assert "  Y   float32 [1, 25, 256]   min -0." in ran.out
 
 
-def test_inner_loops_have_a_line_of_their_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_inner_loops_have_their_own_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ran = run_cli(capsys, "run", save_text_model(tmp_path, NESTED), "--input", "M=3", "--input", "K=4")
     lines = ran.out.splitlines()
     assert lines[0].startswith("model.onnx: 3 iterations of ")
@@ -52,14 +52,14 @@ def test_inner_loops_have_a_line_of_their_own(capsys: pytest.CaptureFixture[str]
     assert lines[1].endswith(" in 3 entries, stopped by the trip count")
 
 
-def test_no_iterations(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_loop_without_iterations(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     ran = run_cli(capsys, "run", save_text_model(tmp_path, SUM), "--input", "M=0", "--input", "v0=2")
     assert "each" not in ran.out
     assert "0 iterations of" in ran.out
     assert "  s   float32 [0]   []" in ran.out
 
 
-def test_a_model_without_a_loop_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_model_without_a_loop_is_labelled(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, "g (float[2] x) => (float[2] y) { y = Add (x, x) }")
     ran = run_cli(capsys, "run", model, "--input", "x=[1, 2.5]")
     assert ran.out.splitlines()[0].endswith("; it has no loop")
@@ -154,7 +154,7 @@ def test_outputs_are_saved_under_their_names(capsys: pytest.CaptureFixture[str],
         assert {name: saved[name].shape for name in saved.files} == {"Y": (1, 25, 256), "H": (1, 256), "C": (1, 256)}
 
 
-def test_what_was_saved_can_be_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_saved_outputs_can_be_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = """g (bfloat16[2] x, seq(float[2]) s) => (bfloat16[2] x_, seq(float[2]) s_) {
         x_ = Identity (x)
         s_ = Identity (s)
@@ -171,23 +171,21 @@ def test_what_was_saved_can_be_given(capsys: pytest.CaptureFixture[str], tmp_pat
     assert after.out.splitlines()[1:] == before.out.splitlines()[1:]
 
 
-def test_a_place_where_nothing_can_be_saved_is_found_before_the_run(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_unwritable_output_path_is_found_before_the_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for target in (tmp_path, tmp_path / "none" / "y.npz"):
         ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--output", target)
         assert ran.status == 2
         assert str(target) in ran.error_line
 
 
-def test_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_iteration_limit(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--max-iterations", 3)
     assert ran.status == 4
     assert "3 iterations of 'sqrt'" in ran.out and "stopped by a limit" in ran.out
     assert ran.err.splitlines()[-1] == "loopdbg: loop 'sqrt' reached the limit of 3 iterations without ending"
 
 
-def test_a_limit_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_iteration_limit_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--max-iterations", 3, "--json")
     result = json_result(ran.out)
     assert ran.status == 4
@@ -195,7 +193,7 @@ def test_a_limit_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert [(loop["iterations"], loop["stopped_by"]) for loop in result["loops"]] == [(3, "limit")]
 
 
-def test_a_loop_that_nothing_can_end_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_provably_endless_loop_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run_cli(capsys, "run", SAMPLES / "loop_infinite.xml", "--input", "start=0")
     assert ran.status in (1, 4)
     ran = run_cli(capsys, "run", SAMPLES / "loop_infinite.xml", "--input", "start=[0]")
@@ -213,7 +211,7 @@ def test_notes_about_real_runtimes(capsys: pytest.CaptureFixture[str], tmp_path:
     assert ran.err == ""
 
 
-def test_a_failing_node_is_one_line_that_tells_the_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_failing_node_is_one_line_with_its_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = save_text_model(tmp_path, "g (float[4] x, int64[1] i) => (float[1] y) { y = Gather (x, i) }")
     ran = run_cli(capsys, "run", model, "--input", "i=[7]")
     assert ran.status == 1

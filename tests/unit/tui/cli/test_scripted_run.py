@@ -21,7 +21,7 @@ VANISHING = str(SAMPLES / "vanishing_scale.onnx")
 
 
 class ScriptedRun(Protocol):
-    """``loopdbg run`` with some arguments."""
+    """Runs ``loopdbg run`` with arguments."""
 
     def __call__(self, *arguments: str) -> CliResult: ...
 
@@ -52,7 +52,7 @@ def test_break_as_json(run: ScriptedRun) -> None:
     assert stopped["carried"].keys() == {"x", "err"}
 
 
-def test_a_breakpoint_that_does_not_hit_gives_the_outputs(run: ScriptedRun) -> None:
+def test_breakpoint_without_a_hit_prints_the_outputs(run: ScriptedRun) -> None:
     done = run(NEWTON, "--break", "err < -1", "--json")
     assert done.status == 0
     report = json.loads(done.out)
@@ -61,14 +61,14 @@ def test_a_breakpoint_that_does_not_hit_gives_the_outputs(run: ScriptedRun) -> N
     assert report["outputs"] == plain["outputs"] and report["loops"] == plain["loops"]
 
 
-def test_assertions(run: ScriptedRun) -> None:
+def test_assertions_are_checked(run: ScriptedRun) -> None:
     assert run(NEWTON, "--assert", "x > 1").status == 0
     done = run(NEWTON, "--assert", "x > 1", "--assert", "x > 1.41425")
     assert done.status == 7
     assert "assertion failed: x > 1.41425 is false at main ▸ sqrt, iteration 3" in done.err
 
 
-def test_an_expression_that_makes_no_sense(run: ScriptedRun) -> None:
+def test_invalid_expression_is_refused(run: ScriptedRun) -> None:
     for option in ("--break", "--assert"):
         done = run(NEWTON, option, "errr < 1")
         assert done.status == 2 and "errr" in done.err and "err" in done.err
@@ -76,7 +76,7 @@ def test_an_expression_that_makes_no_sense(run: ScriptedRun) -> None:
 
 
 @pytest.mark.parametrize("option", ["--break", "--assert"])
-def test_a_condition_that_is_no_truth_value_is_refused_before_anything_runs(run: ScriptedRun, option: str) -> None:
+def test_non_boolean_condition_is_refused_before_the_run(run: ScriptedRun, option: str) -> None:
     done = run(NEWTON, option, "err")
     assert done.status == 2 and done.out == ""
     assert done.err.splitlines()[-1] == (
@@ -85,8 +85,8 @@ def test_a_condition_that_is_no_truth_value_is_refused_before_anything_runs(run:
     )
 
 
-def test_what_a_loop_gives_has_the_dtype_of_its_back_edge(run: ScriptedRun) -> None:
-    """The main graph declares no type of last_err."""
+def test_loop_output_has_the_dtype_of_its_back_edge(run: ScriptedRun) -> None:
+    """The main graph declares no type for last_err."""
     done = run(NEWTON, "--break", "last_err")
     assert done.status == 2 and "'last_err': float32 where true or false is needed" in done.err
     assert run(NEWTON, "--break", "last_err < 1").status == 3
@@ -103,14 +103,14 @@ def test_if_keyword_before_condition(run: ScriptedRun) -> None:
     assert run(NEWTON, "--break", " nan ").status == 0
 
 
-def test_the_loop_that_a_condition_is_about(run: ScriptedRun) -> None:
+def test_condition_selects_its_loop(run: ScriptedRun) -> None:
     done = run(NEWTON, "--break", "err < 1e-3 in sqrt")
     assert done.status == 3 and "before iteration 4 of loop 'sqrt'" in done.out and "unexpected" not in done.err
-    # What was forgotten has been met all the same.
+    # A deleted breakpoint was hit all the same.
     assert run(NEWTON, "--break", "err < 1e-3", "-ex", "continue", "-ex", "delete").status == 3
 
 
-def test_commands_in_the_order_in_which_they_are_given(run: ScriptedRun, tmp_path: Path) -> None:
+def test_commands_run_in_their_order(run: ScriptedRun, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("# where it goes wrong\nbreak nan\ncommands\n  print s\nend\ncontinue\n")
     done = run(VANISHING, "-ex", "echo first", "-x", str(script), "-ex", "echo last", "--batch")
@@ -120,7 +120,7 @@ def test_commands_in_the_order_in_which_they_are_given(run: ScriptedRun, tmp_pat
     assert "0.0" in lines and any("gave NaN or Inf in iteration 137" in line for line in lines)
 
 
-def test_a_script_with_a_mistake_says_where(run: ScriptedRun, tmp_path: Path) -> None:
+def test_error_in_a_script_has_its_position(run: ScriptedRun, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("step\nprint nothing_like_it\nstep\n")
     done = run(NEWTON, "-x", str(script), "--batch")
@@ -131,11 +131,11 @@ def test_a_script_with_a_mistake_says_where(run: ScriptedRun, tmp_path: Path) ->
     assert "'end' is missing" in run(NEWTON, "-x", str(script), "--batch").err
 
 
-def test_quit_gives_its_status(run: ScriptedRun) -> None:
+def test_quit_sets_the_exit_status(run: ScriptedRun) -> None:
     assert run(NEWTON, "-ex", "quit 5", "--batch").status == 5
 
 
-def test_a_limit_and_an_error(run: ScriptedRun) -> None:
+def test_iteration_limit_and_error_in_a_script(run: ScriptedRun) -> None:
     done = run(str(SAMPLES / "loop_infinite.xml"), "--max-iterations", "20", "-ex", "continue", "--batch")
     assert done.status == 4
 
@@ -147,7 +147,7 @@ def test_commands_from_a_pipe(run: ScriptedRun, monkeypatch: pytest.MonkeyPatch)
     assert done.out.splitlines()[-1] == "1.4166667"
 
 
-def test_what_is_so_before_iteration_0_is_met_there(run: ScriptedRun) -> None:
+def test_condition_true_before_iteration_0_hits_there(run: ScriptedRun) -> None:
     done = run(NEWTON, "--break", "err > 1.5")
     assert done.status == 3 and "before iteration 0 of loop 'sqrt'" in done.out
     done = run(NEWTON, "--assert", "err < 1.5")
@@ -156,20 +156,18 @@ def test_what_is_so_before_iteration_0_is_met_there(run: ScriptedRun) -> None:
     assert done.out.splitlines()[1] == "100.0"
 
 
-def test_a_false_assertion_ends_the_commands(run: ScriptedRun) -> None:
+def test_false_assertion_ends_the_commands(run: ScriptedRun) -> None:
     commands = ["-ex", "break iter 2", "-ex", "continue", "-ex", "echo here", "-ex", "continue", "-ex", "echo there"]
     done = run(NEWTON, "--assert", "err > 0.01", *commands, "--batch")
     assert done.status == 7
     assert "here" in done.out and "there" not in done.out
     assert "err > 0.01 is false at main ▸ sqrt, iteration 3" in done.err
-    # It stays what it was, whatever is done about it.
+    # The exit status stays, whatever the commands do afterwards.
     done = run(NEWTON, "--assert", "err > 0.01", "-ex", "delete", "-ex", "continue")
     assert done.status == 0
 
 
-def test_an_assertion_fails_at_the_prompt_and_can_be_looked_at(
-    run: ScriptedRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_assertion_can_be_inspected_at_the_prompt(run: ScriptedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("print x\ncontinue\nquit\n"))
     done = run(NEWTON, "--assert", "err > 0.01", "-i")
     assert done.status == 7
@@ -184,7 +182,7 @@ def test_ctrl_c_ends_scripted_commands(run: ScriptedRun, monkeypatch: pytest.Mon
     monkeypatch.setattr(sys, "stdin", io.StringIO("continue\necho never\n"))
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    # A loop that runs for years; only Ctrl-C brings it back.
+    # A loop that runs for years; only Ctrl-C ends it.
     done = run(str(SAMPLES / "loop_infinite.xml"), "--max-iterations", str(10**15), *arguments)
     timer.join()
     assert done.status == 130
@@ -197,7 +195,7 @@ def test_assertion_errors_name_the_assertion(run: ScriptedRun) -> None:
 
 
 @pytest.mark.parametrize("option", ["--break", "--assert"])
-def test_an_expression_that_cannot_be_computed(run: ScriptedRun, option: str) -> None:
+def test_failing_expression_is_reported(run: ScriptedRun, option: str) -> None:
     done = run(NEWTON, option, "x[5] > 1")
     assert done.status == 2
     assert f"{option} 'x[5] > 1' cannot be tested: " in done.err and "Traceback" not in done.err
@@ -222,7 +220,7 @@ def test_an_expression_that_cannot_be_computed(run: ScriptedRun, option: str) ->
         (["--max-iterations", "2", "-ex", "c"], 4, {"reason": "limit", "iteration": 2}),
     ],
 )
-def test_json_of_every_way_to_stop(
+def test_json_of_every_kind_of_stop(
     run: ScriptedRun, arguments: list[str], status: int, expected: dict[str, object]
 ) -> None:
     done = run(NEWTON, *arguments, "--json")

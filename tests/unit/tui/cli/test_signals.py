@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does, and the process by the signal."""
+"""SIGTERM and SIGHUP end a command as Ctrl-C does, and then kill the process by the signal."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def ended(tmp_path: Path, action: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_what_was_begun_is_undone(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_undoes_partial_work(tmp_path: Path, number: signal.Signals) -> None:
     assert ended(tmp_path, f"signal.raise_signal({number:d})") == (-number, "cleaned up\n")
 
 
-def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
+def test_second_signal_does_not_wait(tmp_path: Path) -> None:
     twice = f"""
             try:
                 signal.raise_signal({signal.SIGHUP:d})
@@ -54,7 +54,7 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
     assert ended(tmp_path, twice.strip()) == (-signal.SIGTERM, "")
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
+def test_ignored_signal_stays_ignored() -> None:
     code = """
 import signal
 from loopdbg.tui.cli.signal_handlers import terminate_on_signals
@@ -67,8 +67,8 @@ print("done", signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, signal.getsigna
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_an_endless_run_from_standard_input(tmp_path: Path, number: signal.Signals) -> None:
-    """Its model is kept in TMPDIR meanwhile, and its loop runs in native code."""
+def test_signal_ends_an_endless_run_from_standard_input(tmp_path: Path, number: signal.Signals) -> None:
+    """Its model is kept in TMPDIR during the run, and its loop runs in native code."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with save_text_model(tmp_path, ENDLESS).open("rb") as model:
@@ -83,7 +83,7 @@ def test_an_endless_run_from_standard_input(tmp_path: Path, number: signal.Signa
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_recording(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_ends_a_recording(tmp_path: Path, number: signal.Signals) -> None:
     trace = tmp_path / "run.loopdb"
     words = ("run", save_text_model(tmp_path, ENDLESS), "--input", "v0=0", "--record", trace, "--every", "1000")
     process = start_cli(*words, telling=True)
@@ -96,8 +96,8 @@ def test_a_recording(tmp_path: Path, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_script_and_an_operator_do_not_answer_it(tmp_path: Path, number: signal.Signals) -> None:
-    """What they raise becomes an error; this does not."""
+def test_scripts_and_operators_do_not_catch_the_signal(tmp_path: Path, number: signal.Signals) -> None:
+    """Exceptions that they raise become errors; the signal's does not."""
     operators = tmp_path / "operators.py"
     operators.write_text(f"import signal\nsignal.raise_signal({number:d})\n")
     for words in (("run", operators), ("run", SAMPLES / "counter.onnx", "--operators", operators)):
@@ -106,8 +106,8 @@ def test_a_script_and_an_operator_do_not_answer_it(tmp_path: Path, number: signa
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_an_import_comes_to_its_end_before(tmp_path: Path, number: signal.Signals) -> None:
-    """What is left of a compiled module whose import is broken off can crash the process."""
+def test_import_completes_before_the_signal(tmp_path: Path, number: signal.Signals) -> None:
+    """An aborted import of an extension module can crash the process later."""
     (tmp_path / "imported.py").write_text(
         f"import signal\nsignal.raise_signal({number:d})\nprint('imported', flush=True)\n"
     )
@@ -124,7 +124,7 @@ with terminate_on_signals():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, *SIGNALS])
-def test_a_signal_in_a_callback_of_the_interpreter_is_not_lost(number: signal.Signals) -> None:
+def test_signal_in_an_interpreter_callback_is_not_lost(number: signal.Signals) -> None:
     code = f"""
 import signal
 from loopdbg.tui.cli.signal_handlers import terminate_on_signals

@@ -20,7 +20,7 @@ INPUTS = ("--input", "a=2", "--input", "tol=1e-6")
 
 
 def run_piped(data: Path | bytes, *words: object) -> CliResult:
-    """A command line with that on its standard input, and no terminal."""
+    """Run a command line with bytes on its standard input, and no terminal."""
     with tempfile.TemporaryFile() as file:
         file.write(data.read_bytes() if isinstance(data, Path) else data)
         file.seek(0)
@@ -31,7 +31,7 @@ def normalize_output(ran: CliResult) -> str:
     return re.sub(r" in [\d.]+ \w+ \(.*? each\)", "", ran.out)
 
 
-def test_the_bits_are_those_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_piped_model_equals_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     of_the_file = run_cli(capsys, "run", NEWTON, *INPUTS)
     ran = run_piped(NEWTON, "run", "-", *INPUTS)
     assert (ran.status, ran.err) == (0, "")
@@ -49,7 +49,7 @@ def test_the_bits_are_those_of_the_file(capsys: pytest.CaptureFixture[str]) -> N
     ],
     ids=["openvino", "explain", "diff", "session"],
 )
-def test_every_command_takes_it(name: str, words: Sequence[object], message: str) -> None:
+def test_every_command_accepts_standard_input(name: str, words: Sequence[object], message: str) -> None:
     ran = run_piped(SAMPLES / name, *words)
     assert ran.status == 0, ran.err
     assert message in ran.out
@@ -73,25 +73,25 @@ def test_trace_is_detected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     ],
     ids=["empty", "rubbish", "html", "two", "screen"],
 )
-def test_what_is_no_model_is_one_line(data: bytes, words: list[str], message: str) -> None:
+def test_invalid_piped_model_is_one_line(data: bytes, words: list[str], message: str) -> None:
     ran = run_piped(data, *words)
     assert ran.status in (1, 2)
     assert message in ran.error_line
 
 
-def test_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_no_temporary_files_remain(tmp_path: Path) -> None:
     process = start_cli("run", "-", *INPUTS, stdin=NEWTON.open(), environment={"TMPDIR": str(tmp_path)})
     assert wait_for_exit(process).status == 0
     assert list(tmp_path.iterdir()) == []
 
 
 def run_in_shell(model: Path, *words: str) -> list[str]:
-    """Of a shell on a terminal: what it runs has the model on standard input, and the terminal to type at."""
+    """Run a command in a shell on a terminal: the model is on standard input, and keys come from the terminal."""
     command = " ".join(shlex.quote(word) for word in (sys.executable, "-P", "-m", "loopdbg", *words))
     return ["sh", "-c", f"{command} < {shlex.quote(str(model))}"]
 
 
-def test_the_screen_has_its_keys_from_the_terminal(tmp_path: Path) -> None:
+def test_screen_reads_keys_from_the_terminal(tmp_path: Path) -> None:
     with start_command(run_in_shell(NEWTON, "-", *INPUTS), tmp_path, rows=36, columns=120) as result:
         result.wait(lambda seen: "q quit" in strip_escapes(seen) and "before iteration 0" in strip_escapes(seen))
         result.press("s")
@@ -100,7 +100,7 @@ def test_the_screen_has_its_keys_from_the_terminal(tmp_path: Path) -> None:
         assert result.wait_until_exit() == 0
 
 
-def test_the_console_asks_at_the_terminal(tmp_path: Path) -> None:
+def test_console_prompts_at_the_terminal(tmp_path: Path) -> None:
     with start_command(run_in_shell(NEWTON, "run", "-", "-i", *INPUTS), tmp_path) as result:
         result.wait(lambda seen: "(loopdbg) " in strip_escapes(seen))
         result.press("step 2\n")
@@ -109,7 +109,7 @@ def test_the_console_asks_at_the_terminal(tmp_path: Path) -> None:
         assert result.wait_until_exit() == 0
 
 
-def test_a_model_that_would_be_typed(tmp_path: Path) -> None:
+def test_model_from_a_terminal_is_refused(tmp_path: Path) -> None:
     with start_command([sys.executable, "-P", "-m", "loopdbg", "run", "-"], tmp_path, columns=200) as result:
         assert result.wait_until_exit() == 2
         assert "- is a model from standard input, which is the terminal" in strip_escapes(result.output)

@@ -1,4 +1,4 @@
-"""``loopdbg`` in a terminal: alone, and on a model without inputs."""
+"""``loopdbg`` in a terminal: without arguments, and on a model without inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN = re.compile(rb"\x1b\[[0-9;?<>=]*[A-Za-z]|\x1b[()=>P][^\x1b]*")
 
 
 class StartTerminal:
-    """A program in a terminal of its own."""
+    """A program in its own terminal."""
 
     def __init__(self, *arguments: str, folder: Path) -> None:
         self._master, slave = pty.openpty()
@@ -38,13 +38,13 @@ class StartTerminal:
         self.output, self._raw = "", b""
 
     def wait_for(self, text: str, seconds: float = 300) -> None:
-        """Read until a text is there."""
+        """Read until a text appears."""
         until = time.monotonic() + seconds
         while text not in self.output:
             assert time.monotonic() < until and self._read(), self.output[-2000:]
 
     def _read(self) -> bool:
-        """Read what was written meanwhile; False where the program has ended."""
+        """Read the pending output; False if the program has ended."""
         if select.select([self._master], [], [], 0.2)[0]:
             try:
                 self._raw += os.read(self._master, 65536)
@@ -60,7 +60,7 @@ class StartTerminal:
     def close(self) -> int:
         try:
             until = time.monotonic() + 300
-            # What no one reads stops who writes.
+            # Unread output would block the program.
             while self.process.poll() is None and time.monotonic() < until:
                 self._read()
             return self.process.wait(0.1)
@@ -70,7 +70,7 @@ class StartTerminal:
 
 
 @pytest.mark.slow
-def test_alone_it_lets_one_choose_and_remembers(tmp_path: Path) -> None:
+def test_start_screen_selects_and_remembers_a_model(tmp_path: Path) -> None:
     terminal = StartTerminal(folder=tmp_path)
     terminal.wait_for("newton_sqrt.onnx")
     terminal.press("counter.onnx\r")
@@ -84,7 +84,7 @@ def test_alone_it_lets_one_choose_and_remembers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_without_inputs_asks_for_them(tmp_path: Path) -> None:
+def test_model_without_inputs_asks_for_them(tmp_path: Path) -> None:
     path = tmp_path / "newton.onnx"
     path.write_bytes((SAMPLES / "newton_sqrt.onnx").read_bytes())
     terminal = StartTerminal(str(path), folder=tmp_path)

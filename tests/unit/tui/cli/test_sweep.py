@@ -1,4 +1,4 @@
-"""``loopdbg sweep``: exit statuses, what it tells, and the commands that open what it found."""
+"""``loopdbg sweep``: exit statuses, the report, and the commands that open its findings."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ from sweep_cases import MAX_ITERATIONS, NEWTON, count_rows, write_tricky_cases
 RANDOM = ("sweep", NEWTON, "--random", 8, "--max-iterations", MAX_ITERATIONS, "-j", 1)
 
 
-def test_a_report_tells_statuses_iterations_and_what_to_look_at(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_report_lists_statuses_iterations_and_findings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     rows = tmp_path / "out.csv"
     ran = run_cli(capsys, *RANDOM, "--measure", "err", "-o", rows)
     assert ran.status == 4, "limits alone"
@@ -46,10 +44,10 @@ def test_a_report_tells_statuses_iterations_and_what_to_look_at(
 
 
 def opened(capsys: pytest.CaptureFixture[str], command: str, *more: str) -> CliResult:
-    """What a command that a report tells prints, and those typed after it."""
+    """The output of a command from a report, with further commands typed after it."""
     words = shlex.split(command)
     assert words[0] == "loopdbg" and "-i" in words
-    words.remove("-i")  # no one types here
+    words.remove("-i")  # no user types here
     return run_cli(capsys, *words[1:], *(word for text in more for word in ("-ex", text)), "--batch")
 
 
@@ -70,7 +68,7 @@ def test_reported_command_opens_failing_case(capsys: pytest.CaptureFixture[str],
     assert endless.status == 0 and "50" in endless.out.splitlines()
 
 
-def test_one_of_many_cases_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_single_case_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "all.npz"
     np.savez(path, a=np.float32([4, 9, 16]), tol=np.float32([1e-6] * 3))
     ran = run_cli(capsys, "run", NEWTON, "--inputs", path, "--batched", "--case", "x/all/1", "--json")
@@ -94,7 +92,7 @@ def test_session_starts_at_given_position(capsys: pytest.CaptureFixture[str], te
     assert message in run_cli(capsys, "run", model, "--at", text, "--batch").out
 
 
-def test_a_report_for_ci_is_read_as_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_ci_report_is_valid(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     run_cli(capsys, *RANDOM, "--junit", report)
     suite = xml.etree.ElementTree.parse(report).getroot()[0]
@@ -129,7 +127,7 @@ def test_only_rows_of_a_sweep_are_overwritten(capsys: pytest.CaptureFixture[str]
     assert other.read_text() == "mine"
 
 
-def test_rows_are_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_rows_are_plotted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     rows = tmp_path / "out.csv"
     run_cli(capsys, *RANDOM, "--measure", "err", "-o", rows)
     for path in (rows, rows.with_suffix(".sweepdb")):
@@ -151,7 +149,7 @@ def test_rows_are_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
         (("--random", "3", "--dask", "tcp://127.0.0.1:1"), "no Dask scheduler answers"),
     ],
 )
-def test_what_makes_no_sense(
+def test_invalid_sweep_is_refused(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], why: str
 ) -> None:
     if "--dask" in words:
@@ -161,7 +159,7 @@ def test_what_makes_no_sense(
     assert ran.status == 2 and why in ran.error_line
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_finished_cases_and_prints_how_to_resume(tmp_path: Path) -> None:
     rows = tmp_path / "out.sweepdb"
     process = start_cli("sweep", NEWTON, "--random", 10**6, "--max-iterations", MAX_ITERATIONS, "-j", 1, "-o", rows)
     while count_rows(rows) == 0:
@@ -186,12 +184,12 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None
         ("break assert", 7),
     ],
 )
-def test_exit_statuses(statuses: str, status: int) -> None:
+def test_exit_statuses_of_a_sweep(statuses: str, status: int) -> None:
     counts = {Status(word): 1 for word in statuses.split()}
     assert exit_status([ModelSummary("m", "c", 2, counts, 0.0, [])]) == status
 
 
-def test_lines_tell_how_far_it_is_where_there_is_no_terminal() -> None:
+def test_progress_lines_without_a_terminal() -> None:
     clock = SimpleNamespace(now=0.0)
     messages: list[str] = []
     count = SweepCounter(1000, SweepProgressLog(lambda: clock.now, messages.append).log)
@@ -204,7 +202,7 @@ def test_lines_tell_how_far_it_is_where_there_is_no_terminal() -> None:
     ]
 
 
-def test_bars_hold_all_counts() -> None:
+def test_bars_include_all_counts() -> None:
     assert histogram_bars([(3, 5), (9, 1)]) == [HistogramBar(3, 3, 5), HistogramBar(9, 9, 1)]
     for counts in (
         [(k, 2) for k in range(50)],

@@ -1,5 +1,5 @@
-"""The cells of a graph: every wire and every back edge goes from the box that it comes from to the one that it leads
-to, whatever the loop, and boxes do not overlap."""
+"""The cells of a graph: every wire and every back edge leads from its source box to its target box in any loop, and
+boxes do not overlap."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEATURES = (("nested", "growing"), ("condition", "direct", "delayed"), ("scan", 
 
 
 def pictures(main: Graph, most: int = 60) -> Iterator[GraphView]:
-    """Of every loop, and of what is near its last box where that is a part."""
+    """Pictures of every loop, and excerpts around their last boxes."""
     phrases = NodeFormatter(ProducerMap.for_graph(main))
     for loop in loops(main):
         whole = build_graph_view(loop.body, loop, phrases)
@@ -40,14 +40,14 @@ def pictures(main: Graph, most: int = 60) -> Iterator[GraphView]:
 
 
 def assert_leads(way: list[Point], source: PlacedBox, target: PlacedBox) -> None:
-    """A way of straight parts, from below a box to above another."""
+    """A path of straight segments, from below one box to above another."""
     assert source.left <= way[0][0] < source.right and way[0][1] == source.top + source.height
     assert target.left <= way[-1][0] < target.right and way[-1][1] == target.top - 1
     assert all((a == c) or (b == d) for (a, b), (c, d) in pairwise(way))
 
 
 def assert_free(way: list[Point], chips: Collection[PlacedBox]) -> None:
-    """No part that goes down runs through a box."""
+    """No vertical segment runs through a box."""
     for (x, y), (x_to, y_to) in pairwise(way):
         if x == x_to:
             low, high = sorted((y, y_to))
@@ -58,7 +58,7 @@ def assert_free(way: list[Point], chips: Collection[PlacedBox]) -> None:
 
 
 def assert_places(places: GraphLayout) -> None:
-    """All of a picture in cells."""
+    """All of a picture lies in cells."""
     picture, chips = places.picture, places.placed_boxes
     taken = [(column, row) for chip in chips for row in range(chip.top, chip.top + chip.height)
              for column in range(chip.left, chip.right)]  # fmt: skip
@@ -72,10 +72,10 @@ def assert_places(places: GraphLayout) -> None:
     assert {arc for arc, _, _ in places.arcs} == set(picture.arcs)
     for arc, way, _ in places.arcs:
         assert_leads(way, chips[arc.source], chips[arc.target])
-        # Around the right side, outside of all that is inside.
+        # Around the right side, outside of everything inside.
         assert max(x for x, _ in way) >= max(chip.right for chip in chips)
     for _, way, (left, row) in places.arcs:
-        # What is at an arc lies on it alone, and within the picture.
+        # A label at an arc is on that arc alone, and within the picture.
         assert way[1][0] < left and left + ARC_LABEL_CELLS <= way[2][0] < places.width and row == way[1][1]
         assert all(row >= chip.top + chip.height for chip in chips)
         crossing = {
@@ -91,7 +91,7 @@ def assert_places(places: GraphLayout) -> None:
 
 @pytest.mark.parametrize("level", DetailLevel)
 @pytest.mark.parametrize("features", FEATURES, ids="-".join)
-def test_of_random_loops(features: Collection[str], level: DetailLevel) -> None:
+def test_cells_of_random_loops(features: Collection[str], level: DetailLevel) -> None:
     arcs = 0
     for n in range(8):
         for picture in pictures(
@@ -114,7 +114,7 @@ chain (int64 n, float[4] a0, float[4] b0) => (float[4] a, float[4] b) {
 """
 
 
-def test_what_passes_by_many_nodes() -> None:
+def test_edges_past_many_nodes_run_next_to_the_boxes() -> None:
     names = ["early", *(f"t{k}" for k in range(40)), "t"]
     nodes = "\n".join(f"{b} = Tanh ({a})" for a, b in pairwise(names))
     places = layout_graph(next(pictures(model(CHAIN.replace("NODES", nodes)).graph)), DetailLevel.VALUES)

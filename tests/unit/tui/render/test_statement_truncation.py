@@ -1,4 +1,4 @@
-"""A line that is cut keeps what it assigns and its operator."""
+"""A truncated line keeps its assignment target and its operator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cut(result: str, expression: str, width: int) -> str:
         (23, "h_next, … = LSTMCell(…)"),
     ],
 )
-def test_attributes_go_first_and_then_operands(width: int, shown: str) -> None:
+def test_attributes_are_dropped_first_then_operands(width: int, shown: str) -> None:
     assert cut("h_next, c_next", "LSTMCell(x_row, h, c, W, hidden_size=256)", width) == shown
 
 
@@ -49,7 +49,7 @@ def test_attributes_go_first_and_then_operands(width: int, shown: str) -> None:
         ("uint8[2]", 11, "y = u8[2]"),
     ],
 )
-def test_long_names_are_cut_in_their_middles(expression: str, width: int, shown: str) -> None:
+def test_long_names_are_shortened_in_the_middle(expression: str, width: int, shown: str) -> None:
     assert cut("y", expression, width) == shown
 
 
@@ -63,7 +63,7 @@ def test_long_names_are_cut_in_their_middles(expression: str, width: int, shown:
         ("total", "[0.0, 0.0]", "total = […]"),
     ],
 )
-def test_what_is_left_at_last(result: str, expression: str, shown: str) -> None:
+def test_minimal_statement(result: str, expression: str, shown: str) -> None:
     spans = [(result, Role.NAME), (" = ", Role.DIM), (expression, Role.PLAIN)]
     assert min_statement_cells(spans) == len(shown)
     assert cut(result, expression, len(shown)) == shown
@@ -104,7 +104,7 @@ def test_expression_is_distinguished(expression: str, operators: list[str], attr
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
 def test_no_sample_loses_an_operator(sample: Path) -> None:
-    """In what a line has at 120 columns next to its value, less its indentation."""
+    """The width is that of a line at 120 columns, less its value and indentation."""
     for line in build_pseudo_code(loopdbg.load(sample).graph).lines:
         assigned = mask_quoted(line.text).find(" = ")
         if assigned < 0 or line.kind.name != "NODE":
