@@ -28,11 +28,11 @@ def stops(session: loopdbg.Session) -> list[int]:
 
 
 def inner(session: loopdbg.Session) -> str:
-    """The inner loop as a place names it: both loops have one name."""
+    """The location of the inner loop by its path: both loops have one name."""
     return f"'{session._internals.symbols.loops[1].path}'"
 
 
-def test_at_an_iteration() -> None:
+def test_breakpoint_at_an_iteration() -> None:
     session = count()
     session.breakpoints.add("iter 7")
     session.breakpoints.add("iter 30")
@@ -43,13 +43,13 @@ def test_at_an_iteration() -> None:
     assert [b.hits for b in session.breakpoints] == [1, 1]
 
 
-def test_an_iteration_that_is_not_run_is_no_stop() -> None:
+def test_breakpoint_at_an_iteration_that_is_not_run_never_stops() -> None:
     session = count(M=10)
     session.breakpoints.add("iter 10")
     assert stops(session) == []
 
 
-def test_at_an_iteration_of_every_entry_of_a_nested_loop() -> None:
+def test_breakpoint_at_an_iteration_of_every_entry_of_a_nested_loop() -> None:
     session = start(NESTED, M=4, K=9)
     session.breakpoints.add("iter 7 in " + inner(session))
     seen = []
@@ -58,7 +58,7 @@ def test_at_an_iteration_of_every_entry_of_a_nested_loop() -> None:
     assert seen == [((i,), 7) for i in range(4)]
 
 
-def test_at_an_outer_and_an_inner_iteration() -> None:
+def test_breakpoint_at_an_outer_and_an_inner_iteration() -> None:
     session = start(NESTED, M=9, K=9)
     session.breakpoints.add("iter 3,7")
     assert session.continue_().reason == "breakpoint"
@@ -67,7 +67,7 @@ def test_at_an_outer_and_an_inner_iteration() -> None:
     assert session.continue_().reason == "done"
 
 
-def test_before_a_node_by_value_name_line_and_type() -> None:
+def test_breakpoint_before_a_node_by_value_name_line_and_type() -> None:
     for place in ("v_out", "op Add", "Add"):
         session = count(M=3)
         session.breakpoints.add(place)
@@ -83,7 +83,7 @@ def test_before_a_node_by_value_name_line_and_type() -> None:
     assert stops(session) == [0, 1, 2]
 
 
-def test_a_node_in_an_inner_loop_and_in_a_branch() -> None:
+def test_breakpoint_at_a_node_in_an_inner_loop_and_in_a_branch() -> None:
     session = start(NESTED, M=2, K=2)
     session.breakpoints.add("product")
     seen = []
@@ -103,7 +103,7 @@ def test_next_over_an_inner_loop_stops_at_its_breakpoint() -> None:
     assert (stop.reason, session.frame.entry, session.frame.iteration) == ("breakpoint", (0,), 3)
 
 
-def test_on_a_condition() -> None:
+def test_breakpoint_on_a_condition() -> None:
     session = count()
     session.breakpoints.add("if v_in > 20")
     stop = session.continue_()
@@ -114,7 +114,7 @@ def test_on_a_condition() -> None:
     assert session.frame.iteration == 17
 
 
-def test_an_iteration_that_is_not_there_yet_is_no_hit() -> None:
+def test_condition_on_a_future_iteration_does_not_hit() -> None:
     session = count(M=6)
     condition = session.breakpoints.add("if v_in@(iter - 2) + 2 == v_in")
     assert stops(session) == [2, 3, 4, 5, 6]
@@ -135,7 +135,7 @@ def test_an_iteration_that_is_not_there_yet_is_no_hit() -> None:
         ("v_in@(iter / 2) == 5", "a number where a whole number is needed"),
     ],
 )
-def test_a_number_that_no_iteration_can_have_is_an_error(text: str, problem: str) -> None:
+def test_impossible_iteration_number_is_an_error(text: str, problem: str) -> None:
     session = count(M=6)
     session.breakpoints.add(f"if {text}")
     stop = session.continue_()
@@ -146,7 +146,7 @@ def test_a_number_that_no_iteration_can_have_is_an_error(text: str, problem: str
     assert session.frame.iteration == 1
 
 
-def test_an_extra_condition_ignore_counts_and_switching_off() -> None:
+def test_extra_condition_ignore_count_and_disabling() -> None:
     session = count(M=20)
     breakpoint_ = session.breakpoints.add("v_out if v_in % 3 == 0")
     assert [5 + i for i in stops(session)] == [6, 9, 12, 15, 18, 21, 24]
@@ -167,14 +167,14 @@ def test_an_extra_condition_ignore_counts_and_switching_off() -> None:
         session.breakpoints.delete(1)
 
 
-def test_a_temporary_one_goes_with_its_hit() -> None:
+def test_temporary_breakpoint_is_deleted_by_its_hit() -> None:
     session = count(M=20)
     session.breakpoints.add("v_out", temporary=True)
     assert stops(session) == [0]
     assert len(session.breakpoints) == 0
 
 
-def test_at_the_end_of_a_loop() -> None:
+def test_breakpoint_at_the_end_of_a_loop() -> None:
     session = start(NESTED, M=2, K=3)
     session.breakpoints.add("end in " + inner(session))
     seen = []
@@ -197,7 +197,7 @@ divide (int64 M, float v0) => (float v, float[N] s) {
 """
 
 
-def test_nan_stops_after_the_node_that_made_it() -> None:
+def test_nan_breakpoint_stops_after_the_node_that_made_it() -> None:
     session = start(DIVIDE, M=20, v0=1.0)
     session.breakpoints.add("nan")
     stop = session.continue_()
@@ -206,18 +206,18 @@ def test_nan_stops_after_the_node_that_made_it() -> None:
     assert f"Div '{stop.node}' gave NaN or Inf in iteration 7" in stop.text
     assert session.frame.iteration == 7 and not session.frame.at_boundary
     assert session.frame["isinf(z)"]
-    # It is there from now on in x: no new stop.
+    # From now on x contains it: no new stop.
     assert session.continue_().reason == "done"
 
 
-def test_nan_of_one_value() -> None:
+def test_nan_breakpoint_on_one_value() -> None:
     session = start(DIVIDE, M=20, v0=1.0)
     session.breakpoints.add("nan y")
     stop = session.continue_()
     assert stop.node is not None and stop.node.startswith("Add") and session.frame.iteration in (7, 8)
 
 
-def test_a_watchpoint_stops_where_a_value_changes() -> None:
+def test_watchpoint_stops_where_a_value_changes() -> None:
     session = start(BRANCHES, M=6, v0=1.0)
     session.watch("x > 3")
     stop = session.continue_()
@@ -238,13 +238,13 @@ def test_a_watchpoint_stops_where_a_value_changes() -> None:
         ("s shape", list(range(1, 11))),
     ],
 )
-def test_what_a_watchpoint_waits_for(text: str, expected: list[int]) -> None:
+def test_watchpoint_conditions(text: str, expected: list[int]) -> None:
     session = count(M=10)
     session.watch(text)
     assert stops(session) == expected
 
 
-def test_a_watchpoint_on_what_settles() -> None:
+def test_watchpoint_on_a_converging_value() -> None:
     model_ = loopdbg.load("sample_models/newton_sqrt.onnx")
     session = loopdbg.debug(model_, {"a": 2.0, "tol": 1e-6})
     session.watch("x settles 1e-4")
@@ -255,7 +255,7 @@ def test_a_watchpoint_on_what_settles() -> None:
     assert abs(session.frame[f"x@{settled - 1} - x@{settled - 2}"]) >= 1e-4
 
 
-def test_a_logpoint_prints_and_goes_on() -> None:
+def test_logpoint_prints_and_continues() -> None:
     session = count(M=4)
     session.breakpoints.add("v_out", log="{iter}: v is {v_in}, {{so}} {v_in * 2}")
     assert stops(session) == []
@@ -276,7 +276,7 @@ def test_a_logpoint_prints_and_goes_on() -> None:
         ("iter 3,4,5", "no loop of the model is inside 2 others"),
     ],
 )
-def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
+def test_invalid_breakpoints_are_refused(text: str, message: str) -> None:
     session = count()
     with pytest.raises(loopdbg.UsageError, match=message):
         session.breakpoints.add(text)
@@ -286,7 +286,7 @@ def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     "place", ["iter 7", "v_out if v_in == 12", "if v_in == 12", "if v_in >= 40", "end", "v_out", "nan"]
 )
-def test_going_back_finds_the_stops_that_going_on_made(place: str) -> None:
+def test_going_back_stops_where_going_on_stopped(place: str) -> None:
     session = count(M=40)
     session.breakpoints.add(place)
     ahead = []
@@ -299,7 +299,7 @@ def test_going_back_finds_the_stops_that_going_on_made(place: str) -> None:
     assert session.frame.iteration == 0 and session.frame.at_boundary
 
 
-def test_going_back_finds_changes() -> None:
+def test_watchpoint_finds_changes_backwards() -> None:
     session = start(BRANCHES, M=12, v0=1.0)
     session.watch("i // 4")
     ahead = []
@@ -311,7 +311,7 @@ def test_going_back_finds_changes() -> None:
     assert behind == ahead[::-1] and len(ahead) == 3
 
 
-def test_a_failing_node_is_a_stop_where_everything_can_be_seen() -> None:
+def test_failing_node_is_a_stop_with_all_values() -> None:
     session = start(
         """
         fail (int64 M, float[5] x) => (float v) {

@@ -1,4 +1,5 @@
-"""Conditions that the engine holds: they hit where evaluating them says so, and its answer is not computed again."""
+"""Conditions compiled into the engine hit where evaluating them gives true, and the engine's verdict is not computed
+again."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def hits(session: Session) -> list[tuple[Any, ...]]:
     return results
 
 
-#: Back edges that carry what the iteration was given: another parameter, a capture, the iteration number.
+#: Back edges that carry an input of the iteration: another parameter, a capture, the iteration number.
 PASSED_ON = """
 passed_on (int64 M, float a, float w) => (float x, float y, int64 n, float s) {
   zero = Constant <value = int64 {0}> ()
@@ -70,12 +71,12 @@ COMPUTED = ("prev(r_out) < 100", "not prev(r_out) > 5", "r_out > 5", "iter == 1 
 
 
 @pytest.mark.parametrize("text", ENGINE_CONDITIONS + COMPUTED)
-def test_what_is_passed_on_unchanged(text: str) -> None:
+def test_conditions_on_values_passed_on_unchanged(text: str) -> None:
     check(loopdbg.debug(model(PASSED_ON), {"M": 6, "a": 1.0, "w": 5.0}), "", text)
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_they_hit_where_evaluating_them_says_so(session: Session, text: str) -> None:
+def test_compiled_conditions_hit_where_evaluation_is_true(session: Session, text: str) -> None:
     check(session, " in factorial", text)
 
 
@@ -105,11 +106,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return computed
 
 
-def test_an_answer_of_the_engine_is_not_computed_again(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_verdict_is_not_computed_again(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     session.breakpoints.add("if multiply > 5 in factorial")
     computed = counted(monkeypatch)
     session.continue_()
-    # Until it had a value once it was tested in Python.
+    # Until the value existed once, the condition was tested in Python.
     first = len(computed)
     assert first
     assert len(hits(session)) > 5

@@ -1,4 +1,4 @@
-"""A breakpoint gets another condition: it takes the place of the one there was, and is tested as if set again."""
+"""A new condition of a breakpoint replaces the old one, and is tested as if set again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stops(item: loopdbg.Session) -> list[int]:
 
 @pytest.mark.parametrize("condition", ["x < 1.45", "err < 0.1", "iter % 2 == 1", "max(abs(x)) > 1.45"])
 @pytest.mark.parametrize("place", ["if err < 1e-9", "line 11 if err < 1", "x_new if err < 1", "end", "iter 2"])
-def test_it_stops_where_one_that_is_set_with_it_stops(place: str, condition: str) -> None:
+def test_replaced_condition_stops_like_a_new_breakpoint(place: str, condition: str) -> None:
     item, other = session(), session()
     item.step()
     changed = item.breakpoints.add(place)
@@ -36,7 +36,7 @@ def test_it_stops_where_one_that_is_set_with_it_stops(place: str, condition: str
     assert stops(item) == stops(other)
 
 
-def test_one_that_is_nothing_but_its_condition_keeps_it() -> None:
+def test_breakpoint_of_a_bare_condition_keeps_needing_one() -> None:
     first = session()
     result = first.breakpoints.add("if err < 1e-3")
     with pytest.raises(loopdbg.UsageError, match="breakpoint 1 is nothing but its condition; delete 1 forgets it"):
@@ -44,7 +44,7 @@ def test_one_that_is_nothing_but_its_condition_keeps_it() -> None:
     assert result.title == "if err < 1e-3"
 
 
-def test_a_loop_s_line_with_and_without() -> None:
+def test_loop_line_with_and_without_a_condition() -> None:
     first = loopdbg.debug(model(NESTED), {"M": 3, "K": 2})
     number = next(line.number for line in first._internals.symbols.pseudo_code.lines if line.text.startswith("for j"))
     result = first.breakpoints.add(f"line {number}")
@@ -54,14 +54,14 @@ def test_a_loop_s_line_with_and_without() -> None:
     assert result.title == f"line {number}" and result.condition_text == ""
 
 
-def test_the_loop_that_was_named_is_kept() -> None:
+def test_named_loop_is_kept() -> None:
     first = session()
     result = first.breakpoints.add("if err < 1e-9 in sqrt")
     first.breakpoints.set_condition(result, "x < 1.45")
     assert result.title == "if x < 1.45 in `sqrt`" and stops(first)[:1] == [2]
 
 
-def test_all_or_nothing() -> None:
+def test_replacement_is_all_or_nothing() -> None:
     first = session()
     result = first.breakpoints.add("x_new", log="x is {x}")
     result.hits = 4

@@ -21,7 +21,7 @@ def power() -> ConsoleRecorder:
 
 
 def written(loaded: loopdbg.Model, **lines: str) -> loopdbg.Model:
-    """A model of which values come from lines of code: ``file.py:3``."""
+    """A model whose values have source lines: ``file.py:3``."""
     for node in walk(loaded.graph):
         for value in node.outputs:
             if value is not None and value.name in lines:
@@ -30,7 +30,7 @@ def written(loaded: loopdbg.Model, **lines: str) -> loopdbg.Model:
     return loaded
 
 
-def test_the_first_node_of_a_line_is_stopped_before(power: ConsoleRecorder) -> None:
+def test_breakpoint_stops_before_the_first_node_of_a_line(power: ConsoleRecorder) -> None:
     assert power.last_line("break power_iteration.py:10") == "breakpoint 1: power_iteration.py:10, line 6"
     stop = (
         "breakpoint 1 (power_iteration.py:10): before ReduceL2 'ReduceL2_1' in iteration {} of loop 'power_iteration'"
@@ -39,13 +39,13 @@ def test_the_first_node_of_a_line_is_stopped_before(power: ConsoleRecorder) -> N
     assert power("continue")[0] == stop.format(1)
 
 
-def test_the_line_of_a_loop_is_each_of_its_boundaries(power: ConsoleRecorder) -> None:
+def test_breakpoint_on_a_loop_line_stops_at_each_boundary(power: ConsoleRecorder) -> None:
     message = power.last_line("break power_iteration.py:18 if estimate > 4.5")
     assert message.startswith("breakpoint 1: power_iteration.py:18 if estimate > 4.5")
     assert "before iteration 2" in power("continue")[0]
 
 
-def test_a_log_takes_a_line(power: ConsoleRecorder) -> None:
+def test_log_accepts_a_source_line(power: ConsoleRecorder) -> None:
     power("log power_iteration.py:11: {length}", "tbreak iter 2")
     assert [line for line in power("continue") if line[:1].isdigit()] == ["4.1833", "4.57009"]
 
@@ -60,11 +60,11 @@ def test_a_log_takes_a_line(power: ConsoleRecorder) -> None:
         ("power_iteration.py:0", "the nearest lines with nodes are 9, 10, 11, 12"),
     ],
 )  # fmt: skip
-def test_a_line_without_nodes(power: ConsoleRecorder, place: str, message: str) -> None:
+def test_line_without_nodes_is_refused(power: ConsoleRecorder, place: str, message: str) -> None:
     assert message in power.last_line(f"break {place}")
 
 
-def test_a_model_that_tells_no_lines() -> None:
+def test_model_without_source_lines_is_reported() -> None:
     talk = ConsoleRecorder(loopdbg.debug(model(NESTED), {"M": 2, "K": 2}))
     assert "the model does not tell what code it comes from" in talk.last_line("break model.py:3")
 
@@ -74,18 +74,18 @@ def test_equal_file_names_are_distinguished_by_directory() -> None:
     talk = ConsoleRecorder(loopdbg.debug(loaded, {"M": 5, "v0": 1.5}))
     assert "several files are called model.py; say a/model.py:3 or b/model.py:3" in talk.last_line("break model.py:3")
     assert talk.last_line("break a/model.py:3").startswith("breakpoint 1: a/model.py:3, line ")
-    # One of them alone has nodes of that line.
+    # Only one of them has nodes of that line.
     assert talk.last_line("break model.py:4").startswith("breakpoint 2: model.py:4, line ")
 
 
-def test_lines_complete(power: ConsoleRecorder) -> None:
+def test_source_lines_are_completed(power: ConsoleRecorder) -> None:
     assert power.console.complete("break power_iteration.py:1") == [
         f"power_iteration.py:{line}" for line in (10, 11, 12, 18)
     ]
     assert not any(".py" in word for word in power.console.complete("break "))
 
 
-def test_the_first_of_each_body_is_meant() -> None:
+def test_line_denotes_its_first_node_in_each_body() -> None:
     loaded = model(NESTED)
     for node in walk(loaded.graph):
         node.source = Origin("model.py", 7)
@@ -97,7 +97,7 @@ def test_the_first_of_each_body_is_meant() -> None:
     assert places.line_table.nodes_of_line("model.py", 7, inner) == {inner[0]}
 
 
-def test_a_recording_stops_at_the_boundaries_of_the_loop(tmp_path: Path) -> None:
+def test_recording_stops_at_the_boundaries_of_the_loop(tmp_path: Path) -> None:
     trace, _, _ = record_run(tmp_path / "t.loopdb", *sample("power_iteration.onnx"))
     with trace:
         talk = ConsoleRecorder(Replay(trace))
@@ -106,7 +106,7 @@ def test_a_recording_stops_at_the_boundaries_of_the_loop(tmp_path: Path) -> None
         assert any("power_iteration.py:10  longer = product" in line for line in talk("list all"))
 
 
-def test_a_line_that_calls_has_the_nodes_of_what_it_calls() -> None:
+def test_calling_line_includes_the_nodes_of_its_callee() -> None:
     loaded = model(BRANCHES)
     for node in walk(loaded.graph):
         if any(value is not None and value.name in ("up", "e") for value in node.outputs):
@@ -115,7 +115,7 @@ def test_a_line_that_calls_has_the_nodes_of_what_it_calls() -> None:
             node.source = Origin("model.py", 7)
     talk = ConsoleRecorder(loopdbg.debug(loaded, {"M": 5, "v0": 1.5}))
     assert talk.last_line("break model.py:9").startswith("breakpoint 1: model.py:9, lines ")
-    # A line with nodes of its own is those alone.
+    # A line with nodes of its own has only those.
     assert talk.last_line("break model.py:7").startswith("breakpoint 2: model.py:7, line ")
     assert "the nearest lines with nodes are 7, 9" in talk.last_line("break model.py:8")
     assert talk.console.complete("break model.py:") == ["model.py:7", "model.py:9"]

@@ -1,4 +1,4 @@
-"""Places are found in the loop graph alone; what a plan makes of it numbers them in the same way."""
+"""Locations are resolved in the loop graph alone, with the same numbering as in a plan."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def same_as_planned(loaded: loopdbg.Model) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_samples_as_planned(name: str) -> None:
+def test_samples_are_numbered_as_planned(name: str) -> None:
     same_as_planned(loopdbg.load(SAMPLES / name))
 
 
 @pytest.mark.parametrize("text", [NESTED, BRANCHES, IN_BRANCH])
-def test_models_as_planned(text: str) -> None:
+def test_models_are_numbered_as_planned(text: str) -> None:
     same_as_planned(model(text))
 
 
@@ -68,14 +68,14 @@ def test_models_as_planned(text: str) -> None:
         ("z", []),
     ],
 )
-def test_what_runs_once_values_are_there(names: str, expected: list[str]) -> None:
+def test_constant_nodes_count_as_run(names: str, expected: list[str]) -> None:
     places = SymbolTable(model(IN_BRANCH).graph)
     after = places.nodes_after(parse(names))
     messages = [node.op_type for node in places.nodes(-1) if node in after]
     assert [word for word in messages if word != "Constant"] == [word for word in expected if word != "Constant"]
 
 
-def test_a_graph_without_nodes() -> None:
+def test_graph_without_nodes() -> None:
     places = SymbolTable(Graph("empty"))
     assert not places.loops and not list(places.nodes())
     with pytest.raises(UsageError, match="no node on line 1"):

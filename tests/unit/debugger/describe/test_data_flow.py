@@ -1,4 +1,4 @@
-"""Who reads whom among the lines, and where back edges lead: what the graph says, on random loops as well."""
+"""Producers and consumers of each line, and the targets of back edges, agree with the graph, also on random loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from text_models import sample
 
 
 def named(name: str) -> dict[str, tuple[list[str], list[str]]]:
-    """By line, the lines that make what it reads, and those that read what it makes."""
+    """For each line, the lines that compute its operands, and those that read its result."""
     result = build_pseudo_code(sample(name)[0].graph)
     flow = line_dataflow(result)
     text = [line.text for line in result.lines]
@@ -26,7 +26,7 @@ def named(name: str) -> dict[str, tuple[list[str], list[str]]]:
     }
 
 
-def test_of_a_loop() -> None:
+def test_data_flow_of_a_loop() -> None:
     lines = named("newton_sqrt.onnx")
     assert lines["half_q = q * 0.5"] == (["q = a / x"], ["x_new = half + half_q"])
     makers, readers = lines["x = x_new"]
@@ -37,7 +37,7 @@ def test_of_a_loop() -> None:
 
 
 @pytest.mark.parametrize("features", [("nested", "growing"), ("condition", "direct"), ("openvino", "direct")])
-def test_of_random_loops(features: Collection[str]) -> None:
+def test_data_flow_of_random_loops(features: Collection[str]) -> None:
     edges = 0
     for n in range(10):
         main = load_program(program_generator.draw_program(SeededChoices(f"flow {n}"), features)).graph
@@ -51,7 +51,7 @@ def test_of_random_loops(features: Collection[str]) -> None:
             seen[line.loop] = seen.get(line.loop, 0) + len(line.ports)
         for loop in loops(main):
             assert seen.get(loop, 0) == len(loop.back_edges)
-            # Who computes a condition is read, by the line that tests it or by the head of the loop.
+            # The node of a condition is read by the line that tests it, or by the head of the loop.
             tests = [
                 k
                 for k, line in enumerate(result.lines)

@@ -1,4 +1,4 @@
-"""``loopdbg explain``: ports in three vocabularies, pseudo-code, what ends a loop."""
+"""``loopdbg explain``: ports in three vocabularies, pseudo-code, and what ends a loop."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ Loop 'sqrt' (ONNX Loop, opset 16) at main
 """
 
 
-def test_a_while_loop_in_its_own_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_while_loop_in_its_own_vocabulary(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cli(capsys, "explain", SAMPLES / "newton_sqrt.onnx").out == NEWTON
 
 
-def test_a_while_loop_as_openvino() -> None:
+def test_while_loop_as_openvino() -> None:
     result = sample("newton_sqrt.onnx", System.OPENVINO)
     assert result.title == "Loop 'sqrt' (ONNX Loop, opset 16) at main, as OpenVINO Loop-5"
     assert rows(result, "inputs") == [
@@ -107,7 +107,7 @@ def test_a_while_loop_as_openvino() -> None:
     assert result.terms.unsupported == []
 
 
-def test_a_while_loop_as_tensorrt() -> None:
+def test_while_loop_as_tensorrt() -> None:
     result = sample("newton_sqrt.onnx", System.TENSORRT)
     assert rows(result, "limits") == [
         ("ITripLimit kWHILE = the recurrence of keep", "TripLimit.WHILE in Python; tested before each iteration")
@@ -118,7 +118,7 @@ def test_a_while_loop_as_tensorrt() -> None:
     assert any(text.startswith("kWHILE decides before an iteration") for text in result.terms.requirements)
 
 
-def test_a_tensor_iterator_in_three_vocabularies() -> None:
+def test_tensor_iterator_in_three_vocabularies() -> None:
     own = sample("reverse_sum.xml")
     assert ("input 0 x → row", "axis=0 start=-1 end=0 stride=-1 part_size=1") in rows(own, "port_map")
     assert ("output 2 suffix_sums ← add_row", "axis=0 stride=-1") in rows(own, "port_map")
@@ -142,7 +142,7 @@ def test_loop_5_as_onnx() -> None:
     assert rows(sliced, "sliced") == [("row : float32[1,3]", "= x[i:i+1, :], in the body")]
 
 
-def test_what_tensorrt_cannot_say() -> None:
+def test_features_that_tensorrt_cannot_express() -> None:
     endless = sample("loop_infinite.xml", System.TENSORRT)
     assert any("without any trip limit is refused" in text for text in endless.terms.unsupported)
     sequence = """
@@ -168,8 +168,8 @@ def test_what_tensorrt_cannot_say() -> None:
     )
 
 
-def test_what_tensorrt_needs() -> None:
-    """Each only where it is so."""
+def test_requirements_of_tensorrt() -> None:
+    """Each requirement is listed only where it applies."""
 
     def needs(text: str) -> str:
         return " | ".join(explain(model(text), System.TENSORRT)[0].terms.requirements)
@@ -202,7 +202,7 @@ def test_what_tensorrt_needs() -> None:
     assert "v, row are int64: NVIDIA's guide names float32 and float16 alone for loops" in whole
 
 
-def test_what_ends_a_loop() -> None:
+def test_termination_of_loops() -> None:
     assert ends(SUM) == "After exactly M iterations. Nothing runs where M is 0 or negative."
     assert ends(COUNT) == (
         "When keep = v_out < bound is false, or after M iterations, whichever comes first."
@@ -227,7 +227,7 @@ g (bool go, float a, float x0) => (float x) {{
 }}"""
 
 
-def test_conditions_that_say_always_the_same() -> None:
+def test_equivalent_conditions_have_one_description() -> None:
     independent = WHILE.format(body="keep = Less (a, a)", cond="go")
     assert "The condition depends on nothing that changes between iterations" in ends(independent)
     passed = WHILE.format(body="keep = Identity (c)", cond="go")
@@ -239,7 +239,7 @@ def test_conditions_that_say_always_the_same() -> None:
     assert ends(never) == "It never starts: the initial condition is the constant false."
 
 
-def test_where_runtimes_differ_is_noted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_differences_between_runtimes_are_noted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = SUM.replace(
         "keep = Constant <value = bool {1}> ()", "zero = Constant <value = float {0}> ()\n    keep = Less (v_in, zero)"
     )
@@ -260,7 +260,7 @@ def test_one_loop_of_several(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert captured["i : int64[]"] == f"from {both[0].name}"
 
 
-def test_a_model_without_a_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_model_without_a_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = save_text_model(tmp_path, "g (float[N] x) => (float[N] y) { y = Add (x, x) }")
     ran = run_cli(capsys, "explain", path)
     assert ran.status == 0
@@ -269,7 +269,7 @@ def test_a_model_without_a_loop(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert results["loops"] == [] and len(results["source"]) == 3
 
 
-def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     newton = SAMPLES / "newton_sqrt.onnx"
     ran = run_cli(capsys, "explain", newton, "--loop", "sqrd")
     assert ran.status == 2
@@ -289,7 +289,7 @@ def test_kwhile_is_not_described_in_onnx_terms() -> None:
     assert "The iteration that yields false still counts." in sample("counter.onnx").ends
 
 
-def test_a_recurrence_that_kwhile_asks_is_the_condition_of_the_other_systems(
+def test_kwhile_recurrence_is_the_condition_in_other_vocabularies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "newton.py"
@@ -316,7 +316,7 @@ def _port_rows(capsys: pytest.CaptureFixture[str], path: Path, system: str) -> d
     return {section["title"]: section["rows"] for section in report["loops"][0]["ports"]}
 
 
-def test_a_condition_of_the_iteration_itself_is_asked_first_of_iteration_0(
+def test_pretest_condition_is_first_tested_before_iteration_0(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     script = SAMPLES / "trt" / "halving.py"
@@ -341,7 +341,7 @@ def test_padding_is_described_if_length_is_trip_count(capsys: pytest.CaptureFixt
     assert "whatever runs" not in message
 
 
-def test_trip_counts_are_translated_with_their_types_and_negative_ones(capsys: pytest.CaptureFixture[str]) -> None:
+def test_trip_counts_are_translated_with_their_types_and_negative_values(capsys: pytest.CaptureFixture[str]) -> None:
     counted = " ".join(run_cli(capsys, "explain", SAMPLES / "trt" / "counted.py", "--as", "onnx").out.split())
     assert "M is int64: n is int32" in counted
     counted = " ".join(run_cli(capsys, "explain", SAMPLES / "trt" / "counted.py", "--as", "openvino").out.split())

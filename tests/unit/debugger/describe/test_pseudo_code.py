@@ -1,4 +1,4 @@
-"""Pseudo-code: the lines of loops and models, and which node or port each is."""
+"""Pseudo-code: the lines of loops and models, and the node or port of each line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def graph(name: str) -> Graph:
 
 
 @pytest.mark.parametrize("name", GOLDEN_PSEUDO_CODE)
-def test_the_text_of_sample_models(name: str) -> None:
+def test_sample_models_match_the_golden_text(name: str) -> None:
     assert str(build_pseudo_code(graph(name))) + "\n" == GOLDEN_PSEUDO_CODE[name]
 
 
@@ -62,7 +62,7 @@ def test_every_port_has_a_line(name: str) -> None:
             assert all(port in kinds.get(kind, []) for port in ports)
 
 
-def test_lines_find_nodes_and_nodes_find_lines() -> None:
+def test_lines_and_nodes_refer_to_each_other() -> None:
     lines = build_pseudo_code(graph("newton_sqrt.onnx"))
     (loop,) = loops(graph("newton_sqrt.onnx"))
     keep = next(line for line in lines.lines if line.text == "keep = err_new > tol")
@@ -70,7 +70,7 @@ def test_lines_find_nodes_and_nodes_find_lines() -> None:
     assert lines.line_of(keep.node) is keep
     assert lines.line_at(keep.number) is keep
     assert lines.line_at(0) is None and lines.line_at(999) is None
-    assert lines.line_of(loop) is None  # a node of another load
+    assert lines.line_of(loop) is None  # A node of another load.
     assert [value.name for value in keep.values] == ["keep"]
     assert keep.loop is not None and keep.loop.name == "sqrt"
 
@@ -88,7 +88,7 @@ def loops_of(loaded: loopdbg.Model) -> set[Any]:
     return set(loops(loaded.graph))
 
 
-def test_a_loop_of_the_whole_keeps_its_numbers() -> None:
+def test_loop_by_itself_keeps_its_line_numbers() -> None:
     main = model(NESTED).graph
     lines = build_pseudo_code(main)
     inner = list(loops(main))[1]
@@ -101,12 +101,12 @@ def test_a_loop_of_the_whole_keeps_its_numbers() -> None:
     assert [line.text for line in part.lines if line.kind is LineKind.LOOP] == ["for j in range(K):"]
 
 
-def test_an_ignored_condition_ends_nothing() -> None:
+def test_ignored_condition_is_not_a_loop_end() -> None:
     text = str(build_pseudo_code(model(SUM).graph))
     assert "for i in range(M):" in text and "break" not in text and "while" not in text
 
 
-def test_values_that_swap_are_written_at_once() -> None:
+def test_swapped_values_are_assigned_simultaneously() -> None:
     text = """
     g (int64 n, float p0, float q0) => (float p, float q) {
       p, q = Loop <body = b (int64 i, bool c, float p_in, float q_in) => (bool c, float q_in, float p_in) { }>
@@ -118,7 +118,7 @@ def test_values_that_swap_are_written_at_once() -> None:
     assert len(swap.ports) == 2
 
 
-def test_a_carried_value_as_condition_is_read_before_it_is_overwritten() -> None:
+def test_carried_condition_is_read_before_it_is_overwritten() -> None:
     text = """
     g (int64 n, bool go, bool flag0) => (bool flag) {
       flag = Loop <body = b (int64 i, bool c, bool flag_in) => (bool flag_in, bool flag_out) {
@@ -131,7 +131,7 @@ def test_a_carried_value_as_condition_is_read_before_it_is_overwritten() -> None
     assert "condition = go" in lines
 
 
-def test_the_condition_parameter_where_the_body_reads_it() -> None:
+def test_condition_parameter_is_shown_where_the_body_reads_it() -> None:
     text = """
     g (bool go, float v0, float limit) => (float v, bool[N] was) {
       v, was = Loop <body = b (int64 i, bool c, float x) => (bool keep, float y, bool w) {
@@ -145,7 +145,7 @@ def test_the_condition_parameter_where_the_body_reads_it() -> None:
     assert "while keep:" in lines
 
 
-def test_an_empty_branch_and_an_empty_body() -> None:
+def test_empty_branch_and_empty_body() -> None:
     choice = If("choice", "If", "", 21, [Value("go")], [], Graph("then"), Graph("else"))
     body = Graph("body", nodes=[choice])
     empty = Loop("empty", "Loop", "", 21, [], [], body=Graph("nothing"), system=body.system, fixed_trips=2)
@@ -166,14 +166,14 @@ def test_an_empty_branch_and_an_empty_body() -> None:
         ({"axis": -1}, "X[:, i:i+1]"),
     ],
 )
-def test_what_slices_take(port: dict[str, Any], expected: str) -> None:
+def test_slice_notation(port: dict[str, Any], expected: str) -> None:
     from loopdbg.debugger.describe.subscripts import slice_text
 
     outer = Value("X", TensorType(np.dtype(np.float32), (10, 4)))
     assert slice_text(SlicedInput(outer, Value("x"), **{"axis": 0, **port}), "i") == expected
 
 
-def test_slices_take_what_they_say() -> None:
+def test_slices_select_what_their_text_says() -> None:
     from loopdbg.debugger.describe.subscripts import slice_text
     from loopdbg.runtime.graph.slicing import slice_parts
 
@@ -190,7 +190,7 @@ def test_slices_take_what_they_say() -> None:
             assert np.array_equal(eval(slice_text(sliced, "i"), {"X": data, "i": i}), part), port
 
 
-def test_an_unknown_length_stays_a_name() -> None:
+def test_unknown_length_stays_a_name() -> None:
     from loopdbg.debugger.describe.subscripts import slice_text
 
     backward = {"start": -1, "end": 0, "stride": -1}
@@ -201,7 +201,7 @@ def test_an_unknown_length_stays_a_name() -> None:
     assert slice_text(unknown, None) == "X[X.shape[0]-1:X.shape[0]]"
 
 
-def test_a_slice_with_a_back_edge_begins_with_part_0() -> None:
+def test_slice_with_a_back_edge_begins_with_part_0() -> None:
     outer, param, result = Value("X", TensorType(None, (4, 2))), Value("x"), Value("y")
     add = Operation("add", "Add", "opset1", 1, [param, param], [result])
     body = Graph("body", [param], [result], [add])
@@ -271,11 +271,11 @@ M = Value("m", TensorType(np.dtype(np.float32), (3, 4)))
         (phrase("Reshape", A, const([1, 512]), domain="opset1", special_zero="true"), "Reshape(a, [1, 512])"),
     ],
 )
-def test_operators(text: str, expected: str) -> None:
+def test_operator_notation(text: str, expected: str) -> None:
     assert text == expected
 
 
-def test_an_if_has_a_line_and_its_outputs_are_assigned_in_both_branches() -> None:
+def test_if_has_a_line_and_its_outputs_are_assigned_in_both_branches() -> None:
     main = model(BRANCHES).graph
     lines = build_pseudo_code(main)
     match = next(node for node in walk(main) if isinstance(node, If))

@@ -1,4 +1,4 @@
-"""The text of lines of code: from the model, else from a file, and from no file that is not one of Python."""
+"""The text of source lines comes from the model, or else from a file, but only from a Python file."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_model_has_the_text(script: Path) -> None:
-    # It is of the moment of the export; the file may have changed since.
+def test_text_in_the_model_is_preferred(script: Path) -> None:
+    # It is the text at export time; the file may have changed since.
     assert origin_lines(Origin(str(script), 2, "return x + 2")) == "model.py:2  return x + 2"
 
 
-def test_the_file_has_the_text(script: Path) -> None:
+def test_text_is_read_from_the_file(script: Path) -> None:
     assert origin_lines(Origin(str(script), 2)) == "model.py:2  return x + 1"
     assert origin_lines(Origin("nets/model.py", 2), script.parents[1]) == "model.py:2  return x + 1"
-    # Written on another machine, and next to the model here.
+    # Exported on another machine, with the file next to the model here.
     assert origin_lines(Origin("C:\\their\\model.py", 2), script.parent) == "model.py:2  return x + 1"
 
 
-def test_a_line_or_a_file_that_is_not_there(script: Path) -> None:
+def test_missing_line_or_file(script: Path) -> None:
     assert origin_lines(Origin(str(script), 3)) == "model.py:3"
     assert origin_lines(Origin("other.py", 1), script.parent) == "other.py:1"
     assert origin_lines(Origin(str(script))) == "model.py"
     assert origin_lines(Origin(framework_node="mul_2")) == ""
 
 
-def test_what_an_exporter_made_of_a_line() -> None:
+def test_exporter_line_formats() -> None:
     origin = Origin("model.py", 142, "return scan(step, h, x)", traced="gates = a + b")
     assert origin_lines(origin) == "model.py:142 ▸ gates = a + b"
     assert CodeLines(Graph("g")).line_of_node(node(origin)) == "model.py:142  return scan(step, h, x)"
 
 
-def test_what_is_no_python_file_is_not_read(tmp_path: Path) -> None:
+def test_non_python_file_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret\n")
     width = tmp_path / "wide.py"
@@ -66,12 +66,12 @@ def test_what_is_no_python_file_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes with names are of Unix")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "model.py")
     assert origin_lines(Origin("model.py", 1), tmp_path) == "model.py:1"
 
 
-def test_another_machine_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_network_path_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str, most: int) -> bytes:
         raise AssertionError(path)
 
@@ -81,7 +81,7 @@ def test_another_machine_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert origin_lines(Origin("//host/share/model.py", 1)) == "model.py:1"
 
 
-def test_what_would_move_a_cursor_is_shown_as_an_escape() -> None:
+def test_control_characters_are_escaped() -> None:
     assert origin_lines(Origin("a\x1b[2J.py", 1, "x\x07 = 1")) == "a\\x1b[2J.py:1  x\\x07 = 1"
     assert len(origin_lines(Origin("a.py", 1, "x" * 1000))) < 250
 
@@ -100,9 +100,9 @@ def test_source_code_is_above_its_statements() -> None:
     ]
 
 
-def test_nodes_without_a_line_do_not_seem_to_be_of_the_one_before() -> None:
+def test_nodes_without_a_line_are_separated_from_the_line_before() -> None:
     with_origin, plain = node(Origin("a.py", 1, "y = f(x)")), node(Origin())
     whole = build_pseudo_code(Graph("g", nodes=[plain, with_origin, plain, node(Origin())]))
     assert whole.code_above(range(len(whole.lines))) == {1: "# a.py:1  y = f(x)", 2: "# no line is known"}
-    # A part of them begins with what it comes from.
+    # An excerpt begins with the source line of its first statement.
     assert whole.code_above(range(1, 2)) == {1: "# a.py:1  y = f(x)"}

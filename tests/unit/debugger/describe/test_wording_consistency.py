@@ -1,4 +1,4 @@
-"""The screen, the console and ``explain`` say the same of a loop: the same lines, numbers, values, and why it ends."""
+"""The screen, the console and ``explain`` describe a loop identically: lines, numbers, values, and why it ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ENDLESS_COUNT = f"""g (bool go, float x0) => (float x)
 }}"""
 ODD = {"i": "iter", "v_in": "/h:0", "v_out": "h new=3 if `a`", "loop": "/a loop/it", "keep": "x in y"}
 
-#: As PyTorch's exporter names what is inside of modules.
+#: As PyTorch's exporter names values inside modules.
 LONG = {
     "v_in": "/model/decoder/layers.0/attn/hidden.1",
     "v_out": "/model/decoder/layers.0/attn/Add_output_0",
@@ -64,7 +64,7 @@ def counting(new: dict[str, str]) -> onnx.ModelProto:
 
 
 def load_case(which: str, folder: Path) -> Opened:
-    """A sample model, or one of those written here, with inputs."""
+    """A sample model, or one defined in this file, with inputs."""
     if which in MODELS:
         return sample(which)
     protos, inputs = {
@@ -93,7 +93,7 @@ CASES = [*MODELS, "no loop", "INT64_MAX trips", "quoted names", "long names", "z
 
 
 def listed(session: Any) -> list[str]:
-    """What ``list all`` says, as rows of sign, number, text, value."""
+    """The output of ``list all`` as rows of sign, number, text and value."""
     messages: list[str] = []
     Console(session, messages.append).execute("list all")
     return [without_padding(line) for line in messages if not line.startswith(("values of iteration", "no iteration"))]
@@ -101,7 +101,7 @@ def listed(session: Any) -> list[str]:
 
 def on_screen(screen: AppDriver) -> list[str]:
     lines = screen.lines("body")
-    # Sentences are broken into lines there, below an empty one.
+    # Long sentences are wrapped into lines there, below an empty one.
     end = lines.index("") if "" in lines else len(lines)
     below: list[str] = []
     for line in lines[end + 1 :]:
@@ -113,7 +113,7 @@ def on_screen(screen: AppDriver) -> list[str]:
 
 
 def without_padding(line: str) -> str:
-    """A row without the blanks of its columns; of a value only that there is one, since widths differ."""
+    """A row without column padding; a value is reduced to its presence, because widths differ."""
     text, bar, value = line.partition(VALUE_SEPARATOR)
     if not bar:
         return re.sub(r"\s+", " ", line).rstrip()
@@ -128,12 +128,12 @@ def explained(model: loopdbg.Model) -> Iterator[tuple[Loop, list[str], str]]:
 
 
 @pytest.mark.parametrize("which", CASES)
-async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: Path) -> None:
+async def test_screen_console_and_explain_agree(which: str, tmp_path: Path) -> None:
     model, inputs = load_case(which, tmp_path)
     sources = {loop: (text, ends) for loop, text, ends in explained(model)}
     async with open_app(model, inputs, WIDE_LAYOUT, max_iterations=100) as screen:
         if not sources:
-            await screen.press("escape")  # from the graph, which a model without loops opens on
+            await screen.press("escape")  # from the graph view, in which a model without loops opens
         for keys in ("", "s", "n", "n", "f"):
             if keys:
                 if screen.session.done:
@@ -145,18 +145,18 @@ async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: P
             if frame.loop is None:
                 continue
             text, ends = sources[frame.loop]
-            # The lines of code that others come from are of the listing alone.
+            # Source code lines appear only in the listing.
             console = [line for line in console if not line.startswith(" # ")]
             code = [re.sub("^[▶●✗]? ", "", line) for line in console[: len(text)]]
             assert [line.partition(VALUE_SEPARATOR)[0] for line in code] == text
             below = console[len(text) :]
             if frame.stopped_by is None:
                 assert below[0] == f"ends: {ends}"
-                # Where the pane is one line the sentence is inside of it.
+                # In a one-line pane the sentence is part of the line.
                 word = ends.split("; ")[0].split(". ")[0].split()[0].lower()
                 await screen.wait_until(lambda word=word: word in screen.text("condition").lower())  # type: ignore[misc]
             else:
-                # The sentence that the stop, `frame` and the condition's pane say as well.
+                # The same sentence is shown by the stop, by `frame` and by the condition pane.
                 why = below[0].partition(": ")[2].removesuffix(" before the first")
                 assert screen.session.done or why in screen.session.stop.text
                 await screen.wait_until(lambda message=below[0]: message in screen.text("condition"))  # type: ignore[misc]
@@ -164,7 +164,7 @@ async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: P
 
 
 @pytest.mark.parametrize("which", CASES)
-def test_the_command_line_prints_the_same_lines(which: str, tmp_path: Path) -> None:
+def test_command_line_prints_the_same_lines(which: str, tmp_path: Path) -> None:
     model, inputs = load_case(which, tmp_path)
     assert model.path is not None
     out = io.StringIO()
@@ -207,19 +207,19 @@ def test_unreachable_trip_count_is_shown_as_none(tmp_path: Path) -> None:
     assert "no limit" in session.frame._repr_html_()
 
 
-def test_info_says_that_a_trip_count_is_no_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_reports_a_trip_count_that_is_no_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, _ = load_case("INT64_MAX trips", tmp_path)
     assert main(["info", str(model.path)]) == 0
     assert "9223372036854775807 (the constant 'most'): no limit" in capsys.readouterr().out
 
 
-def test_a_recording_has_no_trip_count_either(tmp_path: Path) -> None:
+def test_recording_has_no_trip_count_either(tmp_path: Path) -> None:
     model, inputs = load_case("INT64_MAX trips", tmp_path)
     trace, _, run = record_run(tmp_path / "run.loopdb", model, inputs)
     assert run.loops[0].trip_count is None
     assert [entry.trip_count for entry in trace.entries()] == [total.trip_count for total in trace.totals] == [None]
     trace.close()
-    # As traces were written that had the number.
+    # As old traces with that number were written.
     with sqlite3.connect(tmp_path / "run.loopdb") as written:
         for table in ("entry", "total"):
             written.execute(f"UPDATE {table} SET trip_count = {2**63 - 1}")
@@ -238,7 +238,7 @@ def test_names_that_need_quotes_are_quoted(tmp_path: Path) -> None:
     assert any("`h new=3 if ``a``` = `/h:0`" in line for line in text)
 
 
-async def test_long_names_are_short_everywhere(tmp_path: Path) -> None:
+async def test_long_names_are_shortened_everywhere(tmp_path: Path) -> None:
     model, inputs = load_case("long names", tmp_path)
     [(_, text, ends)] = explained(model)
     assert any("attn_Add = hidden_1 + 1" in line for line in text)
@@ -261,7 +261,7 @@ async def test_long_names_are_short_everywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["newton_sqrt.onnx", "loop_while.xml"])
-def test_the_same_notation_everywhere(which: str) -> None:
+def test_notation_is_the_same_everywhere(which: str) -> None:
     model, _ = sample(which)
     for _, text, ends in explained(model):
         assert not any(re.search(r"\b(Mul|Add|Greater|Multiply|Divide)\(", line) for line in text)

@@ -1,4 +1,4 @@
-"""Outputs and traces in every form that there is: what other programs read of them is what was computed."""
+"""Outputs and traces in every export format: other programs read back what was computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from loopdbg.runtime.graph import OptionalType, SequenceType, TensorType
 from recordings import record_run
 from text_models import NESTED, SUM, model, random_floats
 
-#: Of every kind of value that a run gives.
+#: One output of every kind of value.
 VALUES: dict[str, Any] = {
     "x": np.arange(6, dtype=np.float32).reshape(2, 3),
     "n": np.array(7, np.int64),
@@ -41,7 +41,7 @@ def write_output(name: str, folder: Path) -> tuple[Path, list[str]]:
     return folder / name, remarks
 
 
-def test_safetensors(tmp_path: Path) -> None:
+def test_safetensors_round_trip(tmp_path: Path) -> None:
     path, remarks = write_output("o.safetensors", tmp_path)
     size = int.from_bytes(path.read_bytes()[:8], "little")
     header = json.loads(path.read_bytes()[8 : 8 + size])
@@ -53,7 +53,7 @@ def test_safetensors(tmp_path: Path) -> None:
         assert result[name].tobytes() == VALUES[name].tobytes() and result[name].shape == VALUES[name].shape
 
 
-def test_parquet(tmp_path: Path) -> None:
+def test_parquet_round_trip(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path, remarks = write_output("o.parquet", tmp_path)
     (row,) = parquet.read_table(path).to_pylist()
@@ -62,13 +62,13 @@ def test_parquet(tmp_path: Path) -> None:
     assert row["many.1"] == [0, 0, 0] and len(remarks) == 2
 
 
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyarrow_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"need pyarrow, which is not there .*pip install 'loopdbg\[parquet\]'"):
         write_output("o.parquet", tmp_path)
 
 
-def test_onnx_test_data_are_what_a_run_is_compared_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exported_onnx_test_data_are_compared_by_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = save_text_model(tmp_path, SUM)
     inputs = ("--input", "M=3", "--input", "v0=1")
     assert run_cli(capsys, "run", path, *inputs, "--output", f"{tmp_path / 'out'}/").status == 0
@@ -97,7 +97,7 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path / "t.loopdb"
 
 
-def test_a_trace_as_lines(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_as_json_lines(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = trace.with_suffix(".jsonl")
     ran = run_cli(capsys, "export", trace, "-o", target, "--loop", "main ▸ Loop_1 ▸ Loop_1")
     assert ran.status == 0 and "exported 9 boundaries" in ran.out
@@ -111,7 +111,7 @@ def test_a_trace_as_lines(trace: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert carried[5] == {**carried[0], "entry": [1], "iteration": 2, "value": 1}
 
 
-def test_numbers_in_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_in_json_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record_run(tmp_path / "t.loopdb", model(SUM), {"M": 1, "v0": float("nan")})[0].close()
     run_cli(capsys, "export", tmp_path / "t.loopdb", tmp_path / "t.jsonl", "--only", "v_in")
     lines = [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
@@ -121,7 +121,7 @@ def test_numbers_in_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert '"shape": [], "value": 0.1}' in (tmp_path / "u.jsonl").read_text()
 
 
-def test_a_trace_as_parquet(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_as_parquet(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert run_cli(capsys, "export", trace, trace.with_suffix(".parquet")).status == 0
     table = parquet.read_table(trace.with_suffix(".parquet"))
@@ -152,7 +152,7 @@ def test_tensors_in_parquet_and_safetensors(tmp_path: Path, capsys: pytest.Captu
     assert (result["x@2"] == np.tile(v0, 3)).all() and result["@iteration"].tolist() == [0, 1, 2]
 
 
-def test_the_inputs_and_outputs_of_a_trace(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inputs_and_outputs_of_a_trace(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = trace.with_name("data")
     assert run_cli(capsys, "export", trace, f"{folder}/").status == 0
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -162,7 +162,7 @@ def test_the_inputs_and_outputs_of_a_trace(trace: Path, capsys: pytest.CaptureFi
     assert ran.status == 0 and "all 2 outputs are as in" in ran.err
 
 
-def test_mistakes(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_exports_are_refused(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "export needs one file" in run_cli(capsys, "export", trace).error_line
     assert "export needs one file" in run_cli(capsys, "export", trace, "a.npz", "-o", "b.npz").error_line
     (trace.parent / "there.parquet").write_text("mine")
@@ -172,14 +172,14 @@ def test_mistakes(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("ending", [name for name, form in EXPORT_FORMATS.items() if form.traces])
-def test_every_form_is_written_over_itself(ending: str, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_format_overwrites_itself(ending: str, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if ending == ".parquet":
         pytest.importorskip("pyarrow")
     target = f"{trace.parent / 'again'}{ending}"
     assert [run_cli(capsys, "export", trace, target).status for _ in range(2)] == [0, 0]
 
 
-def test_a_large_trace_is_written_in_pieces(
+def test_large_trace_is_written_in_chunks(
     trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -1,4 +1,4 @@
-"""JUnit XML, read back by a reader that no one here wrote."""
+"""JUnit XML, read back by a third-party reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read(path: Path) -> junitparser.TestSuite:
     return suite
 
 
-def test_what_passed_failed_and_could_not_run_is_read_back(tmp_path: Path) -> None:
+def test_passed_failed_and_erroneous_cases_are_read_back(tmp_path: Path) -> None:
     cases = [
         JUnitCase("set/1", "model.onnx", 0.25, properties={"iterations": 7, "stopped_by": "condition"}),
         JUnitCase(
@@ -53,7 +53,7 @@ def test_any_text_is_well_formed(tmp_path: Path) -> None:
     assert case.result[0].text == clean
 
 
-def test_no_case_is_a_report_too(tmp_path: Path) -> None:
+def test_empty_report_is_valid(tmp_path: Path) -> None:
     write_report(tmp_path / "none.xml", [])
     assert (read(tmp_path / "none.xml").tests, list(read(tmp_path / "none.xml"))) == (0, [])
 

@@ -1,4 +1,4 @@
-"""Places in the expression language: what may be set, to what, and what would be lost."""
+"""Assignment targets in the expression language: what may be set, to what, and which lossy assignments are refused."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def test_assignments(place: str, new: str, expected: Any) -> None:
         ("seq[5]", "1", "index 5 is outside of the list, of length 2"),
     ],
 )
-def test_assignments_that_would_lose_something(place: str, new: str, problem: str) -> None:
+def test_lossy_assignments_are_refused(place: str, new: str, problem: str) -> None:
     target = parse_target(place)
     with pytest.raises(ExpressionError, match=re.escape(problem)) as caught:
         replace_value(SAMPLE_SCOPE.values[target.name], target, value(new), SAMPLE_SCOPE)
     assert caught.value.text == place
 
 
-def test_a_number_too_large_for_any_float_does_not_fit() -> None:
+def test_number_beyond_every_float_does_not_fit() -> None:
     with pytest.raises(ExpressionError, match="does not fit into float32"):
         replace_value(SAMPLE_SCOPE.values["h"], parse_target("h"), 10**400, SAMPLE_SCOPE)
 
@@ -97,7 +97,7 @@ def test_assignments_to_sequences() -> None:
     assert replace_value(None, parse_target("nothing"), np.array(1), SAMPLE_SCOPE) == 1
 
 
-def test_targets() -> None:
+def test_assignment_targets() -> None:
     assert (parse_target("h").name, parse_target("h").is_loop_state, parse_target("h").index) == ("h", False, ())
     assert (parse_target("cond").name, parse_target("cond").is_loop_state) == ("cond", True)
     assert (parse_target("`cond`").name, parse_target("`cond`").is_loop_state) == ("cond", False)

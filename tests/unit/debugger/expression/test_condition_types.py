@@ -1,4 +1,4 @@
-"""What a condition is by the types of what it reads, before it is tested."""
+"""Static type checks of conditions, before they are evaluated."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def refused(text: str) -> ExpressionError | None:
         ("cond and not (x > 1 or n)", 23, "int64 [] where true or false is needed"),
     ],
 )
-def test_what_is_never_one_truth_value(text: str, position: int, problem: str) -> None:
+def test_non_boolean_conditions_are_detected(text: str, position: int, problem: str) -> None:
     error = refused(text)
     assert error is not None and (error.problem, error.position) == (problem, position)
 
@@ -114,11 +114,11 @@ def test_what_is_never_one_truth_value(text: str, position: int, problem: str) -
             "bf > 1",
             "x == none",
         ),
-        # What else is wrong is asserted where it is tested.
+        # Other errors are asserted where the condition is evaluated.
         *("x[5] > 1", "h[9]", "x > 'a'", "1 / iter > 2", "h + [1, 2] > 1", "h[:n] > 1"),
     ],
 )
-def test_what_may_be_one(text: str) -> None:
+def test_possible_conditions_are_accepted(text: str) -> None:
     assert refused(text) is None
 
 
@@ -126,14 +126,14 @@ def test_what_may_be_one(text: str) -> None:
     "text", ["h", "h[0]", "h > 2", "x", "n", "-x", "max(h)", "h[0, 0:2] > 1", "not n", "x * 2 + n"]
 )
 def test_type_error_matches_runtime_error(text: str) -> None:
-    """The same words at the same place."""
+    """The message and its position are the same."""
     with pytest.raises(ExpressionError) as tested:
         parse(text).truth(SAMPLE_SCOPE)
     assert str(refused(text)) == str(tested.value)
 
 
 @pytest.mark.parametrize("text", [f"{'abs(' * 25}x{')' * 25}", f"{'[' * 25}x{']' * 25}{'[0]' * 25}"])
-def test_each_part_is_looked_at_once(text: str) -> None:
-    """Twice at each level would be for ever."""
+def test_each_subexpression_is_checked_once(text: str) -> None:
+    """Checking twice at each level would take exponential time."""
     error = refused(text)
     assert error is not None and error.problem == "float32 [] where true or false is needed"

@@ -1,4 +1,4 @@
-"""The page on expressions: its examples give what it says, and it lists what there is."""
+"""The page on expressions: its examples give the stated results, and it lists every function and word."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def session(name: str, iteration: int) -> loopdbg.Session:
     return started
 
 
-def test_the_page_has_examples() -> None:
+def test_page_has_examples() -> None:
     assert len(EXAMPLES) > 25
     assert PAGE.count(">>> ") == len(EXAMPLES)
 
 
 @pytest.mark.parametrize(("model", "iteration", "text", "expected"), EXAMPLES)
-def test_example(model: str, iteration: int, text: str, expected: str) -> None:
+def test_example_gives_its_result(model: str, iteration: int, text: str, expected: str) -> None:
     index = session(model, iteration)
     scope = FrameScope(index.frame, index.frame.history)
     try:
@@ -51,7 +51,7 @@ def test_example(model: str, iteration: int, text: str, expected: str) -> None:
     assert shown == expected
 
 
-def test_the_table_lists_every_function() -> None:
+def test_table_lists_every_function() -> None:
     table = PAGE.split("## Functions")[1].split("```")[0]
     listed = {name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall(r"`(\w+)\(", row)}
     assert listed == {*FUNCTIONS, *TIME_SHIFT_FUNCTIONS}

@@ -1,4 +1,4 @@
-"""The expression language: what it refuses, and how errors point."""
+"""The expression language: what it refuses, and the position that errors point to."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ def test_errors_point_at_the_character(text: str, position: int, problem: str, h
     assert str(result) == result.message
 
 
-def test_the_text_is_empty() -> None:
+def test_empty_text_is_an_error() -> None:
     for text in ("", "  "):
         with pytest.raises(ExpressionError, match=r"^an empty expression$"):
             parse(text)
 
 
-def test_the_caret() -> None:
+def test_caret_is_below_the_error() -> None:
     assert error("abs(hh) > 3").caret_text() == "abs(hh) > 3\n    ^ unknown name 'hh'; did you mean 'h'?"
     # Wide characters take two columns, tabs and line ends are shown as escapes.
     assert error("'日本' == hh").caret_text() == "'日本' == hh\n" + " " * 10 + "^ unknown name 'hh'; did you mean 'h'?"
@@ -115,7 +115,7 @@ def test_the_caret() -> None:
     assert error("1 +\n hh").caret_text().split("\n")[1].startswith(" " * 6 + "^")
 
 
-def test_a_long_text_is_shown_around_the_place() -> None:
+def test_long_text_is_shown_around_the_error() -> None:
     result = error("n + " * 40 + "hh" + " + n" * 40)
     assert result.position == 160
     assert re.fullmatch(

@@ -1,4 +1,4 @@
-"""Names in the expression language: how they are written, and what completes what is typed."""
+"""Names in the expression language: how they are written and completed."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_completions(typed: str, start: int, results: list[str]) -> None:
     assert completions(typed, len(typed), NAMES) == results
 
 
-def test_completions_of_nothing_offer_everything() -> None:
+def test_completion_of_nothing_offers_everything() -> None:
     result = completions("", 0, NAMES)
     assert result[:6] == ["`/rnn/LSTM_output_0`", "h", "h_new", "hidden", "`max`", "`x:0`"]
     assert {"iter", "delta(", "norm(", "not"} <= set(result)
     assert completions("abs(", 4, ["h"])[0] == "h"
-    # In the middle of a line only what is before the cursor counts.
+    # In the middle of a line only the text before the cursor counts.
     assert completions("hi + 3", 2, NAMES) == ["hidden", "history("]

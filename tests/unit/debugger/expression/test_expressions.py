@@ -1,4 +1,4 @@
-"""The expression language: what it means."""
+"""The expression language: the values of expressions."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ from .sample_scope import SAMPLE_SCOPE, H, SampleScope, error, value
         ("h[0, 0]@1", 2),
         ("delta(norm(h)) == norm(h) - norm(prev(h))", True),
         ("n@2 + n@3 * 2", 23),
-        # How numbers meet tensors.
+        # Numbers combined with tensors.
         ("k == 300", [False] * 3),
         ("k < 300 ", [True] * 3),
         ("k > -300", [True] * 3),
@@ -150,7 +150,7 @@ from .sample_scope import SAMPLE_SCOPE, H, SampleScope, error, value
         ("big == 4611686018427387905", False),
     ],
 )
-def test_values(text: str, expected: Any) -> None:
+def test_expression_values(text: str, expected: Any) -> None:
     result = value(text)
     if isinstance(expected, list) and isinstance(result, np.ndarray):
         result = result.tolist()
@@ -194,11 +194,11 @@ def test_values(text: str, expected: Any) -> None:
         ("flags + 1", "int64"),
     ],
 )
-def test_dtypes(text: str, dtype: str) -> None:
+def test_result_dtypes(text: str, dtype: str) -> None:
     assert np.asarray(value(text)).dtype.name == dtype
 
 
-def test_values_of_tensors() -> None:
+def test_tensor_results() -> None:
     np.testing.assert_array_equal(value("h + k"), H + np.array([1, 2, 3], np.int8))
     np.testing.assert_array_equal(value("h[0, 1:]"), H[0, 1:])
     np.testing.assert_array_equal(value("h[..., 0]"), H[..., 0])
@@ -226,7 +226,7 @@ def test_results_are_copies() -> None:
     assert not array.any()
 
 
-def test_the_last_operand_is_not_looked_at_where_the_first_decide() -> None:
+def test_logical_operators_short_circuit() -> None:
     assert value("false and late > 3") is False
     assert value("true or late > 3") is True
     with pytest.raises(NoValueError, match="not computed yet in iteration 12 at column 10 of 'true and late > 3'"):
@@ -241,7 +241,7 @@ def test_unavailable_value_differs_from_unknown_name() -> None:
     assert error("hh").exit_status == 2
 
 
-def test_shown_on_one_line() -> None:
+def test_expression_is_displayed_on_one_line() -> None:
     assert format_value(value("x")) == "2.5"
     assert format_value(value("x > 1")) == "true"
     assert format_value(value("h")) == "[[1.0, -2.0, 3.5], [0.0, 8.0, 2.0]]"
@@ -256,7 +256,7 @@ def test_shown_on_one_line() -> None:
     assert format_value(value("inf")) == "inf"
 
 
-def test_conditions_are_one_truth_value() -> None:
+def test_condition_must_be_one_truth_value() -> None:
     assert parse("flag").truth(SAMPLE_SCOPE) is True
     assert parse("x > 2").truth(SAMPLE_SCOPE) is True
     assert parse("all(h > 2)").truth(SAMPLE_SCOPE) is False
@@ -273,7 +273,7 @@ def test_conditions_are_one_truth_value() -> None:
         parse("cond").truth(SampleScope(condition=None))
 
 
-def test_what_an_expression_reads() -> None:
+def test_expression_lists_the_values_that_it_reads() -> None:
     expression = parse("max(abs(h)) > `/rnn/h:0` + iter and cond and max == 3")
     assert expression.names == {"h", "/rnn/h:0", "max"}
     assert not expression.uses_history
@@ -283,7 +283,7 @@ def test_what_an_expression_reads() -> None:
         assert parse(text).names == {"h"}
 
 
-def test_other_expressions_in_place_of_names() -> None:
+def test_names_can_be_replaced_by_expressions() -> None:
     pattern = parse("any(abs(x - prev(x)) >= level) or x == `x y`")
     filled = pattern.substitute(x=parse("h[0, x] * 2"), level=0.5)
     assert filled.names == {"h", "x", "x y"}
@@ -292,14 +292,14 @@ def test_other_expressions_in_place_of_names() -> None:
     assert parse("[x, -x][0] + max(x)").substitute(x=2.5).evaluate(SAMPLE_SCOPE) == 5
 
 
-def test_escapes() -> None:
+def test_string_escapes() -> None:
     assert value(r"'\x41\u00e9\U0001f600\n``'") == "Aé😀\n``"
     assert parse(r"`\x41``\n`").names == {"A`\n"}
     for text in (r"'\x4'", r"'\U00110000'", r"`\q`"):
         assert error(text).problem.startswith("an unknown escape") and error(text).position == 1
 
 
-def test_a_trip_count() -> None:
+def test_trip_count_in_an_expression() -> None:
     scope = SampleScope(trip_count=20)
     assert parse("trip_count - iter").evaluate(scope) == 8
     assert parse("iter / trip_count").evaluate(scope) == 0.6

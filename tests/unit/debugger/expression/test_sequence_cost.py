@@ -1,4 +1,4 @@
-"""What an expression on a sequence counts as computed: the elements that it uses."""
+"""The cost of an expression on a sequence counts only the elements that it uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops, and iterations of them, as models of their own."""
+"""Loops, and iterations of them, extracted as models of their own."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_every_loop_of_the_sample_models(name: str, tmp_path: Path) -> None:
     assert kinds == {True, False}
 
 
-def test_what_is_constant_comes_along(tmp_path: Path) -> None:
+def test_needed_constants_are_included(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, CAPTURES)
     result = cut(path, {"x": random_floats(2), "M": 3}, tmp_path, 1)
     graph = onnx.load(result.model).graph
@@ -112,7 +112,7 @@ def test_what_is_constant_comes_along(tmp_path: Path) -> None:
     assert load_sidecar_data(result)[0]["i"] == 1
 
 
-def test_the_file_is_kept_as_it_is(tmp_path: Path) -> None:
+def test_model_metadata_is_kept(tmp_path: Path) -> None:
     source = proto(CAPTURES)
     source.producer_name, source.producer_version = "exporter", "7"
     source.metadata_props.add(key="origin", value="here")
@@ -129,7 +129,7 @@ def test_the_file_is_kept_as_it_is(tmp_path: Path) -> None:
         assert body.node[1] in nodes
 
 
-def test_functions_come_along_and_loops_come_out_of_them(tmp_path: Path) -> None:
+def test_functions_are_included_and_loops_are_extracted_from_them(tmp_path: Path) -> None:
     source = onnx.parser.parse_model(
         """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
         m (int64 M, float x) => (float y, float z) {
@@ -163,7 +163,7 @@ def test_functions_come_along_and_loops_come_out_of_them(tmp_path: Path) -> None
             check_onnxruntime_agrees(result)
 
 
-def test_random_numbers_are_inputs_of_an_iteration(tmp_path: Path) -> None:
+def test_random_numbers_become_inputs_of_an_iteration(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, RANDOM)
     result = cut(path, {"M": 3, "x": random_floats(3)}, tmp_path, 2)
     assert result.inputs == ("i", "c", "h", "noise")
@@ -172,24 +172,24 @@ def test_random_numbers_are_inputs_of_an_iteration(tmp_path: Path) -> None:
         cut(path, {"M": 3, "x": random_floats(3)}, tmp_path / "all")
 
 
-def test_sequences(tmp_path: Path) -> None:
+def test_sequences_are_inputs_and_outputs(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, SEQUENCES)
     for number in (None, 0, 2):
         result = cut(path, {"M": 3, "x": random_floats(2)}, tmp_path, number, force=True)
-        if number != 0:  # an empty sequence of test data has no type
+        if number != 0:  # An empty sequence in test data has no type.
             check_onnxruntime_agrees(result)
         assert len(load_sidecar_data(result)[1]["all" if number is None else "s_next"]) == (
             3 if number is None else number + 1
         )
 
 
-def test_names_that_shadow(tmp_path: Path) -> None:
+def test_shadowing_names(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, SHADOWS)
     result = cut(path, {"M": 3, "h": 1.0}, tmp_path, 1)
     assert result.inputs == ("i", "c", "h") and load_sidecar_data(result)[1]["h_next"] == 9
 
 
-def test_external_data(tmp_path: Path) -> None:
+def test_external_data_is_read(tmp_path: Path) -> None:
     source = proto(CAPTURES)
     source.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array([2, 3], np.float32), "w"))
     onnx.save_model(source, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
@@ -214,7 +214,7 @@ def test_initializers_among_the_inputs(tmp_path: Path) -> None:
     source.ir_version = 3
     source.graph.input.append(onnx.helper.make_tensor_value_info("w", 1, [2]))
     onnx.save(source, tmp_path / "m.onnx")
-    # An input with a default may have been given: it is an input of the part.
+    # An input with a default may have been passed: it is an input of the extracted model.
     result = cut(tmp_path / "m.onnx", {"x": random_floats(2), "M": 3, "w": np.array([5, 6], np.float32)}, tmp_path)
     assert result.inputs == ("M", "x", "w", "z")
     check_onnxruntime_agrees(result)
@@ -237,7 +237,7 @@ def test_recurrent_operators(tmp_path: Path) -> None:
     assert [node.op_type for node in onnx.load(result.model).graph.node] == ["GRU"]
 
 
-def test_a_network_of_tensorrt(tmp_path: Path) -> None:
+def test_tensorrt_network(tmp_path: Path) -> None:
     net = NetworkBuilder()
     x = net.input_tensor("x", shape=(3, 2))
     loop = net.counted_loop(3)
@@ -302,7 +302,7 @@ def test_loops_of_other_forms(
     check_onnxruntime_agrees(parts[-1])
 
 
-def test_an_empty_optional(tmp_path: Path) -> None:
+def test_empty_optional(tmp_path: Path) -> None:
     path = save_text_model(tmp_path, OPTIONAL)
     parts = [
         load_sidecar_data(item)[0]["o"]
@@ -311,7 +311,7 @@ def test_an_empty_optional(tmp_path: Path) -> None:
     assert parts == [None, None, None]
 
 
-def test_a_loop_that_is_not_entered(tmp_path: Path) -> None:
+def test_loop_that_is_not_entered_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="loop 'Loop_0' is not entered in this run"):
         cut(save_text_model(tmp_path, IN_A_BRANCH), {"p": False, "M": 3, "x": random_floats(2)}, tmp_path)
 
@@ -337,7 +337,7 @@ def test_entries_of_a_nested_loop(tmp_path: Path) -> None:
 # -- the command line
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     part = tmp_path / "part"
     ran = command(capsys, "extract", SAMPLES / "newton_sqrt.onnx", "--iteration", "last", "-o", part, "--json")
     report = json.loads(ran.out)
@@ -353,7 +353,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert mine.exists() and not stale.exists(), "older test data go, and nothing else"
 
 
-def test_what_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     newton, pixels = SAMPLES / "newton_sqrt.onnx", SAMPLES / "mandelbrot.onnx"
     part = tmp_path / "part"
     for arguments, status, text in (
@@ -372,15 +372,15 @@ def test_what_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "there is no folder" in command(capsys, "extract", newton, "-o", tmp_path / "a" / "b").error_line
 
 
-def test_where_a_peer_differs_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_difference_to_a_peer_is_extracted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime")
     same = command(capsys, "extract", SAMPLES / "collatz.onnx", "--iteration", "diff", "--against", "onnxruntime",
                    "-o", tmp_path / "part")  # fmt: skip
     assert same.status == 2 and "does not differ in onnxruntime" in same.err
 
 
-def test_the_iteration_in_which_openvino_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It gives 0 for the ReLU of NaN (docs/peers.md): 3, 0.41, the root of -0.59."""
+def test_iteration_in_which_openvino_differs_is_extracted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OpenVINO gives 0 for the ReLU of NaN (docs/peers.md): iteration 3, 0.41, the root of -0.59."""
     pytest.importorskip("openvino")
     path = save_text_model(tmp_path, ROOTS)
     arguments = (path, "--input", "M=5", "--input", "x=3", "--iteration", "diff", "--against", "openvino")
@@ -402,7 +402,7 @@ rows (int64 M, float[4,2] x, float[2] h) => (float[2] y) {
 """
 
 
-def test_an_iteration_that_fails_is_written_with_what_was_computed_before(tmp_path: Path, capsys: Any) -> None:
+def test_failing_iteration_is_written_with_the_values_computed_before(tmp_path: Path, capsys: Any) -> None:
     path = save_text_model(tmp_path, FAILING)
     np.savez(tmp_path / "in.npz", M=np.int64(9), x=np.ones((4, 2), np.float32), h=np.zeros(2, np.float32))
     words = ("--inputs", tmp_path / "in.npz", "-o", tmp_path / "part")
@@ -416,12 +416,12 @@ def test_an_iteration_that_fails_is_written_with_what_was_computed_before(tmp_pa
     assert files == ["output_0.pb"]
     ran = command(capsys, "run", tmp_path / "part" / "model.onnx")
     assert ran.status == 1 and "Gather" in ran.err
-    # The iteration before it is whole.
+    # The iteration before it is complete.
     ran = command(capsys, "extract", path, "--iteration", "3", *words, "--force")
     assert ran.status == 0 and "the same bits by itself" in ran.out
 
 
-def test_the_last_iteration_may_be_one_that_fails(tmp_path: Path, capsys: Any) -> None:
+def test_last_iteration_may_be_a_failing_one(tmp_path: Path, capsys: Any) -> None:
     path = save_text_model(tmp_path, FAILING)
     np.savez(tmp_path / "in.npz", M=np.int64(9), x=np.ones((4, 2), np.float32), h=np.zeros(2, np.float32))
     words = ("--inputs", tmp_path / "in.npz", "-o", tmp_path / "part", "--json")

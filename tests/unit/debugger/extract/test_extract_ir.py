@@ -1,4 +1,4 @@
-"""Loops of OpenVINO IRs, and iterations of them, as IRs of their own."""
+"""Loops of OpenVINO IRs, and iterations of them, extracted as IRs of their own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_loop_of_the_sample_models(name: str, tmp_path: Path) -> None:
     assert kinds == {True, False}
 
 
-def test_layers_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_layers_are_kept_unchanged(tmp_path: Path) -> None:
     loaded, inputs = sample("lstm.xml")
     runs = CaptureRuns(loaded, inputs)
     place = runs.first_entry(find_loop(loaded, None))
@@ -51,7 +51,7 @@ def test_layers_are_kept_as_they_are(tmp_path: Path) -> None:
     assert kept == [(layer.get("id"), layer.get("name"), layer.get("type")) for layer in theirs.find("body/layers")]
 
 
-def test_only_the_constants_that_are_needed_come_along(tmp_path: Path) -> None:
+def test_only_needed_constants_are_included(tmp_path: Path) -> None:
     loaded, inputs = sample("lstm.xml")
     runs = CaptureRuns(loaded, inputs)
     result = extract(runs, runs.first_entry(find_loop(loaded, None)), 0, tmp_path / "part")
@@ -77,7 +77,7 @@ def stepping(path: Path, step: Callable[[Any], Any], sinks: Callable[[Any], list
     return path
 
 
-def test_random_numbers_are_inputs_of_an_iteration(tmp_path: Path) -> None:
+def test_random_numbers_become_inputs_of_an_iteration(tmp_path: Path) -> None:
     def noisy(h: Any) -> Any:
         shape, low, high = (op.constant(np.array(item)) for item in ([2], np.float32(0), np.float32(1)))
         return op.add(h, op.random_uniform(shape, low, high, "f32", 1, 2))
@@ -92,7 +92,7 @@ def test_random_numbers_are_inputs_of_an_iteration(tmp_path: Path) -> None:
         extract(runs, place, None, tmp_path / "all")
 
 
-def test_what_uses_variables_is_refused(tmp_path: Path) -> None:
+def test_use_of_variables_is_refused(tmp_path: Path) -> None:
     def kept(h: Any) -> Any:
         begin = op.constant(np.zeros((1, 2), np.float32))
         return op.add(h, opset6.read_value(begin, "v", openvino.Type.f32, openvino.PartialShape([1, 2])))
@@ -103,8 +103,8 @@ def test_what_uses_variables_is_refused(tmp_path: Path) -> None:
         extract(runs, runs.first_entry(find_loop(loaded, None)), 0, tmp_path / "part")
 
 
-def test_decompressed_weights_come_along(tmp_path: Path) -> None:
-    """What is computed from constants alone around a loop: here by way of an invariant input that is a Convert."""
+def test_decompressed_weights_are_included(tmp_path: Path) -> None:
+    """Values computed from constants alone outside a loop are kept; here an invariant input is a Convert."""
     x = op.parameter([3, 2], np.float32, name="x")
     part, h, w = (op.parameter([1, 2], np.float32, name=name) for name in ("row", "h", "w"))
     last = op.result(op.add(op.multiply(h, w), part))
@@ -125,7 +125,7 @@ def test_decompressed_weights_come_along(tmp_path: Path) -> None:
     check_openvino_agrees(whole)
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_writes_an_ir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ran = command(capsys, "extract", SAMPLES / "lstm.xml", "--iteration", "last", "-o", tmp_path / "part")
     assert ran.status == 0 and "iteration 24 of loop 'rnn'" in ran.out
     part = tmp_path / "part" / "model.xml"
@@ -133,7 +133,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert again.status == 0 and "all 3 outputs are as in" in again.err
 
 
-def test_an_iteration_that_fails_is_written_with_what_was_computed_before(
+def test_failing_iteration_is_written_with_the_values_computed_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     net = IrNetBuilder()
@@ -144,7 +144,7 @@ def test_an_iteration_that_fails_is_written_with_what_was_computed_before(
     item, rest = (body.constant(np.array([k])) for k in (1, -1))
     rows = body.layer("Add", [number, item], name="rows")
     shape = body.layer("Concat", [rows, rest], data='axis="0"', name="shape")
-    # Six elements have no four rows.
+    # Six elements do not make four rows.
     cut = body.layer("Reshape", [h, shape], data='special_zero="false"', shape="?,?", name="cut")
     flat = body.layer("Reshape", [cut, rest], data='special_zero="false"', shape="6", name="flat")
     new = body.layer("Sin", [flat], shape="6", name="new")

@@ -1,4 +1,4 @@
-"""docs/adapters.md says what the adapters say and do."""
+"""docs/adapters.md states what the adapters report and do."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def page_text(name: str) -> str:
     return result
 
 
-def test_the_page_has_every_part() -> None:
+def test_page_has_every_part() -> None:
     assert [name for name, _ in adapters_page.render_parts(TEXT)] == list(PARTS)
 
 
-def test_the_table_of_capabilities() -> None:
+def test_capability_table() -> None:
     assert page_text("capabilities") == adapters_page.capabilities(), AGAIN
 
 
-def test_what_debugpy_says() -> None:
+def test_debugpy_capabilities() -> None:
     try:
         is_present = f"debugpy {version('debugpy')}"
     except PackageNotFoundError:
@@ -42,7 +42,7 @@ def test_what_debugpy_says() -> None:
     assert others[is_present] == adapters_page.query_debugpy_capabilities()
 
 
-def test_the_session() -> None:
+def test_session_transcript() -> None:
     """A conditional breakpoint is hit, a step goes back, a value is changed, and the model runs to its end."""
     now = adapters_page.session_transcript()
     assert page_text("session") == now, AGAIN
@@ -58,16 +58,16 @@ def agents() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ["tools", "hunts"])
-def test_what_agents_can_do(name: str, agents: None) -> None:
+def test_agent_tools_and_answers(name: str, agents: None) -> None:
     now, then = PARTS[name](), page_text(name)
     if not adapters_page.tokenizer_available():
         now, then = TOKEN_COUNT.sub("", now), TOKEN_COUNT.sub("", then)
     assert NUMBER.sub("", now) == NUMBER.sub("", then), AGAIN
-    # Answers have computed numbers in them, whose last digits depend on the processor.
+    # Answers contain computed numbers, whose last digits depend on the processor.
     counted = [list(map(int, NUMBER.findall(text))) for text in (now, then)]
     assert counted[0] == pytest.approx(counted[1], rel=0.01 if name == "hunts" else 0), AGAIN
 
 
-def test_the_tokens_of_the_page_were_counted() -> None:
+def test_token_counts_of_the_page() -> None:
     counted = [int(item.split()[0]) for name in ("tools", "hunts") for item in TOKEN_COUNT.findall(page_text(name))]
     assert len(counted) >= 25 and min(counted) > 20

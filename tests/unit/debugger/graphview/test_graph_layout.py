@@ -1,4 +1,4 @@
-"""The picture of a loop says what the graph says: its back edges, who reads whom, what decides; nothing overlaps."""
+"""The picture of a loop agrees with its graph in back edges, reads and conditions, and nothing overlaps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEATURES = (
 
 
 def pictures(main: Graph, opened: Collection[Node] = ()) -> Iterator[GraphView]:
-    """Of the main graph and of every loop."""
+    """Pictures of the main graph and of every loop."""
     phrases = NodeFormatter(ProducerMap.for_graph(main))
     yield build_graph_view(main, None, phrases, opened)
     for loop in loops(main):
@@ -44,7 +44,7 @@ def random_models(features: Collection[str]) -> Iterator[Graph]:
 
 
 def assert_back_edges(picture: GraphView) -> None:
-    """Each arc goes from where its back edge's result is handed on to the parameter that gets it."""
+    """Each arc leads from its back edge's result to the parameter that receives it."""
     loop = picture.loop
     edges = [] if loop is None else loop.back_edges
     assert [arc.edge for arc in picture.arcs if arc.edge is not None] == edges
@@ -56,7 +56,7 @@ def assert_back_edges(picture: GraphView) -> None:
             continue
         assert source.kind is BoxKind.RESULT and source.values == (arc.edge.result,)
         assert target.kind in INPUT_KINDS and target.values == (arc.edge.param,)
-        # What is handed on comes by a wire from the box that makes it, unless it is a constant.
+        # A carried value arrives by a wire from the box that computes it, unless it is a constant.
         if arc.edge.result in sources:
             assert arc.edge.result in picture.boxes[sources[arc.edge.result]].values
             wire = next(wire for wire in picture.wires if wire.value is arc.edge.result)
@@ -64,7 +64,7 @@ def assert_back_edges(picture: GraphView) -> None:
 
 
 def assert_reads(picture: GraphView) -> None:
-    """What a node reads comes to its box."""
+    """The operands of a node arrive at its box."""
     makers = {value: k for k, box in enumerate(picture.boxes) if box.kind not in OUTPUT_KINDS for value in box.values}
     coming = {(wire.value, reader) for wire in picture.wires for reader in wire.readers}
     for k, box in enumerate(picture.boxes):
@@ -74,8 +74,8 @@ def assert_reads(picture: GraphView) -> None:
 
 
 def assert_places(picture: GraphView) -> LayeredLayout:
-    """Each box is below those that it reads, and next to the others of its layer; what runs next to the layers is
-    left of them, and shares its lane with nothing that passes by the same layer."""
+    """Each box is below those that it reads, and next to the others of its layer; edges next to the layers are left of
+    them, and share a lane with no other edge that passes the same layer."""
     widths = [8.0 + len(box.name) for box in picture.boxes]
     result = compute_layout(picture, widths, 3, 2)
     within = {k for layer in result.layers for k in layer}
@@ -93,7 +93,7 @@ def assert_places(picture: GraphView) -> LayeredLayout:
 
 
 @pytest.mark.parametrize("features", FEATURES, ids="-".join)
-def test_of_random_loops(features: Collection[str]) -> None:
+def test_layout_of_random_loops(features: Collection[str]) -> None:
     count = 0
     for main in random_models(features):
         for picture in pictures(main):
@@ -104,7 +104,7 @@ def test_of_random_loops(features: Collection[str]) -> None:
     assert count > 10
 
 
-#: A chain of which each part reads what was carried in, and hands something on: all of it passes by many nodes.
+#: A chain whose parts each read a carried value and yield another: all of these edges pass many nodes.
 DEEP = """
 deep (int64 n, CARRIED) => (LAST) {
   LAST = Loop <body = body (int64 i, bool c, CARRIED) => (bool go, MODEL_INPUTS) {
@@ -138,13 +138,13 @@ def test_long_edges_run_next_to_layers() -> None:
     assert_back_edges(picture)
     assert_reads(picture)
     result = assert_places(picture)
-    # Not an item in each of the layers: with those it would be 1 500.
+    # Not one item in each layer: that would be 1 500.
     assert len(result.layers) > 90 and 10 < len(result.lanes) < 24 and len(result.centers) < 400
-    # What is given back early shares a lane with what is read late.
+    # A value yielded early shares a lane with one that is read late.
     assert len(set(result.lanes.values())) < len(result.lanes)
 
 
-def test_what_the_condition_depends_on_has_a_sign() -> None:
+def test_nodes_of_the_condition_are_marked() -> None:
     main = sample("newton_sqrt.onnx")[0].graph
     picture = list(pictures(main))[1]
     decides = {(box.kind, box.name) for box in picture.boxes if box.affects_condition}
@@ -157,7 +157,7 @@ def test_what_the_condition_depends_on_has_a_sign() -> None:
     assert (BoxKind.CARRIED, "err") not in decides and (BoxKind.SCAN, "xs") not in decides
 
 
-def test_a_loop_that_is_open_holds_its_own_picture() -> None:
+def test_open_loop_contains_its_picture() -> None:
     main = sample("mandelbrot.onnx")[0].graph
     (outer,) = (loop for loop in loops(main) if loop.name == "pixels")
     (inner,) = loops(outer.body)
@@ -174,7 +174,7 @@ test (float[2] a, bool c) => (float[2] y) {
 """
 
 
-def test_an_if_reads_what_its_branches_take_from_around() -> None:
+def test_if_reads_the_captures_of_its_branches() -> None:
     main = model(IF).graph
     (node,) = (node for node in main.nodes if isinstance(node, If))
     picture = build_graph_view(main, None, NodeFormatter(ProducerMap.for_graph(main)), {node})
@@ -184,7 +184,7 @@ def test_an_if_reads_what_its_branches_take_from_around() -> None:
 
 
 def marked(session: loopdbg.Session, loop: Loop | None = None) -> tuple[GraphView, set[str], dict[str, object]]:
-    """The picture of the loop in focus, the names of what is odd, and values by kind and name."""
+    """The picture of the focused loop, the names of non-finite values, and values by kind and name."""
     main, frame = session.model.graph, session.frame
     loop = loop or frame.loop
     picture = build_graph_view(main if loop is None else loop.body, loop, NodeFormatter(ProducerMap.for_graph(main)))
@@ -205,7 +205,7 @@ def test_marks_within_an_iteration() -> None:
     _, odd, values = marked(session)
     assert not odd and values["next"] == "half_q" and values["count xs"] == 2
     assert values["carried x"] == session.frame.carried["x"]
-    # What is not computed yet has no value, wherever it is handed on.
+    # A value that is not computed yet is shown nowhere, not even on back edges.
     assert not {"node x_new", "back edge x", "condition keep"} & set(values)
 
 
@@ -217,7 +217,7 @@ def test_marks_at_a_boundary() -> None:
     assert values["node half"] == session.frame.values["half"]
 
 
-def test_the_way_of_nan() -> None:
+def test_path_of_nan_is_marked() -> None:
     session = loopdbg.Session(*sample("vanishing_scale.onnx"))
     session.step(138)
     _, odd, values = marked(session)
@@ -225,7 +225,7 @@ def test_the_way_of_nan() -> None:
     assert not np.isfinite(np.asarray(values["node q"])).any()
 
 
-def test_a_loop_inside_that_runs_tells_its_iteration() -> None:
+def test_running_inner_loop_shows_its_iteration() -> None:
     session = loopdbg.Session(*sample("mandelbrot.onnx"))
     (outer,) = (loop for loop in loops(session.model.graph) if loop.name == "pixels")
     session.breakpoints.add("iter 2 in escape")

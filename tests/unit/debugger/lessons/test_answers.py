@@ -1,4 +1,4 @@
-"""All answers, right and wrong, and of every question asked again, as the engine and as real runtimes have them."""
+"""All answers, right and wrong, to every question and its repetitions, checked against the engine and real runtimes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DRAWS = 3
 
 
 def drawn_questions(card: Card, count: int = DRAWS, seed: int = 0) -> Iterator[Question]:
-    """The question of a card with N numbers."""
+    """The question of a card with the numbers of N seeds."""
     random = Random(seed)
     for _ in range(count):
         question = card.draw_question(random)
@@ -48,7 +48,7 @@ def drawn_questions(card: Card, count: int = DRAWS, seed: int = 0) -> Iterator[Q
 
 
 def questions() -> Iterator[tuple[str, Question]]:
-    """Those of all cards as they are drawn, and those that are guessed first."""
+    """The questions of all cards as drawn, and those of guesses."""
     for name, card in CARDS:
         if card.kind is CardKind.QUIZ:
             continue
@@ -62,16 +62,16 @@ VALUES = [(name, q) for name, q in questions() if isinstance(q, ValueQuestion)]
 
 
 def scenes() -> Iterator[tuple[str, Scene]]:
-    """All that is opened, and what is asked about."""
+    """All scenes that are opened, with their questions."""
     for lesson in LESSONS_BY_NUMBER.values():
         yield from ((f"{lesson.number} {letter}", scene) for letter, scene in lesson.scenes.items())
     yield from ((name, question.scene) for name, question in questions())
 
 
 def peer_outputs(scene: Scene) -> dict[str, Any]:
-    """What the scene's own runtime gives."""
+    """The outputs of the scene's own runtime."""
     if scene.path.suffix == ".py":
-        # TensorRT's own runtime is none that a test has: the same as a model of ONNX.
+        # Tests have no TensorRT runtime: the same loop as an ONNX model.
         scene = three_systems.LATE_CONDITION_SCENE.with_inputs(**scene.inputs)
     inputs = scene.input_arrays(scene.load())
     if scene.model.endswith(".xml"):
@@ -83,7 +83,7 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
     return onnxruntime_peer.run(scene.path, inputs)
 
 
-#: Where a lesson says that a runtime does otherwise, and modes of which no peer has the table's meaning.
+#: Where a lesson states that a runtime differs, and modes that no peer implements as the table defines them.
 OTHER_ANSWERS = {
     absent_condition.B.model,
     absent_condition.C.model,
@@ -96,7 +96,7 @@ IGNORING = {"onnx_adds_2.onnxtxt", "onnx_doubles_2.onnxtxt"}
 
 
 def _alike(scene: Scene) -> bool:
-    """A peer runs it, and does the same."""
+    """Whether a peer runs the scene with the same outputs."""
     of_tensorrt = scene.path.suffix == ".py" and scene.model != three_systems.TENSORRT_SCENE.model
     ends = scene.reference_run.stopped_by is not StoppedBy.LIMIT
     return ends and not of_tensorrt and scene.model not in OTHER_ANSWERS | IGNORING
@@ -106,14 +106,14 @@ ALIKE = [(name, scene) for name, scene in scenes() if _alike(scene)]
 
 
 @pytest.mark.parametrize(("name", "scene"), ALIKE, ids=[name for name, _ in ALIKE])
-def test_scenes_give_what_their_own_runtime_gives(name: str, scene: Scene) -> None:
+def test_scenes_agree_with_their_own_runtime(name: str, scene: Scene) -> None:
     ours = scene.reference_run.run.outputs
     for output, value in peer_outputs(scene).items():
         np.testing.assert_allclose(ours[output], value, rtol=1e-5, atol=1e-7)
         assert ours[output].shape == value.shape
 
 
-def test_where_a_lesson_says_that_a_runtime_differs_it_does() -> None:
+def test_stated_runtime_differences_exist() -> None:
     rows = peer_outputs(absent_condition.B)["rows"]
     assert rows.tolist() == [1, 2, 3] and absent_condition.QUESTION.answer == 6
     assert absent_condition.QUESTION.grade(str(len(rows))).text.startswith("So it would be with true")
@@ -130,7 +130,7 @@ def test_openvino_slices_differently_as_lesson_17_states() -> None:
 
 
 @pytest.mark.parametrize(("name", "question"), VALUES, ids=[name for name, _ in VALUES])
-def test_the_right_answer_is_right_and_says_why(name: str, question: ValueQuestion) -> None:
+def test_right_answer_is_accepted_with_its_reason(name: str, question: ValueQuestion) -> None:
     typed = [str(question.answer), *(letter for letter, value in question.choices.items() if value == question.answer)]
     if isinstance(question.answer, list):
         typed += [" ".join(map(str, question.answer)), f"({', '.join(map(str, question.answer))})"]
@@ -151,7 +151,7 @@ def test_every_wrong_rule_has_a_reply(name: str, question: ValueQuestion) -> Non
         assert len(question.choices) == CHOICE_COUNT and len({*map(str, question.choices.values())}) == CHOICE_COUNT
 
 
-#: Wrong answers as the curriculum has them: lesson, what is typed, a piece of the reply.
+#: Wrong answers of the curriculum: lesson, typed text, a part of the reply.
 TYPED = [
     (2, "[2, 4, 8, 16]", "That is gave"),
     (2, "1 2 4 8 16", "it leaves as x_last"),
@@ -184,7 +184,7 @@ TYPED = [
 
 
 @pytest.mark.parametrize(("number", "typed", "says"), TYPED)
-def test_wrong_answers_are_met_where_they_come_from(number: int, typed: str, says: str) -> None:
+def test_wrong_answer_gets_the_reply_for_its_misconception(number: int, typed: str, says: str) -> None:
     lesson = LESSONS_BY_NUMBER[number]
     assert isinstance(lesson, Lesson) and isinstance(lesson.question, ValueQuestion)
     klass = LessonDriver(number, ask=lesson.question)
@@ -193,7 +193,7 @@ def test_wrong_answers_are_met_where_they_come_from(number: int, typed: str, say
     assert "✗" in output and says in output, output
 
 
-#: Questions with other numbers, and what is right.
+#: Questions with other numbers, and their right answers.
 OTHERS = [
     (2, {"n": 3, "x0": 5}, [5, 10, 20]),
     (3, {"limit": 21}, 21),
@@ -216,7 +216,7 @@ def test_other_numbers_have_other_answers(number: int, inputs: dict[str, Any], a
     assert "✓ Right" in klass(f"answer {answer}")
 
 
-# -- states: what is typed, and the final statement
+# -- states: the typed commands, and the final statement
 
 
 ASKED: dict[tuple[int, int], StateQuestion] = {
@@ -285,11 +285,11 @@ def test_states_are_judged_where_they_are_reached(number: int, which: int, lines
 
 
 def counted(scene: Scene, **inputs: Any) -> int:
-    """How many rows a scan output of ONNX Runtime has."""
+    """The number of rows of a scan output in ONNX Runtime."""
     return len(peer_outputs(scene.with_inputs(**inputs))["counts"])
 
 
-def test_what_lesson_5_counts_as_reached_is_so_in_onnxruntime() -> None:
+def test_lesson_5_row_counts_match_onnxruntime() -> None:
     five = [{"limit": 13}, {"limit": 15}, {"step": 4}, {"start": 5}, {"start": 7}, {"max_trips": 5}]
     assert [counted(two_limits.SCENE, **item) for item in five] == [5] * len(five)
     assert [counted(two_limits.SCENE, limit=limit) for limit in (12, 16, 24, 25, 27, 28)] == [4, 6, 8, 9, 9, 10]
@@ -297,12 +297,12 @@ def test_what_lesson_5_counts_as_reached_is_so_in_onnxruntime() -> None:
 
 
 def test_lesson_8_as_plain_arithmetic() -> None:
-    """Nothing but this debugger changes a capture between two iterations."""
+    """No runtime changes a capture between two iterations; only this debugger does."""
     scene = captures.SCENE
     assert scene.reference_run["x_last"] == 1 + 3 * 1 and scene.reference_run.carried_value("grow", "x", 2) + 10 == 13
 
 
-def test_openvino_trades_one_after_another_where_lesson_7_says_so(tmp_path: Any) -> None:
+def test_openvino_swaps_sequentially_as_lesson_7_states(tmp_path: Any) -> None:
     from loopdbg.tui.cli import main
 
     scene = simultaneous_back_edges.SCENE
@@ -331,7 +331,7 @@ def test_scene_uses_sidecar_inputs_by_default() -> None:
     assert scene.reference_run.iterations == condition_timing.SCENE.reference_run.iterations == 7
 
 
-def test_a_model_that_is_not_installed_is_one_clear_error() -> None:
+def test_missing_model_is_one_clear_error() -> None:
     with pytest.raises(loopdbg.ModelError, match="lessons' models are not installed"):
         Scene("nowhere.onnx").load()
 
@@ -340,7 +340,7 @@ STATED = [(name, card) for name, card in JUDGED if isinstance(next(drawn_questio
 
 
 @pytest.mark.parametrize(("name", "card"), STATED, ids=[name for name, _ in STATED])
-def test_state_questions_are_reached_by_their_last_hint(name: str, card: Card) -> None:
+def test_state_questions_are_solved_by_their_last_hint(name: str, card: Card) -> None:
     number = int(name.partition(".")[0])
     for question in drawn_questions(card, 8):
         assert isinstance(question, StateQuestion)
@@ -358,11 +358,11 @@ def test_state_questions_are_reached_by_their_last_hint(name: str, card: Card) -
         )
 
 
-# -- what guessing gets
+# -- success by guessing
 
 
 def guesses(card: Card, count: int) -> Iterator[tuple[Question, str]]:
-    """Questions, and answers to them that no one thought about: a letter, or what others of these were answered."""
+    """Questions, and blind answers to them: a letter, or the answers to other questions of these."""
     random = Random(11)
     asked = list(drawn_questions(card, count, seed=5))
     pool = [answer for question in asked if isinstance(question, ValueQuestion) for answer in plausible(question)]
@@ -372,12 +372,12 @@ def guesses(card: Card, count: int) -> Iterator[tuple[Question, str]]:
 
 
 def plausible(question: ValueQuestion) -> list[Any]:
-    """What one may think of: the right answer, and what the wrong rules give."""
+    """Plausible answers: the right one, and those of the wrong rules."""
     return [question.answer, *(value for value, _ in question.wrong_answers if not isinstance(value, str))]
 
 
 GUESSED = [(name, card) for name, card in JUDGED if not isinstance(next(drawn_questions(card)), StateQuestion)]
-#: Of 50 answers of which a quarter is right by chance not more than that many are, but once in a thousand.
+#: Of 50 answers with a chance of one quarter, no more than this many are right except with probability 1/1000.
 MOST = 22
 
 
@@ -388,7 +388,7 @@ def test_fifty_guesses_pass_no_more_than_chance(name: str, card: Card) -> None:
 
 @pytest.mark.parametrize(("name", "card"), GUESSED, ids=[name for name, _ in GUESSED])
 def test_no_answer_is_right_each_time(name: str, card: Card) -> None:
-    """Neither one letter, nor one value: the question moves when it is asked again."""
+    """Neither a fixed letter nor a fixed value: a repeated question has other numbers."""
     if card.row is not None:
         return
     asked = list(drawn_questions(card, 60, seed=3))
@@ -400,7 +400,7 @@ def test_no_answer_is_right_each_time(name: str, card: Card) -> None:
 
 
 @pytest.mark.parametrize(("number", "card"), [(1, "Ask"), (11, "Ask")])
-def test_fifty_places_pass_no_more_than_chance(number: int, card: str) -> None:
+def test_fifty_positions_pass_no_more_than_chance(number: int, card: str) -> None:
     random, passed = Random(7), 0
     klass = LessonDriver(number)
     klass.open_card(card)
@@ -412,7 +412,7 @@ def test_fifty_places_pass_no_more_than_chance(number: int, card: str) -> None:
 
 
 @pytest.mark.parametrize(("number", "what"), [(5, "limit"), (8, "start")])
-def test_fifty_changes_pass_no_more_than_chance(number: int, what: str) -> None:
+def test_fifty_edits_pass_no_more_than_chance(number: int, what: str) -> None:
     random, passed = Random(7), 0
     klass = LessonDriver(number)
     klass.open_card("Ask")
@@ -434,7 +434,7 @@ STILL = [(name, card) for name, card in GUESSED if card.kind is not CardKind.QUI
 
 
 @pytest.mark.parametrize(("name", "card"), STILL, ids=[name for name, _ in STILL])
-def test_nothing_runs_that_would_show_the_answer(name: str, card: Card) -> None:
+def test_commands_that_would_reveal_the_answer_are_refused(name: str, card: Card) -> None:
     number, _, k = name.partition(".")
     klass = LessonDriver(int(number))
     klass(f"card {k}")

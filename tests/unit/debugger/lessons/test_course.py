@@ -1,4 +1,4 @@
-"""The lessons as texts: their size, their words, and what every Do and Look promises."""
+"""The lessons as texts: their size, their vocabulary, and the promises of every Do and Look step."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from loopdbg.debugger.lessons.scene import MODELS_FOLDER
 from loopdbg.runtime.graph import System
 from loopdbg.tui.cli.commands.samples import SAMPLES_FOLDER, sample_files
 
-#: Lines of a card of the practice at most.
+#: Maximum number of lines of a practice card.
 TALL = 11
 ROOT = Path(__file__).parents[4]
 EVERY = pytest.mark.parametrize("lesson", LESSONS, ids=lambda item: str(item.number))
 
 
-def test_there_are_twelve_for_an_hour() -> None:
+def test_course_has_twelve_lessons_for_an_hour() -> None:
     assert [lesson.number for lesson in LESSONS] == list(range(1, 13))
     assert 50 <= sum(lesson_value.minutes for lesson_value in LESSONS) <= 65
 
 
-def test_what_comes_after_them_is_numbered_on() -> None:
+def test_later_lessons_continue_the_numbering() -> None:
     assert list(LESSONS_BY_NUMBER) == [*range(1, 24)] and isinstance(LESSONS_BY_NUMBER[23], Quiz)
 
 
 @pytest.mark.parametrize("number", LESSONS_BY_NUMBER)
-def test_a_card_has_few_lines_of_76_columns(number: int) -> None:
-    """In the hour six; with a loop as its file has it, or a table, as many as a small screen has space for."""
+def test_card_has_few_lines_of_76_columns(number: int) -> None:
+    """Six lines in the hour; cards with a loop file or a table have as many as a small screen has space for."""
     learner = LessonDriver(number).learner
     for card in range(len(learner.cards)):
         for _ in range(3):
@@ -59,7 +59,7 @@ def test_a_card_has_few_lines_of_76_columns(number: int) -> None:
             assert max(map(len, lines)) <= CARD_WIDTH_CHARS, (learner.heading, lines)
 
 
-def test_text_takes_the_width_that_there_is() -> None:
+def test_text_uses_the_available_width() -> None:
     learner = LessonDriver(9).learner
     learner.open_card(1)
     assert len(learner.card_lines(200)) < len(learner.card_lines(76)) < len(learner.card_lines(50))
@@ -67,7 +67,7 @@ def test_text_takes_the_width_that_there_is() -> None:
 
 
 def test_every_mode_of_the_three_tables_is_asked() -> None:
-    """By the quiz each time, by the lessons among their draws; what is shown is in the row that is asked for."""
+    """The quiz asks each one every time, the lessons draw among them; the example is from the row in question."""
     for seed in range(5):
         cards = mode_quiz.deal_quiz_cards(Random(seed))
         assert {card.row for card in cards if card.row is not None} == set(LOOP_MODES) and len(cards) == 21
@@ -83,8 +83,8 @@ def test_every_mode_of_the_three_tables_is_asked() -> None:
 
 
 @pytest.mark.parametrize("row", LOOP_MODES, ids=lambda row: f"{row.system.value} {row.kind.value}")
-def test_a_mode_does_what_its_row_says(row: LoopMode) -> None:
-    """Run: by how many iterations, with a first condition that is true, and with one that is false."""
+def test_mode_behaves_as_its_row_states(row: LoopMode) -> None:
+    """Run to check the number of iterations, with a true and a false initial condition."""
     n, usual = 8, 4
     counts = {
         LoopKind.ENDLESS: (MAX_ITERATIONS, MAX_ITERATIONS),
@@ -103,7 +103,7 @@ def test_a_mode_does_what_its_row_says(row: LoopMode) -> None:
         assert short == {LoopKind.ENDLESS: MAX_ITERATIONS, LoopKind.FOR: 2, LoopKind.FOR_WHILE: 2}.get(row.kind, usual)
 
 
-def test_a_mode_is_shown_as_its_file_has_it_and_the_listing_is_covered() -> None:
+def test_mode_is_shown_as_in_its_file_and_the_listing_is_covered() -> None:
     klass = LessonDriver(14, seed=2)
     klass("card 4")
     message = " ".join(klass.learner.card_lines())
@@ -122,7 +122,7 @@ def test_a_mode_is_shown_as_its_file_has_it_and_the_listing_is_covered() -> None
 
 
 @pytest.mark.parametrize("system", [System.ONNX, System.OPENVINO, System.TENSORRT])
-def test_a_wrong_mode_is_held_against_what_it_does_when_it_runs(system: System) -> None:
+def test_wrong_mode_is_contrasted_with_its_behaviour(system: System) -> None:
     for k in range(12):
         question = mode_question_generator(system)(Random(k))
         assert isinstance(question, ModeQuestion)
@@ -135,16 +135,16 @@ def test_a_wrong_mode_is_held_against_what_it_does_when_it_runs(system: System) 
 
 
 @EVERY
-def test_a_lesson_brings_at_most_four_words_which_help_explains(lesson: Lesson) -> None:
+def test_lesson_introduces_at_most_four_words_with_help(lesson: Lesson) -> None:
     assert len(lesson.terms) <= 4
     for word in lesson.terms:
         assert glossary_entry(word) is not None, word
 
 
 @EVERY
-def test_no_word_is_used_before_the_lesson_that_brings_it(lesson: Lesson) -> None:
+def test_no_word_is_used_before_its_lesson(lesson: Lesson) -> None:
     later = {word for lesson_value in LESSONS if lesson_value.number > lesson.number for word in lesson_value.terms}
-    # What a lesson says of the world outside may name what comes later.
+    # Remarks of a lesson on other tools may use later words.
     cards = [card for card in lesson.cards if card.kind not in (CardKind.REMEMBER, CardKind.RECALL)]
     texts = [
         line
@@ -157,7 +157,7 @@ def test_no_word_is_used_before_the_lesson_that_brings_it(lesson: Lesson) -> Non
 
 
 @EVERY
-def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson: Lesson) -> None:
+def test_do_step_works_by_keys_and_look_step_shows_its_promise(lesson: Lesson) -> None:
     klass = LessonDriver(lesson.number)
     klass.open_card("Do")
     seen: list[str] = []
@@ -166,7 +166,7 @@ def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson: Lesson) 
             line = step.keys if " " in step.keys else step.command
             output = klass(line)
             assert not output.startswith("error"), (line, output)
-            # The card is read after the last step: what was on the screen before that is gone.
+            # The card is read after the last step, when earlier screens are gone.
             seen = [output, klass("list all"), klass("frame"), klass("info values"), klass("why")]
             if len(klass.console.session.frames) > 1:
                 seen.append(klass("backtrace"))
@@ -178,7 +178,7 @@ def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson: Lesson) 
     everything = squeezed(" ".join(seen)).replace("int64", "i64")
     klass.open_card("Look")
     for promised in re.findall(r"`([^`]+)`", " ".join(klass.learner.card_lines())):
-        # What the title of the screen says the console says of the moment.
+        # What the screen shows in its title, the console states for the current position.
         assert squeezed(promised) in everything, promised
 
 
@@ -195,7 +195,7 @@ ASKING = [
 
 
 @pytest.mark.parametrize(("number", "card"), ASKING)
-def test_hints_go_from_where_to_look_to_the_answer(number: int, card: int) -> None:
+def test_hints_lead_from_where_to_look_to_the_answer(number: int, card: int) -> None:
     klass = LessonDriver(number)
     klass(f"card {card + 1}")
     question = klass.learner.question
@@ -216,7 +216,7 @@ PRACTICE = [
 
 
 @pytest.mark.parametrize("number", PRACTICE)
-def test_do_of_the_practice_is_done_by_its_keys(number: int) -> None:
+def test_practice_do_step_works_by_keys(number: int) -> None:
     klass = LessonDriver(number)
     klass.open_card("Do")
     for step in klass.learner.card.steps:
@@ -245,7 +245,7 @@ def test_the_package_takes_every_model_along() -> None:
     assert {f"*{suffix}" for suffix in suffixes} <= set(manifest)
 
 
-def test_every_model_of_a_scene_is_there() -> None:
+def test_every_scene_model_exists() -> None:
     scenes = [scene for lesson in LESSONS_BY_NUMBER.values() for scene in lesson.scenes.values()]
     cards = [card.scene for lesson in LESSONS_BY_NUMBER.values() for card in lesson.cards]
     assert [scene.model for scene in (*scenes, *cards) if not scene.path.is_file()] == []

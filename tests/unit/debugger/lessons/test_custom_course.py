@@ -1,4 +1,4 @@
-"""Courses of a teacher's own: what the documentation says of them, and what is wrong in their files."""
+"""Custom courses of a teacher: what the documentation describes, and errors in their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[4] / "docs" / "lessons.md"
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """The course that the documentation shows."""
+    """The course of the documentation."""
     first, lesson = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.S)
     (tmp_path / "course.toml").write_text(first, encoding="utf-8")
     (tmp_path / "counting.toml").write_text(lesson, encoding="utf-8")
@@ -36,7 +36,7 @@ def changed(course: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_the_course_of_the_documentation_is_gone_through(course: Path) -> None:
+def test_documented_course_can_be_completed(course: Path) -> None:
     result = read_course(course)
     assert result.title == "Loops in our decoder" and [lesson.title for lesson in result.lessons.values()] == [
         "A body that runs again"
@@ -67,14 +67,14 @@ def test_the_course_of_the_documentation_is_gone_through(course: Path) -> None:
     )
 
 
-def test_numbers_are_drawn_as_the_file_says(course: Path) -> None:
+def test_numbers_are_drawn_as_the_file_defines(course: Path) -> None:
     changed(course, "draw = { n = [3, 9], x0 = { of = [0, 10, 20] } }", "draw = { n = [4, 4], x0 = [7, 8] }")
     card = read_course(course).lessons[1].cards[2]
     asked = [card.draw_question(Random(k)) for k in range(20)]
     assert {(item.scene.inputs["n"], item.scene.inputs["x0"]) for item in asked if item is not None} == {(4, 7), (4, 8)}
 
 
-def test_lists_are_drawn_without_one_number_twice(course: Path) -> None:
+def test_drawn_lists_have_distinct_numbers(course: Path) -> None:
     shutil.copy(MODELS_FOLDER / "digits.onnxtxt", course)
     (course / "counting.toml").write_text(
         """
@@ -105,7 +105,7 @@ wrong = [
         assert len({*x}) == 3 and question.answer == int("".join(map(str, x[::-1])))
 
 
-#: What is changed in the lesson, into what, and what is reported about it.
+#: The text to change in the lesson, its replacement, and the error.
 FAULTS = [
     ('title = "A body', 'titel = "A body', r"counting.toml: 'title' is missing; it is a text"),
     ("minutes = 4", 'minutes = "4"', r"counting.toml: 'minutes' is a whole number, not '4'"),
@@ -142,7 +142,7 @@ FAULTS = [
 @pytest.mark.parametrize(
     ("old", "new", "message"), FAULTS, ids=[f"{k} {new[:20]}" for k, (_, new, _) in enumerate(FAULTS)]
 )
-def test_what_is_wrong_in_a_file_is_one_clear_error(course: Path, old: str, new: str, message: str) -> None:
+def test_error_in_a_file_is_one_clear_message(course: Path, old: str, new: str, message: str) -> None:
     changed(course, old, new)
     if not message:
         assert read_course(course).title
@@ -159,7 +159,7 @@ def test_always_right_wrong_answers_are_reported(course: Path) -> None:
         read_course(course)
 
 
-def test_a_folder_that_is_none_or_empty(tmp_path: Path) -> None:
+def test_missing_or_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(loopdbg.UsageError, match="nowhere: there is no such folder"):
         read_course(tmp_path / "nowhere")
     with pytest.raises(loopdbg.UsageError, match=r"there is no course.toml in it"):
@@ -175,7 +175,7 @@ def test_a_folder_that_is_none_or_empty(tmp_path: Path) -> None:
         read_course(tmp_path)
 
 
-def test_two_courses_are_kept_apart(course: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_progress_of_two_courses_is_separate(course: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other") / "copy"
     shutil.copytree(course, other)
     assert read_course(course).name != read_course(other).name

@@ -1,4 +1,4 @@
-"""A course as pages: whole, without a network, and with the answers apart."""
+"""A course as HTML pages: complete, usable without a network, and with the answers on a separate page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from loopdbg.debugger.lessons.course.catalog import COURSE, LESSONS_BY_NUMBER
 from loopdbg.debugger.lessons.html_pages import write_course
 from loopdbg.debugger.lessons.lesson import Quiz
 
-#: Elements that have no end.
+#: Void elements.
 VOID = {"meta", "br", "link", "img"}
 
 
@@ -28,7 +28,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 
 class HtmlNestingChecker(HTMLParser):
-    """Whether every element is closed, and where links lead."""
+    """Checks that every element is closed, and collects link targets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class HtmlNestingChecker(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_each_lesson_has_a_page_with_the_pictures_of_its_loops(pages: Mapping[str, str]) -> None:
+def test_each_lesson_has_a_page_with_pictures_of_its_loops(pages: Mapping[str, str]) -> None:
     assert [*pages] == ["index.html", *(f"lesson-{number:02}.html" for number in LESSONS_BY_NUMBER), "answers.html"]
     for number, lesson in LESSONS_BY_NUMBER.items():
         page = pages[f"lesson-{number:02}.html"]
@@ -79,7 +79,7 @@ def test_answers_are_only_on_their_page(pages: Mapping[str, str]) -> None:
     assert quiz.count('<div class="question">') == 20 and "while loop" not in quiz
 
 
-def test_questions_differ_from_each_other_and_with_the_seed(tmp_path: Path, pages: Mapping[str, str]) -> None:
+def test_questions_differ_within_a_course_and_between_seeds(tmp_path: Path, pages: Mapping[str, str]) -> None:
     asked = re.findall(r"<strong>1\.\d</strong> (.*?)</p>", pages["lesson-03.html"])
     assert len(asked) == len({*asked}) == 3
     again = {path.name: path.read_text(encoding="utf-8") for path in write_course(COURSE, tmp_path / "a", 3)}
@@ -90,8 +90,8 @@ def test_questions_differ_from_each_other_and_with_the_seed(tmp_path: Path, page
 
 @pytest.mark.skipif(BROWSER is None, reason="needs a browser")
 @pytest.mark.parametrize("name", ["index.html", "lesson-06.html", "lesson-15.html", "answers.html"])
-def test_a_browser_shows_a_page_whole(name: str, pages: Mapping[str, str], tmp_path: Path) -> None:
-    """Nothing is wider than the page, every picture has a size, and every text of one is seen."""
+def test_browser_shows_the_whole_page(name: str, pages: Mapping[str, str], tmp_path: Path) -> None:
+    """Nothing is wider than the page, every picture has a size, and all its texts are visible."""
     assert BROWSER is not None
     script = """<pre id=answer></pre><script>
       const svgs = [...document.querySelectorAll('svg')].map(one => one.getBoundingClientRect());

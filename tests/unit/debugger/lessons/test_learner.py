@@ -1,4 +1,4 @@
-"""Going through a lesson: cards, steps that are ticked, guesses, hints, and what is kept."""
+"""Going through a lesson: cards, completed steps, guesses, hints, and saved progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
 
 
-def test_a_lesson_from_its_first_card_to_its_last() -> None:
+def test_lesson_from_first_to_last_card() -> None:
     klass = LessonDriver(3, ask=condition_timing.QUESTION.with_inputs(limit=22))
     assert klass.learner.heading == "card 1 of 5: Say first"
     assert "Kept: 18. It is not judged" in klass("answer 18")
@@ -42,7 +42,7 @@ def squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_a_guess_is_kept_and_never_judged() -> None:
+def test_guess_is_kept_and_never_judged() -> None:
     klass = LessonDriver(1)
     for guess in ("12", "15", "99"):
         assert "✓" not in klass(f"answer {guess}") and "✗" not in klass(f"answer {guess}")
@@ -51,7 +51,7 @@ def test_a_guess_is_kept_and_never_judged() -> None:
     assert "Your first guess: 99. It is 15" in klass.card
 
 
-def test_steps_are_ticked_in_whatever_way_they_are_typed() -> None:
+def test_steps_are_recognized_in_any_spelling() -> None:
     klass = LessonDriver(2)
     klass("card", "next 2", "n")
     assert [line[0] for line in klass.learner.card_lines()[1:]] == list("✓✓✓··")
@@ -59,13 +59,13 @@ def test_steps_are_ticked_in_whatever_way_they_are_typed() -> None:
     assert [line[0] for line in klass.learner.card_lines()[1:]] == list("✓✓✓✓✓")
 
 
-def test_a_step_of_many_says_how_often_it_was_done() -> None:
+def test_repeated_step_shows_its_count() -> None:
     klass = LessonDriver(3)
     klass("card", "step 2")
     assert klass.learner.card_lines()[0] == "· s        six times: count goes 15 → 18 (2 of 6)"
 
 
-def test_a_step_is_done_in_its_own_scene_alone() -> None:
+def test_step_counts_only_in_its_own_scene() -> None:
     klass = LessonDriver(12)
     klass.open_card("Do")
     klass("scene B", "finish")
@@ -87,7 +87,7 @@ def test_scenes_are_opened_by_letter() -> None:
     )
 
 
-def test_what_is_asked_once_more_has_its_own_scene_and_leaves_it() -> None:
+def test_repeated_question_has_its_own_scene() -> None:
     klass = LessonDriver(5)
     assert klass.learner.heading == "card 1 of 6: Once more"
     assert klass.console.session.model.name == "twice.onnxtxt"
@@ -101,7 +101,7 @@ def test_what_is_asked_once_more_has_its_own_scene_and_leaves_it() -> None:
     assert klass.console.session.model.name == "counter.onnx"
 
 
-def test_a_place_counts_where_it_is_claimed() -> None:
+def test_position_counts_when_submitted() -> None:
     klass = LessonDriver(1, ask=repeated_body.run_count_question(5, 3))
     klass.open_card("Ask")
     assert "✓" not in klass("step 3") and "✗" not in klass("step")
@@ -142,7 +142,7 @@ def test_no_position_before_question_opens() -> None:
         ("Ask", "card x", "card takes a number from 1 to 5, not 'x'"),
     ],
 )
-def test_what_makes_no_sense_is_one_clear_error(card: str, typed: str, error: str) -> None:
+def test_invalid_input_is_one_clear_error(card: str, typed: str, error: str) -> None:
     klass = LessonDriver(2)
     klass.open_card(card)
     before = klass.learner.card_lines()
@@ -159,13 +159,13 @@ def test_what_makes_no_sense_is_one_clear_error(card: str, typed: str, error: st
         ("Remember", "Nothing is asked here. Go on with the next card."),
     ],
 )
-def test_where_nothing_is_asked_a_hint_says_what_to_do(card: str, hint: str) -> None:
+def test_hint_without_a_question_says_what_to_do(card: str, hint: str) -> None:
     klass = LessonDriver(2)
     klass.open_card(card)
     assert klass("hint").startswith(hint)
 
 
-def test_a_hint_among_things_to_do_is_the_next_one_of_them() -> None:
+def test_hint_among_steps_is_the_next_step() -> None:
     klass = LessonDriver(2)
     klass.open_card("Do")
     klass("next")
@@ -178,20 +178,20 @@ def test_a_hint_among_things_to_do_is_the_next_one_of_them() -> None:
     assert klass("hint") == "Next is `s` (2 of 3): three times: more is false."
 
 
-def test_again_names_the_card_that_asks() -> None:
+def test_again_names_the_card_with_the_question() -> None:
     klass = LessonDriver(5)
     klass.open_card("Do")
     assert klass("again") == "error: again is for the question of a lesson, which card 5 asks"
 
 
-def test_the_commands_of_a_lesson_are_completed_and_explained() -> None:
+def test_lesson_commands_are_completed_and_explained() -> None:
     klass = LessonDriver(1)
     assert klass.console.complete("les") == ["lesson"]
     assert "answer X" in klass("help") and klass("help hint").startswith("hint   where to look")
     assert klass("help trip count").startswith("trip count: ")
 
 
-def test_a_covered_listing_shows_once_there_is_a_guess() -> None:
+def test_covered_listing_is_shown_after_a_guess() -> None:
     klass = LessonDriver(7)
     assert klass.learner.hides_listing
     klass("answer 2 1")
@@ -199,7 +199,7 @@ def test_a_covered_listing_shows_once_there_is_a_guess() -> None:
     assert not LessonDriver(6).learner.hides_listing
 
 
-def test_every_lesson_can_be_gone_through_card_by_card() -> None:
+def test_every_lesson_can_be_completed_card_by_card() -> None:
     klass = LessonDriver(1)
     seen = []
     while True:
@@ -210,7 +210,7 @@ def test_every_lesson_can_be_gone_through_card_by_card() -> None:
     assert seen[-1] == (23, 20)
 
 
-def test_after_the_hour(tmp_path: Path) -> None:
+def test_summary_after_the_hour(tmp_path: Path) -> None:
     klass = LessonDriver(13, tmp_path / "lessons.json")
     klass.learner.progress[2].tries = 3
     assert "✓ Right. Iteration 137 made it" in squeezed(klass("break nan", "continue", "answer here"))
@@ -234,7 +234,7 @@ def test_after_the_hour(tmp_path: Path) -> None:
     assert 13 in klass.learner.progress.done_lessons
 
 
-def test_whoever_answered_nothing_is_not_praised(tmp_path: Path) -> None:
+def test_unanswered_lesson_is_not_praised(tmp_path: Path) -> None:
     klass = LessonDriver(13, tmp_path / "lessons.json")
     klass("card", "answer 77", "card", "card", "card")
     message = squeezed(" ".join(klass.learner.card_lines()))
@@ -249,7 +249,7 @@ def test_whoever_answered_nothing_is_not_praised(tmp_path: Path) -> None:
     assert "Lessons that are not: 1, 2, 3" in squeezed(" ".join(klass.learner.card_lines()))
 
 
-def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Path) -> None:
+def test_quiz_reports_right_answers_and_missed_rows(tmp_path: Path) -> None:
     klass = LessonDriver(23, tmp_path / "lessons.json", seed=4)
     assert klass.learner.heading == "card 1 of 21: Quiz" and klass.learner.title.startswith(
         "Lesson 23 of 23: Quiz: twenty"
@@ -275,7 +275,7 @@ def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Pa
     assert later.learner.card_index == 0 and not later.learner.progress[23].missed, "dealt again"
 
 
-def test_a_quiz_that_is_not_gone_through_is_not_done() -> None:
+def test_unfinished_quiz_is_not_done() -> None:
     klass = LessonDriver(23)
     klass.answer_correctly()
     klass("card 21")
@@ -283,7 +283,7 @@ def test_a_quiz_that_is_not_gone_through_is_not_done() -> None:
 
 
 @pytest.mark.parametrize("number", LESSONS_BY_NUMBER)
-def test_numbers_are_those_of_the_seed(number: int) -> None:
+def test_numbers_follow_the_seed(number: int) -> None:
     def cards(seed: int) -> list[list[str]]:
         klass = LessonDriver(number, seed=seed)
         messages = []
@@ -296,10 +296,10 @@ def test_numbers_are_those_of_the_seed(number: int) -> None:
     assert any(cards(1) != cards(seed) for seed in (2, 3, 4))
 
 
-# -- what is kept
+# -- saved progress
 
 
-def test_what_is_done_is_kept_card_by_card(tmp_path: Path) -> None:
+def test_progress_is_saved_card_by_card(tmp_path: Path) -> None:
     path = tmp_path / "new" / "lessons.json"
     klass = LessonDriver(1, path)
     klass("answer 12", "card", "card")
@@ -312,13 +312,13 @@ def test_what_is_done_is_kept_card_by_card(tmp_path: Path) -> None:
     assert LessonDriver(1, path).learner.heading == "card 1 of 5: Say first", "a finished lesson starts again"
 
 
-def test_a_lesson_left_behind_its_question_opens_at_it(tmp_path: Path) -> None:
+def test_lesson_left_after_its_question_reopens_there(tmp_path: Path) -> None:
     path = tmp_path / "lessons.json"
     LessonDriver(1, path)("card 5")
     assert LessonDriver(1, path).learner.heading == "card 4 of 5: Ask"
 
 
-def test_all_done_leads_to_what_comes_after(tmp_path: Path) -> None:
+def test_completed_course_leads_to_the_next_one(tmp_path: Path) -> None:
     progress = LearnerProgress(tmp_path / "lessons.json")
     for lesson in LESSONS:
         progress[lesson.number].done = True
@@ -343,7 +343,7 @@ def test_damaged_progress_file_restarts_with_message(tmp_path: Path, text: str) 
     assert LearnerProgress(path).done_lessons == {1} and json.loads(path.read_text(encoding="utf-8"))["version"] == 1
 
 
-def test_where_nothing_can_be_written_nothing_is_lost_while_it_runs(tmp_path: Path) -> None:
+def test_unwritable_progress_is_kept_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     klass = LessonDriver(1, tmp_path / "file" / "lessons.json")
     klass.open_card("Ask")
@@ -351,7 +351,7 @@ def test_where_nothing_can_be_written_nothing_is_lost_while_it_runs(tmp_path: Pa
     assert "is not kept" in klass.learner.progress.storage_error
 
 
-def test_questions_are_of_either_kind() -> None:
+def test_questions_are_of_both_kinds() -> None:
     kinds = {1: StateQuestion, 5: StateQuestion, 8: StateQuestion, 11: StateQuestion}
     for lesson in LESSONS:
         assert isinstance(lesson.question, kinds.get(lesson.number, ValueQuestion))

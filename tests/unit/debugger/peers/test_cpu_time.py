@@ -1,4 +1,4 @@
-"""What a process had of a processor, which tells a peer that hangs from one that waits for its turn."""
+"""The CPU time of a process, which distinguishes a hanging peer from one that is not scheduled."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def busy_process() -> Iterator[subprocess.Popen[bytes]]:
     result.wait()
 
 
-def test_a_process_that_runs(busy_process: subprocess.Popen[bytes]) -> None:
+def test_cpu_time_of_a_running_process(busy_process: subprocess.Popen[bytes]) -> None:
     while cpu_usage(busy_process.pid).seconds < 0.1:
         time.sleep(0.05)
     assert cpu_usage(busy_process.pid).is_runnable
 
 
-def test_a_process_that_is_gone() -> None:
+def test_cpu_time_of_an_exited_process() -> None:
     result = subprocess.Popen([sys.executable, "-c", ""])
     result.wait()
     assert cpu_usage(result.pid) == CpuUsage()
@@ -48,5 +48,5 @@ def _query_cpu_time(monkeypatch: pytest.MonkeyPatch, process_: subprocess.Popen[
     ("now", "waiting"),
     [(CpuUsage(5.5, True), True), (CpuUsage(8.0, True), False), (CpuUsage(5.0, False), False), (CpuUsage(), False)],
 )
-def test_only_who_would_run_and_had_little_is_waited_for(monkeypatch, busy_process, now, waiting) -> None:
+def test_only_runnable_processes_with_little_cpu_time_are_waited_for(monkeypatch, busy_process, now, waiting) -> None:
     assert _query_cpu_time(monkeypatch, busy_process, CpuUsage(5.0, True), now) is waiting

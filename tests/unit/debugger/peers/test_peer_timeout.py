@@ -1,4 +1,4 @@
-"""A peer that is hurried: given up by what it had of a processor, measured by the answers that it gave before."""
+"""A peer with an adaptive timeout: it is abandoned by its CPU time, relative to its earlier answers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PEER_TIMEOUT_SECONDS = 300
 
 @pytest.fixture
 def endless_third_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
-    """A runtime that computes without an end in its third run."""
+    """A runtime whose third run never ends."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "spin")
     with Peer("onnxruntime", PEER_TIMEOUT_SECONDS, module="faulty_peer") as peer:
         yield peer
 
 
-def test_it_is_given_up_by_what_its_answers_took(endless_third_run: Peer) -> None:
+def test_peer_timeout_follows_its_earlier_answers(endless_third_run: Peer) -> None:
     path = SAMPLES / "newton_sqrt.onnx"
     with np.load(path.with_suffix(".inputs.npz")) as archive:
         feeds = dict(archive)
@@ -37,7 +37,7 @@ def test_it_is_given_up_by_what_its_answers_took(endless_third_run: Peer) -> Non
     assert raised.value.kind == "hung"
 
 
-def test_before_its_first_answer_it_may_take_what_its_timeout_asks_for(endless_third_run: Peer) -> None:
+def test_first_answer_may_take_the_whole_timeout(endless_third_run: Peer) -> None:
     assert endless_third_run._hurry_limit_seconds("run") == PEER_TIMEOUT_SECONDS / 2
     endless_third_run._longest_cpu_seconds["run"] = 1.5
     assert endless_third_run._hurry_limit_seconds("run") == 7.5

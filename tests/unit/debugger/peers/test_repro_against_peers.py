@@ -1,4 +1,4 @@
-"""Findings against live runtimes, made small: the part that is left, and what its scripts say."""
+"""Findings against live runtimes, reduced: the remaining model, and the output of its scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from loopdbg.debugger.reduce.repro.repro_report import FindingSource
 from repro_faults import FAULTS, ReproFault
 from text_models import SAMPLES, proto, sample
 
-#: Of each kind one: a value, a refusal, a shape, an operator, an IR. The others are run by
+#: One of each kind: a value, a refusal, a shape, an operator, an IR. The others are run by
 #: ``python tests/support/repro_faults.py``.
 FAULT_NAMES = ("iteration_number", "omitted_output", "no_condition", "softmax", "relu_of_nan")
 PEER_TIMEOUT_SECONDS = 300
@@ -40,7 +40,7 @@ def write_repro(fault: ReproFault, folder: Path, peer: Peer) -> Repro:
 @pytest.mark.parametrize(
     "fault", [fault for fault in FAULTS if fault.name in FAULT_NAMES], ids=lambda fault: fault.name
 )
-def test_a_fault_is_left_alone(tmp_path: Path, peers: dict[str, Peer], fault: ReproFault) -> None:
+def test_only_the_fault_remains(tmp_path: Path, peers: dict[str, Peer], fault: ReproFault) -> None:
     result = write_repro(fault, tmp_path, peers[fault.runtime])
     assert result.confirmed and result.reduced.end_reason == "smallest"
     assert result.reduced.candidate.node_count <= fault.max_remaining_nodes < result.finding.original_node_count
@@ -53,13 +53,13 @@ def test_a_fault_is_left_alone(tmp_path: Path, peers: dict[str, Peer], fault: Re
     assert str(tmp_path) not in page and "## Expected" in page
 
 
-def test_where_runtimes_agree_there_is_nothing(peers: dict[str, Peer]) -> None:
+def test_agreeing_runtimes_are_no_finding(peers: dict[str, Peer]) -> None:
     with pytest.raises(initial_candidate.NothingFoundError, match="onnxruntime gives the same within the tolerance"):
         initial_candidate.find_peer_disagreement(*sample("newton_sqrt.onnx"), peers["onnxruntime"], Tolerance())
 
 
-def test_what_shows_only_inside_a_loop(tmp_path: Path, peers: dict[str, Peer]) -> None:
-    """The outputs are the same: what differs is carried, and given up before the end."""
+def test_difference_only_inside_a_loop_is_found(tmp_path: Path, peers: dict[str, Peer]) -> None:
+    """The outputs are equal: a carried value differs, and is dropped before the end."""
     text = """
 g (float[2,3] a, float zero) => (float[2,3] y) <int64 n = {4}> {
   y, other = Loop (n, , a, zero) <body = body (int64 i, bool c, float[2,3] h, float o)
@@ -83,7 +83,7 @@ g (float[2,3] a, float zero) => (float[2,3] y) <int64 n = {4}> {
     ] and result.confirmed
 
 
-def test_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_is_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "crash")
     monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")

@@ -1,4 +1,4 @@
-"""The picture of a loop as SVG: every box, wire and back edge of it, where a reader's eye expects them."""
+"""The picture of a loop as SVG: all its boxes, wires and back edges at their expected positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loopdbg.debugger.plots.loop_svg import draw_loop, loop_svg
 from loopdbg.runtime.graph import loops
 from text_models import SAMPLES, model, sample
 
-#: Where each arc begins and ends, and which texts leave the box that they stand in.
+#: Where each arc begins and ends, and which texts leave their boxes.
 MEASURE = """root => {
   const boxes = [...root.querySelectorAll('rect.lg-box:not(.lg-sheet)')].map(rect => rect.getBBox());
   const within = (p, b) => p.x >= b.x - 1 && p.x <= b.x + b.width + 1 && p.y >= b.y - 1 && p.y <= b.y + b.height + 1;
@@ -38,7 +38,7 @@ MEASURE = """root => {
 
 
 def paths(svg: str, style: str) -> set[tuple[str, str]]:
-    """What the lines of a style join."""
+    """The points that lines of a style connect."""
     root = etree.fromstring(svg.encode())
     result = root.iterfind(f".//{{*}}path[@class='lg-{style}']")
     return {(item.get("data-from", ""), item.get("data-to", "")) for item in result} - {("", "")}
@@ -50,7 +50,7 @@ def picture(name: str, steps: int) -> str:
     return loop_svg(session.model.graph, session.frame.loop, session.frame)
 
 
-def test_back_edges_and_what_they_carry() -> None:
+def test_back_edges_and_their_carried_values() -> None:
     svg = picture("greedy_decoder.onnx", 3)
     session = loopdbg.Session(*sample("greedy_decoder.onnx"))
     names = {edge.param.name for edge in session.frame.loop.back_edges}  # type: ignore[union-attr]
@@ -59,12 +59,12 @@ def test_back_edges_and_what_they_carry() -> None:
     assert "token ← " in svg or "h ← " in svg
 
 
-def test_the_way_of_nan_is_red() -> None:
+def test_path_of_nan_is_red() -> None:
     result = paths(picture("vanishing_scale.onnx", 138), "odd")
     assert {("q", "magnitude"), ("q", "h_new"), ("h", "h")} <= result and ("s", "q") not in result
 
 
-def test_a_scan_output_is_a_stack_that_grows() -> None:
+def test_scan_output_is_a_growing_stack() -> None:
     def sheets(steps: int) -> int:
         root = etree.fromstring(picture("newton_sqrt.onnx", steps).encode())
         return len(root.findall(".//{*}rect"))
@@ -72,7 +72,7 @@ def test_a_scan_output_is_a_stack_that_grows() -> None:
     assert sheets(1) < sheets(2) < sheets(3)
 
 
-def test_without_a_frame_it_is_the_loop_alone() -> None:
+def test_picture_without_a_frame_is_the_bare_loop() -> None:
     main = sample("newton_sqrt.onnx")[0].graph
     (loop,) = loops(main)
     svg = loop_svg(main, loop)
@@ -80,7 +80,7 @@ def test_without_a_frame_it_is_the_loop_alone() -> None:
     assert etree.fromstring(loop_svg(main, None).encode()) is not None
 
 
-def test_names_out_of_a_file_are_text() -> None:
+def test_names_from_a_file_are_escaped() -> None:
     odd = model("test (float[1] x) => (float[1] y) { y = Neg(x) }")
     odd.graph.nodes[0].outputs[0].name = "<script>\x07&\"'"  # type: ignore[union-attr]
     svg = loop_svg(odd.graph, None)
@@ -89,7 +89,7 @@ def test_names_out_of_a_file_are_text() -> None:
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 @pytest.mark.parametrize(("name", "steps"), [("newton_sqrt.onnx", 3), ("lstm.xml", 2)])
-def test_in_a_browser(name: str, steps: int, tmp_path: Path) -> None:
+def test_picture_in_a_browser(name: str, steps: int, tmp_path: Path) -> None:
     message = evaluate_on_svg(picture(name, steps), MEASURE, tmp_path)
     assert message["joined"] and message["inside"] and not message["overlap"] and not message["loose"]
     for source, target, begins, ends in message["joined"]:
@@ -97,7 +97,7 @@ def test_in_a_browser(name: str, steps: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
-def test_a_large_body_in_a_browser(tmp_path: Path) -> None:
+def test_large_body_in_a_browser(tmp_path: Path) -> None:
     lines = "\n".join(f"v{k} = Add(v{k - 1}, v{max(0, k - 7)})" for k in range(1, 300))
     main = model(f"test (float[1] v0) => (float[1] v299) {{ {lines} }}").graph
     message = evaluate_on_svg(loop_svg(main, None), MEASURE, tmp_path)
@@ -114,7 +114,7 @@ def command_drew(capsys: Capture, folder: Path, *options: str) -> bytes:
     return out.read_bytes()
 
 
-def test_the_command_draws_an_iteration(tmp_path: Path, capsys: Capture) -> None:
+def test_command_draws_an_iteration(tmp_path: Path, capsys: Capture) -> None:
     svg = command_drew(capsys, tmp_path, str(SAMPLES / "newton_sqrt.onnx"), "--iteration", "2", "g.svg").decode()
     assert "before iteration 2" in svg and "▶" in svg
     session = loopdbg.Session(*sample("newton_sqrt.onnx"))
@@ -122,12 +122,12 @@ def test_the_command_draws_an_iteration(tmp_path: Path, capsys: Capture) -> None
     assert svg == loop_svg(session.model.graph, session.frame.loop, session.frame)
 
 
-def test_the_command_draws_other_kinds_of_files(tmp_path: Path, capsys: Capture) -> None:
+def test_command_draws_other_file_formats(tmp_path: Path, capsys: Capture) -> None:
     assert command_drew(capsys, tmp_path, str(SAMPLES / "lstm.xml"), "g.png").startswith(b"\x89PNG")
     assert command_drew(capsys, tmp_path, str(SAMPLES / "fibonacci.onnx"), "g.pdf").startswith(b"%PDF")
 
 
-def test_the_command_draws_the_whole_model_with_its_loops_open(tmp_path: Path, capsys: Capture) -> None:
+def test_command_draws_the_whole_model_with_open_loops(tmp_path: Path, capsys: Capture) -> None:
     svg = command_drew(capsys, tmp_path, str(SAMPLES / "mandelbrot.onnx"), "--loop", "main", "g.svg").decode()
     assert "main graph" in svg and {("re", "re"), ("im", "im"), ("count", "count")} <= paths(svg, "arc") | paths(
         svg, "decides"
@@ -142,12 +142,12 @@ def test_the_command_draws_the_whole_model_with_its_loops_open(tmp_path: Path, c
         (("--what", "norms", "--iteration", "1"), "--iteration is for --what graph"),
     ],
 )
-def test_what_the_command_cannot_draw(options: tuple[str, ...], message: str, tmp_path: Path, capsys: Capture) -> None:
+def test_command_refusals(options: tuple[str, ...], message: str, tmp_path: Path, capsys: Capture) -> None:
     done = command(capsys, "plot", str(SAMPLES / "newton_sqrt.onnx"), *options, "-o", str(tmp_path / "g.svg"))
     assert done.status == 2 and message in done.err and "Traceback" not in done.err
 
 
-def test_of_a_large_body_what_is_near_a_value() -> None:
+def test_excerpt_of_a_large_body_around_a_value() -> None:
     lines = "\n".join(f"v{k} = Add(v{k - 1}, v{max(0, k - 7)})" for k in range(1, 300))
     main = model(f"test (float[1] v0) => (float[1] v299) {{ {lines} }}").graph
     names = {source for source, _ in paths(draw_loop(main, None, {}, name="v150").svg(), "wire")}

@@ -1,4 +1,4 @@
-"""Figures show the numbers that the session knows."""
+"""Figures show the numbers of the session."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def session(name: str, steps: int = 0) -> loopdbg.Session:
 
 
 def drawn(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
-    """What each line of a figure goes through, by its label."""
+    """The points of each line of a figure, by its label."""
     return {
         str(line.get_label()): (list(map(float, line.get_xdata())), list(map(float, line.get_ydata())))  # type: ignore[arg-type]
         for axis in figure.axes
@@ -55,7 +55,7 @@ def history(name: str, values: list[float], first: int = 0, bucket: int = 1) -> 
     return ValueHistory(name, first + bucket * np.arange(len(values)), bucket, series)
 
 
-def test_a_carried_value_over_iterations() -> None:
+def test_carried_value_over_iterations() -> None:
     run = session("newton_sqrt.onnx", 4)
     message = drawn(run.plot("x"))
     expected = [float(run.frame.history.value("x", k)) for k in range(5)]
@@ -65,7 +65,7 @@ def test_a_carried_value_over_iterations() -> None:
     assert run.plot("x").axes[0].get_yscale() == "linear"
 
 
-def test_a_tensor_is_drawn_by_its_norm() -> None:
+def test_tensor_is_drawn_by_its_norm() -> None:
     run = session("lstm.xml", 3)
     name = run.frame.back_edges[0].param
     message = drawn(run.plot(name))
@@ -75,18 +75,18 @@ def test_a_tensor_is_drawn_by_its_norm() -> None:
     assert len(both.axes) == 1 and len(drawn(both)) == 2 and both.axes[0].get_yscale() == "log"
 
 
-def test_the_condition_has_two_sides() -> None:
+def test_condition_has_two_sides() -> None:
     run = session("newton_sqrt.onnx")
     figure = frame_figures.plot_condition(run.frame)
     message = drawn(figure)
     assert message["tol"][1] == pytest.approx([1e-6] * len(message["tol"][0]))
     assert len(message["err_new"][0]) == run.frame.iteration
     assert figure.axes[0].get_ylabel() == "err_new > tol"
-    # The threshold has its number.
+    # The threshold is labelled with its number.
     assert [text.get_text() for text in figure.axes[0].texts] == ["1e-06"]
 
 
-def test_scan_outputs_and_tensors_are_pictures_of_their_elements() -> None:
+def test_scan_outputs_and_tensors_are_heat_maps() -> None:
     run = session("lstm.xml")
     figure = run.plot("Y")
     image = next(child for child in figure.axes[0].get_children() if isinstance(child, AxesImage))
@@ -99,7 +99,7 @@ def test_scan_outputs_and_tensors_are_pictures_of_their_elements() -> None:
     assert line[1] == pytest.approx(newton.frame.scan_outputs["xs"].tolist())
 
 
-def test_what_is_not_finite_is_marked_and_buckets_show_their_range() -> None:
+def test_non_finite_values_are_marked_and_buckets_show_their_range() -> None:
     first = history("h", [1.0, np.nan, 3.0, np.inf])
     message = drawn(plot_curves([Curve("h", first)], "title"))
     assert message["h: NaN or infinite"][0] == [1.0, 3.0]
@@ -139,7 +139,7 @@ def test_every_name_can_be_drawn(name: str) -> None:
             assert legend.get_window_extent().x0 > 0 and legend.get_window_extent().x1 < whole.x1
 
 
-def test_two_runs_are_apart_where_both_know_an_iteration() -> None:
+def test_difference_of_two_runs_covers_their_common_iterations() -> None:
     item, other = history("h", [1.0, 2.0, 3.0]), history("h", [2.0, 5.0, 7.0], first=1)
     assert [list(part) for part in differences(item, other)] == [[1, 2], [0.0, 2.0]]
     message = drawn(plot_difference([(Curve("a", item), Curve("b", other))], "t"))
@@ -148,7 +148,7 @@ def test_two_runs_are_apart_where_both_know_an_iteration() -> None:
     assert same.axes[1].texts[0].get_text() == "no difference"
 
 
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_unplottable_values_are_refused() -> None:
     run = session("newton_sqrt.onnx", 2)
     for draw, message in (
         (lambda: run.plot("xz"), "nothing called 'xz'"),
@@ -185,7 +185,7 @@ def plot(capsys: pytest.CaptureFixture[str]) -> Plot:
         (("newton_sqrt.onnx", "--name", "err", "--against", "newton_sqrt.onnx", "-o", "a.png"), b"\x89PNG"),
     ],
 )
-def test_the_command_line_writes_pictures(words: tuple[str, ...], magic: bytes, tmp_path: Path, plot: Plot) -> None:
+def test_command_line_writes_pictures(words: tuple[str, ...], magic: bytes, tmp_path: Path, plot: Plot) -> None:
     paths = [str(SAMPLES / word) if (SAMPLES / word).is_file() else word for word in words]
     paths[-1] = str(tmp_path / words[-1])
     ran = plot(*paths)
@@ -194,7 +194,7 @@ def test_the_command_line_writes_pictures(words: tuple[str, ...], magic: bytes, 
     assert Path(paths[-1]).read_bytes().startswith(magic)
 
 
-def test_a_trace_is_drawn_as_its_model_is(tmp_path: Path, plot: Plot, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_is_drawn_like_its_model(tmp_path: Path, plot: Plot, capsys: pytest.CaptureFixture[str]) -> None:
     trace, picture = tmp_path / "run.loopdb", tmp_path / "x.svg"
     assert command(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--record", trace).status == 0
     assert plot(trace, "-o", picture).status == 0
@@ -203,7 +203,7 @@ def test_a_trace_is_drawn_as_its_model_is(tmp_path: Path, plot: Plot, capsys: py
     assert message.status == 2 and "is a recording" in message.err
 
 
-def test_weights_of_one_and_of_two_irs(tmp_path: Path, plot: Plot) -> None:
+def test_weights_of_one_and_two_irs(tmp_path: Path, plot: Plot) -> None:
     item, other = (Path(shutil.copy(SAMPLES / "lstm.xml", tmp_path / name)) for name in ("one.xml", "other.xml"))
     weights = ("--weights", SAMPLES / "lstm.bin")
     inputs = ("--inputs", SAMPLES / "lstm.inputs.npz", "-o", tmp_path / "x.png")
@@ -237,7 +237,7 @@ def test_interrupted_run_is_drawn_and_labelled(tmp_path: Path, plot: Plot) -> No
         ((), "-o/--output"),
     ],
 )
-def test_one_clear_error(
+def test_error_is_one_clear_line(
     words: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plot: Plot
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -247,7 +247,7 @@ def test_one_clear_error(
     assert not list(tmp_path.glob("x.*"))
 
 
-def test_the_console_draws_as_well(tmp_path: Path) -> None:
+def test_console_draws_too(tmp_path: Path) -> None:
     from console_recorder import ConsoleRecorder
 
     talk = ConsoleRecorder(session("newton_sqrt.onnx", 3))
@@ -281,7 +281,7 @@ HOLLOW = """g (int64[4] x) => (int64[4] lasts) {
 @pytest.mark.parametrize(
     ("name", "loop", "carried"), [("trt/nested.py", "collatz", {"n", "steps"}), ("hollow", "inner", {"h"})]
 )
-def test_where_the_outer_loop_carries_nothing_an_inner_one_is_drawn(
+def test_inner_loop_is_drawn_if_the_outer_one_carries_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, loop: str, carried: set[str]
 ) -> None:
     path, feeds = SAMPLES / name, []
@@ -294,7 +294,7 @@ def test_where_the_outer_loop_carries_nothing_an_inner_one_is_drawn(
         ran = command(capsys, "plot", path, *feeds, "--what", what, "-o", out)
         assert ran.status == 0 and out.stat().st_size > 1000
         assert f"note: this is loop '{loop}', entry 0; " in ran.err
-    # Of a loop that is asked for it is stated what there is; nothing is drawn in its place.
+    # An explicitly requested loop gives a message with what it has; nothing else is drawn instead.
     outer = "numbers" if loop == "collatz" else "outer"
     ran = command(capsys, "plot", path, *feeds, "--loop", outer, "-o", tmp_path / "no.png")
     assert ran.status == 2 and ran.err.splitlines()[-1].endswith(

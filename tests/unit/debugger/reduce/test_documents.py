@@ -1,4 +1,4 @@
-"""What is cut out of a model computes what it computed there: to the bit, in ONNX models and IRs alike."""
+"""Submodels compute what they computed in the model, bit for bit, in ONNX models and IRs alike."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from loopdbg.debugger.reduce.reduction_passes import single_iteration
 from loopdbg.debugger.reduce.reduction_session import ReductionSession, document_values
 from text_models import SAMPLES, sample
 
-#: One that nothing ends is left out.
+#: Without those that never end.
 MODELS = sorted({path.name for kind in ("*.onnx", "*.xml") for path in SAMPLES.glob(kind)} - {"loop_infinite.xml"})
-#: Bodies that do not look at the iteration number.
+#: Bodies that do not read the iteration number.
 UNCOUNTED = ["newton_sqrt.onnx", "loop_for_condition.xml", "lstm.xml", "reverse_sum.xml", "loop_while.xml"]
 
 
 class AlwaysInteresting:
-    """A finding that every candidate shows."""
+    """A predicate that every candidate satisfies."""
 
     allows_other_values = True
     first_observation: Observation | None = None
 
     def __call__(self, candidate: ReductionCandidate) -> Observation | None:
-        """Always the same."""
+        """Always the same observation."""
         return Observation("value")
 
 
 def reduction_session(name: str) -> ReductionSession:
-    """The inputs in the order of the model."""
+    """A reduction session with the inputs in the model's order."""
     model, inputs = sample(name)
     document = document_from_model(model)
     feeds = {port.name: inputs[port.name] for port in model.inputs}
@@ -49,7 +49,7 @@ def run(document: Document, candidate: ReductionCandidate) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_document_is_the_model(name: str) -> None:
+def test_document_equals_the_model(name: str) -> None:
     model, inputs = sample(name)
     lab = reduction_session(name)
     result = run(lab.main_document, lab.best)
@@ -57,7 +57,7 @@ def test_a_document_is_the_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_is_frozen_changes_no_result(name: str) -> None:
+def test_freezing_changes_no_result(name: str) -> None:
     lab = reduction_session(name)
     values = lab.values()
     want = run(lab.main_document, lab.best)
@@ -73,7 +73,7 @@ def test_what_is_frozen_changes_no_result(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_an_iteration_by_itself_gives_what_is_carried_on(name: str) -> None:
+def test_single_iteration_gives_the_carried_values(name: str) -> None:
     lab = reduction_session(name)
     values = lab.values()
     peeled_any = 0
@@ -89,7 +89,7 @@ def test_an_iteration_by_itself_gives_what_is_carried_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNCOUNTED)
-def test_a_loop_that_begins_late_ends_the_same(name: str) -> None:
+def test_loop_started_late_has_the_same_end(name: str) -> None:
     lab = reduction_session(name)
     (step,) = lab.main_document.loops()
     values, trips = lab.values(), lab.trip_count(step)
@@ -106,13 +106,13 @@ def test_a_loop_that_begins_late_ends_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_loop_that_is_limited_runs_no_longer(name: str) -> None:
+def test_limited_loop_runs_no_longer(name: str) -> None:
     lab = reduction_session(name)
     values = lab.values()
     for step in lab.main_document.loops():
 
         def act(document: Document, step: DocumentNode = step) -> Any:
-            document.set_outputs({name: values[name] for name in step.outputs})  # what comes later may need all rows
+            document.set_outputs({name: values[name] for name in step.outputs})  # later nodes may need all rows
             return document.limit_iterations(step.key, (), 1, values)
 
         limited = lab.apply_edit(act)

@@ -1,4 +1,4 @@
-"""The smallest part that shows a finding: of NaN, of a breakpoint, of two models."""
+"""The smallest submodel that shows a finding: a NaN, a breakpoint hit, a difference of two models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from loopdbg.debugger.reduce.repro.repro_report import FindingSource
 from loopdbg.runtime.errors import UsageError
 from text_models import load_proto, model, proto, sample
 
-#: The first NaN arises in the inner loop, in its iteration 2, in iteration 3 of the outer one.
+#: The first NaN arises in iteration 2 of the inner loop, in iteration 3 of the outer one.
 NESTED_NAN = """
 g (float[3] a, float[5,4] rows) => (float[3] y) <int64 five = {5}, int64 four = {4}> {
   start = Abs (a)
@@ -87,19 +87,19 @@ def compare_predicate(right: loopdbg.Model) -> Finding:
 # ------------------------------------------------------------------ NaN
 
 
-def test_the_node_that_makes_an_infinity() -> None:
+def test_reduces_to_the_node_that_makes_an_infinity() -> None:
     result = reduced(initial_candidate.find_breakpoint_hit(*sample("vanishing_scale.onnx"), "nan"))
     assert nodes(result) == ["Div"] and (result.observation.kind, result.end_reason) == ("inf", "smallest")
     assert {name: value.tolist() for name, value in result.candidate.inputs.items()} == {"h": [1.0], "s": 0.0}
 
 
-def test_the_node_inside_of_two_loops() -> None:
+def test_reduces_to_the_node_inside_two_loops() -> None:
     result = reduced(initial_candidate.find_breakpoint_hit(*nested(), "nan"))
     assert nodes(result) == ["Sqrt"] and result.observation.kind == "nan"
     assert [value.tolist() for value in result.candidate.inputs.values()] == [-4.0]
 
 
-def test_a_mask_of_infinities_is_no_finding() -> None:
+def test_mask_of_infinities_is_no_finding() -> None:
     text = """
 g (float[2] a, float[2] mask) => (float[2] y) {
   b = Add (a, mask)
@@ -112,7 +112,7 @@ g (float[2] a, float[2] mask) => (float[2] y) {
     assert nodes(result) == ["Sub"] and result.observation.kind == "nan"
 
 
-def test_nothing_becomes_nan() -> None:
+def test_model_without_nan_is_no_finding() -> None:
     with pytest.raises(NothingFoundError, match="no value of it becomes NaN") as error:
         initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "nan")
     assert error.value.exit_status == 8
@@ -121,7 +121,7 @@ def test_nothing_becomes_nan() -> None:
 # ------------------------------------------------------------------ breakpoints
 
 
-def test_a_breakpoint_keeps_what_is_computed() -> None:
+def test_breakpoint_keeps_the_computed_value() -> None:
     result = reduced(initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "err < 1e-3"))
     assert "breakpoint 1 (if err < 1e-3)" in result.observation.text
     assert nodes(result)[0] == "Loop" and {"Sub", "Abs", "Div"} <= set(nodes(result))
@@ -133,7 +133,7 @@ def test_a_breakpoint_keeps_what_is_computed() -> None:
     assert session.frame["x"] in result.candidate.inputs.values()
 
 
-def test_a_breakpoint_that_is_never_hit() -> None:
+def test_breakpoint_without_a_hit_is_no_finding() -> None:
     with pytest.raises(NothingFoundError, match="true at no boundary"):
         initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "err < -1")
     with pytest.raises(UsageError, match="no_such"):
@@ -153,12 +153,12 @@ def test_a_breakpoint_that_is_never_hit() -> None:
         ("{1, 2, 3, 4}", "{1, 2, 3.5, 4}", ["Add"]),
     ],
 )
-def test_the_change_alone_is_left(old: str, new: str, left: list[str]) -> None:
+def test_only_the_change_is_left(old: str, new: str, left: list[str]) -> None:
     result = reduced(compare_predicate(changed(PAIR, old, new)))
     assert nodes(result) == left and len(nodes(result, 1)) == 1
 
 
-def test_names_may_be_others() -> None:
+def test_names_may_differ() -> None:
     other = PAIR.replace("h_new = Sin (moved)", "h_new = Tanh (moved)")
     for name in ("squared", "start", "moved", "h_new", "number"):
         other = other.replace(name, f"v_{len(name)}_{name[0]}")
@@ -167,14 +167,14 @@ def test_names_may_be_others() -> None:
     assert result.candidate.documents[0].inputs == result.candidate.documents[1].inputs == ["moved"]
 
 
-def test_a_trip_count_that_differs() -> None:
+def test_different_trip_count_is_found() -> None:
     source = proto(PAIR.replace("Loop (n, ,", "Loop (five, ,"))
     source.graph.initializer.append(onnx.numpy_helper.from_array(np.array(5), "five"))
     result = reduced(compare_predicate(load_proto(source)))
     assert result.observation.kind in ("value", "shape") and nodes(result)[0] == "Loop" and len(nodes(result)) <= 3
 
 
-def test_two_models_that_are_the_same() -> None:
+def test_equal_models_are_no_finding() -> None:
     with pytest.raises(NothingFoundError, match="outputs are the same"):
         compare_predicate(model(PAIR))
     with pytest.raises(UsageError, match="two systems"):
@@ -184,7 +184,7 @@ def test_two_models_that_are_the_same() -> None:
 # ------------------------------------------------------------------ the search
 
 
-def test_the_search_gives_the_same_each_time() -> None:
+def test_search_is_deterministic() -> None:
     marks = [
         reduced(initial_candidate.find_breakpoint_hit(*nested(), "nan")).candidate.documents[0].content_key()
         for _ in range(2)
@@ -193,7 +193,7 @@ def test_the_search_gives_the_same_each_time() -> None:
 
 
 class RecordingPredicate:
-    """A predicate that keeps what it was asked about."""
+    """A predicate that records its candidates."""
 
     allows_other_values = True
 
@@ -207,14 +207,14 @@ class RecordingPredicate:
         return self.predicate(candidate)
 
 
-def test_nothing_is_tested_twice() -> None:
+def test_no_candidate_is_tested_twice() -> None:
     finding = initial_candidate.find_breakpoint_hit(*nested(), "nan")
     seen = RecordingPredicate(finding.test)
     result = reduced(replace(finding, test=seen))
     assert result.tests == len(seen.asked) == len(set(seen.asked)) > 5
 
 
-def test_a_limit_leaves_the_best_so_far() -> None:
+def test_limit_leaves_the_best_so_far() -> None:
     finding = initial_candidate.find_breakpoint_hit(*nested(), "nan")
     result = reduced(finding, most=3)
     assert (result.end_reason, result.tests) == ("spent", 3)
@@ -236,10 +236,10 @@ def test_ctrl_c_leaves_the_best_so_far() -> None:
     assert messages[0] == "outputs: 5 nodes, test 1"
 
 
-# ------------------------------------------------------------------ what is alike
+# ------------------------------------------------------------------ equivalent findings
 
 
-def test_errors_are_alike_by_their_words() -> None:
+def test_errors_are_matched_by_their_message() -> None:
     first = "Fail: Node 'a_1' (Add) of type 7 is not supported: 'x' at /tmp/a.onnx:12"
     other = "Fail: Node 'zz' (Mul) of type 9 is not supported: 'y' at /tmp/b.onnx:3"
     assert normalized_error(first) == normalized_error(other) == "fail node of type is not supported at"
@@ -250,7 +250,7 @@ def test_errors_are_alike_by_their_words() -> None:
     assert not is_same_finding(Observation("refused", text=first), Observation("crashed", text=other))
 
 
-def test_a_difference_stays_of_its_kind() -> None:
+def test_difference_keeps_its_kind() -> None:
     nan = Observation("value", delta=Delta("value", np.inf, np.inf, (), np.float32(1), np.float32("nan")))
     inf = Observation("value", delta=Delta("value", np.inf, np.inf, (), np.float32(1), np.float32("inf")))
     large = Observation("value", delta=Delta("value", 1.0, 0.5, (), 1.0, 2.0))
@@ -262,7 +262,7 @@ def test_a_difference_stays_of_its_kind() -> None:
 # ------------------------------------------------------------------ packs
 
 
-def test_a_pack_shows_it_again(tmp_path: Path) -> None:
+def test_pack_reproduces_the_finding(tmp_path: Path) -> None:
     result, inputs = nested()
     outcome = make_repro(
         initial_candidate.find_breakpoint_hit(result, inputs, "nan"), FindingSource([result.name]), tmp_path / "pack"
@@ -277,7 +277,7 @@ def test_a_pack_shows_it_again(tmp_path: Path) -> None:
     assert str(tmp_path) not in page
 
 
-def test_a_script_for_torch_runs_what_is_left(tmp_path: Path) -> None:
+def test_torch_script_runs_the_reduced_model(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the scripts for PyTorch need it")
     two = compare_predicate(changed(PAIR, "h_new = Sin (moved)", "h_new = Tanh (moved)"))
     whole = initial_candidate.Finding(two.candidate, two.observation, two.test, two.limit, 0)

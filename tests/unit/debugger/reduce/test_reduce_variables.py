@@ -1,4 +1,4 @@
-"""Repros of models that keep variables from request to request."""
+"""Repros of models that keep variables between requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loopdbg.debugger.reduce.documents.ir_document import IrDocument
 
 
 def sqrt_variable_model(initial: float = 0.0) -> IrNetBuilder:
-    """``h`` grows by x; y is the ReLU of its square root, which OpenVINO says is 0 where it is NaN."""
+    """``h`` grows by x; y is the ReLU of its square root, for which OpenVINO gives 0 if it is NaN."""
     net = IrNetBuilder()
     x = net.parameter("2", name="x")
     data = 'variable_id="h" variable_type="f32" variable_shape="2"'
@@ -35,14 +35,14 @@ def requests(tmp_path: Path) -> Path:
     return tmp_path / "requests.npz"
 
 
-def test_variables_begin_with_a_state_and_are_read_back(tmp_path: Path) -> None:
+def test_variables_start_from_a_state_and_are_read_back(tmp_path: Path) -> None:
     document = IrDocument.read(sqrt_variable_model().save(tmp_path))
     document.set_initial_state({"h": np.array([4, 9], np.float32)})
     inputs = document.build_model().run({"x": np.zeros(2, np.float32)})
     np.testing.assert_array_equal(inputs["y"], [2, 3])
 
 
-def test_what_is_not_read_is_not_assigned(tmp_path: Path) -> None:
+def test_unread_variable_is_not_assigned(tmp_path: Path) -> None:
     document = IrDocument.read(sqrt_variable_model().save(tmp_path))
     assert {step.op_type for step in document.nodes()} > {"ReadValue", "Assign"}
     values = {"before": np.ones(2, np.float32)}
@@ -53,14 +53,14 @@ def test_what_is_not_read_is_not_assigned(tmp_path: Path) -> None:
     np.testing.assert_array_equal(inputs["y"], [1, 1])
 
 
-def test_an_assign_stays_as_long_as_its_variable_is_read(tmp_path: Path) -> None:
+def test_assign_stays_while_its_variable_is_read(tmp_path: Path) -> None:
     document = IrDocument.read(sqrt_variable_model().save(tmp_path))
     document.set_outputs({"positive": None})
     document.remove_dead()
     assert {step.op_type for step in document.nodes()} == {"ReadValue", "Assign", "Sqrt", "ReLU", "Add"}
 
 
-def test_what_a_breakpoint_finds_in_a_variable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_breakpoint_finding_in_a_variable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = sqrt_variable_model(-4).save(tmp_path)
     ran = cli_runner.run_cli(capsys, "repro", path, "--break", "nan", "-o", tmp_path / "report")
     assert ran.status == 0
@@ -69,7 +69,7 @@ def test_what_a_breakpoint_finds_in_a_variable(tmp_path: Path, capsys: pytest.Ca
     assert [node.op_type for node in left.graph.nodes] == ["Sqrt"]
 
 
-def test_the_request_that_differs_is_found_and_made_small(
+def test_differing_request_is_found_and_reduced(
     tmp_path: Path, requests: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("openvino", reason="OpenVINO is not installed")
@@ -79,18 +79,18 @@ def test_the_request_that_differs_is_found_and_made_small(
     assert ran.status == 0
     left = loopdbg.load(folder / "model.xml")
     assert [node.op_type for node in left.graph.nodes] == ["ReLU"]
-    # Its script was run by repro itself: it needs nothing else.
+    # repro itself ran the script: it needs nothing else.
     assert "run_openvino.py: openvino" in ran.out and "shows it" in ran.out
 
 
-def test_a_state_that_is_given_is_what_variables_begin_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_passed_state_initializes_the_variables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = sqrt_variable_model().save(tmp_path)
     words = ("--input", "x=[1, 2]", "--break", "nan", "-o", tmp_path / "report")
     assert cli_runner.run_cli(capsys, "repro", path, *words).status == 8
     assert cli_runner.run_cli(capsys, "repro", path, "--state", "h=[-1, 2]", *words).status == 0
 
 
-def test_requests_that_agree_are_no_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_agreeing_requests_are_no_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("openvino", reason="OpenVINO is not installed")
     np.savez(tmp_path / "requests.npz", x=np.ones((3, 2), np.float32))
     words = ("--requests", tmp_path / "requests.npz", "--against", "openvino", "-o", tmp_path / "report")

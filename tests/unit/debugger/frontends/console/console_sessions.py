@@ -1,4 +1,4 @@
-"""Conversations with the console that its tests begin."""
+"""Console sessions that the tests start from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line that is no command is an expression, whose value is printed."""
+"""A line that is not a command is an expression, whose value is printed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from .console_sessions import start, start_count, start_newton
 
-#: A loop with values that are called as commands, and beginnings of commands, are.
+#: A loop whose values are named like commands, and like prefixes of commands.
 NAMED = """
 of_names (int64 M, bool go, float[2] h0, float cont0) => (float[2] h_end, float cont_end) {
     h_end, cont_end = Loop (M, go, h0, cont0) <body = body (int64 i, bool on, float[2] h, float cont)
@@ -35,12 +35,12 @@ def named() -> object:
         ("`v_in`", "5"),
         ("v_in > 3", "true"),
         ("3 + 4", "7"),
-        # What is a beginning of condition as well.
+        # A prefix of condition as well.
         ("cond", "true"),
         ("iter", "0"),
     ],
 )
-def test_an_expression_prints(line: str, message: str) -> None:
+def test_expression_is_printed(line: str, message: str) -> None:
     talk = start_count()
     assert talk(line) == talk(f"print {line}") == [message]
 
@@ -60,24 +60,24 @@ def test_an_expression_prints(line: str, message: str) -> None:
         ("stepp 3", "there is no command 'stepp'; did you mean step?"),
     ],
 )
-def test_what_is_neither_says_why(line: str, error: str) -> None:
+def test_unknown_line_gives_a_reason(line: str, error: str) -> None:
     talk = start_count()
     assert talk.last_line(line).startswith(f"error: {error}")
     assert talk.session.frame.iteration == 0
 
 
-def test_a_command_wins_over_a_value_and_a_value_over_a_beginning_of_a_command() -> None:
+def test_command_precedes_value_and_value_precedes_command_prefix() -> None:
     talk = named()
     assert talk("h")[0].startswith("step [N]")
     assert talk("print h") == ["float32 [2]", "[1. 2.]"]
     assert talk("h[1]") == ["2.0"]
     assert talk("cont") == ["4.0"]
     assert talk.session.frame.iteration == 0
-    # Where no value is called so, it is short for continue.
+    # Without a value of that name it is short for continue.
     assert start_newton().last_line("cont") == "the model ran to its end"
 
 
-def test_in_what_a_breakpoint_asks_for() -> None:
+def test_expressions_in_breakpoint_commands() -> None:
     talk = start_count()
     assert talk("break iter 3", "commands", "v_in + 0", "end", "c")[-1] == "8"
 

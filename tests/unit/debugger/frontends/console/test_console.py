@@ -1,4 +1,4 @@
-"""The console: short forms, help, moving on, and what it says to those who mistype."""
+"""The console: abbreviations, help, stepping, and the messages for mistyped commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_empty_lines_and_comments_do_nothing() -> None:
     ("word", "name"),
     [*ALIASES.items(), ("cont", "continue"), ("wat", "watch"), ("undo", "undo"), ("until", "until"), ("ti", "")],
 )
-def test_short_forms(word: str, name: str) -> None:
+def test_abbreviations(word: str, name: str) -> None:
     if name:
         assert find_command(word).name == name
     else:
@@ -33,7 +33,7 @@ def test_short_forms(word: str, name: str) -> None:
             find_command(word)
 
 
-def test_words_that_are_no_command() -> None:
+def test_unknown_commands_suggest_alternatives() -> None:
     talk = start_count()
     assert talk.last_line("stepp") == "error: there is no command 'stepp'; did you mean step?"
     assert talk.last_line("xyzzy") == "error: there is no command 'xyzzy'; help lists the commands"
@@ -41,11 +41,11 @@ def test_words_that_are_no_command() -> None:
     assert talk.last_line("x = 3") == "error: there is no command 'x'; help lists the commands"
 
 
-def test_arguments_may_follow_at_once() -> None:
+def test_arguments_may_follow_without_a_space() -> None:
     assert start_count()("print(v_in + 1)", "p\tv_in") == ["6", "5"]
 
 
-def test_help() -> None:
+def test_help_lists_commands() -> None:
     talk = start_count()
     lines = talk("help")
     assert len(lines) == len(COMMANDS) + 1
@@ -55,7 +55,7 @@ def test_help() -> None:
     assert talk.last_line("help foo").startswith("error: there is no command 'foo'")
 
 
-def test_help_explains_the_words_of_the_field() -> None:
+def test_help_explains_terms() -> None:
     talk = start_newton()
     for word in GLOSSARY:
         output = talk(f"help {word}")
@@ -65,7 +65,7 @@ def test_help_explains_the_words_of_the_field() -> None:
     assert all(word in listed for word in GLOSSARY)
     for asked, word in (("back edges", "back edge"), ("Trip-Count", "trip count"), ("cond", "execution condition")):
         assert talk(f"help {asked}")[0].startswith(f"{word}: ")
-    # What is a command as well is reported as both.
+    # A word that is also a command is explained as both.
     frame = talk("help frame")
     assert frame[0].startswith("frame [N]") and frame[1].startswith("frame: ")
     assert talk.console.complete("help inv") == ["invariant input"]
@@ -82,7 +82,7 @@ def test_echo_and_quit() -> None:
     assert talk.last_line("quit x") == "error: an exit status is needed, not 'x'"
 
 
-def test_files_of_commands(tmp_path: Path) -> None:
+def test_command_files(tmp_path: Path) -> None:
     script = tmp_path / "a.txt"
     script.write_text("# begins\nbreak iter 3\ncommands\n  print v_in\nend\n\ncontinue\n")
     talk = start_count()
@@ -98,7 +98,7 @@ def test_files_of_commands(tmp_path: Path) -> None:
     assert talk.last_line(f"source {tmp_path}") == f"error: {tmp_path}: cannot be read: Is a directory"
 
 
-def test_steps() -> None:
+def test_step_commands() -> None:
     talk = start_count()
     assert talk("step", "s 3") == ["before iteration 1 of loop 'Loop_0'", "before iteration 4 of loop 'Loop_0'"]
     assert talk("next") == ["before Add 'Add_1' in iteration 4 of loop 'Loop_0'", "▶   6  v_out = v_in + 1"]
@@ -208,7 +208,7 @@ def test_nested_loops() -> None:
         ("end", "there is no command 'end'"),
     ],
 )
-def test_what_makes_no_sense_gets_one_line_and_changes_nothing(line: str, error: str) -> None:
+def test_invalid_line_gives_one_message_and_changes_nothing(line: str, error: str) -> None:
     talk = start_count()
     before = talk.session._internals.position
     (message,) = talk(line)

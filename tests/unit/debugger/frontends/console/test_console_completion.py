@@ -1,4 +1,4 @@
-"""The console: completion, and names that hold what could be taken for words of the commands."""
+"""Console completion, and names that contain words of the commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .console_sessions import start_count
 
 @pytest.fixture
 def odd(tmp_path: Path) -> ConsoleRecorder:
-    """A model whose names hold all that could be taken for words of the commands."""
+    """A model whose names contain anything that could be mistaken for a command word."""
     names = {"v_in": "/h:0", "v_out": "h new=3 if `a`", "v": "y: out"}
     result = proto(COUNT)
 
@@ -99,12 +99,12 @@ def test_odd_names_are_completed(odd: ConsoleRecorder) -> None:
         ("co x", 4, []),
     ],
 )
-def test_completion(line: str, start: int, results: list[str]) -> None:
+def test_completion_candidates(line: str, start: int, results: list[str]) -> None:
     talk = start_count()
     talk("break v_out", "break s_out", "display v_in")
     assert talk.console.completions(line) == (start, results)
     assert talk.console.complete(line) == results
-    # What is after the cursor does not matter.
+    # Text after the cursor does not matter.
     assert talk.console.completions(f"{line} + 3", len(line)) == (start, results)
 
 
@@ -112,7 +112,7 @@ def test_completion_of_nothing_offers_the_commands() -> None:
     assert start_count().console.complete("") == sorted(COMMANDS)
 
 
-def test_what_completes_can_be_run() -> None:
+def test_completed_lines_can_be_run() -> None:
     talk = start_count()
     for name, item in COMMANDS.items():
         assert item.usage.split()[0] == name and item.summary

@@ -11,7 +11,7 @@ from text_models import NESTED
 from .console_sessions import NO_LOOP, start, start_count, start_newton
 
 
-def test_a_break_says_where_it_is() -> None:
+def test_break_reports_its_location() -> None:
     talk = start_count()
     assert talk(
         "break v_out", "b op Add", "b 6", "b line 6", "tbreak iter 3", "b end", "b if v_in > 9 and v_in < 99"
@@ -32,14 +32,14 @@ def test_a_break_says_where_it_is() -> None:
     )
 
 
-def test_break_here() -> None:
+def test_break_at_the_current_position() -> None:
     talk = start_count()
     assert talk.last_line("next", "break") == "breakpoint 1: line 6"
     assert talk("continue")[0] == "breakpoint 1 (line 6): before Add 'Add_1' in iteration 1 of loop 'Loop_0'"
     assert talk.last_line("break if v_in > 3").startswith("breakpoint 2: if v_in > 3")
 
 
-def test_a_carried_value_is_watched_not_broken_at() -> None:
+def test_break_on_a_carried_value_suggests_watch() -> None:
     assert start_count().last_line("break v_in") == (
         "error: 'v_in' is what a back edge carries: watch v_in stops where it changes, "
         "break v_out before the node that computes the next one"
@@ -55,7 +55,7 @@ def test_conditions_of_breakpoints_change() -> None:
     assert talk("c")[0].startswith("breakpoint 1 (v_out): before Add 'Add_1' in iteration 4")
 
 
-def test_passing_and_counting() -> None:
+def test_ignore_counts_and_hit_counts() -> None:
     talk = start_count()
     talk("break v_out")
     assert talk.last_line("ignore 1 3") == "breakpoint 1: v_out, line 6, passes 3 more"
@@ -87,7 +87,7 @@ def test_commands_of_a_breakpoint() -> None:
     assert talk("info breakpoints")[1:] == ["    print v_in", "    display iter"]
 
 
-def test_commands_that_move_on_end_there_however_often() -> None:
+def test_breakpoint_commands_end_after_a_move() -> None:
     talk = start_count(M=5000, bound=9999)
     output = talk("break v_out", "commands 1", "continue", "echo never", "end", "c")
     assert output[-1] == "the model ran to its end" and "never" not in output
@@ -105,7 +105,7 @@ def test_commands_inside_commands() -> None:
     assert not talk.console.in_commands_block
 
 
-def test_a_failing_command_of_a_breakpoint_ends_the_others() -> None:
+def test_failing_breakpoint_command_ends_the_rest() -> None:
     talk = start_count()
     output = talk("break iter 3", "commands", "print nothing", "print v_in", "end", "c")
     assert output[-1].startswith("error: unknown name 'nothing'")
@@ -121,13 +121,13 @@ def test_logpoints() -> None:
     ]
 
 
-def test_watchpoints_that_look_further_back_than_there_is() -> None:
+def test_watchpoint_that_looks_back_beyond_the_history() -> None:
     talk = start_newton()
     talk("watch delta(x) sign")
     assert talk.last_line("c").startswith("watchpoint 1 (delta(x) sign); delta(x): -2.1457672e-06 → 0.0: ")
 
 
-def test_going_back_tells_what_changed_there() -> None:
+def test_going_back_reports_the_change_there() -> None:
     talk = ConsoleRecorder(loopdbg.debug("sample_models/collatz.onnx", {"start": 7}))
     talk("watch n")
     ahead = [talk.last_line("c") for _ in range(6)]
@@ -142,7 +142,7 @@ def test_going_back_tells_what_changed_there() -> None:
         *("watch v_in if v_in", "log v_out if v_in: {v_in}", "condition 1 v_in", "condition 2 v_in", "break if v"),
     ],
 )
-def test_a_condition_that_is_no_truth_value_is_refused_when_it_is_set(line: str) -> None:
+def test_non_boolean_condition_is_refused_when_set(line: str) -> None:
     talk = start_count()
     talk("break v_out if v_in == 9", "break if v_in == 9")
     before = talk("info breakpoints")
@@ -150,7 +150,7 @@ def test_a_condition_that_is_no_truth_value_is_refused_when_it_is_set(line: str)
     assert talk("info breakpoints") == before
 
 
-def test_a_condition_on_what_has_no_declared_type_is_refused_once_it_has_a_value() -> None:
+def test_condition_on_an_undeclared_type_is_refused_once_it_has_a_value() -> None:
     talk = start_newton()
     assert talk.last_line("break if half") == "breakpoint 1: if half"
     talk("delete", "step")
@@ -160,7 +160,7 @@ def test_a_condition_on_what_has_no_declared_type_is_refused_once_it_has_a_value
     assert talk.last_line("break if half > 2") == "breakpoint 2: if half > 2"
 
 
-def test_what_branches_call_the_same_has_no_one_type() -> None:
+def test_same_name_in_two_branches_has_no_single_type() -> None:
     talk = start(BRANCHES, x=1.0)
     assert talk.last_line("break if made").startswith("breakpoint 1: if made")
     assert talk("continue")[0].startswith("breakpoint 1 (if made): before iteration 1")
@@ -197,15 +197,15 @@ branches (float x) => (float y) {
         ("watch 3 crosses 2", "error: nothing changes in '3', which reads no value of the model"),
     ],
 )
-def test_words_of_break_and_watch(line: str, message: str) -> None:
+def test_keywords_of_break_and_watch(line: str, message: str) -> None:
     assert start_count().last_line(line) == message
 
 
-def test_a_condition_may_have_the_word_if_before_it() -> None:
+def test_condition_accepts_a_leading_if() -> None:
     talk = start_count()
     assert talk.last_line("break if v_in > 3", "condition 1 if v_in > 9") == "breakpoint 1: if v_in > 9"
     assert talk.last_line("break v_out", "condition 2 if v_in > 8") == "breakpoint 2: v_out if v_in > 8, line 6"
-    # Alone it is no condition, and takes none away.
+    # Alone it is not a condition, and removes none.
     assert talk("condition 2 if", "info breakpoints")[::2] == ["error: an empty expression", talk.output_lines[-1]]
     assert talk.output_lines[-1].startswith("breakpoint 2: v_out if v_in > 8")
 
@@ -221,7 +221,7 @@ def test_truth_values_and_lists_are_watched() -> None:
     assert talk.last_line("delete", "watch [[x], [x, err]] nan", "c") == "the model ran to its end"
 
 
-def test_a_way_of_changing_that_a_value_does_not_have_stops_and_says_so() -> None:
+def test_unsupported_watch_mode_stops_with_a_message() -> None:
     talk = start_newton()
     assert talk.last_line("step 2", "watch dtype(x) settles 1") == "watchpoint 1: dtype(x) settles 1"
     assert talk("c")[0].startswith(
@@ -230,7 +230,7 @@ def test_a_way_of_changing_that_a_value_does_not_have_stops_and_says_so() -> Non
 
 
 @pytest.mark.parametrize("place", ["break if v_in[5] > 1", "break v_out if v_in[5] > 1", "watch v_in[5]"])
-def test_a_condition_that_cannot_be_tested_stops_and_says_so(place: str) -> None:
+def test_untestable_condition_stops_with_a_message(place: str) -> None:
     talk = start_count()
     talk(place)
     output = talk("c")
@@ -240,7 +240,7 @@ def test_a_condition_that_cannot_be_tested_stops_and_says_so(place: str) -> None
     assert "iteration" in output[0].rpartition(";")[2]
     stop = talk.session.stop
     assert (stop.reason, stop.breakpoints) == ("error", (1,))
-    # It can be gone on from, and looked at.
+    # The session can continue from there, and be inspected.
     assert talk.last_line("print v_in") in ("5", "6")
     assert talk.last_line("delete", "c") == "the model ran to its end"
 
@@ -284,7 +284,7 @@ def test_first_nan_of_nested_loops_is_reported_once_per_loop() -> None:
     assert "no breakpoint would have stopped before" in talk.last_line("rc")
 
 
-def test_nan_needs_a_loop() -> None:
+def test_nan_breakpoint_needs_a_loop() -> None:
     talk = start(NO_LOOP, x=1.0)
     assert talk.last_line("break nan").startswith("error: the model has no loop, at whose boundaries nan looks")
     for line in ("break end", "break iter 3", "break if iter > 1"):

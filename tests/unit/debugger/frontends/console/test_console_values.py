@@ -1,4 +1,4 @@
-"""The console: looking at values and frames, going back, and what if."""
+"""The console: inspecting values and frames, going back, and edits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from text_models import BRANCHES, COUNT, NESTED
 from .console_sessions import NO_LOOP, start, start_count, start_newton
 
 
-def test_a_model_without_a_loop() -> None:
+def test_model_without_a_loop() -> None:
     talk = start(NO_LOOP, x=1.0)
     assert talk("list")[1] == "▶   2  two = 2.0   │ ·"
     assert talk("frame", "backtrace", "info loops") == [
@@ -31,7 +31,7 @@ def test_a_model_without_a_loop() -> None:
     )
 
 
-def test_a_loop_that_runs_no_iteration() -> None:
+def test_loop_without_iterations() -> None:
     talk = start_newton(a=1.0)
     assert talk("goto 0")[0] == "loop 'sqrt' runs no iteration: the condition is false before the first"
     assert talk.last_line("goto 1") == "error: loop 'sqrt' has no iteration 1: it ends after 0 iterations"
@@ -50,13 +50,13 @@ def test_frames_of_nested_loops() -> None:
     assert talk("up", "up")[-1] == "error: this is the outermost frame"
     assert talk.last_line("print iter").startswith("error: 'iter' has no meaning in 'main'")
     assert talk("frame 0", "down")[-1] == "error: this is the innermost frame"
-    # Whatever moves the session, errors on the way included, selects the innermost again.
+    # Any command that moves the session, even if it fails on the way, selects the innermost frame again.
     talk("frame 1", "goto 99")
     assert talk.last_line("print iter") == "9"
     assert talk("backtrace")[0].startswith("▸ #0")
 
 
-def test_a_value_of_an_outer_frame_is_set_there() -> None:
+def test_value_of_an_outer_frame_is_set_there() -> None:
     talk = start(NESTED, M=4, K=3)
     talk("break iter 1,2", "c", "up")
     output = talk("set t = 1000", "print t")
@@ -98,7 +98,7 @@ def test_values_and_history() -> None:
     assert talk("info f") == talk("frame")
 
 
-def test_a_value_called_history_can_be_set() -> None:
+def test_value_named_history_can_be_set() -> None:
     talk = start(COUNT.replace("v_in", "history"), M=3, cond=True, v0=5, bound=99)
     assert talk.last_line("set history = 7") == "branch 2: history = 7"
 
@@ -120,7 +120,7 @@ def test_strings_are_set() -> None:
     assert talk.last_line("compare") == '  w_in  1: ["a", "b"]   2: ["zz", "b"]'
 
 
-def test_what_a_notebook_prints() -> None:
+def test_notebook_representation() -> None:
     session = start_count().session
     session.breakpoints.add("v_out if v_in > 9")
     session.watch("v_in crosses 8")
@@ -142,7 +142,7 @@ def test_back_stops_at_the_beginning() -> None:
     assert talk.last_line("back-node 50") == "before iteration 0 of loop 'Loop_0'"
 
 
-def test_goto_past_the_end_says_where_it_came_to() -> None:
+def test_goto_past_the_end_reports_where_it_stopped() -> None:
     talk = start_count(M=4)
     assert talk.last_line("goto 9") == (
         "error: loop 'Loop_0' has no iteration 9: it ends after 4 iterations, where the session is now"
@@ -155,7 +155,7 @@ def test_goto_past_the_end_says_where_it_came_to() -> None:
     assert talk.last_line("goto 2") == "before iteration 2 of loop 'Loop_0'"
 
 
-def test_after_the_end_nothing_is_set() -> None:
+def test_set_after_the_end_is_refused() -> None:
     talk = start_count(M=4)
     talk("c")
     assert talk.last_line("set v_in = 3") == (

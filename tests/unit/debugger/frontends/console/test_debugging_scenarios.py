@@ -1,4 +1,4 @@
-"""Sessions as people have them, from the question to the answer, in the words of the console."""
+"""Complete debugging sessions in the console, from the question to the answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ wrong (int64 M, float[4] h0) => (float[4] h, float[N] trace) {
 """
 
 
-def test_where_the_first_nan_came_from() -> None:
+def test_origin_of_the_first_nan() -> None:
     session = loopdbg.debug(model(WRONG), {"M": 1000, "h0": np.ones(4, np.float32)})
     output = ConsoleRecorder(session)(
         "continue", "print any(isnan(h))", "break nan", "reverse-continue", "print s", "print h_in"
@@ -62,7 +62,7 @@ endless (float x0, float target) => (float x) {
 """
 
 
-def test_an_endless_loop_explained() -> None:
+def test_endless_loop_is_explained() -> None:
     session = loopdbg.debug(model(ENDLESS), {"x0": 0.0, "target": 8.0}, max_iterations=500)
     output = ConsoleRecorder(session)("continue", "why")
     assert "reached the limit of 500 iterations" in output[0]
@@ -71,7 +71,7 @@ def test_an_endless_loop_explained() -> None:
     assert "x_in = 8" in text
 
 
-#: Newton's iteration for a root of x^2 + step: too large a step throws it out.
+#: Newton's iteration for a root of x^2 + step: too large a step makes it diverge.
 DIVERGES = """
 diverges (int64 M, float x0, float rate0) => (float x, float last_rate) {
   x, last_rate = Loop <body = body (int64 i, bool c, float x_in, float rate) => (bool c, float x_out, float rate_out) {
@@ -85,7 +85,7 @@ diverges (int64 M, float x0, float rate0) => (float x, float last_rate) {
 """
 
 
-def test_a_diverging_iteration_mended_as_a_branch() -> None:
+def test_diverging_iteration_is_repaired_on_a_branch() -> None:
     session = loopdbg.debug(model(DIVERGES), {"M": 60, "x0": 1.0, "rate0": 1.5})
     output = ConsoleRecorder(session)(
         "break if abs(x_in) > 100", "continue", "delete", "back 3", "set rate = 0.25", "continue"
@@ -101,7 +101,7 @@ def test_a_diverging_iteration_mended_as_a_branch() -> None:
     assert session.outputs is not None and abs(session.outputs["x"]) > 1e15
 
 
-def test_a_nested_loop_stopped_in_at_3_7() -> None:
+def test_nested_loop_is_stopped_at_3_7() -> None:
     session = loopdbg.debug(model(NESTED), {"M": 9, "K": 9})
     output = ConsoleRecorder(session)(
         "break iter 3,7", "continue", "backtrace", "print i", "print iter", "up", "print iter"
@@ -117,7 +117,7 @@ def outputs(session: loopdbg.Session) -> dict[str, Any]:
     return session.outputs
 
 
-def test_what_a_console_leaves_behind_is_what_a_run_gives() -> None:
+def test_final_values_equal_those_of_a_run() -> None:
     loaded = loopdbg.load("sample_models/newton_sqrt.onnx")
     inputs = {"a": 2.0, "tol": 1e-6}
     session = loopdbg.debug(loaded, inputs)

@@ -1,4 +1,4 @@
-"""Which files a command may name: any at a terminal, those in one folder or none behind a server."""
+"""Which files a command may name: any at a terminal; behind a server those of one folder, or none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loopdbg.debugger.frontends.console.file_access import NO_ACCESS, UNRESTRICT
 from loopdbg.runtime.errors import UsageError
 from text_models import SAMPLES
 
-#: Commands that name a file, with the name that they are given.
+#: Commands that name a file, with a placeholder for the name.
 COMMANDS: dict[str, Callable[[str], str]] = {
     "save": lambda name: f"save {name}.onnx",
     "extract": lambda name: f"extract {name}",
@@ -34,7 +34,7 @@ def console(tmp_path: Path) -> Console:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_names_a_file_where_none_may_be_named(console: Console, command: str, tmp_path: Path) -> None:
+def test_no_command_accesses_files_if_forbidden(console: Console, command: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"{command} reads or writes files: this server may not"):
         console.execute(COMMANDS[command](str(tmp_path / "a")))
     assert not list(tmp_path.iterdir())
@@ -42,7 +42,9 @@ def test_no_command_names_a_file_where_none_may_be_named(console: Console, comma
 
 @pytest.mark.parametrize("name", ["../a", "/tmp/loopdbg-outside", "inside/../../a", "link/a"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_names_a_file_outside_the_folder(console: Console, command: str, name: str, tmp_path: Path) -> None:
+def test_no_command_accesses_files_outside_the_folder(
+    console: Console, command: str, name: str, tmp_path: Path
+) -> None:
     allowed, outside = tmp_path / "allowed", tmp_path / "outside"
     allowed.mkdir()
     outside.mkdir()
@@ -54,7 +56,7 @@ def test_no_command_names_a_file_outside_the_folder(console: Console, command: s
     assert not list(outside.iterdir())
 
 
-def test_a_relative_name_is_in_the_folder(console: Console, tmp_path: Path) -> None:
+def test_relative_name_is_in_the_folder(console: Console, tmp_path: Path) -> None:
     console.file_access = folder_access(tmp_path)
     console.execute("extract part")
     console.execute("plot x x.svg")
@@ -76,7 +78,7 @@ def test_odd_names_are_refused_or_are_in_the_folder(name: str, tmp_path: Path) -
             assert access is UNRESTRICTED_ACCESS or path.is_relative_to(tmp_path)
 
 
-def test_a_command_that_is_called_takes_a_text_and_no_line_of_its_own(console: Console, tmp_path: Path) -> None:
+def test_programmatic_command_takes_a_text_without_line_breaks(console: Console, tmp_path: Path) -> None:
     console.file_access = UNRESTRICTED_ACCESS
     stop = console.session.stop
     for text in (f"x\nsave {tmp_path / 'a.onnx'}", "x\rstep"):

@@ -1,4 +1,4 @@
-"""The guides say what the program says: every example is typed, and nothing in the text changes."""
+"""The guides match the program: every example is run, and the text does not change."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_every_command_is_in_text_and_table() -> None:
     assert all(f"| `{command.usage}` |" in table for command in COMMANDS.values())
 
 
-def test_no_example_goes_wrong_unnoticed() -> None:
+def test_no_example_fails_unnoticed() -> None:
     text = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
     errors = [line for line in text.splitlines() if line.startswith("error:")]
     assert len(errors) == 1 and "unknown name 'xx'" in errors[0]
 
 
-def test_a_guide_that_is_wrong_is_put_right() -> None:
+def test_wrong_guide_is_corrected() -> None:
     wrong = """
 ```console
 $ loopdbg run newton_sqrt.onnx -i

@@ -1,4 +1,4 @@
-"""An editor that attaches to the session of a Python program; values next to the lines."""
+"""An editor that attaches to the session of a Python program; inline values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOKEN = "a token of a test"
 
 
 class AttachedProgram:
-    """A program that waits in a thread, and an editor that has come."""
+    """A program that waits in a thread, and an editor that has attached."""
 
     def __init__(self, session: Any) -> None:
         ports: list[int] = []
@@ -72,13 +72,13 @@ def test_editor_and_program_share_position() -> None:
     assert "before iteration 4" in session.continue_().text
 
 
-def test_no_editor_attaches() -> None:
+def test_program_without_an_editor_times_out() -> None:
     session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     with pytest.raises(loopdbg.UsageError, match=r"no editor came to port 0 within 0\.05 s"):
         loopdbg.editor.wait_for_editor(session, 0, timeout=0.05)
 
 
-def test_a_port_that_is_taken() -> None:
+def test_port_in_use_is_reported() -> None:
     session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -89,7 +89,7 @@ def test_a_port_that_is_taken() -> None:
 
 
 def test_inline_values() -> None:
-    """What the console lists."""
+    """They are the values that the console lists."""
     session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     attached = AttachedProgram(session)
     client = attached.client
@@ -106,7 +106,7 @@ def test_inline_values() -> None:
     assert [(line.rstrip(), value) for line, _, value in listed if value.strip("· ")] == results
 
 
-#: The extension on an editor of which only that is there which the extension asks for.
+#: Runs the VS Code extension with a stub of the editor API that it uses.
 HARNESS = """
 const Module = require("module");
 const made = { providers: [], factories: [], configurations: [] };
@@ -160,7 +160,7 @@ require(process.argv[2]).activate({ subscriptions: [] });
 """
 
 
-def test_the_extension_of_vs_code(tmp_path: Path) -> None:
+def test_vs_code_extension(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not there")

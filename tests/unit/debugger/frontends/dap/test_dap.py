@@ -28,7 +28,7 @@ def client() -> Iterator[DapProcess]:
     assert spawned.close() == 0
 
 
-def test_a_whole_session(client: DapProcess) -> None:
+def test_complete_session(client: DapProcess) -> None:
     """A conditional breakpoint, hit; back; a value changed; on to the end."""
     assert client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS) == "before iteration 0 of loop 'sqrt'"
     text = client.get("source", source={"sourceReference": 1}, sourceReference=1)["content"].splitlines()
@@ -56,7 +56,7 @@ def test_a_whole_session(client: DapProcess) -> None:
     client.get("disconnect")
 
 
-def test_a_condition_that_is_no_truth_value_is_not_verified(client: DapProcess) -> None:
+def test_non_boolean_condition_is_not_verified(client: DapProcess) -> None:
     client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS)
     wanted = [{"line": 12, "condition": text} for text in ("x", "x > 1", "if x > 1")]
     message = client.get("setBreakpoints", source={"sourceReference": 1}, breakpoints=wanted)["breakpoints"]
@@ -144,7 +144,7 @@ def test_hit_counts_and_log_messages(client: DapProcess) -> None:
     assert {"line": line} in locations["breakpoints"]
 
 
-def test_the_console_of_the_editor(client: DapProcess) -> None:
+def test_debug_console(client: DapProcess) -> None:
     client.launch_and_stop(NEWTON, inputs=MODEL_INPUTS)
     client.get("evaluate", expression="step 2", context="repl")
     assert client.event("stopped")["description"] == "before iteration 2 of loop 'sqrt'"
@@ -159,7 +159,7 @@ def test_the_console_of_the_editor(client: DapProcess) -> None:
     assert "before iteration 0" in client.move("restart")
 
 
-def test_a_loop_that_runs_is_paused_and_takes_breakpoints(client: DapProcess) -> None:
+def test_running_loop_is_paused_and_takes_breakpoints(client: DapProcess) -> None:
     client.launch_and_stop(str(SAMPLES / "loop_infinite.xml"))
     client.get("continue", threadId=1)
     assert not client.ask("stackTrace", threadId=1)["success"]
@@ -172,7 +172,7 @@ def test_a_loop_that_runs_is_paused_and_takes_breakpoints(client: DapProcess) ->
     assert event["event"] == "stopped" and event["body"]["reason"] == "pause"
 
 
-def test_a_trace(client: DapProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_is_replayed(client: DapProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = tmp_path / "run.loopdb"
     assert command(capsys, "run", NEWTON, "--input", "a=2", "--input", "tol=1e-6", "--record", trace).status == 0
     client.get("initialize", adapterID="loopdbg")
@@ -207,13 +207,13 @@ def test_a_trace(client: DapProcess, tmp_path: Path, capsys: pytest.CaptureFixtu
         ({"program": str(SAMPLES / "trt" / "halving.py"), "trustScript": True}, "--trust-script"),
     ],
 )
-def test_what_cannot_be_opened(client: DapProcess, arguments: dict[str, Any], message: str) -> None:
+def test_unopenable_files_are_reported(client: DapProcess, arguments: dict[str, Any], message: str) -> None:
     client.get("initialize")
     answer = client.ask("launch", **arguments)
     assert not answer["success"] and message in answer["message"]
 
 
-def test_a_port(tmp_path: Path) -> None:
+def test_adapter_on_a_port(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "loopdbg", "dap", "--port", "0"], stdout=subprocess.PIPE, text=True
     )

@@ -1,4 +1,4 @@
-"""Odd messages to the debug adapter: each request has one answer, and nothing else happens."""
+"""Odd messages to the debug adapter: each request gets one response, and nothing else happens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loopdbg.debugger.frontends.dap.adapter import _REQUESTS, DapAdapter
 from loopdbg.debugger.frontends.dap.messages import DapMessageStream, ProtocolError
 from text_models import SAMPLES
 
-#: What would end the connection, or run on.
+#: Requests that would end the connection, or keep running.
 LAST = ("disconnect", "launch", "attach", "initialize")
 WORDS = (
     *("", "x", "err_new", "h", "x * x", "(((", "step", "goto 2", "info loop", "\u0000", "🤖" * 9, "break", "`", "x@1"),
@@ -59,7 +59,7 @@ def answers(data: bytes) -> list[dict[str, Any]]:
 
 
 def exchange(data: bytes) -> list[dict[str, Any]]:
-    """What comes back for bytes; what is no protocol ends the connection."""
+    """The reply to some bytes; bytes that violate the protocol end the connection."""
     outgoing = io.BytesIO()
 
     def opens(arguments: Any) -> loopdbg.Session:
@@ -78,7 +78,7 @@ def exchange(data: bytes) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_odd_arguments(seed: int) -> None:
-    """A thousand requests each, with what belongs there or something else."""
+    """A thousand requests each, with valid or random arguments."""
     draw = random.Random(seed)
     names = [name for name in _REQUESTS if name not in LAST]
     requests = [{"seq": 0, "type": "request", "command": "launch", "arguments": {}}]
@@ -110,7 +110,7 @@ GOOD = frame({"seq": 7, "type": "request", "command": "threads", "arguments": No
         b"\r\n\n",
     ],
 )
-def test_a_body_that_is_no_request_is_ignored(junk: bytes) -> None:
+def test_body_that_is_no_request_is_ignored(junk: bytes) -> None:
     message = exchange(junk + GOOD)
     assert [item["request_seq"] for item in message] == [7]
     assert "nothing was opened" in message[0]["message"]
@@ -135,8 +135,8 @@ def test_a_body_that_is_no_request_is_ignored(junk: bytes) -> None:
         b"\x16\x03\x01" + bytes(range(256)) * 8,
     ],
 )
-def test_a_header_that_is_not_part_of_the_protocol_ends_the_connection(junk: bytes) -> None:
-    """What a browser sends, and what is too large; nothing after it is read."""
+def test_header_outside_the_protocol_ends_the_connection(junk: bytes) -> None:
+    """Covers headers of a browser and oversized ones; nothing after them is read."""
     message = exchange(GOOD + junk + GOOD)
     assert [item["request_seq"] for item in message] == [7]
     incoming = io.BytesIO(junk + GOOD)
@@ -145,6 +145,6 @@ def test_a_header_that_is_not_part_of_the_protocol_ends_the_connection(junk: byt
     assert incoming.tell() <= len(junk), "closed at the header"
 
 
-def test_a_message_that_is_cut_off() -> None:
+def test_truncated_message() -> None:
     assert exchange(b"Content-Length: 100\r\n\r\n{") == []
     assert exchange(b"Content-Le") == []

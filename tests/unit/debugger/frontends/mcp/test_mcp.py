@@ -1,4 +1,4 @@
-"""The Model Context Protocol: an agent that is a script, through the client of the protocol's own library."""
+"""The Model Context Protocol: a scripted agent, through the client of the protocol's own library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def ask(client: Any, tool: str, **arguments: Any) -> str:
     return f"error: {text}" if result.is_error else text
 
 
-async def test_tools(server: Any) -> None:
+async def test_tools_are_listed_and_answer(server: Any) -> None:
     async with mcp.Client(server) as client:
         tools = (await client.list_tools()).tools
         names = {tool.name for tool in tools}
@@ -68,7 +68,7 @@ async def test_tools(server: Any) -> None:
         assert "no such file" in await ask(client, "open", path="nowhere.onnx")
 
 
-async def test_resources(server: Any) -> None:
+async def test_resources_are_listed_and_read(server: Any) -> None:
     async with mcp.Client(server) as client:
         await ask(client, "open", path=NEWTON, inputs=MODEL_INPUTS)
         await ask(client, "step", count=3)
@@ -78,7 +78,7 @@ async def test_resources(server: Any) -> None:
         assert history.splitlines()[:2] == ["0: 2.0", "1: 1.5"]
 
 
-async def test_nothing_is_written_or_run_unasked(server: Any, tmp_path: Path) -> None:
+async def test_nothing_is_written_or_run_without_permission(server: Any, tmp_path: Path) -> None:
     async with mcp.Client(server) as client:
         await ask(client, "open", path=NEWTON, inputs=MODEL_INPUTS)
         for line in (
@@ -96,7 +96,7 @@ async def test_nothing_is_written_or_run_unasked(server: Any, tmp_path: Path) ->
         assert "iteration" in await ask(client, "command", line="info frame")
 
 
-async def test_files_are_written_in_the_folder_of_allow_write_alone(tmp_path: Path) -> None:
+async def test_files_are_written_only_in_the_allow_write_folder(tmp_path: Path) -> None:
     allowed = tmp_path / "allowed"
     allowed.mkdir()
     async with mcp.Client(connect_to_server(allow_write=str(allowed))) as client:
@@ -127,8 +127,8 @@ WORDS = (
 
 
 @pytest.mark.parametrize("word", WORDS)
-async def test_no_text_of_an_agent_is_an_option(server: Any, word: str, tmp_path: Path) -> None:
-    """Each tool gets it in each argument, and the server answers on."""
+async def test_agent_text_is_never_parsed_as_an_option(server: Any, word: str, tmp_path: Path) -> None:
+    """Each tool gets such text in each argument, and the server keeps answering."""
     script, marker = tmp_path / "net.py", tmp_path / "ran"
     script.write_text(f"open({str(marker)!r}, 'w').close()\n")
     async with mcp.Client(server) as client:
@@ -158,8 +158,10 @@ async def test_no_text_of_an_agent_is_an_option(server: Any, word: str, tmp_path
 @pytest.mark.parametrize(
     "hunt", AGENT_FAULT_SCENARIOS, ids=[scenario.scenario.fault.partition(":")[0] for scenario in AGENT_FAULT_SCENARIOS]
 )
-async def test_hunts(server: Any, hunt: AgentFaultScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An agent that has the tools alone finds what is wrong."""
+async def test_fault_finding_scenarios(
+    server: Any, hunt: AgentFaultScenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent with nothing but the tools finds the fault."""
     hunt.build(tmp_path)
     monkeypatch.chdir(tmp_path)
     async with mcp.Client(server) as client:
@@ -168,7 +170,7 @@ async def test_hunts(server: Any, hunt: AgentFaultScenario, tmp_path: Path, monk
     assert not [answer for answer in answers if answer.startswith("error:")]
 
 
-async def test_over_stdio() -> None:
+async def test_server_over_stdio() -> None:
     parameters = mcp.StdioServerParameters(command=sys.executable, args=["-P", "-m", "loopdbg", "mcp"])
     async with mcp.Client(parameters) as connected:
         assert "opened newton_sqrt.onnx" in await ask(connected, "open", path=NEWTON, inputs=MODEL_INPUTS)

@@ -1,4 +1,4 @@
-"""The notebook in docs/, run as a kernel runs it."""
+"""The notebook in docs/, executed as a kernel executes it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def outputs(book: Any, source: str) -> dict[str, str]:
-    """What the cell that has a text in it gave, by type; what it printed under ``text/plain`` before."""
+    """The output of the cell that contains a text, by type; text printed earlier is under ``text/plain``."""
     cell = next(
         cell_value for cell_value in book.cells if cell_value.cell_type == "code" and source in cell_value.source
     )
@@ -43,7 +43,7 @@ def outputs(book: Any, source: str) -> dict[str, str]:
     return results
 
 
-def test_its_cells_say_what_they_should(ran: Any) -> None:
+def test_cells_print_the_expected_text(ran: Any) -> None:
     html = "text/html"
     assert "main ▸ sqrt" in outputs(ran, "import loopdbg")[html]
     assert "while keep:" in outputs(ran, "model.explain()")[html]
@@ -59,7 +59,7 @@ def test_its_cells_say_what_they_should(ran: Any) -> None:
     assert "image/png" in outputs(ran, "loopdbg.plot")
 
 
-def test_the_widget_is_one_and_its_page_comes_along(ran: Any) -> None:
+def test_notebook_has_one_widget_with_its_page(ran: Any) -> None:
     shown = outputs(ran, "session.widget()")
     assert "application/vnd.jupyter.widget-view+json" in shown
     states = ran.metadata["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
@@ -68,7 +68,7 @@ def test_the_widget_is_one_and_its_page_comes_along(ran: Any) -> None:
     assert "://" not in state["_esm"].replace("http://www.w3.org/2000/svg", ""), "nothing is loaded"
 
 
-def test_it_is_kept_without_outputs() -> None:
+def test_committed_notebook_has_no_outputs() -> None:
     book = nbformat.read(FILE, as_version=4)
     nbformat.validate(book)
     assert [

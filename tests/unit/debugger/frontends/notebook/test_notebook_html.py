@@ -1,4 +1,4 @@
-"""What objects look like in notebooks: well formed, escaped, short, and in the words of the console."""
+"""HTML representations of objects in notebooks: well-formed, escaped, short, and worded as in the console."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMPTY = {"rect", "br"}
 
 
 class HtmlChecker(HTMLParser):
-    """Tags that are closed in order, and the text between them."""
+    """Checks that tags are closed in order, and collects the text between them."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -80,13 +80,13 @@ def ended() -> loopdbg.Session:
         (lambda: stepped().frame.show("xs"), ["xs", "float32 [2] [1.5, 1.4166667]"]),
     ],
 )
-def test_what_is_shown(function: Callable[[], Any], messages: list[str]) -> None:
+def test_html_shows_the_content(function: Callable[[], Any], messages: list[str]) -> None:
     thing = function()
     result = HtmlChecker(thing._repr_html_()).text
     assert [word for word in messages if word not in result] == []
 
 
-def test_a_recording_and_a_frame_of_a_hook(tmp_path: Path) -> None:
+def test_recording_and_hook_frame_have_html(tmp_path: Path) -> None:
     seen: list[str] = []
     loopdbg.load(NEWTON).run(MODEL_INPUTS, on_iteration=lambda frame: seen.append(frame._repr_html_()))
     assert "before iteration 1" in HtmlChecker(seen[1]).text
@@ -99,7 +99,7 @@ def test_a_recording_and_a_frame_of_a_hook(tmp_path: Path) -> None:
 
 
 def hostile(name: str) -> onnx.ModelProto:
-    """A model in which everything is called so."""
+    """A model in which everything has this name."""
     model = onnx.load(NEWTON)
     text = onnx.printer.to_text(model)
     renamed = onnx.parser.parse_model(text)
@@ -137,7 +137,7 @@ def test_large_tensors_are_short() -> None:
     assert len(run._repr_html_()) < 3000
 
 
-def test_no_colour_of_a_page_is_assumed() -> None:
-    """Text and lines take the colour of what is around them, so that dark pages can be read as well as light ones."""
+def test_html_assumes_no_page_colours() -> None:
+    """Text and lines inherit the surrounding colour, so that they are readable on dark and light pages."""
     result = stepped()._repr_html_()
     assert "currentColor" in result and "color:#" not in result and "background:#" not in result

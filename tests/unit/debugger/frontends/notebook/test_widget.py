@@ -1,4 +1,4 @@
-"""The widget for notebooks: its Python side, and its page in a real browser."""
+"""The notebook widget: its Python side, and its page in a real browser."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def session() -> loopdbg.Session:
 
 
 def ask(widget: Any, **request: Any) -> None:
-    """What a page does."""
+    """Send what a page sends."""
     widget.set_state({"request": request})
 
 
 # ---------------------------------------------------------------- without a page
 
 
-def test_what_a_page_gets_can_be_sent() -> None:
+def test_page_state_is_serializable() -> None:
     nested = loopdbg.debug(SAMPLES / "loop_nested.xml", dict(np.load(SAMPLES / "loop_nested.inputs.npz")))
     nan = loopdbg.debug(SAMPLES / "vanishing_scale.onnx", dict(np.load(SAMPLES / "vanishing_scale.inputs.npz")))
     nan.goto(140)
@@ -50,7 +50,7 @@ def test_what_a_page_gets_can_be_sent() -> None:
             widget.do(line)
 
 
-def test_buttons_are_commands_of_the_console() -> None:
+def test_buttons_are_console_commands() -> None:
     stepped = session()
     widget = loopdbg.widget(stepped)
     for line in ("step", "step", "next", "back-node", "back", "goto 4", "break if err > 0.1", "reverse-continue"):
@@ -61,7 +61,7 @@ def test_buttons_are_commands_of_the_console() -> None:
     assert widget.state["output"] == ["breakpoint 1: if err > 0.1", "(loopdbg) print x", "1.5"]
 
 
-def test_what_is_shown_of_a_stop() -> None:
+def test_stop_state_is_shown() -> None:
     widget = loopdbg.widget(session())
     widget.do("step")
     widget.do("next")
@@ -90,7 +90,7 @@ def test_branches_are_on_the_timeline() -> None:
     ]
 
 
-def test_values_on_demand() -> None:
+def test_values_are_sent_on_demand() -> None:
     widget = loopdbg.widget(session())
     widget.do("step")
     ask(widget, number=1, hover=11)
@@ -111,7 +111,7 @@ def test_long_bodies_and_large_tensors_are_sent_in_part() -> None:
     ("line", "message"),
     [("jump", "no command 'jump'"), ("print nothing", "unknown name"), ("quit", "session.close()"), ("goto x", "x")],
 )
-def test_mistakes_are_one_line(line: str, message: str) -> None:
+def test_errors_are_one_line(line: str, message: str) -> None:
     widget = loopdbg.widget(session())
     widget.do(line)
     assert message in widget.state["error"] and not widget.state["running"]
@@ -119,7 +119,7 @@ def test_mistakes_are_one_line(line: str, message: str) -> None:
     assert widget.state["error"] == "" and "iteration 1" in widget.view["stop"]
 
 
-def test_what_other_cells_do_is_shown_when_asked() -> None:
+def test_changes_by_other_cells_are_shown_on_request() -> None:
     stepped = session()
     widget = loopdbg.widget(stepped)
     stepped.step(3)
@@ -131,7 +131,7 @@ def test_what_other_cells_do_is_shown_when_asked() -> None:
     assert "closed" in widget.state["error"]
 
 
-def test_a_recording_is_stepped_as_well(tmp_path: Path) -> None:
+def test_recording_can_be_stepped(tmp_path: Path) -> None:
     session().record(tmp_path / "run.loopdb")
     with loopdbg.Trace.open(tmp_path / "run.loopdb") as trace:
         widget = loopdbg.widget(loopdbg.Replay(trace))
@@ -141,7 +141,7 @@ def test_a_recording_is_stepped_as_well(tmp_path: Path) -> None:
         assert "not possible" in widget.state["error"]
 
 
-def test_what_cannot_be_stepped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsteppable_objects_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(loopdbg.UsageError, match=r"give loopdbg\.debug"):
         loopdbg.widget(NEWTON)
     closed = session()
@@ -158,9 +158,9 @@ def endless() -> loopdbg.Session:
     return loopdbg.debug(SAMPLES / "loop_infinite.xml", dict(np.load(SAMPLES / "loop_infinite.inputs.npz")))
 
 
-async def test_a_loop_that_runs_is_followed_and_stopped() -> None:
+async def test_running_loop_is_followed_and_stopped() -> None:
     widget = loopdbg.widget(endless())
-    widget.do("continue")  # an event loop runs here, so this comes back
+    widget.do("continue")  # an event loop runs here, so this returns at once
     assert widget.state["running"]
     widget.do("step")
     assert widget.state["error"] == "a loop is running; stop it first"
@@ -175,7 +175,7 @@ async def test_a_loop_that_runs_is_followed_and_stopped() -> None:
     assert widget.view["reason"] == "interrupt"
 
 
-def test_without_an_event_loop_it_is_waited_for_and_an_interrupt_of_the_kernel_stops_it() -> None:
+def test_without_an_event_loop_the_widget_waits_and_a_kernel_interrupt_stops_it() -> None:
     stepped = endless()
     widget = loopdbg.widget(stepped)
 
@@ -189,7 +189,7 @@ def test_without_an_event_loop_it_is_waited_for_and_an_interrupt_of_the_kernel_s
     def interrupt() -> None:
         while not (waits() and stepped.running):
             time.sleep(0.01)
-        # A signal, as a kernel is interrupted by one: nothing else wakes a thread that waits.
+        # A signal, as the kernel sends one: nothing else wakes a waiting thread.
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     interrupter = threading.Thread(target=interrupt)
@@ -205,7 +205,7 @@ STOP = "document.querySelector('.stop').textContent"
 
 
 @in_browser
-async def test_steps_on_a_page_move_the_session_and_the_page_shows_it() -> None:
+async def test_steps_on_a_page_move_the_session_and_update_the_page() -> None:
     stepped = session()
     async with host_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
         await shown.navigate(address)
@@ -226,7 +226,7 @@ async def test_steps_on_a_page_move_the_session_and_the_page_shows_it() -> None:
 
 
 @in_browser
-async def test_keys_a_typed_line_and_the_bar_of_time() -> None:
+async def test_keys_a_typed_line_and_the_timeline() -> None:
     stepped = session()
     async with host_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
         await shown.navigate(address)
@@ -252,12 +252,12 @@ async def test_keys_a_typed_line_and_the_bar_of_time() -> None:
         await shown.press("Enter")
         await shown.wait("document.querySelectorAll('.branches button').length === 2")
         assert stepped.frame.carried["x"] == 3 and stepped.frame.iteration == 3
-        await shown.press("s", "s")  # typed, and no step
+        await shown.press("s", "s")  # typed, not a step
         assert await shown.value("document.querySelector('.ask').value") == "s" and stepped.frame.iteration == 3
 
 
 @in_browser
-async def test_pointing_at_a_line_and_breaking_on_it() -> None:
+async def test_hovering_over_a_line_and_setting_a_breakpoint() -> None:
     stepped = session()
     async with host_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
         await shown.navigate(address)
@@ -276,7 +276,7 @@ async def test_pointing_at_a_line_and_breaking_on_it() -> None:
 
 
 @in_browser
-async def test_a_running_loop_is_stopped_on_the_page() -> None:
+async def test_running_loop_is_stopped_on_the_page() -> None:
     stepped = endless()
     async with host_widget(loopdbg.widget(stepped)) as address, open_page() as shown:
         await shown.navigate(address)
@@ -286,15 +286,15 @@ async def test_a_running_loop_is_stopped_on_the_page() -> None:
         await shown.wait("!document.querySelector('[data-command=stop]').disabled")
         await shown.click("[data-command=stop]")
         await shown.wait(f"{STOP}.includes('interrupted')")
-        await shown.value("window.leave()")  # a page that goes away leaves no listener behind
+        await shown.value("window.leave()")  # a closed page leaves no listener behind
         stepped.step()
         assert shown.errors == []
 
 
 @in_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_text_is_readable_on_light_and_on_dark(scheme: str) -> None:
-    """The contrast of each text with what is behind it, after WCAG 2: 4.5 for text, 3 for what is dimmed."""
+async def test_text_is_readable_on_light_and_dark_pages(scheme: str) -> None:
+    """The contrast of each text with its background, after WCAG 2: 4.5 for text, 3 for dimmed text."""
     widget = loopdbg.widget(session())
     for line in ("step", "next", "break line 16", "jump"):
         widget.do(line)
