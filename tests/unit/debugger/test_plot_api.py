@@ -1,4 +1,4 @@
-"""``loopdbg.plot``: what is drawn of which source."""
+"""``loopdbg.plot``: what is drawn for each kind of source."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MODEL_INPUTS = {"a": 2.0, "tol": 1e-6}
 
 
 def drawn(figure: Any) -> list[list[float]]:
-    """The curves of a figure, as far as they have several points."""
+    """The curves of a figure that have several points."""
     return [list(line.get_ydata()) for axis in figure.axes for line in axis.get_lines() if len(line.get_ydata()) > 1]
 
 
-def test_a_model_a_path_and_a_session_give_the_same_curves(tmp_path: Path) -> None:
+def test_model_path_and_session_give_the_same_curves(tmp_path: Path) -> None:
     session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     session.finish()
     session.record(tmp_path / "run.loopdb")
@@ -32,20 +32,20 @@ def test_a_model_a_path_and_a_session_give_the_same_curves(tmp_path: Path) -> No
     assert session.frame.stopped_by is not None
 
 
-def test_a_session_is_drawn_as_far_as_it_came_and_not_moved() -> None:
+def test_session_is_drawn_up_to_its_position_and_not_moved() -> None:
     session = loopdbg.debug(NEWTON, MODEL_INPUTS)
     session.step(2)
     assert [len(curve) for curve in drawn(loopdbg.plot(session, "x"))] == [3]
     assert session.frame.iteration == 2
 
 
-def test_a_limit_is_where_the_curves_end() -> None:
+def test_limit_ends_the_curves() -> None:
     (curve,) = drawn(loopdbg.plot(NEWTON, "x", inputs=MODEL_INPUTS, max_iterations=2))
     assert len(curve) == 3
 
 
 @pytest.mark.parametrize("what", ["carried", "condition", "scan"])
-def test_kinds(what: str) -> None:
+def test_kinds_of_plots(what: str) -> None:
     assert loopdbg.plot(NEWTON, what=what, inputs=MODEL_INPUTS).axes
 
 
@@ -65,11 +65,11 @@ def test_two_sources_side_by_side() -> None:
         ({"entry": 3}, "not entered so often"),
     ],
 )
-def test_what_cannot_be_drawn(arguments: dict[str, Any], message: str) -> None:
+def test_unplottable_sources_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(loopdbg.UsageError, match=message):
         loopdbg.plot(NEWTON, inputs=MODEL_INPUTS, **arguments)
 
 
-def test_the_other_run_lacks_an_input() -> None:
+def test_other_run_lacks_an_input() -> None:
     with pytest.raises(loopdbg.InputError, match="none called"):
         loopdbg.plot(NEWTON, inputs=MODEL_INPUTS, against=SAMPLES / "collatz.onnx")

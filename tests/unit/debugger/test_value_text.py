@@ -1,4 +1,4 @@
-"""Values as text: nothing is rounded away unseen, nothing takes more than one line."""
+"""Values as text: no silent rounding, and never more than one line."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from loopdbg.tui.render.formatting import (
         (None, 3, "none"),
     ],
 )
-def test_statistics_have_their_whole_part_in_full(number: float | None, digits: int, text: str) -> None:
+def test_statistics_show_their_integer_part_in_full(number: float | None, digits: int, text: str) -> None:
     assert number_text(number, digits) == text
 
 
-def test_changes_and_rates_do_as_well() -> None:
+def test_changes_and_rates_show_their_integer_part_in_full() -> None:
     assert delta_text(np.float32(1), np.float32(2345)) == "+2344"
     assert delta_text(np.float32(2345), np.float32(1)) == "-2344"
     assert delta_text(np.zeros(2, np.float32), np.array([0, -1234], np.float32)) == "±1234"
@@ -61,7 +61,7 @@ def test_changes_and_rates_do_as_well() -> None:
         (None, None, "? [...]"),
     ],
 )
-def test_types(dtype: np.dtype[np.generic] | None, shape: tuple[int | str | None, ...] | None, text: str) -> None:
+def test_type_text(dtype: np.dtype[np.generic] | None, shape: tuple[int | str | None, ...] | None, text: str) -> None:
     assert type_text(dtype, shape) == text
 
 
@@ -94,7 +94,7 @@ def test_types(dtype: np.dtype[np.generic] | None, shape: tuple[int | str | None
         (np.array(["x"] * 50, object), "50 strings"),
     ],
 )
-def test_values(value: object, text: str) -> None:
+def test_value_text(value: object, text: str) -> None:
     assert value_text(value) == text
 
 
@@ -104,24 +104,24 @@ def test_numbers_read_back_as_the_same_number(dtype: type) -> None:
     assert all(np.array(float(scalar_text(number))).astype(dtype) == number for number in numbers)
 
 
-def test_what_is_not_finite_is_counted_and_not_averaged() -> None:
+def test_non_finite_values_are_counted_and_not_averaged() -> None:
     values = np.array([1, 2, 3] * 20 + [np.nan, np.nan, np.inf], np.float32)
     assert value_text(values) == "min 1 max 3 mean 2, 2 nan, 1 inf"
     assert value_text(np.full(50, np.nan)) == "50 nan"
 
 
-def test_the_mean_of_the_largest_numbers_does_not_overflow() -> None:
+def test_mean_of_the_largest_numbers_does_not_overflow() -> None:
     assert TensorStatistics(np.full(50, 1.7e308)).mean == pytest.approx(1.7e308)
     assert TensorStatistics(np.full(50, 60000, np.float16)).mean == 60000
 
 
-def test_what_does_not_fit_is_cut_or_summarised() -> None:
+def test_long_values_are_truncated_or_summarised() -> None:
     assert value_text("x" * 100, 10) == '"xxxxxxxx…'
     assert value_text(np.arange(10), 30) == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
     assert value_text(np.arange(10), 29) == "min 0 max 9 mean 4.5"
 
 
-def test_text_out_of_a_file_cannot_move_the_cursor() -> None:
+def test_control_characters_from_a_file_are_escaped() -> None:
     assert escape_unprintable("a\x1b[2Jb\x9b") == "a\\x1b[2Jb\\x9b"
     assert value_text("\x1b\x9b") == '"\\u001b\\x9b"'
 
@@ -149,7 +149,7 @@ def test_text_out_of_a_file_cannot_move_the_cursor() -> None:
         (np.array([1.0, 1.0]), np.array([1.0, np.inf]), "±inf"),
     ],
 )
-def test_changes(previous: object, new: object, text: str) -> None:
+def test_change_text(previous: object, new: object, text: str) -> None:
     assert delta_text(previous, new) == text
 
 
@@ -164,7 +164,7 @@ def test_sparklines_show_the_newest_values() -> None:
 
 
 def test_non_numbers_are_shown_unchanged() -> None:
-    """A damaged trace may hold something whose dtype is a text."""
+    """A damaged trace may contain a value whose dtype is a string."""
 
     class Odd:
         dtype = "float32"

@@ -36,7 +36,7 @@ def test_replaced_condition_stops_like_a_new_breakpoint(place: str, condition: s
     assert stops(item) == stops(other)
 
 
-def test_breakpoint_of_a_bare_condition_keeps_needing_one() -> None:
+def test_condition_of_a_bare_condition_breakpoint_cannot_be_removed() -> None:
     first = session()
     result = first.breakpoints.add("if err < 1e-3")
     with pytest.raises(loopdbg.UsageError, match="breakpoint 1 is nothing but its condition; delete 1 forgets it"):

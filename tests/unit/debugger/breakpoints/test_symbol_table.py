@@ -68,7 +68,7 @@ def test_models_are_numbered_as_planned(text: str) -> None:
         ("z", []),
     ],
 )
-def test_constant_nodes_count_as_run(names: str, expected: list[str]) -> None:
+def test_nodes_after_available_values(names: str, expected: list[str]) -> None:
     places = SymbolTable(model(IN_BRANCH).graph)
     after = places.nodes_after(parse(names))
     messages = [node.op_type for node in places.nodes(-1) if node in after]

@@ -1,4 +1,4 @@
-"""Which values of a model are those of a program, by what its exporter wrote of each node."""
+"""Values of a model are matched with those of a program by the metadata that its exporter wrote for each node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def paired(model, *tracks: ProgramTrack) -> dict[str, str]:
     return {item.track.name: item.value.name for item in match_by_metadata(model.graph, Reference("there", []), tracks)}
 
 
-def test_numbers_of_names_may_be_others():
+def test_numeric_suffixes_of_names_may_differ():
     model = model_with_metadata(
         "g (float[3] x) => (float[3] y) { a = Mul(x, x) b = Add(a, x) c = Mul(b, x) y = Tanh(c) }",
         ["mul_1", "add", "mul_2", "tanh"],
@@ -30,8 +30,8 @@ def test_numbers_of_names_may_be_others():
     assert result == {"mul": "a", "add": "b", "mul_1": "c", "tanh": "y"}
 
 
-def test_of_alike_nodes_that_is_one_which_reads_the_same():
-    # Of three views, of which the model lacks the second, the third bears the number of the second.
+def test_ambiguous_nodes_are_matched_by_their_operands():
+    # The model lacks the second of three views, so its second one has the number of the third.
     model = model_with_metadata(
         "g (float[3] x) => (float[3] y) { a = Sin(x) b = Cos(x) c = Identity(a) d = Identity(b) y = Add(c, d) }",
         ["sin", "cos", "view_1", "view_2", "add"],
@@ -54,7 +54,7 @@ VIEWS = ["sin", "cos", "exp", "sin_1", "cos_1", "exp_1"]
 
 
 def rows(*names: str) -> list[str]:
-    """Six rows of a program, each computed and then viewed, of which the last two are joined."""
+    """Six rows of a program, each computed and then viewed; the last two are joined."""
     return [*VIEWS, *names, "add"]
 
 
@@ -65,24 +65,24 @@ def program_of_views() -> list[ProgramTrack]:
 
 
 def views(*reads: str) -> str:
-    """The text of a model of five views, of which one is added to itself."""
+    """The text of a model of five views, one of which is added to itself."""
     operators = zip("uvwpqr", ("Sin", "Cos", "Exp") * 2, strict=True)
     text = " ".join(f"{name} = {operator}(x)" for name, operator in operators)
     text += " ".join(["", *(f"{name} = Identity({read})" for name, read in zip("abcde", reads, strict=True))])
     return f"g (float[3] x) => (float[3] y) {{ {text} y = Sum(a, b, c, d, e) }}"
 
 
-def test_a_number_that_cannot_be_is_no_pair_though_it_reads_the_same():
-    # The model lacks the view of sin_1, and that of exp reads sin_1: it is the view of exp by its number.
+def test_impossible_suffix_excludes_a_match_with_the_same_operands():
+    # The model lacks the view of sin_1, and the view of exp reads sin_1: its number identifies it as the view of exp.
     model = model_with_metadata(views("u", "v", "p", "q", "r"), rows("view_1", "view_2", "view_3", "view_5", "view_6"))
     result = paired(model, *program_of_views())
     assert result["view_2"] == "c"
     assert "view_3" not in result
 
 
-def test_a_node_that_was_added_has_a_number_of_its_own():
-    # The model lacks the view of exp, and that of sin_1 reads exp. As view_4 was added, of another shape, view_3 might
-    # be the view of exp by its number, but then view_4 were that of sin_1.
+def test_added_node_has_its_own_suffix():
+    # The model lacks the view of exp, and the view of sin_1 reads exp. As view_4 was added, with another shape, view_3
+    # could be the view of exp by its number, but then view_4 would be that of sin_1.
     names = rows("view", "view_1", "view_3", "view_5", "view_6")
     text = views("u", "v", "w", "q", "r").replace("d = ", "k = Concat <axis = 0> (u, u) d = ")
     model = model_with_metadata(text.replace(" {", " <float[6] k> {", 1), [*names[:9], "view_4", *names[9:]])
@@ -91,7 +91,7 @@ def test_a_node_that_was_added_has_a_number_of_its_own():
     assert "view_2" not in result
 
 
-def test_numbers_that_an_exporter_gave_in_another_order_rule_nothing_out():
+def test_suffixes_in_another_order_exclude_nothing():
     model = model_with_metadata(views("u", "v", "p", "q", "r"), rows("view_6", "view_1", "view_3", "view_2", "view_5"))
     result = paired(model, *program_of_views())
     assert result["view_3"] == "c"
@@ -99,15 +99,15 @@ def test_numbers_that_an_exporter_gave_in_another_order_rule_nothing_out():
 
 
 @pytest.mark.parametrize("read", ["b", "a"])
-def test_of_several_nodes_made_for_one_the_result_is_what_others_read(read: str):
-    """It stays the one that a wrong reader no longer takes."""
+def test_result_of_a_decomposed_node_is_the_value_that_others_read(read: str):
+    """This also holds if one reader wrongly reads another value."""
     text = f"g (float[3] x, float[3] w) => (float[3] y) {{ a = Mul(x, w) b = Add(a, w) y = Tanh({read}) }}"
     model = model_with_metadata(text, ["linear", "linear", "tanh"])
     result = paired(model, program_track("linear", "%x"), program_track("tanh", "%linear"))
     assert result == {"linear": "b", "tanh": "y"}
 
 
-def test_each_of_several_results_in_its_place():
+def test_multiple_results_are_matched_by_position():
     model = model_with_metadata(
         "g (float[6] x) => (float[3] y, float[3] z) { y, z = Split <num_outputs = 2> (x) }", ["split"]
     )
@@ -115,7 +115,7 @@ def test_each_of_several_results_in_its_place():
     assert paired(model, *tracks) == {"getitem_0": "y", "getitem_1": "z"}
 
 
-def test_what_a_value_is_declared_as_rules_out_others():
+def test_declared_types_exclude_matches():
     model = model_with_metadata("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", ["mul"])
     assert paired(model, program_track("mul", "%x", shape=4)) == {}
 
@@ -127,7 +127,7 @@ g (float[3] x, int64 n) => (float[3] y) {
 """
 
 
-def test_bodies_are_paired_by_themselves_and_carried_values_by_position():
+def test_bodies_are_matched_separately_and_carried_values_by_position():
     model = model_with_metadata(LOOP, ["while_loop_3", "mul_4", "mul_5"])
     body = {"loop": "while_loop", "graph": ("while_loop", "body")}
     result = paired(
@@ -140,14 +140,14 @@ def test_bodies_are_paired_by_themselves_and_carried_values_by_position():
     assert result == {"while_loop/body/arg": "h", "while_loop/body/mul": "m", "while_loop/body/mul_1": "k"}
 
 
-def test_outputs_are_paired_by_position_without_metadata():
+def test_outputs_are_matched_by_position_without_metadata():
     model = model_with_metadata("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", [""])
     assert paired(model, program_track("mul", "%x"), program_track("output 0", role="output", position=0)) == {
         "output 0": "y"
     }
 
 
-def test_an_alignment_keeps_the_order_and_is_the_likest():
+def test_alignment_keeps_the_order_and_maximizes_similarity():
     alike = similarity_matrix("abcab", "bxab", lambda item, other: 2 if item == other == "b" else int(item == other))
     assert align_sequences(alike) == [(1, 0), (3, 2), (4, 3)]
     assert align_sequences(similarity_matrix("", "abc", lambda *_: 1)) == []

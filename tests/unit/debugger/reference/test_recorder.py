@@ -1,4 +1,4 @@
-"""record_reference: what iterations, entries and outputs are recorded as, of which tensors, and what is refused."""
+"""record_reference: how iterations, entries and outputs are recorded, the supported tensors, and what is refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tracks(reference: loopdbg.Reference) -> dict[tuple[str, str, str], dict[tupl
     return {(track.loop, track.role, track.name): dict(track.values) for track in reference.tracks}
 
 
-def test_one_loop_without_a_name() -> None:
+def test_single_unnamed_loop() -> None:
     with loopdbg.record_reference() as ref:
         ref.input(a=np.float32(2))
         for k in range(3):
@@ -34,7 +34,7 @@ def test_one_loop_without_a_name() -> None:
     assert result["", "output", "y"][()].tolist() == [[1, 2], [3, 4]]
 
 
-def test_the_line_is_that_of_the_caller() -> None:
+def test_recorded_line_is_that_of_the_caller() -> None:
     with loopdbg.record_reference() as ref:
         ref.iteration(x=1.0)
         ref.output(y=1.0)
@@ -43,7 +43,7 @@ def test_the_line_is_that_of_the_caller() -> None:
     assert int(lines[1][2]) == int(lines[0][2]) + 1
 
 
-def test_nested_loops_and_loops_one_after_the_other() -> None:
+def test_nested_and_consecutive_loops() -> None:
     with loopdbg.record_reference() as ref:
         with ref.loop("outer"):
             for i in range(2):
@@ -66,7 +66,7 @@ def test_nested_loops_and_loops_one_after_the_other() -> None:
     assert result["outer", "result", "t"] == {(0,): 0, (1,): 1} and result["after", "result", "z"] == {(0,): 7}
 
 
-def test_what_is_recorded_is_a_copy_and_can_be_asked_for_meanwhile() -> None:
+def test_recorded_values_are_copies_and_readable_during_recording() -> None:
     state = np.zeros(2, np.float32)
     ref = loopdbg.record_reference()
     ref.iteration(h=state)
@@ -78,7 +78,8 @@ def test_what_is_recorded_is_a_copy_and_can_be_asked_for_meanwhile() -> None:
 
 
 class FakeTorchTensor:
-    """A tensor as PyTorch has them: with a gradient, on a device, and no ``__array__`` until it is neither."""
+    """A tensor like PyTorch's: with a gradient, on a device, and ``__array__`` only after it is detached and on the
+    CPU."""
 
     def __init__(self, data: Any, ready: bool = False) -> None:
         self.data, self.ready, self.dtype = data, ready, f"torch.{data.dtype.name}"
@@ -96,7 +97,7 @@ class FakeTorchTensor:
 
 
 class OnlyDlpack:
-    """A tensor as JAX has them, if it had nothing else."""
+    """A tensor like JAX's that offers only DLPack."""
 
     def __init__(self, data: Any) -> None:
         self.data = data
@@ -142,7 +143,7 @@ def test_tensors_of_pytorch() -> None:
         (lambda ref: (enter(ref, "a"), ref.iteration(x=1)), loopdbg.UsageError, "this iteration is in no loop"),
     ],
 )
-def test_what_is_refused(do: Any, error: type[Exception], message: str) -> None:
+def test_invalid_values_are_refused(do: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message.replace("(", r"\(").replace(")", r"\)")):
         do(loopdbg.record_reference())
 
@@ -153,7 +154,7 @@ def enter(ref: loopdbg.ReferenceRecorder, *names: str) -> None:
             ref.iteration(x=1)
 
 
-def test_a_file_is_written_when_the_block_ends_without_an_error(tmp_path: Path) -> None:
+def test_file_is_written_if_the_block_ends_without_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="mine"), loopdbg.record_reference(tmp_path / "broken.npz") as ref:
         ref.iteration(x=1)
         raise ValueError("mine")

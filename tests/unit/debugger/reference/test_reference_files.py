@@ -1,4 +1,4 @@
-"""References in files: what is written is read again, what others write is read, what is broken is reported."""
+"""Reference files: written files are read back, third-party files are read, and broken files are reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_and_read(path: Path, reference: Reference) -> Reference:
     return read_reference_file(path)
 
 
-def test_all_of_a_track_is_written_and_read(tmp_path: Path) -> None:
+def test_track_round_trip(tmp_path: Path) -> None:
     track = Track(
         "h", {(k,): np.full(2, k, np.float32) for k in range(3)}, "l", "aten.mul", "mul_2", "m.py:87", "result", True
     )
@@ -39,7 +39,7 @@ def test_all_of_a_track_is_written_and_read(tmp_path: Path) -> None:
     assert [getattr(result, field) for field in fields] == [getattr(track, field) for field in fields]
     assert {key: data.tolist() for key, data in result.values.items()} == {(0,): [0, 0], (1,): [1, 1], (2,): [2, 2]}
     assert read.inputs == {"a": np.float32(2)} and read.trips == {"l": {(): 3}} and read.label == "ref.npz"
-    # NumPy alone can look at it, too.
+    # Plain NumPy can read it, too.
     with np.load(tmp_path / "ref.npz") as file:
         assert file["h"].tolist() == [[0, 0], [1, 1], [2, 2]]
 
@@ -60,7 +60,7 @@ def test_all_of_a_track_is_written_and_read(tmp_path: Path) -> None:
         {(0,): np.zeros((0, 3), np.int32)},
     ],
 )
-def test_values_of_any_kind_are_read_as_they_were(values: dict[tuple[int, ...], Any], tmp_path: Path) -> None:
+def test_values_of_any_kind_round_trip(values: dict[tuple[int, ...], Any], tmp_path: Path) -> None:
     (result,) = write_and_read(tmp_path / "ref.npz", Reference("x", [Track("v", values)])).tracks
     assert result.values.keys() == values.keys()
     for key, data in values.items():
@@ -79,7 +79,7 @@ def assert_equal_tracks(item: Any, other: Any) -> None:
         assert item.tobytes() == other.tobytes() if item.dtype != object else item.tolist() == other.tolist()
 
 
-def test_names_that_are_alike_or_unfit_for_an_archive(tmp_path: Path) -> None:
+def test_duplicate_names_and_names_unfit_for_an_archive(tmp_path: Path) -> None:
     names = ["h", "h", HEADER, "a/b", "../x", "nul\0", "\ud800", "n" * 300]
     tracks = [Track(name, {(): np.float32(k)}) for k, name in enumerate(names)]
     read = write_and_read(tmp_path / "ref.npz", Reference("x", tracks))
@@ -94,7 +94,7 @@ def test_foreign_file(tmp_path: Path) -> None:
     assert results["c"].keys() == {(0,), (1,)} and results["n"].keys() == {(0, 1)}
 
 
-def test_a_folder_of_test_data(tmp_path: Path) -> None:
+def test_folder_of_test_data(tmp_path: Path) -> None:
     first = model(SUM)
     for name, array in (("output_0", np.float32(3)), ("output_1", np.zeros(3, np.float32)), ("input_0", np.int64(3))):
         (tmp_path / f"{name}.pb").write_bytes(onnx.numpy_helper.from_array(np.asarray(array)).SerializeToString())

@@ -1,4 +1,4 @@
-"""Stretches in which the same tokens stand over and over."""
+"""Detection of repeated token sequences."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def repeat_texts(text: str) -> list[list[str]]:
         ("abcdef", []),
         ("abcabcabc", [["abc", "abc", "abc"]]),
         ("xyabcabczw", [["abc", "abc"]]),
-        # A group that has a token twice, and one that is two of another.
+        # A group that contains a token twice, and one that consists of two copies of another.
         ("abbcabbcabbc", [["abbc", "abbc", "abbc"]]),
         ("abababab", [["ab", "ab", "ab", "ab"]]),
-        # The first and the last are not whole.
+        # The first and the last repetition are incomplete.
         ("abcabcdabcdabcdab", [["abc", "abcd", "abcd", "abcd", "ab"]]),
         ("bcdabcdabcdabcd", [["bcda", "bcda", "bcda", "bcd"]]),
-        # One has something else in it, one lacks something.
+        # One repetition has an extra token, one lacks a token.
         ("abcabcabcaxbcabc", [["abc", "abc", "abc", "abc", "abc"]]),
         ("abcdabcdabcdacdabcd", [["abcd", "abcd", "abcd", "acd", "abcd"]]),
-        # Two loops, one behind the other.
+        # Two consecutive loops.
         ("pabababqcdecdecder", [["ab", "ab", "ab"], ["cde", "cde", "cde"]]),
     ],
 )

@@ -12,7 +12,7 @@ from loopdbg.debugger.reference.reference import Reference, Track
 from loopdbg.debugger.reference.torch_api import is_torch, open_program, run_torch_reference
 
 
-def test_without_torch_the_extra_is_named(monkeypatch):
+def test_missing_torch_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(
         loopdbg.UsageError, match=r"needs torch, which is not installed: pip install 'loopdbg\[torch\]'"
@@ -20,7 +20,7 @@ def test_without_torch_the_extra_is_named(monkeypatch):
         run_torch_reference(object(), {})
 
 
-def test_nothing_is_imported_to_see_that_an_array_is_no_module(monkeypatch):
+def test_array_is_recognized_as_non_module_without_imports(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert not is_torch(np.zeros(3))
     assert "torch" not in sys.modules
@@ -45,7 +45,7 @@ from torch_modules import (  # noqa: E402
 
 @pytest.fixture(scope="module", params=CASES)
 def run_module(request):
-    """A module, and its reference."""
+    """A module's outputs, and its reference."""
     case = CASES[request.param]
     module = case.module()
     return case, module, run_torch_reference(module, case.arrays())
@@ -55,7 +55,7 @@ def module_reference(reference: Reference, name: str) -> Track:
     return next(track for track in reference.tracks if track.name == name)
 
 
-def test_outputs_have_the_bits_of_the_module(run_module):
+def test_outputs_equal_those_of_the_module(run_module):
     case, module, reference = run_module
     with torch.no_grad():
         results = module(*case.inputs().values())
@@ -64,7 +64,7 @@ def test_outputs_have_the_bits_of_the_module(run_module):
     assert [value.tobytes() for value in outputs] == [value.numpy().tobytes() for value in results]
 
 
-def test_what_an_iteration_receives_is_what_the_one_before_computed(run_module):
+def test_iteration_receives_the_values_of_the_previous_one(run_module):
     _, _, reference = run_module
     received = [track for track in reference.tracks if track.role == "carried"]
     for track in received:
@@ -78,7 +78,7 @@ def test_what_an_iteration_receives_is_what_the_one_before_computed(run_module):
             assert not key[-1] or any(before in item and np.array_equal(item[before], value) for item in computed)
 
 
-def test_every_node_tells_the_line_that_made_it(run_module):
+def test_every_node_has_its_source_line(run_module):
     case, _, reference = run_module
     nodes = [track for track in reference.tracks if track.maker]
     assert nodes
@@ -99,7 +99,7 @@ def test_nested_loops_are_distinguished_by_both_iterations():
     }
 
 
-def test_a_branch_has_values_where_it_was_taken():
+def test_branch_has_values_where_it_was_taken():
     case = CASES["branches"]
     reference = run_torch_reference(case.module(), case.arrays())
     taken = {
@@ -110,7 +110,7 @@ def test_a_branch_has_values_where_it_was_taken():
     assert taken["true/mul"] ^ taken["false/div"] == {(k,) for k in range(6)}
 
 
-def test_the_states_of_layers_are_those_that_the_layer_ends_with():
+def test_layer_states_are_the_final_ones():
     module = RecurrentLayersModule().eval()
     x = torch.randn(2, 5, 3)
     reference = run_torch_reference(module, {"x": x.numpy()})
@@ -123,7 +123,7 @@ def test_the_states_of_layers_are_those_that_the_layer_ends_with():
     np.testing.assert_allclose(module_reference(reference, "lstm/l1/h").values[(2,)], y[:, 2, :4], atol=1e-6)
 
 
-def test_what_cannot_be_exported_runs_in_python_and_each_call_of_a_cell_is_an_iteration():
+def test_unexportable_module_runs_in_python_with_one_iteration_per_cell_call():
     module = DataDependentModule()
     x = torch.ones(1, 3)
     reference = run_torch_reference(module, {"x": x.numpy()})
@@ -136,19 +136,19 @@ def test_what_cannot_be_exported_runs_in_python_and_each_call_of_a_cell_is_an_it
     assert len(module_reference(reference, "cell/h").values) > 1
 
 
-def test_a_limit_of_iterations_ends_the_run_without_outputs():
+def test_iteration_limit_ends_the_run_without_outputs():
     reference = run_torch_reference(NestedLoopModule(), {"x": np.ones((2, 3), np.float32)}, max_iterations=2)
     assert reference.trips == {"while_loop/while_loop": {(0,): 1, (1,): 2}}
     assert not [track for track in reference.tracks if track.role == "output"]
     assert max(key[0] for key in module_reference(reference, "while_loop/body/arg1_1").values) == 1
 
 
-def test_values_that_do_not_fit_into_the_memory_allowed_end_with_what_to_do():
+def test_exceeding_the_memory_limit_suggests_a_remedy():
     with pytest.raises(loopdbg.LimitError, match=r"more than 0 MB from .* on; give max_iterations=N"):
         run_torch_reference(NestedLoopModule(), {"x": np.ones((2, 3), np.float32)}, limit=64)
 
 
-def test_a_run_leaves_the_program_as_it_was():
+def test_run_leaves_the_program_unchanged():
     class Counting(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -164,7 +164,7 @@ def test_a_run_leaves_the_program_as_it_was():
     assert [value.tolist() for value in results] == [[1, 1], [1, 1]]
 
 
-def test_inputs_are_found_by_name_and_then_by_position():
+def test_inputs_are_matched_by_name_then_by_position():
     inputs = {"other": np.full(4, 2, np.float32), "limit": np.float32(3)}
     reference = run_torch_reference(export_module(BranchInLoopModule(), [torch.ones(4), torch.tensor(1.0)]), inputs)
     assert reference.inputs["x"].tolist() == [2, 2, 2, 2]
@@ -180,7 +180,7 @@ def test_inputs_are_found_by_name_and_then_by_position():
         ({"x": np.ones(4, np.float32), "limit": np.float32(1), "z": np.ones(2)}, "'z' is none of them"),
     ],
 )
-def test_inputs_that_do_not_fit_the_program(inputs, text):
+def test_unsuitable_inputs_are_refused(inputs, text):
     program = export_module(BranchInLoopModule(), [torch.ones(4), torch.tensor(1.0)])
     with pytest.raises(loopdbg.InputError, match=text):
         run_torch_reference(program, inputs)
@@ -202,7 +202,7 @@ def test_non_program_is_refused(tmp_path):
         open_program(str(tmp_path / "broken.pt2"))
 
 
-def test_dtypes_that_numpy_lacks_come_and_go():
+def test_dtypes_that_numpy_lacks_are_converted():
     value = torch.tensor([1.5, -2.0], dtype=torch.bfloat16)
     array = as_array(value)
     assert array.dtype.name == "bfloat16"
@@ -211,7 +211,7 @@ def test_dtypes_that_numpy_lacks_come_and_go():
 
 
 @pytest.mark.parametrize(("width", "threads"), [(8, 1), (1024, 2)])
-def test_a_program_without_a_large_value_gets_one_thread(width, threads):
+def test_program_without_large_values_uses_one_thread(width, threads):
     def step(k, y):
         return k + 1, (y.unsqueeze(1) * y).sum(1)
 

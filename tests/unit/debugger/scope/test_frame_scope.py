@@ -1,4 +1,4 @@
-"""What expressions read at a frame: the values shown, and those of other iterations."""
+"""The values that expressions read at a frame, including those of other iterations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ sums (float[N] x, float a0) => (float a, float[N] y) {
 
 
 def at_each_boundary(text: str, look: Callable[[FrameScope], Any], **inputs: Any) -> list[Any]:
-    """What ``look`` gives at every boundary, errors as their text."""
+    """The results of ``look`` at every boundary, with errors as text."""
     results: list[Any] = []
 
     def hook(frame: Frame) -> None:
@@ -47,7 +47,7 @@ def count(expression: str) -> list[Any]:
     return each_value(COUNT, expression, M=3, cond=True, v0=5, bound=99)
 
 
-def test_the_state_of_the_loop() -> None:
+def test_loop_state() -> None:
     assert count("iter") == [0, 1, 2, 3]
     assert count("trip_count - iter") == [3, 2, 1, 0]
     assert count("cond") == [True] * 4
@@ -56,12 +56,12 @@ def test_the_state_of_the_loop() -> None:
     assert each_value(SCAN, "cond == none", x=np.zeros(2, np.float32), a0=np.float32(0)) == [True] * 3
 
 
-def test_a_parameter_shows_this_iteration_and_a_body_value_the_one_before() -> None:
+def test_parameter_is_of_this_iteration_and_body_value_of_the_previous_one() -> None:
     assert count("v_in") == [5, 6, 7, 8]
     assert count("v_out") == ["'v_out' is not computed yet in iteration 0", 6, 7, 8]
 
 
-def test_previous_values_of_what_back_edges_carry() -> None:
+def test_previous_values_of_carried_values() -> None:
     assert count("prev(v_in)") == ["'v_in' has no previous value: no iteration came before", 5, 6, 7]
     assert count("delta(v_in)")[1:] == [1, 1, 1]
     assert count("prev(v_out)")[1:] == ["'v_out' has no previous value: no iteration came before", 6, 7]
@@ -70,23 +70,23 @@ def test_previous_values_of_what_back_edges_carry() -> None:
     assert count("v_out@(iter - 1)")[1:] == [6, 7, 8]
 
 
-def test_the_iteration_number_is_known_in_every_iteration() -> None:
+def test_iteration_number_is_known_in_every_iteration() -> None:
     assert count("prev(i)")[1:] == [0, 1, 2]
     assert count("i@0") == [0, 0, 0, 0]
     assert each_value(COUNT, "dtype(i@0)", M=1, cond=True, v0=5, bound=99) == ["int64"] * 2
 
 
-def test_what_comes_from_outside_is_the_same_in_every_iteration() -> None:
+def test_captures_are_the_same_in_every_iteration() -> None:
     assert count("init(bound)") == [99] * 4
     assert count("prev(bound)") == ["there is no iteration before iteration 0", 99, 99, 99]
 
 
-def test_without_a_history_the_rest_is_not_kept() -> None:
+def test_other_values_are_unavailable_without_a_history() -> None:
     assert count("keep@0")[2] == "what 'keep' was in iteration 0 is not kept here"
     assert count("v_in@7")[1] == "what 'v_in' was in iteration 7 is not kept here"
 
 
-def test_sliced_inputs_stay_at_the_last_part() -> None:
+def test_sliced_inputs_stay_at_the_last_slice() -> None:
     x = np.array([1, 2, 4], np.float32)
     inputs = {"x": x, "a0": np.float32(0)}
     assert each_value(SCAN, "x_i", **inputs) == [1, 2, 4, 4]
@@ -101,14 +101,14 @@ def test_scan_outputs_grow() -> None:
     assert count("sum(s@2)")[2:] == [11, 11]
 
 
-def test_a_reversed_scan_output_grows_at_its_front() -> None:
+def test_reversed_scan_output_grows_at_its_front() -> None:
     text = SCAN.replace("<num_scan_inputs = 1,", "<num_scan_inputs = 1, scan_output_directions = [1],")
     inputs = {"x": np.array([1, 2, 4], np.float32), "a0": np.float32(0)}
     assert [list(y) for y in each_value(text, "y", **inputs)] == [[], [1], [9, 1], [49, 9, 1]]
     assert [list(y) for y in each_value(text, "y@1", **inputs)[1:]] == [[1], [1], [1]]
 
 
-def test_a_history_has_the_rest() -> None:
+def test_history_provides_other_values() -> None:
     asked = []
 
     class History:
@@ -133,7 +133,7 @@ def test_a_history_has_the_rest() -> None:
     assert asked == [("v_in", 1), ("v_in", 0), ("keep", 1), ("s_out", 9), ("v_in", 10)]
 
 
-def test_within_an_iteration() -> None:
+def test_values_within_an_iteration() -> None:
     loaded = model(COUNT)
     engine = Engine(loaded.plan)
     engine.start(loaded.check({"M": 3, "cond": True, "v0": 5, "bound": 99}))
@@ -157,7 +157,7 @@ def test_within_an_iteration() -> None:
     assert seen[-1] == [6, None, 7, 6]
 
 
-def test_nested_loops_see_the_values_around_them() -> None:
+def test_nested_loops_see_enclosing_values() -> None:
     results = []
 
     def hook(frame: Frame) -> None:
@@ -182,7 +182,7 @@ def test_values_in_branches() -> None:
     assert each_value(BRANCHES, "up@0", M=1, v0=np.float32(2))[1] == 3
 
 
-def test_the_main_graph_has_no_iterations() -> None:
+def test_main_graph_has_no_iterations() -> None:
     loaded = model(COUNT)
     engine = Engine(loaded.plan)
     engine.start(loaded.check({"M": 3, "cond": True, "v0": 5, "bound": 99}))
@@ -195,7 +195,7 @@ def test_the_main_graph_has_no_iterations() -> None:
             parse(text).evaluate(scope)
 
 
-def test_unknown_names_are_no_missing_values() -> None:
+def test_unknown_names_differ_from_missing_values() -> None:
     scopes: list[FrameScope] = []
 
     def hook(frame: Frame) -> None:
@@ -211,8 +211,8 @@ def test_unknown_names_are_no_missing_values() -> None:
 
 
 @pytest.mark.parametrize(("M", "last"), [(4, 9), (0, 5)])
-def test_at_its_end_a_loop_shows_what_it_gives(M: int, last: int) -> None:
-    """By the names outside, before the graph around it has them."""
+def test_ended_loop_shows_its_outputs(M: int, last: int) -> None:
+    """They have their outer names, before the outer graph has the values."""
     result = at_each_boundary(COUNT, lambda scope: scope.value("v").item(), M=M, cond=True, v0=5, bound=99)
     assert result[-1] == last
     assert all("'v' is not computed yet" in text for text in result[:-1])

@@ -1,4 +1,4 @@
-"""``back N`` is N times ``back``, at once."""
+"""``back N`` equals N times ``back``, in one move."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ....property.test_reverse_continue import NESTED
 
 @pytest.mark.parametrize(("iteration", "node"), [(0, True), (3, False), (3, True), (9, False), (9, True)])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 13, 40])
-def test_back_by_many(iteration: int, count: int, node: bool) -> None:
+def test_back_count_equals_repeated_back(iteration: int, count: int, node: bool) -> None:
     m = model(NESTED)
     sessions = [loopdbg.debug(m, {"M": np.int64(12), "v0": np.int64(2)}) for _ in range(2)]
     for session in sessions:

@@ -12,7 +12,7 @@ from loopdbg.runtime.graph import StoppedBy
 SAMPLES = "sample_models"
 
 
-def test_a_run_as_boundaries() -> None:
+def test_run_as_boundary_records() -> None:
     model = loopdbg.load(f"{SAMPLES}/newton_sqrt.onnx")
     seen: list[Boundary] = []
     outputs = model.run(

@@ -1,4 +1,4 @@
-"""What a session tells of all iterations, by name."""
+"""Queries of a session's history over all iterations, by name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def number(value: Any) -> float:
 
 
 class CollectedHistory:
-    """What looking at each boundary of each entry shows."""
+    """The values seen at each boundary of each entry."""
 
     def __init__(self) -> None:
         self.carried: dict[tuple[str, tuple[int, ...], str], list[float]] = {}
@@ -54,7 +54,7 @@ class CollectedHistory:
 
 
 def check(evolution: Evolution, path: str, entry: tuple[int, ...], seen: CollectedHistory) -> int:
-    """That an evolution has what was collected; how many values that were."""
+    """Compare an evolution with the collected values; returns how many there were."""
     looked = 0
     for (where, which, name), wanted in seen.carried.items():
         if (where, which) == (path, entry):
@@ -72,7 +72,7 @@ def check(evolution: Evolution, path: str, entry: tuple[int, ...], seen: Collect
 
 
 @pytest.mark.parametrize("name", SAMPLE_MODELS)
-def test_after_one_command_all_is_as_if_every_iteration_had_been_looked_at(name: str) -> None:
+def test_history_of_one_command_equals_that_of_single_steps(name: str) -> None:
     stepped, seen = open_session(name), CollectedHistory()
     for _ in range(5000):
         seen.observe(take_snapshot(stepped).frames[-1])
@@ -85,7 +85,7 @@ def test_after_one_command_all_is_as_if_every_iteration_had_been_looked_at(name:
     looked = check(frame.history, frame.path, frame.entry, seen)
     assert looked == len(frame.back_edges)
     if frame.back_edges == ():
-        # What is inside ended as well: its last entry.
+        # The inner loop has ended as well: its last entry.
         index = len(session._internals.symbols.loops) - 1
         last = max(entry for path, entry, _ in seen.carried if path == session._internals.symbols.loops[index].path)
         assert check(
@@ -96,7 +96,7 @@ def test_after_one_command_all_is_as_if_every_iteration_had_been_looked_at(name:
         )
 
 
-def test_each_entry_of_an_inner_loop_has_its_own() -> None:
+def test_each_entry_of_an_inner_loop_has_its_own_history() -> None:
     session = open_session("mandelbrot.onnx")
     session.until(3)
     assert session.history("count", entry=0).values[0] == 0
@@ -107,7 +107,7 @@ def test_each_entry_of_an_inner_loop_has_its_own() -> None:
         session.history("count", entry=7)
 
 
-def test_going_back_takes_it_back_and_a_branch_has_its_own() -> None:
+def test_going_back_truncates_the_history_and_a_branch_has_its_own() -> None:
     session = open_session("counter.onnx")
     session.finish()
     assert list(session.history("count").values) == [0, 3, 6, 9, 12, 15, 18, 21]
@@ -121,7 +121,7 @@ def test_going_back_takes_it_back_and_a_branch_has_its_own() -> None:
     assert list(session.history("count").values) == [0, 3, 6, 9, 12, 15, 18, 21]
 
 
-def test_a_limit_that_is_changed_by_hand_was_another_before() -> None:
+def test_edited_limit_keeps_its_earlier_value_in_the_history() -> None:
     session = open_session("counter.onnx")
     session.goto(3)
     session.set("limit", 14)
@@ -151,7 +151,7 @@ g (int64 M, float v0, float a, float[3] w0) => (float v, float[3] w) {
 """
 
 
-def test_a_spike_is_never_lost() -> None:
+def test_spike_is_never_lost() -> None:
     session = Session(
         model(LONG),
         {"M": np.array(20_000), "v0": np.float32(1), "a": np.float32(0.5), "w0": np.zeros(3, np.float32)},
@@ -186,14 +186,14 @@ def test_all_elements_of_large_tensors_count() -> None:
     assert list(history.min.low) == [2, -2, 2, -2]
 
 
-def test_unknown_names_say_what_there_is() -> None:
+def test_unknown_name_lists_the_known_ones() -> None:
     session = open_session("counter.onnx")
     with pytest.raises(loopdbg.UsageError, match="no history of 'nothing'; there is one of count, count_next, limit"):
         session.history("nothing")
 
 
 @pytest.mark.parametrize("name", ["newton_sqrt.onnx", "lstm.xml", "counter.onnx", "greedy_decoder.onnx"])
-def test_a_recording_tells_the_same(name: str, tmp_path: Path) -> None:
+def test_recording_has_the_same_history(name: str, tmp_path: Path) -> None:
     path = SAMPLES / name
     m = loopdbg.load(path)
     inputs = dict(np.load(path.with_suffix(".inputs.npz")))
@@ -211,7 +211,7 @@ def test_a_recording_tells_the_same(name: str, tmp_path: Path) -> None:
                 assert is_present[key].is_tensor == history.is_tensor
 
 
-def test_it_can_be_asked_while_the_loop_runs() -> None:
+def test_history_can_be_read_while_the_loop_runs() -> None:
     session = open_session("loop_infinite.xml")
     session.max_iterations = None
     session._internals.engine.set_limits(None)

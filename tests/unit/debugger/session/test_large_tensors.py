@@ -1,4 +1,4 @@
-"""Large tensors in a snapshot: looked at where they lie, and over when the session goes on."""
+"""Large tensors in a snapshot are references: read in place, and invalid once the session continues."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def inputs() -> dict[str, object]:
     }
 
 
-def test_what_is_large_is_a_reference_with_the_same_elements(model: Model) -> None:
+def test_large_value_is_a_reference_with_the_same_elements(model: Model) -> None:
     feeds = inputs()
     session = Session(model, feeds)
     session.step()
@@ -72,7 +72,7 @@ def test_what_is_large_is_a_reference_with_the_same_elements(model: Model) -> No
         session.next_node()
 
 
-def test_a_boundary_shows_what_the_iteration_before_got(model: Model) -> None:
+def test_boundary_shows_what_the_previous_iteration_received(model: Model) -> None:
     feeds = inputs()
     session = Session(model, feeds)
     session.step(2)
@@ -82,7 +82,7 @@ def test_a_boundary_shows_what_the_iteration_before_got(model: Model) -> None:
     assert np.array_equal(np.asarray(frame.values["y"]), np.asarray(feeds["x0"]) * np.float32(0.25))
 
 
-def test_a_reference_is_over_when_the_session_goes_on(model: Model) -> None:
+def test_reference_is_invalid_after_the_session_continues(model: Model) -> None:
     session = Session(model, inputs())
     session.step()
     frame = take_snapshot(session).frame
@@ -94,7 +94,7 @@ def test_a_reference_is_over_when_the_session_goes_on(model: Model) -> None:
     session.step()
     with pytest.raises(StaleReferenceError, match="gone on"):
         edge.value.copy_range(0, 1)
-    # What was asked for once stays known, with what the same pass found; what was not is not made up.
+    # Statistics that were read stay known, with those of the same pass; others are not made up.
     assert norm_value(edge.value, 40) == text
     assert delta_text(edge.previous, edge.value) == changed
     assert short_value(frame.values["xs"], 20) == "…"
@@ -119,11 +119,11 @@ def test_no_reads_while_session_moves(model: Model) -> None:
     session.step()
     moved.set()
     reader.join()
-    # The step waited for the reader, who saw what was there before it.
+    # The step waited for the reader, who saw the earlier value.
     assert results == [False, first]
 
 
-def test_a_snapshot_copies_nothing_large(model: Model) -> None:
+def test_snapshot_copies_no_large_value(model: Model) -> None:
     session = Session(model, inputs())
     session.step()
     tracemalloc.start()
@@ -146,8 +146,8 @@ main (int64 m, float[N] x0) => (float[N] x_last) {
 """
 
 
-def test_a_session_holds_what_its_program_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An input that no one can write is not copied, nor is what is carried where running again takes no time."""
+def test_session_memory_is_that_of_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a read-only input nor a carried value that is quick to recompute is copied."""
     monkeypatch.setattr(timeline, "time", SimpleNamespace(monotonic=lambda: 0.0))  # on a busy machine too
     path = tmp_path / "halves.onnxtxt"
     path.write_text(HALVES_ALONE)
@@ -165,11 +165,11 @@ def test_a_session_holds_what_its_program_needs(tmp_path: Path, monkeypatch: pyt
     finally:
         tracemalloc.stop()
     assert session.frame.iteration == 1 and session.frame.values["x"][-1] == x0[-1] / 2
-    # What iteration 0 gets; then what it yields.
+    # What iteration 0 receives; then what it yields.
     assert opened < 1.1 and stepped < 2.1, (opened, stepped)
 
 
-def test_inputs_that_can_be_written_are_copied(tmp_path: Path) -> None:
+def test_writable_inputs_are_copied(tmp_path: Path) -> None:
     path = tmp_path / "halves.onnxtxt"
     path.write_text(HALVES_ALONE)
     x0 = np.ones(4, np.float32)

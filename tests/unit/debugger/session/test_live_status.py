@@ -1,4 +1,4 @@
-"""What is reported of a loop while it runs is what a stop at that moment shows, and changes nothing."""
+"""The live status of a running loop equals what a stop at that moment shows, and changes nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_what_a_stop_shows(name: str) -> None:
+def test_live_status_equals_the_state_at_a_stop(name: str) -> None:
     run = loopdbg.Session(*sample(name), max_iterations=12)
     looked = 0
     for _ in range(40):
@@ -68,7 +68,8 @@ LONG = """g (int64 M, float v0) => (float v, float[n] vs) {
 
 
 def watched(inputs: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> tuple[loopdbg.Session, list[LiveStatus]]:
-    """A session that ran to its end, and what another thread was reported at each tick of the engine and in between."""
+    """A session that ran to its end, and the statuses that another thread read at each tick of the engine and in
+    between."""
     run = loopdbg.Session(model(LONG), inputs)
     assert run.underway == {}
     done = threading.Event()
@@ -94,7 +95,7 @@ def watched(inputs: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> t
 
 
 def test_status_during_run_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    # As often as it is asked, however busy the machine is.
+    # As often as it is read, however busy the machine is.
     monkeypatch.setattr(live_status, "_SAMPLE_INTERVAL_SECONDS", 0)
     monkeypatch.setattr(live_status, "_MAX_TIME_SHARE", 1)
     inputs = {"M": np.array(6_000_000), "v0": np.float32(0)}
@@ -104,7 +105,7 @@ def test_status_during_run_changes_no_result(monkeypatch: pytest.MonkeyPatch) ->
     for item in message:
         scan = item.scans[0]
         assert item.iteration == scan.count == len(item.history["x"].iterations) or item.history["x"].bucket > 1
-        # All of them in order, or the first and the last one of each of many parts: of what counts its ends.
+        # All of them in order, or the first and the last one of each part where only the ends are kept.
         assert scan.sample is not None
         rows, places = scan.sample.rows[:, 0], scan.sample.element_indices
         parted = places[:-1] == places[1:]

@@ -1,4 +1,4 @@
-"""A restart with other inputs: a new run of what is open."""
+"""A restart with other inputs: a new run of the open model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def start(**inputs: Any) -> loopdbg.Session:
     return loopdbg.debug(model(COUNT), {"M": 9, "cond": True, "v0": 5, "bound": 99} | inputs)
 
 
-def test_what_follows_is_what_a_new_session_gives() -> None:
+def test_restarted_session_equals_a_new_one() -> None:
     session = start()
     session.step(3)
     session.set("v_in", 40)
@@ -48,7 +48,7 @@ def test_breakpoints_are_kept_and_watchpoints_compare_within_the_new_run() -> No
     assert (stop.breakpoints, session.frame.iteration) == ((1,), 2)
 
 
-def test_inputs_that_do_not_fit_change_nothing() -> None:
+def test_unsuitable_inputs_change_nothing() -> None:
     session = start()
     session.step(2)
     for wrong in ({"nothing": 1}, {"M": 1.5}, {"v0": [1, 2]}):
@@ -74,7 +74,7 @@ def counter(**inputs: Any) -> ConsoleRecorder:
     return ConsoleRecorder(loopdbg.debug(SAMPLES / "counter.onnx", feeds | inputs))
 
 
-def test_the_command_takes_expressions() -> None:
+def test_command_accepts_expressions() -> None:
     talk = counter()
     assert talk("restart limit=13, start = start + 1", "print limit", "print count")[1:] == ["13", "1"]
     assert talk("restart start=start + sum(x=[1, 2]) max_trips=6", "print count")[1:] == ["4"]
@@ -96,7 +96,7 @@ def test_the_command_takes_expressions() -> None:
         ("restart limit=unknown_name", "unknown name 'unknown_name'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(typed: str, says: str) -> None:
+def test_invalid_restart_is_refused(typed: str, says: str) -> None:
     talk = counter()
     talk("step 2")
     output = talk.last_line(typed)
@@ -104,14 +104,14 @@ def test_what_makes_no_sense_is_refused(typed: str, says: str) -> None:
     assert talk.session.frame.iteration == 2
 
 
-def test_names_of_inputs_are_completed() -> None:
+def test_input_names_are_completed() -> None:
     talk = counter()
     assert talk.console.complete("restart s") == ["start=", "step="]
     assert talk.console.complete("restart start=1 l") == ["limit="]
     assert "start" in talk.console.complete("restart limit=sta")
 
 
-def test_a_recording_has_the_inputs_it_was_made_with(tmp_path: Path) -> None:
+def test_recording_keeps_its_inputs(tmp_path: Path) -> None:
     trace, _, _ = record_run(tmp_path / "t.trace", model(COUNT), {"M": 3, "cond": True, "v0": 5, "bound": 99})
     with trace:
         talk = ConsoleRecorder(loopdbg.Replay(trace))

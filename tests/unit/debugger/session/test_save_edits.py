@@ -1,4 +1,4 @@
-"""What was changed on a branch, in a copy of the model's file."""
+"""The edits of a branch, saved in a copy of the model's file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def session_of(path: Path, inputs: Mapping[str, Any] = INPUTS) -> loopdbg.Sessio
 
 
 def gives_the_same(session: loopdbg.Session, path: Path, inputs: Mapping[str, Any] = INPUTS) -> dict[str, Any]:
-    """The saved model, run from the start, gives the bits of the branch; its outputs."""
+    """The saved model, run from the start, gives the bits of the branch; returns its outputs."""
     session.continue_()
     outputs = loopdbg.load(path).run(inputs)
     assert session.outputs is not None and outputs.keys() == session.outputs.keys()
@@ -61,7 +61,7 @@ def gives_the_same(session: loopdbg.Session, path: Path, inputs: Mapping[str, An
         (["b = b + 1", "trip_count = 5"], [1, 15.1875]),
     ],
 )
-def test_what_is_saved_gives_the_bits_of_the_branch(edits: list[str], y: list[float], tmp_path: Path) -> None:
+def test_saved_model_gives_the_bits_of_the_branch(edits: list[str], y: list[float], tmp_path: Path) -> None:
     session = session_of(saved(tmp_path, CELL))
     for edit in edits:
         session.assign(edit.replace("half_now", "1"))
@@ -73,7 +73,7 @@ def test_what_is_saved_gives_the_bits_of_the_branch(edits: list[str], y: list[fl
     np.testing.assert_array_equal(onnxruntime_peer.run(files[0], INPUTS)["y"], outputs["y"])
 
 
-def test_all_else_is_as_it_was(tmp_path: Path) -> None:
+def test_rest_of_the_model_is_unchanged(tmp_path: Path) -> None:
     source = proto(CELL)
     source.metadata_props.add(key="origin", value="here")
     source.graph.node[1].doc_string = "the loop"
@@ -87,11 +87,11 @@ def test_all_else_is_as_it_was(tmp_path: Path) -> None:
     assert result == source
 
 
-def test_conditions(tmp_path: Path) -> None:
+def test_edited_conditions(tmp_path: Path) -> None:
     loaded, inputs = sample("newton_sqrt.onnx")
     session = loopdbg.Session(loaded, inputs)
     session.set("cond", False)
-    # Before iteration 0 it is the initial condition; later on a loop that ends there has a trip count.
+    # Before iteration 0 it is the initial condition; later the loop gets a trip count that ends it there.
     outputs = gives_the_same(session, session.save(tmp_path / "a.onnx")[0], inputs)
     assert outputs["xs"].shape == (0,)
     session.restart()
@@ -100,7 +100,7 @@ def test_conditions(tmp_path: Path) -> None:
     assert gives_the_same(session, session.save(tmp_path / "b.onnx")[0], inputs)["xs"].shape == (2,)
 
 
-def test_a_branch_of_a_branch(tmp_path: Path) -> None:
+def test_branch_of_a_branch(tmp_path: Path) -> None:
     session = session_of(saved(tmp_path, CELL))
     session.assign("h = 2 * h")
     session.step()
@@ -111,7 +111,7 @@ def test_a_branch_of_a_branch(tmp_path: Path) -> None:
     gives_the_same(session, session.save(tmp_path / "other.onnx")[0])
 
 
-def test_an_ir_with_its_constants(tmp_path: Path) -> None:
+def test_ir_with_its_constants(tmp_path: Path) -> None:
     loaded, inputs = sample("lstm.xml")
     session = loopdbg.Session(loaded, inputs)
     session.set("h", np.full_like(session.frame.carried["h"], 0.25))
@@ -149,14 +149,14 @@ def test_external_data_is_copied(tmp_path: Path) -> None:
     files = session.save(is_present / "fixed.onnx")
     assert files == [is_present / "fixed.onnx", is_present / "w.data"]
     gives_the_same(session, files[0])
-    # Next to the model itself they are the same files.
+    # In the model's own folder the same data files are shared.
     assert session.save(tmp_path / "fixed.onnx") == [tmp_path / "fixed.onnx"]
     (is_present / "w.data").write_bytes(b"another")
     with pytest.raises(ModelError, match="is there already, and the model keeps its data under that name"):
         session.save(is_present / "again.onnx")
 
 
-def test_functions(tmp_path: Path) -> None:
+def test_edits_inside_functions(tmp_path: Path) -> None:
     text = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
         m (int64 M, float x) => (float y) {{
           y0 = own.Steps (M, x)
@@ -197,7 +197,7 @@ def test_functions(tmp_path: Path) -> None:
         (3, "cond = true", "has no condition"),
     ],
 )
-def test_what_no_file_can_say_is_named(moves: int, edit: str, why: str, tmp_path: Path) -> None:
+def test_inexpressible_edit_is_named(moves: int, edit: str, why: str, tmp_path: Path) -> None:
     session = session_of(saved(tmp_path, CELL))
     for _ in range(moves):
         session.step()
@@ -217,7 +217,7 @@ def test_entries_of_a_nested_loop_are_refused(tmp_path: Path) -> None:
         session.save(tmp_path / "fixed.onnx")
 
 
-def test_where_it_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_target_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, CELL)
     session = session_of(path)
     with pytest.raises(UsageError, match="nothing was changed"):
@@ -239,7 +239,7 @@ def test_where_it_cannot_be_written(tmp_path: Path) -> None:
         other.save(tmp_path / "b.onnx")
 
 
-def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
+def test_changed_file_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, CELL)
     session = session_of(path)
     session.assign("h = 2 * h")
@@ -248,7 +248,7 @@ def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
         session.save(tmp_path / "fixed.onnx")
 
 
-def test_the_console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_console_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     loaded, inputs = sample("newton_sqrt.onnx")
     session, message = loopdbg.Session(loaded, inputs), []
@@ -257,7 +257,7 @@ def test_the_console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert message[1] == "wrote fixed.onnx"
     assert "wrote iteration 2 of loop 'sqrt' as part/model.onnx: the same bits by itself" in message
     assert "wrote all iterations of loop 'sqrt' as all/model.onnx: the same bits by itself" in message
-    # What was set on the branch is in what is cut out of it.
+    # Edits of the branch are part of what is extracted from it.
     result = Path("all/test_data_set_0/input_1.pb").read_bytes()
     assert loopdbg.load("all/model.onnx").inputs[1].name == "x0"
     assert numpy_helper.to_array(onnx.TensorProto.FromString(result)) == 3
@@ -266,7 +266,7 @@ def test_the_console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             console.execute(line)
 
 
-def test_a_recording_has_nothing_to_save(tmp_path: Path) -> None:
+def test_recording_has_nothing_to_save(tmp_path: Path) -> None:
     loaded, inputs = sample("newton_sqrt.onnx")
     record_run(tmp_path / "t.loopdb", loaded, inputs)[0].close()
     with loopdbg.Trace.open(tmp_path / "t.loopdb") as trace:

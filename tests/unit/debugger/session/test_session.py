@@ -21,7 +21,7 @@ def states(session: loopdbg.Session) -> list[tuple[str, str]]:
     return [(n.node.outputs[0].name, n.state) for n in session.frame.nodes if n.node.outputs[0]]  # type: ignore[union-attr]
 
 
-def test_a_session_stops_before_iteration_0() -> None:
+def test_session_stops_before_iteration_0() -> None:
     session = start(COUNT, M=3, cond=True, v0=5, bound=99)
     assert session.stop.reason == "entry"
     frame = session.frame
@@ -52,7 +52,7 @@ def test_steps_lead_through_every_iteration_to_the_end() -> None:
     assert session.step().reason == "done"
     assert session.outputs is not None
     assert session.outputs["v"] == 8
-    # The last loop can still be looked at, as it stood at its end.
+    # The final state of the last loop can still be inspected.
     assert session.frame.carried["v_in"] == 8
     edge = session.frame.back_edges[0]
     assert (edge.previous, edge.value, edge.ready) == (7, 8, True)
@@ -86,7 +86,7 @@ def test_nodes_run_one_at_a_time() -> None:
     session.next_node()
     # After the last node comes the boundary.
     assert (session.stop.reason, session.frame.iteration, session.frame.at_boundary) == ("step", 1, True)
-    # Values of the iteration before stay readable until they are computed again.
+    # Values of the previous iteration stay readable until they are computed again.
     assert session.frame.values["v_out"] == 6
     session.next_node()
     assert not session.frame.at_boundary
@@ -142,7 +142,7 @@ def test_branches_show_which_nodes_ran() -> None:
     assert session.frame.values["y"] == 2
 
 
-def test_a_first_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
+def test_zero_trip_first_loop_stops_at_its_entry_with_the_reason() -> None:
     session = start(COUNT, M=3, cond=False, v0=5, bound=99)
     assert session.stop.reason == "entry"
     assert session.stop.text == "loop 'Loop_0' runs no iteration: the condition is false before the first"
@@ -150,7 +150,7 @@ def test_a_first_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
     assert session.step().reason == "done"
 
 
-def test_a_model_without_a_loop_is_stepped_node_by_node() -> None:
+def test_model_without_a_loop_is_stepped_node_by_node() -> None:
     session = start("g (float x) => (float z) { y = Add (x, x)  z = Mul (y, y) }", x=3.0)
     assert session.stop.text == "before Add 'Add_0'; the model has no loop"
     assert (session.stop.node, session.stop.loop) == ("Add_0", None)
@@ -161,7 +161,7 @@ def test_a_model_without_a_loop_is_stepped_node_by_node() -> None:
     assert session.outputs == {"z": 36}
 
 
-def test_an_error_leaves_everything_to_be_looked_at() -> None:
+def test_state_can_be_inspected_after_an_error() -> None:
     text = COUNT.replace("s_out = Identity (v_in)", "s_out = Div (v_in, rest)").replace(
         "keep =", "rest = Sub (bound, v_out)  keep ="
     )
@@ -175,7 +175,7 @@ def test_an_error_leaves_everything_to_be_looked_at() -> None:
     assert session.frame.iteration == 0
 
 
-def test_a_limit_can_be_passed() -> None:
+def test_limit_can_be_passed() -> None:
     session = loopdbg.debug(model(COUNT), {"M": 10, "cond": True, "v0": 0, "bound": 99}, max_iterations=4)
     assert session.continue_().reason == "limit"
     assert session.frame.iteration == 4
@@ -184,7 +184,7 @@ def test_a_limit_can_be_passed() -> None:
     assert session.continue_().reason == "done"
 
 
-def test_an_endless_loop_can_be_stepped() -> None:
+def test_endless_loop_can_be_stepped() -> None:
     session = start(COUNT.replace("(M, cond, v0)", "( , , v0)"), M=0, cond=True, v0=0, bound=0)
     session.step(5)
     assert session.frame.carried["v_in"] == 5
@@ -192,7 +192,7 @@ def test_an_endless_loop_can_be_stepped() -> None:
     assert session.frame.condition is None
 
 
-def test_a_snapshot_does_not_change_when_the_session_goes_on() -> None:
+def test_snapshot_does_not_change_when_the_session_continues() -> None:
     session = start(SUM, M=3, v0=1.0)
     session.step()
     before = snapshot.take_snapshot(session)
@@ -204,7 +204,7 @@ def test_a_snapshot_does_not_change_when_the_session_goes_on() -> None:
     assert [a.tolist() for a in after.frame.scans[0].tail] == [1, 4]
 
 
-def test_a_snapshot_has_breakpoints_branches_and_the_time() -> None:
+def test_snapshot_has_breakpoints_branches_and_the_time() -> None:
     session = start(COUNT, M=3, cond=True, v0=1, bound=42)
     session.breakpoints.add("iter 2")
     session.step()
@@ -241,7 +241,7 @@ def test_snapshots_name_captures() -> None:
     assert dict(snapshot.take_snapshot(session).frame.captures) == {"bound": 42}
 
 
-def test_stepping_in_any_way_gives_the_same_outputs() -> None:
+def test_any_kind_of_stepping_gives_the_same_outputs() -> None:
     expected = model(NESTED).run({"M": 3, "K": 4})
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -254,7 +254,7 @@ def test_stepping_in_any_way_gives_the_same_outputs() -> None:
             np.testing.assert_array_equal(session.outputs[name], value)
 
 
-def test_a_session_keeps_its_own_copy_of_the_inputs() -> None:
+def test_session_keeps_its_own_copy_of_the_inputs() -> None:
     v0 = np.array(5)
     session = loopdbg.debug(model(COUNT), {"M": 2, "cond": True, "v0": v0, "bound": 99})
     v0[...] = 50
@@ -262,13 +262,13 @@ def test_a_session_keeps_its_own_copy_of_the_inputs() -> None:
     assert session.frame.carried["v_in"] == 5
 
 
-def test_an_interrupt_between_steps_is_not_kept_for_the_next() -> None:
+def test_interrupt_between_steps_does_not_affect_the_next() -> None:
     session = start(COUNT, M=3, cond=True, v0=5, bound=99)
     session.interrupt()
     assert session.continue_().reason == "done"
 
 
-def test_an_if_is_not_done_while_its_branch_runs() -> None:
+def test_if_is_not_done_while_its_branch_runs() -> None:
     session = start(BRANCHES, M=4, v0=1.0)
     session.step()
     for _ in range(5):
@@ -279,7 +279,7 @@ def test_an_if_is_not_done_while_its_branch_runs() -> None:
     assert not session.frame.back_edges[0].ready
 
 
-def test_at_its_end_a_snapshot_has_what_the_loop_gives() -> None:
+def test_snapshot_at_the_end_has_the_loop_outputs() -> None:
     session = start(COUNT, M=3, cond=True, v0=5, bound=99)
     assert "v" not in snapshot.take_snapshot(session).frame.values
     session.finish()

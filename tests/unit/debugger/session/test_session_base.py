@@ -1,4 +1,4 @@
-"""What a debuggee cannot do it refuses, in one way; the two that there are can do the rest."""
+"""Unsupported operations of a debuggee are refused in one way; both real debuggees support the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from text_models import COUNT, model
 
 
 class StaticSession(Controller):
-    """What is in front of a model and can do nothing."""
+    """A debuggee with a model and no capabilities."""
 
     refusal_reason = "this is a picture of a model"
 
@@ -54,7 +54,7 @@ class StaticSession(Controller):
 
 
 class UnnamedSession(SessionBase):
-    """A debuggee that has its commands from nowhere."""
+    """A debuggee that inherits no commands."""
 
     def __init__(self) -> None:
         super().__init__(StaticSession())
@@ -85,12 +85,12 @@ COMMANDS: list[Callable[[SessionBase], object]] = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_everything_is_refused_with_the_reason(command: Callable[[SessionBase], object]) -> None:
+def test_unsupported_operations_are_refused_with_the_reason(command: Callable[[SessionBase], object]) -> None:
     with pytest.raises(UsageError, match="is not possible: this is a picture of a model"):
         command(UnnamedSession())
 
 
-def test_breakpoints_are_set_on_any() -> None:
+def test_breakpoints_can_be_set_on_any_debuggee() -> None:
     nothing = UnnamedSession()
     assert nothing.breakpoints.add("iter 3").loops == (0,)
     assert not nothing._internals.is_tested_in_python(nothing.breakpoints[0])

@@ -1,4 +1,4 @@
-"""What a session tells of itself from Python: what the console says, as objects, and files."""
+"""The Python API of a session offers what the console prints, as objects and files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from text_models import SAMPLES
 NEWTON = SAMPLES / "newton_sqrt.onnx"
 MODEL_INPUTS = {"a": 2.0, "tol": 1e-6}
 
-#: What a command of the console is in Python: a method of a session or of its breakpoints, an attribute, or nothing,
-#: where Python itself has it.
+#: The Python equivalent of a console command: a method of a session or of its breakpoints, an attribute, or nothing
+#: where Python itself has one.
 IN_PYTHON = {
     "step": "step",
     "next": "next_node",
@@ -70,7 +70,7 @@ def session() -> loopdbg.Session:
     return loopdbg.debug(NEWTON, MODEL_INPUTS)
 
 
-def test_every_command_of_the_console_can_be_had_from_python() -> None:
+def test_every_console_command_has_a_python_equivalent() -> None:
     assert COMMANDS.keys() - {"settings"} <= IN_PYTHON.keys()
     stepped = session()
     for path in filter(None, IN_PYTHON.values()):
@@ -79,7 +79,7 @@ def test_every_command_of_the_console_can_be_had_from_python() -> None:
             result = getattr(result, name)
 
 
-def test_the_page_has_a_row_for_every_command() -> None:
+def test_page_has_a_row_for_every_command() -> None:
     page = (SAMPLES.parent / "docs" / "notebook.md").read_text(encoding="utf-8")
     table = page.partition("| console | Python |")[2].partition("\n\n")[0]
     commands = [row.split("|")[1] for row in table.splitlines() if row.startswith("|")]
@@ -88,7 +88,7 @@ def test_the_page_has_a_row_for_every_command() -> None:
 
 
 @pytest.mark.parametrize("line", ["why", "list", "list all", "list 11", "list all code"])
-def test_it_says_what_the_console_says(line: str) -> None:
+def test_query_texts_equal_the_console(line: str) -> None:
     talk = ConsoleRecorder(session())
     talk("step 3")
     word, _, rest = line.partition(" ")
@@ -96,7 +96,7 @@ def test_it_says_what_the_console_says(line: str) -> None:
     assert str(result).splitlines() == talk(line)
 
 
-def test_why_has_what_it_says() -> None:
+def test_why_has_its_data_as_fields() -> None:
     stepped = session()
     stepped.step(3)
     result = stepped.why()
@@ -106,7 +106,7 @@ def test_why_has_what_it_says() -> None:
     assert stepped.why().ended is loopdbg.StoppedBy.CONDITION
 
 
-def test_a_frame_can_be_chosen() -> None:
+def test_frame_can_be_selected() -> None:
     with np.load(SAMPLES / "loop_nested.inputs.npz") as file:
         stepped = loopdbg.debug(SAMPLES / "loop_nested.xml", dict(file))
     while len(stepped.frames) < 3:
@@ -116,7 +116,7 @@ def test_a_frame_can_be_chosen() -> None:
     assert len(stepped.listing("all", outer).rows) > len(stepped.listing("all").rows)
 
 
-def test_branches_compared() -> None:
+def test_branches_are_compared() -> None:
     stepped = session()
     with pytest.raises(loopdbg.UsageError, match="another branch"):
         stepped.compare()
@@ -128,7 +128,7 @@ def test_branches_compared() -> None:
     assert result.right == np.float32(3) and str(result).splitlines() == ConsoleRecorder(stepped)("compare 1")
 
 
-def test_the_run_is_recorded_and_the_session_stays(tmp_path: Path) -> None:
+def test_run_is_recorded_without_moving_the_session(tmp_path: Path) -> None:
     stepped = session()
     stepped.step(2)
     run = stepped.record(tmp_path / "run.loopdb", nodes=True)
@@ -151,12 +151,12 @@ def test_the_run_is_recorded_and_the_session_stays(tmp_path: Path) -> None:
         stepped.record(tmp_path / "other.loopdb")
 
 
-def test_a_limit_of_the_session_holds_for_its_recording(tmp_path: Path) -> None:
+def test_session_limit_applies_to_its_recording(tmp_path: Path) -> None:
     run = loopdbg.debug(NEWTON, MODEL_INPUTS, max_iterations=2).record(tmp_path / "run.loopdb")
     assert run.stopped_by is loopdbg.StoppedBy.LIMIT
 
 
-def test_an_iteration_and_a_whole_loop_as_models(tmp_path: Path) -> None:
+def test_iteration_and_whole_loop_are_extracted_as_models(tmp_path: Path) -> None:
     stepped = session()
     stepped.step(2)
     first = stepped.extract(tmp_path / "one")
@@ -167,7 +167,7 @@ def test_an_iteration_and_a_whole_loop_as_models(tmp_path: Path) -> None:
     assert stepped.extract(tmp_path / "one", force=True).iteration == 2
 
 
-def test_with_a_session() -> None:
+def test_session_is_a_context_manager() -> None:
     with session() as stepped:
         stepped.step()
         frame = stepped.frame
@@ -182,7 +182,7 @@ def test_with_a_session() -> None:
     assert other.closed
 
 
-def test_loops_explained() -> None:
+def test_loops_are_explained() -> None:
     model = loopdbg.load(NEWTON)
     (item,) = model.explain()
     assert item.name == "sqrt" and str(model.explain()) == str(item) and len(model.explain("sqrt")) == 1

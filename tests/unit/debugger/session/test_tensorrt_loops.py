@@ -1,4 +1,4 @@
-"""Loops whose condition is tested before the iteration that it is about (TensorRT's kWHILE), under the debugger."""
+"""Loops whose condition is tested before its iteration (TensorRT's kWHILE), in the debugger."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FEEDS: dict[str, Any] = {"x": np.float32(4), "n": np.int32(4), "rows": np.arange
 
 
 def doubling() -> loopdbg.Model:
-    """Doubles x while it is below 32, n times at most."""
+    """A loop that doubles x while it is below 32, at most n times."""
     net = NetworkBuilder()
     loop = net.counted_loop(net.input_tensor("n", "int32"))
     loop.name = "doubling"
@@ -59,7 +59,7 @@ def console_output(session: loopdbg.Session, *commands: str) -> list[str]:
     return lines
 
 
-def test_a_boundary_knows_whether_its_iteration_runs() -> None:
+def test_boundary_knows_whether_its_iteration_runs() -> None:
     session = start()
     seen = []
     while not session.done:
@@ -73,7 +73,7 @@ def test_a_boundary_knows_whether_its_iteration_runs() -> None:
     assert session.outputs["back"].tolist() == [[4, 5], [2, 3], [0, 1], [0, 0], [0, 0]]
 
 
-def test_nodes_of_the_condition_come_before_the_boundary_and_back() -> None:
+def test_condition_nodes_come_before_the_boundary_in_both_directions() -> None:
     session = start()
     forward = [session._internals.engine.position]
     for _ in range(5):
@@ -84,12 +84,12 @@ def test_nodes_of_the_condition_come_before_the_boundary_and_back() -> None:
     assert [node.outputs[0].name for node in names if node is not None][:3] == ["below", "doubled", "below"]
     for position in reversed(forward[:-1]):
         session.back_node()
-        # Before the first node of an iteration is its boundary.
+        # The first node of an iteration follows its boundary.
         assert session._internals.engine.position <= position
     assert session._internals.engine.position <= forward[1]
 
 
-def test_going_anywhere_gives_the_same() -> None:
+def test_every_way_to_a_position_gives_the_same_state() -> None:
     session = start()
     session.goto(3)
     assert (session.frame.stopped_by, float(session.frame.values["doubled"])) == (StoppedBy.CONDITION, 32)
@@ -102,7 +102,7 @@ def test_going_anywhere_gives_the_same() -> None:
 
 
 @pytest.mark.parametrize(("text", "xs"), [("r = 1.0", [4, 8, 1, 2]), ("r = 100.0", [4, 8]), ("cond = false", [4, 8])])
-def test_what_is_set_at_a_boundary_decides_again(text: str, xs: list[float]) -> None:
+def test_edit_at_a_boundary_reevaluates_the_condition(text: str, xs: list[float]) -> None:
     session = start()
     session.step(2)
     console_output(session, f"set {text}")
@@ -114,7 +114,7 @@ def test_what_is_set_at_a_boundary_decides_again(text: str, xs: list[float]) -> 
     assert session.outputs["xs"].tolist() == xs + [0] * (6 - len(xs))
 
 
-def test_more_trips_where_the_count_ended_the_loop_ask_the_condition() -> None:
+def test_raised_trip_count_leaves_the_condition_to_decide() -> None:
     session = start(n=np.int32(2))
     session.step(2)
     assert session.frame.stopped_by is StoppedBy.TRIP_COUNT
@@ -125,7 +125,7 @@ def test_more_trips_where_the_count_ended_the_loop_ask_the_condition() -> None:
     assert session.frame.stopped_by is StoppedBy.CONDITION
 
 
-def test_why_and_what_ends_it() -> None:
+def test_why_and_termination() -> None:
     session = start()
     assert explain_termination(session).headline == "loop 'doubling' begins: below = r < 32.0 is true: 4.0 < 32.0"
     session.step(3)
@@ -150,7 +150,7 @@ def test_values_are_sequences() -> None:
     assert console_output(session, "print prev(below)") == ["true"]
 
 
-def test_the_listing_breaks_before_parts_are_cut() -> None:
+def test_listing_is_wrapped_before_slices_are_truncated() -> None:
     lines = [line.split("│")[0].split("#")[0].strip(" ▶0123456789") for line in console_output(start(), "list")]
     where = {text: k for k, text in enumerate(lines)}
     assert (
@@ -158,7 +158,7 @@ def test_the_listing_breaks_before_parts_are_cut() -> None:
     )
 
 
-def test_a_recording_shows_what_the_session_shows(tmp_path: Path) -> None:
+def test_recording_shows_what_the_session_shows(tmp_path: Path) -> None:
     session = start()
     with Recorder(tmp_path / "run.loopdb", session.model, FEEDS, Recording(nodes=True)) as recorder:
         recorder.finish(session.model.execute(FEEDS, on_iteration=recorder))
@@ -176,7 +176,7 @@ def test_a_recording_shows_what_the_session_shows(tmp_path: Path) -> None:
             replay.step()
 
 
-def test_boundaries_are_recorded_as_they_were(tmp_path: Path) -> None:
+def test_boundaries_are_recorded_unchanged(tmp_path: Path) -> None:
     for n in (2, 4):
         trace, seen, _ = record_run(tmp_path / f"{n}.loopdb", doubling(), {**FEEDS, "n": np.int32(n)}, nodes=True)
         with trace:
@@ -188,7 +188,7 @@ def test_boundaries_are_recorded_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
-def test_a_run_goes_on_from_its_trace(tmp_path: Path, after: int) -> None:
+def test_run_resumes_from_its_trace(tmp_path: Path, after: int) -> None:
     loaded, path = doubling(), tmp_path / "cut.loopdb"
     recorder, count = Recorder(path, loaded, FEEDS), 0
 
@@ -217,7 +217,7 @@ def test_a_run_goes_on_from_its_trace(tmp_path: Path, after: int) -> None:
     ("condition", "iteration"),
     [("not below", 3), ("below", 1), ("doubled > 10", 2), ("prev(below) and not below", 3), ("r == 16", 2)],
 )
-def test_breakpoints_on_what_a_boundary_knows(condition: str, iteration: int) -> None:
+def test_breakpoints_on_boundary_state(condition: str, iteration: int) -> None:
     for native in (True, False):
         session = start()
         session._internals.engine.binder.native_enabled = native
@@ -226,8 +226,8 @@ def test_breakpoints_on_what_a_boundary_knows(condition: str, iteration: int) ->
         assert session.frame.iteration == iteration
 
 
-def test_the_same_loop_in_onnx_carries_the_same() -> None:
-    """The condition of an ONNX loop is about the next iteration: asked about what this one yields, it is the same."""
+def test_same_loop_in_onnx_carries_the_same_values() -> None:
+    """An ONNX condition is about the next iteration: tested on the yielded values, it gives the same result."""
     other = model(
         """
         other (float x, int64 n) => (float last, float[K] xs) {
@@ -252,7 +252,7 @@ def test_the_same_loop_in_onnx_carries_the_same() -> None:
     assert "the output 'xs' of test is padded to 6, and other has 3: the first 3 are compared" in result.notes
 
 
-def test_the_graph_as_json_is_the_same_loop() -> None:
+def test_json_graph_is_the_same_loop() -> None:
     graph = graph_from_json(graph_to_json(doubling().graph))
     again = loopdbg.Model(graph)
     loop = again.loops[0].loop

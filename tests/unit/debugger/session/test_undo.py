@@ -1,4 +1,4 @@
-"""Taking back what was set, one change after the other: the values, and all that comes after, as before."""
+"""Undoing edits one by one restores the values and everything computed after them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def session() -> loopdbg.Session:
 
 
 def remaining_values(item: loopdbg.Session) -> list[bytes]:
-    """All that comes from here on, to the bit."""
+    """All values from here on, bit for bit."""
     results = []
     while not item.done:
         results += [value.tobytes() for value in item.frame.carried.values()]
@@ -27,7 +27,7 @@ def remaining_values(item: loopdbg.Session) -> list[bytes]:
     return [*results, *(np.asarray(value).tobytes() for value in item.outputs.values())]
 
 
-def test_changes_at_several_places_are_taken_back_one_by_one() -> None:
+def test_edits_at_several_positions_are_undone_one_by_one() -> None:
     plain = session()
     plain.step(2)
     here = remaining_values(plain)
@@ -52,7 +52,7 @@ def test_changes_at_several_places_are_taken_back_one_by_one() -> None:
         first.undo()
 
 
-def test_of_several_changes_at_one_place_the_last_alone_is_taken_back() -> None:
+def test_only_the_last_of_several_edits_at_one_position_is_undone() -> None:
     with_one = session()
     with_one.set("x", 3.0)
     expected = remaining_values(with_one)
@@ -69,7 +69,7 @@ def test_of_several_changes_at_one_place_the_last_alone_is_taken_back() -> None:
     assert remaining_values(first) == expected
 
 
-def test_what_was_taken_back_is_still_a_branch_and_more_can_be_set() -> None:
+def test_undone_edit_remains_a_branch_and_new_edits_are_possible() -> None:
     first = session()
     first.set("x", 3.0)
     first.set("err", 4.0)
@@ -82,7 +82,7 @@ def test_what_was_taken_back_is_still_a_branch_and_more_can_be_set() -> None:
     assert first.branch.edits == ["x = 3.0", "err = 4.0"] and first.frame.carried["err"] == 4.0
 
 
-def test_going_back_and_on_keeps_what_was_not_taken_back() -> None:
+def test_going_back_and_forward_keeps_remaining_edits() -> None:
     first = session()
     first.step()
     first.set("x", 3.0)
@@ -96,7 +96,7 @@ def test_going_back_and_on_keeps_what_was_not_taken_back() -> None:
     assert all(np.array_equal(value, is_present[name]) for name, value in first.frame.carried.items())
 
 
-def test_the_console_says_what_it_took_back() -> None:
+def test_console_reports_the_undone_edit() -> None:
     talk = ConsoleRecorder(session())
     talk("s", "set x = x + 1", "set err = 4", "s")
     assert talk("undo") == ["undone: err = 4", "before iteration 1 of loop 'sqrt'"]

@@ -1,4 +1,4 @@
-"""What was found of a large value holds wherever the value is met again, and nowhere else."""
+"""Facts about a large value hold wherever the same value occurs again, and nowhere else."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRe
 from loopdbg.runtime.errors import UsageError
 
 N = REFERENCE_MIN_BYTES // 4
-#: An inner loop, an If whose branches take turns, a result that two back edges carry, one that is handed on as it is, a
-#: value that is computed outside, one that stays the same in a body.
+#: An inner loop, an If with alternating branches, a result on two back edges, a value passed on unchanged, a value
+#: computed outside, and one that stays the same in a body.
 NESTED = """
 <ir_version: 10, opset_import: ["" : 21]>
 main (int64 m, float[N] x0, float[N] w) => (float[N] x_last, float[N] z_last, float[K, N] rows) {
@@ -85,7 +85,7 @@ def statistics_facts(statistics: TensorStatistics) -> tuple[Any, ...]:
 
 
 def check(session: Session) -> int:
-    """That all that is reported of a stop is so."""
+    """Check all facts reported at a stop."""
     looked = 0
     for frame in take_snapshot(session).frames:
         for value in large(frame):
@@ -127,7 +127,7 @@ def test_value_facts_hold_after_any_move(seed: int, tmp_path: Any) -> None:
     assert looked > 100 and edits > 1
 
 
-def test_a_value_is_looked_at_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_is_read_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session(tmp_path)
     seen: list[int] = []
     look = streaming_stats.accumulate_pass
@@ -150,8 +150,8 @@ def test_a_value_is_looked_at_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatc
     session.step()
     passes()
     session.step()
-    # What the iteration made: y, inner_last, what the If gave, one of its branches, same, row. What is carried twice is
-    # made once, and two parameters get it; what they got before is known.
+    # What the iteration computed: y, inner_last, the If's output, one of its branches, same, row. A value on two back
+    # edges is computed once and received by two parameters; their earlier values are known.
     new = passes()
     assert 5 <= new <= 9
     assert passes() == 0, "the same stop"

@@ -1,4 +1,4 @@
-"""What two tensors have in common, of which one is longer along an axis."""
+"""The common part of two tensors of which one is longer along an axis."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from loopdbg.debugger.statistics.tensor_ref import TensorRef
         ((), (1,), None),
     ],
 )
-def test_shapes(before: tuple[int, ...], after: tuple[int, ...], message: str | None) -> None:
+def test_grown_shapes(before: tuple[int, ...], after: tuple[int, ...], message: str | None) -> None:
     result = AxisGrowth.from_shapes(before, after)
     assert (None if result is None else result.label) == message
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("shrinks", [False, True])
-def test_what_both_have_is_compared_in_place(axis: int, shrinks: bool) -> None:
+def test_common_part_is_compared_in_place(axis: int, shrinks: bool) -> None:
     rng = np.random.default_rng(axis)
     long = rng.standard_normal((4, 5, 6))
     short = np.ascontiguousarray(long.take(range(3), axis))

@@ -1,4 +1,4 @@
-"""What pictures of many elements take of them."""
+"""Sampling of large tensors for plots."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from loopdbg.debugger.statistics.sampling import (
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 1000, 1024, 1025, 1039, 5000, 10**6 + 1])
-def test_single_numbers_are_taken_in_runs(count: int) -> None:
+def test_single_elements_are_sampled_in_runs(count: int) -> None:
     result = sample_scalars(np.arange(count, dtype=np.float32), 1024)
     assert len(result.element_indices) <= 1024 and (np.diff(result.element_indices) > 0).all()
     assert (result.element_indices[0], result.element_indices[-1]) == (0, count - 1)
     assert result.rows[:, 0].tolist() == result.element_indices.tolist()
     assert result.is_exhaustive == (count <= 1024)
     if not result.is_exhaustive:
-        # What alternates is seen to: both kinds are in each run.
+        # Alternating values are handled: both kinds are in each run.
         runs = result.element_indices.reshape(-1, 16)
         assert (np.diff(runs, axis=1) == 1).all()
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 64, 65, 1000])
 @pytest.mark.parametrize("lines", [1, 3, 64])
-def test_each_line_of_a_picture_has_elements(count: int, lines: int) -> None:
+def test_each_plot_row_has_elements(count: int, lines: int) -> None:
     places = indices_per_line(count, lines, 8)
     assert (np.diff(places) > 0).all() and places[0] >= 0 and places[-1] == count - 1
     step = -(-count // lines)
@@ -38,7 +38,7 @@ def test_each_line_of_a_picture_has_elements(count: int, lines: int) -> None:
     assert np.bincount(places // step).max() <= 8
 
 
-def test_an_element_is_in_the_order_of_the_axis_it_grows_on() -> None:
+def test_elements_follow_the_growing_axis() -> None:
     elements = np.arange(24).reshape(2, 3, 4)
     assert sample_elements(elements, 12, [1], 99).rows.tolist() == [list(range(12, 24))]
     assert sample_elements(elements, 12, [0, 1], 99, axis=1).rows[1].tolist() == elements[1].T.reshape(-1).tolist()
@@ -51,7 +51,7 @@ def test_an_element_is_in_the_order_of_the_axis_it_grows_on() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint8", "int64", "bool", "complex64"])
 @pytest.mark.parametrize(("count", "size", "numbers"), [(1, 1, 8), (5, 7, 7), (5, 7, 3), (300, 2000, 64), (3, 4, 9)])
-def test_each_number_is_looked_at(dtype: str, count: int, size: int, numbers: int) -> None:
+def test_each_element_is_considered(dtype: str, count: int, size: int, numbers: int) -> None:
     rng = np.random.default_rng(count + size)
     elements = rng.integers(0 if dtype in ("uint8", "bool") else -100, 100, (count, size)).astype(dtype)
     result = fold_elements(elements, size, numbers)
@@ -62,7 +62,7 @@ def test_each_number_is_looked_at(dtype: str, count: int, size: int, numbers: in
         assert np.allclose(np.abs(result.rows[:, k].astype(complex)), largest, rtol=1e-3)
 
 
-def test_what_is_not_finite_comes_before_the_largest() -> None:
+def test_non_finite_values_precede_the_largest() -> None:
     rows = np.array([[1, np.nan, 9, 8, -np.inf, 7, -5, 3, 2]])
     assert np.array_equal(segment_extremes(rows, np.array([0, 3, 6])), [[np.nan, -np.inf, -5]], equal_nan=True)
     assert segment_extremes(np.array([[-128, 127]], np.int8), np.array([0])).tolist() == [[-128]]
@@ -71,7 +71,7 @@ def test_what_is_not_finite_comes_before_the_largest() -> None:
     ]  # fmt: skip
 
 
-def test_of_single_numbers_the_ends_of_each_part() -> None:
+def test_single_elements_include_the_ends_of_each_part() -> None:
     numbers = np.zeros(100_000, np.float32)
     numbers[777], numbers[50_001] = -3, np.nan
     result = fold_scalars(numbers, 1024)

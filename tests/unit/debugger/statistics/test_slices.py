@@ -1,4 +1,4 @@
-"""Slices as NumPy has them, and the table that one is shown as."""
+"""Slices with NumPy's semantics, and the table in which one is shown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CUBE = np.arange(2 * 3 * 5).reshape(2, 3, 5)
         "5:2",
     ],
 )
-def test_a_slice_is_numpys(text: str) -> None:
+def test_slice_equals_numpy(text: str) -> None:
     part = TensorSlice.parse(f"h[{text}]" if not text.startswith("[") else text, CUBE.shape)
     inner = text.strip("[]")
     expected = eval(f"cube[{inner or '...'}]", {"cube": CUBE})
@@ -61,13 +61,13 @@ def test_a_slice_is_numpys(text: str) -> None:
         ("1,,2", "'' is no index"),
     ],
 )
-def test_what_is_no_slice_is_refused(text: str, message: str) -> None:
+def test_invalid_slice_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message.replace(".", r"\.")):
         TensorSlice.parse(text, CUBE.shape)
 
 
 @given(st.integers(0, 5), st.integers(0, 4))
-def test_a_place_in_the_table_is_a_place_in_the_tensor(row: int, column: int) -> None:
+def test_table_position_is_a_tensor_position(row: int, column: int) -> None:
     part = TensorSlice.parse(":, ::-1, :", CUBE.shape)
     place = part.tensor_index(row, column)
     assert part.table_cell(place) == (row, column)
@@ -79,7 +79,7 @@ def test_a_place_in_the_table_is_a_place_in_the_tensor(row: int, column: int) ->
     assert TensorSlice.parse("0, ::2", CUBE.shape).table_cell((0, 1, 0)) is None
 
 
-def test_a_scalar_and_what_is_empty_have_a_table_too() -> None:
+def test_scalar_and_empty_tensor_have_a_table() -> None:
     scalar = TensorSlice.full(())
     assert (scalar.rows, scalar.columns, scalar.size) == (1, 1, 1)
     assert scalar.tensor_index(0, 0) == () and scalar.table_cell(()) == (0, 0)
@@ -87,7 +87,7 @@ def test_a_scalar_and_what_is_empty_have_a_table_too() -> None:
     assert TensorSlice.full((0, 3)).size == 0
 
 
-def test_what_does_not_lie_in_order_is_read_in_order() -> None:
+def test_non_contiguous_tensor_is_read_in_order() -> None:
     turned = TensorRef.from_array(CUBE.T)
     assert np.array_equal(turned.copy_range(3, 9), CUBE.T.reshape(-1)[3:9])
     assert np.array_equal(np.asarray(turned), CUBE.T) and turned[4, 2, 1] == CUBE[1, 2, 4]
@@ -97,12 +97,12 @@ def test_what_does_not_lie_in_order_is_read_in_order() -> None:
     ("text", "place"),
     [("nan", 4), ("inf", 2), ("0.1", 1), ("1e-1", 1), ("> 0.5", 2), ("<0", 3), ("-3", 3), ("!= 0", 1), ("7", None)],
 )
-def test_values_are_found_as_they_are_typed(text: str, place: int | None) -> None:
+def test_values_are_found_as_typed(text: str, place: int | None) -> None:
     array = np.array([0, 0.1, np.inf, -3, np.nan], np.float32)
     assert find_next(TensorRef.from_array(array), meant(text, array.dtype), 0) == place
 
 
-def test_a_search_goes_round() -> None:
+def test_search_wraps_around() -> None:
     array = np.zeros(200_000, np.float32)
     array[[5, 150_000]] = np.nan
     ref = TensorRef.from_array(array)
@@ -118,7 +118,7 @@ def test_a_search_goes_round() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "abc", "> x"])
-def test_what_cannot_be_looked_for_is_refused(text: str) -> None:
+def test_unsearchable_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"no number|nothing"):
         meant(text, np.dtype(np.float32))
 
@@ -145,11 +145,11 @@ def test_what_cannot_be_looked_for_is_refused(text: str) -> None:
         ("a", NumberFormat.SHORT, '"a"'),
     ],
 )
-def test_cells(value: object, how: NumberFormat, text: str) -> None:
+def test_cell_text(value: object, how: NumberFormat, text: str) -> None:
     assert format_element(value, how, scalar_text(value)) == text
 
 
-def test_formats_go_round() -> None:
+def test_formats_cycle() -> None:
     how = NumberFormat.SHORT
     seen = [how := how.following for _ in NumberFormat]
     assert seen[-1] is NumberFormat.SHORT and len(set(seen)) == len(NumberFormat)
@@ -157,7 +157,7 @@ def test_formats_go_round() -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from((np.float16, np.float32, np.float64, np.int8, np.uint64, np.bool_, np.complex64)), st.data())
-def test_text_for_numpy_reads_back(dtype: type, data: st.DataObject) -> None:
+def test_numpy_text_round_trip(dtype: type, data: st.DataObject) -> None:
     from hypothesis.extra import numpy as hnp
 
     array = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)))
@@ -167,13 +167,13 @@ def test_text_for_numpy_reads_back(dtype: type, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.float8_e5m2])
-def test_text_for_numpy_of_few_bits_reads_back(dtype: type) -> None:
+def test_numpy_text_round_trip_of_low_bit_types(dtype: type) -> None:
     array = np.array([[1, -2], [3, 0]], dtype)
     back = eval(numpy_text(array), {"np": np, "ml_dtypes": ml_dtypes})
     assert back.dtype == array.dtype and (back == array).all()
 
 
-def test_strings_for_numpy_read_back_and_too_much_is_refused() -> None:
+def test_numpy_text_of_strings_round_trips_and_large_tensors_are_refused() -> None:
     words = np.array([["a", 'b"'], ["", "ü"]], object)
     assert (eval(numpy_text(words), {"np": np}) == words).all()
     with pytest.raises(UsageError, match="too many"):
@@ -181,7 +181,7 @@ def test_strings_for_numpy_read_back_and_too_much_is_refused() -> None:
 
 
 @pytest.mark.parametrize("array", [CUBE, CUBE.T, np.array(3.5), np.zeros((0, 2)), np.zeros(2_000_000, np.float32)])
-def test_files(tmp_path, array) -> None:  # type: ignore[no-untyped-def]
+def test_slice_is_written_to_files(tmp_path, array) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "h.npy"
     save_npy(path, TensorRef.from_array(array))
     back = np.load(path)
@@ -194,7 +194,7 @@ def test_files(tmp_path, array) -> None:  # type: ignore[no-untyped-def]
         save_npy(tmp_path / "no" / "h.npy", TensorRef.from_array(array))
 
 
-def test_files_of_other_types(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_file_types(tmp_path) -> None:  # type: ignore[no-untyped-def]
     save_npy(tmp_path / "s.npy", TensorRef.from_array(np.array(["a", "bc"], object)))
     assert np.load(tmp_path / "s.npy").tolist() == ["a", "bc"]
     half = np.array([1, 2], ml_dtypes.bfloat16)

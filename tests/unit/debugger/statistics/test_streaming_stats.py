@@ -1,4 +1,4 @@
-"""Statistics and changes in one pass, against NumPy over the whole."""
+"""Streaming statistics and differences, compared with NumPy on the whole tensor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOATS = (np.float16, np.float32, np.float64)
 
 
 def parts(array: np.ndarray[Any, Any], size: int) -> TensorStatistics:
-    """The statistics, from parts of that many elements."""
+    """The statistics, accumulated from chunks of this many elements."""
     result = TensorStatistics()
     for _, part in TensorRef.from_array(array).chunks(size=size):
         result.add(part)
@@ -31,7 +31,7 @@ def parts(array: np.ndarray[Any, Any], size: int) -> TensorStatistics:
 
 @example_settings(150)
 @given(st.data(), st.sampled_from(FLOATS), st.integers(1, 40))
-def test_floats(data: st.DataObject, dtype: type, size: int) -> None:
+def test_float_statistics(data: st.DataObject, dtype: type, size: int) -> None:
     array = data.draw(hnp.arrays(dtype, hnp.array_shapes(max_dims=3, max_side=12)))
     result = parts(array, size)
     width = array.astype(np.float64).reshape(-1)
@@ -45,11 +45,11 @@ def test_floats(data: st.DataObject, dtype: type, size: int) -> None:
         return
     assert result.min == good.min() and result.max == good.max()
     assert width[result.min_at] == good.min() and width[result.max_at] == good.max()
-    # Halved, so that sums of the largest numbers do not overflow in what is compared with.
+    # Halved, so that sums of the largest numbers do not overflow in the expected result.
     most = float(np.abs(good).max()) or 1.0
     scaled = good / most
     if most < 1e-300:
-        return  # multiples of the smallest number are no fractions of it
+        return  # multiples of the smallest number have no fractions
     assert result.mean is not None and result.std is not None and result.norm is not None
     assert result.mean / most == pytest.approx(scaled.mean(), abs=1e-9)
     assert result.std / most == pytest.approx(scaled.std(), abs=1e-7)
@@ -59,7 +59,7 @@ def test_floats(data: st.DataObject, dtype: type, size: int) -> None:
 
 @example_settings(60)
 @given(st.data(), st.sampled_from((np.int8, np.int64, np.uint64, np.bool_)), st.integers(1, 20))
-def test_whole_numbers_are_exact(data: st.DataObject, dtype: type, size: int) -> None:
+def test_integers_are_exact(data: st.DataObject, dtype: type, size: int) -> None:
     array = data.draw(hnp.arrays(dtype, st.integers(1, 60)))
     result = parts(array, size)
     assert result.min == int(array.min()) and result.max == int(array.max())
@@ -70,7 +70,7 @@ def test_whole_numbers_are_exact(data: st.DataObject, dtype: type, size: int) ->
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4, np.complex64])
-def test_other_numbers(dtype: type) -> None:
+def test_other_numeric_types(dtype: type) -> None:
     array = np.array([1, -2, 3, 0, 4], dtype)
     result = TensorStatistics(array)
     assert result.max == 4 and result.zeros == 1 and result.nan == 0
@@ -79,7 +79,7 @@ def test_other_numbers(dtype: type) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e300, 1e-300, 5e-324, 1.7e308])
-def test_the_largest_and_the_smallest_numbers_keep_mean_and_norm(scale: float) -> None:
+def test_extreme_numbers_keep_mean_and_norm(scale: float) -> None:
     array = np.full(1000, scale)
     result = parts(array, 100)
     assert result.mean == pytest.approx(scale) and result.std == pytest.approx(0, abs=scale * 1e-9)
@@ -90,24 +90,24 @@ def test_the_largest_and_the_smallest_numbers_keep_mean_and_norm(scale: float) -
     )
 
 
-def test_zeros_before_the_smallest_numbers_do_not_hide_their_spread() -> None:
+def test_leading_zeros_do_not_hide_the_deviation_of_tiny_numbers() -> None:
     result = parts(np.array([0.0, 0.0, 4e-184, 0.0, -4e-184, 0.0]), 2)
     assert result.std == pytest.approx(4e-184 / math.sqrt(3)) and result.norm == pytest.approx(4e-184 * math.sqrt(2))
 
 
-def test_a_long_tensor_far_from_zero_keeps_its_spread() -> None:
+def test_long_tensor_far_from_zero_keeps_its_deviation() -> None:
     array = (1e6 + np.tile([-1.0, 1.0], CHUNK_ELEMENTS)).astype(np.float64)
     assert TensorStatistics(array).std == pytest.approx(1.0, rel=1e-9)
 
 
-def test_words_have_no_statistics() -> None:
+def test_strings_have_no_statistics() -> None:
     assert TensorStatistics(np.array(["a"], object)).min is None
     assert TensorStatistics(np.empty(0, np.float32)).mean is None
 
 
 @example_settings(150)
 @given(st.data(), st.sampled_from((*FLOATS, np.int32, np.complex64, np.bool_)))
-def test_changes(data: st.DataObject, dtype: type) -> None:
+def test_difference_of_two_tensors(data: st.DataObject, dtype: type) -> None:
     shape = data.draw(st.integers(1, 30))
     before, after = (data.draw(hnp.arrays(dtype, shape)) for _ in range(2))
     if data.draw(st.booleans()):
@@ -129,7 +129,7 @@ def test_changes(data: st.DataObject, dtype: type) -> None:
         assert apart[result.flat_index] == pytest.approx(result.largest)
 
 
-def test_changes_come_part_by_part() -> None:
+def test_difference_is_accumulated_chunk_by_chunk() -> None:
     before, after = np.zeros(2 * PASS_PART_ELEMENTS + 5, np.int8), np.zeros(2 * PASS_PART_ELEMENTS + 5, np.int8)
     after[PASS_PART_ELEMENTS + 3] = -7
     steps = [(c.size, c.largest) for c in compute_change_by_parts(as_tensor_ref(before), as_tensor_ref(after))]
@@ -140,14 +140,14 @@ def test_changes_come_part_by_part() -> None:
 
 @example_settings(100)
 @given(hnp.arrays(np.float64, st.integers(1, 50)), st.integers(1, 12))
-def test_a_histogram_counts_every_finite_element_once(array: np.ndarray[Any, Any], bins: int) -> None:
+def test_histogram_counts_every_finite_element_once(array: np.ndarray[Any, Any], bins: int) -> None:
     result = Histogram(TensorStatistics(array), bins)
     for index in range(0, array.size, 7):
         result.add(array[index : index + 7])
     assert result.counts.sum() == np.isfinite(array).sum()
 
 
-def test_a_histogram_is_numpys() -> None:
+def test_histogram_equals_numpy() -> None:
     array = np.random.default_rng(0).standard_normal(5000).astype(np.float32)
     result = Histogram(TensorStatistics(array), 16)
     result.add(array)

@@ -1,4 +1,4 @@
-"""What a case may take where its loop has no end and it is run in this process, which has no other to end."""
+"""Resource limits of an endless case that runs in this process, where no other process can end it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cli_runner import save_text_model
 from loopdbg.debugger.sweep import case_limits, watchdog
 from text_models import model as load_text_model
 
-#: Collects what it carries; its number enters, so that nothing tells from what it carries that it has no end.
+#: A loop that collects what it carries; it reads its iteration number, so it is not detected as endless.
 COLLECTING = """g (float x, int64 trips) => (float h, float[n] hs) {
   go = Constant <value: tensor = bool {1}> ()
   h, hs = Loop (trips, go, x) <body = b (int64 i, bool c, float a) => (bool co, float a2, float s) {
@@ -32,9 +32,7 @@ MOST = 32 << 20
 
 
 @pytest.mark.parametrize("asked", [{}, {"measures": ["a@0 + a"]}, {"asserts": ["a >= 0"]}], ids=str)
-def test_an_endless_case_that_collects_costs_no_more_than_its_bound(
-    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_collecting_case_stays_within_its_limit(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[int] = []
     look = case_limits.resident_bytes
 
@@ -52,15 +50,15 @@ def test_an_endless_case_that_collects_costs_no_more_than_its_bound(
     assert MOST <= max(held) - min(held) < 16 * MOST
 
 
-def test_without_a_word_of_it_a_case_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if 2 GB were there at once."""
+def test_case_is_limited_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulates a machine with 2 GB of memory."""
     taken = iter(range(0, 1 << 50, 2 << 30))
     monkeypatch.setattr(case_limits, "resident_bytes", lambda: next(taken))
     (row,) = loopdbg.sweep(load_text_model(COLLECTING), CASES[1:2])
     assert row.message is not None and row.message.startswith("took more than 2 GB of memory")
 
 
-def test_the_command_line_has_the_same_bound(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_command_line_has_the_same_limit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     np.savez(tmp_path / "endless.npz", **CASES[1])
     words = (
         "sweep",
@@ -76,7 +74,7 @@ def test_the_command_line_has_the_same_bound(capsys: pytest.CaptureFixture[str],
     assert ran.status == 4 and "took more than 32 MB of memory without ending" in ran.out
 
 
-def test_ctrl_c_ends_the_sweep_and_not_the_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_the_sweep_not_only_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     tick: Callable[[watchdog.Watchdog], None] = watchdog.Watchdog.tick
 
     def pressed(self: watchdog.Watchdog) -> None:

@@ -1,4 +1,4 @@
-"""Sets of cases: what they are read from, what they are called, and that each gives what was saved."""
+"""Case sets: their sources, the names of their cases, and that each case provides what was saved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def case_values(cases: CaseSet, number: int) -> tuple[list[float], int]:
     return inputs["x"].tolist(), int(inputs["n"])
 
 
-def test_files_are_cases_by_name_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_files_are_cases_in_numeric_order_of_their_names(tmp_path: Path) -> None:
     for k in (10, 9, 2):
         np.savez(tmp_path / f"case{k}.npz", x=np.float32([k, 1]), n=np.int64(k))
     cases = open_case_set(tmp_path)
@@ -66,7 +66,7 @@ def test_one_file_holds_many_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
-def test_a_row_of_a_table_is_a_case(tmp_path: Path, form: str) -> None:
+def test_table_row_is_a_case(tmp_path: Path, form: str) -> None:
     pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
     import pyarrow.parquet
 
@@ -85,7 +85,7 @@ def test_a_row_of_a_table_is_a_case(tmp_path: Path, form: str) -> None:
     assert case_values(part, 4) == (x[4], 4)
 
 
-def test_a_random_case_is_what_its_seed_makes() -> None:
+def test_random_case_is_determined_by_its_seed() -> None:
     import argparse
 
     model = loopdbg.load(NEWTON)
@@ -96,7 +96,7 @@ def test_a_random_case_is_what_its_seed_makes() -> None:
     assert RandomCases(10, 40).fingerprint == RandomCases(99, 40).fingerprint != RandomCases(10, 41).fingerprint
 
 
-def test_parts_of_files_carry_their_bytes(tmp_path: Path) -> None:
+def test_file_slices_carry_their_bytes(tmp_path: Path) -> None:
     for k in range(3):
         np.savez(tmp_path / f"{k}.npz", x=np.float32([k, 1]), n=np.int64(k))
     part = open_case_set(tmp_path).subset(1, 3)

@@ -1,4 +1,4 @@
-"""Which cases are run next."""
+"""The order in which cases are scheduled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_tasks_of_slow_cases_are_single_cases() -> None:
     assert sizes[0] == FIRST_TASK_CASES and set(sizes[1:]) == {1}
 
 
-def test_what_was_lost_comes_first_and_nothing_of_no_case() -> None:
+def test_lost_cases_come_first_and_a_dropped_job_has_none() -> None:
     schedule = SweepSchedule([[(0, 100)]], 1)
     schedule.retry(SweepTask(0, 7, 7))
     schedule.retry(SweepTask(0, 3, 4, 1))
@@ -43,7 +43,7 @@ def test_what_was_lost_comes_first_and_nothing_of_no_case() -> None:
     assert schedule.next_task() is None and not schedule
 
 
-def test_gaps_are_what_is_missing() -> None:
+def test_gaps_are_the_missing_cases() -> None:
     assert missing_intervals([0, 1, 4, 6], 8) == [(2, 4), (5, 6), (7, 8)]
     assert missing_intervals([], 3) == [(0, 3)]
     assert missing_intervals([0, 1, 2, 3], 2) == []

@@ -1,4 +1,4 @@
-"""Rows: the same whatever runs the cases, each failure a status of its own, kept in files that others read."""
+"""Sweep rows: independent of what runs the cases, with a status for each failure, in files that other programs read."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ COUNT = 300
 
 @pytest.fixture(scope="module")
 def alone() -> list[tuple[object, ...]]:
-    """The rows of this process."""
+    """The rows of a sweep in this process."""
     return comparable_rows(loopdbg.sweep(NEWTON, random=COUNT, seed=3, max_iterations=MAX_ITERATIONS, measures=["err"]))
 
 
-def test_rows_are_those_of_a_serial_loop() -> None:
+def test_rows_equal_those_of_a_serial_loop() -> None:
     model = loopdbg.load(NEWTON)
     rows = list(loopdbg.sweep(NEWTON, random=40, max_iterations=MAX_ITERATIONS, measures=["x"]))
     for row in rows:
@@ -42,14 +42,14 @@ def test_rows_are_those_of_a_serial_loop() -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_processes_give_the_rows_of_this_one(alone: list[tuple[object, ...]], processes: int) -> None:
+def test_worker_processes_give_the_rows_of_this_process(alone: list[tuple[object, ...]], processes: int) -> None:
     rows = loopdbg.sweep(
         NEWTON, random=COUNT, seed=3, max_iterations=MAX_ITERATIONS, measures=["err"], processes=processes
     )
     assert comparable_rows(rows) == alone
 
 
-def test_a_cluster_gives_the_rows_of_this_process(alone: list[tuple[object, ...]]) -> None:
+def test_cluster_gives_the_rows_of_this_process(alone: list[tuple[object, ...]]) -> None:
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
@@ -59,7 +59,7 @@ def test_a_cluster_gives_the_rows_of_this_process(alone: list[tuple[object, ...]
         assert comparable_rows(rows) == alone
 
 
-def test_what_was_killed_goes_on_and_nothing_is_twice(alone: list[tuple[object, ...]], tmp_path: Path) -> None:
+def test_killed_sweep_resumes_without_duplicates(alone: list[tuple[object, ...]], tmp_path: Path) -> None:
     rows = tmp_path / "out.sweepdb"
     words = [
         "sweep",
@@ -117,11 +117,11 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, loop
     yield {row.case: row for row in rows}
 
 
-def test_each_failure_has_its_status_and_costs_its_own_case_alone(failing: dict[str, loopdbg.Row]) -> None:
+def test_each_failure_has_its_status_and_affects_only_its_case(failing: dict[str, loopdbg.Row]) -> None:
     assert {name: row.status.value for name, row in failing.items()} == EXPECTED_STATUSES
 
 
-def test_rows_tell_where_a_case_went_wrong(failing: dict[str, loopdbg.Row]) -> None:
+def test_rows_locate_the_failure_of_a_case(failing: dict[str, loopdbg.Row]) -> None:
     assert failing["f_overflows"].bad_iteration == 1
     assert failing["f_overflows"].bad_node is not None and failing["f_overflows"].bad_node.startswith("Mul")
     assert failing["h_negative"].bad_iteration == 0
@@ -130,7 +130,7 @@ def test_rows_tell_where_a_case_went_wrong(failing: dict[str, loopdbg.Row]) -> N
     assert failing["i_lacks"].message == "input 'y' (float32[]) is missing"
 
 
-def test_a_worker_of_a_cluster_outlives_its_cases(tmp_path: Path) -> None:
+def test_cluster_worker_outlives_its_cases(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="a cluster needs distributed")
     from loopdbg.debugger.sweep import dask_cluster
     from loopdbg.debugger.sweep.case_files import open_case_set
@@ -147,7 +147,7 @@ def test_a_worker_of_a_cluster_outlives_its_cases(tmp_path: Path) -> None:
     assert {cells[2]: cells[6] for _, rows in result for cells in rows} == EXPECTED_STATUSES
 
 
-def test_what_ends_each_worker_of_a_cluster_is_found() -> None:
+def test_case_that_kills_every_worker_is_found() -> None:
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
     from loopdbg.debugger.sweep.cases import InMemoryCases
     from loopdbg.debugger.sweep.dask_cluster import DaskCluster
@@ -157,7 +157,7 @@ def test_what_ends_each_worker_of_a_cluster_is_found() -> None:
     job = SweepJob(0, NEWTON, model_hash(NEWTON), InMemoryCases([{}] * 20), SweepSpec(), None, ("main ▸ sqrt",))
 
     def run(sweep: str, job: SweepJob, start: int, stop: int, part: object) -> object:
-        """Represents a machine that is lost with case 7."""
+        """Simulates a machine that is lost with case 7."""
         if start <= 7 < stop:
             raise distributed.KilledWorker("task", SimpleNamespace(address="tcp://lost"), 3)
         return 0.1, [(stop - start, [(k, 0, str(k), None, 1, None, "ok") for k in range(start, stop)])]
@@ -171,7 +171,7 @@ def test_what_ends_each_worker_of_a_cluster_is_found() -> None:
     assert len(rows) == 20
 
 
-def test_what_a_worker_has_no_files_of_comes_with_its_tasks(tmp_path: Path) -> None:
+def test_files_that_a_worker_lacks_come_with_its_tasks(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="a cluster needs distributed")
     from loopdbg.debugger.sweep import dask_cluster
     from loopdbg.debugger.sweep.case_files import open_case_set
@@ -199,7 +199,7 @@ def test_what_a_worker_has_no_files_of_comes_with_its_tasks(tmp_path: Path) -> N
     assert not list(dask_cluster._POOLS)
 
 
-def test_a_model_that_cannot_be_opened_is_an_error_of_its_rows(tmp_path: Path) -> None:
+def test_unopenable_model_is_an_error_of_its_rows(tmp_path: Path) -> None:
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"nothing")
     rows = list(loopdbg.sweep([NEWTON, str(broken)], [{"a": 2.0, "tol": 1e-6}] * 2))
@@ -209,7 +209,7 @@ def test_a_model_that_cannot_be_opened_is_an_error_of_its_rows(tmp_path: Path) -
         list(loopdbg.sweep(str(broken), [{}]))
 
 
-def test_outputs_are_held_against_a_runtime_and_another_model(tmp_path: Path) -> None:
+def test_outputs_are_compared_with_a_runtime_and_another_model(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="a peer is asked")
     inputs = [{"a": np.float32(2), "tol": np.float32(1e-6)}]
     (row,) = loopdbg.sweep(NEWTON, inputs, against="onnxruntime")
@@ -225,7 +225,7 @@ def test_outputs_are_held_against_a_runtime_and_another_model(tmp_path: Path) ->
     assert row.message
 
 
-def test_measures_that_read_other_iterations_and_the_main_graph() -> None:
+def test_measures_of_other_iterations_and_the_main_graph() -> None:
     (row,) = loopdbg.sweep(NEWTON, [{"a": 2.0, "tol": 1e-6}], measures=["x@0 + 0", "root"])
     assert row.measures == {"x@0 + 0": 2.0, "root": pytest.approx(2**0.5)}
 
@@ -249,7 +249,7 @@ def test_invalid_options_are_reported_before_run(words: dict[str, object], why: 
         list(loopdbg.sweep(NEWTON, [{"a": 2.0, "tol": 1e-6}], **words))  # type: ignore[arg-type]
 
 
-def test_another_sweep_does_not_go_on(tmp_path: Path) -> None:
+def test_different_sweep_does_not_resume(tmp_path: Path) -> None:
     output = tmp_path / "out.sweepdb"
     assert len(list(loopdbg.sweep(NEWTON, random=3, max_iterations=MAX_ITERATIONS, output=output))) == 3
     for change, why in (({"max_iterations": 5}, "max_iterations"), ({"seed": 1}, "other cases")):
@@ -258,7 +258,7 @@ def test_another_sweep_does_not_go_on(tmp_path: Path) -> None:
             list(loopdbg.sweep(NEWTON, output=output, resume=True, **words))  # type: ignore[arg-type]
 
 
-def test_parquet_csv_and_sqlite_hold_the_same(tmp_path: Path) -> None:
+def test_parquet_csv_and_sqlite_hold_the_same_rows(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
     import csv
 

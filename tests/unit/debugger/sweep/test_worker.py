@@ -1,4 +1,4 @@
-"""A process that runs cases, as the program sees it."""
+"""A worker process that runs cases, as the scheduler sees it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from loopdbg.debugger.sweep.worker_main import MARKER_BYTES, NO_CASE, CaseMarker
 
 @pytest.fixture
 def worker() -> Iterator[WorkerProcess]:
-    """One whose process is not started: what it would write is written here."""
+    """A worker whose process is not started: the test writes in its place."""
     result = WorkerProcess({})
     result.task = SweepTask(0, 0, 9)
     yield result
@@ -28,7 +28,7 @@ def write(worker: WorkerProcess, number: int, began: float) -> None:
     worker._marker._cells[0], worker._marker._cells[1] = number, began
 
 
-def test_a_case_hangs_when_it_is_the_same_at_two_looks_and_too_old(worker: WorkerProcess) -> None:
+def test_case_hangs_if_unchanged_between_two_checks_and_too_old(worker: WorkerProcess) -> None:
     write(worker, 3, time.monotonic() - 100)
     assert [worker.is_hanging(10.0), worker.is_hanging(10.0), worker.is_hanging(None)] == [False, True, False]
     write(worker, 4, time.monotonic())
@@ -38,13 +38,13 @@ def test_a_case_hangs_when_it_is_the_same_at_two_looks_and_too_old(worker: Worke
 @pytest.mark.parametrize(
     ("before", "now", "age", "hangs"),
     [
-        (CpuUsage(1.0, True), CpuUsage(2.0, True), 20, False),  # it would run, and may not
+        (CpuUsage(1.0, True), CpuUsage(2.0, True), 20, False),  # runnable, but not scheduled
         (CpuUsage(1.0, True), CpuUsage(12.0, True), 20, True),  # it had its time
         (CpuUsage(1.0, False), CpuUsage(1.0, False), 20, True),  # it waits for something else
         (CpuUsage(1.0, True), CpuUsage(2.0, True), 1000, True),  # even so
     ],
 )
-def test_a_case_that_gets_no_processor_is_waited_for(
+def test_unscheduled_case_is_waited_for(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch, before: CpuUsage, now: CpuUsage, age: float, hangs: bool
 ) -> None:
     message = iter((before, now))
@@ -53,7 +53,7 @@ def test_a_case_that_gets_no_processor_is_waited_for(
     assert [worker.is_hanging(10.0), worker.is_hanging(10.0)] == [False, hangs]
 
 
-def test_what_was_read_half_written_is_no_sign(worker: WorkerProcess) -> None:
+def test_partially_written_mark_is_ignored(worker: WorkerProcess) -> None:
     for number in range(9):
         write(worker, number, time.monotonic())
         assert not worker.is_hanging(10.0)
@@ -61,8 +61,8 @@ def test_what_was_read_half_written_is_no_sign(worker: WorkerProcess) -> None:
         assert not worker.is_hanging(10.0), "seen once"
 
 
-def test_a_mark_is_never_half_written(tmp_path: Path) -> None:
-    """What packs a structure clears its bytes first, and a case seemed to be as old as the machine."""
+def test_mark_is_written_atomically(tmp_path: Path) -> None:
+    """struct.pack_into clears its bytes first, which made a case seem as old as the machine."""
     path = tmp_path / "mark"
     path.write_bytes(bytes(MARKER_BYTES))
     mark = CaseMarker(path)
@@ -81,7 +81,7 @@ def test_a_mark_is_never_half_written(tmp_path: Path) -> None:
     assert oldest < 60
 
 
-def test_nothing_hangs_where_nothing_runs(worker: WorkerProcess) -> None:
+def test_idle_worker_never_hangs(worker: WorkerProcess) -> None:
     write(worker, NO_CASE, 0.0)
     assert [worker.is_hanging(1.0), worker.is_hanging(1.0)] == [False, False]
     assert worker.current_case == 0

@@ -1,4 +1,4 @@
-"""The numbers behind an estimate: they meet when it says so."""
+"""The sampled curves of an estimate: both sides meet when the estimate says so."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ OPEN = {">": lambda a, b: a > b, "<": lambda a, b: a < b, ">=": lambda a, b: a >
         (Trend.GEOMETRIC, [64.0, 32.0, 16.0, 8.0], ">", [1e-3] * 4),
         (Trend.GEOMETRIC, [1e-3] * 4, "<", [64.0, 32.0, 16.0, 8.0]),
         (Trend.GEOMETRIC, [1.0, 3.0, 9.0], "<", [1e6] * 3),
-        # Settles at 10, beyond the other side.
+        # Converges to 10, beyond the other side.
         (Trend.GEOMETRIC, [10 - 8 * 0.5**k for k in range(5)], "<", [9.9] * 5),
         (Trend.GEOMETRIC, [-10 + 8 * 0.5**k for k in range(5)], ">", [-9.9] * 5),
         (Trend.ACCELERATING, [100.0, 99.0, 96.0, 90.0, 79.0], ">", [0.0] * 5),
         (Trend.ACCELERATING, [1.0, 0.5, 0.1, 0.01], ">", [1e-6] * 4),
     ],
 )
-def test_they_meet_when_the_estimate_says(trend: Trend, left: list[float], sign: str, right: list[float]) -> None:
+def test_sides_meet_at_the_estimate(trend: Trend, left: list[float], sign: str, right: list[float]) -> None:
     result = estimate_turning(left, right, sign)
     assert result is not None and result.trend is trend and result.iterations is not None
     ahead = extrapolate(result, left, right, result.iterations + 2)
     holds = [OPEN[sign](a, b) for a, b in ahead]
     assert holds.index(False) + 1 == result.iterations
-    # It goes on from where it is: the first step is no larger than the last one was, or by no larger a factor.
+    # The curve continues smoothly: the first step does not exceed the last one, or not by a larger factor.
     assert OPEN[sign](left[-1], right[-1])
 
 
@@ -43,7 +43,7 @@ def test_without_estimate_nothing_is_drawn() -> None:
     assert away is not None and extrapolate(away, [1.0, 2.0, 3.0], [0.0] * 3, 9) == []
 
 
-def test_a_small_side_far_from_a_large_one_moves() -> None:
-    # Their difference is the same number all the time.
+def test_small_side_far_from_a_large_one_moves() -> None:
+    # The floating-point difference stays the same all the time.
     result = estimate_turning([2.0, 4.0, 8.0, 16.0], [1e30] * 4, "<")
     assert result is not None and result.trend is Trend.GEOMETRIC and result.iterations == 96

@@ -1,4 +1,4 @@
-"""Estimates in the arithmetic of the type that is compared, against iterations that NumPy computes."""
+"""Estimates in the arithmetic of the compared type, checked against iterations computed with NumPy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from loopdbg.debugger.termination.integer_recurrence import COMPARISON_OPERATORS
 from loopdbg.debugger.termination.trend import Trend, estimate_turning
 
 Step = Callable[[Any], Any]
-#: Iterations of which the estimate is made, and those that are then run at most.
+#: Number of iterations that the estimate is based on, and the maximum that are then run.
 SEEN, MOST = 4, 70_000
 
 
 def compute_comparison(dtype: Any, start: Any, step: Step, bound: Any, sign: str) -> tuple[list[Any], int | None]:
-    """What is compared in the first iterations, and after how many more the comparison turns; None: it does not."""
+    """The compared values of the first iterations, and after how many more the comparison changes; None: never."""
     values, number = [], dtype(start)
     with np.errstate(all="ignore"):
         for k in range(MOST):
@@ -34,7 +34,7 @@ def compute_comparison(dtype: Any, start: Any, step: Step, bound: Any, sign: str
 
 @example_settings(300)
 @given(st.data())
-def test_integers_that_are_added_to_or_multiplied(data: st.DataObject) -> None:
+def test_integers_with_constant_steps_or_factors(data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from([np.int8, np.uint8, np.int16]))
     info = np.iinfo(dtype)
     number = st.integers(int(info.min), int(info.max))
@@ -54,12 +54,12 @@ def test_integers_that_are_added_to_or_multiplied(data: st.DataObject) -> None:
 
 @example_settings(200)
 @given(st.integers(0, 2**62), st.integers(2, 40), st.sampled_from([">", "!=", ">="]), st.integers(0, 3))
-def test_integers_that_are_divided(start: int, divisor: int, sign: str, bound: int) -> None:
+def test_integer_divisions(start: int, divisor: int, sign: str, bound: int) -> None:
     values, more = compute_comparison(np.int64, start, lambda x: x // divisor, bound, sign)
     assume(len(values) == SEEN and len(set(values)) > 1)
     result = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.int64))
     assert result is not None
-    # Several divisors may give what was seen: then it is not stated when it ends.
+    # Several divisors fit the observed values: then no end is estimated.
     assert result.iterations == more or result.trend is Trend.IRREGULAR
 
 
@@ -90,19 +90,19 @@ def test_no_estimate_if_rounding_decides(step: Step, bound: float, sign: str) ->
 
 
 @pytest.mark.parametrize("values", [[30, 20, 10], [65535, 65529, 65487, 65193], [9, 4, 7, 1]])
-def test_an_unsigned_number_is_never_below_zero(values: list[int]) -> None:
+def test_unsigned_number_is_never_below_zero(values: list[int]) -> None:
     result = estimate_turning(values, [0] * len(values), ">=", dtype=np.dtype(np.uint16))
     assert result is not None and result.iterations is None and "never ends" in result.text
 
 
-def test_a_product_that_has_wrapped_around_is_continued() -> None:
+def test_wrapped_product_is_extrapolated() -> None:
     # 65535 * 7 and so on, in 16 bits.
     values, more = compute_comparison(np.uint16, 65535, lambda x: x * np.uint16(7), 40000, ">")
     result = estimate_turning(values, [40000] * SEEN, ">", dtype=np.dtype(np.uint16))
     assert result is not None and result.iterations == more
 
 
-def test_what_wraps_around_says_so() -> None:
+def test_wrapping_estimate_is_labelled() -> None:
     result = estimate_turning([100, 110, 120], [0, 0, 0], ">", ("n", "limit"), np.dtype(np.int8))
     assert result is not None and result.trend is Trend.WRAPS and result.iterations == 1
     assert "n grows by 10 each, and wraps around at the end of int8" in result.text

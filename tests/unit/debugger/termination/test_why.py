@@ -1,4 +1,4 @@
-"""Why a loop ended or goes on: decisions with values, conditions that cannot change, estimates."""
+"""Why a loop ended or continues: decisions with values, conditions that cannot change, estimates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from text_models import BRANCHES, COUNT, NESTED, SAMPLES, model
 
 
 def walked(session: Session, iterations: int, computed: bool = True) -> list[Mapping[str, Any]]:
-    """Step to a boundary of the running loop; returns what each boundary on the way was."""
+    """Step to a boundary of the running loop; returns the boundaries on the way."""
     recent: list[Mapping[str, Any]] = []
     while True:
         boundary = read_boundary(session.frame, computed=computed)
@@ -71,7 +71,7 @@ HALVING = while_loop(
 COUNTING = while_loop("y = Sub (x, step)\n keep = Greater (y, tol)", inputs="float x0, float step, float tol")
 
 
-def test_a_loop_that_ended_by_its_condition() -> None:
+def test_loop_ended_by_its_condition() -> None:
     session = sample("newton_sqrt.onnx")
     recent = walked(session, 99)
     result = explain_termination(session, recent)
@@ -87,7 +87,7 @@ def test_a_loop_that_ended_by_its_condition() -> None:
     assert "unchanged   a = 2.0" in text
 
 
-def test_a_loop_that_ended_by_its_trip_count() -> None:
+def test_loop_ended_by_its_trip_count() -> None:
     result = why_at_boundary(COUNT, 99, M=3, cond=True, v0=0, bound=100)
     assert (result.ended, result.iteration, result.trip_count) == (StoppedBy.TRIP_COUNT, 3, 3)
     assert "ended after 3 iterations: the trip count is 3" in result.headline
@@ -97,7 +97,7 @@ def test_a_loop_that_ended_by_its_trip_count() -> None:
     assert both.headline.endswith("keep = v_out < bound is false: 3 < 3, and the trip count is reached as well")
 
 
-def test_a_loop_that_ended_by_its_sliced_inputs() -> None:
+def test_loop_ended_by_its_sliced_inputs() -> None:
     session = sample("reverse_sum.xml")
     session.finish()
     result = explain_termination(session)
@@ -105,7 +105,7 @@ def test_a_loop_that_ended_by_its_sliced_inputs() -> None:
     assert result.headline == "loop 'sum_backwards' ended after 6 iterations: x has no more part"
 
 
-def test_loops_that_run_nothing() -> None:
+def test_loops_without_iterations() -> None:
     count = why_at_boundary(COUNT, 0, M=0, cond=True, v0=0, bound=3)
     assert count.headline.endswith("runs no iteration: the trip count is 0")
     path = SAMPLES / "newton_sqrt.onnx"
@@ -122,7 +122,7 @@ def test_before_the_first_iteration() -> None:
     assert result.about is None and not result.never
 
 
-def test_a_model_that_ran_to_its_end() -> None:
+def test_model_that_ran_to_its_end() -> None:
     session = sample("counter.onnx")
     session.continue_()
     result = explain_termination(session)
@@ -130,13 +130,13 @@ def test_a_model_that_ran_to_its_end() -> None:
     assert [(side.text, side.values) for side in result.sides] == [("count_next < limit", "21 < 20 is false")]
 
 
-def test_outside_of_loops() -> None:
+def test_outside_loops() -> None:
     session = debug(model("g (float[N] x) => (float[N] y) { y = Add (x, x) }"), {"x": np.ones(2, np.float32)})
     result = explain_termination(session)
     assert result.loop is None and result.headline.startswith("no loop runs here")
 
 
-def test_a_geometric_fall_is_extrapolated() -> None:
+def test_geometric_decrease_is_extrapolated() -> None:
     inputs = {"x0": f32(1), "tol": f32(1e-3)}
     result = why_at_boundary(HALVING, 4, **inputs)
     session = debug(model(HALVING), inputs)
@@ -148,7 +148,7 @@ def test_a_geometric_fall_is_extrapolated() -> None:
     assert side.estimate.text.startswith("if it goes on like this")
 
 
-def test_a_linear_fall_is_extrapolated() -> None:
+def test_linear_decrease_is_extrapolated() -> None:
     inputs = {"x0": f32(100), "step": f32(7), "tol": f32(1)}
     result = why_at_boundary(COUNTING, 4, **inputs)
     ran = len(walked(debug(model(COUNTING), inputs), 99)) - 1
@@ -162,7 +162,7 @@ def test_carried_values_alone_show_a_trend() -> None:
     assert result.about == 6
 
 
-def test_a_gap_that_grows() -> None:
+def test_growing_gap() -> None:
     result = why_at_boundary(COUNTING, 4, x0=f32(100), step=f32(-7), tol=f32(1))
     (side,) = result.sides
     assert side.estimate is not None and side.estimate.trend is Trend.DIVERGING
@@ -170,14 +170,14 @@ def test_a_gap_that_grows() -> None:
     assert result.never_cause is None  # an extrapolation is no certainty
 
 
-def test_the_trip_count_may_come_first() -> None:
+def test_trip_count_may_come_first() -> None:
     result = why_at_boundary(COUNT, 4, M=6, cond=True, v0=0, bound=100)
     assert (result.trip_count, result.left, result.about) == (6, 2, 96)
     assert "the trip count comes first: 2 left" in result.remarks
     assert any("6, 2 left" in line for line in result.lines())
 
 
-def test_a_fixed_point_never_ends() -> None:
+def test_fixed_point_never_ends() -> None:
     body = "half = Constant <value = float {0.5}> ()\n y = Mul (x, half)\n keep = GreaterOrEqual (y, tol)"
     text = while_loop(body, inputs="float x0, float tol")
     result = why_at_boundary(text, 3, x0=f32(0), tol=f32(0))
@@ -193,7 +193,7 @@ def test_a_fixed_point_never_ends() -> None:
     assert moving.repeats is None and not moving.never
 
 
-def test_a_fixed_point_needs_the_same_bits() -> None:
+def test_fixed_point_needs_the_same_bits() -> None:
     # x turns 0.0 into -0.0 and back: equal numbers, but a cycle of two.
     text = while_loop("y = Neg (x)\n keep = LessOrEqual (y, tol)", inputs="float x0, float tol")
     result = why_at_boundary(text, 4, x0=f32(0), tol=f32(0))
@@ -202,7 +202,7 @@ def test_a_fixed_point_needs_the_same_bits() -> None:
     assert why_at_boundary(text, 1, x0=f32(0), tol=f32(0)).repeats is None
 
 
-def test_a_cycle_of_three() -> None:
+def test_cycle_of_three() -> None:
     body = """
         one = Constant <value = int64 {1}> ()
         three = Constant <value = int64 {3}> ()
@@ -214,7 +214,7 @@ def test_a_cycle_of_three() -> None:
     assert why_at_boundary(text, 2, x0=0).repeats is None
 
 
-def test_what_the_condition_does_not_need_may_change() -> None:
+def test_values_that_the_condition_does_not_need_may_change() -> None:
     body = """
         y = Identity (x)
         one = Constant <value = float {1}> ()
@@ -237,14 +237,14 @@ def test_what_the_condition_does_not_need_may_change() -> None:
     assert (added.repeats, added.never_cause) == (1, NeverEndsCause.REPETITION)
 
 
-def test_the_iteration_number_forbids_conclusions() -> None:
+def test_iteration_number_prevents_conclusions() -> None:
     body = "n = Cast <to = 1> (i)\n y = Identity (x)\n keep = Less (n, tol)"
     result = why_at_boundary(while_loop(body, inputs="float x0, float tol"), 4, x0=f32(0), tol=f32(10))
     assert not result.never and result.repeats is None
     assert result.about == 7  # n was 3, and ends at 10
 
 
-def test_a_random_operator_forbids_conclusions() -> None:
+def test_random_operator_prevents_conclusions() -> None:
     body = (
         "r = RandomUniform <shape = [1]> ()\n s = ReduceSum <keepdims = 0> (r)\n y = Identity (x)\n"
         " keep = GreaterOrEqual (s, x)"
@@ -255,7 +255,7 @@ def test_a_random_operator_forbids_conclusions() -> None:
     assert any("draws random numbers" in remark for remark in result.remarks)
 
 
-def test_a_condition_that_depends_on_captures_alone() -> None:
+def test_condition_that_depends_only_on_captures() -> None:
     text = while_loop("y = Add (x, x)\n keep = Less (tol, other)", inputs="float x0, float tol, float other")
     inputs = {"x0": f32(1), "tol": f32(1), "other": f32(2)}
     assert why_at_boundary(text, 0, **inputs).never_cause is None
@@ -263,7 +263,7 @@ def test_a_condition_that_depends_on_captures_alone() -> None:
     assert result.never == "keep depends only on tol, other, which stay the same in every iteration, so it stays true"
 
 
-def test_nothing_ends_it() -> None:
+def test_loop_that_nothing_ends() -> None:
     session = sample("loop_infinite.xml")
     session.step()
     result = explain_termination(session)
@@ -285,14 +285,14 @@ def test_and_or_not() -> None:
         ("y > tol", "12.0 > 3.0 is true"),
         ("y < high", "12.0 < 50.0 is true"),
     ]
-    assert result.about == 5  # the first that turns ends it
+    assert result.about == 5  # the first operand to change ends it
     either = why_at_boundary(text.replace("And (above", "Or (above"), 4, **inputs)
-    assert either.about is None  # the other one never turns
+    assert either.about is None  # the other one never changes
     inverted = text.replace("keep = And (above, below)", "low = Not (above)\n keep = Not (low)")
     assert why_at_boundary(inverted, 4, **inputs).about == 5
 
 
-#: A counter next to something without a trend: both have to hold.
+#: A counter and a value without a trend: both have to hold.
 DECODER = """
     high = Constant <value_float = 30.0> ()
     one = Constant <value_int = 1> ()
@@ -307,7 +307,7 @@ COUNTER = "if it goes on like this, {} 15 more iterations (the gap of 15 falls b
 
 
 def decoder(*changes: str) -> Why:
-    """``why`` of it before iteration 5 of 20, lines of its body replaced by those of the same result."""
+    """``why`` before iteration 5 of 20; lines of the body are replaced by those that assign the same result."""
     body = DECODER
     for line in changes:
         result = re.escape(line.split("\n")[-1].split("=")[0].strip())
@@ -328,38 +328,38 @@ def estimates(why: Why) -> list[str]:
         ("full = Not (fits)\n shut = Not (open)\n end = Or (full, shut)\n keep = Not (end)",),
     ],
 )
-def test_where_another_part_may_end_it_first_an_estimate_is_a_bound(changes: tuple[str, ...]) -> None:
+def test_estimate_is_a_bound_if_another_operand_may_end_the_loop_first(changes: tuple[str, ...]) -> None:
     result = decoder(*changes)
     assert estimates(result)[0] == COUNTER.format("at most")
     assert (result.about, result.at_most) == (15, True)
 
 
 @pytest.mark.parametrize("line", ["open = Less (tol, high)", "open = Identity (c)", "open = Greater (f, tol)"])
-def test_what_nothing_comes_before_is_no_bound(line: str) -> None:
+def test_estimate_that_nothing_precedes_is_no_bound(line: str) -> None:
     result = decoder(line)
     assert estimates(result)[0] == COUNTER.format("about")
     assert (result.about, result.at_most) == (15, False)
 
 
-def test_the_later_of_two_estimates_is_a_bound() -> None:
+def test_later_of_two_estimates_is_a_bound() -> None:
     result = decoder("open = Less (f, high)")
     first, second = estimates(result)
     assert first == COUNTER.format("about") and "at most 25 more" in second
     assert (result.about, result.at_most) == (15, False)
 
 
-def test_where_one_of_two_is_enough_to_go_on_there_is_no_bound() -> None:
+def test_or_condition_has_no_bound() -> None:
     result = decoder("keep = Or (fits, open)")
     assert estimates(result)[0] == COUNTER.format("about")
     assert (result.about, result.at_most) == (None, False)
 
 
-def test_a_bound_of_numbers_with_fractions_is_about_that() -> None:
+def test_bound_from_fractional_numbers_is_approximate() -> None:
     result = decoder("part = Div (f, high)\n fits = Less (part, high)")
     assert "at most about 895 more iterations" in estimates(result)[0]
 
 
-def test_the_trip_count_comes_before_a_bound() -> None:
+def test_trip_count_precedes_a_bound() -> None:
     body = DECODER.replace("\n", "\n ")
     text = while_loop(body, "int64 n, float x", "m, y", "int64 n0, float x0, int64 most, float tol")
     text = text.replace('("", yes', "(M, yes").replace("g (", "g (int64 M, ")
@@ -367,7 +367,7 @@ def test_the_trip_count_comes_before_a_bound() -> None:
     assert "the trip count comes before that: 4 left" in result.remarks
 
 
-def test_a_condition_of_shared_parts_stays_short() -> None:
+def test_condition_with_shared_subexpressions_stays_short() -> None:
     chain = "\n".join(f"c{k + 1} = And (c{k}, c{k})" for k in range(40))
     body = f"y = Sub (x, tol)\n c0 = Greater (y, tol)\n {chain}\n keep = Identity (c40)"
     result = why_at_boundary(while_loop(body, inputs="float x0, float tol"), 3, x0=f32(20), tol=f32(1))
@@ -401,7 +401,7 @@ def test_nan_is_named() -> None:
     assert side.estimate is not None and side.estimate.trend is Trend.NAN
 
 
-def test_an_if_in_the_slice() -> None:
+def test_if_in_the_slice() -> None:
     session = sample("collatz.onnx")
     walked(session, 3)
     result = explain_termination(session)
@@ -418,7 +418,7 @@ def test_an_if_in_the_slice() -> None:
     assert [int(step.value) for step in result.steps][:5] == [1, 0, 33, 34, 34]
 
 
-def test_an_if_that_gives_the_condition() -> None:
+def test_if_that_computes_the_condition() -> None:
     body = """
         y = Sub (x, step)
         even = Greater (y, tol)
@@ -447,7 +447,7 @@ def test_nested_loops() -> None:
     assert outer.path.endswith("▸ pixels") and (outer.loop, outer.trip_count) == ("pixels", 288)
 
 
-def test_the_value_of_an_inner_loop_decides() -> None:
+def test_inner_loop_output_decides() -> None:
     text = """
     g (int64 M, int64 K, int64 bound) => (int64 t) <bool yes = {1}, int64 zero = {0}> {
       t = Loop <body = outer (int64 i, bool c, int64 x) => (bool keep, int64 y) {
@@ -476,20 +476,20 @@ def test_inside_iteration_shows_last_decision() -> None:
         assert explain_termination(session).headline.startswith("loop 'sqrt' runs iteration 3: ")
 
 
-def test_a_parameter_that_is_compared_has_the_value_that_decided() -> None:
+def test_compared_parameter_shows_the_deciding_value() -> None:
     text = while_loop("y = Sub (x, step)\n keep = Greater (x, tol)", inputs="float x0, float step, float tol")
     result = why_at_boundary(text, 3, x0=f32(10), step=f32(2), tol=f32(1))
-    # Iteration 2 got 6; 4 is what iteration 3 would get.
+    # Iteration 2 received 6; 4 is what iteration 3 would receive.
     assert result.headline.endswith("keep = x > tol is true: 6.0 > 1.0")
     assert result.about == 3
 
 
-def test_the_slice_of_a_condition() -> None:
+def test_slice_of_a_condition() -> None:
     (loop,) = loops(model(BRANCHES).graph)
     assert condition_slice(loop).nodes == () and not condition_slice(loop).can_change
     newton = condition_slice(only_loop("newton_sqrt.onnx"))
     assert [node.op_type for node in newton.nodes] == ["Mul", "Div", "Mul", "Add", "Sub", "Abs", "Greater"]
-    assert [edge.param.name for edge in newton.carried] == ["x"]  # err is carried, and no one reads it
+    assert [edge.param.name for edge in newton.carried] == ["x"]  # err is carried but never read
     assert sorted(value.name for value in newton.captures) == ["a", "tol"]
     assert [value.name for value in newton.constants] == ["one_half"]
     assert newton.can_change and newton.depends_on_carried_only
@@ -515,12 +515,12 @@ def test_dependence_through_back_edges() -> None:
 
 
 def only_loop(name: str) -> Loop:
-    """The one loop of a sample model."""
+    """The only loop of a sample model."""
     (loop,) = sample(name).model.loops
     return loop.loop
 
 
-def test_a_loop_without_a_condition() -> None:
+def test_loop_without_a_condition() -> None:
     session = debug(model(NESTED), {"M": 2, "K": 2})
     result = explain_termination(session)
     assert "nothing but the count ends it, and the trip count is 2" in result.headline
@@ -581,7 +581,7 @@ def test_identical_means_the_same_bits() -> None:
     assert not bitwise_equal(None, np.zeros(1))
 
 
-def test_the_code_that_the_condition_comes_from() -> None:
+def test_source_line_of_the_condition() -> None:
     session = sample("power_iteration.onnx")
     session.step(2)
     messages = list(explain_termination(session).lines())

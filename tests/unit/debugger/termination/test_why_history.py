@@ -1,4 +1,4 @@
-"""What was noted while a loop ran answers why as running its last iterations again does."""
+"""``why`` answered from the recorded history equals ``why`` after re-executing the last iterations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def why_text(session: Session) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SAMPLE_MODELS)
-def test_the_answer_is_that_of_running_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_equals_that_of_reexecution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session(name)
     looked = 0
     for _ in range(30):
@@ -49,7 +49,7 @@ def test_the_answer_is_that_of_running_again(name: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("name", ["newton_sqrt.onnx", "collatz.onnx", "counter.onnx"])
-def test_nothing_is_run_where_it_was_noted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_history_needs_no_reexecution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session(name)
 
     def refuse(*_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A recording under the debugger: at every stop it shows what the session showed there."""
+"""A recording in the debugger shows at every stop what the session showed there."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def names_of(values: Sequence[Value | None]) -> list[str]:
 def assert_same_values(a: FrameView, b: FrameView) -> None:
     # A run still shows what a branch computed in an earlier iteration.
     stale = {name for entry in a.frame.nodes if entry.branch for name in names_of(entry.node.outputs)}
-    # Constants that are large are not kept.
+    # Large constants are not recorded.
     large = {name for name, value in a.values.items() if getattr(value, "nbytes", 0) > MAX_INLINE_BYTES}
     assert a.values.keys() - b.values.keys() <= stale | large and b.values.keys() <= a.values.keys()
     for name in b.values:
@@ -73,7 +73,7 @@ def assert_same_values(a: FrameView, b: FrameView) -> None:
 
 
 @pytest.mark.parametrize("name", [*BOTH, *NAMES])
-def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> None:
+def test_replay_shows_every_stop_of_the_session(tmp_path: Path, name: str) -> None:
     if name in BOTH:
         text, inputs = BOTH[name]
         loaded = model(text)
@@ -103,7 +103,7 @@ def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> 
                 and replay.frame.stopped_by is None
                 and moves % 3 == 1
             ):  # type: ignore[union-attr]
-                # Down into an inner loop, where there is one.
+                # Into an inner loop, if there is one.
                 replay.into()
                 if replay.frame.iteration == 0 and len(replay.frames) > 2:
                     while session.frame.iteration or session.frame.path != replay.frame.path:
@@ -124,7 +124,7 @@ def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> 
 COUNTED = {"M": 10, "cond": True, "v0": 0, "bound": 99}
 
 
-def test_moving_about(tmp_path: Path) -> None:
+def test_replay_moves_in_both_directions(tmp_path: Path) -> None:
     with replaying(tmp_path / "t", COUNT, COUNTED) as replay:
         assert (replay.stop.reason, replay.frame.iteration) == ("entry", 0)
         with pytest.raises(UsageError, match="first boundary"):
@@ -150,7 +150,7 @@ def test_moving_about(tmp_path: Path) -> None:
         assert replay.reverse_continue().reason == "start" and replay.frame.iteration == 0
 
 
-def test_moving_about_in_nested_loops(tmp_path: Path) -> None:
+def test_replay_moves_in_nested_loops(tmp_path: Path) -> None:
     with replaying(tmp_path / "t", NESTED, {"M": 3, "K": 2}) as replay:
         where = []
         for _ in range(7):
@@ -167,7 +167,7 @@ def test_moving_about_in_nested_loops(tmp_path: Path) -> None:
         assert (replay.frame.entry, replay.frame.iteration) == ((), 2)
 
 
-def test_what_would_have_to_run_is_refused(tmp_path: Path) -> None:
+def test_commands_that_need_a_run_are_refused(tmp_path: Path) -> None:
     with replaying(tmp_path / "t", COUNT, COUNTED) as replay:
         for ask in (
             replay.next_node,
@@ -181,12 +181,12 @@ def test_what_would_have_to_run_is_refused(tmp_path: Path) -> None:
         assert not replay.running and replay.stop.reason == "entry"
 
 
-def test_a_thin_recording_shows_what_it_has(tmp_path: Path) -> None:
+def test_partial_recording_shows_what_it_has(tmp_path: Path) -> None:
     with replaying(tmp_path / "t", COUNT, COUNTED, every=4) as replay:
         replay.step(2)
         frame = replay.frame
         assert frame.iteration == 8
-        # What was carried into iteration 7 is not known, and not all scan elements are.
+        # The values carried into iteration 7 are unknown, and some scan elements are missing.
         assert frame.back_edges[0].previous is None and frame.back_edges[0].value == 8
         assert frame.scan_outputs == {} and [int(e) for e in frame._internals.scan_tail(0, 9)[3]] == [3, 7]
         with pytest.raises(UsageError, match="the nearest are 4 and 8"):
@@ -199,7 +199,7 @@ def test_a_thin_recording_shows_what_it_has(tmp_path: Path) -> None:
         assert edge.value is None and not edge.ready
 
 
-def test_recordings_that_were_cut_off(tmp_path: Path) -> None:
+def test_truncated_recordings_are_replayed(tmp_path: Path) -> None:
     loaded = model(COUNT)
     limited, _, _ = record_run(tmp_path / "limit", loaded, COUNTED, 5)
     with limited:
@@ -227,7 +227,7 @@ def test_recordings_that_were_cut_off(tmp_path: Path) -> None:
             replay.step()
 
 
-async def test_the_app_shows_a_recording(tmp_path: Path) -> None:
+async def test_app_shows_a_recording(tmp_path: Path) -> None:
     async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx", nodes=True) as screen:
         assert "newton_sqrt.onnx" in screen.header and "iteration 0 / no limit" in screen.header
         await screen.press("s", "s")
@@ -242,7 +242,7 @@ async def test_the_app_shows_a_recording(tmp_path: Path) -> None:
         assert "iteration 0 / no limit" in screen.header
 
 
-def test_opening_one_needs_a_terminal_and_no_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_opening_a_recording_needs_a_terminal_and_no_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.loopdb"
     record_run(path, model(COUNT), COUNTED)[0].close()
     ran = wait(start_cli(path))

@@ -1,4 +1,4 @@
-"""The console on a recording: the answers that a session of the model gives, and clear ones where there are none."""
+"""The console on a recording gives the answers of a session on the model, or clear errors where it has none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recordings import record_run
 from text_models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
-#: What a recording puts in other words than a run.
+#: Texts that a recording words differently from a run.
 SAME = {
     "the recording is at its end; restart to see it again": "the model ran to its end; restart to run it again",
     "this is the first boundary of the recording; there is nothing before": "this is where the session began; "
@@ -33,7 +33,7 @@ SAME = {
 
 
 class RecordedConsole(ConsoleRecorder):
-    """What a console says, in the words for a run; what makes one slow is no matter where nothing runs."""
+    """The console's output in the words for a run, without hints on what slows a run down."""
 
     def __call__(self, *lines: str) -> list[str]:
         lines_value = [
@@ -48,7 +48,7 @@ class RecordedConsole(ConsoleRecorder):
 def live_and_replay(
     path: Path, loaded: loopdbg.Model, inputs: dict[str, Any], limit: int | None = None, **options: Any
 ) -> Iterator[tuple[RecordedConsole, RecordedConsole]]:
-    """A session of a model, and a replay of its recording."""
+    """A session on a model, and a replay of its recording."""
     trace, _, _ = record_run(path / "t.loopdb", loaded, inputs, limit, **{"nodes": True, **options})
     with trace:
         yield RecordedConsole(loopdbg.debug(loaded, inputs, max_iterations=limit)), RecordedConsole(Replay(trace))
@@ -62,7 +62,7 @@ def replaying(path: Path, loaded: loopdbg.Model, inputs: dict[str, Any], **optio
 
 
 def assert_same(typed: tuple[RecordedConsole, RecordedConsole], lines: Iterable[str]) -> None:
-    """Each line gives the same on both, and neither finds that it makes no sense on a recording."""
+    """Each line gives the same output on both, and is valid on a recording."""
     for number, line in enumerate(lines):
         run, recording = (item(line) for item in typed)
         assert run == recording, f"line {number}: {line}"
@@ -110,10 +110,10 @@ TOUR = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recording_answers_as_a_session_of_the_model(tmp_path: Path, name: str) -> None:
+def test_recording_answers_like_a_session(tmp_path: Path, name: str) -> None:
     limit = 60 if name == "loop_infinite.xml" else None
     loaded, inputs = sample(name)
-    # Where the limit is hit there is no end to go to.
+    # If the limit is reached, there is no end to go to.
     lines = [line for line in TOUR if limit is None or line not in ("finish", "continue")]
     with live_and_replay(tmp_path, loaded, inputs, limit) as typed:
         assert_same(typed, lines)
@@ -126,8 +126,9 @@ def test_values_by_name(tmp_path: Path, name: str) -> None:
         for line in ("restart", "step 2", "finish", "back", "continue"):
             assert run(line) == recording(line)
             a, b = run("info values"), recording("info values")
-            # Of what the main graph computes a recording has what its loops read, and no large constants; a run still
-            # knows what a branch computed that the last iteration did not take.
+            # Of the main graph a recording has only what its loops read, without large constants; a run also knows what
+            # a
+            # branch computed in an earlier iteration.
             main = {value.name for value in loaded.graph.outputs}
             main |= {v.name for node in loaded.graph.nodes for v in node.outputs if v is not None}
             stale = {v.name for n in run.session.frame.nodes if n.branch for v in n.node.outputs if v is not None}
@@ -259,7 +260,7 @@ def test_breakpoints_and_expressions(tmp_path: Path) -> None:
         assert_same(typed, NEWTON)
 
 
-def test_without_body_values_the_carried_ones_answer(tmp_path: Path) -> None:
+def test_recording_without_body_values_uses_the_carried_ones(tmp_path: Path) -> None:
     lines = [line for line in NEWTON if "q@" not in line and line != "why"]
     with live_and_replay(tmp_path, *sample("newton_sqrt.onnx"), nodes=False) as typed:
         assert_same(typed, lines)
@@ -274,12 +275,12 @@ def test_without_body_values_the_carried_ones_answer(tmp_path: Path) -> None:
             (message,) = typed[1](line)
             assert "the recording holds no value '" in message and "a recording with nodes" in message
         assert typed[1]("info breakpoints") == typed[0]("info breakpoints")
-        # What the condition came from is known as far as it was recorded.
+        # The operands of the condition are known as far as they were recorded.
         run, recording = (item("why") for item in typed)
         assert run[0] == recording[0] and any("·" in line for line in recording)
 
 
-def test_nan_and_where_it_came_from(tmp_path: Path) -> None:
+def test_nan_and_its_origin(tmp_path: Path) -> None:
     loaded, inputs = sample("vanishing_scale.onnx")
     lines = (
         "watch s nan",
@@ -340,7 +341,7 @@ def test_nested_loops_and_ifs(tmp_path: Path) -> None:
         assert_same(typed, TOUR)
 
 
-def test_the_stack_of_an_if_that_a_loop_runs_in(tmp_path: Path) -> None:
+def test_stack_of_an_if_around_a_loop(tmp_path: Path) -> None:
     text = """
     g (int64 M, float v0) => (float v) {
       v = Loop <body = body (int64 i, bool c, float a) => (bool k, float b) {
@@ -388,7 +389,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_what_makes_no_sense_on_a_recording_is_refused(tmp_path: Path, line: str) -> None:
+def test_commands_invalid_on_a_recording_are_refused(tmp_path: Path, line: str) -> None:
     with replaying(tmp_path, model(COUNT), {"M": 10, "cond": True, "v0": 0, "bound": 99}, nodes=True) as recording:
         before = recording.session.stop
         (message,) = recording(line)
@@ -396,7 +397,7 @@ def test_what_makes_no_sense_on_a_recording_is_refused(tmp_path: Path, line: str
         assert recording.session.stop is before and not len(recording.session.breakpoints)
 
 
-def test_thin_recordings_compare_the_boundaries_that_they_have(tmp_path: Path) -> None:
+def test_partial_recordings_compare_their_boundaries(tmp_path: Path) -> None:
     inputs = {"M": 12, "cond": True, "v0": 0, "bound": 99}
     with replaying(tmp_path, model(COUNT), inputs, every=4) as recording:
         recording("watch v_in crosses 6")
@@ -408,7 +409,7 @@ def test_thin_recordings_compare_the_boundaries_that_they_have(tmp_path: Path) -
         assert "before iteration 4" in recording("continue")[0] and recording("continue") == [
             "the model ran to its end"
         ]
-        # Settled is settled, also where one comes from behind.
+        # A converged value is reported as such also when the session arrives from behind.
         assert "before iteration 4" in recording("reverse-continue")[0]
         recording("delete")
         recording("break iter 8")
@@ -421,7 +422,7 @@ def test_thin_recordings_compare_the_boundaries_that_they_have(tmp_path: Path) -
         assert "the nearest are 4 and 8" in recording("goto 6")[0]
 
 
-def test_what_was_left_out_with_only(tmp_path: Path) -> None:
+def test_values_left_out_with_only(tmp_path: Path) -> None:
     with replaying(tmp_path, *sample("newton_sqrt.onnx"), only=["x"]) as recording:
         recording("step 2")
         assert recording("print x") == ["1.4166667"]
@@ -441,10 +442,10 @@ def test_loops_that_end_before_their_first_iteration(tmp_path: Path) -> None:
         assert_same(typed, (*LOOKING, "print s", "print v_in", "break end", "restart", "continue", "continue", "back"))
 
 
-def test_an_interrupt_ends_the_search(tmp_path: Path) -> None:
+def test_interrupt_ends_the_search(tmp_path: Path) -> None:
     with replaying(tmp_path, model(COUNT), {"M": 50, "cond": True, "v0": 0, "bound": 99}) as recording:
         replay = recording.session
-        # Nothing is under way: nothing is interrupted later on either.
+        # No search is running: a later one is not interrupted either.
         replay.interrupt()
         recording("log if v_in >= 20: {v_in}")
         recording.console.session.on_log = lambda text: replay.interrupt()
@@ -462,7 +463,7 @@ def test_completions(tmp_path: Path) -> None:
         assert recording.console.complete("branch ") == []
 
 
-def test_frames_as_in_python(tmp_path: Path) -> None:
+def test_frames_equal_those_of_the_python_api(tmp_path: Path) -> None:
     trace, _, _ = record_run(tmp_path / "t.loopdb", *sample("newton_sqrt.onnx"), nodes=True)
     with trace:
         replay = Replay(trace)
@@ -498,7 +499,7 @@ def recorded(folder: Path, name: str, **options: Any) -> str:
         ("--batch",),
     ],
 )
-def test_a_recording_in_place_of_a_model_on_the_command_line(
+def test_recording_instead_of_a_model_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
     run = command(capsys, "run", SAMPLES / "newton_sqrt.onnx", *arguments)
@@ -508,7 +509,7 @@ def test_a_recording_in_place_of_a_model_on_the_command_line(
 
 
 def _without_times(out: str) -> Any:
-    """What is printed, without times."""
+    """The output without times."""
     if out.startswith("{"):
         report = json.loads(out)
         report.pop("seconds", None)
@@ -551,7 +552,7 @@ def test_outputs_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (("--resume", "y.loopdb", "--batch"), "--resume: "),
     ],
 )
-def test_options_of_a_run_are_refused(
+def test_run_options_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
 ) -> None:
     done: CliResult = command(capsys, "run", recorded(tmp_path, "newton_sqrt.onnx"), *arguments)
@@ -569,7 +570,7 @@ def test_explain_and_info_of_a_recording(
         assert run == recording
 
 
-def test_a_database_that_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_database_that_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import sqlite3
 
     path = tmp_path / "other.db"

@@ -1,4 +1,4 @@
-"""Whoever reads or changes a query of traces, or of the rows of a sweep, finds all of them in one place."""
+"""All SQL queries of traces and of sweep rows are in one module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces: what is recorded is what the run showed, bit for bit, and broken files are reported apart."""
+"""Traces record what the run showed, bit for bit, and each kind of broken file has its own error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from recordings import assert_same_boundary, record_run
 from text_models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
 
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
-#: Its iterations have no end of their own.
+#: A loop that never ends by itself.
 LIMITS = {"loop_infinite.xml": 300}
 
 # -- values
@@ -53,7 +53,7 @@ def every_value() -> list[Any]:
 
 
 @pytest.mark.parametrize("value", every_value(), ids=lambda v: f"{type(v).__name__}-{getattr(v, 'dtype', '')}")
-def test_any_value_comes_back_bit_for_bit(value: Any) -> None:
+def test_any_value_round_trips_bit_for_bit(value: Any) -> None:
     assert exact_bits(decode_value(*encode_value(value))) == exact_bits(value)
 
 
@@ -74,13 +74,13 @@ def test_big_endian_arrays_are_stored_like_others() -> None:
         ("sequence", (1,), b"junk"),
     ],
 )
-def test_data_that_fit_no_value_are_an_error(dtype: str, shape: tuple[int, ...] | None, data: bytes | None) -> None:
+def test_invalid_value_data_are_an_error(dtype: str, shape: tuple[int, ...] | None, data: bytes | None) -> None:
     with pytest.raises(ValueError):
         decode_value(dtype, shape, data)
 
 
 def test_values_of_every_kind_in_one_column(tmp_path: Path) -> None:
-    """Columns of changing dtypes, shapes and kinds, each value twice: some of the rows refer to others."""
+    """Columns have changing dtypes, shapes and kinds, with each value twice, so that some rows refer to others."""
     values = [value for value in every_value() for _ in range(2)]
     path = tmp_path / "t.loopdb"
     record_run(path, model(SUM), {"M": 1, "v0": 1.0})[0].close()
@@ -117,7 +117,7 @@ def test_values_of_every_kind_in_one_column(tmp_path: Path) -> None:
                 )
 
 
-def test_a_batch_can_be_given_as_stacked_arrays() -> None:
+def test_batch_can_be_passed_as_stacked_arrays() -> None:
     stacked = np.arange(12, dtype=np.float32).reshape(4, 3)
     encoder = RowEncoder(TypeTable())
     batch = BoundaryBatch(0, range(1, 5), [1] * 4, range(4), [True] * 4, {3: "condition"}, [0.0] * 4, {1: stacked})
@@ -133,7 +133,7 @@ def test_a_batch_can_be_given_as_stacked_arrays() -> None:
 
 @pytest.mark.parametrize("nodes", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_trace_holds_what_the_run_showed(tmp_path: Path, name: str, nodes: bool) -> None:
+def test_trace_holds_what_the_run_showed(tmp_path: Path, name: str, nodes: bool) -> None:
     loaded, inputs = sample(name)
     trace, seen, run = record_run(tmp_path / "t.loopdb", loaded, inputs, LIMITS.get(name), nodes=nodes)
     with trace:
@@ -149,7 +149,7 @@ def test_a_trace_holds_what_the_run_showed(tmp_path: Path, name: str, nodes: boo
         kept = [(t.path, t.iterations, t.entries, t.stopped_by, t.reasons) for t in trace.totals]
         assert kept == [(t.path, t.iterations, t.entries, t.stopped_by, t.reasons) for t in run.loops]
         assert [loop.path for loop in trace.loops] == [plan.path for plan in loaded.plan.loops]
-    # One plain file.
+    # One regular file.
     assert os.listdir(tmp_path) == ["t.loopdb"]
 
 
@@ -187,7 +187,7 @@ s (int64 M, float v0) => (float v, float w, int64[N] numbers, float[N] passed, f
 
 
 def test_scan_outputs_of_parameters(tmp_path: Path) -> None:
-    """What a scan output takes straight from a parameter is what the iteration got, not what the next one gets."""
+    """A scan output that takes a parameter directly has this iteration's value, not the next one's."""
     trace, seen, run = record_run(tmp_path / "t.loopdb", model(SCANS), {"M": 4, "v0": 1.5})
     with trace:
         results = list(trace.boundaries())
@@ -197,7 +197,7 @@ def test_scan_outputs_of_parameters(tmp_path: Path) -> None:
     assert [float(b.scanned["passed"]) for b in results[1:]] == run.outputs["passed"].tolist() == [1.5, 3, 4.5, 6]
 
 
-def test_what_a_branch_did_not_compute_is_not_there(tmp_path: Path) -> None:
+def test_values_of_the_untaken_branch_are_absent(tmp_path: Path) -> None:
     trace, _, _ = record_run(tmp_path / "t.loopdb", model(BRANCHES), {"M": 4, "v0": 1.0}, nodes=True)
     with trace:
         computed = [b.computed.keys() & {"up", "x2"} for b in trace.boundaries()]
@@ -232,7 +232,7 @@ def test_every_and_only(tmp_path: Path) -> None:
     assert [b.iteration for b in results] == [0, 4, 8, 10]
     assert [int(b.carried["v_in"]) for b in results] == [0, 4, 8, 10]
     assert [dict(b.scanned) for b in results] == [{}] * 4
-    # A body value that is asked for by name needs no --record-nodes.
+    # A body value that is requested by name needs no --record-nodes.
     assert [b.computed.keys() for b in results] == [set(), {"keep"}, {"keep"}, {"keep"}]
     with pytest.raises(UsageError, match=r"no loop of the model has a value 'v_inn' .*; did you mean 'v_in'"):
         record_run(tmp_path / "u.loopdb", model(COUNT), inputs, only=["v_inn"])
@@ -249,7 +249,7 @@ u (int64 M, float[1000] a, float[1000] b) => (float[1000] kept, float[1000] move
 """
 
 
-def test_what_did_not_change_is_stored_once(tmp_path: Path) -> None:
+def test_unchanged_values_are_stored_once(tmp_path: Path) -> None:
     loaded = model(UNCHANGED)
     inputs = {"M": 50, "a": np.ones(1000, np.float32), "b": np.zeros(1000, np.float32)}
     trace, seen, _ = record_run(tmp_path / "t.loopdb", loaded, inputs, nodes=True)
@@ -263,7 +263,7 @@ def test_what_did_not_change_is_stored_once(tmp_path: Path) -> None:
         )
         (both,) = next(trace._internals.rows("SELECT count(DISTINCT coalesce(same, id)) FROM value WHERE boundary > 1"))
     assert stored["x"] == 1
-    # What a node computes and the back edge then carries is one value.
+    # A node's result and the value that the back edge carries next are one value.
     assert stored["y"] + stored["z"] == 51
     assert both == 51
 
@@ -300,7 +300,7 @@ def test_statistics_are_of_finite_elements(tmp_path: Path) -> None:
 # -- files
 
 
-def test_a_file_is_overwritten_only_where_that_is_meant(tmp_path: Path) -> None:
+def test_file_is_overwritten_only_on_request(tmp_path: Path) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = model(SUM), {"M": 2, "v0": 1.0}
     record_run(path, loaded, inputs)[0].close()
@@ -382,7 +382,7 @@ def test_non_trace_files_are_distinguished(tmp_path: Path) -> None:
         complaint(broken)
 
 
-def test_random_damage_is_never_a_crash(tmp_path: Path) -> None:
+def test_random_damage_never_crashes(tmp_path: Path) -> None:
     good = tmp_path / "good.loopdb"
     record_run(good, model(NESTED), {"M": 20, "K": 5})[0].close()
     whole = bytearray(good.read_bytes())
@@ -401,7 +401,7 @@ def test_random_damage_is_never_a_crash(tmp_path: Path) -> None:
             assert "\n" not in str(error)
 
 
-def test_a_trace_that_is_being_written_can_be_read(tmp_path: Path) -> None:
+def test_trace_can_be_read_while_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = model(SUM), {"M": 300, "v0": 1.0}
     lengths: list[int] = []
@@ -420,7 +420,7 @@ def test_a_trace_that_is_being_written_can_be_read(tmp_path: Path) -> None:
     assert lengths == [1, 101, 201, 301]
 
 
-def test_the_run_waits_for_a_writer_that_cannot_keep_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_waits_for_a_slow_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorders, "MAX_PENDING_BYTES", 10_000)
     waiting: list[int] = []
     loaded, inputs = model(SUM), {"M": 500, "v0": 1.0}
@@ -436,7 +436,7 @@ def test_the_run_waits_for_a_writer_that_cannot_keep_up(tmp_path: Path, monkeypa
         assert len(trace) == 501
 
 
-def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = model(SUM), {"M": 3000, "v0": 1.0}
     messages: list[str] = []
@@ -468,7 +468,7 @@ def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch:
         assert [b.iteration for b in trace.boundaries()] == list(range(len(trace)))
 
 
-def test_an_error_in_the_run_is_recorded(tmp_path: Path) -> None:
+def test_run_error_is_recorded(tmp_path: Path) -> None:
     path = tmp_path / "t.loopdb"
     loaded = model(SUM)
     inputs = {"M": 5, "v0": 1.0}
@@ -486,7 +486,7 @@ def test_an_error_in_the_run_is_recorded(tmp_path: Path) -> None:
 
 
 def test_examples_of_the_documentation(tmp_path: Path) -> None:
-    """docs/traces.md: every SQL example runs on the trace of its first command, and gives what is below it."""
+    """Every SQL example of docs/traces.md runs on the trace of its first command, and gives the output below it."""
     text = (SAMPLES.parent / "docs" / "traces.md").read_text(encoding="utf-8")
     loaded, inputs = sample("newton_sqrt.onnx")
     path = tmp_path / "run.loopdb"
@@ -499,7 +499,7 @@ def test_examples_of_the_documentation(tmp_path: Path) -> None:
             messages = ["|".join("" if cell is None else str(cell) for cell in row) for row in rows]
             assert messages == expected.strip().splitlines(), query
     db.close()
-    # Every table and view is described, and every column of theirs.
+    # Every table and view is described, with all its columns.
     with sqlite3.connect(path) as db:
         for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"):
             assert f"`{name}`" in text, name

@@ -31,7 +31,7 @@ def exported(capsys: pytest.CaptureFixture[str], trace: Path, name: str, *option
         return dict(arrays)
 
 
-def test_a_loop_of_scalars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_loop_of_scalars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = sample("newton_sqrt.onnx")
     record_run(path, loaded, inputs, nodes=True)[0].close()
@@ -68,7 +68,7 @@ def test_nested_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     path = tmp_path / "t.loopdb"
     record_run(path, model(NESTED), {"M": 3, "K": 2})[0].close()
     arrays = exported(capsys, path, "all.npz")
-    # Both loops are called the same: their paths tell them apart.
+    # Both loops have the same name: their paths distinguish them.
     assert arrays["main ▸ Loop_1.t"].tolist() == [0, 0, 1, 3]
     assert arrays["main ▸ Loop_1 ▸ Loop_1.u"].shape == (9,)
     inner = exported(capsys, path, "inner.npz", "--loop", "main ▸ Loop_1 ▸ Loop_1")
@@ -137,7 +137,7 @@ b (int64 M, bfloat16[2] v0) => (bfloat16[2] v) {
 """
 
 
-def test_what_npy_does_not_know_and_what_is_not_finite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_types_unknown_to_npy_and_non_finite_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import ml_dtypes
 
     path = tmp_path / "t.loopdb"
@@ -151,14 +151,14 @@ def test_what_npy_does_not_know_and_what_is_not_finite(tmp_path: Path, capsys: p
     assert [row["v_in"] for row in exported(capsys, other, "u.csv")] == ["-inf", "-inf"]
 
 
-def test_thin_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_partial_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.loopdb"
     record_run(path, model(COUNT), {"M": 10, "cond": True, "v0": 0, "bound": 99}, every=4)[0].close()
     arrays = exported(capsys, path, "t.npz")
     assert arrays["@iteration"].tolist() == [0, 4, 8, 10] and arrays["s"].tolist() == [3, 7, 9]
 
 
-def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_exports_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.loopdb"
     record_run(path, model(COUNT), {"M": 2, "cond": True, "v0": 0, "bound": 99})[0].close()
     out = tmp_path / "o.csv"

@@ -1,4 +1,4 @@
-"""kill -9 at random moments of a recorded run: the file opens, lacks at most the last second, and the run goes on.
+"""kill -9 at random moments of a recorded run: the file opens, lacks at most the last second, and the run resumes.
 
 LOOPDBG_KILLS=200 kills as often as that; LOOPDBG_KILL_SEED=N picks other moments.
 """
@@ -25,10 +25,10 @@ from text_models import COUNT, NESTED
 
 KILLS = int(os.environ.get("LOOPDBG_KILLS", "12"))
 SEED = int(os.environ.get("LOOPDBG_KILL_SEED", str(random.SystemRandom().randrange(1 << 30))))
-#: What may be lost, in seconds that the run computes: a busy machine lets it wait, and its writer too.
+#: Maximum loss in seconds of the run's computation: a busy machine delays the run, and its writer too.
 LOST = 1.0
 
-#: Records a run; counts in a file that the test looks at the boundaries that its hook saw, and seconds of its thread.
+#: Records a run; writes to a file that the test watches the boundaries seen by its hook, and its thread's CPU time.
 CHILD = """
 import mmap, struct, sys, time
 from pathlib import Path
@@ -73,7 +73,7 @@ t (int64 M, float[2000] a) => (float[2000] b, float[N,500] s) {
 }
 """
 
-#: Text, inputs, every how-manieth boundary, and what an iteration takes besides: about two seconds in all.
+#: Text, inputs, recording interval, and delay per iteration: about two seconds in all.
 CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
     "scalars": (COUNT, {"M": 40_000, "cond": True, "v0": 5, "bound": 1 << 40}, 1, 40e-6),
     "as fast as it can": (COUNT, {"M": 150_000, "cond": True, "v0": 5, "bound": 1 << 40}, 1, 0.0),
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_path: Path, name: str) -> None:
+def test_killed_recording_opens_loses_at_most_a_second_and_resumes(tmp_path: Path, name: str) -> None:
     text, feeds, every, pause = CASES[name]
     model_path = save_text_model(tmp_path, text)
     loaded = loopdbg.load(model_path)
@@ -99,7 +99,7 @@ def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_pa
     kills = max(1, -(-KILLS // len(CASES)))
     for kill in range(kills):
         path = tmp_path / f"run{kill}.loopdb"
-        # Some while the file is made, the others at any time of the run.
+        # Some kills while the file is created, the others at any time of the run.
         after = moments.uniform(0, 0.06) if moments.random() < 0.15 else moments.uniform(0, 2.4)
         index = f"LOOPDBG_KILL_SEED={SEED}, kill {kill} after {after:.3f} s"
         lengths = run_until_killed(tmp_path, model_path, path, every, pause, after)
@@ -112,7 +112,7 @@ def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_pa
                 assert trace.outputs is not None and all_exact_bits(trace.outputs) == all_exact_bits(unbroken), index
                 continue
             cut += 1
-            # What is there is without gaps, and each of it can be read.
+            # The recorded part has no gaps, and all of it can be read.
             have = len(trace)
             ids = [mark.id for mark in trace.boundary_refs()]
             assert ids == list(range(1, have + 1)), index
@@ -135,7 +135,7 @@ def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_pa
 def run_until_killed(
     folder: Path, model: Path, path: Path, every: int, pause: float, after: float
 ) -> list[tuple[float, int]]:
-    """How many boundaries its hook had seen after which time of its own, until it was killed."""
+    """The number of boundaries that its hook had seen, and its CPU time, when the run was killed."""
     counter = folder / "counter"
     counter.write_bytes(bytes(16))
     child = start_python("-c", CHILD, model, folder / "inputs.npz", path, counter, every, pause, stderr=None)

@@ -1,4 +1,4 @@
-"""Runs that go on from a trace: wherever they were cut off, they give what an unbroken run gives, bit for bit."""
+"""Runs that resume from a trace give what an uninterrupted run gives, bit for bit, wherever they were cut off."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from text_models import BRANCHES, COUNT, NESTED, SAMPLES, model, sample
 
 
 class KillingHook(Exception):
-    """Cuts a run off."""
+    """Aborts a run."""
 
 
 def record_truncated(
     path: Path, loaded: loopdbg.Model, inputs: dict[str, Any], after: int, limit: int | None, options: Any
 ) -> None:
-    """Record a run up to and with boundary ``after``, and leave the trace as a kill does."""
+    """Record a run up to and including boundary ``after``, and leave the trace as a kill does."""
     count = 0
     recorder = Recorder(path, loaded, inputs, options)
 
@@ -64,7 +64,7 @@ def resume_run(path: Path, loaded: loopdbg.Model, limit: int | None, records: bo
 
 
 def counted(totals: list[LoopTotals]) -> list[Any]:
-    """Totals without times, and without the last reason of inner loops, which scalar programs do not note."""
+    """Totals without times, and without the last reason of inner loops, which scalar programs do not record."""
     inner = [t.path.count(" ▸ ") > 1 for t in totals]
     return [
         (t.path, t.iterations, t.entries, None if i else t.stopped_by, t.reasons, t.trip_count)
@@ -72,7 +72,7 @@ def counted(totals: list[LoopTotals]) -> list[Any]:
     ]
 
 
-#: Cut, then a loop in a loop in a loop; an inner loop in a branch; two loops after another, one of no iterations.
+#: Cut, then triply nested loops; an inner loop in a branch; two consecutive loops, one of them without iterations.
 DEEP = """
 deep (int64 M, float[2] v0) => (float[2] w, float[A,B,C] s, float[D] z, float[2] never) {
   zero = Constant <value = int64 {0}> ()
@@ -148,7 +148,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "growing": (GROWING, {"M": 6, "v0": np.ones(1, np.float32)}),
 }
 NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
-#: A checkpoint at each boundary is dear: of two thousand iterations there are none here that two hundred lack.
+#: A checkpoint at each boundary is expensive: two thousand iterations add nothing that two hundred lack.
 FEWER = {"mandelbrot.onnx": {"height": 4, "width": 7}}
 RECORDINGS = {
     "whole": RecordOptions(),
@@ -160,7 +160,7 @@ RECORDINGS = {
 
 @pytest.mark.parametrize("word", RECORDINGS)
 @pytest.mark.parametrize("name", [*MODELS, *NAMES])
-def test_wherever_it_is_cut_off_it_goes_on(
+def test_truncated_run_resumes_from_any_boundary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, word: str
 ) -> None:
     monkeypatch.setattr(resume_checkpoints, "CHECKPOINT_INTERVAL_SECONDS", 0)
@@ -191,14 +191,14 @@ def test_wherever_it_is_cut_off_it_goes_on(
             assert all_exact_bits(run.outputs) == all_exact_bits(unbroken.outputs), (after, records)
             assert counted(run.loops) == counted(unbroken.loops), (after, records)
             assert (run.stopped_by, run.message) == (unbroken.stopped_by, unbroken.message)
-        # Recorded on, the trace is that of an unbroken run.
+        # The resumed recording is the trace of an uninterrupted run.
         with TraceStore.open(path) as trace:
             for a, b in zip(trace.boundaries(), expected, strict=True):
                 assert_same_boundary(a, b)
             assert trace.outputs is None or all_exact_bits(trace.outputs) == all_exact_bits(unbroken.outputs)
 
 
-def test_a_run_that_goes_on_can_be_cut_off_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resumed_run_can_be_cut_off_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resume_checkpoints, "CHECKPOINT_INTERVAL_SECONDS", 0)
     monkeypatch.setattr(resume_checkpoints, "_MAX_TIME_SHARE", 1e9)
     text, inputs = MODELS["deep"]
@@ -230,8 +230,8 @@ def test_a_run_that_goes_on_can_be_cut_off_again(tmp_path: Path, monkeypatch: py
         assert counted(run.loops) == counted(expected.loops)
 
 
-def test_a_checkpoint_of_a_thin_recording_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scan elements are written once, all else of the newest two checkpoints."""
+def test_checkpoint_of_a_partial_recording_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scan elements are written once; all else only for the newest two checkpoints."""
     monkeypatch.setattr(resume_checkpoints, "CHECKPOINT_INTERVAL_SECONDS", 0)
     monkeypatch.setattr(resume_checkpoints, "_MAX_TIME_SHARE", 1e9)
     loaded = model(COUNT)
@@ -245,7 +245,7 @@ def test_a_checkpoint_of_a_thin_recording_stays_small(tmp_path: Path, monkeypatc
         assert find_resume_point(trace, loaded).label == "iteration 299"
 
 
-def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_unsuitable_trace_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.loopdb"
     loaded, inputs = sample("newton_sqrt.onnx")
     record_truncated(path, loaded, inputs, 3, None, RecordOptions())
@@ -272,7 +272,7 @@ def test_other_weights_make_another_model(tmp_path: Path) -> None:
     assert hashes[0] == model_hash(loopdbg.load(SAMPLES / "lstm.xml")) != hashes[1]
 
 
-def test_a_trace_that_does_not_fit_the_run_is_no_endless_loop(tmp_path: Path) -> None:
+def test_trace_of_another_run_is_not_taken_for_an_endless_loop(tmp_path: Path) -> None:
     path = tmp_path / "t.loopdb"
     loaded = model(COUNT)
     record_truncated(path, loaded, {"M": 5, "cond": True, "v0": 0, "bound": 99}, 3, None, RecordOptions())
@@ -283,7 +283,7 @@ def test_a_trace_that_does_not_fit_the_run_is_no_endless_loop(tmp_path: Path) ->
             loaded.execute(trace.inputs, begin=lambda engine: restore_engine(engine, position, trace))
 
 
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, model_path = tmp_path / "t.loopdb", SAMPLES / "loop_infinite.xml"
     first = command(capsys, "run", model_path, "--max-iterations", 20, "--record", path)
     assert first.status == 4 and "recorded 21 boundaries in" in first.out
