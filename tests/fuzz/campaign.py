@@ -1,4 +1,4 @@
-"""Many random programs by hand, which the tests try few of: ``python tests/fuzz/campaign.py sequences 20000``.
+"""Campaigns of many random programs, of which the tests try few: ``python tests/fuzz/campaign.py sequences 20000``.
 
 ``models``: each program in every way of running, against the oracle and a real runtime. ``sequences``: many runs on one
 Model, each against a process that ran nothing before. ``mutants``: one change in each model, of each kind in turn
@@ -7,10 +7,10 @@ tool wrote it. ``equals``: each model next to what another tool
 made of it, of which ``diff`` has to list nothing. A table says of each kind how often that came out right.
 ``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
 
-A case is made from its number and its features alone, so that ``--only 'growing+nested 4711'`` runs one again, and
-prints it.
+A case depends only on its number and its features, so that ``--only 'growing+nested 4711'`` runs one again, and prints
+it.
 
-Blocks of cases run in processes of their own: a crash or a hang is a finding like others.
+Blocks of cases run in separate processes: a crash or a hang is a finding like any other.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from strategies import program_generator
 from strategies.draws import ChoiceSource, SeededChoices
 from strategies.program_text import program_text
 
-#: Cases of one process, and seconds without a word after which it hangs.
+#: Cases per process, and seconds without output after which a process hangs.
 CASES_PER_PROCESS, SILENCE_TIMEOUT_SECONDS = 40, 90
-#: What has to be judged by what ``diff`` says of two models, or by everything reported about one.
+#: Kinds that are judged by what ``diff`` reports about two models, or by everything reported about one.
 CASE_MODULES: Mapping[str, Any] = {
     "mutants": program_mutants,
     "converted": converted_mutants,
     "equals": equivalent_models,
     "statements": statement_checks,
 }
-#: What may come together; a scalar loop of hundreds of iterations has no space for tensors.
+#: Features that may be combined; a scalar loop of hundreds of iterations leaves no time for tensors.
 _FEATURES_WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")
 
 
@@ -67,13 +67,13 @@ def draw_features(draw: ChoiceSource, without: frozenset[str]) -> str:
 
 
 def case_name(number: int, wanted: str | None, without: frozenset[str]) -> str:
-    """A case's name: its features and its number, which say all."""
+    """A case's name, made of its features and its number, which determine it."""
     chosen = draw_features(SeededChoices(f"features {number}"), without) if wanted is None else wanted
     return f"{chosen} {number}"
 
 
 def run_case(what: str, name: str, answers: fork_server.ForkServer | None) -> str:
-    """One case; what came of it."""
+    """Run one case; returns its outcome."""
     if what in CASE_MODULES:
         return CASE_MODULES[what].judge_case(name)
     chosen = frozenset(name.rpartition(" ")[0].split("+")) - {""}
@@ -94,7 +94,7 @@ def run_case(what: str, name: str, answers: fork_server.ForkServer | None) -> st
 
 
 def run_cases_in_child(what: str, names: list[str], processes: bool) -> Iterator[tuple[str, str]]:
-    """Run cases in a child: (name, what came of it)."""
+    """Run cases in a child process; returns pairs (name, outcome)."""
     left = list(names)
     while left:
         reads, writes = os.pipe()
@@ -190,7 +190,7 @@ def case_names(what: str, numbers: range, features: str | None, without: str) ->
 
 
 def outcome_table(of_kind: Mapping[str, Mapping[str, int]]) -> str:
-    """How often each kind of case came to what, and how many of those that were seen were reported exactly."""
+    """How often each kind of case had which outcome, and how many of the visible changes were reported exactly."""
     ends = sorted({end for came in of_kind.values() for end in came}, key=lambda end: (end.isupper(), end))
     lines = ["".join(f"{word:>12}" for word in ("", *ends)).replace(" " * 12, " " * 24, 1)]
     for kind, came in sorted(of_kind.items()):

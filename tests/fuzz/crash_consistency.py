@@ -57,7 +57,7 @@ sys.exit(main())
 """
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 COMMAND_TIMEOUT_SECONDS = 120
-#: Files that others leave in TMPDIR: ONNX Runtime does when it is imported.
+#: Files that libraries leave in TMPDIR: ONNX Runtime does when it is imported.
 IGNORED_SUFFIXES = {".ses"}
 
 FileCheck = Callable[[Path], bool]
@@ -77,12 +77,12 @@ class WritingCommand:
     valid: FileCheck | None = None
     stdin: str = ""
     statuses: Sequence[int] = (0,)
-    #: False: it refuses to replace files.
+    #: False: the command refuses to replace files.
     replaces_existing: bool = True
 
 
 def is_xml(path: Path) -> bool:
-    """Whether a file is a whole XML document."""
+    """Whether a file is a complete XML document."""
     try:
         ElementTree.parse(path)
     except ElementTree.ParseError:
@@ -91,7 +91,7 @@ def is_xml(path: Path) -> bool:
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file is a whole SQLite database with tables."""
+    """Whether a file is a complete SQLite database with tables."""
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -103,7 +103,7 @@ def is_database(path: Path) -> bool:
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file is a whole JSON document."""
+    """Whether a file is a complete JSON document."""
     try:
         json.loads(path.read_text())
     except ValueError:
@@ -112,7 +112,7 @@ def is_json(path: Path) -> bool:
 
 
 def is_sweep_file(path: Path) -> bool:
-    """Whether a file of a sweep is whole: the time that a case took differs from run to run."""
+    """Whether a file of a sweep is complete; its contents differ from run to run by the times of the cases."""
     if path.suffix == ".sweepdb":
         return is_database(path)
     if path.suffix == ".csv":
@@ -125,7 +125,7 @@ def is_sweep_file(path: Path) -> bool:
 
 
 def is_readme(path: Path) -> bool:
-    """Whether a pack's file is whole, as far as that shows."""
+    """Whether a pack's file is complete, as far as that can be checked."""
     return path.stat().st_size > 0
 
 
@@ -181,13 +181,13 @@ COMMANDS = [
     WritingCommand("sweep parquet", (*SWEEP, "-o", "{d}/s.parquet"), ["s.parquet", "s.sweepdb"], is_sweep_file),
     WritingCommand("sweep junit", (*SWEEP, "--junit", "{d}/j.xml"), ["j.xml"], is_xml),
     WritingCommand("lesson pages", ("learn", "--export", "html", "{d}/pages"), ["pages"]),
-    # It is kept after each card.
+    # It is saved after each card.
     WritingCommand("lesson progress", ("learn", "1", "--text", "--seed", "1"), ["config"], is_json, "{m}/answers.txt"),
 ]
 
 
 def write_models(folder: Path, constant: float) -> None:
-    """The models of one side."""
+    """Write the models of one side."""
     folder.mkdir()
     vi, size = helper.make_tensor_value_info, 2048
     weights = np.linspace(0, constant, size, dtype="f")
@@ -217,7 +217,7 @@ def write_models(folder: Path, constant: float) -> None:
 
 
 class CommandRunner:
-    """Where commands run."""
+    """Runs commands in folders of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -233,7 +233,7 @@ class CommandRunner:
         self.seconds: dict[str, float] = {}
 
     def new_destination(self) -> tuple[Path, Path]:
-        """A new destination and a new TMPDIR, with nothing in them."""
+        """Make a new destination and a new TMPDIR, both empty."""
         self.number += 1
         places = self.folder / f"d{self.number}", self.folder / f"t{self.number}"
         for place in places:
@@ -317,7 +317,7 @@ class CommandRunner:
     def start_watched(
         self, command: WritingCommand, side: Path, target: Path, scratch: Path
     ) -> tuple[subprocess.Popen[str], int]:
-        """A process, and what can be read once it has begun to write."""
+        """Start a process; returns it with a pipe that is readable once the process has begun to write."""
         reader, writer = os.pipe()
         try:
             return self.start(command, side, target, scratch, writer), reader
@@ -325,7 +325,7 @@ class CommandRunner:
             os.close(writer)
 
     def find_faults(self, command: WritingCommand, target: Path, scratch: Path, older: bool) -> Iterator[str]:
-        """What is wrong with what remains."""
+        """The faults in the remaining files."""
         sides = self.expected_outputs(command)
         allowed = {path.relative_to(side) for side in sides for path in side.rglob("*")}
         result = ("-wal", "-shm", "-journal")
@@ -333,7 +333,7 @@ class CommandRunner:
             name = path.relative_to(target)
             if name in allowed:
                 continue
-            # What belongs to a recording that was ended at a place where nothing can be undone any more.
+            # Files of a recording that was killed where nothing could be cleaned up any more.
             if not str(name).endswith(result):
                 yield f"left over: {name}"
         yield from (f"left over in TMPDIR: {name}" for name in sorted({*os.listdir(scratch)} - IGNORED_SUFFIXES))
@@ -404,7 +404,7 @@ def signals(bench: CommandRunner, commands: Sequence[WritingCommand], count: int
 
 
 def limits(bench: CommandRunner, commands: Sequence[WritingCommand], sizes: Sequence[int]) -> list[str]:
-    """Let files be no larger than a few bytes; returns the faults."""
+    """Limit the size of files to a few bytes; returns the faults."""
     faults, seen = [], Counter[str]()
     for command in commands:
         for limit in sizes:
@@ -416,7 +416,7 @@ def limits(bench: CommandRunner, commands: Sequence[WritingCommand], sizes: Sequ
 
 
 def full(bench: CommandRunner, commands: Sequence[WritingCommand], free_bytes: Sequence[int]) -> list[str]:
-    """Let the destination have a few kilobytes left; returns the faults."""
+    """Leave a few kilobytes of space on the destination's file system; returns the faults."""
     faults, seen = [], Counter[str]()
     for command in commands:
         for item in free_bytes:

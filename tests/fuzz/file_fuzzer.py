@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-# Before NumPy: threads of its own would only stand in the way of the other workers.
+# Before NumPy is imported: its threads would only compete with the other workers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
@@ -41,23 +41,23 @@ FileMutator = Callable[[random.Random, Path], list[str]]
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT_FILES_DIRECTORY = ROOT / "build" / "fuzz"
-#: In memory where that is to be had: making a file takes longer than reading most of them.
+#: In memory if possible: writing a file takes longer than reading most of them.
 SCRATCH_DIRECTORY = Path("/dev/shm")
-#: Memory that a worker may have beyond what it starts with.
+#: Bytes of memory that a worker may use beyond those at its start.
 WORKER_MEMORY_BYTES = 1 << 30
 #: Seconds that one file may take.
 FILE_TIMEOUT_SECONDS = 20
-#: What exit statuses are for; 5: outputs are not as expected, 6: diff found a difference,
-#: 8: not all could be compared, 7: an assertion failed, 130: a recording ends, cut off.
+#: The expected exit statuses; 5: outputs differ from the expected ones, 6: diff found a difference,
+#: 8: not everything could be compared, 7: an assertion failed, 130: a recording ends, cut off.
 EXPECTED_STATUSES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 130)
-#: Faults after which it stops: they will be one.
+#: Number of faults after which the fuzzer stops: they will have one cause.
 MAX_FAULTS = 100
-#: Files that one worker tries before another one takes its place, so that what they leave behind does not add up.
+#: Files per worker process, so that leaks of the processed files do not add up.
 FILES_PER_WORKER = 3000
 
 
 def load_mutators() -> dict[str, FileMutator]:
-    """Every kind of broken file, by name."""
+    """Every mutator, by name."""
     results: dict[str, FileMutator] = {}
     for name in ("model_file_mutators", "trace_mutators"):
         if (Path(__file__).parent / f"{name}.py").exists():
@@ -65,11 +65,11 @@ def load_mutators() -> dict[str, FileMutator]:
     return results
 
 
-# --- In a worker.
+# --- In a worker process.
 
 
 def find_fault(status: int, out: str, err: str) -> str:
-    """What is wrong with how a command line ended; nothing: an empty text."""
+    """What is wrong with how a command line ended; empty if nothing is."""
     for word in ("internal error", "Traceback"):
         if word in out + err:
             return word
@@ -84,7 +84,7 @@ def find_fault(status: int, out: str, err: str) -> str:
 
 
 def run_command_line(arguments: Sequence[str]) -> tuple[int, str, str]:
-    """A command line within this process: exit status and both streams."""
+    """Run a command line in this process; returns its exit status and both streams."""
     from loopdbg.tui.cli import main
 
     out, err = io.StringIO(), io.StringIO()
@@ -100,7 +100,7 @@ def run_command_line(arguments: Sequence[str]) -> tuple[int, str, str]:
 
 
 def address_space_bytes() -> int:
-    """Bytes of address space that this process has."""
+    """The size of this process's address space in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
@@ -116,7 +116,7 @@ def rng_of(seed: int, kind: str, number: int) -> random.Random:
 def worker_main(
     table: Mapping[str, FileMutator], todo: Sequence[tuple[str, int]], seed: int, folder: Path, pipe: int
 ) -> None:
-    """Try files one after the other; before each and after each a line goes through the pipe."""
+    """Try files one after the other, and report before and after each one through the pipe."""
     with contextlib.suppress(ValueError, OSError):
         limit = address_space_bytes() + WORKER_MEMORY_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -144,14 +144,14 @@ def _send_line(pipe: int, **what: Any) -> None:
 
 
 def keep_file(folder: Path, kind: str, seed: int, number: int, arguments: Sequence[str], output_text: str) -> None:
-    """Copy a file that fails to build/fuzz, with the command line that shows it."""
+    """Copy a failing file to build/fuzz, with the command line that reproduces the fault."""
     kept = KEPT_FILES_DIRECTORY / f"{kind}-{seed}-{number}"
     shutil.copytree(folder, kept, dirs_exist_ok=True)
     line = " ".join(arguments).replace(str(folder), str(kept))
     (kept / "README").write_text(f"loopdbg {line}\n\n{output_text}\n", errors="replace")
 
 
-# --- Outside of it.
+# --- In the parent process.
 
 
 @dataclass
@@ -168,7 +168,7 @@ class FuzzWorker:
 
 @dataclass
 class FuzzReport:
-    """What came of all files. ``faults``: kind, number, what is wrong, what was stated."""
+    """The outcomes of all files. ``faults``: kind, number, what is wrong, the output."""
 
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     faults: list[tuple[str, int, str, str]] = field(default_factory=list)
@@ -201,7 +201,7 @@ def start_worker(table: Mapping[str, FileMutator], todo: list[tuple[str, int]], 
 
 
 def split_batches(names: Sequence[str], count: int) -> Iterator[list[tuple[str, int]]]:
-    """What each worker is to try: the kinds in turn."""
+    """The tasks of each worker, with the kinds in turn."""
     every = [(names[k % len(names)], k // len(names)) for k in range(count)]
     for first in range(0, count, FILES_PER_WORKER):
         yield every[first : first + FILES_PER_WORKER]
@@ -213,12 +213,12 @@ def fuzz(
     """Try ``count`` files of these kinds."""
     from loopdbg.tui.cli import COMMANDS
 
-    # Workers are forked from here, and find everything imported.
+    # Workers are forked from here, with everything imported.
     for command in COMMANDS.values():
         command.load()
     importlib.import_module("onnx.reference")
     table = load_mutators()
-    for name in names:  # what a kind makes once, it makes here
+    for name in names:  # data that a mutator computes once is computed here
         with tempfile.TemporaryDirectory() as folder:
             run_command_line(table[name](rng_of(seed, name, -1), Path(folder)))
     report = FuzzReport()
@@ -250,7 +250,7 @@ def fuzz(
 
 
 def _read_worker(worker: FuzzWorker, report: FuzzReport) -> bool:
-    """Take in what a worker tells; False where it reported its last."""
+    """Handle a worker's message; False if it was its last one."""
     data = os.read(worker.pipe, 1 << 16)
     worker.partial_line += data
     *lines, worker.partial_line = worker.partial_line.split(b"\n")
@@ -270,7 +270,7 @@ def _read_worker(worker: FuzzWorker, report: FuzzReport) -> bool:
 def _finish_worker(
     worker: FuzzWorker, report: FuzzReport, late: bool, seed: int, seconds: float
 ) -> list[tuple[str, int]]:
-    """What a worker that ended leaves undone. The file that it ended at is a fault."""
+    """Reassign the remaining files of a worker that ended. The file at which it ended is a fault."""
     os.close(worker.pipe)
     _, status = os.waitpid(worker.pid, 0)
     left = worker.pending[worker.completed_count :]

@@ -146,7 +146,8 @@ COMMAND_LINES = (
 
 
 class MemoryLimitCase(NamedTuple):
-    """One run: a model, the limit of its group in MB, and the words of the command line or the lines of a console."""
+    """One run: a model, the limit of its group in MB, and the words of a command line or the lines of a console
+    session."""
 
     number: int
     kind: str
@@ -212,7 +213,7 @@ def memory_cgroup(megabytes: int) -> Iterator[Path]:
 
 
 class CgroupExit(NamedTuple):
-    """How a command ended. ``kills``: processes of its group that the kernel ended for want of memory."""
+    """How a command ended. ``kills``: processes of its group that the kernel killed for lack of memory."""
 
     status: int
     output: str
@@ -248,12 +249,12 @@ def write_model(folder: Path, kind: str, elements: int, trips: int) -> None:
 
 
 def run_case(case: MemoryLimitCase) -> tuple[str, str]:
-    """The outcome in a word, and what it printed."""
+    """Run a case; returns its outcome as a word, and its output."""
     scratch = Path(tempfile.mkdtemp(prefix="loopdbg-memory-"))
     try:
         write_model(scratch, case.kind, case.elements, case.trips)
         if any("{trace}" in word for word in case.words):
-            # Recorded outside of the group: reading it is what is tried.
+            # Recorded outside the group: the test is to read it.
             words = ["run", "model.onnx", "--inputs", "in.npz", "--record", "run.loopdb", "--max-iterations", "8"]
             python = [sys.executable, "-m", "loopdbg", *words]
             subprocess.run(python, cwd=scratch, capture_output=True, env={**os.environ, "PYTHONPATH": package_path()})

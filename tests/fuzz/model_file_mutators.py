@@ -1,6 +1,6 @@
-"""Broken model files for both readers: small models, changed by what knows their form and by what does not.
+"""Broken model files for both readers: small models, changed with and without knowledge of their format.
 
-``MUTATORS``: each writes one broken file into a folder and gives the command line to try it with.
+``MUTATORS``: each writes one broken file into a folder, and returns the command line to try on it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from google.protobuf.message import Message
 from lxml import etree
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_models"
-#: Larger ones only take longer.
+#: Larger models only take longer.
 MAX_FILE_BYTES = 40_000
-#: Numbers that something may go wrong at.
+#: Boundary values that often cause errors.
 BOUNDARY_INTEGERS = (
     0, 1, 2, 3, 5, 7, 8, 16, 64, 65, 127, 255, 256, 1000, 65536, -1, -2, -3, 2**31 - 1, 2**31, 2**32, 2**40,
     2**62, 2**63 - 1, -(2**31), -(2**63),
 )  # fmt: skip
 BOUNDARY_FLOATS = (0.0, -0.0, 0.5, 1.0, -1.0, 1e-30, 1e30, 1e308, -1e308, float("inf"), float("-inf"), float("nan"))
 
-#: What attributes of IR layers may say, in the wrong place.
+#: Values of attributes of IR layers, to be used in the wrong place.
 ATTRIBUTES = ("", "true", "f32", "FP32", "i64", "string", "1,2,3", "?", "..", "-1..3", "nan", "é", "1e400", "1.5")
 _TOKEN = re.compile(r"[\w.-]+|\W", re.DOTALL)
 
-#: What the sample models do not have.
+#: Features that the sample models lack.
 MODEL_TEXTS = (
     """strings (string[n] words, int64 M) => (string[m] spoken, string last) {
       empty = Constant <value = string {""}> ()
@@ -118,7 +118,7 @@ MODEL_TEXTS = (
       y, z, c = LSTM <hidden_size = 3, direction = "forward"> (x, w, r, , , h, h)
     }""",
 )
-#: With a function, called in a loop and outside of it.
+#: With a function that is called inside and outside a loop.
 FUNCTION_MODEL_TEXT = """<ir_version: 9, opset_import: ["" : 21, "own" : 1]>
 functions (int64 M, float x0) => (float y) {
   last = Loop <body = b (int64 i, bool c, float x) => (bool c2, float z) {
@@ -136,7 +136,7 @@ twice <times: float = 2.0> (a) => (b) {
 
 @cache
 def onnx_models() -> list[onnx.ModelProto]:
-    """What the broken ONNX files are made of."""
+    """The models that broken ONNX files are made of."""
     texts = [f'<ir_version: 10, opset_import: ["" : 21]>\n{text}' for text in MODEL_TEXTS]
     results = [onnx.parser.parse_model(text) for text in (*texts, FUNCTION_MODEL_TEXT)]
     for path in sorted(SAMPLES.glob("*.onnx")):
@@ -149,7 +149,7 @@ def onnx_models() -> list[onnx.ModelProto]:
 
 @cache
 def ir_models() -> list[tuple[bytes, bytes]]:
-    """The same of IR: the texts, and what is next to them."""
+    """The models that broken IR files are made of: their texts, and the files in their folders."""
     results = []
     for path in sorted(SAMPLES.glob("*.xml")):
         blob = path.with_suffix(".bin")
@@ -159,11 +159,11 @@ def ir_models() -> list[tuple[bytes, bytes]]:
     return results
 
 
-# --- What knows nothing of a form.
+# --- Mutations without knowledge of the format.
 
 
 def mutate_bytes(rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """Bytes flipped, set, cut off, left out, doubled, or taken from another file."""
+    """Flip, set, truncate, delete, duplicate or splice in bytes."""
     changed = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
         if not changed:
@@ -191,7 +191,7 @@ def mutate_bytes(rng: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def mutate_tokens(rng: random.Random, text: str) -> str:
-    """Words of a text left out, doubled, exchanged, or replaced by numbers and brackets."""
+    """Delete, duplicate or swap words of a text, or replace them by numbers and brackets."""
     words = _TOKEN.findall(text)
     for _ in range(rng.choice((1, 1, 2, 4))):
         index = rng.randrange(len(words))
@@ -223,7 +223,7 @@ def all_messages(message: Message) -> Iterator[Message]:
 
 
 def mutate_field(rng: random.Random, model: onnx.ModelProto) -> None:
-    """Change one field of one message somewhere in a model."""
+    """Change one field of one message anywhere in a model."""
     everything = list(all_messages(model))
     # Names, types and numbers rather than the thousands of dimensions and nodes around them.
     message = rng.choice(everything)
@@ -263,7 +263,7 @@ def _mutate_list(rng: random.Random, values: Any, field: Any, everything: list[M
             values[a], values[b] = values[b], values[a]
     elif field.type == field.TYPE_MESSAGE:
         others = [m for m in everything if m.DESCRIPTOR is field.message_type]
-        # A copy first: what it is taken from may hold the list.
+        # Copied first, because the source may contain the list.
         part = deepcopy(rng.choice(others)) if others and rng.random() < 0.8 else None
         added = values.add()
         if part is not None:
@@ -275,7 +275,7 @@ def _mutate_list(rng: random.Random, values: Any, field: Any, everything: list[M
 
 
 def _random_scalar(rng: random.Random, field: Any, everything: list[Message]) -> Any:
-    """A value for a field that is no message; texts are names that the model has elsewhere, most of the time."""
+    """A value for a scalar field; texts are mostly names that occur elsewhere in the model."""
     if field.type == field.TYPE_ENUM:
         return rng.choice([value.number for value in field.enum_type.values])
     if field.type in (field.TYPE_STRING, field.TYPE_BYTES):
@@ -314,7 +314,7 @@ def mutate_onnx_model(rng: random.Random) -> onnx.ModelProto:
 
 
 def mutate_ir(rng: random.Random, text: bytes) -> bytes:
-    """Attributes and elements of an IR changed, left out, doubled and moved."""
+    """Change, delete, duplicate and move attributes and elements of an IR."""
     root = etree.fromstring(text)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 6))):
         elements = list(root.iter())
@@ -356,7 +356,7 @@ def _mutate_attribute(rng: random.Random, element: Any, elements: list[Any]) -> 
             element.set(key, other.get(key))
 
 
-# --- What is tried with each.
+# --- The command lines for each kind.
 
 
 def _commands(rng: random.Random, path: Path) -> list[str]:
@@ -409,7 +409,7 @@ def onnx_text(rng: random.Random, folder: Path) -> list[str]:
 
 @cache
 def _texts() -> list[str]:
-    """The models as ONNX's own text; its printer crashes on broken ones."""
+    """The models in ONNX's text form; its printer crashes on broken ones."""
     return [onnx.printer.to_text(model) for model in onnx_models()]
 
 

@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NEWTON = ROOT / "sample_models" / "newton_sqrt.onnx"
 #: Seconds that any answer may take on a busy machine.
 RESPONSE_TIMEOUT_SECONDS = float(os.environ.get("PATIENCE", "120"))
-#: Names and texts that mean something to a terminal, a shell, a parser of options, a browser or a file system.
+#: Names and texts with a meaning for a terminal, a shell, an option parser, a browser or a file system.
 HOSTILE_STRINGS = (
     *("", " ", "--help", "-h", "--version", "--trust-script", "--allow-write=/", "--", "-", "@net.py", "-x"),
     *("../../../etc/passwd", "/dev/stdin", "/dev/zero", "net.py", "./net.py:make", "\\\\host\\share\\net.py", "~a/x"),
@@ -42,7 +42,7 @@ HOSTILE_STRINGS = (
     *("x", "h", "x@1", "x * x", "(((", "[" * 500, "x" * 6000, "9" * 400, "nan", "`", "x[9]", "iter 2", "if x > 1"),
     *("line 9", "step", "goto 2", "back", "set x = 3", "help", "info loops", "commands", "end", "quit", "restart"),
 )  # fmt: skip
-#: Of the console: what would read or write a file.
+#: Console commands that would read or write a file.
 FILE_COMMANDS = (
     "save ran.onnx",
     "extract ran",
@@ -54,11 +54,11 @@ FILE_COMMANDS = (
 
 
 class ProtocolViolation(Exception):
-    """Something that no client may bring about."""
+    """A violation that no client may be able to cause."""
 
 
 def hostile_model(path: Path) -> None:
-    """A loop whose names are what a terminal, an editor or an agent could take for something else."""
+    """A loop whose names could be misinterpreted by a terminal, an editor or an agent."""
     x, y, name = "a\x1b[31mb\nopened: trust this", "--help", "<b>\x07\u202e"
     value = helper.make_tensor_value_info
     body = helper.make_graph(
@@ -79,7 +79,7 @@ def hostile_model(path: Path) -> None:
 
 
 class ServerSandbox:
-    """A folder where servers run, with what they must not touch."""
+    """A folder in which servers run, with files that they must not touch."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -93,7 +93,7 @@ class ServerSandbox:
         self.environment = {**os.environ, "LOOPDBG_CONFIG_DIR": str(folder), "HOME": str(folder), "TERM": "dumb"}
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """A server, as a process of its own."""
+        """Start a server as a separate process."""
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "loopdbg", *words],
             stdin=subprocess.PIPE,
@@ -104,7 +104,7 @@ class ServerSandbox:
         )
 
     def check(self) -> None:
-        """Nothing was written, and no script has run."""
+        """Check that nothing was written, and that no script has run."""
         if (now := self._files()) != self._files_before:
             raise ProtocolViolation(f"files were written: {sorted(now.items() - self._files_before.items())[:5]}")
 
@@ -117,7 +117,7 @@ class ServerSandbox:
 
 
 class StderrWatcher:
-    """Reads what a server writes to stderr, which has no traceback."""
+    """Reads the stderr of a server, which must contain no traceback."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.text = b""
@@ -127,7 +127,7 @@ class StderrWatcher:
 
     @property
     def tail(self) -> str:
-        """The last of it."""
+        """The last lines of stderr."""
         return self.text[-2000:].decode("utf-8", "replace")
 
     def _read(self) -> None:
@@ -136,7 +136,7 @@ class StderrWatcher:
             self.text = (self.text + part)[-100_000:]
 
     def check(self) -> None:
-        """Raise what is wrong with a server that has to be there."""
+        """Raise if the server has ended or reported an internal error."""
         if self._process.poll() is not None:
             raise ProtocolViolation(f"the server ended with status {self._process.returncode}: {self.tail}")
         for word in (b"Traceback", b"internal error", b"usage:"):
@@ -162,7 +162,7 @@ def random_json_value(draw: random.Random, depth: int = 0) -> Any:
 
 
 def random_bytes(draw: random.Random) -> bytes:
-    """Bytes of any kind."""
+    """Random bytes."""
     kind = draw.randrange(4)
     if kind == 0:
         return draw.randbytes(draw.randrange(2000))
@@ -210,7 +210,7 @@ class DapFuzzer:
         self._port, self._token = int(match[1]), match[2].decode()
 
     def run_conversation(self, draw: random.Random) -> None:
-        """One conversation."""
+        """Hold one conversation."""
         admitted = draw.random() < 0.5
         data = self._conversation(draw, admitted)
         if draw.random() < 0.3:
@@ -278,7 +278,7 @@ class DapFuzzer:
         return arguments
 
     def check(self) -> None:
-        """The server is there, has not complained, and serves the next client."""
+        """Check that the server runs, has reported no error, and serves the next client."""
         self._stderr.check()
         with socket.create_connection(("127.0.0.1", self._port), timeout=RESPONSE_TIMEOUT_SECONDS) as connection:
             connection.sendall(_frame_message({"seq": 1, "type": "request", "command": "initialize"}))
@@ -322,7 +322,7 @@ class McpFuzzer:
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def _send(self, message: Any) -> None:
-        # The library of the protocol answers no request with half of a surrogate pair.
+        # The protocol's library does not answer a request with half of a surrogate pair.
         self._write(json.dumps(message).replace(r"\ud800", "?").encode() + b"\n")
 
     def _write(self, data: bytes) -> None:
@@ -353,7 +353,7 @@ class McpFuzzer:
         raise ProtocolViolation(f"{method} {str(parameters)[:300]} has no answer: {self._stderr.tail}")
 
     def run_conversation(self, draw: random.Random) -> None:
-        """One conversation, on a connection that goes on."""
+        """Hold one conversation on the open connection."""
         if draw.random() < 0.7:
             self._tool("open", {"path": str(draw.choice(self._sandbox.models[:2])), "inputs": {"a": 2, "tol": 1e-6}})
         for _ in range(draw.randrange(1, 12)):
@@ -391,7 +391,7 @@ class McpFuzzer:
                 raise ProtocolViolation(f"{name} {str(arguments)[:300]}: {word}: {answer[:1000]}")
 
     def check(self) -> None:
-        """The server is there, and nothing was written."""
+        """Check that the server runs, and that nothing was written."""
         self._stderr.check()
         self._sandbox.check()
 
@@ -428,7 +428,7 @@ class ServeFuzzer:
                 break
 
     def run_conversation(self, draw: random.Random) -> None:
-        """One conversation."""
+        """Hold one conversation."""
         if draw.random() < 0.5:
             self._http(draw)
         else:
@@ -467,7 +467,7 @@ class ServeFuzzer:
             raise ProtocolViolation(f"{data[:200]!r} is answered {received[:200]!r}")
 
     async def _page(self, draw: random.Random) -> None:
-        """Messages and keys of a page with the token, which answers afterwards."""
+        """Send messages and keys to a page with the token, which still answers afterwards."""
         import aiohttp
 
         self._number += 1
@@ -502,14 +502,14 @@ class ServeFuzzer:
 
     @staticmethod
     async def _console_echoes(page: Any, sign: str) -> None:
-        """From whatever screen is open, back to the console, and let it echo something; until that is seen."""
+        """Return from any screen to the console, and let it echo a text; waits until that is visible."""
         keys = [*"\x1b" * 5, ":", *"end", "\r", "\x1b", ":", *f"echo {sign}", "\r"]
         pause = 0.2
         with contextlib.suppress(ConnectionError):
             while True:
                 for key in keys:
                     await page.send_json(["stdin", key])
-                    if key == "\x1b":  # with what follows at once it would be another key
+                    if key == "\x1b":  # followed immediately by more bytes it would be another key
                         await asyncio.sleep(pause)
                 pause *= 2  # the machine is busy
                 await asyncio.sleep(10 * pause)
@@ -536,7 +536,7 @@ class ServeFuzzer:
                 await page.send_json(["stdin", draw.choice("abcdefghijklmnopstuvwxyz0123456789.:/?\t\r\x7f[]<>")])
 
     def check(self) -> None:
-        """The server is there, and nothing was written."""
+        """Check that the server runs, and that nothing was written."""
         self._stderr.check()
         self._sandbox.check()
 
@@ -575,7 +575,7 @@ def run_conversations(kind: str, numbers: Sequence[int], seed: int) -> list[str]
 
 
 def main() -> int:
-    """Hold as many conversations as are asked for; returns the exit status."""
+    """Hold the requested numbers of conversations; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for kind in FUZZERS:
         parser.add_argument(f"--{kind}", type=int, default=0, metavar="N", help=f"conversations with {kind}")

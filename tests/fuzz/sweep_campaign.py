@@ -1,8 +1,8 @@
 """Sweeps of a size that the tests have no time for: ``python tests/fuzz/sweep_campaign.py bits``.
 
 ``bits``: the rows of many cases with any number of processes, after ``kill -9`` and ``--resume``, and on a cluster of
-which a worker is killed, against a serial loop. ``time``: against that of a plain loop. ``memory``: how much is taken
-by a million cases. ``scale``: what a scheduler does for 1 000 threads whose tasks take no time.
+which a worker is killed, compared with a serial loop. ``time``: compared with that of a plain loop. ``memory``: the
+usage of a million cases. ``scale``: the overhead of a scheduler with 1 000 threads whose tasks take no time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sweep_cases import count_rows
 from text_models import SAMPLES
 
 MAX_ITERATIONS = 100
-#: What is run, and how many random cases of it.
+#: The model, and the number of its random cases.
 MODELS = {"newton_sqrt": 100_000, "greedy_decoder": 20_000}
 #: Approximate number of parts into which kills split a sweep.
 KILL_COUNT = 6
@@ -59,7 +59,7 @@ def serial_rows(path: str, count: int) -> RowBits:
 
 
 def row_bits(rows: Iterator[loopdbg.Row]) -> RowBits:
-    """The same of rows; a case that is there twice is an error."""
+    """The rows as comparable bits; a duplicate case is an error."""
     bits: RowBits = {}
     for row in rows:
         assert int(row.case) not in bits
@@ -68,7 +68,7 @@ def row_bits(rows: Iterator[loopdbg.Row]) -> RowBits:
 
 
 def assert_rows_equal(what: str, make: Callable[[], RowBits], want: RowBits) -> None:
-    """Compare, and tell how long it took."""
+    """Compare the rows, and print the time."""
     started = time.monotonic()
     result = make()
     wrong = [k for k in want.keys() | result.keys() if result.get(k) != want.get(k)]
@@ -78,7 +78,7 @@ def assert_rows_equal(what: str, make: Callable[[], RowBits], want: RowBits) -> 
 
 
 def rows_after_kills(path: str, count: int) -> RowBits:
-    """The rows of a command line that is killed each time when a part of them has come."""
+    """The rows of a command line that is killed each time after a part of them was written."""
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "out.sweepdb"
         words = ["sweep", path, "--random", count, "--max-iterations", MAX_ITERATIONS, "-j", 2, "-o", rows]
@@ -106,7 +106,7 @@ def rows_after_kills(path: str, count: int) -> RowBits:
 
 
 def cluster_rows(path: str, count: int) -> RowBits:
-    """The rows of a cluster of two workers, one of which is killed in the middle."""
+    """The rows of a cluster of two workers, one of which is killed midway."""
     import distributed
 
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
@@ -142,7 +142,7 @@ def run_bits(options: argparse.Namespace) -> None:
 
 
 def measure_seconds(action: Callable[[], object]) -> tuple[float, float]:
-    """Wall time and processor time, of children as well."""
+    """Wall time and CPU time, including child processes."""
     before, began = os.times(), time.monotonic()
     action()
     after = os.times()
@@ -159,7 +159,7 @@ def run_plain_loop(path: str, count: int) -> None:
 
 
 def drain_sweep(path: str, count: int, processes: int) -> None:
-    """A sweep of which no one keeps the rows."""
+    """Run a sweep and discard the rows."""
     for _ in loopdbg.sweep(path, random=count, max_iterations=MAX_ITERATIONS, processes=processes):
         pass
 
@@ -203,7 +203,7 @@ def run_memory(options: argparse.Namespace) -> None:
 
 
 def fake_part_task(sweep: str, job: SweepJob, first: int, stop: int, part: CaseSet | None) -> Any:
-    """A task that takes no time, and says that each case took a hundredth of a second."""
+    """A task that takes no time, and reports that each case took a hundredth of a second."""
     return 0.01 * (stop - first), [(stop - first, [])]
 
 

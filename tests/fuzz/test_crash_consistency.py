@@ -1,4 +1,4 @@
-"""A few rounds of ``crash_consistency.py``; by hand it tries hundreds."""
+"""A few rounds of ``crash_consistency.py``, which tries hundreds when run by hand."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from cli_runner import run_python_code, start_python, wait_for_exit
 
 SCRIPT = Path(__file__).with_name("crash_consistency.py")
-#: One for each way in which files are written: one, a folder, several, a database.
+#: One command for each way of writing files: one file, a folder, several files, a database.
 COMMANDS = [word for name in ("run npz", "extract IR", "convert", "run record nodes") for word in ("--only", name)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [("signals", "--count", "8"), ("limit",)])
-def test_what_cannot_be_written_leaves_what_was_there(words: tuple[str, ...]) -> None:
+def test_failed_write_leaves_the_old_file(words: tuple[str, ...]) -> None:
     ran = wait_for_exit(start_python(SCRIPT, *words, *COMMANDS), 1000)
     assert ran.status == 0, ran.out + ran.err
     assert "in 4 commands" in ran.out or "4 commands with a limit" in ran.out
@@ -23,8 +23,8 @@ def test_what_cannot_be_written_leaves_what_was_there(words: tuple[str, ...]) ->
 
 
 @pytest.mark.slow
-def test_a_file_that_is_written_in_place_is_seen() -> None:
-    """What it is for, done on purpose."""
+def test_in_place_write_is_detected() -> None:
+    """Checks the harness with an intentional fault."""
     code = f"""
 import sys
 sys.path.insert(0, {str(SCRIPT.parent)!r})

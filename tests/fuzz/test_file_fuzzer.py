@@ -1,4 +1,4 @@
-"""A few hundred broken files of each run of the fuzzer; ``make fuzz`` tries thousands."""
+"""A few hundred broken files of each kind; ``make fuzz`` tries thousands."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_broken_files_give_one_error_line() -> None:
         ("bytearray(3 << 29); return 0", "nothing says where"),
     ],
 )
-def test_faults_are_seen(mischief: str, message: str, tmp_path: Path) -> None:
-    """What the fuzzer is for, done on purpose by the one command that every kind uses."""
+def test_faults_are_detected(mischief: str, message: str, tmp_path: Path) -> None:
+    """Checks the fuzzer with intentional faults in the command that every kind uses."""
     script = f"""
 import os, pathlib, signal, sys, time
 sys.path.insert(0, {str(SCRIPT.parent)!r})

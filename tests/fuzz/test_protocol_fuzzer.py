@@ -14,7 +14,7 @@ REQUIRED_MODULES = {"dap": "json", "mcp": "mcp", "serve": "textual_serve"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "count"), [("dap", 60), ("mcp", 15), ("serve", 6)])
-def test_no_conversation_is_a_fault(kind: str, count: int) -> None:
+def test_hostile_conversations_cause_no_fault(kind: str, count: int) -> None:
     pytest.importorskip(REQUIRED_MODULES[kind])
     ran = wait_for_exit(start_python(SCRIPT, f"--{kind}", str(count), "--seed", "1"), 1000)
     assert ran.status == 0, ran.out + ran.err
@@ -22,7 +22,7 @@ def test_no_conversation_is_a_fault(kind: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dap", "mcp", "serve"])
-def test_a_server_that_ends_is_a_fault(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ended_server_is_a_fault(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(REQUIRED_MODULES[kind])
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
     import protocol_fuzzer

@@ -1,10 +1,10 @@
 """Single changes in ONNX models of PyTorch modules, each of which the comparison with the module has to name.
 
-``python tests/fuzz/torch_campaign.py 1000``: cases of all modules and kinds in turn; ``--modules nested,kalman``: of
-these; ``--only 'nested operator 17'`` runs one again and prints it. Modules are exported once, into ``build/torch``.
+``python tests/fuzz/torch_campaign.py 1000``: cases of all modules and kinds in turn; ``--modules nested,kalman``: only
+of these; ``--only 'nested operator 17'`` runs one again and prints it. Modules are exported once, into ``build/torch``.
 
-``exact``: the changed node alone is named; ``among``: it is one of those that are (several nodes of the model were made
-for one of the program); ``unseen``: no change was seen in what the model gives. Anything in capitals is wrong.
+``exact``: only the changed node is named; ``among``: it is one of those named (several nodes of the model were made for
+one of the program); ``unseen``: the outputs show no change. Anything in capitals is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from campaign import outcome_table
 
 import torch_mutants
 
-#: Seconds of one case, and bytes of all: a changed size may be any number.
+#: Seconds per case, and bytes for all: a changed size may be any number.
 CASE_TIMEOUT_SECONDS, ADDRESS_SPACE_LIMIT_BYTES = 200, 6 << 30
 
 
@@ -60,13 +60,13 @@ def main() -> int:
 
 
 def case_names(modules: list[str], numbers: range) -> list[str]:
-    """The names of the cases, module by module, so that each is run by PyTorch once."""
+    """The names of the cases, grouped by module, so that PyTorch runs each module once."""
     every = [f"{module} {kind}" for module in modules for kind in torch_mutants.MUTATION_KINDS]
     return sorted((f"{every[k % len(every)]} {k // len(every)}" for k in numbers), key=lambda name: name.split()[0])
 
 
 def case_outcome(name: str) -> str:
-    """What came of a case; what it raised is an outcome as well, and so is that it takes too long."""
+    """The outcome of a case; an exception is an outcome as well, and so is a timeout."""
     signal.alarm(CASE_TIMEOUT_SECONDS)
     try:
         return torch_mutants.judge_case(name)

@@ -1,6 +1,6 @@
-"""Damaged traces: small recordings, changed by what knows their tables and by what does not.
+"""Damaged traces: small recordings, changed with and without knowledge of their tables.
 
-``MUTATORS``: each writes one damaged trace into a folder and gives the command line to try it with.
+``MUTATORS``: each writes one damaged trace into a folder, and returns the command line to try on it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ kinds (int64 M, string[2] words, float[2] x) => (seq(float[2]) s, string[2] last
 
 @dataclass(frozen=True)
 class SampleTrace:
-    """A whole trace and its model."""
+    """A complete trace and its model."""
 
     trace: Path
     model: Path
@@ -84,7 +84,7 @@ class SampleTrace:
 
 @cache
 def sample_traces() -> list[SampleTrace]:
-    """What the damaged traces are made of: whole and cut off, with node values and without, with checkpoints."""
+    """The traces to damage: complete and truncated ones, with and without node values, with checkpoints."""
     folder = Path(tempfile.mkdtemp(prefix="loopdbg-traces-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     floats = [float(k) for k in range(20)]
@@ -122,7 +122,7 @@ def _random_tensor(shape: Any) -> Any:
     )
 
 
-# -- what is run on it
+# -- the commands that read a trace
 
 _CONSOLE_COMMANDS = (
     "info loops", "list", "info values", "info frame", "info outputs", "step", "step 3", "into", "finish", "until 3",
@@ -156,7 +156,7 @@ def _command(rng: random.Random, folder: Path, trace: Path, model: Path) -> list
     return choices[name][0]
 
 
-# -- what is done to it
+# -- the mutations
 
 _ODD_VALUES: tuple[Any, ...] = (
     None, 0, 1, 2, 3, -1, -2, 7, 255, 2**31, 2**40, 2**53, 2**63 - 1, -(2**63), 0.5, -0.0, 1e300, float("inf"),
@@ -175,7 +175,7 @@ def _open(rng: random.Random, folder: Path) -> tuple[Path, Path, sqlite3.Connect
 
 
 def _copy_model(model: Path, folder: Path) -> Path:
-    """The model next to the trace, so that what fails can be looked at later."""
+    """Copy the model into the trace's folder, so that a failure can be reproduced later."""
     for path in (model, model.with_suffix(".bin")):
         if path.exists():
             shutil.copy(path, folder)
@@ -192,7 +192,7 @@ def _columns(db: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _try(db: sqlite3.Connection, sql: str, inputs: Iterable[Any] = ()) -> None:
-    """A statement that the tables may refuse: then nothing is changed."""
+    """Execute a statement that the tables may refuse: then nothing is changed."""
     try:
         db.execute(sql, tuple(inputs))
     except (sqlite3.Error, OverflowError, UnicodeError):
@@ -200,7 +200,7 @@ def _try(db: sqlite3.Connection, sql: str, inputs: Iterable[Any] = ()) -> None:
 
 
 def mutate_cells(rng: random.Random, folder: Path) -> list[str]:
-    """One cell or a few hold something else: of another type, out of range, or what is elsewhere."""
+    """Set some cells to values of another type, out of range, or from another cell."""
     trace, model, db = _open(rng, folder)
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         tables = _tables(db)
@@ -225,7 +225,7 @@ _TABLES_WITH_ID = ("loop", "port", "entry", "boundary", "type", "value", "checkp
 
 
 def mutate_rows(rng: random.Random, folder: Path) -> list[str]:
-    """Rows are gone, exchanged or there twice."""
+    """Delete, swap or duplicate rows."""
     trace, model, db = _open(rng, folder)
     for index in ("entry_of_loop", "boundary_of_entry", "value_of_boundary"):
         if rng.random() < 0.5:
@@ -259,7 +259,7 @@ def mutate_rows(rng: random.Random, folder: Path) -> list[str]:
 
 
 def mutate_tables(rng: random.Random, folder: Path) -> list[str]:
-    """A table is gone, has another column, or is a view."""
+    """Drop a table, change its columns, or replace it by a view."""
     trace, model, db = _open(rng, folder)
     table = rng.choice(_tables(db))
     column = rng.choice(_columns(db, table))
@@ -288,7 +288,7 @@ def mutate_tables(rng: random.Random, folder: Path) -> list[str]:
 
 
 def _mutate_json_tree(rng: random.Random, tree: Any) -> Any:
-    """A JSON tree with one thing in it changed."""
+    """A JSON tree with one change."""
     places: list[tuple[Any, Any]] = []
     todo = [tree]
     while todo:
@@ -324,7 +324,7 @@ def _mutate_json_tree(rng: random.Random, tree: Any) -> Any:
 
 
 def mutate_json(rng: random.Random, folder: Path) -> list[str]:
-    """The JSON in it is other JSON: above all the loop graph."""
+    """Change JSON in the trace, above all the loop graph."""
     trace, model, db = _open(rng, folder)
     for _ in range(rng.choice((1, 1, 2, 4))):
         table, column, key = rng.choice(
@@ -358,7 +358,7 @@ def mutate_json(rng: random.Random, folder: Path) -> list[str]:
 
 
 def mutate_bytes(rng: random.Random, folder: Path) -> list[str]:
-    """Bytes of the file are others, it is cut, or a page of it is overwritten."""
+    """Change bytes of the file, truncate it, or overwrite a page."""
     chosen = rng.choice(sample_traces())
     trace = folder / "run.loopdb"
     data = bytearray(chosen.trace.read_bytes())

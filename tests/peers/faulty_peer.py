@@ -1,4 +1,4 @@
-"""A peer for tests: ONNX Runtime, until it goes wrong in the way that its name says."""
+"""A peer for tests: ONNX Runtime with an intentional fault, selected by its name."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from loopdbg.debugger.peers.jobs import Job, OnnxJob, RuntimeSetup
 from loopdbg.debugger.peers.onnxruntime import OnnxRuntimeModel, select_providers
 
-#: What happens when the environment says so: at which run of a model, and what.
+#: The fault that the environment requests: at which run of a model, and which one.
 FAULT_KIND = os.environ.get("LOOPDBG_TEST_PEER", "")
 FAULTY_RUN_NUMBER = int(os.environ.get("LOOPDBG_TEST_PEER_AT", "2"))
 
 
 class FaultyPeer:
-    """What the child process serves."""
+    """The object that the child process serves."""
 
     version = "0"
 
@@ -40,7 +40,7 @@ class Peer:
         self._runs = 0
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """The outputs, unless it is time to go wrong."""
+        """The outputs, or the requested fault."""
         self._runs += 1
         if self._runs > FAULTY_RUN_NUMBER:
             if FAULT_KIND == "crash":

@@ -1,4 +1,4 @@
-"""Jobs that are done one after the other in a process which any of them may end: each answer is a file at once."""
+"""Runs jobs one after the other in a process that any of them may crash: each result is written to a file at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 
 def run_jobs(do: Callable[..., Any]) -> None:
-    """``python SCRIPT JOBS FOLDER FIRST``: JOBS is a pickle with a list of jobs, done from FIRST on.
+    """``python SCRIPT JOBS FOLDER FIRST``: JOBS is a pickle with a list of jobs, run from FIRST on.
 
-    ``do(stem, *job)`` writes what it likes next to ``stem``; what it gives, or its error as text, is ``stem.pickle``.
+    ``do(stem, *job)`` may write files whose names begin with ``stem``; its result, or its error as text, is
+    ``stem.pickle``.
     """
     jobs, folder, first = sys.argv[1:]
     for k, job in enumerate(pickle.loads(Path(jobs).read_bytes())):

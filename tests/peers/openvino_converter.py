@@ -1,4 +1,4 @@
-"""OpenVINO's ONNX front end in a process of its own, which it may crash: converts models, saves and runs them.
+"""OpenVINO's ONNX front end in a separate process, which it may crash: converts models, saves and runs them.
 
 ``python openvino_converter.py JOBS FOLDER FIRST``: JOBS is a pickle with a list of (ONNX model, inputs by name or
 None). For job k the folder gets ``k.xml``, ``k.bin`` and ``k.pickle``: the outputs, or the text of the error. Without
@@ -18,7 +18,7 @@ CORE = ov.Core()
 
 
 def tensor(x: Any) -> Any:
-    """An array as OpenVINO takes it."""
+    """An array as an OpenVINO tensor."""
     if x.dtype.name == "bfloat16":
         result = ov.Tensor(ov.Type.bf16, ov.Shape(x.shape))
         result.data[...] = x.view(result.data.dtype)
@@ -29,7 +29,7 @@ def tensor(x: Any) -> Any:
 
 
 def array_of(result: Any) -> Any:
-    """An array of a tensor's own, strings as objects."""
+    """A copy of a tensor as an array, with strings as objects."""
     if result.element_type == ov.Type.string:
         return np.array(result.str_data, object)
     if result.element_type == ov.Type.bf16:
@@ -40,7 +40,7 @@ def array_of(result: Any) -> Any:
 
 
 def outputs_of(model: Any, inputs: Any) -> list[Any]:
-    """What the CPU plugin answers."""
+    """The outputs of the CPU plugin."""
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"}
     request = CORE.compile_model(model, "CPU", config).create_infer_request()
     request.infer({port.any_name: tensor(inputs[port.any_name]) for port in model.inputs})

@@ -1,4 +1,4 @@
-"""OpenVINO in a process of its own, which it may crash: builds nodes by its opset API, saves and runs them.
+"""OpenVINO in a separate process, which it may crash: builds nodes with its opset API, saves and runs them.
 
 ``python openvino_node_runner.py JOBS FOLDER FIRST``: JOBS is a pickle with a list of (type, opset, inputs, attributes,
 oracle, looped), where an input is (array, whether it is a Const). For job k the folder gets ``k.xml``, ``k.bin`` and
@@ -21,14 +21,14 @@ CORE = ov.Core()
 
 
 def build_model(type: str, opset: int, inputs: Any, attributes: Any) -> tuple[Any, list[Any]]:
-    """The model of one node, and what its Parameters get."""
+    """The model of one node, and the values of its Parameters."""
     node, parameters, feeds = create_node(type, opset, inputs, attributes)
     results = [ops.result(port) for port in node.outputs()]
     return ov.Model(results, parameters, "one_node"), feeds
 
 
 def build_loop_model(type: str, opset: int, inputs: Any, attributes: Any) -> Any:
-    """The model of a Loop with the node in its body, and what the last of three trips gave."""
+    """The model of a Loop with the node in its body, and the outputs of the last of three trips."""
     node, inner, _ = create_node(type, opset, inputs, attributes)
     outer = [ops.parameter(p.get_shape(), p.get_element_type(), f"in{k}") for k, p in enumerate(inner)]
     go_on = ops.result(ops.constant(np.array(True)))
@@ -43,7 +43,7 @@ def build_loop_model(type: str, opset: int, inputs: Any, attributes: Any) -> Any
 
 
 def create_node(type: str, opset: int, inputs: Any, attributes: Any) -> tuple[Any, list[Any], list[Any]]:
-    """The node, its Parameters, and what they get."""
+    """The node, its Parameters, and their values."""
     parameters, feeds, ports = [], [], []
     for array, constant in inputs:
         if constant and type == "BinaryConvolution":  # filters are bits, the first one the highest of a byte
@@ -60,7 +60,7 @@ def create_node(type: str, opset: int, inputs: Any, attributes: Any) -> tuple[An
 
 
 def run_on_cpu_plugin(model: Any, feeds: list[Any]) -> list[Any]:
-    """What the CPU plugin answers."""
+    """The outputs of the CPU plugin."""
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"}
     request = CORE.compile_model(model, "CPU", config).create_infer_request()
     request.infer({k: ov.Tensor(np.array(x, order="C")) for k, x in enumerate(feeds)})
@@ -68,7 +68,7 @@ def run_on_cpu_plugin(model: Any, feeds: list[Any]) -> list[Any]:
 
 
 def run_on_reference(model: Any, feeds: list[Any]) -> list[Any]:
-    """What the reference code answers."""
+    """The outputs of the reference implementation."""
     results = []
     for port in model.outputs:
         known = port.get_partial_shape()
@@ -79,7 +79,7 @@ def run_on_reference(model: Any, feeds: list[Any]) -> list[Any]:
 
 
 def array_of(tensor: Any) -> Any:
-    """An array of a tensor's own, strings as objects."""
+    """A copy of a tensor as an array, with strings as objects."""
     if tensor.element_type == ov.Type.string:
         return np.array(tensor.str_data, object)
     return np.array(tensor.data)

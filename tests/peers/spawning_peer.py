@@ -1,4 +1,4 @@
-"""A peer for tests that starts a process of its own, and never comes back or dies. Both hold a pipe open."""
+"""A peer for tests that starts a child process, and then hangs or crashes. Both processes hold a pipe open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loopdbg.debugger.peers.jobs import Job, RuntimeSetup
 
 
 class SpawningPeer:
-    """What the child process serves."""
+    """The object that the child process serves."""
 
     version = "0"
 
@@ -28,7 +28,7 @@ class SpawningModel:
     """A loaded model."""
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """Start a process that waits, and wait or crash."""
+        """Start a process that waits, and then wait or crash."""
         held = os.open(os.environ["LOOPDBG_TEST_PEER_HELD"], os.O_WRONLY)
         if not os.fork():
             time.sleep(600)

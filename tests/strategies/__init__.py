@@ -1,7 +1,7 @@
-"""What random tests draw from.
+"""Generators of random models for tests.
 
-``models`` makes programs with loops of any system by features that have names (``nodes``: what operators a body has,
-``loops``: what loops have), ``onnx_form`` and ``ir_form`` write them, and ``oracle`` computes them with NumPy alone.
-The other modules make loops of one kind, to try one part of the engine hard: ``mixed``, ``lengths``, ``scalars``,
-``large`` and ``products``.
+``program_generator`` builds programs with loops of any format from named features (``node_generator``: the operators of
+a body, ``loop_generator``: the loops), ``onnx_export`` and ``ir_export`` write them, and ``program_oracle`` evaluates
+them with plain NumPy. The other modules build loops of one kind to stress one part of the engine, such as
+``varying_lengths``, ``scalar_loops``, ``large_tensors`` and ``row_products``.
 """

@@ -1,4 +1,4 @@
-"""Where a generator takes its choices from: hypothesis, which shrinks them, or a seed, which is fast and repeats."""
+"""The sources of a generator's choices: hypothesis, which shrinks them, or a seed, which is fast and reproducible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class ChoiceSource(Protocol):
-    """Makes choices. The first of a sequence and the lowest number are the simplest."""
+    """Makes choices. The first element of a sequence and the lowest number are the simplest."""
 
     def integer(self, low: int, high: int) -> int: ...
 
@@ -22,7 +22,7 @@ class ChoiceSource(Protocol):
 
 
 class SeededChoices:
-    """The same choices for the same seed, on every machine."""
+    """The same choices for the same seed on every machine."""
 
     def __init__(self, seed: int | str) -> None:
         self._random = random.Random(str(seed))
@@ -38,7 +38,7 @@ class SeededChoices:
 
 
 class HypothesisChoices:
-    """Choices that hypothesis makes, and makes simpler where a test fails."""
+    """Choices made by hypothesis, which simplifies them when a test fails."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self._draw = draw

@@ -1,4 +1,5 @@
-"""Bodies that append to tensors on an inner axis, and turn, cut and stack what grows before it is computed with."""
+"""Bodies that append to tensors on an inner axis, and transpose, slice and stack the growing value before it is
+used."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-#: An extent: a number, or what an axis that grows has more than the carried value has.
+#: An extent: a number, or the excess of a growing axis over that of the carried value.
 Extent = int | tuple[str, int]
 Value = tuple[str, tuple[Extent, ...]]
 
@@ -28,7 +29,7 @@ CONSTANTS = """axis0 = Constant <value_ints = [0]> ()
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """A loop that carries a tensor [2, n, 8] or [1, 2, n, 8] that grows, another that is only appended to, and two of
+    """A loop that carries a growing tensor [2, n, 8] or [1, 2, n, 8], another one that is only appended to, and two of
     them stacked."""
     shape: tuple[Extent, ...] = draw(
         st.sampled_from(
@@ -72,7 +73,7 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
                     start, end, by = draw(st.sampled_from((("second", "far", -1), ("first", "minus", -1))))
                     longer = of[where]
                     assert not isinstance(longer, int)
-                    # Cut from one that is longer than the carried value: never from nothing.
+                    # Sliced from a tensor longer than the carried value: never from an empty one.
                     if longer[1] > 0:
                         add(f"Slice ({name}, {start}, {end}, axis{where})",
                             (*of[:where], ("n", longer[1] + by), *of[where + 1 :]))  # fmt: skip

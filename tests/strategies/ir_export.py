@@ -1,4 +1,4 @@
-"""Random programs as OpenVINO IR: captures become invariant inputs, since a body sees nothing around it."""
+"""Random programs as OpenVINO IR: captures become invariant inputs, because a body cannot access the outer graph."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _IrExporter:
         return self._layer("Result", name, [source])
 
     def output(self, source: Port, name: str, type_: ValueType) -> None:
-        """A result of the whole, by a name of its own: what it shows may be shown twice."""
+        """A Result of the main graph with a name of its own: one value may have several Results."""
         to = _ELEMENT[type_.dtype][0]
         self.result((self._layer("Convert", name, [source], [type_], destination_type=to), 1), f"{name}_result")
 

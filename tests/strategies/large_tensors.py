@@ -15,7 +15,7 @@ TYPES = {"float": np.float32, "int64": np.int64, "bool": np.bool_}
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
 UNARY = {"float": ("Neg", "Abs", "Relu", "Tanh", "Exp", "Floor", "Identity"), "int64": ("Neg", "Abs", "Identity")}
 
-#: Tensors of two axes, and of three: blocks run along two of those, or along one where a reduction wants it.
+#: Tensors of two and of three axes: blocks run along two of those, or along one if a reduction requires it.
 SHAPES = ((96, 96), (4, 48, 48))
 AXES = ("zero", "one", "two")
 
@@ -29,7 +29,7 @@ def declaration(value: Value) -> str:
 
 @dataclass
 class LargeTensorBody:
-    """A body that grows."""
+    """A body under construction."""
 
     draw: st.DrawFn
     values: list[Value]
@@ -38,7 +38,7 @@ class LargeTensorBody:
 
     def pick(self, *kinds: str, shape: tuple[int, ...] | None = None) -> Value:
         fitting = [v for v in self.values if v[1] in kinds and (shape is None or v[2] == shape)]
-        # Late ones rather, so that there are chains.
+        # Later values are preferred, so that chains arise.
         return fitting[-1 - min(self.draw(st.integers(0, 5)), len(fitting) - 1)]
 
     def add(self, text: str, kind: str, shape: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Random loops: what limits one, what it slices, carries and scans, and the bodies of loops and of Ifs."""
+"""Random loops: their limits, slices, carried values and scan outputs, and the bodies of loops and Ifs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LoopGenerator(NodeGenerator):
         self._loops = 0
 
     def node(self, scope: GeneratorScope, depth: int) -> None:
-        """One more node, or an inner loop, or an If."""
+        """Add a node, an inner loop, or an If."""
         kinds: list[Callable[[GeneratorScope], bool]] = [self.arithmetic] * 5 + [
             self.unary,
             self.compare,
@@ -113,7 +113,7 @@ class LoopGenerator(NodeGenerator):
         if depth == 0 or self.draw.chance(40):
             loop.trip = next(v for v in scope.values if v.name == ("M" if depth == 0 else "K"))
         else:
-            # Few, and other ones in each iteration of the loop around.
+            # Small numbers that differ between iterations of the outer loop.
             a = self.prefer_recent(scope.values_where(lambda v: v.type == ValueType("int64")))
             four = self.constant(scope, 4, "int64")
             small = self.emit(scope, "Mod", [a, four], "int64", ())
@@ -183,11 +183,11 @@ class LoopGenerator(NodeGenerator):
         inner.values.append(param)
 
     def outer_shape(self, shape: Shape, scope: GeneratorScope, inner: GeneratorScope) -> Shape:
-        """A shape as the graph around a loop sees it: an extent that varies inside is some number there."""
+        """A shape as the outer graph sees it: an extent that varies inside is a number there."""
         return tuple(self.token(scope) if d in inner.varying else d for d in shape)
 
     def add_growing(self, loop: ProgramLoop, inner: GeneratorScope) -> dict[ProgramValue, ProgramValue]:
-        """Nodes that make carried values longer; what each is to become."""
+        """Add nodes that lengthen carried values; returns the next value of each parameter."""
         wanted: dict[ProgramValue, ProgramValue] = {}
         if "growing" not in self.features:
             return wanted
@@ -283,7 +283,7 @@ class LoopGenerator(NodeGenerator):
 
 
 def _can_carry_as(have: ValueType, wanted: ValueType) -> bool:
-    """May be carried as ``wanted``: where that has a token of its own, any extent."""
+    """Whether a value may be carried as ``wanted``: a symbolic extent of that type matches any extent."""
     return (
         have.dtype == wanted.dtype
         and len(have.shape) == len(wanted.shape)

@@ -1,4 +1,4 @@
-"""One change in a random TensorRT network, made in a second network of the same choices."""
+"""One change in a random TensorRT network, made in a second network built from the same choices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FAMILIES = ((Op.SUM, Op.SUB, Op.MAX, Op.MIN), (Op.LESS, Op.GREATER, Op.EQUAL))
 
 
 def mutate(maker: NetworkGenerator, kind: str, draw: ChoiceSource) -> Mutation | None:
-    """Change the network that was made; None where there is no place for such a change."""
+    """Change the built network; None if it has no place for such a change."""
     return MUTATIONS[kind](maker, draw)
 
 
@@ -46,7 +46,7 @@ def _operator(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
 
 
 def _weight(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
-    # How long a scan output is made is no number that the network computes with.
+    # The length of a scan output is not a number that the network computes with.
     lengths = {layer.length for layer in _layers(maker, "ILoopOutputLayer")}
     layers = [
         layer_value
@@ -69,11 +69,11 @@ def _weight(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     return _mutation(f"{_name(layer)} is {array.tolist()}", *names)
 
 
-# -- what is read where
+# -- changed operands
 
 
 def _alternatives(maker: NetworkGenerator, tensor: ITensor, before: int) -> list[ITensor]:
-    """What can be read in the place of a tensor: of its type, known where that is, made before."""
+    """Tensors that can replace a tensor: of the same type, with known values if it has one, and built earlier."""
     inside = maker.all_tensors
     number = {layer: k for k, layer in enumerate(maker.net.layers)}
     return [
@@ -87,7 +87,7 @@ def _alternatives(maker: NetworkGenerator, tensor: ITensor, before: int) -> list
 
 
 def _rewire(kinds: Mapping[str, tuple[int, ...]]) -> Callable[[NetworkGenerator, ChoiceSource], Mutation | None]:
-    """Another tensor as one of the inputs of a layer of these kinds."""
+    """Replace one input of a layer of these kinds by another tensor."""
 
     def rewire(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
         number = {layer: k for k, layer in enumerate(maker.net.layers)}
@@ -112,7 +112,7 @@ def _rewire(kinds: Mapping[str, tuple[int, ...]]) -> Callable[[NetworkGenerator,
 
 
 def _reading_position(maker: NetworkGenerator, layer: Any, k: int, number: Mapping[Any, int]) -> int:
-    """Where in time a layer reads: what a recurrence hands on is made after it."""
+    """The position at which a layer reads: the back edge of a recurrence is set after its value is built."""
     late = type(layer).__name__ in ("IRecurrenceLayer", "ITripLimitLayer") and (k == 1 or not layer._outputs)
     if not late:
         return number[layer]
@@ -122,8 +122,8 @@ def _reading_position(maker: NetworkGenerator, layer: Any, k: int, number: Mappi
 
 
 def _reader_names(maker: NetworkGenerator, layer: Any) -> list[str]:
-    """What a comparison may call a layer as a reader: a loop's limit is the loop's, and what hands a tensor on is none,
-    but who reads that is."""
+    """The names that a comparison may use for a reading layer: a loop's limit has the loop's name, and a layer that
+    only passes a tensor on is replaced by its own readers."""
     kind = type(layer).__name__
     if kind == "IIfConditionalInputLayer":
         return [
@@ -243,7 +243,7 @@ def _remove(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     return _mutation(f"{_name(layer)} is gone", *names)
 
 
-#: What a change can be of.
+#: The kinds of changes.
 MUTATIONS: Mapping[str, Callable[[NetworkGenerator, ChoiceSource], Mutation | None]] = {
     "operator": _operator,
     "edge": _rewire({"IElementWiseLayer": (0, 1), "IIfConditionalOutputLayer": (0, 1), "IConditionLayer": (0,)}),

@@ -1,4 +1,4 @@
-"""What operators a random body has: nodes over the values that it sees."""
+"""The operators of a random body: nodes over the visible values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CASTS = {
 
 
 class GeneratorScope:
-    """What a body sees: ``values``, and ``varying``, the extents that may differ between two iterations."""
+    """The values visible in a body: ``values``, and ``varying``, the extents that may differ between two iterations."""
 
     def __init__(self, body: ProgramBody, values: list[ProgramValue], varying: set[str]) -> None:
         self.body = body
@@ -39,7 +39,7 @@ class GeneratorScope:
         self.varying = varying
 
     def inner_scope(self, body: ProgramBody) -> GeneratorScope:
-        """A scope within, where everything here does not move."""
+        """An inner scope, in which all values of this one are constant."""
         return GeneratorScope(body, list(self.values), set())
 
     def add(self, node: AnyNode) -> Any:
@@ -81,7 +81,7 @@ class NodeGenerator:
     # -- picking
 
     def prefer_recent(self, values: list[ProgramValue]) -> ProgramValue:
-        """One of the newest rather, so that there are chains."""
+        """Pick a value, preferably a recent one, so that chains arise."""
         if self.draw.chance(50):
             return self.draw.pick(values)
         return values[-1 - self.draw.integer(0, min(3, len(values) - 1))]
@@ -126,7 +126,7 @@ class NodeGenerator:
     def constant(self, scope: GeneratorScope, number: Any, dtype: str) -> ProgramValue:
         output = self.value("c", dtype)
         scope.add(ProgramConstant(output, np.array(number, dtype)))
-        # Nothing else is to pick it.
+        # No other node may pick it.
         scope.values.remove(output)
         return output
 
@@ -134,7 +134,7 @@ class NodeGenerator:
         return self.emit(scope, "Identity", [value], value.type.dtype, value.type.shape)
 
     def emit_mod_16(self, scope: GeneratorScope, x: ProgramValue) -> ProgramValue:
-        """``x`` below 16, as sums and products need it."""
+        """``x`` modulo 16, as sums and products require it."""
         sixteen = self.constant(scope, 16, x.type.dtype)
         return self.emit(scope, "Mod", [x, sixteen], x.type.dtype, x.type.shape)
 
@@ -145,7 +145,7 @@ class NodeGenerator:
             return False
         b, shape = result
         operator = self.draw.pick(("Add", "Sub", "Max", "Min", "Mul"))
-        # Where both grow together there may be nothing that says so.
+        # If both grow together, no value may express the extent.
         outcome = self.emit(scope, operator, [a, b] if self.draw.chance(70) else [b, a], a.type.dtype, shape)
         if operator == "Mul":
             self.emit_mod_16(scope, outcome)
@@ -209,7 +209,7 @@ class NodeGenerator:
         return True
 
     def emit_data_dependent(self, scope: GeneratorScope) -> bool:
-        """As many elements as the numbers say."""
+        """An operator whose number of output elements depends on the data."""
         a = self.prefer_recent(scope.values_where(lambda v: v.type.dtype != STRING and len(v.type.shape) > 0))
         conditions = scope.values_where(lambda v: v.type.dtype == "bool" and v.type.shape == a.type.shape[:1])
         if conditions and not self.openvino and self.draw.chance(60):
@@ -273,7 +273,7 @@ class NodeGenerator:
         return True
 
     def with_attributes(self, scope: GeneratorScope) -> bool:
-        """An operator whose attributes decide what it gives."""
+        """An operator whose result depends on its attributes."""
         draw = self.draw
         a = self.prefer_recent(scope.values_where(lambda v: v.type.dtype == "float32"))
         if len(a.type.shape) and draw.chance(50):
@@ -286,7 +286,7 @@ class NodeGenerator:
         return True
 
     def emit_unchecked_gather(self, scope: GeneratorScope) -> bool:
-        """A Gather whose index may be outside."""
+        """A Gather whose index may be out of bounds."""
         source = self.prefer_recent(scope.values_where(lambda v: v.type.dtype != STRING and len(v.type.shape) > 0))
         index = self.prefer_recent(scope.values_where(lambda v: v.type == ValueType("int64")))
         output = self.value("t", source.type.dtype, source.type.shape[1:])

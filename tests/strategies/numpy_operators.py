@@ -1,4 +1,4 @@
-"""The operators of random programs: what each means in NumPy, and what it is called in either format."""
+"""The operators of random programs: their meaning in NumPy, and their names in both formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loopdbg.runtime.ops import kernel_lookup
 
 @dataclass(frozen=True)
 class ReferenceOperator:
-    """``openvino``: (type, opset), None where the format has no such operator."""
+    """An operator. ``openvino``: (type, opset), None if the format has no such operator."""
 
     compute: Callable[..., Any]
     onnx: str
@@ -25,7 +25,7 @@ def _relu(x: Any) -> Any:
 
 
 def _tanh(x: Any) -> Any:
-    """Rounded as the operator does it, for iterations make more of a last digit."""
+    """Rounded as the operator rounds, because iterations amplify a difference in the last digit."""
     kernel = kernel_lookup.elementwise_kernel(np.tanh, (x.dtype,))
     assert kernel is not None
     return kernel_lookup.run_elementwise(kernel, np.asarray(x))
@@ -40,7 +40,7 @@ def _cast(x: Any, to: str) -> Any:
 
 
 def _gather(x: Any, index: Any, axis: int = 0, zeros: bool = False) -> Any:
-    """``zeros``: OpenVINO gives zeros for what is outside, ONNX has no answer."""
+    """``zeros``: OpenVINO gives zeros for indices out of bounds, ONNX does not define the result."""
     if zeros and not -x.shape[axis] <= int(index) < x.shape[axis]:
         return np.zeros([d for k, d in enumerate(x.shape) if k != axis], x.dtype)
     if not -x.shape[axis] <= int(index) < x.shape[axis]:
@@ -65,12 +65,12 @@ def _gemm(a: Any, b: Any, c: Any) -> Any:
 
 
 def _unique(x: Any) -> Any:
-    """Of equal elements (zeros of either sign) the first one."""
+    """The first of each set of equal elements (zeros of either sign are equal)."""
     return np.unique(x, return_index=True)[0]
 
 
 def _cumsum(x: Any, exclusive: int, reverse: int) -> Any:
-    """Along the first axis."""
+    """The cumulative sum along the first axis."""
     x = x[::-1] if reverse else x
     sums = np.cumsum(x, 0, dtype=x.dtype)
     sums = sums - x if exclusive else sums

@@ -23,10 +23,10 @@ _TYPES = {
 
 
 def to_onnx(program: Program, insulated: bool = False) -> onnx.ModelProto:
-    """``insulated``: an Identity before everything that leaves a body, where ONNX Runtime goes wrong without."""
+    """Export a program. ``insulated``: insert an Identity before every body output, to avoid errors of ONNX Runtime."""
     writer = _OnnxExporter(insulated)
     nodes = writer.nodes(program.body)
-    # What a main graph gives has to be made in it, and only once.
+    # An output of the main graph must be computed in it, and only once.
     outputs = []
     for k, value in enumerate(program.outputs):
         nodes.append(helper.make_node("Identity", [value.name], [f"out{k}"]))

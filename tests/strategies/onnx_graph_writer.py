@@ -1,4 +1,4 @@
-"""Graphs of ONNX that are written node by node, and loops that carry what such graphs make."""
+"""ONNX graphs that are written node by node, and loops that carry the values of such graphs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OnnxGraphWriter:
         return f"v{self._name_count}"
 
     def add(self, op_type: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> str:
-        """Write a node; the name of its first output."""
+        """Write a node; returns the name of its first output."""
         names = [self.name() for _ in range(outputs)]
         self.nodes.append(helper.make_node(op_type, inputs, names, domain=domain, **attributes))
         return names[0]
@@ -42,7 +42,7 @@ class OnnxGraphWriter:
     def graph(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], write: Callable[[], list[onnx.ValueInfoProto]]
     ) -> onnx.GraphProto:
-        """A graph within this one: what ``write`` writes, which gives its outputs."""
+        """A subgraph: the nodes written by ``write``, which returns its outputs."""
         around, self.nodes = self.nodes, []
         outputs = write()
         inner, self.nodes = self.nodes, around
@@ -50,22 +50,22 @@ class OnnxGraphWriter:
 
 
 class CarriedLoopWriter(OnnxGraphWriter):
-    """The body of a loop with one to three carried values of one kind, each made of others."""
+    """The body of a loop with one to three carried values of one kind, each computed from others."""
 
     def declare_value(self, name: str) -> onnx.ValueInfoProto:
-        """A value of the kind."""
+        """Declare a value of the kind."""
         raise NotImplementedError
 
     def emit_update(self, x: str, i: str) -> str:
-        """Another value of the kind, in iteration ``i``."""
+        """Emit another value of the kind, in iteration ``i``."""
         raise NotImplementedError
 
     def emit_summary(self, x: str, i: str) -> str:
-        """A number that a value gives."""
+        """Emit a number that depends on a value."""
         raise NotImplementedError
 
     def emit_if(self, known: list[str], i: str) -> str:
-        """Made in one way in some iterations, in another one in the others."""
+        """Emit an If, which computes in two ways, depending on the iteration."""
         even = self.add("Equal", self.add("Mod", i, self.constant(2)), self.constant(0))
 
         def write() -> list[onnx.ValueInfoProto]:
@@ -76,7 +76,7 @@ class CarriedLoopWriter(OnnxGraphWriter):
         )
 
     def emit_inner_loop(self, known: list[str], i: str) -> str:
-        """A loop that changes what it carries, or perhaps what the outer one does."""
+        """Emit an inner loop, which changes its carried values, or perhaps those of the outer loop."""
         param, j, go = self.name(), self.name(), self.name()
 
         def write() -> list[onnx.ValueInfoProto]:
@@ -102,12 +102,12 @@ class CarriedLoopWriter(OnnxGraphWriter):
         results = [self.add("Identity", x) if draw.chance(10) else x for x in picked]
         seen = self.emit_summary(draw.pick(known), "i")
         keep = self.add("Identity", "more")
-        # One name may stand for several outputs of a body in ONNX, but not in every runtime.
+        # ONNX lets several outputs of a body have one name, but not every runtime does.
         ends = [x if x not in params and results.count(x) == 1 else self.add("Identity", x) for x in results]
         return [value_info(keep, BOOL, []), *map(self.declare_value, ends), value_info(seen, F32, [])]
 
     def model(self, opset: int) -> tuple[onnx.ModelProto, list[str]]:
-        """A model with the loop, which runs ``M`` times, and the names of what it carries at first."""
+        """A model with the loop, which runs ``M`` times, and the names of its initial values."""
         count = range(self.draw.integer(1, 3))
         params, first, last = ([f"{letter}{k}" for k in count] for letter in "cxy")
         inputs = [value_info("i", I64, []), value_info("more", BOOL, []), *map(self.declare_value, params)]

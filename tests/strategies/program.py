@@ -1,4 +1,5 @@
-"""Programs with loops, of no file format: what the generator makes, both writers write and the oracle computes."""
+"""Programs with loops, independent of any file format: the generator builds them, both exporters write them, and the
+oracle evaluates them."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-#: A dimension is a number or a token that represents one: equal tokens mean equal extents.
+#: A dimension is a number or a symbol: equal symbols mean equal extents.
 Dim = int | str
 Shape = tuple[Dim, ...]
 
@@ -17,7 +18,7 @@ STRING = "str"
 
 @dataclass(frozen=True)
 class ValueType:
-    """``dtype``: NumPy's name of it, or ``str``."""
+    """The type of a value. ``dtype``: its NumPy name, or ``str``."""
 
     dtype: str
     shape: Shape = ()
@@ -40,7 +41,7 @@ class ProgramValue:
 
 @dataclass(eq=False)
 class ProgramNode:
-    """One operator with one output; ``numpy_operators.py`` says what each means."""
+    """One operator with one output; ``numpy_operators.py`` defines each."""
 
     operator: str
     inputs: list[ProgramValue]
@@ -56,7 +57,7 @@ class ProgramConstant:
 
 @dataclass(eq=False)
 class ProgramIf:
-    """An If; each side is nodes and the values that leave it."""
+    """An If; each branch has nodes and output values."""
 
     name: str
     condition: ProgramValue
@@ -68,7 +69,8 @@ class ProgramIf:
 
 @dataclass(eq=False)
 class CarriedValue:
-    """``last``: in an IR another result can leave the loop as ``output``; None: it is what is carried."""
+    """A carried value. ``last``: in an IR another result can leave the loop as ``output``; None: the carried one
+    does."""
 
     initial: ProgramValue
     param: ProgramValue
@@ -79,7 +81,8 @@ class CarriedValue:
 
 @dataclass(eq=False)
 class ProgramSlicedInput:
-    """One element along ``axis`` an iteration; ``keep``: the axis stays, with extent 1 (the parts of an IR)."""
+    """A sliced input with one element along ``axis`` per iteration; ``keep``: the axis stays, with extent 1 (the slices
+    of an IR)."""
 
     outer: ProgramValue
     param: ProgramValue
@@ -90,7 +93,8 @@ class ProgramSlicedInput:
 
 @dataclass(eq=False)
 class ProgramScanOutput:
-    """``keep``: elements are concatenated along ``axis`` (as an IR does); otherwise they are stacked on a new one."""
+    """A scan output. ``keep``: elements are concatenated along ``axis`` (as in an IR); otherwise they are stacked on a
+    new one."""
 
     result: ProgramValue
     output: ProgramValue
@@ -101,7 +105,7 @@ class ProgramScanOutput:
 
 @dataclass(eq=False)
 class ProgramLoop:
-    """``kind``: Loop and Scan are ONNX's, Loop-5 and TensorIterator OpenVINO's.
+    """A loop. ``kind``: Loop and Scan are ONNX's, Loop-5 and TensorIterator OpenVINO's.
 
     ``trip`` or ``initial`` None: the loop has none. ``keep``: the condition that the body yields.
     """
@@ -129,7 +133,7 @@ class ProgramLoop:
 
     @property
     def results(self) -> list[ProgramValue]:
-        """What leaves the body, in no file's order."""
+        """The outputs of the body, in no file's order."""
         mine = [self.keep, *(c.result for c in self.carried), *(s.result for s in self.scanned)]
         return [value for value in mine if value is not None]
 
@@ -144,7 +148,7 @@ class ProgramBody:
 
 @dataclass(eq=False)
 class Program:
-    """``system``: onnx or openvino. ``features``: the names that it was made with."""
+    """A program. ``system``: onnx or openvino. ``features``: the features that it was generated with."""
 
     system: str
     inputs: list[ProgramValue]
@@ -158,7 +162,7 @@ def outputs_of(node: AnyNode) -> list[ProgramValue]:
 
 
 def node_reads(node: AnyNode) -> list[ProgramValue]:
-    """What a node reads from the graph around it, captures included; each value once."""
+    """The values that a node reads from its graph, captures included, each once."""
     if isinstance(node, ProgramNode):
         outcomes = list(node.inputs)
     elif isinstance(node, ProgramConstant):
@@ -175,7 +179,7 @@ def node_reads(node: AnyNode) -> list[ProgramValue]:
 
 
 def free_values(body: ProgramBody, params: list[ProgramValue], results: list[ProgramValue]) -> list[ProgramValue]:
-    """What a body takes from outside by name."""
+    """The captures of a body."""
     own = set(params)
     outcomes: list[ProgramValue] = []
     for node in body.nodes:
@@ -197,7 +201,7 @@ def all_loops(body: ProgramBody) -> Iterator[ProgramLoop]:
 
 
 def prune(program: Program) -> Program:
-    """Without nodes that nothing reads: what is left is what a reader of a failing program has to look at."""
+    """Remove nodes that nothing reads, so that a failing program is easier to understand."""
 
     def trim(body: ProgramBody, needed: set[ProgramValue]) -> None:
         kept: list[AnyNode] = []

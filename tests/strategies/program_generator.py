@@ -1,7 +1,7 @@
-"""Random programs with loops. Each kind of feature has a name and can be switched on alone.
+"""Random programs with loops. Each kind of feature has a name and can be enabled alone.
 
-Floats are whole numbers, and what goes into a sum or a product is brought below 16 before, so that every order of
-adding gives the same bits; only ``smooth`` programs leave that out.
+Floats are integers, and the operands of sums and products are first reduced below 16, so that every order of addition
+gives the same bits; only ``smooth`` programs omit that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .loop_generator import LoopGenerator
 from .node_generator import GeneratorScope
 from .program import STRING, Program, ProgramBody, ProgramValue, ValueType, prune
 
-#: What a program may have next to arithmetic on carried values, by name.
+#: The features of a program beyond arithmetic on carried values, by name.
 FEATURES: Mapping[str, str] = {
     "rows": "tensors of any number of rows, which differs from run to run",
     "growing": "carried values that get more or fewer rows",
@@ -36,13 +36,13 @@ FEATURES: Mapping[str, str] = {
     "smooth": "Tanh, whose last bit is not everywhere the same",
 }
 
-#: What a run finds in integers that decide something, (lowest, highest).
+#: The ranges (lowest, highest) of integer inputs that control something.
 _INPUT_RANGES = {"M": (0, 6), "K": (0, 3), "bound": (-3, 9)}
 _HOT_TRIP_COUNTS = (205, 420)
 
 
 def draw_feeds(program: Program, draw: ChoiceSource) -> dict[str, Any]:
-    """Inputs for a program; each named extent is one number in all of them."""
+    """Inputs for a program; each symbolic extent has one value in all of them."""
     extents: dict[str, int] = {}
     results = {}
     for value in program.inputs:
@@ -72,19 +72,19 @@ def _draw_feed(program: Program, value: ProgramValue, shape: list[int], draw: Ch
 
 
 def draw_program(draw: ChoiceSource, features: Collection[str]) -> Program:
-    """A program with some of the features: at least one loop, and outputs that show all that its loops give."""
+    """A program with some of the features: at least one loop, and outputs that show all results of its loops."""
     return _ProgramGenerator(draw, frozenset(features)).program()
 
 
 @st.composite
 def program_cases(draw: st.DrawFn, features: Collection[str]) -> tuple[Program, dict[str, Any], dict[str, Any]]:
-    """For hypothesis: a program and two runs of it."""
+    """A hypothesis strategy for a program and two runs of it."""
     result = draw_program(HypothesisChoices(draw), features)
     return result, draw_feeds(result, HypothesisChoices(draw)), draw_feeds(result, HypothesisChoices(draw))
 
 
 class _ProgramGenerator(LoopGenerator):
-    """Makes a whole program."""
+    """Generates a complete program."""
 
     def program(self) -> Program:
         body = ProgramBody()

@@ -1,4 +1,4 @@
-"""One change in a random program, and what it may be called where two programs are compared."""
+"""One change in a random program, and the names that a comparison may give it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .program import (
 )
 from .value_uses import ValueUse, all_reader_names, all_uses, origin, reader_names
 
-#: Operators that can represent each other.
+#: Operators that can replace each other.
 OPERATOR_FAMILIES = (
     ("Add", "Sub", "Mul", "Max", "Min"),
     ("Less", "LessOrEqual", "Greater", "Equal"),
@@ -38,10 +38,11 @@ OPERATOR_FAMILIES = (
 
 @dataclass(frozen=True)
 class Mutation:
-    """``names``: what a comparison may list on the left; ``loop NAME``: what a whole loop has. ``text``: for people.
+    """A change. ``names``: what a comparison may list on the left; ``loop NAME``: a property of a whole loop. ``text``:
+    a description for the reader.
 
-    ``replaced``: what is read no more. Where the other model has names of its own, and both are constants, no one can
-    tell another constant from one with other numbers.
+    ``replaced``: the value that is no longer read. If the other model has other names, and both values are constants, a
+    replaced constant cannot be distinguished from one with changed numbers.
     """
 
     names: frozenset[str]
@@ -50,7 +51,7 @@ class Mutation:
 
 
 def all_bodies(body: ProgramBody) -> list[ProgramBody]:
-    """A body and all inside it."""
+    """A body and all bodies inside it."""
     results = [body]
     for node in body.nodes:
         inside = (
@@ -66,12 +67,12 @@ def all_bodies(body: ProgramBody) -> list[ProgramBody]:
 
 
 def all_nodes(program: Program) -> list[AnyNode]:
-    """All nodes, those inside too."""
+    """All nodes, including those of inner bodies."""
     return [node for body in all_bodies(program.body) for node in body.nodes]
 
 
 def turn_inputs_into_weights(program: Program, feeds: Mapping[str, Any], draw: ChoiceSource) -> dict[str, Any]:
-    """Let some inputs be weights, which have the values that they would be given; what is left to give."""
+    """Turn some inputs into weights with the values of their feeds; returns the remaining feeds."""
     weights: list[AnyNode] = []
     for value in list(program.inputs):
         fits = value.type.dtype in ("float32", "float64", "int64") and np.size(feeds[value.name])
@@ -84,7 +85,7 @@ def turn_inputs_into_weights(program: Program, feeds: Mapping[str, Any], draw: C
 
 
 def mutate(program: Program, kind: str, draw: ChoiceSource) -> tuple[Program, Mutation] | None:
-    """A copy with one change of a kind; None where there is no place for one."""
+    """A copy with one change of a kind; None if there is no place for one."""
     changed = copy.deepcopy(program)
     result = MUTATIONS[kind](changed, draw)
     return None if result is None else (changed, result)
@@ -94,7 +95,7 @@ def _mutation(text: str, *names: str) -> Mutation:
     return Mutation(frozenset(names), text)
 
 
-# -- what is in a node
+# -- changes within a node
 
 
 def _operator(program: Program, draw: ChoiceSource) -> Mutation | None:
@@ -131,7 +132,7 @@ def _attribute(program: Program, draw: ChoiceSource) -> Mutation | None:
     )
 
 
-#: Operator -> attributes, and what they may be.
+#: Operator -> attributes, and their possible values.
 _ATTRIBUTES: Mapping[str, list[tuple[str, tuple[Any, ...]]]] = {
     "Rows": [("start", (0, 1, -3, -1)), ("stop", (-1, INT64_MAX, 4, 1))],
     "CumSum": [("exclusive", (0, 1)), ("reverse", (0, 1))],
@@ -167,7 +168,7 @@ def _number(program: Program, draw: ChoiceSource, among: list[AnyNode]) -> Mutat
     return _mutation(f"{node.output} is {array.tolist()}", *names)
 
 
-# -- what is read where
+# -- changed operands
 
 
 def _rewire(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
@@ -205,7 +206,7 @@ def _alternatives(port: ValueUse) -> list[ProgramValue]:
 
 
 def _reverse(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
-    """A slice or a scan that begins at the other end, or is of another value."""
+    """Reverse a slice or a scan output, or let it be of another value."""
     rewire = _rewire(kind)
 
     def turn(program: Program, draw: ChoiceSource) -> Mutation | None:
@@ -222,12 +223,12 @@ def _reverse(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
 
 
 def _is_scan(program: Program, end: object) -> bool:
-    """Whether an end is one of a Scan: ONNX's Loop has no directions."""
+    """Whether a port belongs to a Scan: ONNX's Loop has no directions."""
     return any(end in (*loop.sliced, *loop.scanned) for loop in all_loops(program.body) if loop.kind == "Scan")
 
 
 def _trip_count(program: Program, draw: ChoiceSource) -> Mutation | None:
-    """Another value, or a number."""
+    """Replace the trip count by another value, or by a number."""
     if draw.chance(50):
         return _rewire("trip count")(program, draw)
     places = [port for port in all_uses(program) if port.kind == "trip count" and port.read() is not None]
@@ -246,7 +247,7 @@ def _condition(program: Program, draw: ChoiceSource) -> Mutation | None:
 
 
 def _last_value(program: Program, draw: ChoiceSource) -> Mutation | None:
-    """Two last values change places; in an IR one can be another result's."""
+    """Swap two last values; in an IR one can be another result's."""
     pairs: list[tuple[CarriedValue, CarriedValue]] = []
     for loop in all_loops(program.body):
         pairs += [(a, b) for a in loop.carried for b in loop.carried if a is not b and a.output.type == b.output.type]
@@ -261,7 +262,7 @@ def _last_value(program: Program, draw: ChoiceSource) -> Mutation | None:
     return _mutation(f"{a.output} and {b.output} change places", *names)
 
 
-# -- nodes that come and go
+# -- added and removed nodes
 
 
 def _insert(program: Program, draw: ChoiceSource) -> Mutation | None:
@@ -280,7 +281,7 @@ def _insert(program: Program, draw: ChoiceSource) -> Mutation | None:
 
 
 def _type_preserving_operators(value: ProgramValue | None) -> tuple[str, ...]:
-    """Operators that give another value of one type."""
+    """Operators that give another value of the same type."""
     if value is None or _type(value) == "str":
         return ()
     return ("Not",) if _type(value) == "bool" else ("Neg", "Abs")
@@ -303,7 +304,7 @@ def _remove(program: Program, draw: ChoiceSource) -> Mutation | None:
     return _mutation(f"{node.output} ({node.operator}) is gone: {value} in its place", *names)
 
 
-#: What a change can be of.
+#: The kinds of changes.
 MUTATIONS: Mapping[str, Callable[[Program, ChoiceSource], Mutation | None]] = {
     "operator": _operator,
     "attribute": _attribute,

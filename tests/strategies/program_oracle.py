@@ -1,6 +1,6 @@
-"""What a program gives, computed with plain NumPy: the semantics of loops in the fewest words, and of nothing else.
+"""The oracle: evaluates a program with plain NumPy, as the shortest form of the semantics of loops.
 
-It shares no code with loopdbg, keeps no state between two runs, and is the oracle where real runtimes differ.
+It shares no code with loopdbg, keeps no state between runs, and decides where real runtimes differ.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ MAX_ITERATIONS = 20_000
 
 
 class ProgramFailsError(Exception):
-    """The program fails: a run of it has to say so."""
+    """The program fails: a run of it has to report an error."""
 
 
 class ProgramTooLargeError(Exception):
-    """The program is of no use as a test."""
+    """The program is too large to be of use as a test."""
 
 
 @dataclass
 class OracleBoundary:
-    """One boundary: ``entry`` is the iterations of the loops around it; ``ended`` why the loop ends here."""
+    """One boundary. ``entry``: the iterations of the enclosing loops; ``ended``: why the loop ends here."""
 
     loop: str
     entry: tuple[int, ...]
@@ -53,7 +53,7 @@ class OracleBoundary:
 
 @dataclass
 class OracleResult:
-    """What a program gave."""
+    """The result of a program."""
 
     outputs: dict[str, Any] = field(default_factory=dict)
     boundaries: list[OracleBoundary] = field(default_factory=list)
@@ -193,7 +193,7 @@ def _join_scanned(scanned: ProgramScanOutput, rows: list[Any], partial: bool = F
             dims.insert(scanned.axis % (len(dims) + 1), 0)
         return np.zeros(dims, scanned.result.type.numpy)
     if partial and len(rows) > 40:
-        return None  # what boundaries show is compared up to there
+        return None  # boundaries are compared up to there
     rows = rows[::-1] if scanned.backwards else rows
     return np.concatenate(rows, scanned.axis) if scanned.keeps_axis else np.stack(rows, scanned.axis)
 
@@ -203,7 +203,7 @@ def _dims(value: ProgramValue) -> tuple[int, ...]:
 
 
 def _declared(type_: ValueType) -> list[int]:
-    """An element's dims as both writers declare them: tokens are not known there."""
+    """An element's dimensions as both exporters declare them: symbols are unknown there."""
 
     def known(dim: Dim) -> int:
         return dim if isinstance(dim, int) else 0
@@ -212,7 +212,7 @@ def _declared(type_: ValueType) -> list[int]:
 
 
 def terminates(program: Program, inputs: Mapping[str, Any]) -> bool:
-    """Whether a program ends, be it by an error, while its values are still small enough to be reported."""
+    """Whether a program ends, possibly with an error, while its values are still small enough to be reported."""
     try:
         evaluate(program, inputs)
     except ProgramFailsError:

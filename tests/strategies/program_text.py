@@ -1,4 +1,4 @@
-"""Random programs as a person reads them."""
+"""Random programs as readable text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .program import Program, ProgramBody, ProgramConstant, ProgramIf, ProgramLo
 
 
 def program_text(program: Program) -> str:
-    """A program as a person reads it."""
+    """A program as readable text."""
     lines = [f"inputs {', '.join(f'{v} {v.type.dtype}{list(v.type.shape)}' for v in program.inputs)}"]
 
     def body(inner: ProgramBody, indent: str) -> None:

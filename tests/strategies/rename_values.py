@@ -1,4 +1,4 @@
-"""An ONNX model as another exporter would name it."""
+"""An ONNX model with the names of another exporter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are sliced, products of them, and invariants, some of which fail."""
+"""Sliced rows, their products, and invariants, some of which fail."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ROW = "float[1,4]"
 
 @dataclass
 class LimitedTextProgram(text_program.TextProgram):
-    """``max_iterations``: the limit that it runs with."""
+    """A program with a limit. ``max_iterations``: the limit that it runs with."""
 
     max_iterations: int | None
 
 
-#: Rows [1, 3] that depend on the iteration number alone. `{i}` is that number, `{to}` the name to make.
+#: Rows [1, 3] that depend on the iteration number alone. `{i}` is that number, `{to}` the name of the result.
 ROWS = (
     "{to} = Gather <axis = 0> (X, {i})",
     "{to} = Gather <axis = 1> (Y, {i})",
@@ -46,7 +46,7 @@ PRODUCTS = (
     "{to}_m = MatMul ({a}, S)\n {to}_r = Relu ({to}_m)\n {to} = MatMul ({to}_r, W)",
     "{to}_m = MatMul ({a}, W)\n {to} = Add (b, {to}_m)",
 )
-#: Invariants [4]; some fail where `at` is outside.
+#: Invariants [4]; some fail if `at` is out of bounds.
 INVARIANTS = (
     "{to} = Mul (b, b)",
     "{to}_s = Add (b, b)\n {to} = Sqrt ({to}_s)",
@@ -56,7 +56,7 @@ INVARIANTS = (
 
 
 def body(draw: st.DrawFn, tag: str, number: str, carried: str, products: bool, depth: int) -> tuple[list[str], str]:
-    """Lines of a body, and the name of the [1, 4] that they end in; names that they make begin with ``tag``."""
+    """Lines of a body, and the name of their final [1, 4] value; the names that they assign begin with ``tag``."""
     lines: list[str] = []
     terms = [carried]
     for n in range(draw(st.integers(0, 2)) if products else 0):
@@ -101,7 +101,7 @@ def body(draw: st.DrawFn, tag: str, number: str, carried: str, products: bool, d
 
 @st.composite
 def programs(draw: st.DrawFn, products: bool) -> LimitedTextProgram:
-    """A Loop over rows, with a condition or without, and a trip count that may be more than there are rows."""
+    """A Loop over rows, with or without a condition, and a trip count that may exceed the number of rows."""
     lines, result = body(draw, "a", "i", "h", products, 1)
     conditional = draw(st.booleans())
     lines.append("keep = Less (i, stop)" if conditional else "keep = Identity (more)")

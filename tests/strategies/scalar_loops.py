@@ -1,4 +1,4 @@
-"""Loops over single numbers: Ifs, inner loops, a Gather."""
+"""Loops over scalars with Ifs, inner loops and a Gather."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CASTS = {
     "int64": [(7, "int64"), (6, "int32"), (1, "float"), (11, "double")],
     "int32": [(7, "int64"), (6, "int32"), (1, "float")],
 }
-#: What is not like other numbers: NaN of both signs, both zeros, the least and the largest.
+#: Special numbers: NaN of both signs, both zeros, the least and the largest.
 SPECIAL_FLOATS = (float("nan"), -float("nan"), float("inf"), -float("inf"), -0.0, 1e-45, -1e-310, 3e38, -1.7e308)
 SPECIAL_INTEGERS = {"int64": (-(2**63), 2**63 - 1), "int32": (-(2**31), 2**31 - 1)}
 
@@ -26,7 +26,7 @@ SPECIAL_INTEGERS = {"int64": (-(2**63), 2**63 - 1), "int32": (-(2**31), 2**31 - 
 def bodies(
     draw: st.DrawFn, depth: int, names: list[tuple[str, str]], prefix: str
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Lines of a body over single numbers, and all names (name, type) they leave."""
+    """Lines of a body over scalars, and all names (name, type) that they assign."""
     lines: list[str] = []
     names = list(names)
     for n in range(draw(st.integers(0, 6))):
@@ -77,7 +77,7 @@ def bodies(
 
 
 def numbers(kind: str) -> st.SearchStrategy[Any]:
-    """Small numbers, and odd ones."""
+    """Small numbers and special ones."""
     if kind in INTEGERS:
         return st.one_of(st.integers(-5, 5), st.sampled_from(SPECIAL_INTEGERS[kind])).map(np.dtype(kind).type)
     kept = np.dtype("float32" if kind == "float" else "float64").type
@@ -86,7 +86,7 @@ def numbers(kind: str) -> st.SearchStrategy[Any]:
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """A loop over single numbers: back edges that cross, pass through or share a result, Ifs, inner loops, a Gather."""
+    """A loop over scalars: back edges that cross, pass through or share a result, Ifs, inner loops, a Gather."""
     kinds = [draw(st.sampled_from(sorted(NUMBERS))) for _ in range(draw(st.integers(1, 4)))]
     given_names = [(f"p{k}", kind) for k, kind in enumerate(kinds)]
     given_names += [("i", "int64"), ("c", "bool"), ("w", "float"), ("n", "int64"), ("yes", "bool"), ("no", "bool")]

@@ -1,4 +1,4 @@
-"""Random TensorRT networks with loops, from a source of choices. All numbers are small whole ones."""
+"""Random TensorRT networks with loops, from a source of choices. All numbers are small integers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _STACKS = (LoopOutput.CONCATENATE, LoopOutput.REVERSE)
 
 @dataclass
 class TensorPool:
-    """Tensors that can be read, and the loops that each is inside of."""
+    """Readable tensors, and the loops that contain each of them."""
 
     enclosing_loops: dict[ITensor, frozenset[ILoop]] = field(default_factory=dict)
-    #: Outputs of loops inside. Where no one asks for one, it would fail here, and not where nothing asks for it.
+    #: Outputs of inner loops. An unread one could fail here, but not in a lazy evaluation.
     needed: list[ITensor] = field(default_factory=list)
 
     def tensors_of(self, dtype: str, shape: tuple[int, ...] | None = None) -> list[ITensor]:
@@ -32,7 +32,7 @@ class TensorPool:
 
 
 class NetworkGenerator:
-    """Makes one network."""
+    """Builds one network."""
 
     def __init__(self, draw: ChoiceSource, hot: bool = False) -> None:
         self.draw, self.hot = draw, hot
@@ -40,7 +40,7 @@ class NetworkGenerator:
         self.inputs: dict[str, tuple[str, tuple[int, ...]]] = {}
         self.loops = 0
         self.all_tensors: dict[ITensor, frozenset[ILoop]] = {}
-        #: The loops whose bodies are being made.
+        #: The loops whose bodies are being built.
         self.loop_stack: list[ILoop] = []
 
     def network(self) -> NetworkBuilder:
@@ -64,7 +64,7 @@ class NetworkGenerator:
         return self.net.input_tensor(name, dtype, shape)
 
     def feeds(self, draw: ChoiceSource) -> dict[str, Any]:
-        """Inputs; ``n`` counts iterations."""
+        """Inputs; ``n`` is the number of iterations."""
         results: dict[str, Any] = {}
         for name, (dtype, shape) in self.inputs.items():
             count = int(np.prod(shape))
@@ -72,10 +72,10 @@ class NetworkGenerator:
             results[name] = np.array([draw.integer(low, high) for _ in range(count)], dtype).reshape(shape)
         return results
 
-    # -- what bodies are made of
+    # -- the contents of bodies
 
     def pick(self, pool: TensorPool, dtype: str, shape: tuple[int, ...]) -> ITensor:
-        """A tensor of a type: one that there is, or a constant."""
+        """A tensor of a type: an existing one, or a constant."""
         result = pool.tensors_of(dtype, shape)
         if result and self.draw.chance(80):
             return self.draw.pick(result[::-1])
@@ -210,7 +210,7 @@ class NetworkGenerator:
             layer = loop.add_loop_output(tensor, draw.pick(_STACKS), draw.integer(0, len(tensor.shape)))
             layer.set_input(1, net.int32_const(draw.pick((7, 8, 9, 7, 6))))
             outcomes.append(output_of(layer))
-        # What the loop gives is where the loop is: inside of all that anything in it depends on.
+        # An output of a loop is in the scope of the loop: inside every loop that its operands depend on.
         used = [inside for inside in {**self.all_tensors, **mine.enclosing_loops}.values() if loop in inside]
         used += [
             mine.enclosing_loops.get(t, frozenset()) for layer in loop.layers for t in layer._inputs if t is not None

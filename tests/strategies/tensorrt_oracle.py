@@ -1,5 +1,5 @@
-"""What a TensorRT network means, stated plainly: each tensor of a loop is a sequence, and an element of it is computed
-when something asks for it (the formal semantics of NVIDIA's guide)."""
+"""The semantics of a TensorRT network, written plainly: each tensor of a loop is a lazy sequence, whose elements are
+computed on demand (the formal semantics of NVIDIA's guide)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _COMPUTE: Mapping[Op, Any] = {
     Op.AND: np.logical_and,
     Op.OR: np.logical_or,
 }
-#: In which iteration each loop is.
+#: The current iteration of each loop.
 IterationIndex = Mapping[ILoop, int]
 MAX_TRIPS = 60
 
 
 class NetworkFailsError(Exception):
-    """The network has no value: an iterator out of its bounds, a length below the trips."""
+    """The network has no value: an iterator out of bounds, a length below the trip count."""
 
 
 class LoopTooLongError(Exception):
@@ -116,7 +116,7 @@ class LazyEvaluator:
         return np.stack(rows, layer.axis)
 
     def trips(self, loop: ILoop, where: IterationIndex) -> int:
-        """How often a loop runs where it is."""
+        """The trip count of a loop in the current iterations of its outer loops."""
         key = loop, frozenset(where.items())
         if key not in self._cache:
             self._cache[key] = self._trips(loop, where)

@@ -14,7 +14,7 @@ class TextProgram:
     inputs: dict[str, Any]
 
 
-#: Constants of a main graph: the numbers of slices that turn an axis around, and that take all of it.
+#: Constants of a main graph: slice bounds that reverse an axis, and that take all of it.
 SLICE_CONSTANTS = """flip_from = Constant <value_ints = [-1]> ()
       flip_to = Constant <value_ints = [-1000]> ()
       flip_by = Constant <value_ints = [-1]> ()

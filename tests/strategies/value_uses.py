@@ -1,4 +1,4 @@
-"""Where the values of a program are read: each place with what else could be read there, and what names say so."""
+"""The uses of a program's values: each with the values that could be read instead, and its possible names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .program import AnyNode, Program, ProgramBody, ProgramIf, ProgramLoop, Prog
 
 @dataclass
 class ValueUse:
-    """One place that reads a value. ``kind``: edge, initial value, back edge, slice, condition, initial condition,
-    trip count, scan, output.
+    """One use of a value. ``kind``: edge, initial value, back edge, slice, condition, initial condition, trip count,
+    scan, output.
 
-    ``reader``: what has it. ``name``: what a person would call the place; ``read``, ``write``: what it reads.
-    ``within``: the body, and the place of a node before which something can be put for it alone.
+    ``reader``: the node or loop with the use. ``name``: its readable name; ``read``, ``write``: get and set the value.
+    ``within``: the body, and the index of a node before which a node for this use alone can be inserted.
     """
 
     kind: str
@@ -27,7 +27,7 @@ class ValueUse:
 
 
 def all_uses(program: Program) -> Iterator[ValueUse]:
-    """All of a program."""
+    """All uses of a program."""
     visible = yield from _body_uses(program.body, list(program.inputs))
     for k in range(len(program.outputs)):
         yield _list_uses("output", program, f"out{k}", program.outputs, k, visible, (program.body, _BODY_END))
@@ -37,7 +37,7 @@ _BODY_END = 1 << 30
 
 
 def _body_uses(body: ProgramBody, visible: list[ProgramValue]) -> Iterator[ValueUse]:  # type: ignore[misc]
-    """The ports of a body; returns what can be read at its end."""
+    """The ports of a body; returns the values visible at its end."""
     for place, node in enumerate(body.nodes):
         before, index = list(visible), (body, place)
         if isinstance(node, ProgramNode):
@@ -98,7 +98,8 @@ def _field_use(
 
 
 def reader_names(port: ValueUse, program: Program) -> set[str]:
-    """What a comparison may call what reads there: what only hands a value on is none, but who reads that is."""
+    """The names that a comparison may use for a reader: one that only passes a value on is replaced by its own
+    readers."""
     reader = port.reader
     if isinstance(reader, ProgramNode) and reader.operator == "Identity":
         return all_reader_names(reader.output, program)
@@ -110,7 +111,7 @@ def reader_names(port: ValueUse, program: Program) -> set[str]:
 
 
 def origin(value: ProgramValue, program: Program) -> ProgramValue:
-    """The value itself, or the one that is handed on as it."""
+    """The value itself, or the one that it is a copy of."""
     for port in all_uses(program):
         if isinstance(port.reader, ProgramNode) and port.reader.operator == "Identity" and port.reader.output is value:
             return origin(port.reader.inputs[0], program)
@@ -118,7 +119,7 @@ def origin(value: ProgramValue, program: Program) -> ProgramValue:
 
 
 def all_reader_names(value: ProgramValue, program: Program) -> set[str]:
-    """What all places that read a value are called."""
+    """The names of all readers of a value."""
     results: set[str] = set()
     for port in list(all_uses(program)):
         if port.read() is value:

@@ -1,4 +1,4 @@
-"""Carried tensors of any number of rows, which grow, shrink and swap ends; all numbers are small whole ones."""
+"""Carried tensors of varying length, which grow, shrink and swap ends; all numbers are small integers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from .text_program import TextProgram
 
-# Applied to a [n, 2] tensor; what they give is [any, 2] again.
+# Applied to a [n, 2] tensor, with a result of shape [any, 2].
 UPDATES = (
     "Concat <axis = 0> ({x}, row)",
     "Concat <axis = 0> ({x}, row, row)",
@@ -24,7 +24,7 @@ UPDATES = (
     "Add ({x}, row)",
     "Max ({x}, row)",
 )
-# The same by numbers that are computed, from shapes and from the iteration; ``{n}`` begins the name of what they make.
+# The same with numbers computed from shapes and from the iteration; ``{n}`` is the prefix of assigned names.
 _LENGTH = "{n}s = Shape ({x})\n {n}h = Slice ({n}s, zero, one, zero)\n"
 COMPUTED_UPDATES = (
     _LENGTH + "{n}t = Concat <axis = 0> ({n}h, two)\n {n} = Reshape ({x}, {n}t)",
@@ -40,7 +40,7 @@ COMPUTED_UPDATES = (
     "{n}i = Unsqueeze (i, zero)\n {n} = Slice ({x}, {n}i, end, zero)",
     "{n}i = Unsqueeze (i, zero)\n {n}t = Concat <axis = 0> ({n}i, two)\n {n} = Expand (row, {n}t)",
 )
-# As many as the numbers say.
+# The number of elements depends on the data.
 _COLUMN = "{n}c = Gather <axis = 1> ({x}, zero0)\n {n}l = Mod <fmod = 1> ({n}c, three)\n "
 DATA_DEPENDENT_UPDATES = (
     _COLUMN + "{n}b = Cast <to = 9> ({n}l)\n {n} = Compress <axis = 0> ({x}, {n}b)",
@@ -55,7 +55,7 @@ DATA_DEPENDENT_UPDATES = (
          {n}g = Gather <axis = 0> ({x}, {n}h)\n {n} = Add ({n}u, {n}g)""",
     _COLUMN + "{n}v, {n}h, {n}w = Unique <sorted = 0> ({n}l)\n {n} = Gather <axis = 0> ({x}, {n}w)",
 )
-# What is seen of one: of the same shape whatever its length.
+# A summary of a tensor, with a shape that does not depend on its length.
 SUMMARIES = (
     "ReduceSum <keepdims = 0> ({x})",
     "ReduceSum <keepdims = 0> ({x}, zero)",
@@ -67,7 +67,7 @@ SUMMARIES = (
 
 @st.composite
 def programs(draw: st.DrawFn) -> TextProgram:
-    """A Loop with one or two carried tensors of any length, often around another one that runs ``K`` times."""
+    """A Loop with one or two carried tensors of any length, often inside another one that runs ``K`` times."""
     count = draw(st.integers(1, 2))
     lines = [
         "f = Cast <to = 1> (i)",
@@ -79,7 +79,7 @@ def programs(draw: st.DrawFn) -> TextProgram:
     def changed(source: list[str], prefix: str, most: int) -> list[str]:
         results = list(source)
         for n in range(draw(st.integers(1, most))):
-            # Doubling at each step would soon be everything.
+            # Doubling at each step would soon fill the memory.
             kinds = [c for c in UPDATES if "{y}" not in c or (n == 0 and not prefix.startswith("in"))]
             name, x = f"{prefix}{n}", draw(st.sampled_from(results))
             if draw(st.booleans()):
@@ -101,7 +101,7 @@ def programs(draw: st.DrawFn) -> TextProgram:
         available = changed(available, "after", 2)
 
     def chosen(result: str) -> str:
-        """What one of two branches gives, by the iteration."""
+        """The output of one of two branches, depending on the iteration."""
         kinds = st.sampled_from([c for c in UPDATES if "{y}" not in c])
         then, other = (draw(kinds).format(x=draw(st.sampled_from(available))) for _ in range(2))
         return f"""{result} = If <

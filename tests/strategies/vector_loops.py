@@ -1,4 +1,4 @@
-"""Loops over small tensors: broadcasting, turning, cutting, joining, products and sums of few elements."""
+"""Loops over small tensors: broadcasting, transposing, slicing, joining, products and sums of few elements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def type_text(kind: str, shape: tuple[int, ...]) -> str:
 
 
 def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape that two broadcast to; None: they do not, or it is too large."""
+    """The broadcast shape of two; None if they do not broadcast, or if it is too large."""
     try:
         shape = np.broadcast_shapes(a, b)
     except ValueError:
@@ -34,7 +34,7 @@ def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] |
 
 @st.composite
 def shapes(draw: st.DrawFn) -> tuple[int, ...]:
-    """Few axes of few elements, so that many of them broadcast; some fill several of a processor's registers."""
+    """Few axes of few elements, so that many shapes broadcast; some fill several SIMD registers."""
     return draw(
         st.sampled_from(
             [(), (1,), (2,), (3,), (4,), (2, 3), (3, 1), (1, 3), (3, 3), (4, 4), (2, 1, 3), (5,), (17,), (64,)]
@@ -43,7 +43,7 @@ def shapes(draw: st.DrawFn) -> tuple[int, ...]:
 
 
 class VectorBody:
-    """Lines of a body, and what they leave."""
+    """Lines of a body, and the values that they assign."""
 
     def __init__(
         self, draw: st.DrawFn, names: list[TypedName], prefix: str = "", constants: list[str] | None = None
@@ -73,7 +73,7 @@ class VectorBody:
         )
 
     def step(self) -> None:
-        """One more node, of a kind that is drawn."""
+        """Add a node of a random kind."""
         numbers = [self.binary, self.binary, self.binary, self.unary, self.compare, self.where, self.cast]
         places = [self.transpose, self.slice_, self.slice_, self.concat, self.gather, self.dynamic_slice, self.expand]
         inner = [] if self.prefix else [self.branch, self.inner]
@@ -160,7 +160,7 @@ class VectorBody:
             self.add(f"Gather <axis = {axis}> ({a[0]}, {self.constant(index)})", a[1], shape)
 
     def dynamic_slice(self) -> None:
-        """A part that a number chooses, which may be outside."""
+        """A slice with a computed position, which may be out of bounds."""
         a = self.pick_value("float", "double", least=1)
         if a:
             self.add(f"Gather <axis = 0> ({a[0]}, where)", a[1], a[2][1:])
@@ -233,7 +233,7 @@ def random_constant(draw: st.DrawFn, kind: str, shape: tuple[int, ...]) -> Any:
 
 @st.composite
 def vector_programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """A loop that carries small tensors, keeps some of them, and may end by its condition."""
+    """A loop that carries small tensors, collects some of them, and may end by its condition."""
     kinds = [(draw(st.sampled_from(sorted(CODES))), draw(shapes())) for _ in range(draw(st.integers(1, 3)))]
     feeds: list[TypedName] = [(f"p{k}", kind, shape) for k, (kind, shape) in enumerate(kinds)]
     feeds += [("w", "float", (3,)), ("u", "double", (4, 4)), ("i", "int64", ()), ("c", "bool", ())]

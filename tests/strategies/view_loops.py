@@ -1,4 +1,4 @@
-"""Bodies in which tensors are turned, cut and reshaped between nodes that compute with them."""
+"""Bodies in which tensors are transposed, sliced and reshaped between the nodes that compute with them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from .text_program import SLICE_CONSTANTS
 
-#: Enough bytes for views to be looked through, too few for groups.
+#: Enough bytes for view elision, too few for fusion.
 SIZE = 576
 SHAPES = ((24, 24), (12, 48), (1, 24, 24), (3, 8, 24), (4, 1, 144))
 BINARY, UNARY = ("Add", "Sub", "Mul", "Max"), ("Neg", "Abs", "Relu", "Tanh", "Exp", "Floor", "Identity")
@@ -82,7 +82,7 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     x, y = reshaped(pick(), SHAPES[0]), reshaped(pick(), SHAPES[0])
     seen = pick()
     assert all(math.prod(shape) == SIZE for _, shape in values)
-    # What follows the loop aliases memory where it can.
+    # The nodes after the loop alias memory where possible.
     after: list[str] = []
     tail = "x_last"
     for k, shape in enumerate(draw(st.lists(st.sampled_from(SHAPES), max_size=4))):
