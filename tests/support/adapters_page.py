@@ -1,6 +1,6 @@
-"""Writes what docs/adapters.md tells of the adapters for editors and agents, from what they say and do.
+"""Writes the generated parts of docs/adapters.md on the adapters for editors and agents, from their real output.
 
-``python tests/support/adapters_page.py docs/adapters.md``; ``make editors`` installs what counts tokens.
+``python tests/support/adapters_page.py docs/adapters.md``; ``make editors`` installs the tokenizer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dap_client import DapProcess
 from loopdbg.debugger.frontends.dap.adapter import CAPABILITIES
 
 ROOT = Path(__file__).parents[2]
-#: What other adapters say of themselves, by name with version.
+#: The capabilities that other adapters report, by name with version.
 DEBUGPY_CAPABILITIES_PATH = ROOT / "tests" / "peers" / "dap_capabilities.json"
 _PART = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.S)
 #: Numbers of tokens in the tables.
@@ -38,12 +38,12 @@ console.log(JSON.stringify(JSON.parse(require("fs").readFileSync(0)).map((text) 
 
 
 def capability_names(capabilities: Mapping[str, Any]) -> list[str]:
-    """What an adapter says that it can do."""
+    """The capabilities that an adapter reports."""
     return sorted(name for name, message in capabilities.items() if message is True)
 
 
 def capabilities() -> str:
-    """The table."""
+    """The capability table."""
     others: dict[str, list[str]] = json.loads(DEBUGPY_CAPABILITIES_PATH.read_text(encoding="utf-8"))
     sides = {"loopdbg": capability_names(CAPABILITIES), **others}
     rows = [["capability", *sides], ["---", *("---" for _ in sides)]]
@@ -57,7 +57,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def query_debugpy_capabilities() -> list[str]:
-    """What debugpy answers to ``initialize``."""
+    """debugpy's response to ``initialize``."""
     body = json.dumps({"seq": 1, "type": "request", "command": "initialize", "arguments": {"adapterID": "debugpy"}})
     with subprocess.Popen(
         [sys.executable, "-m", "debugpy.adapter"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -80,7 +80,7 @@ def query_debugpy_capabilities() -> list[str]:
 
 
 class RecordedDapClient(DapProcess):
-    """Keeps what is asked, answered and reported, in the order of the session."""
+    """Records requests, responses and events, in the order of the session."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,12 +133,12 @@ def session_transcript() -> str:
 
 
 def tokenizer_available() -> bool:
-    """Whether there is something that counts tokens."""
+    """Whether a tokenizer is installed."""
     return shutil.which("node") is not None and (_NODE_MODULES / "gpt-tokenizer").is_dir()
 
 
 def count_tokens(texts: Sequence[str]) -> list[int]:
-    """How many tokens each text has, in the vocabulary o200k_base."""
+    """The number of tokens of each text, in the vocabulary o200k_base."""
     command = ["node", "-e", _COUNT]
     environment = {"NODE_PATH": str(_NODE_MODULES), "PATH": str(Path(shutil.which("node") or "").parent)}
     ran = subprocess.run(
@@ -156,7 +156,7 @@ async def _tools() -> list[Any]:
 
 
 def tool_table() -> str:
-    """The tools, each with what its definition costs an agent."""
+    """The tools, each with the number of tokens of its definition."""
     result = asyncio.run(_tools())
     shown = [
         {"name": entry.name, "description": entry.description, "input_schema": entry.input_schema} for entry in result
@@ -190,7 +190,7 @@ async def _run_fault_hunts() -> list[list[str]]:
 
 
 def fault_finding_table() -> str:
-    """The five hunts, with what their answers cost an agent."""
+    """The five fault-finding scenarios, with the number of tokens of their answers."""
     rows = [["fault", "calls", "characters", "all answers", "the longest"], ["---", "---", "---:", "---:", "---:"]]
     for hunt, answers in zip(AGENT_FAULT_SCENARIOS, asyncio.run(_run_fault_hunts()), strict=True):
         costs = _token_costs(answers)
@@ -211,12 +211,12 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 
 def render_page(text: str) -> str:
-    """The page with its parts made again."""
+    """The page with its generated parts updated."""
     return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match[2]]()}\n{match[3]}", text)
 
 
 def render_parts(text: str) -> Iterator[tuple[str, str]]:
-    """The parts of the page, by name."""
+    """The generated parts of the page, by name."""
     for match in _PART.finditer(text):
         yield match[2], match[0][len(match[1]) : -len(match[3])].strip("\n") + "\n"
 

@@ -1,4 +1,4 @@
-"""An agent that is a script: five hunts for a fault, by the tools of ``loopdbg mcp`` alone."""
+"""A scripted agent: five fault-finding scenarios that use only the tools of ``loopdbg mcp``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 from fault_finding import FAULT_SCENARIOS, FaultScenario
 from loopdbg.tui.cli.servers import mcp_server
 
-#: Calls a tool with arguments by name; gives the answer.
+#: Calls a tool by name with arguments; returns the answer.
 Ask = Callable[..., Awaitable[str]]
 
 
 def connect_to_server(**options: Any) -> Any:
-    """The server that the command line would run; ``options``: ``allow_write``, ``trust_script``."""
+    """A connection to the server that the command line would run; ``options``: ``allow_write``, ``trust_script``."""
     items: list[Any] = []
 
     class Served:
@@ -42,8 +42,8 @@ def connect_to_server(**options: Any) -> Any:
 
 @dataclass(frozen=True)
 class AgentFaultScenario:
-    """``hunt``: its files, in the folder where the server runs; ``calls``: tools with their arguments; ``answer``: what
-    the last of them tells."""
+    """A scenario. ``hunt``: its files, in the folder where the server runs; ``calls``: tools with their arguments;
+    ``answer``: what the last answer contains."""
 
     scenario: FaultScenario
     calls: Sequence[tuple[str, dict[str, Any]]]
@@ -54,7 +54,7 @@ class AgentFaultScenario:
         self.scenario.build(folder)
 
     async def run(self, ask: Ask) -> list[str]:
-        """All answers."""
+        """Make all calls; returns the answers."""
         return [await ask(tool, **arguments) for tool, arguments in self.calls]
 
 
@@ -64,7 +64,7 @@ def _diff_scenario(hunt: FaultScenario) -> AgentFaultScenario:
 
 
 def _nan_scenario() -> AgentFaultScenario:
-    """From what is seen, NaN, back to where it arises."""
+    """From the visible NaN back to its origin."""
     calls = [
         ("open", {"path": "descent.onnx"}),
         ("set_breakpoint", {"place": "nan"}),

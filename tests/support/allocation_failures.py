@@ -1,7 +1,8 @@
-"""Memory that ends: one allocation of Python and NumPy after the other fails, in a process of its own: it may crash.
+"""Out-of-memory tests: the allocations of Python and NumPy fail one by one, in a separate process, because it may
+crash.
 
-Run as a program: ``allocation_failures.py MODEL FIRST STRIDE``, the ``MODEL`` of :data:`TEXTS`. It prints what went
-wrong, and how many allocations failed.
+Run as a program: ``allocation_failures.py MODEL FIRST STRIDE``, where ``MODEL`` is a key of :data:`TEXTS`. It prints
+the faults, and how many allocations failed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import loopdbg
 from loopdbg.runtime.frontends.onnx import reader
 from text_models import proto
 
-#: Scalars in one program; a value that grows, whose readers are bound again; a sequence, whose nodes run in Python.
+#: Scalars in one program; a growing value, whose readers are bound again; a sequence, whose nodes run in Python.
 MODEL_TEXTS = {
     "scalar": """g (float[1] x0) => (float[1] x, float[N, 1] rows) {
   n = Constant <value = int64 {6}> ()
@@ -52,9 +53,9 @@ MODEL_TEXTS = {
 }""",
 }
 INPUTS = {"x0": np.ones(1, np.float32)}
-#: What CPython and NumPy make of some allocations that fail.
+#: Errors that CPython and NumPy raise for some failed allocations.
 FOREIGN_ERROR_TEXTS = ("error return without exception set", "returned NULL without setting", "can't allocate lock")
-#: That many in a row that no one asked for: there are no more.
+#: After this many failures in a row without an allocation there are no more.
 MAX_UNUSED_FAILURES = 300
 
 
@@ -63,7 +64,7 @@ def output_bytes(outputs: dict[str, Any]) -> dict[str, bytes]:
 
 
 class AllocationFailureRunner:
-    """A model, and what is done with it while memory ends."""
+    """A model, and the actions to perform while memory runs out."""
 
     def __init__(self, name: str) -> None:
         self.model = loopdbg.Model(reader.from_proto(proto(MODEL_TEXTS[name], 21), name))
@@ -71,7 +72,7 @@ class AllocationFailureRunner:
         self.carried = next(iter(loopdbg.debug(self.model, INPUTS).frame.carried))
 
     def session_actions(self) -> dict[str, Callable[[loopdbg.Session], object]]:
-        """By the name of the method of a session; ``run`` is the model's own, next to it."""
+        """The actions by method name of a session; ``run`` is the model's own."""
         return {
             "step": lambda session: session.step(2),
             "back": lambda session: session.back(),
@@ -82,7 +83,7 @@ class AllocationFailureRunner:
         }
 
     def faults(self, name: str, first: int, stride: int) -> Iterator[str]:
-        """What is wrong after one allocation of an act failed, and the last line: how many did."""
+        """The faults after single failed allocations of an action; the last line is the number of failures."""
         act = self.session_actions()[name]
         act(self.stopped_session())
         number, failed, unused = first, 0, 0
@@ -103,7 +104,7 @@ class AllocationFailureRunner:
         return session
 
     def find_fault(self, session: loopdbg.Session, error: BaseException | None) -> str:
-        """What is wrong with a session and its model after an error; empty: nothing."""
+        """What is wrong with a session and its model after an error; empty if nothing is."""
         expected = isinstance(error, MemoryError | loopdbg.LoopdbgError | None) or any(
             text in str(error) for text in FOREIGN_ERROR_TEXTS
         )
@@ -121,7 +122,7 @@ class AllocationFailureRunner:
 def call_with_failing_allocation(
     act: Callable[[loopdbg.Session], object], session: loopdbg.Session, number: int
 ) -> BaseException | None:
-    """Do something while one allocation fails: the error, if any."""
+    """Call a function while one allocation fails; returns the error, if any."""
     import _testcapi
 
     try:
@@ -136,7 +137,7 @@ def call_with_failing_allocation(
 
 
 def main(name: str, first: str, stride: str) -> None:
-    gc.disable()  # what is collected in between would ask for memory, too
+    gc.disable()  # a garbage collection in between would allocate memory, too
     sys.unraisablehook = lambda _: None
     scarce = AllocationFailureRunner(name)
     for act in scarce.session_actions():

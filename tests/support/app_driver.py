@@ -1,4 +1,4 @@
-"""The Textual app for tests: open it, press keys, read what the screen says."""
+"""Drives the Textual app in tests: open it, press keys, read the screen."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from ui_idle import IDLE_TIMEOUT_SECONDS
 
 
 async def wait_until(predicate: Callable[[], object]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     async with asyncio.timeout(IDLE_TIMEOUT_SECONDS):
         while not predicate():
             await asyncio.sleep(0.01)
 
 
-#: What is before the code of a line: the signs, its number, and in its indentation the ways of back edges.
+#: The prefix of a source line: the marks, its number, and the back-edge lanes in its indentation.
 _LINE_PREFIX = re.compile(r"^(.?[●○ ]?(?: *\d+)?)([ ◂▸▲│├╰─]*)(?=\S)")
 
 
 def strip_back_edge_lanes(text: str) -> str:
-    """A line of the source as it is without the ways of back edges, and without what the cursor lights up."""
+    """A source line without back-edge lanes and cursor highlights."""
     return _LINE_PREFIX.sub(lambda result: result[1] + " " * len(result[2]), text)
 
 
 class AppDriver:
-    """An open app. Keys wait until what they started has stopped and is on the screen."""
+    """An open app. Key presses wait until the started commands have stopped and the screen is drawn."""
 
     def __init__(self, app: LoopdbgApp, pilot: Pilot[int]) -> None:
         self.app = app
@@ -57,17 +57,17 @@ class AppDriver:
             await self.wait_until_idle()
 
     async def press_and_wait(self, key: str, predicate: Callable[[], object]) -> None:
-        """Press a key, and wait until what it leads to is there, not until what it starts has stopped; the pilot's own
+        """Press a key, and wait until its first effect is visible, not until its command has ended; the pilot's own
         presses wait for an idle processor."""
         self.app.simulate_key(key)
         await self.wait_until(predicate)
 
     async def wait_until(self, predicate: Callable[[], object]) -> None:
-        """Wait until something is so, however long a busy machine takes for it."""
+        """Wait until a condition is true, however long a busy machine takes."""
         await wait_until(predicate)
 
     async def type(self, line: str) -> str:
-        """Type a line into the open console and wait for what it does; returns what it says to that."""
+        """Type a line into the open console and wait for its command; returns the output."""
         self.app.console_pane.input_line.value = line
         await self.press("enter")
         return self.app.console_pane.text.rpartition(f"> {line}\n")[2]
@@ -82,7 +82,7 @@ class AppDriver:
 
     @property
     def keys(self) -> str:
-        """The keys at the foot."""
+        """The keys in the footer."""
         return self.app.key_bar.text
 
     @property
@@ -90,35 +90,35 @@ class AppDriver:
         return self.app.status_message.text
 
     def text(self, pane: str) -> str:
-        """A pane's title and lines; those of the source without the ways of back edges."""
+        """A pane's title and lines; source lines are without back-edge lanes."""
         text = self.app.panes[pane].text
         return "\n".join(map(strip_back_edge_lanes, text.split("\n"))) if pane == "body" else text
 
     def lines(self, pane: str) -> list[str]:
-        """A pane's lines, without its title; those of the source without the ways of back edges."""
+        """A pane's lines without its title; source lines are without back-edge lanes."""
         lines = [line.text.rstrip() for line in self.app.panes[pane].lines]
         return [strip_back_edge_lanes(line) for line in lines] if pane == "body" else lines
 
     @property
     def marked_line(self) -> str:
-        """The line of the body that the marker is on, with the marker, without its number."""
+        """The body line at the position marker, with the marker, without its number."""
         results = [line for line in self.lines("body") if line[:1] in ("▶", "✗")]
         assert len(results) <= 1, results
         return re.sub(r"^(.)([●○]?) +\d+ +", r"\1\2 ", results[0]) if results else ""
 
     def value_next_to(self, name: str) -> str:
-        """What is next to the node that writes a value."""
+        """The text next to the node that writes a value."""
         rows = (line for line in self.lines("body") if VALUE_SEPARATOR in line)
         line = next(line for line in rows if re.match(rf". *[●○]? +\d+ +{re.escape(name)} ", line))
         return line.rpartition(VALUE_SEPARATOR)[2]
 
     def visible_rows(self) -> list[str]:
-        """What is drawn, row by row: not what a pane would say, but what of it is in sight."""
+        """The drawn rows: only the visible part of each pane's content."""
         return ["".join(segment.text for segment in strip) for strip in self.app.screen._compositor.render_strips()]
 
 
 def stale_panes(screen: AppDriver) -> list[str]:
-    """The visible panes whose lines are not those of their present size and form."""
+    """The visible panes whose lines do not match their present size and layout."""
     results = []
     for name, pane in screen.app.panes.items():
         if not pane.display or pane.screen_state is None:
@@ -129,7 +129,7 @@ def stale_panes(screen: AppDriver) -> list[str]:
             if pane.is_one_line
             else pane.build(pane.screen_state, *inner)
         )
-        # Without what the cursor lights up.
+        # Without cursor highlights.
         texts = [[re.sub("[◂▸]", " ", line.text) for line in lines] for lines in (pane.lines, wanted)]
         if texts[0] != texts[1]:
             results.append(name)

@@ -1,4 +1,4 @@
-"""A browser without a window, driven by its own protocol."""
+"""A headless browser, driven by its DevTools protocol."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import aiohttp
 
-#: The first one that is installed; None: there is none.
+#: The first installed one; None: there is none.
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))),
     None,
@@ -26,7 +26,7 @@ BROWSER = next(
 
 
 def evaluate_on_svg(svg: str, script: str, folder: Path) -> Any:
-    """What a function of JavaScript answers of an SVG, which is in a page by itself: ``root => ...``."""
+    """The result of a JavaScript function ``root => ...`` on an SVG that is alone in a page."""
     assert BROWSER is not None
     page = folder / "page.html"
     page.write_text(
@@ -54,13 +54,13 @@ class BrowserPage:
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
         self._number = 0
-        #: What the page complained of.
+        #: Errors logged by the page.
         self.errors: list[str] = []
-        #: Gets every message that is no answer.
+        #: Receives every message that is not a response.
         self.heard: Callable[[dict[str, Any]], object] = lambda message: None
 
     async def ask(self, method: str, **parameters: Any) -> Any:
-        """A command of the protocol, and its answer."""
+        """Send a command of the protocol; returns its response."""
         self._number += 1
         number = self._number
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
@@ -84,32 +84,32 @@ class BrowserPage:
         await self.ask("Page.navigate", url=address)
 
     async def value(self, expression: str) -> Any:
-        """What JavaScript gives on the page."""
+        """The value of a JavaScript expression on the page."""
         result = await self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
     async def wait(self, expression: str, seconds: float = 120) -> Any:
-        """Until JavaScript gives something true."""
+        """Wait until a JavaScript expression is true."""
         async with asyncio.timeout(seconds):
             while not (result := await self.value(expression)):
                 await asyncio.sleep(0.05)
         return result
 
     async def press(self, key: str, text: str = "") -> None:
-        """A key."""
+        """Press a key."""
         for kind in ("keyDown", "keyUp"):
             more = {"text": text} if kind == "keyDown" and text else {}
             await self.ask("Input.dispatchKeyEvent", type=kind, key=key, **more)
 
     async def click(self, selector: str) -> None:
-        """The middle of an element, with the mouse."""
+        """Click the middle of an element."""
         x, y = await self._middle(selector)
         for kind in ("mousePressed", "mouseReleased"):
             await self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     async def hover(self, selector: str) -> None:
-        """The mouse rests on an element."""
+        """Move the mouse over an element."""
         x, y = await self._middle(selector)
         await self.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
@@ -133,7 +133,7 @@ class BrowserPage:
 
 @contextlib.asynccontextmanager
 async def open_page(width: int = 1200, height: int = 900) -> AsyncIterator[BrowserPage]:
-    """A page of a new browser."""
+    """Open a page of a new browser."""
     assert BROWSER is not None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]

@@ -1,4 +1,4 @@
-"""The command line for tests: in this process, or as a process of its own."""
+"""Runs the command line in tests, in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CliResult(NamedTuple):
 
     @property
     def error_line(self) -> str:
-        """The one line on stderr that an error is."""
+        """The error, which must be the only line on stderr."""
         assert "Traceback" not in self.err
         assert self.out == ""
         assert self.err.startswith("loopdbg: ")
@@ -40,7 +40,7 @@ def run_cli(capsys: pytest.CaptureFixture[str], *arguments: object) -> CliResult
     return CliResult(status, *capsys.readouterr())
 
 
-#: A command line whose first line on stderr says that a loop runs.
+#: A command line whose first line on stderr reports that a loop runs.
 LOOP_ANNOUNCING_SCRIPT = """
 import sys
 from loopdbg.runtime.model import Model
@@ -63,7 +63,7 @@ sys.exit(main())
 def start_python(
     *arguments: object, environment: Mapping[str, str] | None = None, **options: Any
 ) -> subprocess.Popen[str]:
-    """Start Python as a process of its own that finds the package; ``options`` as for ``Popen``."""
+    """Start Python as a separate process that finds the package; ``options`` as for ``Popen``."""
     package = Path(__file__).parents[2] / "src"
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
@@ -74,12 +74,12 @@ def start_python(
 
 
 def start_cli(*arguments: object, telling: bool = False, **options: Any) -> subprocess.Popen[str]:
-    """Start a command line as a process of its own; a telling one says when a loop runs."""
+    """Start a command line as a separate process, optionally one that reports when a loop runs."""
     return start_python(*(["-c", LOOP_ANNOUNCING_SCRIPT] if telling else ["-m", "loopdbg"]), *arguments, **options)
 
 
 def wait_for_exit(process: subprocess.Popen[str], seconds: float = 300) -> CliResult:
-    """Wait for a process to end; one that does not is ended."""
+    """Wait for a process to end; kill it if it does not."""
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -90,12 +90,12 @@ def wait_for_exit(process: subprocess.Popen[str], seconds: float = 300) -> CliRe
 
 
 def run_python_code(code: str, *arguments: object, seconds: float = 300, **options: Any) -> CliResult:
-    """Run Python code in a process of its own."""
+    """Run Python code in a separate process."""
     return wait_for_exit(start_python("-c", code, *arguments, **options), seconds)
 
 
 def save_text_model(folder: Path, text: str, name: str = "model.onnx", opset: int = 21) -> Path:
-    """Write a model, given in ONNX text form, to a file."""
+    """Write a model in ONNX text form to a model file."""
     path = folder / name
     onnx.save(proto(text, opset), path)
     return path

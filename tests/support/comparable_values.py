@@ -1,4 +1,4 @@
-"""Values as plain data that ``==`` compares."""
+"""Values as plain data that can be compared with ``==``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class TensorBits(NamedTuple):
-    """A tensor to the bit; ``data`` of strings is a list."""
+    """The bits of a tensor; ``data`` of strings is a list."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -17,7 +17,7 @@ class TensorBits(NamedTuple):
 
 
 def exact_bits(value: Any) -> Any:
-    """A value to the bit: which NaN it is counts, and so does the sign of a zero. For all that runs the same plan."""
+    """The bits of a value, including NaN payloads and signs of zero; for everything that runs the same plan."""
     if isinstance(value, list):
         return [exact_bits(part) for part in value]
     if not isinstance(value, np.ndarray | np.generic):
@@ -31,7 +31,7 @@ def all_exact_bits(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def canonical_value(value: Any) -> Any:
-    """A value, or the bits of one, but for which NaN it is and the sign of a zero. For what another one computes."""
+    """A value, or the bits of one, ignoring NaN payloads and signs of zero; for results of other runtimes."""
     if isinstance(value, list):
         return [canonical_value(part) for part in value]
     result = value if isinstance(value, TensorBits) else exact_bits(value)

@@ -1,4 +1,4 @@
-"""A console that remembers what it stated."""
+"""A console that records its output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loopdbg.debugger.frontends.console.console import Console
 
 
 class ConsoleRecorder:
-    """The console on a session, or on a recording, for tests to type into."""
+    """The console on a session or a recording, into which tests type."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -17,7 +17,7 @@ class ConsoleRecorder:
         self.console = Console(session, self.output_lines.append)
 
     def __call__(self, *lines: str) -> list[str]:
-        """What some lines say; an error as a line like that of the prompt."""
+        """The output of some lines; an error is a line as at the prompt."""
         self.output_lines.clear()
         for line in lines:
             try:
@@ -28,5 +28,5 @@ class ConsoleRecorder:
         return list(self.output_lines)
 
     def last_line(self, *lines: str) -> str:
-        """The last line that they say."""
+        """The last line of the output of some lines."""
         return self(*lines)[-1]

@@ -1,4 +1,4 @@
-"""What a test needs of the processor."""
+"""Requirements of tests on the processor."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 from loopdbg.runtime.kernels import processor
 from loopdbg.runtime.ops import kernel_lookup
 
-#: How processor.use calls them.
+#: The names that processor.use takes.
 BASELINE, AVX2, AVX512, AVXVNNI, VNNI, AMX = range(1, 7)
 LEVEL_NAMES = dict(zip(range(1, 7), ("any", "AVX2", "AVX-512", "AVX-VNNI", "AVX-512 VNNI", "AMX"), strict=True))
-#: What floats are computed with, and what bytes are.
+#: The instruction sets for floats and for bytes.
 FLOAT_LEVELS = (BASELINE, AVX2, AVX512)
 INT8_LEVELS = (BASELINE, AVX2, AVXVNNI, VNNI, AMX)
 
 
 @contextmanager
 def limit_to(kind: int) -> Iterator[None]:
-    """Compute with no more than such a processor has; skip the test where this one has less."""
+    """Restrict the kernels to an instruction set; skip the test if this processor lacks it."""
     if not processor.select_target(kind):
         pytest.skip(f"runs on processors with {LEVEL_NAMES[kind]}")
     _clear_kernel_caches()
@@ -32,14 +32,14 @@ def limit_to(kind: int) -> Iterator[None]:
 
 
 def available_levels(*kinds: int) -> list[int]:
-    """Those of these that this processor has, or can do as."""
+    """The instruction sets that this processor has or can emulate."""
     results = [kind for kind in kinds if processor.select_target(kind)]
     processor.select_target(0)
     return results
 
 
 def _clear_kernel_caches() -> None:
-    """Kernels are picked when they are made, and kept."""
+    """Drop cached kernels, which were selected when they were created."""
     for kept in vars(kernel_lookup).values():
         if hasattr(kept, "cache_clear"):
             kept.cache_clear()

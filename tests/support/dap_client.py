@@ -1,4 +1,4 @@
-"""A client of the Debug Adapter Protocol for tests: an adapter in this process, or a process of its own."""
+"""A Debug Adapter Protocol client for tests, with an adapter in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ RESPONSE_TIMEOUT_SECONDS = 120
 
 
 class DapClient:
-    """Sends requests, and sorts what comes back."""
+    """Sends requests, and sorts the replies."""
 
     def __init__(self, answers: BinaryIO, requests: BinaryIO) -> None:
         self._answers, self._requests = answers, requests
         self._seq = 0
         self._responses: queue.Queue[dict[str, Any]] = queue.Queue()
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
-        #: What the debugger's console stated so far.
+        #: The output of the debug console so far.
         self.console_output: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -46,45 +46,45 @@ class DapClient:
                 self.events.put(message)
 
     def raw(self, data: bytes) -> None:
-        """Bytes as they are."""
+        """Send bytes unchanged."""
         self._requests.write(data)
         self._requests.flush()
 
     def send(self, command: Any, arguments: Any = None) -> int:
-        """A request; returns its number."""
+        """Send a request; returns its number."""
         self._seq += 1
         body = json.dumps({"seq": self._seq, "type": "request", "command": command, "arguments": arguments}).encode()
         self.raw(b"Content-Length: %d\r\n\r\n" % len(body) + body)
         return self._seq
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
-        """A request and its response."""
+        """Send a request; returns its response."""
         number = self.send(command, arguments)
         answer = self._responses.get(timeout=RESPONSE_TIMEOUT_SECONDS)
         assert answer["request_seq"] == number and answer["command"] == command
         return answer
 
     def get(self, command: str, **arguments: Any) -> dict[str, Any]:
-        """The body of a response, which has to be good."""
+        """The body of a response, which must be successful."""
         answer = self.ask(command, **arguments)
         assert answer["success"], answer["message"]
         body: dict[str, Any] = answer.get("body", {})
         return body
 
     def event(self, name: str) -> dict[str, Any]:
-        """The next event, which has to be this one."""
+        """The next event, which must be of this type."""
         event = self.events.get(timeout=RESPONSE_TIMEOUT_SECONDS)
         assert event["event"] == name, event
         body: dict[str, Any] = event.get("body", {})
         return body
 
     def move(self, command: str, **arguments: Any) -> str:
-        """A request that moves the session; returns where it stopped."""
+        """Send a request that moves the session; returns where it stopped."""
         self.get(command, threadId=1, **arguments)
         return str(self.event("stopped")["description"])
 
     def launch_and_stop(self, program: str, **arguments: Any) -> str:
-        """Up to the first stop."""
+        """Launch, and run up to the first stop."""
         self.get("initialize", adapterID="loopdbg", supportsProgressReporting=True)
         self.get("launch", program=program, **arguments)
         self.event("initialized")
@@ -92,7 +92,7 @@ class DapClient:
         return str(self.event("stopped")["description"])
 
     def scope(self, name: str, frame: int = 1) -> dict[str, str]:
-        """What a scope shows: names and texts."""
+        """The variables of a scope: names and texts."""
         return {child["name"]: child["value"] for child in self.children(name, frame)}
 
     def children(self, name: str, frame: int = 1) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ class DapClient:
 
 
 class DapProcess(DapClient):
-    """An adapter in a process of its own: ``loopdbg dap``."""
+    """An adapter in a separate process: ``loopdbg dap``."""
 
     def __init__(self, *options: str, environment: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -119,7 +119,7 @@ class DapProcess(DapClient):
         super().__init__(self.process.stdout, self.process.stdin)
 
     def close(self) -> int:
-        """Hang up; returns the exit status."""
+        """Disconnect; returns the exit status."""
         assert self.process.stdin is not None and self.process.stderr is not None
         self.process.stdin.close()
         status = self.process.wait(RESPONSE_TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""Whether all ways of running a model agree."""
+"""Checks that all execution modes of a model agree."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from strategies.draws import ChoiceSource
 
 
 class DisagreementError(AssertionError):
-    """Two that have to agree do not."""
+    """Two results that must agree do not."""
 
 
 def assert_equal(what: str, got: Any, wanted: Any) -> None:
-    """Raise with the first part in which two differ."""
+    """Raise with the first part in which two values differ."""
     if got != wanted:
         raise DisagreementError(f"{what}: {_first_difference(got, wanted)}")
 
@@ -103,7 +103,7 @@ def _expected_session_outcome(ran: Any, first: Any) -> tuple[Any, Any]:
 
 
 def _check_session_frames(stood: list[Any], seen: list[Any]) -> None:
-    """A session's frames are those of the hook, as far as it stepped."""
+    """Check that a session's frames are those of the hook, as far as it stepped."""
     known = {state[:3]: state for state in seen}
     for state in stood:
         assert_equal("a frame of a session", state, known.get(state[:3]))

@@ -1,4 +1,4 @@
-"""Random loops of all dtypes, as models and as NumPy computes them: what :mod:`statements` is about."""
+"""Random loops of all dtypes, as models and as computed with NumPy: the subject of :mod:`statement_checks`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnx import numpy_helper as nh
 
 from strategies.draws import ChoiceSource
 
-#: Boundaries of which all values are kept, and iterations that are computed to see whether the condition ends the loop.
+#: Boundaries whose values are all kept, and iterations that are computed to see whether the condition ends the loop.
 MAX_KEPT_BOUNDARIES, MAX_ITERATIONS = 40, 30_000
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float16", "float32", "float64")
@@ -40,7 +40,7 @@ class LoopUpdate:
     def __call__(self, value: Any) -> Any:
         with np.errstate(all="ignore"):
             if self.op == "Div" and value.dtype.kind in "iu":
-                # Towards zero, as ONNX has it.
+                # Rounded towards zero, as ONNX defines it.
                 x, y = value.astype(object), np.asarray(self.operand).astype(object)
                 return np.asarray(np.where(value < 0, -(-x // y), x // y)).astype(value.dtype)
             if self.op == "Reverse":
@@ -57,7 +57,8 @@ class LoopUpdate:
 
 @dataclass(frozen=True)
 class DtypeLoop:
-    """A loop over ``values``: of each the initial one and its update. The first, ``n``, is compared with ``limit``."""
+    """A loop over ``values``: the initial value and the update of each. The first, ``n``, is compared with
+    ``limit``."""
 
     values: Mapping[str, tuple[Any, LoopUpdate]]
     comparison: str
@@ -73,8 +74,8 @@ class DtypeLoop:
 
 @dataclass(frozen=True)
 class LoopCourse:
-    """What a loop does: its first boundaries; after how many iterations it ends, and by what; after how many its
-    condition alone would end it (None: not within :data:`MOST`)."""
+    """The course of a loop: its first boundaries; after how many iterations it ends, and why; after how many its
+    condition alone would end it (None: not within the computed iterations)."""
 
     boundaries: list[dict[str, Any]]
     iteration_count: int | None
@@ -86,7 +87,7 @@ class LoopCourse:
 
 
 def draw_loop(draw: ChoiceSource) -> DtypeLoop:
-    """A random one."""
+    """Draw a random loop."""
     dtype = np.dtype(draw.pick((*INTEGERS, *FLOATS)))
     number = draw_number(draw, dtype)
     updates = ("Add", "Sub", "Mul", "Div", "Identity")
@@ -128,13 +129,13 @@ def _tensor(draw: ChoiceSource) -> tuple[Any, LoopUpdate]:
         each = np.full(shape, draw_number(draw, dtype), dtype)
     ops = ["Add", "Sub", "Mul", "Div", "Identity"]
     ops += ["Reverse"] * bool(shape) + ["Neg"] * (dtype.kind in "if")
-    # Where the update of every element differs the largest change has one place.
+    # If the update of every element differs, the largest change is at a unique position.
     by = np.array([_factor(draw, dtype) for _ in range(size)], dtype).reshape(shape) if draw.chance(50) else None
     return each, LoopUpdate(draw.pick(ops), _factor(draw, dtype) if by is None else by)
 
 
 def compute_course(of: DtypeLoop) -> LoopCourse:
-    """What NumPy makes of it."""
+    """Compute the loop with NumPy."""
     now = {name: initial for name, (initial, _) in of.values.items()}
     boundaries = [now]
     go = of.initial is not False
@@ -166,7 +167,7 @@ def compute_course(of: DtypeLoop) -> LoopCourse:
 
 
 def onnx_model(of: DtypeLoop) -> onnx.ModelProto:
-    """The same as a model, whose inputs are the initial values."""
+    """The loop as a model, whose inputs are the initial values."""
     kinds = {name: h.np_dtype_to_tensor_dtype(np.asarray(initial).dtype) for name, (initial, _) in of.values.items()}
     shapes = {name: list(np.shape(initial)) for name, (initial, _) in of.values.items()}
     constants = [nh.from_array(np.asarray(of.limit), "lim")]

@@ -1,4 +1,4 @@
-"""What an engine that does not move shows, as bits to compare."""
+"""The state of a stopped engine as comparable bits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loopdbg.runtime.frame import Frame
 
 
 class CHookView(ctypes.Structure):
-    """What a hook in C is shown of a boundary."""
+    """The view of a boundary that a C hook receives."""
 
     _fields_ = (
         ("loop", ctypes.c_int),
@@ -23,7 +23,7 @@ class CHookView(ctypes.Structure):
     )
 
 
-#: Makes a function a hook in C.
+#: Makes a function a C hook.
 CHook = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(CHookView))
 
 
@@ -42,7 +42,7 @@ def frame_state(frame: Frame) -> dict[str, Any]:
 
 
 def visible_state(engine: Engine) -> dict[str, Any]:
-    """Everything that an engine shows: its frames, where it is and how its loops went."""
+    """Everything that an engine shows: its frames, its position and the totals of its loops."""
     loops = range(len(engine.plan.loops))
     ended = [] if engine.stack or not engine.plan.loops else [k for k in loops if engine.loops.totals(k)[1]][:1]
     return {
@@ -54,7 +54,7 @@ def visible_state(engine: Engine) -> dict[str, Any]:
 
 
 def slot_index(model: loopdbg.Model, name: str) -> int:
-    """The slot of the value that has a name no other value has."""
+    """The slot of the value with this unique name."""
     (index,) = (index for index, value in enumerate(model.plan.slots) if value.name == name)
     return index
 
@@ -69,7 +69,7 @@ def step(engine: Engine, nodes: bool = True) -> Any:
 
 
 def resume(engine: Engine) -> Any:
-    """Why the engine stopped; an error in a node is a reason like the others."""
+    """Why the engine stopped; an error in a node is a stop reason like the others."""
     try:
         return engine.resume()
     except loopdbg.ExecutionError as error:
@@ -77,7 +77,7 @@ def resume(engine: Engine) -> Any:
 
 
 def finish(engine: Engine, model: loopdbg.Model) -> Any:
-    """Run to the end: the outputs, or the reason why there are none, and the totals."""
+    """Run to the end; returns the outputs, or the reason why there are none, and the totals."""
     engine.clear_stops()
     what = resume(engine)
     outputs = all_exact_bits(engine.results()) if what[0] == "end" else None

@@ -1,4 +1,4 @@
-"""The plain engine (LOOPDBG_FAST=0) has nothing that makes it fast: how tests ask for that."""
+"""The baseline engine (LOOPDBG_FAST=0) has no optimizer: helpers with which tests take that into account."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import loopdbg
 from loopdbg.runtime.engine import engine as engines
 from loopdbg.runtime.engine.engine import Engine
 
-#: For tests of one way to be fast.
+#: Marks tests of one optimization.
 requires_optimizer = pytest.mark.skipif(
     not engines.optimizer_enabled, reason="LOOPDBG_FAST=0: the plain engine has no such way to be fast"
 )
-#: For tests that count what runs.
+#: Marks tests that count executed calls.
 requires_unchecked_build = pytest.mark.skipif(
     engines.is_checked_build, reason="builds with bounds checks run some iterations on a plain engine as well"
 )
 
 
 def optimizer_of(engine: Engine) -> Any:
-    """What makes an engine fast; the test ends here where nothing does."""
+    """The optimizer of an engine; skips the test if it has none."""
     if engine.optimizer is None:
         pytest.skip("LOOPDBG_FAST=0: what follows is about a way to be fast, which the plain engine has not")
     return engine.optimizer
 
 
 def set_optimizer_options(engine: Engine, **knobs: Any) -> None:
-    """Turn knobs of what makes an engine fast. The plain engine has none, and gives the same."""
+    """Set options of an engine's optimizer. The baseline engine has none, and gives the same results."""
     for name, value in knobs.items():
         if engine.optimizer is not None:
             setattr(engine.optimizer, name, value)
@@ -44,5 +44,5 @@ def start_engine(model: loopdbg.Model, inputs: dict[str, Any], *, native: bool =
 
 
 def optimizer_attribute(engine: Engine, asked: str) -> Any:
-    """What an engine says of a way to be fast, for Hypothesis's events; None: it has none."""
+    """An attribute of an engine's optimizer, for Hypothesis's events; None without an optimizer."""
     return None if engine.optimizer is None else getattr(engine.optimizer, asked)

@@ -1,4 +1,4 @@
-"""Walks through an execution: engines that are moved side by side show the same wherever they stand."""
+"""Walks through an execution: engines that are moved in parallel show the same state at every stop."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from engine_tiers import set_optimizer_options
 from loopdbg.runtime.engine.engine import Engine
 from strategies.draws import ChoiceSource, HypothesisChoices
 
-#: What a person does with an execution.
+#: The moves of a user.
 MOVE_KINDS = ("boundary", "boundary", "node", "on", "save", "back", "set")
 
 
 class WalkMove(NamedTuple):
-    """``number``: how far, or how much more; ``which``: of what can be chosen; ``looks``: at all, after it."""
+    """``number``: the distance, or the increment of a limit; ``which``: the index of a choice; ``looks``: whether the
+    state is read afterwards."""
 
     kind: str
     number: int = 1
@@ -29,7 +30,8 @@ class WalkMove(NamedTuple):
 
 
 def draw_walk(draw: ChoiceSource) -> list[WalkMove]:
-    """Some moves. Not all are looked at: looking makes an engine gather what it would have left where it was."""
+    """Draw some moves. The state is not read after each one, because reading makes an engine gather values that it
+    would otherwise leave in place."""
     return [
         WalkMove(draw.pick(MOVE_KINDS), draw.integer(1, 3), draw.integer(0, 5), draw.chance(70))
         for _ in range(draw.integer(4, 25))
@@ -42,12 +44,12 @@ def walk_strategy(draw: st.DrawFn) -> list[WalkMove]:
 
 
 def use_python_nodes(engine: Engine) -> None:
-    """Every node runs in Python."""
+    """Run every node in Python."""
     engine.binder.native_enabled = False
 
 
 def disable_fusion(engine: Engine) -> None:
-    """Every node runs by itself."""
+    """Run every node separately."""
     set_optimizer_options(engine, fuse=False)
 
 
@@ -62,8 +64,8 @@ def check_stops_agree(
     prepare: Callable[[Engine], object],
     changed: Callable[[Any, int], Any] = increment_carried,
 ) -> Engine:
-    """Wherever an execution is, goes back to or is changed, all is as in an engine that is prepared in another way;
-    and what was seen of it stays as it was. ``changed``: what a carried value is set to."""
+    """Wherever an execution stops, goes back to or is edited, its state equals that of an engine with another
+    configuration, and earlier snapshots stay unchanged. ``changed``: the new value of an edited carried value."""
     engines = [Engine(model.plan), Engine(model.plan)]
     prepare(engines[1])
     kept, seen = [], []

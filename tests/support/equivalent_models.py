@@ -1,4 +1,4 @@
-"""Random models next to what other tools make of them, which is written otherwise and computes the same."""
+"""Random models paired with the results of other tools on them, which are written differently and compute the same."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from strategies.program import Program, ProgramConstant, ProgramValue, ValueType
 from text_models import load_proto
 
 _FEATURES = ("growing", "rows", "delayed", "direct", "condition", "nested", "branches", "scan")
-#: Models that are tried until a tool makes one that gives the same.
+#: Number of models that are tried until a tool produces an equal one.
 MAX_ATTEMPTS = 30
 
 
 class ModelNotSupportedError(Exception):
-    """The tool does not take the model."""
+    """The tool does not support the model."""
 
 
 def judge_case(name: str) -> str:
-    """What came of a pair: ``equal``, ``unseen`` where the tool takes no such model, or else what is wrong."""
+    """The outcome of a pair: ``equal``, ``unseen`` if the tool supports no such model, or else what is wrong."""
     pair = make_case(name)
     if pair is None:
         return "unseen"
@@ -54,13 +54,13 @@ def judge_case(name: str) -> str:
 
 
 def case_names(numbers: Iterable[int]) -> list[str]:
-    """The names of cases, of all ways whose tools are there in turn."""
+    """The names of cases, with all installed tools in turn."""
     every = [way for way in TRANSFORMATIONS if way != "simplified" or find_spec("onnxsim") is not None]
     return [f"{every[k % len(every)]} {k // len(every)}" for k in numbers]
 
 
 def describe_case(name: str) -> str:
-    """A case as a person reads it: the nodes of both models, and what is reported about them."""
+    """A case as readable text: the nodes of both models, and what diff reports."""
     pair = make_case(name)
     if pair is None:
         return "the tool takes no such model"
@@ -74,11 +74,11 @@ def compare_pair(left: loopdbg.Model, right: loopdbg.Model, feeds: Mapping[str, 
 
 
 def make_case(name: str) -> tuple[loopdbg.Model, loopdbg.Model, Mapping[str, Any]] | None:
-    """The first pair of a case, ``opset 17``, whose outputs are the same."""
+    """The first pair of a case, such as ``opset 17``, whose outputs are the same."""
     way, _ = name.split()
     draw = SeededChoices(name)
     for _ in range(MAX_ATTEMPTS):
-        # What a Scan cuts and does not read OpenVINO drops, and with it how often the loop runs.
+        # OpenVINO drops sliced inputs of a Scan that are not read, and with them the trip count.
         wanted = [feature for feature in _FEATURES if (way, feature) != ("openvino", "scan")]
         chosen = {feature for feature in wanted if draw.chance(25)} | {"attributes", "products"}
         program = program_generator.draw_program(draw, chosen)
@@ -91,7 +91,7 @@ def make_case(name: str) -> tuple[loopdbg.Model, loopdbg.Model, Mapping[str, Any
             runs = [model.execute(feeds, max_iterations=MAX_ITERATIONS).outputs for model in (left, right)]
         except (ModelNotSupportedError, LoopdbgError):
             continue
-        # Where a tool ran a loop itself and left a constant in its place, that is listed, and should be.
+        # If a tool evaluated a loop itself and left a constant in its place, diff lists that, as it should.
         alike = len(model_loops(left)) == len(model_loops(right))
         if alike and None not in runs and canonical_values(runs[0] or {}) == canonical_values(runs[1] or {}):
             return left, right, feeds
@@ -99,7 +99,7 @@ def make_case(name: str) -> tuple[loopdbg.Model, loopdbg.Model, Mapping[str, Any
 
 
 def model_loops(model: loopdbg.Model) -> list[Loop]:
-    """The loops of a model, those inside others too."""
+    """The loops of a model, including inner ones."""
     return [node for node in walk(model.graph) if isinstance(node, Loop)]
 
 
@@ -113,7 +113,7 @@ def add_initial_conditions(program: Program) -> None:
 
 
 def with_initializers(source: onnx.ModelProto) -> onnx.ModelProto:
-    """The same model with its main graph's constants as weights."""
+    """The same model with its main graph's constants as initializers."""
     result = onnx.ModelProto.FromString(source.SerializeToString())
     for node in [node for node in result.graph.node if node.op_type == "Constant"]:
         weight = result.graph.initializer.add()
@@ -123,7 +123,7 @@ def with_initializers(source: onnx.ModelProto) -> onnx.ModelProto:
     return result
 
 
-# -- what tools make of a model
+# -- the tools
 
 
 def _convert_opset(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
@@ -179,7 +179,7 @@ def _simplify_with_onnxsim(source: onnx.ModelProto, draw: ChoiceSource) -> loopd
 
 
 def _store_weights_as_float16(source: onnx.ModelProto, draw: ChoiceSource) -> loopdbg.Model:
-    """Weights stored as float16, and read as float32 again: small whole numbers stay what they are."""
+    """Store weights as float16, and read them as float32 again: small integers are unchanged."""
     for weight in all_constants(source.graph):
         if weight.data_type == onnx.TensorProto.FLOAT:
             half = numpy_helper.to_array(weight).astype(np.float16)
@@ -198,7 +198,7 @@ def all_constants(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
                 yield from all_constants(attribute.g)
 
 
-#: What makes another file of a model.
+#: The tools that rewrite a model.
 TRANSFORMATIONS: Mapping[str, Callable[[onnx.ModelProto, ChoiceSource], loopdbg.Model]] = {
     "opset": _convert_opset,
     "openvino": _convert_to_openvino,

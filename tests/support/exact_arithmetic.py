@@ -1,4 +1,4 @@
-"""Exact numbers to hold what the program shows against: Python's integers and fractions, which round nothing."""
+"""Exact numbers as a reference for displayed ones: Python's integers and fractions, which do not round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def exact_value(value: Any) -> Fraction | float:
-    """An element as it is; what is not finite as a float."""
+    """An element as an exact number; a non-finite one as a float."""
     if np.asarray(value).dtype.kind in "iub":
         return Fraction(int(value))
     number = float(value)
@@ -19,13 +19,13 @@ def exact_value(value: Any) -> Fraction | float:
 
 
 def decimal_matches(text: str, truth: Fraction | float, digits: int | None = None) -> bool:
-    """Whether a number that is shown is a true one: to within ``digits`` digits, else what a float64 can be."""
+    """Whether a displayed number is correct: to within ``digits`` digits, or else within the precision of float64."""
     if not isinstance(truth, Fraction):
         return math.isnan(float(text)) if math.isnan(truth) else float(text) == truth
     if text.lstrip("+-") in ("inf", "nan"):
         return text.lstrip("+-") == "inf" and abs(truth) > Fraction(np.finfo(np.float64).max)
     shown = Fraction(text)
-    # What is computed as a float64 has an error of its own.
+    # A number computed as a float64 has a rounding error of its own.
     error = abs(truth) * (Fraction(6, 10**digits) if digits else Fraction(1, 10**12))
     return abs(shown - truth) <= error + Fraction(1, 10**323)
 
@@ -76,7 +76,7 @@ NUMBER_PATTERN = r"[-+]?(?:\d[\d.]*(?:e[-+]?\d+)?|inf|nan)"
 
 
 def bits_equal(item: Any, other: Any) -> bool:
-    """Equal in type, shape and bits; all NaN are one."""
+    """Equal in type, shape and bits; all NaNs are equal."""
     item, other = np.asarray(item), np.asarray(other)
     if item.dtype != other.dtype or item.shape != other.shape:
         return False
@@ -87,7 +87,7 @@ def bits_equal(item: Any, other: Any) -> bool:
 
 
 def text_equals_number(text: str, value: Any) -> bool:
-    """Whether a number in full is the one of its type."""
+    """Whether a number displayed in full is the one of its type."""
     dtype = value.dtype
     read = np.array(int(text) if dtype.kind in "iu" else float(text), dtype)
     return read.tobytes() == np.asarray(value).tobytes() or bool(np.isnan(read) and np.isnan(value))

@@ -1,4 +1,4 @@
-"""Every way of running a model, and what each has to have in common with the others: everything, to the bit."""
+"""Every execution mode of a model, with the results that must be equal in all of them, bit for bit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from loopdbg.runtime.kernels import thread_pool
 from loopdbg.runtime.run_result import run_totals
 from strategies.draws import ChoiceSource
 
-#: Boundaries of an entry that are looked at: the first ones, and every so-manieth after that.
+#: The boundaries of an entry that are inspected: the first ones, and then every n-th.
 FIRST_INSPECTED_ITERATIONS, INSPECTION_INTERVAL = 12, 89
 
 Outcome = tuple[Any, ...]
@@ -33,7 +33,7 @@ Outcome = tuple[Any, ...]
 
 @contextmanager
 def split_for_threads(threads: int) -> Iterator[None]:
-    """Products and convolutions are cut into pieces for that many threads, however small they are."""
+    """Split products and convolutions for that many threads, however small they are."""
     size = thread_pool.pool_size()
     thread_pool.configure(threads, 0)
     try:
@@ -43,12 +43,12 @@ def split_for_threads(threads: int) -> Iterator[None]:
 
 
 def loop_totals(loops: list[loopdbg.LoopTotals]) -> list[Any]:
-    """How loops went, but for the time they took."""
+    """The totals of loops, without their times."""
     return [(t.path, t.iterations, t.entries, t.stopped_by, dict(t.reasons), t.trip_count) for t in loops]
 
 
 def run_outcome(call: Callable[[], Outcome]) -> Outcome:
-    """What a run gave, or the error that it ended in; whatever is no error of ours is let through."""
+    """The outputs of a run, or the error that ended it; only errors of ours are caught."""
     try:
         return call()
     except LoopdbgError as error:
@@ -70,7 +70,7 @@ def is_inspected(iteration: int) -> bool:
 
 
 def frame_values(frame: Frame) -> Any:
-    """What a frame shows at a boundary, in the order of the oracle's."""
+    """The values of a frame at a boundary, in the oracle's order."""
     state = (frame.path, frame.entry, frame.iteration, frame.stopped_by, frame.condition)
     if not is_inspected(frame.iteration):
         return state
@@ -79,7 +79,7 @@ def frame_values(frame: Frame) -> Any:
 
 
 def run_with_hook(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any]]:
-    """A run with a hook in Python, and what it was shown."""
+    """A run with a Python hook, and the boundaries that it saw."""
     seen: list[Any] = []
     return run_headless(model, inputs, on_iteration=lambda frame: seen.append(frame_values(frame))), seen
 
@@ -96,7 +96,7 @@ def run_on_engine(
     drive: Callable[[Engine], Any] = lambda engine: engine.resume(),
     plain: bool = False,
 ) -> Outcome:
-    """A run on an engine of its own; ``plain``: one that nothing makes fast."""
+    """A run on a separate engine; ``plain``: one without an optimizer."""
 
     def run() -> Outcome:
         engine = Engine(model.plan, baseline=plain)
@@ -121,7 +121,7 @@ def never_compile(engine: Engine) -> None:
 
 
 def stop_at_nodes(limit: int) -> Callable[[Engine], Any]:
-    """Stop before each node, so often, and run on from there."""
+    """Stop before each of the first nodes, and then run on."""
 
     def drive(engine: Engine) -> Any:
         for _ in range(limit):
@@ -137,7 +137,7 @@ def stop_at_nodes(limit: int) -> Callable[[Engine], Any]:
 
 
 def run_with_c_hook(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any]]:
-    """A run with a hook in C, and the boundaries that it was called at."""
+    """A run with a C hook, and the boundaries at which it was called."""
     seen: list[Any] = []
 
     @CHook
@@ -152,7 +152,7 @@ def run_with_c_hook(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Ou
 
 
 def run_recorded(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any], list[Any]]:
-    """A recorded run, what its boundaries were, and what the trace has of them."""
+    """A recorded run, its boundaries, and the contents of the trace."""
     seen: list[Boundary] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.loopdb"
@@ -188,7 +188,7 @@ def _session_outcome(session: Session) -> Outcome:
 
 
 def run_session(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, list[Any]]:
-    """A session that goes from boundary to boundary of every loop, and what its frames show."""
+    """A session that goes from boundary to boundary of every loop, and the contents of its frames."""
     seen: list[Any] = []
 
     def run() -> Outcome:

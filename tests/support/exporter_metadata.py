@@ -1,4 +1,4 @@
-"""Models with the metadata of PyTorch's exporter, and tracks of programs that they might be exported from."""
+"""Models with the metadata of PyTorch's exporter, and tracks of the programs that they could be exported from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from text_models import load_proto, proto
 
 
 def model_with_metadata(text: str, names: Sequence[str]) -> loopdbg.Model:
-    """A model whose nodes (those of bodies behind their loop) were made for nodes of these names."""
+    """A model whose nodes (those of bodies after their loop) were exported from nodes of these names."""
     source = proto(text)
     nodes = list(_all_nodes(source.graph))
     for node, name in zip(nodes, names, strict=True):
@@ -36,7 +36,7 @@ def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 def program_track(
     name: str, *reads: str, loop: str = "", graph: tuple[str, ...] = (), shape: Any = 3, value: Any = None, **more: Any
 ) -> ProgramTrack:
-    """What a node of the program computed, once in iteration 0 of its loops: ``value``, or zeros of a shape."""
+    """The track of a program node, computed once in iteration 0 of its loops: ``value``, or zeros of a shape."""
     key = (0,) * (loop.count("/") + 1) if loop else ()
     values = {key: np.zeros(shape, np.float32) if value is None else value}
     more = {"role": "result", "node": name, **more}

@@ -1,4 +1,4 @@
-"""Parts of models cut out: what they are held against."""
+"""Checks of extracted models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from loopdbg.tui.cli.model_inputs.files import read_npz, read_test_inputs, read_
 
 
 def load_sidecar_data(result: ExtractionResult) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The inputs and the expected outputs that were written next to a part, by name."""
+    """The inputs and the expected outputs that were written next to an extracted model, by name."""
     model = loopdbg.load(result.model)
     if model.graph.system is System.OPENVINO:
         sides = (result.model.with_suffix(f".{side}.npz") for side in ("inputs", "outputs"))
@@ -32,8 +32,9 @@ def load_sidecar_data(result: ExtractionResult) -> tuple[dict[str, Any], dict[st
 
 
 def extract_every_part(model: loopdbg.Model, inputs: Mapping[str, Any], folder: Path) -> Iterator[ExtractionResult]:
-    """Each loop that a run enters, whole, and the first, the last and one more iteration of its first entry; what is
-    written gives the same bits, which ``extract`` holds itself and this does over again from the files."""
+    """Extract each loop that a run enters, whole, and the first, the last and one more iteration of its first entry.
+    The written models give the same bits, which ``extract`` checks itself, and this checks independently from the
+    files."""
     for plan in model.plan.loops:
         runs = CaptureRuns(model, inputs, limit=10_000)  # a drawn loop may be endless
         try:
@@ -51,7 +52,7 @@ def extract_every_part(model: loopdbg.Model, inputs: Mapping[str, Any], folder: 
                 continue
             except LimitError:
                 continue
-            if result.failure:  # it fails by itself, which ``extract`` holds
+            if result.failure:  # it fails by itself, which ``extract`` checks
                 continue
             fed, expected = load_sidecar_data(result)
             got = loopdbg.load(result.model).run(fed)
@@ -69,7 +70,7 @@ def _iterations(runs: CaptureRuns, place: LoopEntryRef) -> list[int]:
 
 
 def check_onnxruntime_agrees(result: ExtractionResult) -> None:
-    """onnxruntime takes a part, and gives what was expected."""
+    """Check that onnxruntime loads an extracted model, and gives the expected outputs."""
     fed, expected = load_sidecar_data(result)
     inputs = onnxruntime_peer.run(result.model, fed, optimise=False)
     for name, value in expected.items():
@@ -80,7 +81,7 @@ def check_onnxruntime_agrees(result: ExtractionResult) -> None:
 
 
 def check_openvino_agrees(result: ExtractionResult) -> None:
-    """OpenVINO takes a part, and gives what was expected."""
+    """Check that OpenVINO loads an extracted model, and gives the expected outputs."""
     fed, expected = load_sidecar_data(result)
     inputs = openvino_peer.run(result.model, list(fed.values()))
     for name, value in zip(expected, inputs, strict=True):

@@ -1,4 +1,4 @@
-"""Hunts for one fault each: models of a usual size, the commands that find it, and what their answer says.
+"""Fault-finding scenarios: models of a usual size with one fault, the commands that find it, and the expected answer.
 
 ``docs/fault-finding.md`` shows them; ``python tests/support/fault_finding.py docs/fault-finding.md`` updates its table.
 """
@@ -32,8 +32,8 @@ Model = tuple[str, Mapping[str, Any], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class FaultScenario:
-    """``fault``: what is wrong; ``build`` writes its files into a folder; ``answer``: what the output of the commands
-    has, part by part."""
+    """A scenario. ``fault``: what is wrong; ``build`` writes its files into a folder; ``answer``: texts that the output
+    of the commands contains, in order."""
 
     fault: str
     build: Callable[[Path], None]
@@ -48,7 +48,7 @@ def build_model_pair(
     ir: bool = False,
     opsets: tuple[int, int] = (18, 18),
 ) -> Callable[[Path], None]:
-    """A model as it was trained, and one that was made of it with a fault; ``ir``: the latter as OpenVINO's."""
+    """A trained model, and a faulty conversion of it; ``ir``: the latter as an OpenVINO IR."""
     text, right, inputs = model
 
     def build(folder: Path) -> None:
@@ -82,7 +82,7 @@ def build_running_sum_pair(right: str, wrong: str, factor: float) -> Callable[[P
 
 
 def build_diverging_descent(floor: float, rate: float, *changes: tuple[str, str]) -> Callable[[Path], None]:
-    """Gradient descent that goes wrong by itself: there is no other model."""
+    """Gradient descent that diverges by itself: there is no second model."""
 
     def build(folder: Path) -> None:
         weights = {**models.DESCENT_WEIGHTS, "floor": np.float32(floor)}
@@ -334,7 +334,7 @@ FAULT_SCENARIOS = [
 
 
 def scenario_table() -> str:
-    """All hunts, as the rows of a table."""
+    """All scenarios as the rows of a table."""
     rows = ["| fault | commands | what the answer has |", "| --- | --- | --- |"]
     for hunt in FAULT_SCENARIOS:
         commands, answer = ("<br>".join(f"`{item}`" for item in some) for some in (hunt.commands, hunt.expected_output))

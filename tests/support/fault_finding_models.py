@@ -1,4 +1,5 @@
-"""Models with one fault each, next to a right one: what exporters, converters and hands get wrong in loops."""
+"""Correct models, and variants with one fault each: typical errors of exporters, converters and manual edits in
+loops."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ def weight(seed: int, *shape: int, scale: float = 0.2) -> Any:
 
 
 def save_with_weights(path: Path, text: str, weights: Mapping[str, Any], opset: int = 18) -> None:
-    """A model from its text, with weights in its main graph."""
+    """Save a model from its text, with weights in its main graph."""
     result = proto(text, opset)
     result.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
     onnx.save(result, path)
 
 
 def replace_parts(text: str, *changes: tuple[str, str]) -> str:
-    """A text with some of its parts exchanged; each of them has to be there."""
+    """A text with some of its parts replaced; each of them must occur."""
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
@@ -119,7 +120,7 @@ DECODER_WEIGHTS = {
 }
 DECODER_INPUTS = {"start": np.int64(7), "count": np.int64(48)}
 
-#: A recurrent operator as ONNX has it.
+#: A recurrent operator of ONNX.
 RECURRENT_OPERATOR = """layer (float[60, 2, 64] X, int32[2] lens) => (float[60, 1, 2, 64] Y) {
     Y, last = GRU <hidden_size: int = 64, linear_before_reset: int = 1, direction: string = "forward">
         (X, W, R, B, lens)
@@ -134,7 +135,7 @@ def recurrent_operator_weights(gates: int) -> dict[str, Any]:
     return {"W": weight(42, 1, rows, 64), "R": weight(43, 1, rows, 64), "B": weight(44, 1, 2 * rows)}
 
 
-#: A filter whose state is kept in 8 bits.
+#: A filter with an 8-bit state.
 QUANTISED = """filter (float[200, 64] signal, float[1, 64] s0) => (float[1, 64] end) {
     end = Scan <num_scan_inputs: int = 1, body: graph = step
         (float[1, 64] s, float[64] x) => (float[1, 64] s_new) {
@@ -147,7 +148,7 @@ QUANTISED = """filter (float[200, 64] signal, float[1, 64] s0) => (float[1, 64] 
 QUANTISED_WEIGHTS = {"mix": weight(51, 64, 64, scale=0.08), "scale": np.float32(0.03125), "zero": np.uint8(128)}
 QUANTISED_INPUTS = {"signal": weight(52, 200, 64, scale=0.5), "s0": weight(53, 1, 64)}
 
-#: A running sum, and its hash; TYPE is what both are computed in.
+#: A running sum, and its hash; TYPE is the type of both.
 SUMS = """sums (TYPE[400] xs, TYPE start) => (TYPE end, TYPE[400] all) {
     end, all = Scan <num_scan_inputs: int = 1, body: graph = step
         (TYPE s, TYPE x) => (TYPE s_new, TYPE row) {
@@ -157,7 +158,7 @@ SUMS = """sums (TYPE[400] xs, TYPE start) => (TYPE end, TYPE[400] all) {
     }> (start, xs)
 }"""
 
-#: Gradient descent until the step is small; its logarithm is kept as well.
+#: Gradient descent until the step is small; its logarithm is collected as well.
 DESCENT = """descent (float x0, float rate) => (float x, float[n] losses) {
     yes = Constant <value = bool {1}> ()
     none = Constant <value = int64 {1000}> ()
@@ -173,7 +174,7 @@ DESCENT = """descent (float x0, float rate) => (float x, float[n] losses) {
 }"""
 DESCENT_WEIGHTS = {"target": np.float32(1), "tolerance": np.float32(1e-9), "floor": np.float32(0)}
 
-#: Attention over two axes of a state; what it means depends on the opset.
+#: Attention over two axes of a state; its meaning depends on the opset.
 WINDOWS = """windows (float[40, 3, 4, 6] parts, float[3, 4, 6] x0) => (float[3, 4, 6] x) {
     x = Scan <num_scan_inputs: int = 1, body: graph = step
         (float[3, 4, 6] x_in, float[3, 4, 6] part) => (float[3, 4, 6] x_out) {
@@ -184,7 +185,7 @@ WINDOWS = """windows (float[40, 3, 4, 6] parts, float[3, 4, 6] x0) => (float[3, 
 }"""
 WINDOWS_INPUTS = {"parts": weight(61, 40, 3, 4, 6, scale=1), "x0": weight(62, 3, 4, 6, scale=1)}
 
-#: Heads that are split off and joined; a batch of none is a batch.
+#: Heads that are split off and joined; an empty batch is a batch.
 HEADS = """heads (float[20, b, 32] frames, float[1, 32] h0) => (float[20, b, 32] all) {
     h, all = Scan <num_scan_inputs: int = 1, body: graph = step
         (float[1, 32] h, float[b, 32] frame) => (float[1, 32] h_new, float[b, 32] row) {
@@ -197,7 +198,7 @@ HEADS = """heads (float[20, b, 32] frames, float[1, 32] h0) => (float[20, b, 32]
 HEADS_WEIGHTS = {"split": np.int64([0, 4, 8]), "joined": np.int64([0, 32]), "two": np.float32(2)}
 HEADS_INPUTS = {"frames": weight(63, 20, 3, 32), "h0": weight(64, 1, 32)}
 
-#: A block of an encoder, which has no loop.
+#: An encoder block without a loop.
 ENCODER = """encoder (float[64, 128] frames) => (float[64, 128] out) {
     normed = LayerNormalization <epsilon: float = 0.00001> (frames, norm)
     q = MatMul (normed, Wq)

@@ -1,4 +1,4 @@
-"""Calls in processes that have run nothing before: each in a child that a server, which only imported, forks for it.
+"""Calls in fresh processes: each in a child that is forked by a server which has only imported modules.
 
 ``python fork_server.py MODULES`` is the server, which imports these first; it speaks pickle over its standard streams.
 """
@@ -63,7 +63,7 @@ class ForkServer:
 
 
 def call_in_directory(folder: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """For ``Fresh.call``: a call in another working folder than the server's."""
+    """For ``ForkServer.call``: a call in another working directory than the server's."""
     os.chdir(folder)
     return function(*arguments)
 
@@ -83,7 +83,7 @@ def _read(stream: BinaryIO | Any) -> bytes:
 
 
 def call_in_fork(function: Callable[[], Any]) -> tuple[str, Any]:
-    """Call in a forked child: what it gave, or how it ended."""
+    """Call in a forked child; returns the result, or how the child ended."""
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
@@ -108,7 +108,7 @@ def call_in_fork(function: Callable[[], Any]) -> tuple[str, Any]:
 def _serve() -> None:
     for name in sys.argv[1:]:
         importlib.import_module(name)
-    # What is printed, by whatever library, is not among the answers.
+    # Output that any library prints must not mix with the answers.
     stdin, stdout = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while True:
@@ -121,5 +121,5 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.append(str(Path(__file__).parents[1]))  # the folder of the package strategies
+    sys.path.append(str(Path(__file__).parents[1]))  # the parent folder of the package strategies
     _serve()

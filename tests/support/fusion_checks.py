@@ -1,4 +1,4 @@
-"""For tests of groups and views: the same loop run in groups, node by node, and by NumPy alone."""
+"""For tests of fusion and view elision: the same loop run in groups, node by node, and by plain NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loopdbg.runtime.frame import Frame
 
 
 def group_members(m: loopdbg.Model) -> list[list[str]]:
-    """First outputs of the nodes in each group of a model that ran; groups that never ran are left out."""
+    """The first outputs of the nodes in each group of a model that ran; groups that never ran are left out."""
     engine = m._engine
     assert engine is not None
     return [
@@ -25,7 +25,7 @@ def group_members(m: loopdbg.Model) -> list[list[str]]:
 
 
 def run_node_by_node(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> dict[str, Any]:
-    """The outputs of a run in which every node runs by itself."""
+    """The outputs of a run without fusion."""
     engine = start_engine(m, inputs, native=native, fuse=False)
     engine.resume()
     assert not optimizer_attribute(engine, "groups")
@@ -33,12 +33,12 @@ def run_node_by_node(m: loopdbg.Model, inputs: dict[str, Any], native: bool = Tr
 
 
 def bits_equal(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """Equal to the bit."""
+    """Whether two values are equal bit for bit."""
     assert all_exact_bits(a) == all_exact_bits(b)
 
 
 def check_fused_run(m: loopdbg.Model, inputs: dict[str, Any], python: bool = True) -> list[list[str]]:
-    """Run a model in every way and compare; returns ``members``."""
+    """Run a model in every mode and compare; returns its group members."""
     expected = run_node_by_node(m, inputs)
     if python:
         bits_equal(run_node_by_node(m, inputs, native=False), expected)
@@ -48,7 +48,7 @@ def check_fused_run(m: loopdbg.Model, inputs: dict[str, Any], python: bool = Tru
 
 
 def check_hooks_agree(m: loopdbg.Model, inputs: dict[str, Any], every: int) -> Engine:
-    """A hook sees the same at its boundaries."""
+    """Check that a hook sees the same at its boundaries with and without fusion."""
     with np.errstate(all="ignore"):
         seen: list[list[dict[str, Any]]] = []
         for fuse in (False, True):

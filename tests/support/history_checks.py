@@ -1,4 +1,4 @@
-"""What histories have to be: numbers collected boundary by boundary, by looking at every one of them."""
+"""Expected histories: statistics collected by reading the values at every boundary."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from loopdbg.debugger.scope.tracked_values import bucket_rows
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.history.value_history import HistoryView, tensor_statistics
 
-#: (loop, entry) -> of each back edge one row a boundary.
+#: (loop, entry) -> for each back edge one row per boundary.
 CollectedStatistics = dict[tuple[int, int], list[list[tuple[float, ...] | None]]]
 
 
 def value_statistics(value: Any) -> tuple[float, ...] | None:
-    """The four numbers of a value."""
+    """The four statistics of a value."""
     return tensor_statistics(value) if isinstance(value, np.ndarray) else None
 
 
 def observe_all_loops(engine: Engine) -> None:
-    """Let an engine note what all loops carry."""
+    """Let an engine record the carried values of all loops."""
     for plan in engine.plan.loops:
         engine.histories.follow(plan.index)
 
 
 def collect_statistics(engine: Engine, inputs: Mapping[int, Any], limit: int) -> tuple[CollectedStatistics, Any]:
-    """Run to the end, looking at every boundary with the values in hand; how it ended."""
+    """Run to the end, and collect statistics from the values at every boundary; returns how the run ended."""
     statistics: CollectedStatistics = {}
 
     def observe(index: int) -> None:
@@ -45,13 +45,13 @@ def collect_statistics(engine: Engine, inputs: Mapping[int, Any], limit: int) ->
 
 
 def expected_history(rows: Sequence[Sequence[tuple[float, ...] | None]]) -> HistoryView:
-    """What an engine must have seen of an entry."""
+    """The history that an engine must have of an entry."""
     series = [np.array([row for row in row_value if row is not None], np.float64).reshape(-1, 4) for row_value in rows]
     return bucket_rows(0, series, [False] * len(rows))
 
 
 def check_histories(engine: Engine, statistics: CollectedStatistics) -> int:
-    """That an engine's histories are what was collected; returns how many were looked at."""
+    """Check that an engine's histories are the collected ones; returns how many were compared."""
     looked = 0
     for plan in engine.plan.loops:
         entries = sorted(entry for index, entry in statistics if index == plan.index)
@@ -67,7 +67,7 @@ def check_histories(engine: Engine, statistics: CollectedStatistics) -> int:
 
 
 def assert_histories_equal(seen: HistoryView | None, wanted: HistoryView, edges: int) -> None:
-    """Two histories of the same boundaries."""
+    """Compare two histories of the same boundaries."""
     assert seen is not None
     for k in range(edges):
         assert seen.has_numbers[k] == wanted.has_numbers[k]

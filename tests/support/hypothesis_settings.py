@@ -1,4 +1,4 @@
-"""How often what is tried at random is tried."""
+"""The number of examples of property tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import settings
 
 ALL_EXAMPLES = "LOOPDBG_ALL_EXAMPLES" in os.environ
-#: The least that shows something of each kind.
+#: The minimum that covers each kind.
 MIN_EXAMPLES = 25
 
 

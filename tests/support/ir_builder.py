@@ -1,4 +1,4 @@
-"""Writes small IR files, and looks at the graphs that are read from them."""
+"""Writes small IR files, and checks the graphs that are read from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Source = int | tuple[int, int]
 
 
 class IrNetBuilder:
-    """Writes one graph. A layer's ports are numbered, inputs first; ``(layer, port)`` names an output port."""
+    """Writes one graph. A layer's ports are numbered, inputs first; ``(layer, port)`` is an output port."""
 
     def __init__(self, blob: bytearray | None = None) -> None:
         self.blob = bytearray() if blob is None else blob
@@ -27,7 +27,7 @@ class IrNetBuilder:
         self.first_output: list[int] = []
 
     def body_builder(self) -> IrNetBuilder:
-        """A body, with the same ``.bin``."""
+        """A builder of a body, with the same ``.bin``."""
         return IrNetBuilder(self.blob)
 
     def layer(
@@ -81,7 +81,7 @@ class IrNetBuilder:
         return self.layer("Result", [source], 0, **more)
 
     def save(self, folder: Path) -> Path:
-        """Write it as ``model.xml`` with its ``.bin``."""
+        """Write the graph as ``model.xml`` with its ``.bin``."""
         return save_net(folder, self)
 
     def text(self) -> str:
@@ -89,7 +89,7 @@ class IrNetBuilder:
 
 
 def save_net(folder: Path, net: IrNetBuilder | str, version: int = 11, blob: bytes | None = None) -> Path:
-    """Write a net (or any text) as ``model.xml``, and a ``.bin`` next to it."""
+    """Write a net (or any text) as ``model.xml``, with its ``.bin`` in the same folder."""
     path = folder / "model.xml"
     text = net
     if isinstance(net, IrNetBuilder):
@@ -134,7 +134,7 @@ def tensor_type(value: Value) -> TensorType:
 
 
 def check_consistent(graph: Graph, outer: frozenset[Value] = frozenset()) -> None:
-    """Every value that is used exists by then; inner graphs see outer ones, never the other way round."""
+    """Every value is defined before it is used; inner graphs capture outer values, never the other way round."""
     seen = set(outer) | set(graph.inputs) | set(graph.constants)
     for node in graph.nodes:
         assert all(value is None or value in seen for value in node.inputs), node.describe()
@@ -169,7 +169,7 @@ def running_sum(
     shape: str = "4,2",
     edges: Callable[[int, int], str] = lambda result, parameter: back_edges((result, parameter)),
 ) -> IrNetBuilder:
-    """x [4,2] is sliced; total += part; out: all totals, the last total."""
+    """x [4,2] is sliced; total += slice; out: all totals, the last total."""
     net = IrNetBuilder()
     x, start = net.parameter(shape, name="x"), net.parameter("1,2", name="start")
     body = net.body_builder()
@@ -325,7 +325,7 @@ def specification_example(steps: int = 25, size: int = 512, hidden: int = 256) -
 
 
 def carried_net(sources: Sequence[int | str], order: Sequence[int] = (0, 1, 2), element: str = "f32") -> IrNetBuilder:
-    """Three trips; carried value k gets what ``sources[k]`` says: a carried value itself, or "+" for k + 10."""
+    """Three trips; carried value k becomes what ``sources[k]`` denotes: a carried value itself, or "+" for k + 10."""
     net = IrNetBuilder()
     head = [net.constant(np.int64(3)), net.constant(TRUE)]
     count = len(sources)

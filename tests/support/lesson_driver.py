@@ -1,4 +1,4 @@
-"""A learner for tests: types into a lesson, reads what it says."""
+"""A learner for tests: types into a lesson, and reads its output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY_WORDING = KeyWording(
 
 
 class LessonDriver:
-    """One lesson, and a console in it. ``ask``: what its question is, instead of one that is drawn."""
+    """One lesson, and a console in it. ``ask``: its question, instead of a random one."""
 
     def __init__(
         self,
@@ -41,12 +41,12 @@ class LessonDriver:
         self.learner.attach_console(self.console)
 
     def __call__(self, *lines: str) -> str:
-        """What some lines say, as one text; an error as a line like that of the prompt."""
+        """The output of some lines as one text; an error is a line as at the prompt."""
         return " ".join(self._recorder(*lines))
 
     @property
     def card(self) -> str:
-        """The card that is open."""
+        """The open card."""
         return " ".join(self.learner.card_lines())
 
     def open_card(self, kind: str) -> None:
@@ -55,7 +55,7 @@ class LessonDriver:
         self(f"card {kinds.index(kind) + 1}")
 
     def answer_correctly(self) -> str:
-        """Answer the question of the card right."""
+        """Answer the question of the card correctly."""
         question = self.learner.question
         assert question is not None
         if isinstance(question, StateQuestion):
@@ -64,7 +64,7 @@ class LessonDriver:
 
 
 def course_with_question(number: int, question: Question) -> Course:
-    """The course, with one lesson whose question is given."""
+    """The course, with the given question in one lesson."""
     lesson = COURSE.lessons[number]
     assert isinstance(lesson, Lesson)
     return replace(
@@ -73,7 +73,7 @@ def course_with_question(number: int, question: Question) -> Course:
 
 
 def solution_commands(question: StateQuestion) -> list[str]:
-    """The lines that bring a state about, as its last hint has them."""
+    """The commands that reach a state, from its last hint."""
     if len(question.hints) == 1:
         return ["break nan", "continue", "answer here"]
     message = question.hint(9)

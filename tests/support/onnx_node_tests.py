@@ -1,4 +1,4 @@
-"""The ONNX project's own node tests: made once, and kept in a file for the other processes and for later runs."""
+"""The ONNX project's own node tests: generated once, and kept in a file for other processes and later runs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CACHE_PATH = Path(__file__).parents[2] / "build" / "node_tests" / f"{_CACHE_KEY
 
 @cache
 def load_node_tests() -> list[Any]:
-    """All node tests. To make them takes five seconds, to read them a tenth of one."""
+    """All node tests. Generating them takes five seconds, reading them a tenth of one."""
     _CACHE_PATH.parent.mkdir(parents=True, exist_ok=True)
     with _CACHE_PATH.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # processes that want them at the same time wait for the first one
+        fcntl.flock(lock, fcntl.LOCK_EX)  # concurrent processes wait for the first one
         if not _CACHE_PATH.exists():
             part = _CACHE_PATH.with_suffix(".part")
             part.write_bytes(pickle.dumps(_generate_node_tests()))

@@ -1,4 +1,4 @@
-"""onnxruntime as a peer: one thread, and not a word from it."""
+"""onnxruntime as a peer: single-threaded and without log output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FATAL_LOG_SEVERITY = 4
 def run(
     model: onnx.ModelProto | bytes | Path, feeds: Mapping[str, Any], *, optimise: bool = True, threads: int = 1
 ) -> dict[str, Any]:
-    """What it gives, by name, in the order of the model. Not to ``optimise``: each node is run as it is written."""
+    """Its outputs by name, in the model's order. Without ``optimise`` each node is run as it is written."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(FATAL_LOG_SEVERITY)

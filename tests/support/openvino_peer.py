@@ -17,13 +17,13 @@ def core() -> Any:
 
 
 def run(model: Any, feeds: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
-    """What it gives for a path, the bytes of a file or a model of its own, in the order of the outputs."""
+    """Its outputs, in their order, for a path, the bytes of a file or an OpenVINO model."""
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"}
     read = core().read_model(model) if isinstance(model, bytes) else model
     return [np.array(result) for result in core().compile_model(read, "CPU", config)(feeds).values()]
 
 
 def run_by_name(model: Any, feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, by name."""
+    """Its outputs by name."""
     read = core().read_model(model)
     return dict(zip([output.any_name for output in read.outputs], run(read, feeds), strict=True))

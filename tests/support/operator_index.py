@@ -1,5 +1,4 @@
-"""Writes ``runtime/ops/operator_index.py`` again: in which family each operator is, so that a model imports only those
-it needs.
+"""Writes ``runtime/ops/operator_index.py``: the family of each operator, so that a model imports only those it needs.
 
 python tests/support/operator_index.py
 """
@@ -27,7 +26,7 @@ INDEX = {
 
 
 def render_index() -> str:
-    """What the file is to hold. In a process that has imported no family so far."""
+    """The contents of the file. Must run in a process that has imported no family so far."""
     results: dict[tuple[str, str, str], set[str]] = {}
     register: Any = registry._register
 

@@ -1,6 +1,6 @@
-"""Whether ``diff`` tells what one change in a random model was, and finds nothing where nothing was changed.
+"""Checks that ``diff`` names one change in a random model, and finds nothing else.
 
-A case is made from its name alone: ``onnx operator 17`` is a system, a kind of change, and a number.
+A case depends only on its name: ``onnx operator 17`` is a format, a kind of change, and a number.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from strategies.tensorrt_networks import NetworkGenerator
 from text_models import load_proto
 
 EXACT_OPTIONS = ComparisonOptions(Tolerance(0, 0))
-#: No loop runs more iterations: what doubles in each would fill the memory.
+#: Maximum number of iterations: a value that doubles in each would fill the memory.
 MAX_ITERATIONS = 12
-#: Models that are tried until a change of a kind is seen in what one gives.
+#: Number of models that are tried until a change of a kind is visible in an output.
 MAX_ATTEMPTS = 60
-#: What the models may have.
+#: The features that the models may have.
 _FEATURES = ("growing", "rows", "delayed", "direct", "products", "condition", "nested", "branches", "scan")
-#: What models need to have what is changed: ONNX's Loop slices nothing.
+#: Features that a kind of change requires: ONNX's Loop slices nothing.
 _REQUIRED_FEATURES = {"slice": {"scan"}}
-#: Of all systems what can be changed; ``renamed``: in ONNX, and the other model has other names throughout.
+#: The kinds of changes in each format; ``renamed``: in ONNX, and the other model has other names throughout.
 MUTATION_KINDS: Mapping[str, tuple[str, ...]] = {
     "onnx": tuple(program_mutations.MUTATIONS),
     "renamed": tuple(program_mutations.MUTATIONS),
@@ -53,13 +53,13 @@ MUTATION_KINDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class ProgramMutant:
-    """Two models that differ in one thing, and what both are given."""
+    """Two models with one difference, and the inputs of both."""
 
     left: loopdbg.Model
     right: loopdbg.Model
     feeds: Mapping[str, Any]
     mutation: Mutation
-    #: The programs, where that is what they were made of.
+    #: The programs, if the models were made from programs.
     programs: tuple[Program, Program] | None = None
 
     @property
@@ -68,13 +68,13 @@ class ProgramMutant:
 
 
 def case_names(numbers: Iterable[int]) -> list[str]:
-    """The names of cases, of all systems and kinds in turn."""
+    """The names of cases, with all formats and kinds in turn."""
     every = [f"{system} {kind}" for system, kinds in MUTATION_KINDS.items() for kind in kinds]
     return [f"{every[k % len(every)]} {k // len(every)}" for k in numbers]
 
 
 def judge_case(name: str) -> str:
-    """What came of a case: ``exact``, ``unseen`` where no change was seen, or else what is wrong."""
+    """The outcome of a case: ``exact``, ``unseen`` if no change was visible, or else what is wrong."""
     mutant = make_case(name)
     if mutant is None:
         return "unseen"
@@ -90,7 +90,7 @@ def make_case(name: str) -> ProgramMutant | None:
         try:
             mutant = _mutate_network(kind, draw) if system == "tensorrt" else _mutate_program(system, kind, draw)
         except ModelError:
-            continue  # what cannot be built is no model
+            continue  # an invalid model is skipped
         if mutant is not None and _changes_outputs(mutant):
             return mutant
     return None
@@ -136,7 +136,7 @@ def _mutate_network(kind: str, draw: ChoiceSource) -> ProgramMutant | None:
 
 
 def _changes_outputs(mutant: ProgramMutant) -> bool:
-    """Whether both run and give something else; the sign of a zero is nothing."""
+    """Whether both run with different outputs; the sign of a zero is ignored."""
     try:
         runs = [model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS) for model in mutant.models]
     except LoopdbgError:
@@ -155,7 +155,7 @@ def compare_mutant(mutant: ProgramMutant) -> Comparison:
 
 
 def judge(comparison: Comparison, wanted: frozenset[str]) -> str:
-    """What is wrong with what is reported about a change; empty where nothing is."""
+    """What is wrong with the report on a change; empty if nothing is."""
     if comparison.verdict is not Verdict.DIFFER:
         return f"SAME: {comparison.verdict.value}"
     if not comparison.static_differences:
@@ -172,12 +172,12 @@ def judge(comparison: Comparison, wanted: frozenset[str]) -> str:
 
 
 def listed_name(difference: StaticDifference) -> str:
-    """The name of what is listed; of what a whole loop has the loop's."""
+    """The name of a listed difference; for a property of a whole loop the loop's name."""
     return difference.name or f"loop {difference.loop_path.rpartition(' ▸ ')[2]}"
 
 
 def first_difference_causes(comparison: Comparison) -> Iterator[Cause]:
-    """Where the first difference is reported to come from."""
+    """The reported causes of the first difference."""
     first = comparison.first
     cause = comparison.cause if first is None else first.cause
     if cause is not None:
@@ -185,7 +185,7 @@ def first_difference_causes(comparison: Comparison) -> Iterator[Cause]:
 
 
 def wrongly_blamed(cause: Cause, wanted: frozenset[str]) -> Iterator[str]:
-    """What is to blame, unless it is what was changed."""
+    """The blamed nodes that were not changed."""
     if cause.node is not None and not {cause.node.name, f"loop {cause.node.node}"} & wanted:
         yield f"{cause.node.op_type} '{cause.node.name}'"
     source = cause.source
@@ -194,7 +194,7 @@ def wrongly_blamed(cause: Cause, wanted: frozenset[str]) -> Iterator[str]:
 
 
 def describe_case(name: str) -> str:
-    """A case as a person reads it: the change, both models side by side, and what is reported about them."""
+    """A case as readable text: the change, both models side by side, and what diff reports."""
     mutant = make_case(name)
     if mutant is None:
         return "no change is seen in what the models give"

@@ -1,4 +1,4 @@
-"""The command on a terminal of its own, which the test reads and types into."""
+"""The command on a pseudo-terminal, which the test reads and types into."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;?>]*[a-zA-Z]")
 
 
 def strip_escapes(written: str) -> str:
-    """What was written, without what colours it and moves the cursor."""
+    """The output without colours and cursor movements."""
     return _ESCAPE.sub("", written)
 
 
 class PseudoTerminal:
-    """A process, and what it has written since the last :meth:`wait`, in ``seen``."""
+    """A process, and its output since the last :meth:`wait`, in ``seen``."""
 
     def __init__(self, pid: int, master: int, encoding: str) -> None:
         self.pid = pid
@@ -39,7 +39,7 @@ class PseudoTerminal:
         os.write(self._master, keys.encode())
 
     def _read(self, seconds: float) -> bool:
-        """Whether it wrote something within so long."""
+        """Read output; returns whether there was any within the timeout."""
         if not select.select([self._master], [], [], seconds)[0]:
             return False
         try:
@@ -58,7 +58,7 @@ class PseudoTerminal:
         return seen
 
     def wait(self, until: Callable[[str], bool], seconds: float = 120) -> str:
-        """What it wrote since the last wait, once that is enough."""
+        """The output since the last wait, once it contains what is expected."""
         end = time.monotonic() + seconds
         while not until(self.output):
             assert time.monotonic() < end, f"not seen: {self.output[-2000:]!r}"
@@ -66,20 +66,20 @@ class PseudoTerminal:
         return self._take_output()
 
     def wait_until_quiet(self) -> str:
-        """What it writes until it writes nothing for a while; a cursor that blinks never lets it come to rest."""
+        """The output until there is none for a while; a blinking cursor would never let it end."""
         end = time.monotonic() + 5
         while time.monotonic() < end and self._read(0.7):
             pass
         return self._take_output()
 
     def wait_until_stopped(self) -> bool:
-        """Wait until it is stopped; False where it ends or goes on for too long."""
+        """Wait until the process is stopped; False if it ends or runs on for too long."""
         stopped = os.WIFSTOPPED(self._wait_for_status())
         self._drain()
         return stopped
 
     def wait_until_exit(self) -> int:
-        """Wait until it has ended; its exit status."""
+        """Wait until the process has ended; returns its exit status."""
         status = os.waitstatus_to_exitcode(self._wait_for_status())
         self._drain()
         return status
@@ -93,14 +93,14 @@ class PseudoTerminal:
         self._master = os.open(os.devnull, os.O_RDWR)
 
     def resume(self) -> None:
-        """As fg of a shell does."""
+        """Resume the process, as a shell's fg does."""
         self.output = ""
         os.kill(self.pid, signal.SIGCONT)
 
     def _wait_for_status(self, seconds: float = 120) -> int:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            # It goes on writing until then.
+            # It keeps writing until then.
             self._read(0.05)
             pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
             if pid:
@@ -112,7 +112,7 @@ class PseudoTerminal:
 def open_loopdbg(
     settings: Path, *arguments: str, rows: int = 24, columns: int = 80, encoding: str = "utf-8", **environment: str
 ) -> Iterator[PseudoTerminal]:
-    """loopdbg with some arguments; ``settings``: the folder that it keeps its own in."""
+    """Start loopdbg with some arguments; ``settings``: the folder of its settings."""
     command = [sys.executable, "-P", "-m", "loopdbg", *arguments]
     with start_command(command, settings, rows, columns, encoding, environment) as first:
         yield first
@@ -127,7 +127,7 @@ def start_command(
     encoding: str = "utf-8",
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[PseudoTerminal]:
-    """Any program."""
+    """Start any program."""
     import fcntl
     import struct
     import termios

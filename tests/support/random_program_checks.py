@@ -1,4 +1,4 @@
-"""Whether everything that can run a random program agrees: each way of running it, the oracle, and a real runtime."""
+"""Checks that each execution mode, the oracle and a real runtime agree on a random program."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _check_boundaries(program: Program, seen: list[Any], wanted: list[program_or
 def _check_peer(
     program: Program, feeds: Mapping[str, Any], message: program_oracle.OracleResult, outputs: Mapping[str, Any]
 ) -> None:
-    """Compare with a real runtime where docs/peers.md says that it agrees."""
+    """Compare with a real runtime where docs/peers.md states that it agrees."""
     try:
         if program.system == "onnx":
             results = _onnxruntime(program, feeds)
@@ -114,7 +114,7 @@ def _check_peer(
 
 
 class _PeerNotComparable(Exception):
-    """The peer is known to differ here, or does not run this."""
+    """The peer is known to differ here, or does not run this program."""
 
 
 def _onnxruntime(program: Program, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _onnxruntime(program: Program, feeds: Mapping[str, Any]) -> dict[str, Any]:
             raise _PeerNotComparable
         if any(s.result.type.dtype == "str" for s in loop.scanned):
             raise _PeerNotComparable
-        # Empty Scans are refused; what grows in a Scan is too.
+        # Empty Scans are refused, and so are growing values in a Scan.
         if loop.kind == "Scan":
             raise _PeerNotComparable
     try:
@@ -136,13 +136,13 @@ def _onnxruntime(program: Program, feeds: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _forwards_condition(loop: ProgramLoop) -> bool:
-    """The body yields the condition that it got, which is true."""
+    """Whether the body yields the condition that it received, which is true."""
     assert loop.keep is not None
     return _origin(loop, loop.keep) is loop.condition
 
 
 def _origin(loop: ProgramLoop, value: ProgramValue) -> ProgramValue:
-    """Where a body's value comes from, Identities left out."""
+    """The origin of a body's value, with Identities skipped."""
     for node in reversed(loop.body.nodes):
         if isinstance(node, ProgramNode) and node.output is value and node.operator == "Identity":
             value = node.inputs[0]
@@ -150,7 +150,7 @@ def _origin(loop: ProgramLoop, value: ProgramValue) -> ProgramValue:
 
 
 def _computed(loop: ProgramLoop, value: ProgramValue) -> bool:
-    """The body computes it again, from what differs between iterations."""
+    """Whether the body recomputes the value from something that differs between iterations."""
     moving = set(loop.params)
     for node in loop.body.nodes:
         if any(read in moving for read in node_reads(node)):
@@ -161,16 +161,17 @@ def _computed(loop: ProgramLoop, value: ProgramValue) -> bool:
 
 def _openvino(program: Program, feeds: Mapping[str, Any], message: program_oracle.OracleResult) -> dict[str, Any]:
     for loop in all_loops(program.body):
-        # Its back edges are written one after the other, what passes through a body unchanged is mixed up with others,
-        # what grows is garbage, 64 bits are 32, and zero trips leave what was there.
+        # Its back edges are written one after the other, values passed through a body unchanged are confused with
+        # others,
+        # growing values are garbage, 64 bits are 32, and zero trips leave what was there.
         if any(value.type.dtype not in ("float32", "bool") for value in loop.outputs):
             raise _PeerNotComparable
         if not all(_computed(loop, value) for value in loop.results):
             raise _PeerNotComparable
-        # For parts whose number of rows only the run knows it overwrites memory, or returns none: it can crash.
+        # For slices whose number of rows is known only at run time it overwrites memory, or returns none: it can crash.
         if any(s.keeps_axis and not isinstance(s.result.type.shape[s.axis], int) for s in loop.scanned):
             raise _PeerNotComparable
-        # Slices that no one reads are taken out, and with them what counts the iterations.
+        # Unread slices are removed, and with them the number of iterations.
         used = {*loop.results, *(value for node in loop.body.nodes for value in node_reads(node))}
         if loop.kind == "TensorIterator" and not any(part.param in used for part in loop.sliced):
             raise _PeerNotComparable
@@ -186,7 +187,7 @@ def _openvino(program: Program, feeds: Mapping[str, Any], message: program_oracl
 
 
 def _shape_changed(message: program_oracle.OracleResult) -> bool:
-    """A carried value had more than one shape."""
+    """Whether a carried value had more than one shape."""
     shapes: dict[tuple[str, str], set[tuple[int, ...]]] = {}
     for boundary in message.boundaries:
         for name, value in boundary.carried.items():

@@ -17,7 +17,7 @@ from loopdbg.runtime.model import Run
 def record_run(
     path: Path, model: loopdbg.Model, inputs: Mapping[str, Any], max_iterations: int | None = None, **options: Any
 ) -> tuple[Trace, list[Boundary], Run]:
-    """A recorded run: the trace, the same boundaries as the run showed them, and how the run ended."""
+    """Record a run; returns the trace, the boundaries that the run showed, and how the run ended."""
     seen: list[Boundary] = []
     nodes, only = options.get("nodes", False), options.get("only")
     with Recorder(path, model, inputs, RecordOptions(**options)) as recorder:
@@ -32,7 +32,7 @@ def record_run(
 
 
 def assert_same_boundary(a: Boundary, b: Boundary) -> None:
-    """Two records of one boundary."""
+    """Compare two records of one boundary."""
     where = a.loop, a.entry, a.iteration
     assert where == (b.loop, b.entry, b.iteration)
     assert (a.condition, a.ended) == (b.condition, b.ended), where

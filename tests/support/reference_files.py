@@ -1,4 +1,4 @@
-"""References for tests: what a model of ours computes, as another owner might have recorded it."""
+"""References for tests: the values of a model of ours, as a third party might have recorded them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def record_reference(model: loopdbg.Model, inputs: Mapping[str, Any]) -> list[tu
 
 
 def write_anonymous_reference(path: Path, tracks: Mapping[str, Track]) -> Reference:
-    """Tracks written as a file of another owner's, by new names, and read again: arrays with iterations in front where
-    that can be, else an array an iteration."""
+    """Write tracks as a third-party file with new names, and read it again: arrays with a leading iteration axis if
+    possible, else an array per iteration."""
     arrays: dict[str, Any] = {}
     for name, track in tracks.items():
         whole = stack_iterations(track.values)
@@ -50,7 +50,7 @@ def write_anonymous_reference(path: Path, tracks: Mapping[str, Track]) -> Refere
 
 
 def stack_iterations(values: Mapping[Key, Any]) -> Any:
-    """Values of one shape in iterations without a gap as one array; None where they are not."""
+    """Values of equal shapes in consecutive iterations as one array; None if they are not."""
     extent = [1 + max(numbers) for numbers in zip(*values, strict=True)]
     if len({np.shape(data) for data in values.values()}) != 1 or len(values) != int(np.prod(extent)):
         return None
@@ -61,12 +61,12 @@ def stack_iterations(values: Mapping[Key, Any]) -> Any:
 def compare_with_reference(
     model: loopdbg.Model, inputs: Mapping[str, Any], reference: Reference, options: ComparisonOptions | None = None
 ) -> Comparison:
-    """What a comparison with a reference finds."""
+    """The result of a comparison with a reference."""
     return compare_reference(ModelSide(model, inputs), reference, options or ComparisonOptions())
 
 
 def perturb_track(track: Track, key: Key, index: int) -> Track:
-    """A track with another number as one element of one iteration."""
+    """A track with one element of one iteration changed."""
     data = np.array(track.values[key])
     flat = data.reshape(-1)
     flat[index] = not flat[index] if data.dtype == bool else flat[index] + 1 if np.isfinite(flat[index]) else 0

@@ -1,6 +1,6 @@
-"""Ten faults and some more, each in a model with much next to it: what a repro has to leave out.
+"""Ten faults and more, each in a model with much unrelated code, which a repro has to leave out.
 
-``python tests/support/repro_faults.py FOLDER`` makes a repro of each, and runs it in a fresh environment with the one
+``python tests/support/repro_faults.py FOLDER`` makes a repro of each, and runs it in a fresh environment with a single
 runtime.
 """
 
@@ -22,7 +22,7 @@ import onnx.numpy_helper
 from ir_builder import TRUE, IrNetBuilder, back_edges, input_map_entry, loop_sections, output_map_entry, running_sum
 from text_models import proto
 
-#: What each model computes next to its fault: values in, values that the fault needs, values out.
+#: What each model computes besides its fault: inputs, values that the fault needs, outputs.
 _NODES_BEFORE_LOOP = """
   squared = Mul (a, a)
   bounded = Tanh (squared)
@@ -34,7 +34,7 @@ _NODES_AFTER_LOOP = """
   shifted = Sub (doubled, bounded)
   y = Tanh (shifted)
 """
-#: A loop with more in its body than any fault needs; {gives} are further results, {more} the nodes that make them.
+#: A loop with more in its body than any fault needs; {gives} are further results, {more} the nodes that compute them.
 _LOOP = """
 g (float[2,3,4] a) => (float[2,3,4] y, {outputs})
   <int64 n = {{{trips}}}, float[4] weight = {{0.5, 1, 1.5, 2}}, float bias = {{0.25}}> {{
@@ -59,8 +59,8 @@ def _loop(more: str, gives: str, outputs: str, names: str, **changed: str) -> st
 
 @dataclass(frozen=True)
 class ReproFault:
-    """A model with a fault. ``finding``: the options of ``loopdbg repro``; ``runtime``: where it shows; ``most``: nodes
-    that may be left."""
+    """A model with a fault. ``finding``: the options of ``loopdbg repro``; ``runtime``: where it occurs; ``most``: the
+    maximum number of remaining nodes."""
 
     name: str
     text: str
@@ -70,9 +70,9 @@ class ReproFault:
     opset: int = 21
     inputs: Mapping[str, Any] = field(default_factory=dict)
     change: Callable[[onnx.ModelProto], None] = lambda model: None
-    #: Of two models the other one, as a change of the first.
+    #: The second of two models, as a change of the first.
     make_other_model: Callable[[onnx.ModelProto], None] | None = None
-    #: An IR in place of the text.
+    #: An IR instead of the text.
     ir: Callable[[], IrNetBuilder] | None = None
 
     def write(self, folder: Path) -> list[str]:
@@ -100,7 +100,7 @@ _AGAINST_ONNXRUNTIME, _AGAINST_OPENVINO = ("--against", "onnxruntime"), ("--agai
 
 
 def _omit_scan_output(model: onnx.ModelProto) -> None:
-    """The last output of the loop, which is a scan output, is there under no name."""
+    """Leave the last output of the loop, a scan output, without a name."""
     loop = _find_loop(model)
     loop.output[1] = ""
     del model.graph.output[1:]
@@ -115,7 +115,7 @@ def _unsort_nodes(model: onnx.ModelProto) -> None:
 
 
 def _replace_tanh_with_sin(model: onnx.ModelProto) -> None:
-    """Sine where the first model has a hyperbolic tangent."""
+    """Use sine where the first model has a hyperbolic tangent."""
     next(node for node in _find_loop(model).attribute[0].g.node if node.output[0] == "h_new").op_type = "Sin"
 
 
@@ -129,7 +129,7 @@ def _find_loop(model: onnx.ModelProto) -> onnx.NodeProto:
 
 
 def _ir_relu_of_nan() -> IrNetBuilder:
-    """A Loop that counts, with a ReLU of NaN among what its body computes."""
+    """A counting Loop, with a ReLU of NaN in its body."""
     net = IrNetBuilder()
     trips, true = net.constant(np.int64(9), name="trips"), net.constant(TRUE, name="true")
     a = net.parameter("2,4", name="a")
@@ -159,7 +159,7 @@ def _ir_relu_of_nan() -> IrNetBuilder:
 
 
 def _ir_variable_of_nan() -> IrNetBuilder:
-    """A model that keeps a variable, with a ReLU of NaN among what it computes of it."""
+    """A model that keeps a variable, with a ReLU of NaN in its computation."""
     net = IrNetBuilder()
     message = 'variable_id="state" variable_type="f32" variable_shape="2,4"'
     a, less = net.parameter("2,4", name="a"), net.constant(np.full((2, 4), -4, np.float32), name="less")
@@ -355,7 +355,7 @@ def environment(folder: Path, runtime: str) -> Path:
 
 
 def main(folder: Path, wanted: list[str]) -> None:
-    """Make all, and run each by itself."""
+    """Make all repros, and run each separately."""
     folder.mkdir(parents=True, exist_ok=True)
     for fault in FAULTS:
         if wanted and fault.name not in wanted:

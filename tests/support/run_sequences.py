@@ -1,4 +1,4 @@
-"""Sequences of runs on one Model: each gives what it gives on a Model, or in a process, that ran nothing before."""
+"""Sequences of runs on one Model: each gives the result of a run on a new Model, or in a fresh process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from strategies import program_generator, program_oracle
 from strategies.draws import ChoiceSource, SeededChoices
 from strategies.program import Program
 
-#: What a server imports before it forks for ``alone``.
+#: The modules that a server imports before it forks.
 PRELOADED_MODULES = ("numpy", "onnx", "onnx.helper", "loopdbg", "execution_modes", "run_sequences")
 RUN_KINDS = (
     "headless",
@@ -45,7 +45,7 @@ RUN_KINDS = (
 
 @dataclass
 class SequenceRun:
-    """``seed``: what else is drawn while it runs. ``feeds`` of an invalid run do not fit the model."""
+    """One run. ``seed``: for random choices during the run. ``feeds`` of an invalid run do not fit the model."""
 
     kind: str
     feeds: Mapping[str, Any]
@@ -53,7 +53,7 @@ class SequenceRun:
 
 
 def draw_runs(draw: ChoiceSource, program: Program, seed: str, most: int = 7) -> list[SequenceRun]:
-    """A sequence. All feeds that fit are such that a run has an end, and soon."""
+    """Draw a sequence. All valid feeds lead to short runs."""
     pool = []
     for _ in range(draw.integer(2, 4)):
         feeds = program_generator.draw_feeds(program, draw)
@@ -92,7 +92,7 @@ def _invalid_feeds(draw: ChoiceSource, feeds: Mapping[str, Any]) -> dict[str, An
 
 
 def perform_run(model: loopdbg.Model, run: SequenceRun) -> execution_modes.Outcome:
-    """Run, and tell all that could be seen of it."""
+    """Perform a run; returns everything that is visible of it."""
     draw = SeededChoices(run.seed)
     match run.kind:
         case "hook":
@@ -115,7 +115,7 @@ class _InjectedError(Exception):
 
 
 def _run_with_incident(model: loopdbg.Model, run: SequenceRun, draw: ChoiceSource) -> execution_modes.Outcome:
-    """Something happens at a boundary: the hook raises, or interrupts, or runs the Model itself."""
+    """A run with an incident at a boundary: the hook raises, or interrupts, or runs the Model itself."""
     index, seen, result = draw.integer(0, 9), [0], []
     by_signal = draw.chance(50)
 
@@ -149,7 +149,7 @@ SESSION_COMMANDS = (
 def run_random_session(
     model: loopdbg.Model, feeds: Mapping[str, Any], draw: ChoiceSource, to_end: bool
 ) -> execution_modes.Outcome:
-    """A session that goes back and forth and changes things, and what it showed at each stop."""
+    """A session that goes back and forth and edits values, and the state that it showed at each stop."""
     seen: list[Any] = []
 
     def run() -> execution_modes.Outcome:
@@ -216,7 +216,7 @@ def _session_state(session: Session) -> Any:
 
 
 def run_on_new_model(program: Program, run: SequenceRun) -> execution_modes.Outcome:
-    """A run on a Model that ran nothing before."""
+    """A run on a new Model."""
     return perform_run(load_program(program), run)
 
 

@@ -1,7 +1,7 @@
-"""What a screen shows, as a picture: SVG of the cells alone.
+"""A screen as a picture: an SVG of the cells alone.
 
-A row is a line of the file, a style is named by what it is, and nothing else is in it: neither fonts, nor ids, nor a
-frame. So two pictures differ only where two screens do, whatever the version of what exports screenshots.
+Each row is a line of the file, styles are named after their attributes, and there is nothing else: no fonts, ids or
+frame. Two pictures therefore differ only if the screens do, whatever the version of the screenshot exporter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.style import Style
 from textual.app import App
 
 Kind = TypeVar("Kind")
-#: A cell, in the picture's units, and where its text is in it.
+#: The size of a cell in the picture's units, and the position of its text.
 CELL_WIDTH_PX, CELL_HEIGHT_PX, BASELINE_PX = 10, 20, 15
 _HEAD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">\n'
@@ -29,7 +29,7 @@ _HEAD = (
 
 
 def render_screen(app: App[Any]) -> str:
-    """The screen of a running app, what shines through from below included."""
+    """The screen of a running app, including what is visible behind a modal screen."""
     width, height = app.screen.size
     paper, rows = background_color(app), screen_rows(app)
     parts = [_HEAD.format(width=width * CELL_WIDTH_PX, height=height * CELL_HEIGHT_PX)]
@@ -39,18 +39,18 @@ def render_screen(app: App[Any]) -> str:
 
 
 def screen_rows(app: App[Any]) -> list[list[Segment]]:
-    """What is in each row of the screen."""
+    """The contents of each row of the screen."""
     update: Any = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
     return [[segment for strip in row for segment in strip] for row in update.strips]
 
 
 def background_color(app: App[Any]) -> str:
-    """Where most of the screen has one colour, that."""
+    """The background colour of most of the screen."""
     return _colour(app.screen.background_colors[1].rich_color)
 
 
 def _row(number: int, row: Sequence[Segment], paper: str) -> str:
-    """A row: what is behind its text, then the text."""
+    """A row: its backgrounds, then its texts."""
     behind, texts = list[str](), list[str]()
     for index, text, ground in group_runs(row, lambda segment: style_attributes(segment.style)[1]):
         if ground and ground != paper:
@@ -69,7 +69,7 @@ def _row(number: int, row: Sequence[Segment], paper: str) -> str:
 
 
 def group_runs(row: Iterable[Segment], key: Callable[[Segment], Kind]) -> Iterator[tuple[int, str, Kind]]:
-    """What is next to each other and is alike: where it begins, its text, and what it is like."""
+    """Runs of adjacent cells with equal attributes: start, text, attributes."""
     index = 0
     for kind, run in groupby(row, key=key):
         text = "".join(segment.text for segment in run)
@@ -78,7 +78,7 @@ def group_runs(row: Iterable[Segment], key: Callable[[Segment], Kind]) -> Iterat
 
 
 def style_attributes(style: Style | None) -> tuple[str, str, str]:
-    """The colours of text and of what is behind it, and how it is written."""
+    """The foreground, background and text attributes of a style."""
     if style is None:
         return "", "", ""
     ink, ground = _colour(style.color), _colour(style.bgcolor)

@@ -1,4 +1,4 @@
-"""What is asked of the whole of the source: which tests assert something, and which file imports which."""
+"""Checks on the whole source: which tests have assertions, and which file imports which."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TESTS = Path(__file__).parents[1]
 
 @contextmanager
 def gc_disabled() -> Iterator[None]:
-    """Many syntax trees are made: to look through them for garbage takes twice as long as to make them."""
+    """Disable garbage collection: many syntax trees are built, and scanning them takes as long as building them."""
     gc.disable()
     try:
         yield
@@ -25,20 +25,20 @@ def gc_disabled() -> Iterator[None]:
         gc.enable()
 
 
-# ------------------------------------------------------------------ tests that assert something
+# ------------------------------------------------------------------ tests with assertions
 
-#: What fails a test by itself.
+#: Calls that fail a test by themselves.
 ASSERTING_CALLS = ("pytest.raises", "pytest.warns", "pytest.fail", "np.testing.")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass
 class ParsedTestFile:
-    """The functions of one file of tests by name, methods too, and where the names that it imports are from."""
+    """The functions and methods of one test file by name, and the origins of imported names."""
 
     tree: ast.Module
     functions: dict[str, list[Function]] = field(default_factory=dict)
-    #: A name here: the module that it is from, and its name there, empty for the module itself.
+    #: A local name: its module, and its name there, empty for the module itself.
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
@@ -62,7 +62,7 @@ class ParsedTestFile:
 
 
 class AssertionIndex:
-    """Which functions of the tests assert something, by themselves or by what they call in turn."""
+    """Which functions of the tests assert something, directly or in a function that they call."""
 
     def __init__(self, folder: Path = TESTS) -> None:
         files = {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.py"))}
@@ -82,7 +82,7 @@ class AssertionIndex:
         """Whether a function asserts something."""
         key = id(function)
         if key not in self._known:
-            self._known[key] = False  # of one that calls itself
+            self._known[key] = False  # of a recursive function
             self._known[key] = any(self._node_asserts(node, module) for node in ast.walk(function))
         return self._known[key]
 
@@ -97,9 +97,9 @@ class AssertionIndex:
         return isinstance(node, ast.Assert) or (isinstance(node, ast.Name) and self._name_asserts("", node.id, module))
 
     def _name_asserts(self, of: str, name: str, module: ParsedTestFile) -> bool:
-        """Whether a name, or one of a module that is imported here, is that of a function that asserts something."""
+        """Whether a name, or one in an imported module, is a function that asserts something."""
         where, own = module.imported.get(of or name, ("", name))
-        if of and own:  # an attribute of something that is no module
+        if of and own:  # an attribute of an object that is not a module
             return False
         # Helpers are imported by their bare names.
         result = self.modules.get(where) or self.modules.get(f"support/{where}")
@@ -115,9 +115,9 @@ def dotted_name(node: ast.expr) -> str:
     return f"{of}.{node.attr}" if of and isinstance(node, ast.Attribute) else ""
 
 
-# ------------------------------------------------------------------ files that are written
+# ------------------------------------------------------------------ written files
 
-#: The one module that opens files for writing, and what it gives: what is written into these is written atomically.
+#: The one module that opens files for writing, and its file objects: everything written to these is written atomically.
 ATOMIC_FILE_MODULE = "runtime/atomic_file.py"
 _ATOMIC_WRITERS = {"atomic_binary", "atomic_text"}
 #: Calls that create, change, move or remove files, by the last part of their names.
@@ -127,7 +127,7 @@ _WRITING_METHODS = {
     *("savez", "savez_compressed", "savetxt", "tofile", "save_model", "savefig", "serialize", "ParquetWriter"),
     *("open_memmap", "FileHandler", "to_csv", "to_parquet", "truncate", "mkfifo", "save_file"),
 }
-#: The same, of modules whose names are given: others have methods of these names.
+#: The same for functions of certain modules, because other objects have methods of these names.
 _WRITING_FUNCTIONS = {
     *("os.rename", "os.replace", "os.remove", "os.link", "os.symlink", "os.truncate", "shutil.copy", "shutil.move"),
     *("np.save", "onnx.save", "sqlite3.connect"),
@@ -189,7 +189,7 @@ def _may_write(call: ast.Call, ours: Collection[str]) -> bool:
     return False
 
 
-# ------------------------------------------------------------------ which file imports which
+# ------------------------------------------------------------------ imports
 
 
 #: The imports and cimports in Cython source, as Python.
@@ -197,7 +197,7 @@ _cython_imports = runpy.run_path(str(ROOT / ".ci" / "import_tree.py"))["imports"
 
 
 def source_files(*folders: str) -> list[Path]:
-    """The files of source in some folders of the program."""
+    """The source files in some folders of the program."""
     result = (path for folder in folders for path in (ROOT / folder).rglob("*.p*"))
     return sorted(path for path in result if path.suffix in (".py", ".pyx", ".pxd"))
 
@@ -228,7 +228,7 @@ def _imports_of(path: Path, known: Collection[str]) -> Iterator[str]:
 
 
 def import_cycles(graph: Mapping[str, Collection[str]]) -> set[frozenset[str]]:
-    """The sets of files that import each other in a circle."""
+    """The sets of files that import each other in a cycle."""
     reached = {name: _reachable(name, graph) for name in graph}
     return {
         frozenset(other for other in result if name in reached[other])

@@ -1,6 +1,6 @@
-"""Statements of the program about one random loop, each checked against NumPy: what ``campaign.py statements`` tries.
+"""Statements of the program about one random loop, each checked with NumPy; used by ``campaign.py statements``.
 
-The loop is computed here, from its description alone. Numbers are read out of the text that is shown, and compared with
+The loop is computed here from its description alone. Numbers are parsed from the displayed text, and compared with
 exact ones: Python's integers and fractions, so that the check does not round as the program might.
 """
 
@@ -57,7 +57,7 @@ from strategies.draws import ChoiceSource, SeededChoices
 
 @dataclass(frozen=True)
 class CheckedStatement:
-    """One statement. ``kind``: what it is about; ``reported``: what the program says."""
+    """One statement. ``kind``: its subject; ``reported``: the text of the program."""
 
     kind: str
     true: bool
@@ -68,7 +68,7 @@ class CheckedStatement:
 
 
 def make_case(name: str) -> tuple[DtypeLoop, LoopCourse, ChoiceSource]:
-    """The loop of a name, what it does, and what makes the choices that follow."""
+    """The loop of a name, its course, and the source of further choices."""
     draw = SeededChoices(name)
     of = draw_loop(draw)
     true = compute_course(of)
@@ -171,7 +171,7 @@ _TRIPS = r"the trip count is (-?\d+)(, and a negative one runs nothing)?(?:; (.*
 
 
 def _reason(message: str, of: DtypeLoop, true: LoopCourse, place: int) -> bool:
-    """Why it ended, or goes on."""
+    """Why the loop ended, or continues."""
     ended = true.iteration_count == place
     if match := re.fullmatch(_TRIPS, message):
         rest = match[3] is None or _decided(match[3], of, true, place, True)
@@ -190,7 +190,7 @@ def _reason(message: str, of: DtypeLoop, true: LoopCourse, place: int) -> bool:
 
 
 def _decided(message: str, of: DtypeLoop, true: LoopCourse, place: int, truth: bool) -> bool:
-    """``keep = n_next < 10 is true: 3 < 10``."""
+    """Checks texts such as ``keep = n_next < 10 is true: 3 < 10``."""
     sign = re.escape(SIGNS[of.comparison])
     match = re.fullmatch(rf"keep = \S+ {sign} \S+ is (true|false)(?:: (\S+) {sign} (\S+))?", message)
     if match is None or (match[1] == "true") != truth:
@@ -227,7 +227,7 @@ def _statistics(name: str, value: Any, truth: ExactStatistics) -> Iterator[Check
     for number, wanted in ((result.mean, truth.mean), (result.std, truth.std), (result.norm, truth.norm)):
         right = right and (number is None) == (wanted is None)
         if number is not None and wanted is not None and right:
-            # A mean of numbers that cancel is known to within their size.
+            # A mean of cancelling numbers is known to within their magnitude.
             size = max(abs(truth.low), abs(truth.high), truth.norm)
             overflow = not math.isfinite(number) and abs(wanted) > Fraction(np.finfo(np.float64).max)
             right = overflow or abs(Fraction(number) - wanted) <= size / 10**7 + Fraction(1, 10**322)
@@ -470,13 +470,13 @@ def _note(message: str, of: DtypeLoop) -> bool:
     if match := re.match(r"OpenVINO's CPU plugin would .* the trip count (-\d+)(?: for no limit; .*)?\.$", message):
         return int(match[1]) == of.trips
     if message.startswith("OpenVINO would return initial values or uninitialised memory as scan outputs"):
-        # Stated of the initial condition, which is a constant here.
+        # A statement about the initial condition, which is a constant here.
         return message.endswith("since the loop's cond is always false.") and of.initial is False
     raise AssertionError(f"a note that nothing here checks: {message}")
 
 
 def _sweep(path: Path, inputs: Mapping[str, Any], of: DtypeLoop, draw: ChoiceSource) -> Iterator[CheckedStatement]:
-    """Several cases that differ in what is compared."""
+    """A sweep over several cases that differ in a compared input."""
     folder = path.parent / "cases"
     folder.mkdir()
     counts, ends = [], []
@@ -517,7 +517,7 @@ def _sweep(path: Path, inputs: Mapping[str, Any], of: DtypeLoop, draw: ChoiceSou
 
 
 def check_case(name: str) -> list[CheckedStatement]:
-    """All statements about a loop; what fails while they are made is a false one."""
+    """All statements about a loop; an exception while they are made counts as a false one."""
     results: list[CheckedStatement] = []
     try:
         results += check_statements(name)
@@ -527,7 +527,7 @@ def check_case(name: str) -> list[CheckedStatement]:
 
 
 def judge_case(name: str) -> str:
-    """How many statements of each kind are true, or else those that are false."""
+    """The number of true statements of each kind, or else the false ones."""
     result = check_case(name)
     if wrong := [f"{item.kind}: {item.text}" for item in result if not item.true]:
         return f"FALSE: {'; '.join(wrong)}"
@@ -547,7 +547,7 @@ def describe_case(name: str) -> str:
 
 
 def tally_outcomes(messages: Iterable[str]) -> str:
-    """How many statements of each kind were true, of all loops that are reported as :func:`judge_case` does."""
+    """The number of true statements of each kind, over all loops reported by :func:`judge_case`."""
     kinds: Counter[str] = Counter()
     for item in messages:
         for count, kind in re.findall(

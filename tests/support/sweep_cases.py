@@ -1,4 +1,4 @@
-"""Models and cases for tests of sweeps, and rows as they are compared."""
+"""Models and cases for tests of sweeps, and comparable rows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import loopdbg
 from text_models import SAMPLES
 
 NEWTON = str(SAMPLES / "newton_sqrt.onnx")
-#: Random inputs make a tolerance that is negative, with which the loop of this sample never ends.
+#: Random inputs give a negative tolerance, with which the loop of this sample never ends.
 MAX_ITERATIONS = 100
 
-#: A loop that multiplies, behind an operator that crashes, hangs or gives back what it gets.
+#: A loop that multiplies, after an operator that crashes, hangs or returns its input.
 TRICKY_MODEL = """
 <ir_version: 10, opset_import: ["" : 21, "test" : 1]>
 g (float x, float y, int64 trips) => (float h_last, float[n] hs) {
@@ -69,7 +69,7 @@ EXPECTED_STATUSES = {
 
 
 def write_tricky_cases(folder: Path) -> tuple[Path, Path, Path]:
-    """A model, its operators, and a folder with a case of each kind."""
+    """Write a model, its operators, and a folder with a case of each kind."""
     model, operators, cases = folder / "tricky.onnx", folder / "operators.py", folder / "cases"
     onnx.save(onnx.parser.parse_model(TRICKY_MODEL), model)
     operators.write_text(OPERATORS)
@@ -81,7 +81,7 @@ def write_tricky_cases(folder: Path) -> tuple[Path, Path, Path]:
 
 
 def comparable_rows(rows: Iterable[loopdbg.Row]) -> list[tuple[Any, ...]]:
-    """Rows without the time that they took, in order."""
+    """Rows without their times, in order."""
     messages = [
         (
             *(row.id, row.loop, row.seed, row.iterations, row.stopped_by, row.status.value, row.bad_iteration),
@@ -93,7 +93,7 @@ def comparable_rows(rows: Iterable[loopdbg.Row]) -> list[tuple[Any, ...]]:
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a file has that another program writes."""
+    """The number of rows in a file that another process writes."""
     with (
         contextlib.suppress(sqlite3.Error),
         contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,

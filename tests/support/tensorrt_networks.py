@@ -1,4 +1,4 @@
-"""TensorRT networks for tests, in few words."""
+"""Concise builders of TensorRT networks for tests."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ _TYPES: Mapping[str, DataType] = {
 
 
 class NetworkBuilder(INetworkDefinition):
-    """A network with short words for what tests write again and again."""
+    """A network with short methods for common layers."""
 
     def __init__(self) -> None:
         load_families()
         super().__init__("test")
 
     def const(self, value: Any, dtype: Any = np.float32) -> ITensor:
-        """A constant."""
+        """Add a constant."""
         array = np.array(value, dtype)
         return output_of(self.add_constant(array.shape, array))
 
     def int32_const(self, value: Any) -> ITensor:
-        """An int32 constant."""
+        """Add an int32 constant."""
         return self.const(value, np.int32)
 
     def input_tensor(self, name: str, dtype: str = "float32", shape: tuple[int, ...] = ()) -> ITensor:
-        """An input."""
+        """Add an input."""
         return self.add_input(name, _TYPES[dtype], shape)
 
     def elementwise(self, a: ITensor, b: ITensor, op: ElementWiseOperation = Op.SUM) -> ITensor:
         return output_of(self.add_elementwise(a, b, op))
 
     def counted_loop(self, count: ITensor | int) -> ILoop:
-        """A loop with a trip count."""
+        """Add a loop with a trip count."""
         loop = self.add_loop()
         loop.add_trip_limit(self.int32_const(count) if isinstance(count, int) else count, TripLimit.COUNT)
         return loop
 
     def add_carried(self, loop: ILoop, initial: ITensor, step: Callable[[ITensor], ITensor]) -> tuple[ITensor, ITensor]:
-        """A recurrence; returns what an iteration has, and what it hands on."""
+        """Add a recurrence; returns its value in an iteration, and the value that it yields."""
         recurrence = loop.add_recurrence(initial)
         after = step(output_of(recurrence))
         recurrence.set_input(1, after)

@@ -1,4 +1,4 @@
-"""A model converted to TensorRT network code and opened again, next to itself, iteration by iteration."""
+"""A model converted to TensorRT network code and reloaded, compared with the original iteration by iteration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loopdbg.debugger.tensorrt_export.network_writer import to_tensorrt
 from loopdbg.runtime.errors import ExecutionError
 from loopdbg.runtime.graph import TensorType
 
-#: Loops that run longer than this are left there.
+#: Longer loops are aborted.
 MAX_ITERATIONS = 300
 #: Loop path, entry, and the carried values by name before each of its boundaries.
 CarriedByBoundary = dict[tuple[str, tuple[int, ...]], list[dict[str, Any]]]
@@ -38,7 +38,7 @@ def convert_and_reload(
 
 
 def record_carried(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[CarriedByBoundary, dict[str, Any] | None]:
-    """What each back edge carries at each boundary, and the outputs; None where the run fails."""
+    """The carried values at each boundary, and the outputs; None if the run fails."""
     boundary: CarriedByBoundary = {}
     try:
         session = loopdbg.debug(model, inputs, max_iterations=MAX_ITERATIONS)
@@ -57,7 +57,7 @@ def record_carried(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Car
 
 
 def equal_values(a: Any, b: Any, exact: bool) -> bool:
-    """Equal numbers; ``exact``: to the bit but for the sign of zeros and which NaN it is."""
+    """Whether numbers are equal; ``exact``: bit for bit except for signs of zero and NaN payloads."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != b.dtype or a.size != b.size:
         return False
@@ -68,7 +68,7 @@ def equal_values(a: Any, b: Any, exact: bool) -> bool:
 
 
 def is_padded_copy(theirs: Any, ours: Any, exact: bool) -> bool:
-    """Whether a scan output with space for more begins with what was collected, and goes on with zeros."""
+    """Whether a padded scan output begins with the collected rows, and continues with zeros."""
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     if ours.shape == theirs.shape:
         return equal_values(ours, theirs, exact)
@@ -95,7 +95,7 @@ def first_difference(ours: CarriedByBoundary, theirs: CarriedByBoundary, exact: 
             return f"{path} {entry}: {len(rows)} boundaries, and {len(result)} when converted"
         for iteration, (row, other) in enumerate(zip(rows, result, strict=True)):
             for name, value in row.items():
-                # Next to a value of the same name around the loop a body's own gets a number.
+                # If an outer value has the same name, a body's own gets a number.
                 is_present = other.get(f"{name}_2", other.get(name))
                 if is_present is None or not equal_values(value, is_present, exact):
                     return f"{path} {entry}: {name} before iteration {iteration}: {value}, converted {is_present}"

@@ -34,12 +34,12 @@ def random_floats(*shape: int) -> Any:
 
 
 def proto(text: str, opset: int = 21) -> onnx.ModelProto:
-    """A model of a graph in ONNX text form."""
+    """The proto of a graph in ONNX text form."""
     return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]>\n{text}')
 
 
 def load_proto(source: onnx.ModelProto) -> loopdbg.Model:
-    """A model that is in memory, loaded."""
+    """A model loaded from memory."""
     return loopdbg.Model(frontend.from_proto(source, "test"))
 
 
@@ -57,7 +57,7 @@ def text_with_initializers(text: str, **weights: Any) -> loopdbg.Model:
 
 
 def rename_values(graph: onnx.GraphProto, new: Mapping[str, str]) -> None:
-    """Give values other names, in graphs within this one too."""
+    """Rename values, including those of inner graphs."""
     for value in (*graph.input, *graph.output):
         value.name = new.get(value.name, value.name)
     for node in graph.node:
@@ -150,7 +150,7 @@ b (int64 M, float v0) => (float v, float[N] s) {
 }
 """
 
-# Rows that go down.
+# Decreasing rows.
 ROWS = """
 rows () => (float[6, 40] last, float[N, 6, 40] all) {
   M = Constant <value = int64 {8}> ()
@@ -232,7 +232,7 @@ def loop_text(
     graph_inputs: str = "int64 m, bool c, float v",
     before: str = "",
 ) -> str:
-    """A model of one Loop, with whatever a test wants to be different."""
+    """A model of one Loop, with replaceable parts."""
     head, arguments = call.split("Loop")
     body = f"<body: graph = b ({inputs}) => ({outputs}) {{ {nodes} }}>"
     return f"g ({graph_inputs}) => ({result}) {{ {before} {head}Loop {body} {arguments} }}"

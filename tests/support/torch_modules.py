@@ -1,4 +1,4 @@
-"""Small PyTorch modules with loops, what they are run on, and the ONNX models that are exported of them."""
+"""Small PyTorch modules with loops, their inputs, and the ONNX models exported from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch._higher_order_ops.scan import scan
 
 
 class NestedLoopModule(torch.nn.Module):
-    """A loop in a loop, whose count depends on the outer one."""
+    """A nested loop, whose inner trip count depends on the outer iteration."""
 
     def __init__(self):
         super().__init__()
@@ -55,7 +55,7 @@ class BranchInLoopModule(torch.nn.Module):
 
 
 class HandWrittenCellModule(torch.nn.Module):
-    """A cell that is written by hand, over the rows of a sequence; its results are stacked, in place ops and all."""
+    """A hand-written cell over the rows of a sequence; its results are stacked, with in-place operators."""
 
     def __init__(self, hidden=4):
         super().__init__()
@@ -73,7 +73,7 @@ class HandWrittenCellModule(torch.nn.Module):
 
 
 class MultipleOutputsModule(torch.nn.Module):
-    """Several results of one operator, and indices."""
+    """An operator with several results, and indices."""
 
     def forward(self, scores):
         def body(k, s, seen):
@@ -87,7 +87,7 @@ class MultipleOutputsModule(torch.nn.Module):
 
 
 class RecurrentLayersModule(torch.nn.Module):
-    """Recurrent layers that are one operator each."""
+    """Recurrent layers that are single operators."""
 
     def __init__(self):
         super().__init__()
@@ -118,7 +118,7 @@ class CellLoopModule(torch.nn.Module):
 
 
 class DataDependentModule(torch.nn.Module):
-    """What cannot be exported: how often it runs depends on what it computes."""
+    """A module that cannot be exported: its trip count depends on its data."""
 
     def __init__(self):
         super().__init__()
@@ -132,7 +132,7 @@ class DataDependentModule(torch.nn.Module):
 
 
 class FailingWhileModule(torch.nn.Module):
-    """What fails in iteration 3: there is no such row."""
+    """A module that fails in iteration 3, where the row does not exist."""
 
     def forward(self, x):
         def body(k, y):
@@ -143,7 +143,7 @@ class FailingWhileModule(torch.nn.Module):
 
 @dataclass(frozen=True)
 class TorchCase:
-    """A module with its inputs by name, and what the outputs are called in a model."""
+    """A module with its inputs by name, and the names of its outputs in a model."""
 
     make: Callable[[], torch.nn.Module]
     inputs: Callable[[], Mapping[str, torch.Tensor]]
@@ -189,8 +189,8 @@ def export_onnx(program: torch.export.ExportedProgram, case: TorchCase, path: Pa
 
 @contextlib.contextmanager
 def _single_version_functions() -> Iterator[None]:
-    """The exporter's own functions have one version, which its version converter asks of loops in loops and branches in
-    loops, and it gives them two."""
+    """Give the exporter's functions a single version: its version converter requires that for nested loops and
+    branches, but it writes two."""
     from torch.onnx._internal.exporter import _core
 
     convert = _core.onnxscript_apis.convert_version

@@ -1,7 +1,7 @@
 """One change in an ONNX model of a PyTorch module, which a comparison with the module has to name.
 
-A case is made from its name alone: ``nested operator 17`` is a module, a kind of change, and a number. Modules are
-those of ``torch_modules.py``, and those of the benchmarks that PyTorch's exporter takes.
+A case depends only on its name: ``nested operator 17`` is a module, a kind of change, and a number. Modules are those
+of ``torch_modules.py``, and those of the benchmarks that PyTorch's exporter accepts.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from text_models import load_proto
 from torch_modules import CASES, TorchCase, export_onnx
 
 CACHE_DIRECTORY = Path(__file__).parents[2] / "build" / "torch"
-#: No loop of a large module runs more iterations, and none of a small one, which end by themselves before.
+#: Iteration limits of large and of small modules; the latter end by themselves before.
 MAX_CHANGES, MAX_BLAMED_NODES = 8, 20
-#: That many changes are tried until one is seen.
+#: Number of changes that are tried until one is visible.
 MAX_ATTEMPTS = 40
-#: Operators that can stand in each other's place.
+#: Operators that can replace each other.
 INTERCHANGEABLE_OPERATORS = (
     ("Add", "Sub", "Mul", "Div"),
     ("Tanh", "Sigmoid", "Relu", "Sin", "Softplus", "Erf", "Neg"),
@@ -55,7 +55,7 @@ MUTATION_KINDS = ("operator", "inputs", "constant", "attribute", "rewired")
 
 @dataclass
 class BuiltTorchModel:
-    """A module's model, what it is run on, and what the module computes. ``most``: the iterations of the model."""
+    """A module's model, its inputs, and the values that the module computes. ``most``: the iterations of the model."""
 
     path: Path
     inputs: dict[str, Any]
@@ -65,7 +65,7 @@ class BuiltTorchModel:
 
 @dataclass
 class TorchMutant:
-    """A changed model, which node was changed, and how."""
+    """A changed model, the changed node, and the change."""
 
     built: BuiltTorchModel
     proto: onnx.ModelProto
@@ -74,7 +74,7 @@ class TorchMutant:
 
 
 def module_cases() -> list[str]:
-    """The modules whose models have metadata: the small ones, and those of the benchmarks that are exported so."""
+    """The modules whose models have metadata: the small ones, and the exportable ones of the benchmarks."""
     return [*(name for name in CASES if name != "cells"), *_benchmark_cases()]
 
 
@@ -90,7 +90,7 @@ def _benchmark_cases() -> dict[str, Any]:
 
 @cache
 def build_model(name: str) -> BuiltTorchModel:
-    """The model of a module, exported now if it is not there as it is written now, and the reference."""
+    """The model of a module, exported again if the module has changed, and the reference."""
     torch.set_num_threads(1)
     case, most = CASES.get(name), MAX_BLAMED_NODES
     if case is None:
@@ -108,7 +108,7 @@ def build_model(name: str) -> BuiltTorchModel:
 
 
 def _is_current(path: Path, module: torch.nn.Module) -> bool:
-    """Whether a module was exported as it is written now: an older model tells other lines."""
+    """Whether the export is of the module's current code: an older model has other source lines."""
     written = Path(inspect.getfile(type(module))).stat().st_mtime
     return path.exists() and path.stat().st_mtime > written
 
@@ -122,7 +122,7 @@ def compare_with_module(model: loopdbg.Model, case: BuiltTorchModel) -> Comparis
 
 @dataclass(frozen=True)
 class NodeLocation:
-    """A node of a model with the graphs around it, the innermost first."""
+    """A node of a model with its enclosing graphs, the innermost first."""
 
     node: onnx.NodeProto
     graphs: tuple[onnx.GraphProto, ...]
@@ -140,8 +140,8 @@ def node_locations(graph: onnx.GraphProto, around: tuple[onnx.GraphProto, ...] =
 def mutate_node(
     kind: str, proto: onnx.ModelProto, draw: SeededChoices, limited: bool
 ) -> tuple[NodeLocation, str] | None:
-    """Change one node; None where that one cannot be changed so. Nodes in loops are taken more often, and alone where
-    the run is ``limited``: then what is around loops is not compared."""
+    """Change one node; None if it cannot be changed in this way. Nodes in loops are preferred, and only they are chosen
+    if the run is ``limited``: then values outside loops are not compared."""
     every = [place for place in node_locations(proto.graph) if place.node.op_type not in ("Loop", "Scan", "If")]
     inner = [place for place in every if len(place.graphs) > 1]
     place = draw.pick(inner if inner and (limited or draw.chance(80)) else every)
@@ -169,7 +169,7 @@ def _inputs(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) ->
 
 
 def _constant(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
-    """A constant of its own for this node."""
+    """A separate constant for this node."""
     known = {item.name: item for graph in place.graphs for item in graph.initializer}
     held = [k for k, name in enumerate(place.node.input) if name in known]
     if not held:
@@ -188,7 +188,7 @@ def _constant(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) 
 
 
 def _different_number(before: Any, dtype: np.dtype[Any]) -> Any:
-    """Another number that a dtype holds."""
+    """A different number of a dtype."""
     if dtype.kind == "b":
         return not before
     after = before * 1.5 + 1
@@ -214,7 +214,7 @@ def _attribute(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices)
 
 
 def _rewired(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
-    """Another value of the same graph, from before the node, for an input."""
+    """Another value of the same graph, computed before the node, as an input."""
     graph, node = place.graphs[0], place.node
     before = []
     for item in graph.node:
@@ -245,7 +245,7 @@ _CHANGES: dict[str, Callable[[NodeLocation, onnx.ModelProto, SeededChoices], str
 
 
 def make_case(name: str) -> TorchMutant | None:
-    """The first mutant of a case that runs and gives something else; and of which shapes stay."""
+    """The first mutant of a case that runs with other values of unchanged shapes."""
     module, kind, _ = name.split()
     case, draw = build_model(module), SeededChoices(name)
     original = _load_model(str(case.path))
@@ -267,7 +267,7 @@ def _load_model(path: str) -> onnx.ModelProto:
 
 
 def _changes_values(mutant: TorchMutant) -> bool:
-    """Whether it runs, and what is carried or comes out is not what it is in the model as it was."""
+    """Whether it runs, with carried values or outputs that differ from the original model's."""
     try:
         return _differ(_original_results(mutant.built.path), _results(load_proto(mutant.proto), mutant.built))
     except (LoopdbgError, MemoryError):
@@ -303,7 +303,8 @@ def _largest(array: Any) -> float:
 
 
 def judge_case(name: str) -> str:
-    """What came of a case: ``exact``, ``among`` several, ``unseen`` where no change was seen, or else what is wrong."""
+    """The outcome of a case: ``exact``, ``among`` several, ``unseen`` if no change was visible, or else what is
+    wrong."""
     mutant = make_case(name)
     if mutant is None:
         return "unseen"
@@ -325,7 +326,7 @@ def judge(comparison: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> 
 
 
 def blamed_nodes(comparison: Comparison) -> tuple[str, ...]:
-    """The nodes one of which is reported as the first difference."""
+    """The nodes that are reported as candidates for the first difference."""
     first = comparison.first
     cause = comparison.cause if first is None else first.cause
     if cause is None:
@@ -334,7 +335,7 @@ def blamed_nodes(comparison: Comparison) -> tuple[str, ...]:
 
 
 def wrong_source_line(comparison: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> str:
-    """What is wrong with the source lines that are shown; empty where nothing is, or the model does not tell."""
+    """What is wrong with the displayed source lines; empty if nothing is, or if the model has none."""
     node = next((node for node in walk(model.graph) if node.name == mutant.node), None)
     if node is None or not node.origin.file:
         return ""
@@ -349,7 +350,7 @@ def wrong_source_line(comparison: Comparison, mutant: TorchMutant, model: loopdb
 
 
 def describe_case(name: str) -> str:
-    """A case as a person reads it."""
+    """A case as readable text."""
     mutant = make_case(name)
     if mutant is None:
         return "no change is seen in what the model gives"

@@ -1,4 +1,4 @@
-"""When a screen is at rest, found sooner than Textual finds it."""
+"""Detects that the screen is idle, sooner than Textual does."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from textual.app import ScreenError
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot, WaitForScreenTimeout
 
-#: Seconds of a look at whether a screen rests; it is drawn more often than that.
+#: Seconds between checks; the screen is drawn more often than that.
 POLL_SECONDS = 0.005
-#: What takes that many seconds does not happen at all.
+#: An event that takes this many seconds is assumed never to happen.
 IDLE_TIMEOUT_SECONDS = 120
 
 
 def draw_pending() -> bool:
-    """Let the screen draw now what it would draw at its next turn, sixty times a second; False: there is nothing."""
+    """Draw pending changes now instead of at the next frame (60 Hz); False: there are none."""
     app = active_app.get(None)
     if app is None or not app.screen_stack or not app.screen._update_timer._active.is_set():
         return False
@@ -47,8 +47,8 @@ async def wait_until_idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
 
 
 def _is_waiting(pump: MessagePump) -> bool:
-    """Whether it has done all, and waits for the next message."""
-    ready: Any = getattr(pump._message_queue, "ready_event", None)  # another Textual may have another queue
+    """Whether a widget has handled all messages, and waits for the next one."""
+    ready: Any = getattr(pump._message_queue, "ready_event", None)  # another version of Textual may have another queue
     return ready is not None and not ready.is_set() and bool(ready._waiters)
 
 

@@ -1,4 +1,4 @@
-"""The keys of a walk-through: rows of its tables, in order, and what is to be seen after each."""
+"""The keys of a walk-through: the rows of its tables, in order, and what must be visible after each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPEN_COMMAND = re.compile(r"^loopdbg (\S+)$", re.M)
 
 @dataclass(frozen=True)
 class WalkthroughStep:
-    """One row: the keys (texts that are typed among them), and what is on the screen then."""
+    """One row: the keys (including typed texts), and the texts on the screen afterwards."""
 
     line: int
     keys: tuple[str, ...]
@@ -24,7 +24,7 @@ class WalkthroughStep:
 
 
 def key_for_span(span: str) -> str:
-    """The key that a code span means; "" where it is a text to type."""
+    """The key that a code span denotes; "" if it is a text to type."""
     try:
         return parse_key(span)
     except UsageError:
@@ -32,7 +32,7 @@ def key_for_span(span: str) -> str:
 
 
 def read_chapters(path: Path) -> Iterator[tuple[str, list[WalkthroughStep]]]:
-    """The models that are opened, each with the rows that follow."""
+    """The models that are opened, each with its rows."""
     model, rows = "", list[WalkthroughStep]()
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         opened = _OPEN_COMMAND.match(line)

@@ -1,6 +1,6 @@
-"""The least that shows a widget: a page that loads its module as it is, and a server that keeps both sides in step.
+"""A minimal widget host: a page that loads the widget's module unchanged, and a server that synchronizes both sides.
 
-What a kernel and a front end do between them, and nothing else: traits that change on one side are sent to the other.
+It does only what a kernel and a front end do between them: trait changes on one side are sent to the other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PAGE = """<!doctype html><meta charset="utf-8"><title>widget</title>
 
 @contextlib.asynccontextmanager
 async def host_widget(widget: Any) -> AsyncIterator[str]:
-    """The address of a page that shows a widget."""
+    """Serve a page that shows a widget; returns its address."""
     app = web.Application()
     sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     widget.observe(lambda change: sent.put_nowait({change["name"]: change["new"]}), ["view", "state", "answer"])
