@@ -1,12 +1,12 @@
-"""Commands that are ended or fail while they write files: an older file stays whole, and nothing else remains.
+"""Commands that are killed or fail while they write files: an older file stays intact, and no other file remains.
 
     .venv/bin/python tests/fuzz/crash_consistency.py signals --count 200 --seed 1
     .venv/bin/python tests/fuzz/crash_consistency.py limit      # RLIMIT_FSIZE, over every command that writes
     .venv/bin/python tests/fuzz/crash_consistency.py full       # a full file system; needs the right to mount a tmpfs
 
-Each command runs twice undisturbed, on two models, for the older and the newer contents of what it writes. Then it runs
-over the older contents (or in an empty folder) and gets a signal at a random time between its first write and its end.
-Afterwards every file must be the older or the newer one, and the destination and TMPDIR hold nothing else.
+Each command first runs twice undisturbed, on two models, which gives the older and the newer version of its outputs.
+Then it runs over the older version (or in an empty folder) and gets a signal at a random time between its first write
+and its end. Afterwards every file must be the older or the newer one, and the destination and TMPDIR hold nothing else.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ FileCheck = Callable[[Path], bool]
 class WritingCommand:
     """A command line with ``{m}`` for the folder of models and ``{d}`` for the destination.
 
-    ``outputs``: what it writes, relative to the destination; folders are compared file by file. ``valid``: of files
-    whose bytes differ from run to run, whether one is whole. ``stdin``: a file.
+    ``outputs``: the written paths, relative to the destination; folders are compared file by file. ``valid``: a check
+    whether a file is complete, for files whose bytes differ from run to run. ``stdin``: a file.
     """
 
     name: str

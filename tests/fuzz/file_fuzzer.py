@@ -1,10 +1,10 @@
-"""Broken files, thousands of them: none may crash, hang or fill the memory, and each error is one line.
+"""Thousands of broken files: none may cause a crash, a hang or unbounded memory use, and each error is one line.
 
     make fuzz ARGS="--count 20000 --seed 3 --kinds onnx_fields,ir_elements"
 
-Each kind of ``model_file_mutators.py`` and ``trace_mutators.py`` writes a file and says what to run on it; that runs in
-worker processes that are forked from this one, with a limit on memory and time. What fails is kept in build/fuzz with
-the command line that shows it.
+Each mutator of ``model_file_mutators.py`` and ``trace_mutators.py`` writes a file and returns the command line to try.
+Worker processes, which are forked from this one, run the command line with a limit on memory and time. Failing files
+are kept in build/fuzz with the command line that reproduces the fault.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def memory_cgroup(megabytes: int) -> Iterator[Path]:
     """A memory control group below that of this process.
 
     Raises:
-        OSError: it cannot be made here.
+        OSError: the group cannot be created here.
     """
     with open("/proc/self/cgroup") as file:
         own = next((line.rstrip("\n").split(":")[2] for line in file if ":memory:" in line), None)

@@ -2,8 +2,8 @@
 
     python tests/fuzz/protocol_fuzzer.py --dap 2000 --mcp 500 --serve 200 --seed 7
 
-A fault is: a server that ends, or does not answer; a traceback or an internal error; a file that is written; a script
-that is run; an option that is read from the text of a client; a client that is let in without the token.
+A fault is: a server that ends or does not answer; a traceback or an internal error; a written file; an executed script;
+an option that is parsed from the text of a client; a client that is accepted without the token.
 """
 
 from __future__ import annotations

@@ -61,11 +61,11 @@ class OracleResult:
 
 
 def evaluate(program: Program, inputs: Mapping[str, Any]) -> OracleResult:
-    """Compute a program.
+    """Evaluate a program.
 
     Raises:
-        Fails: it does.
-        TooLarge: more iterations or elements than a test has time for.
+        ProgramFailsError: the program fails.
+        ProgramTooLargeError: more iterations or elements than a test has time for.
     """
     message = OracleResult()
     values = {value: np.asarray(inputs[value.name]) for value in program.inputs}

@@ -42,11 +42,12 @@ def run_every_mode(
     other: Mapping[str, Any] | None,
     draw: ChoiceSource,
 ) -> list[Any]:
-    """Run a model in every way, on ``other`` inputs in between; returns what hooks were shown. ``first``: how it ended
-    elsewhere.
+    """Run a model in every mode, with ``other`` inputs in between; returns the boundaries that hooks saw.
+
+    ``first``: the outcome of a reference run.
 
     Raises:
-        Differs: the ways do not agree.
+        DisagreementError: the modes do not agree.
     """
     inputs = all_exact_bits(feeds)
     assert_equal("headless", execution_modes.run_headless(model, feeds), first)
@@ -88,7 +89,7 @@ def run_every_mode(
 def check_all_modes(
     load: Callable[[], loopdbg.Model], feeds: Mapping[str, Any], other: Mapping[str, Any] | None, draw: ChoiceSource
 ) -> execution_modes.Outcome:
-    """As ``every_way``, of a model that has to run to its end; how it ended."""
+    """As :func:`run_every_mode`, for a model that must run to its end; returns the outcome."""
     first = execution_modes.run_headless(load(), feeds)
     assert first[0] is None, first
     run_every_mode(load(), first, feeds, other, draw)

@@ -1,21 +1,21 @@
-"""Guides whose examples run: what is in their blocks is typed, and what comes out is put back.
+"""Executable guides: the examples in their blocks are run, and the output is written back.
 
-Blocks of a Markdown file by the word after the fence:
+The info string of a Markdown block determines how it is run:
 
 * ``console``: lines that begin with ``$ loopdbg`` are command lines, those with ``(loopdbg)`` commands of the session
-  that ``loopdbg run MODEL -i`` began; ``$ echo $?`` is the status of the last command line. What follows each is what
-  it prints, without the lines that tell which inputs were taken.
-* ``python``: statements; the ``#>`` lines after a statement are what it printed. A block without any is run, and what
-  it prints is left out.
+  that ``loopdbg run MODEL -i`` began; ``$ echo $?`` prints the status of the last command line. Each is followed by
+  its output, without the lines on the source of the inputs.
+* ``python``: statements; the ``#>`` lines after a statement are its output. A block without any is run, and its output
+  is discarded.
 * ``text file=NAME``: a file for the examples that follow.
-* anything else is left alone.
+* any other block is left unchanged.
 
-What is between ``<!-- commands -->`` and ``<!-- end -->`` becomes the table of all commands.
+The text between ``<!-- commands -->`` and ``<!-- end -->`` is replaced by the table of all commands.
 
-Blocks of one guide share a folder with the sample models, and its Python blocks share their names. Times and sizes that
-differ from run to run are all written alike.
+Blocks of one guide share a folder with the sample models, and its Python blocks share a namespace. Times and sizes that
+differ from run to run are replaced by fixed ones.
 
-``python tests/support/doc_examples.py docs/guide.md`` writes the file again.
+``python tests/support/doc_examples.py docs/guide.md`` updates the file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SAMPLES = ROOT / "sample_models"
 _BLOCK = re.compile(r"^```(console|python|text file=(\S+))\n(.*?)^```$", re.S | re.M)
 _TABLE = re.compile(r"(<!-- commands -->\n).*?(<!-- end -->)", re.S)
 _PROMPT = "(loopdbg) "
-#: What differs from run to run, and how it is written.
+#: Texts that differ from run to run, and their replacements.
 _VARYING_TEXT = (
     (re.compile(r"\b\d+(\.\d+)?(e[+-]?\d+)? (ns|us|ms|s)\b"), "0.1 ms"),
     (re.compile(r'"seconds": [\d.e+-]+'), '"seconds": 0.0001'),
@@ -56,14 +56,14 @@ _VARYING_TEXT = (
 
 @contextlib.contextmanager
 def sample_directory() -> Iterator[Path]:
-    """A folder with the sample models in which examples may write; the working directory meanwhile."""
+    """A writable folder with the sample models, which is the working directory in the context."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for path in SAMPLES.iterdir():
             if path.suffix in (".onnx", ".xml", ".bin", ".npz"):
                 (folder / path.name).symlink_to(path)
-        # For those who write paths as they are in a checkout.
+        # For examples with paths as in a checkout.
         (folder / "sample_models").symlink_to(SAMPLES)
         os.chdir(folder)
         try:
@@ -73,7 +73,7 @@ def sample_directory() -> Iterator[Path]:
 
 
 class ExecutableGuide:
-    """One guide; ``run`` gives it with what its examples say now."""
+    """One guide; ``run`` returns its text with the current output of its examples."""
 
     def __init__(self) -> None:
         self.recorder: ConsoleRecorder | None = None
@@ -171,7 +171,7 @@ def _normalize_line(line: str) -> str:
 
 
 def rewrite_guides() -> None:
-    """Write guides again."""
+    """Update guides in place."""
     for name in sys.argv[1:]:
         path = Path(name).resolve()
         path.write_text(ExecutableGuide().run(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -23,7 +23,7 @@ class ChildCrashedError(AssertionError):
 
 
 class ForkServer:
-    """Runs functions of modules, each call in a process of its own that has imported ``modules`` alone.
+    """Runs functions of modules, each call in a separate process that has imported only ``modules``.
 
     >>> with ForkServer("numpy", "run_sequences") as server:
     ...     server.call(run_sequences.run_on_new_model, program, run)
@@ -41,7 +41,7 @@ class ForkServer:
         """The result of a call.
 
         Raises:
-            ChildCrashedError: it raised something, or a signal ended it.
+            ChildCrashedError: the call raised an exception, or a signal ended its process.
         """
         assert self._server.stdin is not None and self._server.stdout is not None
         _write(self._server.stdin, pickle.dumps((function.__module__, function.__name__, arguments)))

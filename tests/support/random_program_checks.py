@@ -38,11 +38,13 @@ def check_agreement(
     draw: ChoiceSource,
     peers: bool = True,
 ) -> str:
-    """Run a program in every way on ``feeds``, on ``other`` in between; what came of it: ``runs``, ``fails``,
-    ``refused``, or ``too large`` where it is of no use.
+    """Run a program in every mode on ``feeds``, with ``other`` in between.
+
+    Returns:
+        The outcome: ``runs``, ``fails``, ``refused``, or ``too large`` if it is of no use as a test.
 
     Raises:
-        Differs: the ways do not agree.
+        DisagreementError: the modes do not agree.
     """
     try:
         message = program_oracle.evaluate(program, feeds)
@@ -162,8 +164,7 @@ def _computed(loop: ProgramLoop, value: ProgramValue) -> bool:
 def _openvino(program: Program, feeds: Mapping[str, Any], message: program_oracle.OracleResult) -> dict[str, Any]:
     for loop in all_loops(program.body):
         # Its back edges are written one after the other, values passed through a body unchanged are confused with
-        # others,
-        # growing values are garbage, 64 bits are 32, and zero trips leave what was there.
+        # others, growing values are garbage, 64 bits are 32, and zero trips leave what was there.
         if any(value.type.dtype not in ("float32", "bool") for value in loop.outputs):
             raise _PeerNotComparable
         if not all(_computed(loop, value) for value in loop.results):

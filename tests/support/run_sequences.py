@@ -225,10 +225,10 @@ def check_sequence(
     sequence: list[SequenceRun],
     answer: Callable[[Program, SequenceRun], execution_modes.Outcome] = run_on_new_model,
 ) -> None:
-    """Run a sequence on one Model, and compare each run with an answer.
+    """Run a sequence on one Model, and compare each run with its expected result.
 
     Raises:
-        Differs: a run gave something else.
+        DisagreementError: a run had another result.
     """
     model = load_program(program)
     done: list[str] = []

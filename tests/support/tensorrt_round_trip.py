@@ -23,10 +23,10 @@ CarriedByBoundary = dict[tuple[str, tuple[int, ...]], list[dict[str, Any]]]
 def convert_and_reload(
     model: loopdbg.Model, inputs: Mapping[str, Any], folder: Path, longest: int = 64
 ) -> loopdbg.Model:
-    """The model as a TensorRT network, written, opened and read.
+    """Convert a model to a TensorRT network, write its code, and load it again.
 
     Raises:
-        UnsupportedError: TensorRT cannot say it.
+        UnsupportedError: TensorRT cannot express the model.
     """
     shapes = {name: TensorType(np.asarray(value).dtype, np.asarray(value).shape) for name, value in inputs.items()}
     script = to_tensorrt(model.graph, model.name, shapes, longest)
@@ -81,10 +81,10 @@ def is_padded_copy(theirs: Any, ours: Any, exact: bool) -> bool:
 
 
 def first_difference(ours: CarriedByBoundary, theirs: CarriedByBoundary, exact: bool) -> str:
-    """The first boundary at which a carried value is another one; empty where there is none.
+    """The first boundary at which a carried value differs; empty if there is none.
 
-    A loop that does not depend on the one around it is next to it in TensorRT, which tells nesting by data flow: its
-    one entry there is each of ours.
+    TensorRT derives nesting from data flow: an inner loop that does not depend on the outer one is outside it there,
+    and its single entry corresponds to each of ours.
     """
     results = {path.rsplit(" ▸ ", 1)[-1]: rows for (path, entry), rows in theirs.items() if not entry}
     for (path, entry), rows in ours.items():

@@ -30,10 +30,10 @@ def draw_pending() -> bool:
 
 
 async def wait_until_idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Wait until an app has done what there is to do: nothing waits in its event loop, no thread works, all is drawn.
+    """Wait until an app is idle: its event loop is empty, no thread works, and everything is drawn.
 
-    Textual's own looks fifty times a second, three times for a key. ``max_sleep`` is of the time that this process
-    gets: a busy machine may give it none for as long. A model that runs on takes all of it.
+    Textual's own function polls fifty times a second, three times per key. ``max_sleep`` is CPU time of this process,
+    of which a busy machine may grant none for a while. A model that keeps running uses all of it.
     """
     loop = asyncio.get_running_loop()
     began, spent = loop.time(), time.process_time()
@@ -53,9 +53,9 @@ def _is_waiting(pump: MessagePump) -> bool:
 
 
 async def wait_for_messages(pilot: Pilot[object], timeout: float = IDLE_TIMEOUT_SECONDS) -> bool:
-    """Wait until what the widgets have been sent so far is done; False: the app has failed.
+    """Wait until the widgets have handled all messages sent so far; False: the app has failed.
 
-    Textual's own sends a message to each of them, twice for a key; those that wait for one have done what there was.
+    Textual's own function sends a message to each widget, twice per key; a widget that waits for one has handled all.
     """
     try:
         pumps = [pilot.app, *pilot.app.screen.walk_children(with_self=True)]

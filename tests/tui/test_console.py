@@ -302,7 +302,7 @@ async def test_console_opened_by_a_key_closes_after_its_line() -> None:
         assert screen.session.frame.iteration == 4
 
 
-@pytest.mark.parametrize("enter", ["enter", "ctrl+j"])  # the latter is what comes of it before the terminal is ours
+@pytest.mark.parametrize("enter", ["enter", "ctrl+j"])  # the latter: input before the terminal is in raw mode
 async def test_type_ahead_goes_to_the_line_that_was_opened(enter: str) -> None:
     async with open_app(*sample("newton_sqrt.onnx")) as screen:
         # All at once, as when someone pastes: most of these letters are also actions.

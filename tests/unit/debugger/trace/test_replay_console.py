@@ -127,8 +127,7 @@ def test_values_by_name(tmp_path: Path, name: str) -> None:
             assert run(line) == recording(line)
             a, b = run("info values"), recording("info values")
             # Of the main graph a recording has only what its loops read, without large constants; a run also knows what
-            # a
-            # branch computed in an earlier iteration.
+            # a branch computed in an earlier iteration.
             main = {value.name for value in loaded.graph.outputs}
             main |= {v.name for node in loaded.graph.nodes for v in node.outputs if v is not None}
             stale = {v.name for n in run.session.frame.nodes if n.branch for v in n.node.outputs if v is not None}
