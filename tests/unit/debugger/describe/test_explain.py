@@ -227,7 +227,7 @@ g (bool go, float a, float x0) => (float x) {{
 }}"""
 
 
-def test_equivalent_conditions_have_one_description() -> None:
+def test_conditions_that_never_change_are_described() -> None:
     independent = WHILE.format(body="keep = Less (a, a)", cond="go")
     assert "The condition depends on nothing that changes between iterations" in ends(independent)
     passed = WHILE.format(body="keep = Identity (c)", cond="go")
