@@ -1,4 +1,4 @@
-"""Every command that README shows is one. The first ones run in an empty folder as they are written, those for the
+"""Every command of the README runs: the first ones as written in an empty folder, those for the
 samples in their folder, the others on samples under the names that README has."""
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def test_command_runs(line: str, folder: Path, capsys: pytest.CaptureFixture[str
     assert ran.out or words[0] in STATUS
 
 
-def test_the_first_commands_and_those_for_the_samples_run_as_they_are_in_their_order(
+def test_first_commands_and_sample_commands_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
