@@ -355,12 +355,12 @@ class FrameValues(Mapping[str, Any]):
     def read_all(self, values: Iterable[Value]) -> dict[Value, Any]:
         """Copies of those values of the loop graph that are available."""
         self._internals.state()
-        found: dict[Value, Any] = {}
+        available: dict[Value, Any] = {}
         for value in values:
             slot = self.readable_slot(value)
             if slot >= 0:
-                found[value] = self._internals.value(slot)
-        return found
+                available[value] = self._internals.value(slot)
+        return available
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._scope:

@@ -1,4 +1,4 @@
-"""``diff`` of two systems: a node that reads another value, equal within the tolerance, is told to read another one."""
+"""``diff`` of two systems: a node that reads another value, equal within the tolerance, is listed with both values."""
 
 from __future__ import annotations
 

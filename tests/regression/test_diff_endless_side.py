@@ -45,16 +45,16 @@ def endless(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("endless_first", [True, False])
 def test_one_endless_side_is_bounded_by_the_other(good: Path, endless: Path, endless_first: bool) -> None:
     first, second = (endless, good) if endless_first else (good, endless)
-    found = loopdbg.diff(first, second, INPUTS)
-    assert found.verdict is loopdbg.Verdict.DIFFER
-    assert found.first is not None and (found.first.iteration, found.first.value) == (0, "x")
-    (loop,) = found.loops
+    result = loopdbg.diff(first, second, INPUTS)
+    assert result.verdict is loopdbg.Verdict.DIFFER
+    assert result.first is not None and (result.first.iteration, result.first.value) == (0, "x")
+    (loop,) = result.loops
     assert loop.trips[1 if endless_first else 0] == 5
-    assert "endless.onnx: 'main ▸ Loop_1' was followed for 10000 iterations, and good.onnx ended after 5" in str(found)
+    assert "endless.onnx: 'main ▸ Loop_1' was followed for 10000 iterations, and good.onnx ended after 5" in str(result)
 
 
 class _InterruptAfter:
-    """A tick that stands for Ctrl-C once a comparison has run for some ticks."""
+    """A tick that acts as Ctrl-C once a comparison has run for some ticks."""
 
     def __init__(self, ticks: int) -> None:
         self.ticks = ticks
@@ -68,8 +68,8 @@ class _InterruptAfter:
 def test_interrupt_reports_the_compared_iterations(endless: Path) -> None:
     sides = [ModelSide(loopdbg.load(endless), INPUTS) for _ in range(2)]
     options = ComparisonOptions(on_tick=_InterruptAfter(2), reports_interrupt=True)
-    found = compare_sides(sides[0], sides[1], options)
-    assert isinstance(found.error, InterruptError) and found.verdict is loopdbg.Verdict.LIMITED
-    assert found.loops[0].iterations > 0 and found.loops[0].truncated_at_iteration == found.loops[0].iterations
+    result = compare_sides(sides[0], sides[1], options)
+    assert isinstance(result.error, InterruptError) and result.verdict is loopdbg.Verdict.LIMITED
+    assert result.loops[0].iterations > 0 and result.loops[0].truncated_at_iteration == result.loops[0].iterations
     with pytest.raises(KeyboardInterrupt):
         compare_sides(sides[0], sides[1], ComparisonOptions(on_tick=_InterruptAfter(2)))

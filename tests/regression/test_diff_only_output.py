@@ -20,17 +20,17 @@ def model(tmp_path: Path) -> loopdbg.Model:
 
 
 def test_only_array_is_the_only_output(model: loopdbg.Model) -> None:
-    found = loopdbg.diff(model, {"result": np.tanh(X) * np.float32(1.003)}, {"x": X})
-    assert found.verdict is loopdbg.Verdict.DIFFER and found.outputs == ["y"]
-    assert "nothing" not in str(found)
+    result = loopdbg.diff(model, {"result": np.tanh(X) * np.float32(1.003)}, {"x": X})
+    assert result.verdict is loopdbg.Verdict.DIFFER and result.outputs == ["y"]
+    assert "nothing" not in str(result)
 
 
 @pytest.mark.parametrize("other", [np.tanh(X).T * 2, np.tanh(X).astype(np.float64) * 2])
 def test_array_of_another_shape_or_type_is_not_compared(model: loopdbg.Model, other: np.ndarray) -> None:
-    found = loopdbg.diff(model, {"result": other}, {"x": X})
-    assert not found.outputs and any("'result' is only in" in note for note in found.notes)
+    result = loopdbg.diff(model, {"result": other}, {"x": X})
+    assert not result.outputs and any("'result' is only in" in note for note in result.notes)
 
 
 def test_two_arrays_are_not_guessed(model: loopdbg.Model) -> None:
-    found = loopdbg.diff(model, {"a": np.tanh(X) * 2, "b": np.tanh(X) * 3}, {"x": X})
-    assert not found.outputs
+    result = loopdbg.diff(model, {"a": np.tanh(X) * 2, "b": np.tanh(X) * 3}, {"x": X})
+    assert not result.outputs

@@ -250,14 +250,14 @@ def _initial_type_rules(graph: Graph) -> Iterator[DivergenceReason]:
             initial = edge.initial
             if not isinstance(initial, Value) or loop.derived_from:
                 continue
-            declared, given = (
+            declared, passed = (
                 value.type.dtype if isinstance(value.type, TensorType) else None for value in (edge.param, initial)
             )
-            if declared is not None and given is not None and declared != given:
+            if declared is not None and passed is not None and declared != passed:
                 yield DivergenceReason(
                     "B48",
-                    f"{loop.describe()}: the initial value '{initial.name}' of '{edge.param.name}' is {given}, the body"
-                    f" declares {declared}; the specification wants one type, and onnxruntime refuses the model.",
+                    f"{loop.describe()}: the initial value '{initial.name}' of '{edge.param.name}' is {passed}, the"
+                    f" body declares {declared}; the specification wants one type, and onnxruntime refuses the model.",
                 )
 
 
