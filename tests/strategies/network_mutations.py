@@ -117,7 +117,7 @@ def _reading_position(maker: NetworkGenerator, layer: Any, k: int, number: Mappi
     if not late:
         return number[layer]
     return max(
-        (number[layer_value] for layer_value in layer._loop.layers if layer_value in number), default=number[layer]
+        (number[layer_value] for layer_value in layer._owner.layers if layer_value in number), default=number[layer]
     )
 
 
