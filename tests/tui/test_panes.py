@@ -266,3 +266,15 @@ async def test_loop_end_is_shown_in_full_with_space() -> None:
         await screen.wait_until_idle()
         assert "●" in screen.text("condition")
         assert "When go_on = token_next != 0 is false, or…" in screen.text("condition")
+
+
+async def test_cursor_that_moves_with_the_stop_leaves_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_app(*sample("loop_nested.xml")) as screen:
+        await screen.press("c", "left", "left", "s", "c")
+        body = screen.app.panes["body"]
+        old, regions = body.cursor - body.scroll_offset.y, []
+        monkeypatch.setattr(body, "refresh", lambda *parts, **options: regions.extend(parts) or body)
+        await screen.press("r")
+        rows = {row for region in regions if region.x == 0 for row in range(region.y, region.bottom)}
+        assert body.cursor - body.scroll_offset.y != old
+        assert {old, body.cursor - body.scroll_offset.y} <= rows

@@ -165,7 +165,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
             return
         resized = not self._is_built_for_size
         self._built_size, self._built_as_one_line = size, self.is_one_line
-        old_target = self._target()
+        old_target, old_cursor = self._target(), self.cursor
         old_lines, old_strips = self.lines, self._strips
         self.lines = (
             [self._one_line(self.screen_state, size.width)]
@@ -181,6 +181,10 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
         else:
             self._refresh_changed(old_lines, old_strips)
+            if self.cursor != old_cursor:
+                # The cursor's mark is not part of a line.
+                self.refresh_line(old_cursor)
+                self.refresh_line(self.cursor)
         if self._target() != old_target:
             self.post_message(self.CursorMoved())
 
