@@ -27,7 +27,7 @@ from program_mutants import (
     ProgramMutant,
     all_nodes,
     compare_mutant,
-    judge,
+    judge_mutant,
 )
 from program_mutants import (
     make_case as make_mutant,
@@ -70,11 +70,7 @@ def case_names(numbers: Iterable[int]) -> list[str]:
 
 def judge_case(name: str) -> str:
     """What came of a case: ``exact``, ``unseen`` where the tool takes no such mutant, or else what is wrong."""
-    mutant = make_case(name)
-    if mutant is None:
-        return "unseen"
-    wrong = judge(compare_mutant(mutant), mutant.mutation.names)
-    return (wrong and f"{wrong} [{mutant.mutation.text}]") or "exact"
+    return judge_mutant(make_case(name))
 
 
 def make_case(name: str) -> ProgramMutant | None:

@@ -75,7 +75,11 @@ def case_names(numbers: Iterable[int]) -> list[str]:
 
 def judge_case(name: str) -> str:
     """The outcome of a case: ``exact``, ``unseen`` if no change was visible, or else what is wrong."""
-    mutant = make_case(name)
+    return judge_mutant(make_case(name))
+
+
+def judge_mutant(mutant: ProgramMutant | None) -> str:
+    """The outcome of a mutant: ``exact``, ``unseen`` for None, or else what is wrong."""
     if mutant is None:
         return "unseen"
     wrong = judge(compare_mutant(mutant), mutant.mutation.names)
