@@ -56,7 +56,10 @@ into a folder. A file there that was changed is kept."""
                 if not options.force:
                     kept.append(name)
                     continue
-            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UsageError(f"cannot create '{target.parent}': {error.strerror}; name another folder") from None
             write_bytes(target, content)
             written.append(name)
         _print_report(folder, written, kept)

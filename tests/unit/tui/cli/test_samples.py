@@ -84,6 +84,8 @@ def test_a_file_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").touch()
     ran = run_cli(capsys, "samples", "file")
     assert (ran.status, ran.error_line) == (2, "'file' is no folder; name another one")
+    ran = run_cli(capsys, "samples", "file/inside")
+    assert (ran.status, ran.error_line) == (2, "cannot create 'file/inside': Not a directory; name another folder")
 
 
 def test_a_demo_finds_the_bug_and_writes_nothing(capsys: pytest.CaptureFixture[str], empty_folder: Path) -> None:
