@@ -69,7 +69,7 @@ def answer(frame: Frame, asked: tuple[int, str, int, Any, float]) -> bool:
     if what in ("delta", "body") and frame.iteration == 0:
         return False
     if what == "condition":
-        return frame._engine.loop_state(frame._index)[2] is False
+        return frame.condition is False
     x = frame.iteration if what == "iteration" else state.value
     with np.errstate(all="ignore"):
         if what == "delta":
