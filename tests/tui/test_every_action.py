@@ -413,6 +413,11 @@ def flat(screen: AppDriver) -> str:
     return " ".join(screen.app.lesson_pane.text.split())  # type: ignore[attr-defined]
 
 
+def _has_iterated(screen: AppDriver) -> bool:
+    progress = screen.app.session_worker.progress()
+    return progress is not None and any(progress.iterations.values())
+
+
 def test_every_action_has_a_row() -> None:
     assert CASES.keys() == actions_by_id().keys()
 
@@ -430,6 +435,8 @@ async def test_action_has_its_effect(name: str, monkeypatch: pytest.MonkeyPatch)
             for key in case.before:
                 screen.app.simulate_key(key)
             typing = "colon" in case.before
+            # A command that only waits would be cancelled, and the session would stay where it is.
+            await screen.wait_until(lambda: _has_iterated(screen))
             await screen.wait_until(
                 lambda: case.sees(screen) == case.was and screen.app.console_pane.input_line.has_focus == typing
             )
