@@ -34,7 +34,7 @@ from ...runtime.graph import (
     nodes_in_file,
 )
 from ...runtime.modelfile.onnx_graph import port_info, type_proto
-from ...runtime.modelfile.onnx_storage import OnnxModel, TensorWriter, scratch_file, serialize_model
+from ...runtime.modelfile.onnx_storage import OnnxModel, ScratchFolder, TensorWriter, scratch_file, serialize_model
 from ...runtime.ops.registry import is_random
 from ...runtime.text import fresh_name
 from .jobs import OnnxJob
@@ -54,18 +54,22 @@ class BodyAsModel:
 
 
 def body_as_model(
-    loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, int], everything: bool = False
+    loop: Loop,
+    types: Mapping[Value, ValueType],
+    opsets: Mapping[str, int],
+    everything: bool = False,
+    scratch: ScratchFolder | None = None,
 ) -> BodyAsModel:
     """Return the body of a loop as a model.
 
     Its inputs are the body's parameters, captures that are no constants, and results of random operators, with the
     types in ``types``. Its outputs are the body's results, each once, and with ``everything`` the results of each of
-    its nodes.
+    its nodes. ``scratch``: for large tensors.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
     """
-    writer = _OnnxModelWriter(opsets)
+    writer = _OnnxModelWriter(opsets, scratch=scratch)
     body = loop.body
     random = [node for node in body.nodes if is_random(node, loop.system)]
     random_results = [value for node in random for value in node.outputs if value is not None]
@@ -89,13 +93,16 @@ def body_as_model(
     return BodyAsModel(writer.make_model(graph), [(value, writer.names[value]) for value in input_values], results)
 
 
-def model_with_trajectories(graph: Graph, requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> OnnxModel:
+def model_with_trajectories(
+    graph: Graph, requested: Mapping[Loop, Sequence[tuple[Value, TensorType]]], scratch: ScratchFolder | None = None
+) -> OnnxModel:
     """Return the model in which loops of the main graph collect further body values, as outputs at the end.
+    ``scratch``: for large tensors.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
     """
-    writer = _OnnxModelWriter(graph.opsets, requested)
+    writer = _OnnxModelWriter(graph.opsets, requested, scratch=scratch)
     nodes = writer.write_nodes(graph)
     followed = [
         (name, TensorType(kind.dtype, None if kind.shape is None else (None, *kind.shape)))
@@ -104,14 +111,16 @@ def model_with_trajectories(graph: Graph, requested: Mapping[Loop, Sequence[tupl
     return writer.make_whole_model(graph, nodes, followed)
 
 
-def model_with_values(graph: Graph, values: Sequence[Value], taken: Mapping[If, Graph]) -> OnnxModel:
+def model_with_values(
+    graph: Graph, values: Sequence[Value], taken: Mapping[If, Graph], scratch: ScratchFolder | None = None
+) -> OnnxModel:
     """Return the model with values of its main graph as further outputs; of each If in ``taken`` the given branch is
-    inlined into the main graph and the other one is omitted.
+    inlined into the main graph and the other one is omitted. ``scratch``: for large tensors.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
     """
-    writer = _OnnxModelWriter(graph.opsets, taken=taken)
+    writer = _OnnxModelWriter(graph.opsets, taken=taken, scratch=scratch)
     nodes = writer.write_nodes(graph)
     return writer.make_whole_model(graph, nodes, [writer.copy_as_output(value, nodes) for value in values])
 
@@ -122,6 +131,7 @@ class _OnnxModelWriter:
         opsets: Mapping[str, int],
         wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]] | None = None,
         taken: Mapping[If, Graph] | None = None,
+        scratch: ScratchFolder | None = None,
     ) -> None:
         self.opsets = dict(opsets)
         self.trajectory_values = wanted or {}
@@ -132,7 +142,7 @@ class _OnnxModelWriter:
         self.names: dict[Value, str] = {}
         self.written_nodes: list[Node] = []
         self._used_names = {""}
-        self.tensor_writer = TensorWriter()
+        self.tensor_writer = TensorWriter(scratch)
 
     # -- names
 
@@ -331,14 +341,14 @@ def _retype_value(value: Value, kind: TensorType, writer: _OnnxModelWriter) -> V
 
 
 def make_onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
-    """Return a model as a job for a peer: its bytes, or the path of a temporary file if it is large.
+    """Return a model as a job for a peer: its bytes, or the path of a temporary file if it has external data.
 
     Raises:
         UsageError: the temporary file cannot be written.
         ModelError: a file with data of the model cannot be read.
         UnsupportedError: some of its data cannot be stored externally.
     """
-    data = serialize_model(model)
+    data = None if model.scratch is not None else serialize_model(model)
     if data is not None:
         return OnnxJob(data=data, disable_optimizations=plain)
     path, scratch = scratch_file(model)

@@ -6,13 +6,12 @@ Data" of the IR specification). In memory, the data stay in files of a folder, a
 
 from __future__ import annotations
 
-import os
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import onnx
@@ -28,22 +27,15 @@ from ..frontends.onnx.external_data import ELEMENTS_PER_BYTE
 from ..graph import Array
 from ..record import record
 from ..stable_file import StableFile, path_inside_folder
+from .scratch_folder import DATA_FILE, ScratchFolder, align
 
 #: Limit for the tensor data of one message; beyond it, tensors of MIN_EXTERNAL_BYTES and larger are external.
 MAX_INLINE_BYTES = 1 << 30
+#: The same for a model in memory whose tensors are copied: a message is copied again by each reader and writer.
+MAX_COPIED_BYTES = 1 << 24
 MIN_EXTERNAL_BYTES = 1 << 10
-#: Tensors are page-aligned, so that runtimes can map the file into memory.
-_ALIGNMENT_BYTES = 1 << 12
 _CHUNK_BYTES = 1 << 24
 _TYPES_WITHOUT_RAW_DATA = (TensorProto.UNDEFINED, TensorProto.STRING)
-
-
-class ScratchFolder:
-    """A temporary folder for the data of large tensors; it is removed with the last reference to it."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="loopdbg-")
-        self.path = Path(self._folder.name)
 
 
 @record(frozen=True, eq=False)
@@ -60,10 +52,14 @@ class OnnxModel:
 
 
 class TensorWriter:
-    """Creates tensors from arrays: inline up to ``MAX_INLINE_BYTES`` in total, then in a scratch folder."""
+    """Creates tensors from arrays: inline while they are few and small, else in a scratch folder.
 
-    def __init__(self) -> None:
-        self.scratch: ScratchFolder | None = None
+    ``scratch``: a folder that several models share; None: one of its own.
+    """
+
+    def __init__(self, scratch: ScratchFolder | None = None) -> None:
+        self._scratch = scratch or ScratchFolder()
+        self._has_external = False
         self._inline_bytes = 0
 
     def tensor(self, array: Array, name: str = "") -> TensorProto:
@@ -73,31 +69,20 @@ class TensorWriter:
             UsageError: the scratch folder cannot be written.
         """
         is_small = array.dtype.hasobject or array.nbytes < MIN_EXTERNAL_BYTES
-        if is_small or self._inline_bytes + array.nbytes <= MAX_INLINE_BYTES:
+        if is_small or self._inline_bytes + array.nbytes <= MAX_COPIED_BYTES:
             self._inline_bytes += array.nbytes
             return onnx.numpy_helper.from_array(array, name)
-        if array.dtype.name in ELEMENTS_PER_BYTE:
-            packed = onnx.numpy_helper.from_array(array, name)
-            data = np.frombuffer(packed.raw_data, np.uint8)
-        else:
-            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        dtype = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-        tensor = TensorProto(name=name, data_type=dtype, dims=array.shape)
+        tensor = TensorProto(name=name, data_type=onnx.helper.np_dtype_to_tensor_dtype(array.dtype), dims=array.shape)
         try:
-            if self.scratch is None:
-                self.scratch = ScratchFolder()
-            with (self.scratch.path / "tensors.data").open("ab") as file:
-                start = _align(file)
-                for first in range(0, data.size, _CHUNK_BYTES):
-                    file.write(data[first : first + _CHUNK_BYTES].data)
-            _set_external_location(tensor, "tensors.data", start, data.size)
+            _set_external_location(tensor, DATA_FILE, *self._scratch.write(array))
         except OSError as error:
             raise _no_scratch_error(error) from None
+        self._has_external = True
         return tensor
 
     def model(self, proto: ModelProto) -> OnnxModel:
         """The model that contains the tensors."""
-        return OnnxModel(proto, None if self.scratch is None else self.scratch.path, self.scratch)
+        return OnnxModel(proto, self._scratch.path, self._scratch) if self._has_external else OnnxModel(proto)
 
 
 def read_model(path: Path) -> OnnxModel:
@@ -166,7 +151,7 @@ def write_model(model: OnnxModel, path: Path) -> None:
                 original = TensorProto()
                 original.CopyFrom(tensor)
                 moved.append((tensor, original))
-                start = _align(file)
+                start = align(file)
                 if external:
                     for chunk in _external_chunks(model, tensor):
                         file.write(chunk.data)
@@ -181,7 +166,7 @@ def write_model(model: OnnxModel, path: Path) -> None:
 
 
 def scratch_file(model: OnnxModel) -> tuple[Path, ScratchFolder]:
-    """Write a large model to a file for another process; it exists as long as the returned folder.
+    """Write a model to a file for another process; it exists as long as the returned folder.
 
     Raises:
         UsageError: the temporary folder cannot be written.
@@ -189,7 +174,7 @@ def scratch_file(model: OnnxModel) -> tuple[Path, ScratchFolder]:
     """
     try:
         scratch = model.scratch or ScratchFolder()
-        path = scratch.path / "model.onnx"
+        path = scratch.next_model_path()
         if model.scratch is None:
             write_model(model, path)
         else:
@@ -325,14 +310,6 @@ def _set_external_location(tensor: TensorProto, location: str, offset: int, leng
     for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
         tensor.external_data.add(key=key, value=value)
     tensor.data_location = TensorProto.EXTERNAL
-
-
-def _align(file: BinaryIO) -> int:
-    """Pad a file to the alignment of the next tensor; returns its offset."""
-    end = file.seek(0, os.SEEK_END)
-    start = -(-end // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-    file.write(bytes(start - end))
-    return start
 
 
 def _copy(proto: ModelProto) -> ModelProto:

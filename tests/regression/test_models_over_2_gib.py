@@ -30,6 +30,7 @@ from loopdbg.runtime.modelfile.onnx_storage import (
     tensors,
     write_model,
 )
+from loopdbg.runtime.modelfile.scratch_folder import ScratchFolder
 from text_models import proto, random_floats
 
 ROWS, WIDTH = 40, 30
@@ -48,6 +49,7 @@ TABLE = random_floats(ROWS, WIDTH)
 @pytest.fixture(autouse=True)
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_storage, "MAX_INLINE_BYTES", 2000)
+    monkeypatch.setattr(onnx_storage, "MAX_COPIED_BYTES", 2000)
 
 
 @pytest.fixture
@@ -141,6 +143,19 @@ def test_arrays_beyond_the_limit_go_to_a_scratch_folder(dtype: str) -> None:
     for tensor in model.proto.graph.initializer:
         read = numpy_helper.to_array(tensor, str(model.folder))
         np.testing.assert_array_equal(read, array, strict=True)
+
+
+def test_models_that_share_a_scratch_folder_share_the_data() -> None:
+    scratch = ScratchFolder()
+    offsets = []
+    for _ in range(2):
+        writer = TensorWriter(scratch)
+        graph = onnx.helper.make_graph([], "g", [], [], [writer.tensor(TABLE, "table")])
+        tensor = writer.model(onnx.helper.make_model(graph)).proto.graph.initializer[0]
+        np.testing.assert_array_equal(numpy_helper.to_array(tensor, str(scratch.path)), TABLE, strict=True)
+        offsets.append([entry.value for entry in tensor.external_data])
+    assert offsets[0] == offsets[1]
+    assert (scratch.path / "tensors.data").stat().st_size == TABLE.nbytes
 
 
 def test_a_scratch_folder_that_cannot_be_written_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....runtime.errors import UnsupportedError
 from ....runtime.graph import NO_PORT, Graph, Loop, System, Value, ValueType, bodies, captured_values, nodes_in_file
-from ....runtime.model import Model
 from ....runtime.ops.registry import is_random
 from ...peers.jobs import IrBodyJob, Job
+
+if TYPE_CHECKING:
+    from ..running.sides import ModelSide
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,10 @@ def fed_values(loop: Loop) -> tuple[list[Value], list[Value]]:
 class BodyJobBuilder:
     """Builds the jobs for one loop; declared shapes are relaxed when they turn out to vary."""
 
-    def __init__(self, model: Model, loop: Loop) -> None:
-        self.model = model
+    def __init__(self, side: ModelSide, loop: Loop) -> None:
+        self.model = side.model
         self.loop = loop
+        self._scratch = side.scratch
         self._shapes: dict[Value, list[int | None] | None] = {}
 
     def accepts(self, feeds: Mapping[Value, Any]) -> bool:
@@ -95,7 +98,7 @@ class BodyJobBuilder:
             from ...peers.tensorrt_to_onnx import body_as_onnx
 
             loop = body_as_onnx(loop, self.model.graph)
-        body_model = body_as_model(loop, types, self.model.graph.opsets, everything)
+        body_model = body_as_model(loop, types, self.model.graph.opsets, everything, self._scratch)
         return BodyJob(make_onnx_job(body_model.model, plain=everything), dict(body_model.inputs), body_model.outputs)
 
     def _build_ir(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:

@@ -311,7 +311,9 @@ def _compare_trajectories(
     if not requested:
         return None
     try:
-        results = run_model(peer.open(trajectory_job(side, requested)), feeds, side.model)
+        loaded = peer.open(trajectory_job(side, requested))
+        results = run_model(loaded, feeds, side.model)
+        loaded.close()
     except (PeerError, UnsupportedError) as error:
         result.add_note(f"what the loops carry could not be had from {peer.name}: {one_line(error)}")
         return None

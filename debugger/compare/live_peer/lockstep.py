@@ -86,6 +86,8 @@ class Lockstep:
             self.result.add_note(f"no loop ran more than {self.side.limit} iterations, the limit that was set")
         for state in self._loops.values():
             state.findings.reasons = self.side.reasons(state.findings.left)
+            if state.loaded is not None:
+                state.loaded.close()
         return self.result
 
     def _is_selected(self, frame: Frame) -> bool:
@@ -99,7 +101,7 @@ class Lockstep:
         if state is None:
             findings = LoopFindings(plan.path, plan.path, "path")
             self.result.loops.append(findings)
-            state = _LockstepLoop(findings, BodyJobBuilder(self.side.model, plan.loop), *fed_values(plan.loop))
+            state = _LockstepLoop(findings, BodyJobBuilder(self.side, plan.loop), *fed_values(plan.loop))
             self._loops[plan.index] = state
         if state.given_up:
             return

@@ -35,7 +35,7 @@ def model_job(side: ModelSide) -> Job:
         from ...peers.onnx_writer import make_onnx_job
 
         return make_onnx_job(read_model(model.path))
-    return _onnx_job(model.graph, {})
+    return _onnx_job(side, {})
 
 
 def trajectory_job(side: ModelSide, carried: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
@@ -46,7 +46,7 @@ def trajectory_job(side: ModelSide, carried: Mapping[Loop, Sequence[tuple[Value,
     """
     model = side.model
     if model.graph.system is not System.OPENVINO:
-        return _onnx_job(model.graph, carried)
+        return _onnx_job(side, carried)
     if model.graph.is_over_requests:
         refs = [operation_outputs(loop.body)[value] for loop, values in carried.items() for value, _ in values]
         return replace(_ir_file_job(model), values=refs)
@@ -65,7 +65,7 @@ def main_graph_job(side: ModelSide, values: Sequence[Value], taken_branches: Map
 
     model = side.model
     if model.graph.system is not System.OPENVINO:
-        return make_onnx_job(model_with_values(_as_onnx(model.graph), values, taken_branches), plain=True)
+        return make_onnx_job(model_with_values(_as_onnx(model.graph), values, taken_branches, side.scratch), plain=True)
     outputs = _node_outputs(nodes_in_file(model.graph))
     return replace(_ir_file_job(model), values=[outputs[value] for value in values])
 
@@ -125,13 +125,14 @@ def _ir_file_job(model: Model) -> IrJob:
     )
 
 
-def _onnx_job(graph: Graph, carried: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
+def _onnx_job(side: ModelSide, carried: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
     """A job with the model rewritten so that loops return additional values."""
     from ...peers.onnx_writer import make_onnx_job, model_with_trajectories
 
+    graph = side.model.graph
     if graph.system is System.TENSORRT:
         from ...peers.tensorrt_to_onnx import as_onnx
 
         graph, loops = as_onnx(graph)
         carried = {loops[loop]: values for loop, values in carried.items()}
-    return make_onnx_job(model_with_trajectories(graph, carried))
+    return make_onnx_job(model_with_trajectories(graph, carried, side.scratch))

@@ -14,6 +14,7 @@ from ....runtime.frontends import is_sqlite_file
 from ....runtime.graph import MAIN, Graph, Loop, Value
 from ....runtime.input_validation import resolve_aliases
 from ....runtime.model import Data, LoopNode, Model, load
+from ....runtime.modelfile.scratch_folder import ScratchFolder
 from ....runtime.run_notes import notes_for_run
 from ....runtime.run_result import run_totals
 from ...breakpoints.breakpoint import MAIN_GRAPH
@@ -89,6 +90,8 @@ class ModelSide:
         self.outputs: Mapping[str, Data] | None = None
         self.limit = limit
         self.limit_hit = False
+        #: Large tensors of this model, for all jobs of peers.
+        self.scratch = ScratchFolder()
         self._bound_inputs = model.check(inputs)
         ports = zip(model.plan.inputs, model.inputs, strict=False)
         names = resolve_aliases(model.graph, inputs)
