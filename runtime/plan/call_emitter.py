@@ -221,7 +221,8 @@ class CallEmitter:
         if broadcast_shapes(x.shape, shape) != shape:
             raise ValueError(f"cannot broadcast {list(x.shape)} to {list(shape)}")
         strides = tuple(stride_along(x.shape, x.strides, d - len(shape)) for d in range(len(shape)))
-        known = None if x.known is None else np.broadcast_to(x.known, shape)
+        # A copy of the elements in the present shape would pin a varying one.
+        known = None if x.known is None or any_symbolic(shape) else np.broadcast_to(x.known, shape)
         return x.view(shape, strides, known=known)
 
     def slice(self, x: Buffer, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Buffer:

@@ -244,3 +244,30 @@ def test_openvino_concat_grows_too(tmp_path: Path) -> None:
     concats = [pc for pc, i in enumerate(m.plan.code) if i.node is not None and i.node.op_type == "Concat"]
     assert concats
     assert all(m._engine is not None and m._engine.binder.is_native(pc) for pc in concats)
+
+
+@requires_optimizer
+def test_openvino_attention_over_a_growing_cache_is_native(tmp_path: Path) -> None:
+    """OpenVINO's converter gives attention without a mask a mask of 0, which broadcasts to the varying length."""
+    import openvino
+    from openvino import opset13 as ops
+
+    trips, keep = ops.parameter([], np.int64), ops.constant(True)
+    cache_input, row = ops.parameter([1, -1, 4], np.float32), ops.parameter([1, 1, 4], np.float32)
+    cache, fixed_row = ops.parameter([1, -1, 4], np.float32), ops.parameter([1, 1, 4], np.float32)
+    grown = ops.concat([cache, fixed_row], 1)
+    read = ops.scaled_dot_product_attention(fixed_row, grown, grown, ops.constant(np.float32(0)))
+    body_results = [ops.constant(True), grown, read]
+    loop = ops.loop(trips, keep)
+    loop.set_function(openvino.Model([ops.result(value) for value in body_results], [cache, fixed_row]))
+    loop.set_special_body_ports([-1, 0])
+    loop.set_merged_input(cache, cache_input.output(0), grown.output(0))
+    loop.set_invariant_input(fixed_row, row.output(0))
+    outputs = [ops.result(loop.get_concatenated_slices(read.output(0), 0, 1, 1, -1, 0))]
+    openvino.save_model(openvino.Model(outputs, [trips, cache_input, row]), tmp_path / "a.xml", compress_to_fp16=False)
+    m = loopdbg.load(tmp_path / "a.xml")
+    values = np.int64(40), numbers(1, 1, 4), numbers(1, 1, 4)
+    inputs = {port.name: value for port, value in zip(m.inputs, values, strict=True)}
+    assert all_exact_bits(m.run(inputs)) == all_exact_bits(run_in_python(m, inputs))
+    attention = [pc for pc, i in enumerate(m.plan.code) if i.node is not None and "Attention" in i.node.op_type]
+    assert len(attention) == 1 and m._engine is not None and m._engine.binder.is_native(attention[0])
