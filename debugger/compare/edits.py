@@ -1,0 +1,82 @@
+"""The edit script of two models: what to change in the left one so that it computes what the right one computes.
+
+See normal_form (spellings that mean the same), numbering (values that are provably the same) and alignment (the rest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from ...runtime.graph import Array, Node, Value
+
+
+class EditKind(Enum):
+    """The kind of an edit, as reports and ``--json`` spell it."""
+
+    NODE_ADDED = "node added"
+    NODE_OMITTED = "node omitted"
+    OPERATOR = "operator"
+    ATTRIBUTE = "attribute"
+    DTYPE = "dtype"
+    OPERAND = "operand"
+    CONSTANT = "constant"
+    BRANCHES = "branches"
+    SLICE = "slice"
+    BACK_EDGE = "back edge"
+    INITIAL_VALUE = "initial value"
+    CONDITION = "condition"
+    TRIP_COUNT = "trip count"
+    SCAN_OUTPUT = "scan output"
+    OUTPUT_ORDER = "output order"
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """One edit. ``left_loop``, ``right_loop``: the paths of the loops, MAIN for the main graph. ``left_node``,
+    ``right_node``: nodes as the files contain them; None where a side has none. ``left_value``, ``right_value``: the
+    results at which the effect of the edit first shows. ``left_text``, ``right_text``: the spelling of each side.
+    ``detail``: the name of the attribute, the index of the operand, how a constant changed. ``left_data``,
+    ``right_data``: the data of a changed constant. ``left_name``, ``right_name``: the names of what is changed: of a
+    constant its own, of an edge its parameter, of a node its first result. ``port``: of an edit of a loop, the pair of
+    its ports (back edges, slices, scan outputs, last values)."""
+
+    kind: EditKind
+    left_loop: str
+    right_loop: str
+    left_node: Node | None
+    right_node: Node | None
+    left_value: Value | None
+    right_value: Value | None
+    left_text: str
+    right_text: str
+    detail: str = ""
+    left_data: Array | None = None
+    right_data: Array | None = None
+    left_name: str = ""
+    right_name: str = ""
+    port: tuple[Any, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """An equivalent spelling: ``rule`` of the normal form, its reason, and the texts of both sides."""
+
+    rule: str
+    reason: str
+    left_text: str
+    right_text: str
+
+
+@dataclass(frozen=True, eq=False)
+class EditScript:
+    """The edits in execution order. ``matched``: left -> right values with equal value numbers, which are provably the
+    same; ``aligned``: left -> right values that correspond but differ; ``spelling``: equivalent spellings, which are
+    never edits."""
+
+    edits: tuple[Edit, ...]
+    matched: Mapping[Value, Value] = field(default_factory=dict)
+    aligned: Mapping[Value, Value] = field(default_factory=dict)
+    spelling: tuple[Spelling, ...] = ()
