@@ -57,6 +57,11 @@ def canonical_operator(node: Node) -> str:
     return OPERATOR_SIGNS.get(node.op_type) or _ALIASES.get(node.op_type) or node.op_type
 
 
+def arguments_as_attributes(operator: str) -> Mapping[int, str]:
+    """The inputs of an operator, by position, that are attributes in another opset."""
+    return _INPUTS_THAT_WERE_ATTRIBUTES.get(operator) or (_REDUCTION_ARGUMENTS if operator.startswith("Reduce") else {})
+
+
 @dataclass(frozen=True)
 class Operand:
     """A value as operand of a node. ``transposed``: with its last two axes swapped."""
@@ -90,13 +95,13 @@ def normal_form(
     name = canonical_operator(node)
     if not isinstance(node, Operation):
         return NormalForm(name, {}, tuple(None if value is None else Operand(value) for value in node.inputs))
-    attributes = dict(_attributes(node, system))
+    attributes = dict(attributes_without_defaults(node, system))
     operands: list[Operand | None] = []
-    arguments = _INPUTS_THAT_WERE_ATTRIBUTES.get(name) or (_REDUCTION_ARGUMENTS if name.startswith("Reduce") else {})
+    arguments = arguments_as_attributes(name)
     for k, value in enumerate(node.inputs):
         data = None if value is None or k not in arguments else constant(value)
         if data is not None:
-            attributes[arguments[k]] = _constant_as_attribute(data)
+            attributes[arguments[k]] = constant_as_attribute(data)
         elif value is not None or k not in arguments:
             operands.append(None if value is None else Operand(value))
     while operands and operands[-1] is None:
@@ -176,7 +181,7 @@ def swaps_last_two_axes(node: Node) -> bool:
 # -- attributes
 
 
-def _attributes(node: Operation, system: System) -> Mapping[str, Hashable]:
+def attributes_without_defaults(node: Operation, system: System) -> Mapping[str, Hashable]:
     """The attributes of a node without those that equal their defaults."""
     attributes: Mapping[str, Any] = node.attributes
     if attributes and not isinstance(node, ResolvedOperation):
@@ -195,7 +200,7 @@ def _attributes(node: Operation, system: System) -> Mapping[str, Hashable]:
 _ABSENT = object()
 
 
-def _constant_as_attribute(data: Array) -> Hashable:
+def constant_as_attribute(data: Array) -> Hashable:
     """A constant input in the form of the equivalent attribute."""
     if data.ndim == 0 or data.size > 64:
         return hashable_attribute(data.item()) if data.ndim == 0 else hashable_attribute(data)

@@ -1,0 +1,238 @@
+"""Lowers a model to terms in normal form (terms.py), by the rules of rules.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, TensorType, Value, bodies, walk
+from ....runtime.graph.producers import ProducerMap
+from ....runtime.ops.constant_folding import ConstantFolder
+from ..align.normal_form import (
+    arguments_as_attributes,
+    attributes_without_defaults,
+    canonical_operator,
+    constant_as_attribute,
+    hashable_attribute,
+)
+from .rules import BOOLEAN, cast_dtype, infer_shape, rules_for
+from .terms import LoopTerms, LoweredGraph, Term
+
+#: The most rules that are applied to one term.
+_MAX_REWRITES = 8
+#: Before this opset these operators flatten all axes from the given one.
+_FLATTENING, _FLATTENING_UNTIL = frozenset({"Softmax", "LogSoftmax", "Hardmax"}), 13
+
+
+def lower(graph: Graph, ignore_float_casts: bool = False, ignore_shapes: bool = False) -> LoweredGraph:
+    """A model in normal form. ``ignore_float_casts``: the other model computes in other float types;
+    ``ignore_shapes``: the other system has other axes of length 1."""
+    return _Lowering(graph, ignore_float_casts, ignore_shapes).lowered
+
+
+class _Lowering:
+    """Lowers one model."""
+
+    def __init__(self, graph: Graph, ignore_float_casts: bool, ignore_shapes: bool) -> None:
+        self.ignore_float_casts = ignore_float_casts
+        self.ignore_shapes = ignore_shapes
+        self.lowered = LoweredGraph(graph, opened=dict(graph.expanded_from))
+        self._system = graph.system
+        producers = ProducerMap.for_graph(graph)
+        self._constants = ConstantFolder(producers, graph.system)
+        self._declared = ConstantFolder(producers, graph.system, use_declared_shapes=True)
+        for inner in (inner for node in walk(graph) for _, inner in bodies(node)):
+            self.lowered.opened.update(inner.expanded_from)
+        for position, value in enumerate(graph.inputs):
+            self._leaf("input", value, graph, position)
+        self._lower_graph(graph, 0)
+
+    # -- for the rules
+
+    def derive(self, source: Term, operator: str, operands: Sequence[Term | None], **attributes: Any) -> Term:
+        """A term that is computed on the way to ``source``."""
+        hashable = sorted((name, hashable_attribute(value)) for name, value in attributes.items())
+        term = Term(operator, tuple(operands), tuple(hashable), 0, source.node, None, source.scope, dtype=source.dtype)
+        term.shape = infer_shape(operator, term.operands, attributes)
+        self.lowered.terms.append(term)
+        return term
+
+    def transpose(self, source: Term, operand: Term) -> Term:
+        """An operand with its last two axes exchanged; a constant is exchanged itself."""
+        if operand.data is not None:
+            data = operand.data.swapaxes(-1, -2) if operand.data.ndim >= 2 else operand.data
+            return Term("constant", value=operand.value, scope=operand.scope, data=data, dtype=data.dtype, shape=data.shape)
+        rank = 2 if operand.rank is None else operand.rank
+        perm = (*range(rank - 2), rank - 1, rank - 2)
+        inner = operand.attribute("perm") if operand.operator == "Transpose" else None
+        if inner == perm and operand.operands[0] is not None:
+            return operand.operands[0]
+        return self.derive(source, "Transpose", [operand], perm=perm)
+
+    # -- graphs
+
+    def _lower_graph(self, graph: Graph, depth: int) -> None:
+        for node in graph.nodes:
+            if isinstance(node, Loop):
+                self._lower_loop(node, graph, depth)
+            elif isinstance(node, If):
+                self._lower_if(node, graph, depth)
+            elif isinstance(node, Operation):
+                self._lower_operation(node, graph)
+        self.lowered.outputs[graph] = [self._term(value) for value in graph.outputs]
+
+    def _term(self, value: Value) -> Term:
+        """The term of a value; a constant gets one where it is first read."""
+        if value not in self.lowered.by_value:
+            data = self._constants.value_of(value)
+            term = Term("constant", value=value, data=data)
+            if data is not None:
+                term.dtype, term.shape = data.dtype, data.shape
+            else:
+                term.dtype, term.shape = _declared_type(value)
+            self._add(value, term)
+        return self.lowered.by_value[value]
+
+    def _optional_term(self, value: Value | None) -> Term | None:
+        return None if value is None else self._term(value)
+
+    def _add(self, value: Value, term: Term) -> None:
+        self.lowered.by_value[value] = term
+        self.lowered.terms.append(term)
+
+    def _leaf(self, operator: str, value: Value, scope: Graph, port: Any, operands: Sequence[Term] = ()) -> Term:
+        dtype, shape = _declared_type(value)
+        term = Term(operator, tuple(operands), value=value, scope=scope, port=port, dtype=dtype, shape=shape)
+        self._add(value, term)
+        return term
+
+    # -- nodes
+
+    def _lower_operation(self, node: Operation, scope: Graph) -> None:
+        operator = node.op_type if node.is_custom_operator and node.domain != "com.microsoft" else canonical_operator(node)
+        attributes = dict(attributes_without_defaults(node, self._system))
+        operands = [self._optional_term(value) for value in node.inputs]
+        arguments = arguments_as_attributes(operator)
+        kept: list[Term | None] = []
+        for k, operand in enumerate(operands):
+            if k in arguments and operand is not None and operand.data is not None:
+                attributes[arguments[k]] = constant_as_attribute(operand.data)
+            elif k not in arguments or operand is not None:
+                kept.append(operand)
+        while kept and kept[-1] is None:
+            kept.pop()
+        if operator in _FLATTENING and node.domain == "" and node.version < _FLATTENING_UNTIL:
+            rank = None if not kept or kept[0] is None else kept[0].rank
+            axis: Any = attributes.get("axis", 1)
+            if rank is None or axis % rank != rank - 1:
+                attributes["flattened"] = True
+        ordered = tuple(sorted(attributes.items(), key=lambda item: item[0]))
+        for k, value in enumerate(node.outputs):
+            if value is None:
+                continue
+            term = Term(operator, tuple(kept), ordered, k, node, value, scope, self._constants.value_of(value))
+            self._set_type(term, operands, attributes)
+            self.lowered.by_value[value] = self._simplify(term, value)
+
+    def _set_type(self, term: Term, operands: Sequence[Term | None], attributes: dict[str, Any]) -> None:
+        assert term.value is not None
+        term.dtype, term.shape = _declared_type(term.value)
+        if term.data is not None:
+            term.dtype, term.shape = term.data.dtype, term.data.shape
+            return
+        if term.shape is None or not all(isinstance(dim, int) for dim in term.shape):
+            inferred = infer_shape(term.operator, operands, attributes)
+            term.shape = inferred if inferred is not None else term.shape
+        if term.dtype is None:
+            first = next((operand for operand in operands if operand is not None), None)
+            if term.operator in BOOLEAN:
+                term.dtype = np.dtype(bool)
+            elif term.operator == "Cast":
+                term.dtype = cast_dtype(term)
+            elif term.operator == "Where":
+                term.dtype = None if operands[-1] is None else operands[-1].dtype
+            elif infer_shape(term.operator, operands, attributes) is not None:
+                term.dtype = None if first is None else first.dtype
+
+    def _simplify(self, term: Term, value: Value) -> Term:
+        """Apply rules until none applies; the term of an existing value is taken over."""
+        source = term
+        if term.data is None or term.operator == "Identity":
+            for _ in range(_MAX_REWRITES):
+                rules = ((rule, rule.rewrite(self, term)) for rule in rules_for(term.operator))
+                rule, result = next(((rule, new) for rule, new in rules if new is not None), (None, None))
+                if rule is None or result is None or result is term:
+                    break
+                self.lowered.rewritten.append((rule.name, value))
+                term = result
+                if term.node is not source.node:
+                    return term  # a value that exists already
+                if term.value is not None:
+                    return term
+        if term is source:
+            self.lowered.terms.append(term)
+        term.value, term.data = value, source.data
+        term.dtype, term.shape = source.dtype, source.shape if source.shape is not None else term.shape
+        return term
+
+    def _lower_if(self, node: If, scope: Graph, depth: int) -> None:
+        condition = self._optional_term(node.inputs[0])
+        for _, branch in bodies(node):
+            self._lower_graph(branch, depth)
+        branches = [self.lowered.outputs[branch] for _, branch in bodies(node)]
+        for k, value in enumerate(node.outputs):
+            if value is not None:
+                port = tuple(results[k] for results in branches)
+                term = Term("If", (condition,), (), k, node, value, scope, port=port)
+                term.dtype, term.shape = _declared_type(value)
+                self._add(value, term)
+
+    def _lower_loop(self, loop: Loop, scope: Graph, depth: int) -> None:
+        terms = LoopTerms(loop, depth, self._optional_term(loop.trip_count), self._optional_term(loop.initial_condition))
+        self.lowered.loops[loop] = terms
+        body = loop.body
+        for invariant in loop.invariants:
+            self.lowered.by_value[invariant.inner] = self._term(invariant.outer)
+        initials: dict[BackEdge, Term] = {}
+        for edge in loop.back_edges:
+            outer = edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial
+            initials[edge] = self._term(outer)
+            terms.params[edge] = self._leaf("carried", edge.param, body, edge)
+            if terms.params[edge].dtype is None:
+                terms.params[edge].dtype = initials[edge].dtype
+        terms.initials = initials
+        for port in loop.sliced_inputs:
+            if port.inner not in self.lowered.by_value:
+                terms.slices[port] = self._leaf("slice", port.inner, body, port, [self._term(port.outer)])
+        if loop.iteration is not None and loop.iteration not in self.lowered.by_value:
+            self._leaf("iteration", loop.iteration, body, depth)
+        if loop.condition_input is not None and loop.condition_input not in self.lowered.by_value:
+            terms.condition_input = self._leaf("condition input", loop.condition_input, body, loop)
+        self._lower_graph(body, depth + 1)
+        terms.results = {edge: self._term(edge.result) for edge in loop.back_edges}
+        condition = loop.condition or loop.ignored_condition
+        terms.condition = self._optional_term(condition)
+        for operator, ports in (("last", loop.last_values), ("scan", loop.scan_outputs)):
+            for item in ports:
+                terms.inner[item] = self._term(item.result)
+                term = Term(operator, (), (), 0, loop, item.outer, scope, port=item)
+                term.dtype, term.shape = _declared_type(item.outer)
+                term.operands = (terms.inner[item],)
+                terms.outer[item] = term
+                self._add(item.outer, term)
+
+
+def _declared_type(value: Value) -> tuple[np.dtype[Any] | None, tuple[Any, ...] | None]:
+    return (value.type.dtype, value.type.shape) if isinstance(value.type, TensorType) else (None, None)
+
+
+def loop_inputs(lowered: LoweredGraph, loop: Loop) -> list[Term]:
+    """The outer terms that a loop reads at its ports."""
+    terms = lowered.loops[loop]
+    ports = [terms.trip_count, terms.initial_condition, *terms.initials.values()]
+    ports += [term.operands[0] for term in terms.slices.values()]
+    return [term for term in ports if term is not None]
+
+

@@ -1,0 +1,353 @@
+"""The rules of the normal form, each with its reason and its exactness.
+
+A rule rewrites one term into an equivalent one. It is applied as soon as the operands of the term are in normal form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from ....runtime import dtypes
+from ....runtime.errors import UnsupportedError
+from .terms import Shape, Term
+
+
+class TermBuilder(Protocol):
+    """What rules need of the lowering."""
+
+    #: Conversions between float types are ignored: the models compute in different float types.
+    ignore_float_casts: bool
+    #: Operators that only change the shape are ignored: systems differ in axes of length 1.
+    ignore_shapes: bool
+
+    def derive(self, source: Term, operator: str, operands: Sequence[Term | None], **attributes: Any) -> Term:
+        """A term that is computed on the way to ``source``."""
+
+    def transpose(self, source: Term, operand: Term) -> Term:
+        """An operand with its last two axes exchanged."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``rewrite`` returns the new term, or None where the rule does not apply. ``exactness``: "bit-exact", or by how
+    much the result may differ."""
+
+    name: str
+    operators: frozenset[str]
+    rewrite: Callable[[TermBuilder, Term], Term | None]
+    reason: str
+    exactness: str = "bit-exact"
+
+
+def _operand(term: Term, k: int = 0) -> Term | None:
+    return term.operands[k] if k < len(term.operands) else None
+
+
+def _only_operand(builder: TermBuilder, term: Term) -> Term | None:
+    return term.operands[0] if len(term.operands) == 1 else None
+
+
+def _first_result(builder: TermBuilder, term: Term) -> Term | None:
+    """Dropout outside of training gives its input."""
+    trains = _operand(term, 1) is not None or _operand(term, 2) is not None
+    return None if term.index or trains else _operand(term)
+
+
+def cast_dtype(term: Term) -> np.dtype[Any] | None:
+    """The dtype that a conversion gives; None if unknown."""
+    to = term.attribute("to", term.attribute("destination_type"))
+    try:
+        if isinstance(to, int):
+            return dtypes.dtype_from_onnx(to)
+        return to if isinstance(to, np.dtype) else dtypes.dtype_from_openvino(str(to))
+    except (UnsupportedError, KeyError, TypeError):
+        return None
+
+
+def _is_float(dtype: Any) -> bool:
+    return dtype is not None and dtype.name.startswith(("float", "bfloat"))
+
+
+def _cast(builder: TermBuilder, term: Term) -> Term | None:
+    operand, dtype = _operand(term), cast_dtype(term)
+    if operand is None or dtype is None:
+        return None
+    if operand.dtype == dtype:
+        return operand
+    both_float = _is_float(dtype) and _is_float(operand.dtype)
+    return operand if both_float and builder.ignore_float_casts else None
+
+
+def _is_static(shape: Shape | None) -> bool:
+    return shape is not None and all(isinstance(dim, int) for dim in shape)
+
+
+def _reshape(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand(term)
+    if operand is None:
+        return None
+    if builder.ignore_shapes:
+        return operand
+    if _is_static(term.shape):
+        if operand.shape == term.shape:
+            return operand
+        if operand.operator == "Reshape" and operand.operands[0] is not None:
+            operand = operand.operands[0]
+            return operand if operand.shape == term.shape else builder.derive(term, "Reshape", [operand], shape=term.shape)
+        if term.operator != "Reshape" or len(term.operands) > 1:
+            return builder.derive(term, "Reshape", [operand], shape=term.shape)
+    return None
+
+
+def _transpose(builder: TermBuilder, term: Term) -> Term | None:
+    operand, perm = _operand(term), term.attribute("perm")
+    if operand is None:
+        return None
+    if perm is None and operand.rank is not None:
+        return builder.derive(term, "Transpose", [operand], perm=tuple(reversed(range(operand.rank))))
+    if not isinstance(perm, tuple):
+        return None
+    if perm == tuple(range(len(perm))):
+        return operand
+    inner = operand.attribute("perm") if operand.operator == "Transpose" else None
+    if isinstance(inner, tuple) and len(inner) == len(perm):
+        return builder.derive(term, "Transpose", operand.operands, perm=tuple(inner[axis] for axis in perm))
+    return None
+
+
+def _gemm(builder: TermBuilder, term: Term) -> Term | None:
+    if len(term.operands) < 2 or term.operands[0] is None or term.operands[1] is None:
+        return None
+    factors = [
+        builder.transpose(term, operand) if term.attribute(name) else operand
+        for operand, name in zip(term.operands[:2], ("transA", "transB"), strict=True)
+        if operand is not None
+    ]
+    bias, alpha, beta = _operand(term, 2), term.attribute("alpha", 1.0), term.attribute("beta", 1.0)
+    if alpha != 1 or (beta != 1 and bias is not None):
+        # Scaled products stay as they are, with their factors in normal form.
+        scales = {"alpha": alpha, "beta": beta}
+        return None if term.operator == "scaled product" else builder.derive(
+            term, "scaled product", [*factors, *([] if bias is None else [bias])], **scales
+        )
+    product = builder.derive(term, "MatMul", factors)
+    return product if bias is None else builder.derive(term, "+", [product, bias])
+
+
+def _matmul(builder: TermBuilder, term: Term) -> Term | None:
+    flags = term.attribute("transpose_a"), term.attribute("transpose_b")
+    if not any(flags) or len(term.operands) < 2:
+        return builder.derive(term, "MatMul", term.operands) if term.attributes else None
+    factors = [
+        builder.transpose(term, operand) if flag and operand is not None else operand
+        for operand, flag in zip(term.operands, flags, strict=False)
+    ]
+    return builder.derive(term, "MatMul", factors)
+
+
+def _fused_matmul(builder: TermBuilder, term: Term) -> Term | None:
+    if term.attribute("alpha", 1.0) != 1 or term.attribute("transBatchA") or term.attribute("transBatchB"):
+        return None
+    factors = [
+        builder.transpose(term, operand) if term.attribute(name) and operand is not None else operand
+        for operand, name in zip(term.operands, ("transA", "transB"), strict=False)
+    ]
+    return builder.derive(term, "MatMul", factors)
+
+
+def _split(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand(term)
+    if operand is None or operand.shape is None:
+        return None
+    axis, sizes, parts = term.attribute("axis", 0), term.attribute("split"), term.attribute("num_outputs")
+    if not isinstance(axis, int):
+        return None
+    axis %= len(operand.shape)
+    total = operand.shape[axis]
+    if not isinstance(sizes, tuple):
+        parts = parts or (len(term.node.outputs) if term.node is not None else None)
+        if not isinstance(total, int) or not isinstance(parts, int) or parts < 1:
+            return None
+        size = -(-total // parts)
+        sizes = tuple(min(size, total - k * size) for k in range(parts))
+    start = sum(sizes[: term.index])
+    return builder.derive(term, "part", [operand], axis=axis, start=start, end=start + sizes[term.index])
+
+
+def _slice(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand(term)
+    starts, ends, axes, steps = (term.attribute(name) for name in ("starts", "ends", "axes", "steps"))
+    if operand is None or operand.shape is None or len(term.operands) != 1:
+        return None
+    if not (isinstance(starts, tuple) and isinstance(ends, tuple)) or (steps is not None and set(steps) != {1}):
+        return None
+    axes = tuple(range(len(starts))) if axes is None else axes
+    if len(axes) != 1 or len(starts) != 1 or len(ends) != 1:
+        return None
+    axis = axes[0] % len(operand.shape)
+    total = operand.shape[axis]
+    if not isinstance(total, int):
+        return None
+    start, end = (min(max(edge + total if edge < 0 else edge, 0), total) for edge in (starts[0], ends[0]))
+    if (start, end) == (0, total):
+        return operand
+    return builder.derive(term, "part", [operand], axis=axis, start=start, end=max(start, end))
+
+
+def _axes_from_front(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand(term)
+    rank = None if operand is None else operand.rank
+    attributes = dict(term.attributes)
+    if rank is None:
+        return None
+    for name in ("axis", "axes"):
+        axes = attributes.get(name)
+        if type(axes) is int:
+            attributes[name] = axes + rank if axes < 0 else axes
+        elif isinstance(axes, tuple) and all(type(axis) is int for axis in axes):
+            attributes[name] = tuple(sorted(axis + rank if axis < 0 else axis for axis in axes))  # type: ignore[operator]
+    if attributes == dict(term.attributes):
+        return None
+    result = builder.derive(term, term.operator, term.operands, **attributes)
+    result.index = term.index
+    return result
+
+
+def _expand(builder: TermBuilder, term: Term) -> Term | None:
+    operand = _operand(term)
+    if operand is None or not _is_static(term.shape):
+        return None
+    return operand if operand.shape == term.shape else None
+
+
+def _sum(builder: TermBuilder, term: Term) -> Term | None:
+    return builder.derive(term, "+", term.operands) if len(term.operands) == 2 else None
+
+
+#: All rules, in the order in which they are tried.
+RULES: tuple[Rule, ...] = (
+    Rule("identity", frozenset({"Identity"}), _only_operand, "an Identity gives its input"),
+    Rule("dropout", frozenset({"Dropout"}), _first_result, "a Dropout outside of training gives its input"),
+    Rule(
+        "single operand",
+        frozenset({"Concat", "Max", "Min", "Sum", "Mean"}),
+        _only_operand,
+        "with one operand the result is that operand",
+    ),
+    Rule("cast to the same dtype", frozenset({"Cast"}), _cast, "a conversion to the dtype of its input gives its input"),
+    Rule(
+        "reshape",
+        frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten"}),
+        _reshape,
+        "what only changes a static shape is a Reshape to that shape, or nothing",
+    ),
+    Rule("expand", frozenset({"Expand", "Broadcast"}), _expand, "an Expand to the shape of its input gives its input"),
+    Rule("transpose", frozenset({"Transpose"}), _transpose, "successive permutations are one"),
+    Rule("gemm", frozenset({"Gemm"}), _gemm, "a Gemm is a MatMul and an Add", "one rounding of the sum"),
+    Rule("matmul", frozenset({"MatMul"}), _matmul, "transposition by an attribute is a Transpose"),
+    Rule(
+        "fused matmul",
+        frozenset({"FusedMatMul", "TransposeMatMul"}),
+        _fused_matmul,
+        "a fused MatMul is a MatMul of Transposes",
+    ),
+    Rule("sum", frozenset({"Sum"}), _sum, "a Sum of two is an Add"),
+    Rule("split", frozenset({"Split", "VariadicSplit"}), _split, "a part of a Split is a slice"),
+    Rule("slice", frozenset({"Slice"}), _slice, "bounds count from the front"),
+    Rule(
+        "axes from the front",
+        frozenset(
+            {"Concat", "Softmax", "LogSoftmax", "Hardmax", "Gather", "GatherElements", "CumSum", "ArgMax", "ArgMin"}
+            | {"TopK", "LayerNormalization", "Split", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"}
+            | {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "ScatterElements"}
+        ),
+        _axes_from_front,
+        "axes count from the front",
+    ),
+)
+
+
+def rules_for(operator: str) -> list[Rule]:
+    """The rules of an operator."""
+    return [rule for rule in RULES if operator in rule.operators]
+
+
+def infer_shape(operator: str, operands: Sequence[Term | None], attributes: dict[str, Any]) -> Shape | None:
+    """The shape of a term by those of its operands; None if unknown."""
+    shapes = [None if operand is None else operand.shape for operand in operands]
+    if not shapes or shapes[0] is None:
+        return None
+    if operator in ELEMENTWISE:
+        known = [shape for shape in shapes if shape is not None]
+        return _broadcast(known) if len(known) == len(shapes) else None
+    if operator in SHAPE_PRESERVING:
+        return shapes[0]
+    if operator == "MatMul" and len(shapes) == 2 and shapes[1] is not None and len(shapes[0]) == 2 == len(shapes[1]):
+        return shapes[0][0], shapes[1][1]
+    if operator == "Gemm" and len(shapes) > 1 and shapes[1] is not None and len(shapes[0]) == 2 == len(shapes[1]):
+        return shapes[0][1 if attributes.get("transA") else 0], shapes[1][0 if attributes.get("transB") else 1]
+    if operator == "Transpose" and isinstance(attributes.get("perm"), tuple):
+        return tuple(shapes[0][axis] for axis in attributes["perm"])
+    if operator == "part":
+        size, axis = attributes["end"] - attributes["start"], attributes["axis"]
+        return (*shapes[0][:axis], size, *shapes[0][axis + 1 :])
+    if operator == "Reshape":
+        return attributes["shape"] if "shape" in attributes else _reshaped(shapes[0], operands)
+    if operator == "Gather" and len(shapes) > 1 and shapes[1] is not None:
+        axis = attributes.get("axis", 0)
+        axis = axis + len(shapes[0]) if axis < 0 else axis
+        return (*shapes[0][:axis], *shapes[1], *shapes[0][axis + 1 :])
+    if operator.startswith("Reduce"):
+        return _reduced(shapes[0], attributes)
+    return None
+
+
+#: Operators whose results have the broadcast shape of their operands.
+ELEMENTWISE = frozenset("+ - * / ** % > < >= <= == != and or ^ & | Max Min Where PRelu".split())
+#: Operators whose results have the shape of their first operand.
+SHAPE_PRESERVING = frozenset(
+    """Abs Acos Asin Atan Cast Ceil Clip Cos CumSum Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity IsInf IsNaN
+    LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus
+    Softsign Sqrt Swish Tan Tanh ThresholdedRelu""".split()
+)
+#: Operators that give booleans.
+BOOLEAN = frozenset("> < >= <= == != and or ^ Not IsNaN IsInf".split())
+
+
+def _broadcast(shapes: Sequence[Shape]) -> Shape | None:
+    if not all(_is_static(shape) for shape in shapes):
+        ranks = {len(shape) for shape in shapes}
+        return (None,) * max(ranks) if ranks else None
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def _reshaped(shape: Shape, operands: Sequence[Term | None]) -> Shape | None:
+    target = operands[1] if len(operands) > 1 else None
+    if target is None or target.data is None or target.data.dtype.kind not in "iu":
+        return None
+    dims: list[Any] = target.data.reshape(-1).tolist()
+    dims = [shape[k] if dim == 0 and k < len(shape) else dim for k, dim in enumerate(dims)]
+    if -1 in dims and _is_static(shape) and all(isinstance(dim, int) for dim in dims):
+        rest = prod(dim for dim in dims if dim != -1)
+        dims[dims.index(-1)] = prod(shape) // rest if rest else None
+    return tuple(None if dim == -1 else dim for dim in dims)
+
+
+def _reduced(shape: Shape, attributes: dict[str, Any]) -> Shape | None:
+    axes = attributes.get("axes")
+    if axes is None:
+        return (1,) * len(shape) if attributes.get("keepdims", 1) else ()
+    if not isinstance(axes, tuple):
+        return None
+    positive = {axis + len(shape) if axis < 0 else axis for axis in axes}
+    if attributes.get("keepdims", 1):
+        return tuple(1 if k in positive else dim for k, dim in enumerate(shape))
+    return tuple(dim for k, dim in enumerate(shape) if k not in positive)

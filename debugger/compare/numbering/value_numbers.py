@@ -1,0 +1,203 @@
+"""Value numbering of two models in normal form: values have equal numbers iff they are provably the same.
+
+Terms are hash-consed. What loops carry is numbered by optimistic partition refinement: carried values of one depth are
+equal until their initial values or what becomes of them differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
+from ....runtime.graph.slicing import normalize_axis
+from ..align.normal_form import COMMUTATIVE_OPERATORS, digest
+from ..align.value_numbering import ValueNumberTable
+from ..running.value_comparison import dtype_kind
+from ..normal_form.terms import LOOP_RESULTS, LoopTerms, LoweredGraph, Term
+
+__all__ = ["NumberingOptions", "ValueNumbers", "ValueNumberTable", "slice_geometry"]
+
+
+class NumberingOptions:
+    """``same_system``: operators have the same attributes; ``narrow_dtype``: constants are rounded to it."""
+
+    def __init__(self, same_system: bool = True, narrow_dtype: np.dtype[Any] | None = None) -> None:
+        self.same_system = same_system
+        self.narrow_dtype = narrow_dtype
+
+
+class ValueNumbers:
+    """The value numbers of two models. ``inputs``: pairs of their inputs."""
+
+    def __init__(
+        self,
+        left: LoweredGraph,
+        right: LoweredGraph,
+        inputs: Sequence[tuple[Value, Value]],
+        options: NumberingOptions | None = None,
+    ) -> None:
+        self.sides = left, right
+        self.options = options or NumberingOptions()
+        self.table = ValueNumberTable()
+        self.numbers: dict[Term, int] = {}
+        self._digests: dict[Term, Hashable] = {}
+        self._input_keys: dict[Value, Hashable] = {}
+        for k, (a, b) in enumerate(inputs):
+            self._input_keys[a] = self._input_keys[b] = ("input", k)
+        self._loops = [terms for side in self.sides for terms in side.loops.values()]
+        self._loop_terms = {terms.loop: terms for terms in self._loops}
+        self._classes = self._refine()
+
+    def equal(self, left: Term | None, right: Term | None) -> bool:
+        """Whether two terms are provably the same."""
+        if left is None or right is None:
+            return left is right
+        return self.numbers.get(left, -1) == self.numbers.get(right, -2)
+
+    def constant_key(self, term: Term) -> Hashable:
+        """The key of a constant; its data may be missing."""
+        if term.data is None:
+            return "constant", id(term)
+        if term not in self._digests:
+            data = self._round_to_narrow(term.data)
+            shape: tuple[int, ...] = data.shape
+            if not self.options.same_system:
+                shape = tuple(dim for dim in shape if dim != 1)
+            self._digests[term] = "constant", dtype_kind(term.data.dtype), shape, digest(data)
+        return self._digests[term]
+
+    def _round_to_narrow(self, data: Array) -> Array:
+        """Round a constant to the narrower type; scalars that would vanish or overflow stay unchanged."""
+        narrow = self.options.narrow_dtype
+        if narrow is None or dtype_kind(data.dtype) != "f":
+            return data
+        with np.errstate(all="ignore"):
+            rounded = data.astype(narrow)
+        lost = data.size == 1 and (not rounded.any() or not np.isfinite(rounded.astype(np.float64)).all())
+        return data if lost else rounded
+
+    def local_colors(self, rounds: int = 3, with_initial: bool = False) -> Mapping[BackEdge, int]:
+        """Colours of carried values by their computation in a few iterations, whatever they begin with."""
+        saved = self.numbers
+        classes: dict[Any, int] = {}
+        for terms in self._loops:
+            for edge, initial in terms.initials.items():
+                key = saved[initial] if with_initial else None
+                classes[edge] = self.table.number_for(("colour", terms.depth, key))
+        for _ in range(rounds):
+            self._number_terms(classes)
+            classes = {
+                edge: self.table.number_for(("colour", classes[edge], self.numbers[terms.results[edge]]))
+                for terms in self._loops
+                for edge in terms.results
+            }
+        self.numbers = saved
+        return classes
+
+    # -- partition refinement
+
+    def _refine(self) -> dict[Any, int]:
+        """The classes of carried values: start with one class for each depth, and split until nothing changes."""
+        classes: dict[Any, int] = {}
+        for terms in self._loops:
+            start = self.table.number_for(("carried", terms.depth))
+            classes.update(dict.fromkeys(terms.params, start))
+            classes[terms.loop] = self.table.number_for(("condition", terms.depth))
+        count = 0
+        while True:
+            self._number_terms(classes)
+            if len(set(classes.values())) == count:
+                return classes
+            count = len(set(classes.values()))
+            classes = self._split_classes(classes)
+
+    def _split_classes(self, classes: Mapping[Any, int]) -> dict[Any, int]:
+        split: dict[Any, int] = {}
+        for terms in self._loops:
+            for edge, result in terms.results.items():
+                sliced = edge.initial.start if isinstance(edge.initial, SlicedInput) else None
+                key = classes[edge], self.numbers[terms.initials[edge]], sliced, self.numbers[result]
+                split[edge] = self.table.number_for(("carried", terms.depth, *key))
+            initial, result_condition = self._number(terms.initial_condition), self._number(terms.condition)
+            split[terms.loop] = self.table.number_for(
+                ("condition", terms.depth, classes[terms.loop], initial, result_condition)
+            )
+        return split
+
+    def _number(self, term: Term | None) -> int:
+        return -1 if term is None else self.numbers[term]
+
+    def _number_terms(self, classes: Mapping[Any, int]) -> None:
+        self.numbers = {}
+        for side in self.sides:
+            for term in side.terms:
+                self.numbers[term] = self.table.number_for(self._key(term, classes))
+
+    def _key(self, term: Term, classes: Mapping[Any, int]) -> Hashable:
+        if term.is_constant:
+            return self.constant_key(term)
+        if term.operator in ("carried", "condition input"):
+            return "class", classes[term.port]
+        if term.operator == "input":
+            assert term.value is not None
+            return self._input_keys.get(term.value, ("input", id(term)))
+        if term.operator == "iteration":
+            return "iteration", term.port
+        operands = [self._operand_number(operand) for operand in term.operands]
+        if term.operator == "slice":
+            assert term.operands[0] is not None
+            return "slice", operands[0], slice_geometry(term.port, term.operands[0].shape)
+        if term.operator in LOOP_RESULTS:
+            assert isinstance(term.node, Loop)
+            terms = self._loop_terms[term.node]
+            return term.operator, operands[0], self._result_key(term, terms), self._control_key(terms)
+        if term.operator == "If":
+            return "If", operands[0], tuple(self._operand_number(result) for result in term.port)
+        if term.operator in COMMUTATIVE_OPERATORS:
+            operands.sort()
+        attributes = term.attributes if self.options.same_system else ()
+        return term.operator, attributes, term.index, tuple(operands)
+
+    def _operand_number(self, term: Term | None) -> int:
+        if term is None:
+            return -1
+        if term not in self.numbers:  # a constant that a rule made
+            self.numbers[term] = self.table.number_for(
+                self.constant_key(term) if term.is_constant else ("unknown", id(term))
+            )
+        return self.numbers[term]
+
+    def _result_key(self, term: Term, terms: LoopTerms) -> Hashable:
+        port = term.port
+        if term.operator == "last":
+            edge = terms.loop.back_edge_for(port)
+            return None if edge is None else self.numbers[terms.initials[edge]]
+        return port.axis, port.stack, port.reverse
+
+    def _control_key(self, terms: LoopTerms) -> Hashable:
+        """What decides how many iterations a loop runs."""
+        loop = terms.loop
+        slices = sorted(self.numbers[term] for term in terms.slices.values()) if loop.counted_by_slices else ()
+        condition = self._number(terms.condition) if loop.condition is not None else -1
+        return (
+            self._number(terms.trip_count),
+            self._number(terms.initial_condition),
+            condition,
+            tuple(slices),
+            loop.fixed_trips,
+            loop.condition_node_count is not None,
+        )
+
+
+def slice_geometry(port: SlicedInput, shape: Sequence[Any] | None) -> tuple[int, ...]:
+    """How a tensor is sliced: axis, start, end, stride, size of a part, counted from the front where its shape is
+    known."""
+    axis = port.axis if shape is None else normalize_axis(port.axis, len(shape))
+    dim = shape[axis] if shape is not None and 0 <= axis < len(shape) else None
+    start, end = port.start, port.end
+    if isinstance(dim, int):
+        start, end = (dim + 1 + index if index < 0 else index for index in (start, end))
+    return axis, start, end, port.stride, port.part_size, int(port.from_trip_count)
