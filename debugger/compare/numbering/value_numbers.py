@@ -87,8 +87,9 @@ class ValueNumbers:
             for edge, initial in terms.initials.items():
                 key = saved[initial] if with_initial else None
                 classes[edge] = self.table.number_for(("colour", terms.depth, key))
+        conditions = {terms.loop: self.table.number_for(("condition", terms.depth)) for terms in self._loops}
         for _ in range(rounds):
-            self._number_terms(classes)
+            self._number_terms(classes | conditions)
             classes = {
                 edge: self.table.number_for(("colour", classes[edge], self.numbers[terms.results[edge]]))
                 for terms in self._loops

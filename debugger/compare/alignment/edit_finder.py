@@ -1,0 +1,444 @@
+"""Finds the edits of two aligned models.
+
+The terms of the right model are visited in order. Each has an identity that its operator and the identities of its
+operands give. Where a pair has two identities there is an edit; after it, both count as one, so that what reads them
+needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from ....runtime.graph import MAIN, Graph, If, Loop, Node, SlicedInput, Value, bodies
+from ....runtime.graph.producers import ProducerMap
+from ...describe.node_text import NodeFormatter
+from ...describe.subscripts import slice_text
+from ...describe.value_names import display_name
+from ..align.constant_relations import describe_constant_relation
+from ..align.loop_ports import LoopAlignment
+from ..align.normal_form import COMMUTATIVE_OPERATORS
+from ..edits import Edit, EditKind
+from ..normal_form.rules import cast_dtype
+from ..normal_form.terms import LOOP_RESULTS, Term, operands_below
+from ..numbering.value_numbers import slice_geometry
+from .model_alignment import ModelAlignment
+from .node_alignment import term_name
+
+#: The most nodes that may be added or omitted in one place.
+_MAX_PATH = 16
+
+
+class EditFinder:
+    """Finds the edits of an alignment."""
+
+    def __init__(self, alignment: ModelAlignment) -> None:
+        self._alignment = alignment
+        self._pairs = alignment.pairs
+        self._same_system = alignment.numbers.options.same_system
+        self._formatters = tuple(NodeFormatter(ProducerMap.for_graph(side.graph)) for side in self._pairs.sides)
+        self._paths = tuple(_scope_paths(side.graph) for side in self._pairs.sides)
+        self._order = {term: k for k, term in enumerate((*self._pairs.left.terms, *self._pairs.right.terms))}
+        self._constant_keys = tuple(
+            {alignment.numbers.constant_key(term) for term in side.terms if term.is_constant} for side in self._pairs.sides
+        )
+        self._seen: set[tuple[Any, ...]] = set()
+        self._edits: list[tuple[int, Edit]] = []
+
+    def find(self) -> list[Edit]:
+        """All edits, in the order in which the left model runs."""
+        self._pairs.local_ids.clear()
+        for a, b in self._alignment.inputs:
+            self._pairs.identify(self._pairs.left.by_value[a], self._pairs.right.by_value[b])
+        for left, right in list(self._pairs.twins.items()):
+            if left.operator in ("carried", "slice", "iteration", "condition input", *LOOP_RESULTS):
+                if right in self._right_terms():
+                    self._pairs.identify(left, right)
+        for right in self._pairs.right.terms:
+            twin = self._pairs.twins.get(right)
+            if twin is not None and not right.is_leaf and right.operator not in LOOP_RESULTS:
+                self._compare_terms(twin, right)
+        for pair in self._pairs.loops.values():
+            self._compare_loops(pair)
+        outputs = zip(
+            self._pairs.left.outputs[self._pairs.left.graph], self._pairs.right.outputs[self._pairs.right.graph], strict=False
+        )
+        self._compare_outputs(list(outputs))
+        return [edit for _, edit in sorted(self._edits, key=lambda item: item[0])]
+
+    def _right_terms(self) -> set[Term]:
+        if not hasattr(self, "_right_term_set"):
+            self._right_term_set = set(self._pairs.right.terms)
+        return self._right_term_set
+
+    def _same(self, left: Term | None, right: Term | None) -> bool:
+        if left is None or right is None:
+            return left is right
+        return self._pairs.local_id(left) == self._pairs.local_id(right) or self._alignment.numbers.equal(left, right)
+
+    # -- nodes
+
+    def _compare_terms(self, left: Term, right: Term) -> None:
+        """The edits of a pair of terms; afterwards both count as one."""
+        if left.operator == "If" and right.operator == "If":
+            self._compare_ifs(left, right)
+        elif not self._same(left, right):
+            self._compare_operations(left, right)
+        self._pairs.identify(left, right)
+
+    def _compare_operations(self, left: Term, right: Term) -> None:
+        if left.operator != right.operator:
+            self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
+            if len(left.operands) != len(right.operands):
+                return
+        elif self._same_system and left.attributes != right.attributes:
+            self._compare_attributes(left, right)
+        for k, (a, b) in enumerate(self._operand_pairs(left, right)):
+            self._compare_operand(a, b, (left, right), EditKind.OPERAND, str(k))
+
+    def _operand_pairs(self, left: Term, right: Term) -> Iterator[tuple[Term | None, Term | None]]:
+        if left.operator == right.operator and left.operator not in COMMUTATIVE_OPERATORS:
+            yield from zip_longest(left.operands, right.operands)
+            return
+        lefts, rights = list(left.operands), list(right.operands)
+        for a in left.operands:
+            match = next((b for b in rights if self._same(a, b)), None)
+            if match is not None:
+                lefts.remove(a)
+                rights.remove(match)
+        yield from zip_longest(lefts, rights)
+
+    def _compare_attributes(self, left: Term, right: Term) -> None:
+        a, b = dict(left.attributes), dict(right.attributes)
+        for name in sorted({name for name in (*a, *b) if a.get(name) != b.get(name)}):
+            kind = EditKind.ATTRIBUTE
+            if left.operator == "Cast" and cast_dtype(left) != cast_dtype(right):
+                kind = EditKind.DTYPE
+            self._add(kind, left, right, (left, right, name), detail=name)
+
+    def _compare_ifs(self, left: Term, right: Term) -> None:
+        assert isinstance(left.node, If)
+        self._compare_operand(left.operands[0], right.operands[0], (left, right), EditKind.OPERAND, "condition")
+        swapped = left.node in self._alignment.swapped
+        if swapped:
+            self._add(EditKind.BRANCHES, left, right, (left.node,), detail="then and else")
+        others = right.port[::-1] if swapped else right.port
+        for (word, _), a, b in zip(bodies(left.node), left.port, others, strict=True):
+            self._compare_operand(a, b, (left, right), EditKind.OPERAND, f"result of the {word} branch")
+
+    # -- operands and ports
+
+    def _compare_operand(
+        self,
+        left: Term | None,
+        right: Term | None,
+        reader: tuple[Term, Term],
+        kind: EditKind,
+        detail: str = "",
+        port: tuple[Any, Any] | None = None,
+        names: tuple[str, str] = ("", ""),
+        texts: tuple[str, str] | None = None,
+    ) -> None:
+        """The edits by which an operand or port of two readers differs."""
+        if self._same(left, right):
+            return
+        if left is not None and right is not None:
+            if left.is_constant and right.is_constant:
+                if self._pairs.twins.get(left) is right and not left.is_leaf:
+                    return  # their own operands differ
+                if not self._both_known(left, right):
+                    self._constant(left, right, reader)
+                    return
+            elif self._added_or_omitted(left, right, reader):
+                return
+            elif not self._same_system and (left.operands or right.operands):
+                return  # the other system may need other nodes for the same
+        key = (kind, *reader, detail, port and port[0])
+        self._add(kind, *reader, key, detail, port, names, texts, operands=(left, right))
+
+    def _both_known(self, left: Term, right: Term) -> bool:
+        """Whether both models have both constants, under other names: then another one is read."""
+        numbers = self._alignment.numbers
+        return (
+            term_name(left) != term_name(right)
+            and numbers.constant_key(left) in self._constant_keys[1]
+            and numbers.constant_key(right) in self._constant_keys[0]
+        )
+
+    def _constant(self, left: Term, right: Term, reader: tuple[Term, Term]) -> None:
+        relation = describe_constant_relation(left.data, right.data)
+        edit = self._edit(EditKind.CONSTANT, *reader, relation, names=(term_name(left), term_name(right)))
+        data = {"left_data": left.data, "right_data": right.data}
+        texts = {"left_text": _constant_text(left), "right_text": _constant_text(right)}
+        places = {"left_node": None, "right_node": None} if not left.operands and not right.operands else {}
+        self._append(_replaced(edit, **data, **texts, **places), reader[0], ("constant", left, right))
+
+    def _added_or_omitted(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
+        """Nodes that only one model has between a value and its reader."""
+        added = self._path(right, left, 1)
+        if added:
+            for term in added:
+                self._add(EditKind.NODE_ADDED, None, term, ("added", term), reader=reader)
+            return True
+        omitted = self._path(left, right, 0)
+        if omitted:
+            for term in omitted:
+                self._add(EditKind.NODE_OMITTED, term, None, ("omitted", term), reader=reader)
+            return True
+        if self._is_unpaired(left) and self._is_unpaired(right):
+            self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
+            return True
+        return False
+
+    def _is_unpaired(self, term: Term) -> bool:
+        return term not in self._pairs.twins and not term.is_leaf and not term.is_constant
+
+    def _path(self, term: Term, target: Term, side: int, depth: int = _MAX_PATH) -> list[Term]:
+        """The unpaired terms from one term down to what corresponds to the target; empty without such a path."""
+        if not self._is_unpaired(term) or not depth:
+            return []
+        for operand in operands_below(term):
+            pair = (target, operand) if side else (operand, target)
+            if self._same(*pair):
+                return [term]
+            below = self._path(operand, target, side, depth - 1)
+            if below:
+                return [*below, term]
+        return []
+
+    # -- loops and outputs
+
+    def _compare_loops(self, pair: LoopAlignment) -> None:
+        left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
+        reader = self._loop_reader(pair)
+        loop_names = pair.left.name, pair.right.name
+        a, b = left.trip_count, right.trip_count
+        if a is not None and b is not None:
+            self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", (pair.left, pair.right), loop_names)
+        elif (a is not b or pair.left.fixed_trips != pair.right.fixed_trips) and self._same_system:
+            self._add(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), names=loop_names)
+        self._compare_conditions(pair, reader)
+        for port, other in ((p, o) for p, o, _ in pair.slices):
+            outers = self._pairs.left.by_value[port.outer], self._pairs.right.by_value[other.outer]
+            names = port.inner.name, other.inner.name
+            texts = _slice_text(port), _slice_text(other)
+            self._compare_operand(*outers, reader, EditKind.SLICE, "outer", (port, other), names, texts)
+            fields = ("axis", "start", "end", "stride", "part_size", "from_trip_count")
+            shapes = outers[0].shape or outers[1].shape, outers[1].shape or outers[0].shape
+            values = slice_geometry(port, shapes[0]), slice_geometry(other, shapes[1])
+            changed = [field for field, x, y in zip(fields, *values, strict=True) if x != y]
+            if changed:
+                spelled = tuple(
+                    ", ".join(f"{field}={getattr(item, field)}" for field in changed) for item in (port, other)
+                )
+                texts = (f"{texts[0]} ({spelled[0]})", f"{texts[1]} ({spelled[1]})") if texts[0] == texts[1] else texts
+                self._add(EditKind.SLICE, *reader, ("slice", port), ", ".join(changed), (port, other), names, texts)
+        for edge, other_edge, _ in pair.edges:
+            names, ports = (edge.param.name, other_edge.param.name), (edge, other_edge)
+            self._compare_operand(
+                left.initials[edge], right.initials[other_edge], reader, EditKind.INITIAL_VALUE, "", ports, names
+            )
+            if isinstance(edge.initial, SlicedInput) is not isinstance(other_edge.initial, SlicedInput):
+                self._add(EditKind.INITIAL_VALUE, *reader, ("initial", edge), "", ports, names)
+            self._compare_operand(
+                left.results[edge], right.results[other_edge], reader, EditKind.BACK_EDGE, "", ports, names
+            )
+        self._compare_results(pair, reader)
+
+    def _compare_conditions(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
+        left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
+        loop_names = pair.left.name, pair.right.name
+        a, b = left.condition, right.condition
+        if a is not None and b is not None:
+            names = term_name(a) or loop_names[0], term_name(b) or loop_names[1]
+            self._compare_operand(a, b, reader, EditKind.CONDITION, "", (pair.left, pair.right), names)
+        elif self._same_system and a is not b:
+            self._add(EditKind.CONDITION, *reader, ("condition", pair.left), names=loop_names)
+        a, b = left.initial_condition, right.initial_condition
+        if a is not None and b is not None:
+            self._compare_operand(
+                a, b, reader, EditKind.CONDITION, "initial condition", (pair.left, pair.right), loop_names
+            )
+        elif a is not None or b is not None:
+            given = a or b
+            assert given is not None
+            is_true = given.data is not None and given.data.size == 1 and bool(given.data.reshape(-1)[0])
+            if not is_true and self._same_system:
+                self._add(
+                    EditKind.CONDITION, *reader, ("initial", pair.left), "initial condition", names=loop_names
+                )
+
+    def _compare_results(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
+        left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
+        for scan, other, _ in pair.scans:
+            names, ports = (scan.outer.name, other.outer.name), (scan, other)
+            self._compare_operand(
+                left.inner[scan], right.inner[other], reader, EditKind.SCAN_OUTPUT, "", ports, names
+            )
+            values = [(item.reverse, item.axis if self._same_system else 0) for item in (scan, other)]
+            if values[0] != values[1]:
+                texts = _scan_text(scan), _scan_text(other)
+                self._add(EditKind.SCAN_OUTPUT, *reader, ("scan", scan), "axis or direction", ports, names, texts)
+            lengths = [
+                None if item.length is None else side.by_value[item.length]
+                for side, item in zip(self._pairs.sides, (scan, other), strict=True)
+            ]
+            if None not in lengths:
+                self._compare_operand(*lengths, reader, EditKind.SCAN_OUTPUT, "length", ports, names)
+        for last, other_last, same in pair.last_values:
+            names, ports = (last.outer.name, other_last.outer.name), (last, other_last)
+            edges = last.edge, other_last.edge
+            one_carried = self._same_system and (edges[0] is None) is not (edges[1] is None)
+            if one_carried:
+                self._add(EditKind.SCAN_OUTPUT, *reader, ("last", last), "last value", ports, names)
+            elif not same:
+                self._compare_operand(
+                    left.inner[last], right.inner[other_last], reader, EditKind.SCAN_OUTPUT, "last value", ports, names
+                )
+
+    def _loop_reader(self, pair: LoopAlignment) -> tuple[Term, Term]:
+        """Terms that stand for the loops: a result of each, or what its body receives."""
+        terms = []
+        for side, loop in zip(self._pairs.sides, (pair.left, pair.right), strict=True):
+            ports = side.loops[loop]
+            first = next(iter((*ports.outer.values(), *ports.params.values(), *ports.slices.values())), None)
+            terms.append(first if first is not None else Term("last", node=loop))
+        return terms[0], terms[1]
+
+    def _compare_outputs(self, outputs: Sequence[tuple[Term, Term]]) -> None:
+        different = [(k, a, b) for k, (a, b) in enumerate(outputs) if not self._same(a, b)]
+        exchanged = {k for k, a, _ in different if any(j != k and self._same(a, b) for j, _, b in different)}
+        for k, a, b in different:
+            graphs = self._pairs.left.graph, self._pairs.right.graph
+            names = tuple(
+                graph.output_names[k] if k < len(graph.output_names) else graph.outputs[k].name for graph in graphs
+            )
+            if k in exchanged:
+                self._add(EditKind.OUTPUT_ORDER, a, b, ("output", k), str(k), None, (names[0], names[1]))
+            else:
+                self._compare_operand(a, b, (a, b), EditKind.OUTPUT_ORDER, str(k), None, (names[0], names[1]))
+
+    # -- edits
+
+    def _add(
+        self,
+        kind: EditKind,
+        left: Term | None,
+        right: Term | None,
+        key: tuple[Any, ...],
+        detail: str = "",
+        port: tuple[Any, Any] | None = None,
+        names: tuple[str, str] = ("", ""),
+        texts: tuple[str, str] | None = None,
+        operands: tuple[Term | None, Term | None] | None = None,
+        reader: tuple[Term, Term] | None = None,
+    ) -> None:
+        edit = self._edit(kind, left, right, detail, port, names, texts, operands, reader)
+        self._append(edit, (reader or (left or right,))[0] if left is None else left, key)
+
+    def _append(self, edit: Edit, position: Term | None, key: tuple[Any, ...]) -> None:
+        if key not in self._seen:
+            self._seen.add(key)
+            self._edits.append((-1 if position is None else self._order.get(position, -1), edit))
+
+    def _edit(
+        self,
+        kind: EditKind,
+        left: Term | None,
+        right: Term | None,
+        detail: str = "",
+        port: tuple[Any, Any] | None = None,
+        names: tuple[str, str] = ("", ""),
+        texts: tuple[str, str] | None = None,
+        operands: tuple[Term | None, Term | None] | None = None,
+        reader: tuple[Term, Term] | None = None,
+    ) -> Edit:
+        terms = left, right
+        shown = reader or (left, right)
+        nodes = [side.source_node(None if term is None else term.node) for side, term in zip(self._pairs.sides, terms, strict=True)]
+        values = [_result_value(term) for term in shown]
+        if texts is None:
+            found = [self._text(k, term, operands) for k, term in enumerate(terms)]
+            texts = found[0], found[1]
+        own_names = [name or _own_name(term) for name, term in zip(names, terms, strict=True)]
+        scopes = [self._path_of(k, term if term is not None else shown[k]) for k, term in enumerate(terms)]
+        return Edit(
+            kind, scopes[0], scopes[1], nodes[0], nodes[1], values[0], values[1], texts[0], texts[1], detail, None, None,
+            own_names[0], own_names[1], port,
+        )  # fmt: skip
+
+    def _text(self, side: int, term: Term | None, operands: tuple[Term | None, Term | None] | None) -> str:
+        if term is None:
+            return ""
+        node = term.node
+        text = _constant_text(term) if node is None else self._formatters[side].assignment(node)
+        operand = None if operands is None else operands[side]
+        return text if operand is None else f"{text} ({_operand_text(operand)})"
+
+    def _path_of(self, side: int, term: Term | None) -> str:
+        if term is None:
+            return MAIN
+        if isinstance(term.node, Loop):
+            return self._paths[side].get(term.node.body, MAIN)
+        return MAIN if term.scope is None else self._paths[side].get(term.scope, MAIN)
+
+
+def _replaced(edit: Edit, **changes: Any) -> Edit:
+    from dataclasses import replace
+
+    return replace(edit, **changes)
+
+
+def _own_name(term: Term | None) -> str:
+    if term is None:
+        return ""
+    if term.value is not None:
+        return term.value.name
+    return _result_name(term.node)
+
+
+def _result_name(node: Node | None) -> str:
+    value = None if node is None else next((value for value in node.outputs if value is not None), None)
+    return "" if node is None else node.name if value is None else value.name
+
+
+def _result_value(term: Term | None) -> Value | None:
+    if term is None:
+        return None
+    if term.value is not None or term.node is None:
+        return term.value
+    return next((value for value in term.node.outputs if value is not None), None)
+
+
+def _constant_text(term: Term) -> str:
+    name = "" if term.value is None else display_name(term.value)
+    if term.data is None or term.data.size > 8:
+        return name
+    return f"{name} = {term.data.tolist()}" if name else str(term.data.tolist())
+
+
+def _operand_text(term: Term) -> str:
+    if term.is_constant:
+        return _constant_text(term)
+    if term.node is not None and len(term.node.outputs) > 1 and term.value is not None:
+        return f"{display_name(term.value)} is output {term.node.outputs.index(term.value)} of {term.node.op_type}"
+    return f"a {term.operator} in {_result_name(term.node)}" if term.value is None else display_name(term.value)
+
+
+def _slice_text(port: SlicedInput) -> str:
+    return f"{display_name(port.inner)} = {slice_text(port, 'i')}"
+
+
+def _scan_text(scan: Any) -> str:
+    order = ", the last iteration first" if scan.reverse else ""
+    return f"{display_name(scan.outer)} collects {display_name(scan.result)} on axis {scan.axis}{order}"
+
+
+def _scope_paths(graph: Graph, path: str = MAIN) -> dict[Graph, str]:
+    """The path of each graph: that of the loop around it."""
+    paths = {graph: path}
+    for node in graph.nodes:
+        for _, inner in bodies(node):
+            paths.update(_scope_paths(inner, f"{path} ▸ {node.name}" if isinstance(node, Loop) else path))
+    return paths

@@ -1,0 +1,69 @@
+"""The edit script of two models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ....runtime.graph import Graph, Loop, Value
+from ..edits import EditScript, Spelling
+from ..normal_form.rules import RULES
+from .edit_finder import EditFinder
+from .model_alignment import ModelAlignment
+
+
+def edit_script(
+    left: Graph,
+    right: Graph,
+    loops: Iterable[tuple[Loop, Loop]] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> EditScript:
+    """What to change in the left model so that it computes what the right one computes.
+
+    Args:
+        left, right: the models.
+        loops: the pairs of loops; None: by their names and bodies.
+        names: of inputs, loops and loop ports of the left model the names in the right one.
+    """
+    alignment = ModelAlignment(left, right, loops, names)
+    edits = tuple(EditFinder(alignment).find())
+    matched, aligned = _value_pairs(alignment)
+    return EditScript(edits, matched, aligned, _spellings(alignment))
+
+
+def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Value, Value]]:
+    """Left values with their right counterparts: those that are provably the same, and the others."""
+    pairs, numbers = alignment.pairs, alignment.numbers
+    right_values: dict[int, list[Value]] = {}
+    by_term: dict[object, list[Value]] = {}
+    for value, term in pairs.right.by_value.items():
+        right_values.setdefault(numbers.numbers.get(term, -1), []).append(value)
+        by_term.setdefault(term, []).append(value)
+    matched: dict[Value, Value] = {}
+    aligned: dict[Value, Value] = {}
+    for value, term in pairs.left.by_value.items():
+        twin = pairs.twins.get(term)
+        if twin is not None and twin in by_term:
+            other = _namesake(value, by_term[twin])
+            (matched if numbers.equal(term, twin) else aligned)[value] = other
+        elif numbers.numbers.get(term, -1) in right_values:
+            matched[value] = _namesake(value, right_values[numbers.numbers[term]])
+    return matched, aligned
+
+
+def _namesake(value: Value, others: list[Value]) -> Value:
+    """The value of that name, or the first one."""
+    return next((other for other in others if other.name == value.name), others[0])
+
+
+def _spellings(alignment: ModelAlignment) -> tuple[Spelling, ...]:
+    """The rules that only one of two models needed, or that were applied to other values."""
+    reasons = {rule.name: rule.reason for rule in RULES}
+    counts: dict[str, list[list[str]]] = {}
+    for k, side in enumerate(alignment.pairs.sides):
+        for name, value in side.rewritten:
+            counts.setdefault(name, [[], []])[k].append("" if value is None else value.name)
+    return tuple(
+        Spelling(name, reasons[name], ", ".join(sides[0]), ", ".join(sides[1]))
+        for name, sides in counts.items()
+        if sides[0] != sides[1]
+    )

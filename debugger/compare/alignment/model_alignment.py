@@ -1,0 +1,270 @@
+"""Aligns two models: their inputs, loops, ports and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+
+from ....runtime.graph import BackEdge, Graph, If, Loop, SlicedInput, Value, bodies
+from ..align.loop_ports import LoopAlignment, best_matches, type_fit
+from ..align.value_numbering import float_types, narrower_side
+from ..causes.narrow_types import dtype_by_name
+from ..normal_form.lowering import lower
+from ..normal_form.terms import Term
+from ..numbering.value_numbers import NumberingOptions, ValueNumbers, slice_geometry
+from .node_alignment import NodeAlignment
+from .term_pairs import ScopePair, TermPairs
+
+#: Pairs of results with their role.
+_Ends = list[tuple[Term, Term, Hashable]]
+#: How often terms of two graphs are aligned, with what was found inside them.
+_PASSES = 3
+
+
+class ModelAlignment:
+    """The alignment of two models. ``loops``: the pairs of loops; ``names``: of values of the left model those in the
+    right one."""
+
+    def __init__(
+        self,
+        left: Graph,
+        right: Graph,
+        loops: Iterable[tuple[Loop, Loop]] | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        same_system = left.system is right.system
+        ignore_casts = float_types(left) != float_types(right)
+        narrow = narrower_side(left, right)
+        self.names = names or {}
+        self.inputs = _match_inputs(left, right, self.names)
+        options = NumberingOptions(same_system, None if narrow is None else dtype_by_name(narrow[1]))
+        lowered = [lower(graph, ignore_casts, not same_system) for graph in (left, right)]
+        self.numbers = ValueNumbers(lowered[0], lowered[1], self.inputs, options)
+        self.pairs = TermPairs(lowered[0], lowered[1], self.numbers)
+        self._requested_loops = None if loops is None else dict(loops)
+        self._exact_colors = self.numbers.local_colors()
+        self._initial_colors = self.numbers.local_colors(with_initial=True)
+        #: Ifs whose branches are aligned crosswise, by the left one.
+        self.swapped: set[If] = set()
+        self._aligned_ifs: set[If] = set()
+        for a, b in self.inputs:
+            self._pair(self.pairs.left.by_value[a], self.pairs.right.by_value[b])
+        outputs = zip(self.pairs.left.outputs[left], self.pairs.right.outputs[right], strict=False)
+        self._align_graphs(left, right, [(a, b, ("output", k)) for k, (a, b) in enumerate(outputs)])
+
+    def _pair(self, left: Term, right: Term) -> None:
+        self.pairs.pair(left, right)
+        self.pairs.identify(left, right)
+
+    # -- graphs
+
+    def _align_graphs(self, left: Graph, right: Graph, ends: _Ends, loop_pair: LoopAlignment | None = None) -> None:
+        """Align two graphs and what is inside them."""
+        scope = ScopePair(left, right, ([], []))
+        self.pairs.scopes.append(scope)
+        for a, b, role in ends:
+            self.pairs.add_use(a, role, ("end", role))
+            self.pairs.add_use(b, role, ("end", role))
+        for step in range(_PASSES):
+            nodes = NodeAlignment(self.pairs, scope)
+            nodes.pair_equal()
+            self._align_ifs(left)
+            self._align_loops(left, right)
+            nodes.pair_equal()
+            if loop_pair is not None and not step:
+                self._match_scans(loop_pair)
+            count = len(self.pairs.twins)
+            nodes = NodeAlignment(self.pairs, scope)
+            nodes.pair_similar()
+            self._align_ifs(left)
+            if len(self.pairs.twins) == count:
+                break
+        if loop_pair is not None:
+            self._match_last_values(loop_pair)
+
+    def _align_ifs(self, left: Graph) -> None:
+        for node in left.nodes:
+            if isinstance(node, If) and node not in self._aligned_ifs:
+                terms = [self.pairs.left.by_value[value] for value in node.outputs if value is not None]
+                twin = next((self.pairs.twins[term] for term in terms if term in self.pairs.twins), None)
+                if twin is not None and isinstance(twin.node, If):
+                    self._aligned_ifs.add(node)
+                    self._align_branches(node, twin.node)
+
+    def _align_branches(self, left: If, right: If) -> None:
+        lefts, rights = (
+            [(graph, side.outputs[graph]) for _, graph in bodies(node)]
+            for side, node in zip(self.pairs.sides, (left, right), strict=True)
+        )
+        keys = [[[self.pairs.local_id(term) for term in terms] for _, terms in side] for side in (lefts, rights)]
+        if keys[0] != keys[1] and keys[0] == keys[1][::-1]:
+            self.swapped.add(left)
+            rights.reverse()
+        for k, ((graph, terms), (other_graph, others)) in enumerate(zip(lefts, rights, strict=True)):
+            ends = [(a, b, ("branch", id(left), k, j)) for j, (a, b) in enumerate(zip(terms, others, strict=False))]
+            self._align_graphs(graph, other_graph, ends)  # type: ignore[arg-type]
+
+    # -- loops
+
+    def _align_loops(self, left: Graph, right: Graph) -> None:
+        lefts, rights = ([node for node in graph.nodes if isinstance(node, Loop)] for graph in (left, right))
+        if self._requested_loops is None:
+            found = best_matches(lefts, rights, lambda loop: loop.name, self._loop_fit, self.names)
+            matches = [(a, b) for a, b, _ in found]
+        else:
+            matches = [(a, self._requested_loops[a]) for a in lefts if self._requested_loops.get(a) in rights]
+        for a, b in matches:
+            if a not in self.pairs.loops:
+                self._align_loop(a, b)
+
+    def _loop_fit(self, left: Loop, right: Loop) -> float | None:
+        counts: dict[str, list[int]] = {}
+        for k, (side, loop) in enumerate(zip(self.pairs.sides, (left, right), strict=True)):
+            for term in side.in_scope(loop.body):
+                counts.setdefault(term.operator, [0, 0])[k] += 1
+        total = sum(max(pair) for pair in counts.values())
+        return 2 * sum(min(pair) for pair in counts.values()) / total if total else 1.0
+
+    def _align_loop(self, left: Loop, right: Loop) -> None:
+        pair = self.pairs.loops[left] = LoopAlignment(left, right)
+        lefts, rights = self.pairs.left.loops[left], self.pairs.right.loops[right]
+        label = "loop", id(left)
+        for a, b, port in (
+            (lefts.trip_count, rights.trip_count, "trip count"),
+            (lefts.initial_condition, rights.initial_condition, "initial condition"),
+        ):
+            if a is not None and b is not None:
+                self._add_end(a, b, (*label, port))
+        if left.iteration is not None and right.iteration is not None:
+            self._pair(self.pairs.left.by_value[left.iteration], self.pairs.right.by_value[right.iteration])
+        skipped = self._match_conditions(pair)
+        pair.slices = best_matches(
+            left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, self._slice_fit, self.names
+        )
+        for k, (port, other_port, _) in enumerate(pair.slices):
+            self._add_end(self._left(port.outer), self._right(other_port.outer), (*label, "slice", k))
+            if port in lefts.slices and other_port in rights.slices:
+                self._pair(lefts.slices[port], rights.slices[other_port])
+        edges = [[edge for edge in loop.back_edges if edge not in skipped] for loop in (left, right)]
+        pair.edges = best_matches(edges[0], edges[1], lambda edge: edge.param.name, self._edge_fit, self.names)
+        ends: _Ends = []
+        for k, (edge, other_edge, _) in enumerate(pair.edges):
+            self._pair(lefts.params[edge], rights.params[other_edge])
+            self._add_end(lefts.initials[edge], rights.initials[other_edge], (*label, "initial value", k))
+            ends.append((lefts.results[edge], rights.results[other_edge], (*label, "back edge", k)))
+        if lefts.condition is not None and rights.condition is not None:
+            ends.append((lefts.condition, rights.condition, (*label, "condition")))
+        self._align_graphs(left.body, right.body, ends, pair)
+
+    def _left(self, value: Value) -> Term:
+        return self.pairs.left.by_value[value]
+
+    def _right(self, value: Value) -> Term:
+        return self.pairs.right.by_value[value]
+
+    def _add_end(self, left: Term, right: Term, role: Hashable) -> None:
+        self.pairs.add_use(left, role, ("end", role))
+        self.pairs.add_use(right, role, ("end", role))
+
+    def _match_conditions(self, pair: LoopAlignment) -> list[BackEdge]:
+        """Pair the conditions that the bodies receive: in an IR a carried value, otherwise a parameter of its own."""
+        sides = [self.pairs.left.loops[pair.left], self.pairs.right.loops[pair.right]]
+        edges = [
+            next((edge for edge, result in terms.results.items() if terms.condition is result), None) for terms in sides
+        ]
+        inputs = [terms.condition_input for terms in sides]
+        if inputs[0] is not None and inputs[1] is not None:
+            self._pair(inputs[0], inputs[1])
+            return []
+        for k in (0, 1):
+            edge, received = edges[k], inputs[1 - k]
+            if inputs[k] is None and edge is not None and received is not None:
+                param = sides[k].params[edge]
+                self._pair(*((param, received) if k == 0 else (received, param)))
+                assert received.value is not None
+                names = edge.param.name, received.value.name
+                pair.condition = names if k == 0 else (names[1], names[0])
+                return [edge]
+        return []
+
+    def _slice_fit(self, left: SlicedInput, right: SlicedInput) -> float | None:
+        fit = type_fit(left.outer, right.outer)
+        a, b = self._left(left.outer), self._right(right.outer)
+        same = slice_geometry(left, a.shape) == slice_geometry(right, b.shape)
+        return None if fit is None else fit + 2.0 * self.pairs.corresponds(a, b) + same
+
+    def _edge_fit(self, left: BackEdge, right: BackEdge) -> float | None:
+        """How well two carried values fit: by what they begin with and what becomes of them."""
+        fits = type_fit(left.param, right.param), type_fit(left.result, right.result)
+        if None in fits:
+            return None
+        a, b = (self.pairs.sides[k].by_value[edge.param] for k, edge in enumerate((left, right)))
+        initials = [edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial for edge in (left, right)]
+        same_initial = self.pairs.corresponds(self._left(initials[0]), self._right(initials[1]))
+        same_class = self.numbers.equal(a, b)
+        same_color = self._exact_colors[left] == self._exact_colors[right]
+        same_both = self._initial_colors[left] == self._initial_colors[right]
+        return (fits[0] or 0.0) + 2.0 * same_color + same_initial + same_class + 0.5 * same_both
+
+    def _match_scans(self, pair: LoopAlignment) -> None:
+        """Pair scan outputs: by what they collect, then by position."""
+        lefts, rights = self.pairs.left.loops[pair.left], self.pairs.right.loops[pair.right]
+        positions = [{scan: k for k, scan in enumerate(loop.scan_outputs)} for loop in (pair.left, pair.right)]
+
+        def fit(a: object, b: object) -> float | None:
+            types = type_fit(a.result, b.result)  # type: ignore[attr-defined]
+            same = self.pairs.corresponds(lefts.inner[a], rights.inner[b])
+            uses = self._same_uses(lefts.outer[a], rights.outer[b])
+            position = positions[0][a] == positions[1][b]  # type: ignore[index]
+            return None if types is None else types + 2.0 * same + 1.5 * uses + 0.5 * position
+
+        pair.scans = best_matches(
+            pair.left.scan_outputs, pair.right.scan_outputs, lambda scan: scan.outer.name, fit, self.names
+        )
+        for k, (scan, other, _) in enumerate(pair.scans):
+            self._pair(lefts.outer[scan], rights.outer[other])
+            self._add_end(lefts.inner[scan], rights.inner[other], ("loop", id(pair.left), "scan", k))
+
+    def _same_uses(self, left: Term, right: Term) -> bool:
+        """Whether some reader of one term corresponds to one of the other, at the same operand."""
+        others = set(self.pairs.users(right))
+        return any(
+            ((self.pairs.twins.get(user, user) if isinstance(user, Term) else user), position) in others
+            for user, position in self.pairs.users(left)
+        )
+
+    def _match_last_values(self, pair: LoopAlignment) -> None:
+        """Pair last values: those of one carried value, then by use and position."""
+        if pair.last_values:
+            return
+        edges = {a: b for a, b, _ in pair.edges}
+        lefts, rights = self.pairs.left.loops[pair.left], self.pairs.right.loops[pair.right]
+        positions = [{last: k for k, last in enumerate(loop.last_values)} for loop in (pair.left, pair.right)]
+
+        def same_edge(a: object, b: object) -> bool:
+            edge, other = pair.left.back_edge_for(a), pair.right.back_edge_for(b)  # type: ignore[arg-type]
+            if edge is None or other is None:
+                return self.pairs.corresponds(lefts.inner[a], rights.inner[b])
+            return edges.get(edge) is other
+
+        def fit(a: object, b: object) -> float | None:
+            uses = self._same_uses(lefts.outer[a], rights.outer[b])
+            position = positions[0][a] == positions[1][b]  # type: ignore[index]
+            same = same_edge(a, b)
+            return 2.0 * same + 1.5 * uses + 0.5 * position if same or uses or position else None
+
+        found = best_matches(
+            pair.left.last_values, pair.right.last_values, lambda last: last.outer.name, fit, self.names
+        )
+        pair.last_values = [(a, b, same_edge(a, b)) for a, b, _ in found]
+        for a, b, _ in found:
+            self._pair(lefts.outer[a], rights.outer[b])
+
+
+def _match_inputs(left: Graph, right: Graph, names: Mapping[str, str]) -> list[tuple[Value, Value]]:
+    """Pair the inputs of the models: by the given names, by name, then by position."""
+
+    def fit(a: Value, b: Value) -> float | None:
+        score = type_fit(a, b)
+        return None if score is None else score + 2.0 * (a.name == b.name)
+
+    return [(a, b) for a, b, _ in best_matches(left.inputs, right.inputs, lambda value: value.name, fit, names)]

@@ -1,0 +1,254 @@
+"""Aligns the terms of two graphs: equal ones first, then those whose operands, readers and names fit best.
+
+This approximates an edit script of minimum cost: each accepted pair saves one omitted and one added node, and its score
+counts what need not be edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+
+from ..align.loop_ports import is_numbered_name, name_evidence
+from ..align.normal_form import COMMUTATIVE_OPERATORS
+from ..normal_form.terms import LOOP_RESULTS, Term
+from .term_pairs import ScopePair, TermPairs
+
+#: What the parts of a score weigh.
+_OPERATOR, _ATTRIBUTES, _OPERANDS, _READERS, _EQUAL, _NAME = 3.0, 1.0, 3.0, 3.0, 1.0, 2.0
+#: The lowest score of a pair, and that of two operators that differ.
+_LOWEST, _LOWEST_OF_OTHER_OPERATOR = 3.2, 4.0
+
+
+class NodeAlignment:
+    """Aligns the terms of one pair of scopes."""
+
+    def __init__(self, pairs: TermPairs, scope: ScopePair) -> None:
+        self._pairs = pairs
+        self._terms = tuple(
+            [term for term in side.in_scope(graph) if term.operator not in LOOP_RESULTS and not term.is_leaf]
+            for side, graph in zip(pairs.sides, (scope.left, scope.right), strict=True)
+        )
+        self._signatures = tuple(
+            _use_signatures(pairs, terms, ends) for terms, ends in zip(self._terms, scope.ends, strict=True)
+        )
+        self._names = tuple({term_name(term): term for term in terms} for terms in self._terms)
+
+    def _unpaired(self, side: int) -> list[Term]:
+        return [term for term in self._terms[side] if term not in self._pairs.twins]
+
+    # -- equal terms
+
+    def pair_equal(self) -> list[tuple[Term, Term]]:
+        """Pair terms with equal operators and operands, as far as readers and names do not contradict."""
+        new: list[tuple[Term, Term]] = []
+        groups = tuple(_grouped(self._unpaired(side), self._pairs.local_id) for side in (0, 1))
+        moved = tuple(
+            {self._use_key(side, term) for key, terms in groups[side].items() if key not in groups[1 - side] for term in terms}
+            - {None}
+            for side in (0, 1)
+        )
+        for key, lefts in groups[0].items():
+            rights = list(groups[1].get(key, ()))
+            candidates = sorted(
+                (-self._equal_score(a, b), abs(i - j), i, j)
+                for i, a in enumerate(lefts)
+                for j, b in enumerate(rights)
+            )
+            used: set[tuple[int, int]] = set()
+            for negative, _, i, j in candidates:
+                a, b = lefts[i], rights[j]
+                if (0, i) in used or (1, j) in used:
+                    continue
+                if negative > -1 and (len(lefts) != len(rights) or self._contradicted(a, b, moved)):
+                    continue
+                used |= {(0, i), (1, j)}
+                self._pairs.pair(a, b)
+                new.append((a, b))
+        return new
+
+    def _equal_score(self, left: Term, right: Term) -> float:
+        same_use = self._signature(0, left) == self._signature(1, right) is not None
+        a, b = term_name(left), term_name(right)
+        named = a == b and bool(a) and not is_numbered_name(a)
+        return 1.5 * named + (1.0 if same_use and not self._has_namesake(left, right) else 0.0) + name_evidence(a, b)
+
+    def _contradicted(self, left: Term, right: Term, moved: Sequence[set[Hashable]]) -> bool:
+        uses = self._use_key(0, left), self._use_key(1, right)
+        use_moved = uses[0] != uses[1] and (uses[0] in moved[1] or uses[1] in moved[0])
+        return use_moved or self._has_namesake(left, right)
+
+    def _has_namesake(self, left: Term, right: Term) -> bool:
+        """Whether one of the names belongs to another term of that operator on the other side."""
+        a, b = term_name(left), term_name(right)
+        if a == b:
+            return False
+        namesakes = (left, self._names[1].get(a)), (right, self._names[0].get(b))
+        return any(
+            other is not None
+            and other not in self._pairs.twins
+            and other.operator == term.operator
+            and not is_numbered_name(term_name(term))
+            for term, other in namesakes
+        )
+
+    def _signature(self, side: int, term: Term) -> int | None:
+        return self._signatures[side].get(term)
+
+    def _use_key(self, side: int, term: Term) -> Hashable:
+        signature = self._signature(side, term)
+        return None if signature is None else (term.operator, signature)
+
+    # -- the rest
+
+    def pair_similar(self) -> list[tuple[Term, Term]]:
+        """Pair the rest, the best pair first."""
+        new: list[tuple[Term, Term]] = []
+        rights = set(self._unpaired(1))
+        lefts = set(self._unpaired(0))
+        order = {term: k for side in (0, 1) for k, term in enumerate(self._terms[side])}
+        heap = [(-self._score(a, b), order[a], order[b]) for a in lefts for b in self._candidates(a, rights)]
+        heapify(heap)
+        queued = {(i, j) for _, i, j in heap}
+        while heap:
+            negative, i, j = heappop(heap)
+            a, b = self._terms[0][i], self._terms[1][j]
+            if a not in lefts or b not in rights:
+                continue
+            score = self._score(a, b)
+            if score < -negative - 1e-9:
+                heappush(heap, (-score, i, j))
+                continue
+            if score < (_LOWEST if a.operator == b.operator else _LOWEST_OF_OTHER_OPERATOR):
+                continue
+            lefts.remove(a)
+            rights.remove(b)
+            self._pairs.pair(a, b)
+            self._pairs.identify(a, b)
+            new.append((a, b))
+            for c, d in self._neighbours(a, b):
+                if c in lefts and d in rights:
+                    heappush(heap, (-self._score(c, d), order[c], order[d]))
+                    queued.add((order[c], order[d]))
+        return new
+
+    def _candidates(self, left: Term, rights: set[Term]) -> Iterator[Term]:
+        """Right terms with the operator or the name of a left one, or with a neighbour that is paired with its."""
+        candidates: dict[Term, None] = {}
+        name = term_name(left)
+        for right in rights:
+            if right.operator == left.operator or (name and name == term_name(right)):
+                candidates[right] = None
+        for operand in left.operands:
+            twin = None if operand is None else self._pairs.twins.get(operand)
+            if twin is not None:
+                candidates.update((user, None) for user, _ in self._pairs.users(twin) if isinstance(user, Term))
+        for user, _ in self._pairs.users(left):
+            twin = self._pairs.twins.get(user) if isinstance(user, Term) else None
+            if twin is not None:
+                candidates.update((operand, None) for operand in twin.operands if operand is not None)
+        for _, position in self._pairs.users(left):
+            if position is not None and not isinstance(position, int):
+                candidates.update((right, None) for right in rights if any(p == position for _, p in self._pairs.users(right)))
+        return (right for right in candidates if right in rights)
+
+    def _neighbours(self, left: Term, right: Term) -> Iterator[tuple[Term, Term]]:
+        """Pairs of operands, and pairs of readers, of a new pair."""
+        lefts, rights = ([o for o in term.operands if o is not None] for term in (left, right))
+        if left.operator == right.operator and left.operator not in COMMUTATIVE_OPERATORS:
+            yield from zip(lefts, rights, strict=False)
+        else:
+            yield from ((a, b) for a in lefts for b in rights)
+        for user, _ in self._pairs.users(left):
+            for other, _ in self._pairs.users(right):
+                if isinstance(user, Term) and isinstance(other, Term):
+                    yield user, other
+
+    def _score(self, left: Term, right: Term) -> float:
+        if (left.operator == "If") is not (right.operator == "If"):
+            return 0.0
+        same_operator = left.operator == right.operator
+        score = _OPERATOR * same_operator
+        if same_operator:
+            score += _ATTRIBUTES * (left.attributes == right.attributes) - 2 * (left.index != right.index)
+        score += _OPERANDS * self._common_operands(left, right) + _READERS * self._common_readers(left, right)
+        score += _EQUAL * self._pairs.numbers.equal(left, right)
+        a, b = term_name(left), term_name(right)
+        if a and b:
+            score += _NAME * name_evidence(a, b)
+            if self._has_namesake(left, right):
+                score -= 1.0
+        elif not a and not b and left.node is not None and right.node is not None:
+            score += _NAME * name_evidence(left.node.name, right.node.name) / 2
+        return score
+
+    def _common_operands(self, left: Term, right: Term) -> float:
+        lefts, rights = left.operands, right.operands
+        total = max(len(lefts), len(rights))
+        if not total:
+            return 0.5
+        if left.operator in COMMUTATIVE_OPERATORS or right.operator in COMMUTATIVE_OPERATORS:
+            free = list(rights)
+            count = 0.0
+            for a in lefts:
+                match = next((b for b in free if self._pairs.corresponds(a, b)), None)
+                if match is not None:
+                    free.remove(match)
+                    count += 1
+            return count / total
+        return sum(_operand_fit(self._pairs, a, b) for a, b in zip(lefts, rights, strict=False)) / total
+
+    def _common_readers(self, left: Term, right: Term) -> float:
+        lefts, rights = self._pairs.users(left), list(self._pairs.users(right))
+        total = max(len(lefts), len(rights))
+        if not total:
+            return 0.5
+        count = 0
+        for user, position in lefts:
+            wanted = self._pairs.twins.get(user, user) if isinstance(user, Term) else user
+            if (wanted, position) in rights:
+                rights.remove((wanted, position))
+                count += 1
+        return count / total
+
+
+def _operand_fit(pairs: TermPairs, left: Term | None, right: Term | None) -> float:
+    """1 for operands that correspond, a half for constants of one shape."""
+    if pairs.corresponds(left, right):
+        return 1.0
+    if left is None or right is None or not (left.is_constant and right.is_constant):
+        return 0.0
+    return 0.5 if left.shape == right.shape and left.dtype == right.dtype else 0.25
+
+
+def term_name(term: Term) -> str:
+    """The name of a term's result, empty for one on the way."""
+    return "" if term.value is None else term.value.name
+
+
+def _grouped(terms: Iterable[Term], key: object) -> dict[int, list[Term]]:
+    groups: dict[int, list[Term]] = {}
+    for term in terms:
+        groups.setdefault(key(term), []).append(term)  # type: ignore[operator]
+    return groups
+
+
+def _use_signatures(pairs: TermPairs, terms: Sequence[Term], ends: Sequence[tuple[Term, Hashable]]) -> dict[Term, int]:
+    """Signatures of the uses of terms, equal on both sides if all transitive uses are equal."""
+    uses: dict[Term, list[int]] = {}
+    table = pairs.numbers.table
+    for term, end in ends:
+        uses.setdefault(term, []).append(table.number_for(("end", end)))
+    signatures: dict[Term, int] = {}
+    for term in reversed(terms):
+        for _, position in pairs.users(term):
+            if position is not None and not isinstance(position, int):
+                uses.setdefault(term, []).append(table.number_for(("end", position)))
+        if term in uses:
+            signatures[term] = table.number_for(("uses", *sorted(uses[term])))
+        for position, operand in enumerate(term.operands):
+            if operand is not None:
+                place = None if term.operator in COMMUTATIVE_OPERATORS else position
+                key = ("use", term.operator, term.index, place, signatures.get(term))
+                uses.setdefault(operand, []).append(table.number_for(key))
+    return signatures
