@@ -217,6 +217,8 @@ class _Lowering:
         for operator, ports in (("last", loop.last_values), ("scan", loop.scan_outputs)):
             for item in ports:
                 terms.inner[item] = self._term(item.result)
+                if operator == "scan":
+                    self._optional_term(item.length)
                 term = Term(operator, (), (), 0, loop, item.outer, scope, port=item)
                 term.dtype, term.shape = _declared_type(item.outer)
                 term.operands = (terms.inner[item],)

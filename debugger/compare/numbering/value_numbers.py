@@ -176,7 +176,9 @@ class ValueNumbers:
         if term.operator == "last":
             edge = terms.loop.back_edge_for(port)
             return None if edge is None else self.numbers[terms.initials[edge]]
-        return port.axis, port.stack, port.reverse
+        side = next(side for side in self.sides if terms.loop in side.loops)
+        length = -1 if port.length is None else self.numbers[side.by_value[port.length]]
+        return port.axis, port.stack, port.reverse, length
 
     def _control_key(self, terms: LoopTerms) -> Hashable:
         """What decides how many iterations a loop runs."""
