@@ -22,12 +22,22 @@ from ....runtime.ops.registry import ResolvedOperation, resolve
 from ...describe.node_text import OPERATOR_SIGNS, rank
 
 #: Different names of one operator, other than operators with a sign.
-_ALIASES = {"Negative": "Neg", "LogicalNot": "Not", "Convert": "Cast", "Maximum": "Max", "Minimum": "Min"}
+_ALIASES = {
+    "Clamp": "Clip",
+    "Convert": "Cast",
+    "LogicalNot": "Not",
+    "Maximum": "Max",
+    "Minimum": "Min",
+    "Negative": "Neg",
+    "Select": "Where",
+    "ShapeOf": "Shape",
+}
 COMMUTATIVE_OPERATORS = frozenset({"+", "*", "and", "or", "==", "!=", "^", "&", "|", "Max", "Min"})
 #: Operator -> inputs, by position, that are attributes in another opset.
 _INPUTS_THAT_WERE_ATTRIBUTES: Mapping[str, Mapping[int, str]] = {
     "Clip": {1: "min", 2: "max"},
     "Dropout": {1: "ratio"},
+    "Gather": {2: "axis"},
     "Pad": {1: "pads", 2: "value"},
     "Slice": {1: "starts", 2: "ends", 3: "axes", 4: "steps"},
     "Split": {1: "split"},

@@ -21,7 +21,7 @@ from ..align.loop_ports import LoopAlignment
 from ..align.normal_form import COMMUTATIVE_OPERATORS
 from ..edits import Edit, EditKind
 from ..normal_form.rules import cast_dtype
-from ..normal_form.terms import LOOP_RESULTS, Term, operands_below
+from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term, operands_below
 from ..numbering.value_numbers import slice_geometry
 from .model_alignment import ModelAlignment
 from .node_alignment import term_name
@@ -92,7 +92,7 @@ class EditFinder:
             self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
             if len(left.operands) != len(right.operands):
                 return
-        elif self._same_system and left.attributes != right.attributes:
+        elif self._alignment.numbers.attributes(left) != self._alignment.numbers.attributes(right):
             self._compare_attributes(left, right)
         for k, (a, b) in enumerate(self._operand_pairs(left, right)):
             self._compare_operand(a, b, (left, right), EditKind.OPERAND, str(k))
@@ -110,7 +110,7 @@ class EditFinder:
         yield from zip_longest(lefts, rights)
 
     def _compare_attributes(self, left: Term, right: Term) -> None:
-        a, b = dict(left.attributes), dict(right.attributes)
+        a, b = (dict(self._alignment.numbers.attributes(term)) for term in (left, right))
         for name in sorted({name for name in (*a, *b) if a.get(name) != b.get(name)}):
             kind = EditKind.ATTRIBUTE
             if left.operator == "Cast" and cast_dtype(left) != cast_dtype(right):
@@ -147,6 +147,8 @@ class EditFinder:
             if left.is_constant and right.is_constant:
                 if self._pairs.twins.get(left) is right and not left.is_leaf:
                     return  # their own operands differ
+                if self._added_or_omitted(left, right, reader):
+                    return
                 if not self._both_known(left, right):
                     self._constant(left, right, reader)
                     return
@@ -186,13 +188,13 @@ class EditFinder:
             for term in omitted:
                 self._add(EditKind.NODE_OMITTED, term, None, ("omitted", term), reader=reader)
             return True
-        if self._is_unpaired(left) and self._is_unpaired(right):
+        if self._is_unpaired(left) and self._is_unpaired(right) and not (left.is_constant and right.is_constant):
             self._add(EditKind.OPERATOR, left, right, (left, right), detail=f"{left.operator}, {right.operator}")
             return True
         return False
 
     def _is_unpaired(self, term: Term) -> bool:
-        return term not in self._pairs.twins and not term.is_leaf and not term.is_constant
+        return term not in self._pairs.twins and not term.is_leaf
 
     def _path(self, term: Term, target: Term, side: int, depth: int = _MAX_PATH) -> list[Term]:
         """The unpaired terms from one term down to what corresponds to the target; empty without such a path."""
@@ -250,6 +252,8 @@ class EditFinder:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
         loop_names = pair.left.name, pair.right.name
         a, b = left.condition, right.condition
+        if _stays_true(left) and _stays_true(right):
+            a = b = None
         if a is not None and b is not None:
             names = term_name(a) or loop_names[0], term_name(b) or loop_names[1]
             self._compare_operand(a, b, reader, EditKind.CONDITION, "", (pair.left, pair.right), names)
@@ -261,10 +265,7 @@ class EditFinder:
                 a, b, reader, EditKind.CONDITION, "initial condition", (pair.left, pair.right), loop_names
             )
         elif a is not None or b is not None:
-            given = a or b
-            assert given is not None
-            is_true = given.data is not None and given.data.size == 1 and bool(given.data.reshape(-1)[0])
-            if not is_true and self._same_system:
+            if not (_is_true(a) and _is_true(b)) and self._same_system:
                 self._add(
                     EditKind.CONDITION, *reader, ("initial", pair.left), "initial condition", names=loop_names
                 )
@@ -382,6 +383,17 @@ class EditFinder:
         if isinstance(term.node, Loop):
             return self._paths[side].get(term.node.body, MAIN)
         return MAIN if term.scope is None else self._paths[side].get(term.scope, MAIN)
+
+
+def _stays_true(terms: LoopTerms) -> bool:
+    """Whether the body of a loop cannot end it: its condition is true, or what it receives, which is true then."""
+    received = [terms.condition_input, *(terms.params[edge] for edge, result in terms.results.items() if terms.params[edge] is result)]
+    return any(terms.condition is term for term in received) or _is_true(terms.condition)
+
+
+def _is_true(term: Term | None) -> bool:
+    """Whether a condition is absent or constant and true."""
+    return term is None or (term.data is not None and term.data.size == 1 and bool(term.data.reshape(-1)[0]))
 
 
 def _replaced(edit: Edit, **changes: Any) -> Edit:

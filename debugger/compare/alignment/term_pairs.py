@@ -99,8 +99,7 @@ class TermPairs:
             operands = [-1 if operand is None else self.local_id(operand) for operand in term.operands]
         if term.operator in COMMUTATIVE_OPERATORS:
             operands.sort()
-        attributes = term.attributes if self.numbers.options.same_system else ()
-        return "local", term.operator, attributes, term.index, tuple(operands)
+        return "local", term.operator, self.numbers.attributes(term), term.index, tuple(operands)
 
 
 def _reachable(side: LoweredGraph) -> set[Term]:

@@ -21,6 +21,10 @@ from ..normal_form.terms import LOOP_RESULTS, LoopTerms, LoweredGraph, Term
 __all__ = ["NumberingOptions", "ValueNumbers", "ValueNumberTable", "slice_geometry"]
 
 
+#: Operator -> attributes that all systems have with one meaning.
+_ATTRIBUTES_ACROSS_SYSTEMS: Mapping[str, tuple[str, ...]] = {"Clip": ("min", "max"), "CumSum": ("exclusive", "reverse")}
+
+
 class NumberingOptions:
     """``same_system``: operators have the same attributes; ``narrow_dtype``: constants are rounded to it."""
 
@@ -159,8 +163,15 @@ class ValueNumbers:
             return "If", operands[0], tuple(self._operand_number(result) for result in term.port)
         if term.operator in COMMUTATIVE_OPERATORS:
             operands.sort()
-        attributes = term.attributes if self.options.same_system else ()
-        return term.operator, attributes, term.index, tuple(operands)
+        return term.operator, self.attributes(term), term.index, tuple(operands)
+
+    def attributes(self, term: Term) -> Hashable:
+        """The attributes of a term, as far as both systems write them alike."""
+        if self.options.same_system:
+            return term.attributes
+        names = _ATTRIBUTES_ACROSS_SYSTEMS.get(term.operator, ())
+        numbers = ((name, float(value)) for name, value in term.attributes if name in names)  # type: ignore[arg-type]
+        return tuple((name, number) for name, number in numbers if number or term.operator == "Clip")
 
     def _operand_number(self, term: Term | None) -> int:
         if term is None:
