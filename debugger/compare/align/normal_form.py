@@ -67,8 +67,14 @@ def canonical_operator(node: Node) -> str:
     return OPERATOR_SIGNS.get(node.op_type) or _ALIASES.get(node.op_type) or node.op_type
 
 
-def arguments_as_attributes(operator: str) -> Mapping[int, str]:
+#: The inputs of OpenVINO's Slice have another order.
+_OPENVINO_SLICE: Mapping[int, str] = {1: "starts", 2: "ends", 3: "steps", 4: "axes"}
+
+
+def arguments_as_attributes(operator: str, system: System = System.ONNX) -> Mapping[int, str]:
     """The inputs of an operator, by position, that are attributes in another opset."""
+    if operator == "Slice" and system is System.OPENVINO:
+        return _OPENVINO_SLICE
     return _INPUTS_THAT_WERE_ATTRIBUTES.get(operator) or (_REDUCTION_ARGUMENTS if operator.startswith("Reduce") else {})
 
 

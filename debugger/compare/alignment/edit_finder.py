@@ -18,7 +18,7 @@ from ...describe.subscripts import slice_text
 from ...describe.value_names import display_name
 from ..align.constant_relations import describe_constant_relation
 from ..align.loop_ports import LoopAlignment
-from ..align.normal_form import COMMUTATIVE_OPERATORS
+from ..align.normal_form import COMMUTATIVE_OPERATORS, canonical_operator
 from ..edits import Edit, EditKind
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term, operands_below
@@ -149,6 +149,9 @@ class EditFinder:
                     return  # their own operands differ
                 if self._added_or_omitted(left, right, reader):
                     return
+                if self._negated_by_operator(left, right, reader):
+                    self._add(EditKind.OPERATOR, *reader, reader, detail="negated")
+                    return
                 if not self._both_known(left, right):
                     self._constant(left, right, reader)
                     return
@@ -158,6 +161,16 @@ class EditFinder:
                 return  # the other system may need other nodes for the same
         key = (kind, *reader, detail, port and port[0])
         self._add(kind, *reader, key, detail, port, names, texts, operands=(left, right))
+
+    def _negated_by_operator(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
+        """Whether a constant is negated since its readers, an addition and a subtraction, differ."""
+        nodes = [term.node for term in reader]
+        if nodes[0] is None or nodes[1] is None or canonical_operator(nodes[0]) == canonical_operator(nodes[1]):
+            return False
+        return describe_constant_relation(left.data, right.data) == "the same, negated" or (
+            left.data is not None and right.data is not None and left.data.size == 1 == right.data.size
+            and left.data.item() == -right.data.item()
+        )  # fmt: skip
 
     def _both_known(self, left: Term, right: Term) -> bool:
         """Whether both models have both constants, under other names: then another one is read."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, TensorType, Value, bodies, walk
+from ....runtime.graph import Array, BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, TensorType, Value, bodies, walk
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.ops.constant_folding import ConstantFolder
 from ..align.normal_form import (
@@ -26,18 +26,18 @@ _MAX_REWRITES = 8
 _FLATTENING, _FLATTENING_UNTIL = frozenset({"Softmax", "LogSoftmax", "Hardmax"}), 13
 
 
-def lower(graph: Graph, ignore_float_casts: bool = False, ignore_shapes: bool = False) -> LoweredGraph:
+def lower(graph: Graph, ignore_float_casts: bool = False, across_systems: bool = False) -> LoweredGraph:
     """A model in normal form. ``ignore_float_casts``: the other model computes in other float types;
-    ``ignore_shapes``: the other system has other axes of length 1."""
-    return _Lowering(graph, ignore_float_casts, ignore_shapes).lowered
+    ``across_systems``: the other model is of another system."""
+    return _Lowering(graph, ignore_float_casts, across_systems).lowered
 
 
 class _Lowering:
     """Lowers one model."""
 
-    def __init__(self, graph: Graph, ignore_float_casts: bool, ignore_shapes: bool) -> None:
+    def __init__(self, graph: Graph, ignore_float_casts: bool, across_systems: bool) -> None:
         self.ignore_float_casts = ignore_float_casts
-        self.ignore_shapes = ignore_shapes
+        self.across_systems = across_systems
         self.lowered = LoweredGraph(graph, opened=dict(graph.expanded_from))
         self._system = graph.system
         producers = ProducerMap.for_graph(graph)
@@ -59,11 +59,14 @@ class _Lowering:
         self.lowered.terms.append(term)
         return term
 
+    def constant(self, source: Term, data: Array) -> Term:
+        """A constant made of that of ``source``."""
+        return Term("constant", value=source.value, scope=source.scope, data=data, dtype=data.dtype, shape=data.shape)
+
     def transpose(self, source: Term, operand: Term) -> Term:
         """An operand with its last two axes exchanged; a constant is exchanged itself."""
         if operand.data is not None:
-            data = operand.data.swapaxes(-1, -2) if operand.data.ndim >= 2 else operand.data
-            return Term("constant", value=operand.value, scope=operand.scope, data=data, dtype=data.dtype, shape=data.shape)
+            return self.constant(operand, operand.data.swapaxes(-1, -2) if operand.data.ndim >= 2 else operand.data)
         rank = 2 if operand.rank is None else operand.rank
         perm = (*range(rank - 2), rank - 1, rank - 2)
         inner = operand.attribute("perm") if operand.operator == "Transpose" else None
@@ -114,7 +117,7 @@ class _Lowering:
         operator = node.op_type if node.is_custom_operator and node.domain != "com.microsoft" else canonical_operator(node)
         attributes = dict(attributes_without_defaults(node, self._system))
         operands = [self._optional_term(value) for value in node.inputs]
-        arguments = arguments_as_attributes(operator)
+        arguments = arguments_as_attributes(operator, self._system)
         kept: list[Term | None] = []
         for k, operand in enumerate(operands):
             if k in arguments and operand is not None and operand.data is not None:

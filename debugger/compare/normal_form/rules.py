@@ -14,6 +14,7 @@ import numpy as np
 
 from ....runtime import dtypes
 from ....runtime.errors import UnsupportedError
+from ....runtime.graph import Array
 from .terms import Shape, Term
 
 
@@ -22,11 +23,15 @@ class TermBuilder(Protocol):
 
     #: Conversions between float types are ignored: the models compute in different float types.
     ignore_float_casts: bool
-    #: Operators that only change the shape are ignored: systems differ in axes of length 1.
-    ignore_shapes: bool
+    #: The other model is of another system: operators that only change the shape are ignored, since systems differ in
+    #: axes of length 1.
+    across_systems: bool
 
     def derive(self, source: Term, operator: str, operands: Sequence[Term | None], **attributes: Any) -> Term:
         """A term that is computed on the way to ``source``."""
+
+    def constant(self, source: Term, data: Array) -> Term:
+        """A constant made of that of ``source``."""
 
     def transpose(self, source: Term, operand: Term) -> Term:
         """An operand with its last two axes exchanged."""
@@ -91,7 +96,7 @@ def _reshape(builder: TermBuilder, term: Term) -> Term | None:
     operand = _operand(term)
     if operand is None:
         return None
-    if builder.ignore_shapes:
+    if builder.across_systems:
         return operand
     if _is_static(term.shape):
         if operand.shape == term.shape:
@@ -229,6 +234,19 @@ def _sum(builder: TermBuilder, term: Term) -> Term | None:
     return builder.derive(term, "+", term.operands) if len(term.operands) == 2 else None
 
 
+def _negated(builder: TermBuilder, term: Term) -> Term | None:
+    """Converters write -x as x * -1, and x - 2 as x + -2."""
+    first, second = _operand(term), _operand(term, 1)
+    if not builder.across_systems or first is None or first.is_constant:
+        return None
+    if term.operator == "Neg":
+        dtype = np.dtype(np.float32) if first.dtype is None else first.dtype
+        return builder.derive(term, "*", [first, builder.constant(term, np.array(-1, dtype))])
+    if second is None or second.data is None or second.data.dtype.kind not in "fi":
+        return None
+    return builder.derive(term, "+", [first, builder.constant(second, -second.data)])
+
+
 #: All rules, in the order in which they are tried.
 RULES: tuple[Rule, ...] = (
     Rule("identity", frozenset({"Identity"}), _only_operand, "an Identity gives its input"),
@@ -256,6 +274,7 @@ RULES: tuple[Rule, ...] = (
         _fused_matmul,
         "a fused MatMul is a MatMul of Transposes",
     ),
+    Rule("negated", frozenset({"Neg", "-"}), _negated, "a negation is a factor of -1, or a negated constant"),
     Rule("sum", frozenset({"Sum"}), _sum, "a Sum of two is an Add"),
     Rule("split", frozenset({"Split", "VariadicSplit"}), _split, "a part of a Split is a slice"),
     Rule("slice", frozenset({"Slice"}), _slice, "bounds count from the front"),
