@@ -33,6 +33,17 @@ class EditKind(Enum):
     OUTPUT_ORDER = "output order"
 
 
+@dataclass(frozen=True)
+class EditPlace:
+    """Where an edit takes effect. ``role``: "value" for two values, of which the left one is to be computed as the right
+    one; "output" for two results of the models; otherwise the name of what is read by two loops or their ports: "trip
+    count", "condition", "initial condition", "initial value", "back edge", "slice", "scan output", "last value"."""
+
+    role: str
+    left: Any
+    right: Any
+
+
 @dataclass(frozen=True, eq=False)
 class Edit:
     """One edit. ``left_loop``, ``right_loop``: the paths of the loops, MAIN for the main graph. ``left_node``,
@@ -58,6 +69,7 @@ class Edit:
     left_name: str = ""
     right_name: str = ""
     port: tuple[Any, Any] | None = None
+    places: tuple[EditPlace, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ needs none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -19,7 +20,7 @@ from ...describe.value_names import display_name
 from ..align.constant_relations import describe_constant_relation
 from ..align.loop_ports import LoopAlignment
 from ..align.normal_form import COMMUTATIVE_OPERATORS, canonical_operator
-from ..edits import Edit, EditKind
+from ..edits import Edit, EditKind, EditPlace
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term, operands_below
 from ..numbering.value_numbers import slice_geometry
@@ -43,8 +44,9 @@ class EditFinder:
         self._constant_keys = tuple(
             {alignment.numbers.constant_key(term) for term in side.terms if term.is_constant} for side in self._pairs.sides
         )
-        self._seen: set[tuple[Any, ...]] = set()
-        self._edits: list[tuple[int, Edit]] = []
+        self._edits: dict[tuple[Any, ...], tuple[int, Edit, list[EditPlace]]] = {}
+        #: The place that is compared.
+        self._place = EditPlace("", None, None)
 
     def find(self) -> list[Edit]:
         """All edits, in the order in which the left model runs."""
@@ -65,7 +67,8 @@ class EditFinder:
             self._pairs.left.outputs[self._pairs.left.graph], self._pairs.right.outputs[self._pairs.right.graph], strict=False
         )
         self._compare_outputs(list(outputs))
-        return [edit for _, edit in sorted(self._edits, key=lambda item: item[0])]
+        found = sorted(self._edits.values(), key=lambda item: item[0])
+        return [replace(edit, places=tuple(dict.fromkeys(places))) for _, edit, places in found]
 
     def _right_terms(self) -> set[Term]:
         if not hasattr(self, "_right_term_set"):
@@ -81,6 +84,7 @@ class EditFinder:
 
     def _compare_terms(self, left: Term, right: Term) -> None:
         """The edits of a pair of terms; afterwards both count as one."""
+        self._place = EditPlace("value", _result_value(left), _result_value(right))
         if left.operator == "If" and right.operator == "If":
             self._compare_ifs(left, right)
         elif not self._same(left, right):
@@ -187,7 +191,7 @@ class EditFinder:
         data = {"left_data": left.data, "right_data": right.data}
         texts = {"left_text": _constant_text(left), "right_text": _constant_text(right)}
         places = {"left_node": None, "right_node": None} if not left.operands and not right.operands else {}
-        self._append(_replaced(edit, **data, **texts, **places), reader[0], ("constant", left, right))
+        self._append(replace(edit, **data, **texts, **places), reader[0], ("constant", left, right))
 
     def _added_or_omitted(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
         """Nodes that only one model has between a value and its reader."""
@@ -229,12 +233,14 @@ class EditFinder:
         reader = self._loop_reader(pair)
         loop_names = pair.left.name, pair.right.name
         a, b = left.trip_count, right.trip_count
+        self._place = EditPlace("trip count", pair.left, pair.right)
         if a is not None and b is not None:
             self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", (pair.left, pair.right), loop_names)
         elif (a is not b or pair.left.fixed_trips != pair.right.fixed_trips) and self._same_system:
             self._add(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), names=loop_names)
         self._compare_conditions(pair, reader)
         for port, other in ((p, o) for p, o, _ in pair.slices):
+            self._place = EditPlace("slice", port, other)
             outers = self._pairs.left.by_value[port.outer], self._pairs.right.by_value[other.outer]
             names = port.inner.name, other.inner.name
             texts = _slice_text(port), _slice_text(other)
@@ -250,12 +256,14 @@ class EditFinder:
                 texts = (f"{texts[0]} ({spelled[0]})", f"{texts[1]} ({spelled[1]})") if texts[0] == texts[1] else texts
                 self._add(EditKind.SLICE, *reader, ("slice", port), ", ".join(changed), (port, other), names, texts)
         for edge, other_edge, _ in pair.edges:
+            self._place = EditPlace("initial value", edge, other_edge)
             names, ports = (edge.param.name, other_edge.param.name), (edge, other_edge)
             self._compare_operand(
                 left.initials[edge], right.initials[other_edge], reader, EditKind.INITIAL_VALUE, "", ports, names
             )
             if isinstance(edge.initial, SlicedInput) is not isinstance(other_edge.initial, SlicedInput):
                 self._add(EditKind.INITIAL_VALUE, *reader, ("initial", edge), "", ports, names)
+            self._place = EditPlace("back edge", edge, other_edge)
             self._compare_operand(
                 left.results[edge], right.results[other_edge], reader, EditKind.BACK_EDGE, "", ports, names
             )
@@ -264,6 +272,7 @@ class EditFinder:
     def _compare_conditions(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
         loop_names = pair.left.name, pair.right.name
+        self._place = EditPlace("condition", pair.left, pair.right)
         a, b = left.condition, right.condition
         if _stays_true(left) and _stays_true(right):
             a = b = None
@@ -272,6 +281,7 @@ class EditFinder:
             self._compare_operand(a, b, reader, EditKind.CONDITION, "", (pair.left, pair.right), names)
         elif self._same_system and a is not b:
             self._add(EditKind.CONDITION, *reader, ("condition", pair.left), names=loop_names)
+        self._place = EditPlace("initial condition", pair.left, pair.right)
         a, b = left.initial_condition, right.initial_condition
         if a is not None and b is not None:
             self._compare_operand(
@@ -286,6 +296,7 @@ class EditFinder:
     def _compare_results(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
         for scan, other, _ in pair.scans:
+            self._place = EditPlace("scan output", scan, other)
             names, ports = (scan.outer.name, other.outer.name), (scan, other)
             self._compare_operand(
                 left.inner[scan], right.inner[other], reader, EditKind.SCAN_OUTPUT, "", ports, names
@@ -301,6 +312,7 @@ class EditFinder:
             if None not in lengths:
                 self._compare_operand(*lengths, reader, EditKind.SCAN_OUTPUT, "length", ports, names)
         for last, other_last, same in pair.last_values:
+            self._place = EditPlace("last value", last, other_last)
             names, ports = (last.outer.name, other_last.outer.name), (last, other_last)
             edges = last.edge, other_last.edge
             one_carried = self._same_system and (edges[0] is None) is not (edges[1] is None)
@@ -324,6 +336,7 @@ class EditFinder:
         different = [(k, a, b) for k, (a, b) in enumerate(outputs) if not self._same(a, b)]
         exchanged = {k for k, a, _ in different if any(j != k and self._same(a, b) for j, _, b in different)}
         for k, a, b in different:
+            self._place = EditPlace("output", k, k)
             graphs = self._pairs.left.graph, self._pairs.right.graph
             names = tuple(
                 graph.output_names[k] if k < len(graph.output_names) else graph.outputs[k].name for graph in graphs
@@ -352,9 +365,8 @@ class EditFinder:
         self._append(edit, (reader or (left or right,))[0] if left is None else left, key)
 
     def _append(self, edit: Edit, position: Term | None, key: tuple[Any, ...]) -> None:
-        if key not in self._seen:
-            self._seen.add(key)
-            self._edits.append((-1 if position is None else self._order.get(position, -1), edit))
+        order = -1 if position is None else self._order.get(position, -1)
+        self._edits.setdefault(key, (order, edit, []))[2].append(self._place)
 
     def _edit(
         self,
@@ -407,12 +419,6 @@ def _stays_true(terms: LoopTerms) -> bool:
 def _is_true(term: Term | None) -> bool:
     """Whether a condition is absent or constant and true."""
     return term is None or (term.data is not None and term.data.size == 1 and bool(term.data.reshape(-1)[0]))
-
-
-def _replaced(edit: Edit, **changes: Any) -> Edit:
-    from dataclasses import replace
-
-    return replace(edit, **changes)
 
 
 def _own_name(term: Term | None) -> str:

@@ -135,7 +135,9 @@ class _Lowering:
         for k, value in enumerate(node.outputs):
             if value is None:
                 continue
-            term = Term(operator, tuple(kept), ordered, k, node, value, scope, self._constants.value_of(value))
+            data = self._constants.value_of(value)
+            is_written = data is not None and not node.inputs
+            term = Term("constant" if is_written else operator, tuple(kept), ordered, k, node, value, scope, data)
             self._set_type(term, operands, attributes)
             self.lowered.by_value[value] = self._simplify(term, value)
 

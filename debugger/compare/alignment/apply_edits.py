@@ -1,0 +1,362 @@
+"""Applies edits: a copy of the left model in which chosen places are as in the right one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from ....runtime.errors import UsageError
+from ....runtime.graph import (
+    BackEdge,
+    Graph,
+    If,
+    Loop,
+    Node,
+    SlicedInput,
+    Value,
+    bodies,
+    captured_values,
+    walk,
+)
+from ....runtime.graph.producers import ProducerMap
+from ....runtime.graph.topological_order import topological_order
+from ..edits import Edit, EditPlace, EditScript
+
+#: The attributes of a slice, and of a scan output.
+_SLICE_FIELDS = ("axis", "start", "end", "stride", "part_size", "drop_axis", "from_trip_count")
+_SCAN_FIELDS = ("axis", "stack", "reverse", "part_size")
+
+
+def apply_edits(left: Graph, right: Graph, script: EditScript, chosen: Collection[Edit]) -> Graph:
+    """A copy of the left model with the chosen edits.
+
+    At each place of an edit the value is computed as in the right model, from the counterparts of its operands in the
+    left one; nodes and constants without a counterpart are copied. Values that are not changed are shared.
+
+    Raises:
+        UsageError: the models are of two systems, or the edits cannot be applied without others.
+    """
+    if left.system is not right.system:
+        raise UsageError("the edits of two systems cannot be applied: their operators differ")
+    return _Patch(left, right, script, chosen).graph()
+
+
+class _Patch:
+    """The changes of one copy."""
+
+    def __init__(self, left: Graph, right: Graph, script: EditScript, chosen: Collection[Edit]) -> None:
+        self._left = left
+        self._right_producers = ProducerMap.for_graph(right)
+        self._right_constants = set(right.constants)
+        for inner in (inner for node in walk(right) for _, inner in bodies(node)):
+            self._right_constants.update(inner.constants)
+        self._counterparts = {b: a for a, b in (script.matched | script.aligned).items()}  # type: ignore[operator]
+        self._counterparts.update((b, a) for a, b in script.aligned.items())
+        self._scopes: dict[Value, Graph] = {}
+        self._parents: dict[Graph, Graph] = {}
+        self._note_scopes(left)
+        places = [place for edit in chosen for place in edit.places]
+        self._replaced = {
+            place.left: place.right for place in places if place.role == "value" and place.left is not None
+        }
+        self._ports: dict[tuple[str, Any], EditPlace] = {
+            (place.role, place.left): place for place in places if place.role != "value"
+        }
+        self._right_outputs = right.outputs
+        self._new_values: dict[Value, Value] = {}
+        self._in_progress: set[Value] = set()
+        self._cloned: dict[tuple[Value, Graph], Value] = {}
+        self._new_nodes: dict[Graph, list[Node]] = {}
+        self._new_constants: dict[Graph, list[Value]] = {}
+        self._edges: dict[BackEdge, BackEdge] = {}
+
+    def graph(self) -> Graph:
+        """The copy."""
+        for value in self._replaced:
+            self._map(value)
+        result = self._copy_graph(self._left)
+        result.output_names = [
+            self._left.output_names[k] if k < len(self._left.output_names) else value.name
+            for k, value in enumerate(self._left.outputs)
+        ]
+        return result
+
+    def _note_scopes(self, graph: Graph) -> None:
+        for value in (*graph.inputs, *graph.constants):
+            self._scopes[value] = graph
+        for node in graph.nodes:
+            self._scopes.update((value, graph) for value in node.outputs if value is not None)
+            for _, inner in bodies(node):
+                self._parents[inner] = graph
+                self._note_scopes(inner)
+
+    # -- values
+
+    def _map(self, value: Value) -> Value:
+        """What a value of the left model becomes."""
+        if value not in self._replaced:
+            return value
+        if value not in self._new_values:
+            if value in self._in_progress:
+                raise UsageError(f"the edits of '{value.name}' cannot be applied: it would depend on itself")
+            self._in_progress.add(value)
+            other, scope = self._replaced[value], self._scopes.get(value, self._left)
+            self._new_values[value] = value
+            if other is not None:
+                self._new_values[value] = self._clone(other, scope, itself=value)
+            self._in_progress.discard(value)
+        return self._new_values[value]
+
+    def _map_optional(self, value: Value | None) -> Value | None:
+        return None if value is None else self._map(value)
+
+    def _clone(self, value: Value, scope: Graph, itself: Value | None = None) -> Value:
+        """A value of the right model in a graph of the left one: its counterpart, or a copy of what computes it."""
+        twin = self._counterparts.get(value)
+        if twin is not None and twin is not itself and self._is_visible(twin, scope):
+            return self._map(twin)
+        if (value, scope) in self._cloned:
+            return self._cloned[value, scope]
+        node = self._right_producers.producer(value)
+        if node is not None:
+            self._clone_node(node, scope)
+        elif value in self._right_constants or value.constant is not None:
+            self._new_constants.setdefault(scope, []).append(value)
+            self._cloned[value, scope] = value
+        else:
+            raise UsageError(f"'{value.name}' has no counterpart in the left model")
+        return self._cloned[value, scope]
+
+    def _is_visible(self, value: Value, scope: Graph) -> bool:
+        owner: Graph | None = self._scopes.get(value)
+        graph: Graph | None = scope
+        while graph is not None:
+            if graph is owner:
+                return True
+            graph = self._parents.get(graph)
+        return False
+
+    def _clone_node(self, node: Node, scope: Graph) -> None:
+        inner: dict[Value, Value] = {}
+        for value in (captured for _, body in bodies(node) for captured in captured_values(body)):
+            inner[value] = self._clone(value, scope)
+        new = _copied_node(node, lambda value: self._clone(value, scope), inner)
+        outputs: list[Value | None] = []
+        for value in node.outputs:
+            fresh = None if value is None else Value(f"{value.name}_right", value.type)
+            outputs.append(fresh)
+            if value is not None and fresh is not None:
+                self._cloned[value, scope] = fresh
+        if isinstance(new, Loop):
+            fresh_by_value = dict(zip(node.outputs, outputs, strict=True))
+            for port in (*new.last_values, *new.scan_outputs):
+                port.outer = fresh_by_value.get(port.outer) or port.outer
+        new.outputs = outputs
+        self._new_nodes.setdefault(scope, []).append(new)
+
+    # -- graphs
+
+    def _copy_graph(self, graph: Graph) -> Graph:
+        """A copy of a graph of the left model with the changes."""
+        new = copy.copy(graph)
+        by_node = {node: self._copy_node(node) for node in graph.nodes}
+        new.expanded_from = {by_node.get(node, node): origin for node, origin in graph.expanded_from.items()}
+        new.outputs = [self._map(value) for value in graph.outputs]
+        if graph is self._left:
+            new.outputs = [
+                self._clone(self._right_outputs[k], graph, graph.outputs[k])
+                if ("output", k) in self._ports and graph.outputs[k] not in self._replaced
+                else value
+                for k, value in enumerate(new.outputs)
+            ]
+        new.nodes = _sorted_nodes([*by_node.values(), *self._new_nodes.get(graph, ())])
+        new.constants = [*graph.constants, *self._new_constants.get(graph, ())]
+        return new
+
+    def _copy_node(self, node: Node) -> Node:
+        new = copy.copy(node)
+        new.inputs = [self._map_optional(value) for value in node.inputs]
+        if isinstance(node, If) and isinstance(new, If):
+            new.then_branch, new.else_branch = self._copy_graph(node.then_branch), self._copy_graph(node.else_branch)
+        elif isinstance(node, Loop) and isinstance(new, Loop):
+            self._copy_loop(node, new)
+        return new
+
+    def _at(self, role: str, item: Any) -> Any:
+        """The right counterpart of a loop or port, if it is to be as there."""
+        place = self._ports.get((role, item))
+        return None if place is None else place.right
+
+    def _outer(self, loop: Loop) -> Graph:
+        return self._parents[loop.body]
+
+    def _copy_loop(self, loop: Loop, new: Loop) -> None:
+        body, outer = loop.body, self._outer(loop)
+        other = self._at("trip count", loop)
+        new.trip_count = self._map_optional(loop.trip_count)
+        if other is not None:
+            new.trip_count = None if other.trip_count is None else self._clone(other.trip_count, outer)
+            new.fixed_trips = other.fixed_trips
+        other = self._at("initial condition", loop)
+        new.initial_condition = self._map_optional(loop.initial_condition)
+        if other is not None:
+            initial = other.initial_condition
+            new.initial_condition = None if initial is None else self._clone(initial, outer)
+        new.condition = self._map_optional(loop.condition)
+        new.ignored_condition = self._map_optional(loop.ignored_condition)
+        other = self._at("condition", loop)
+        if other is not None:
+            new.condition = None if other.condition is None else self._clone(other.condition, body)
+        new.sliced_inputs = [self._copied_slice(port, outer) for port in loop.sliced_inputs]
+        slices = dict(zip(loop.sliced_inputs, new.sliced_inputs, strict=True))
+        new.back_edges = [self._copied_edge(edge, outer, body, slices) for edge in loop.back_edges]
+        new.invariants = [copy.copy(port) for port in loop.invariants]
+        for invariant in new.invariants:
+            invariant.outer = self._map(invariant.outer)
+        new.last_values = [self._copied_result("last value", port, body, outer) for port in loop.last_values]
+        new.scan_outputs = [self._copied_result("scan output", port, body, outer) for port in loop.scan_outputs]
+        new.body = self._copy_graph(body)
+        ports = (*new.back_edges, *new.last_values, *new.scan_outputs)
+        results = [port.result for port in ports] + [value for value in (new.condition,) if value is not None]
+        present = set(new.body.outputs)
+        new.body.outputs = [*new.body.outputs, *dict.fromkeys(value for value in results if value not in present)]
+        if new.condition_node_count is not None:
+            _move_condition_first(new)
+        known = {value for value in new.inputs if value is not None}
+        read = [new.trip_count, new.initial_condition, *(port.outer for port in new.sliced_inputs)]
+        read += [edge.initial for edge in new.back_edges if isinstance(edge.initial, Value)]
+        new.inputs = [*new.inputs, *dict.fromkeys(value for value in read if value is not None and value not in known)]
+
+    def _copied_slice(self, port: SlicedInput, outer: Graph) -> SlicedInput:
+        new, other = copy.copy(port), self._at("slice", port)
+        new.outer = self._map(port.outer)
+        if other is not None:
+            new.outer = self._clone(other.outer, outer)
+            _take_fields(new, other, _SLICE_FIELDS)
+        return new
+
+    def _copied_edge(
+        self, edge: BackEdge, outer: Graph, body: Graph, slices: Mapping[SlicedInput, SlicedInput]
+    ) -> BackEdge:
+        new, other = copy.copy(edge), self._at("initial value", edge)
+        new.initial = slices[edge.initial] if isinstance(edge.initial, SlicedInput) else self._map(edge.initial)
+        if other is not None and isinstance(other.initial, Value):
+            new.initial = self._clone(other.initial, outer)
+        other = self._at("back edge", edge)
+        new.result = self._map(edge.result) if other is None else self._clone(other.result, body)
+        self._edges[edge] = new
+        return new
+
+    def _copied_result(self, role: str, port: Any, body: Graph, outer: Graph) -> Any:
+        new, other = copy.copy(port), self._at(role, port)
+        new.result = self._map(port.result) if other is None else self._clone(other.result, body)
+        if role == "last value":
+            new.edge = None if port.edge is None else self._edges[port.edge]
+            if other is not None and (other.edge is None) is not (port.edge is None):
+                new.edge = None
+            elif other is not None and new.edge is not None and new.edge.result is not new.result:
+                new.edge = next((edge for edge in self._edges.values() if edge.result is new.result), None)
+        else:
+            length = port.length if other is None else other.length
+            new.length = None if length is None else self._map(length) if other is None else self._clone(length, outer)
+            if other is not None:
+                _take_fields(new, other, _SCAN_FIELDS)
+        return new
+
+
+def _take_fields(item: Any, other: Any, names: Sequence[str]) -> None:
+    for name in names:
+        setattr(item, name, getattr(other, name))
+
+
+def _copied_node(node: Node, outer: Any, inner: dict[Value, Value]) -> Node:
+    """A copy of a right node: its inputs by ``outer``, the values inside its bodies fresh, its captures by ``inner``."""
+    new = copy.copy(node)
+    new.inputs = [None if value is None else outer(value) for value in node.inputs]
+    if isinstance(node, If) and isinstance(new, If):
+        new.then_branch = _copied_graph(node.then_branch, dict(inner))
+        new.else_branch = _copied_graph(node.else_branch, dict(inner))
+    elif isinstance(node, Loop) and isinstance(new, Loop):
+        values = dict(inner)
+        new.body = _copied_graph(node.body, values)
+        new.trip_count = None if node.trip_count is None else outer(node.trip_count)
+        new.initial_condition = None if node.initial_condition is None else outer(node.initial_condition)
+        for name in ("condition", "condition_input", "ignored_condition", "iteration"):
+            value = getattr(node, name)
+            setattr(new, name, None if value is None else values.get(value, value))
+        new.sliced_inputs = [copy.copy(port) for port in node.sliced_inputs]
+        slices = dict(zip(node.sliced_inputs, new.sliced_inputs, strict=True))
+        for port in (*new.sliced_inputs,):
+            port.outer, port.inner = outer(port.outer), values.get(port.inner, port.inner)
+        new.invariants = [copy.copy(port) for port in node.invariants]
+        for invariant in new.invariants:
+            invariant.outer, invariant.inner = outer(invariant.outer), values.get(invariant.inner, invariant.inner)
+        edges = {edge: copy.copy(edge) for edge in node.back_edges}
+        for edge, copied in edges.items():
+            initial = edge.initial
+            copied.initial = slices[initial] if isinstance(initial, SlicedInput) else outer(initial)
+            copied.param, copied.result = values.get(edge.param, edge.param), values.get(edge.result, edge.result)
+        new.back_edges = list(edges.values())
+        new.last_values = [copy.copy(port) for port in node.last_values]
+        for last in new.last_values:
+            last.result = values.get(last.result, last.result)
+            last.edge = None if last.edge is None else edges[last.edge]
+        new.scan_outputs = [copy.copy(port) for port in node.scan_outputs]
+        for scan in new.scan_outputs:
+            scan.result = values.get(scan.result, scan.result)
+            scan.length = None if scan.length is None else outer(scan.length)
+    return new
+
+
+def _copied_graph(graph: Graph, values: dict[Value, Value]) -> Graph:
+    """A copy of a graph with fresh values, which are added to ``values``."""
+    new = copy.copy(graph)
+
+    def fresh(value: Value) -> Value:
+        values[value] = Value(value.name, value.type, value.constant, value.short_name)
+        return values[value]
+
+    new.inputs = [fresh(value) for value in graph.inputs]
+    new.constants = [fresh(value) for value in graph.constants]
+    new.nodes = []
+    for node in graph.nodes:
+        inner = {v: values.get(v, v) for _, body in bodies(node) for v in captured_values(body)}
+        copied = _copied_node(node, lambda value: values.get(value, value), inner)
+        copied.outputs = [None if value is None else fresh(value) for value in node.outputs]
+        if isinstance(copied, Loop):
+            for port in (*copied.last_values, *copied.scan_outputs):
+                port.outer = values.get(port.outer, port.outer)
+        new.nodes.append(copied)
+    new.outputs = [values.get(value, value) for value in graph.outputs]
+    return new
+
+
+def _values_needed(node: Node) -> Iterator[Value]:
+    yield from (value for value in node.inputs if value is not None)
+    for _, body in bodies(node):
+        yield from captured_values(body)
+
+
+def _sorted_nodes(nodes: Sequence[Node]) -> list[Node]:
+    """Nodes in an order in which they can run."""
+    positions = {value: k for k, node in enumerate(nodes) for value in node.outputs if value is not None}
+    needs = [{positions[value] for value in _values_needed(node) if value in positions} for node in nodes]
+    order = topological_order(needs)
+    if len(order) < len(nodes):
+        raise UsageError("the chosen edits cannot be applied: a value would depend on itself")
+    return [nodes[k] for k in order]
+
+
+def _move_condition_first(loop: Loop) -> None:
+    """Let the nodes that a condition needs, which is tested before the others run, be the first of a body."""
+    producers = {value: node for node in loop.body.nodes for value in node.outputs if value is not None}
+    needed: set[Node] = set()
+    pending = [] if loop.condition is None else [loop.condition]
+    while pending:
+        node = producers.get(pending.pop())
+        if node is not None and node not in needed:
+            needed.add(node)
+            pending += _values_needed(node)
+    loop.body.nodes = sorted(loop.body.nodes, key=lambda node: node not in needed)
+    loop.condition_node_count = len(needed)
