@@ -51,8 +51,10 @@ class _Patch:
         self._right_constants = set(right.constants)
         for inner in (inner for node in walk(right) for _, inner in bodies(node)):
             self._right_constants.update(inner.constants)
-        self._counterparts = {b: a for a, b in (script.matched | script.aligned).items()}  # type: ignore[operator]
-        self._counterparts.update((b, a) for a, b in script.aligned.items())
+        #: Right values with their left counterparts; of several the one that most graphs can read.
+        self._counterparts: dict[Value, Value] = {}
+        for a, b in (*script.aligned.items(), *script.matched.items()):
+            self._counterparts.setdefault(b, a)
         self._scopes: dict[Value, Graph] = {}
         self._parents: dict[Graph, Graph] = {}
         self._note_scopes(left)
@@ -64,6 +66,10 @@ class _Patch:
             (place.role, place.left): place for place in places if place.role != "value"
         }
         self._right_outputs = right.outputs
+        #: What the bodies of the right model receive unchanged, with the outer values.
+        self._invariants = {
+            port.inner: port.outer for node in walk(right) if isinstance(node, Loop) for port in node.invariants
+        }
         self._new_values: dict[Value, Value] = {}
         self._in_progress: set[Value] = set()
         self._cloned: dict[tuple[Value, Graph], Value] = {}
@@ -119,7 +125,9 @@ class _Patch:
         if (value, scope) in self._cloned:
             return self._cloned[value, scope]
         node = self._right_producers.producer(value)
-        if node is not None:
+        if value in self._invariants:
+            self._cloned[value, scope] = self._clone(self._invariants[value], scope)
+        elif node is not None:
             self._clone_node(node, scope)
         elif value in self._right_constants or value.constant is not None:
             self._new_constants.setdefault(scope, []).append(value)
@@ -208,6 +216,8 @@ class _Patch:
         other = self._at("condition", loop)
         if other is not None:
             new.condition = None if other.condition is None else self._clone(other.condition, body)
+            ignored = other.ignored_condition
+            new.ignored_condition = None if ignored is None else self._clone(ignored, body)
         new.sliced_inputs = [self._copied_slice(port, outer) for port in loop.sliced_inputs]
         slices = dict(zip(loop.sliced_inputs, new.sliced_inputs, strict=True))
         new.back_edges = [self._copied_edge(edge, outer, body, slices) for edge in loop.back_edges]
@@ -218,7 +228,7 @@ class _Patch:
         new.scan_outputs = [self._copied_result("scan output", port, body, outer) for port in loop.scan_outputs]
         new.body = self._copy_graph(body)
         ports = (*new.back_edges, *new.last_values, *new.scan_outputs)
-        results = [port.result for port in ports] + [value for value in (new.condition,) if value is not None]
+        results = [port.result for port in ports] + [value for value in (new.condition, new.ignored_condition) if value is not None]
         present = set(new.body.outputs)
         new.body.outputs = [*new.body.outputs, *dict.fromkeys(value for value in results if value not in present)]
         if new.condition_node_count is not None:
@@ -253,10 +263,9 @@ class _Patch:
         new.result = self._map(port.result) if other is None else self._clone(other.result, body)
         if role == "last value":
             new.edge = None if port.edge is None else self._edges[port.edge]
-            if other is not None and (other.edge is None) is not (port.edge is None):
-                new.edge = None
-            elif other is not None and new.edge is not None and new.edge.result is not new.result:
-                new.edge = next((edge for edge in self._edges.values() if edge.result is new.result), None)
+            if other is not None:
+                param = None if other.edge is None else self._counterparts.get(other.edge.param)
+                new.edge = next((edge for edge in self._edges.values() if edge.param is param), None)
         else:
             length = port.length if other is None else other.length
             new.length = None if length is None else self._map(length) if other is None else self._clone(length, outer)

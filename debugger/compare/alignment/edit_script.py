@@ -43,7 +43,8 @@ def _value_pairs(alignment: ModelAlignment) -> tuple[dict[Value, Value], dict[Va
     for value, term in pairs.left.by_value.items():
         twin = pairs.twins.get(term)
         if twin is not None and twin in by_term:
-            other = _namesake(value, by_term[twin])
+            is_own = value is term.value and twin.value in by_term[twin]
+            other = twin.value if is_own and twin.value is not None else _namesake(value, by_term[twin])
             (matched if numbers.equal(term, twin) else aligned)[value] = other
         elif numbers.numbers.get(term, -1) in right_values:
             matched[value] = _namesake(value, right_values[numbers.numbers[term]])
