@@ -75,12 +75,12 @@ def test_numbers_that_are_equal_by_chance_are_no_pair() -> None:
 
 def test_a_reader_of_what_constants_give() -> None:
     result = compare_models(FOLDED, FOLDED.replace("(h, u)", "(h, t)"), x=F32([0, 1]), n=3)
-    assert static_differences(result) == [("inputs", "h_next")]
+    assert static_differences(result) == [("operand", "h_next")]
 
 
 def test_one_input_of_two_that_are_the_same() -> None:
     result = compare_models(TWICE, TWICE.replace("(h, f)", "(h, h)"), n=3, x=F32(2))
-    assert static_differences(result) == [("inputs", "h_next")] and blamed_cause(result) == "Mul h_next"
+    assert static_differences(result) == [("operand", "h_next")] and blamed_cause(result) == "Mul h_next"
 
 
 def test_outputs_of_a_loop_that_changed_places() -> None:
@@ -98,4 +98,4 @@ def test_a_condition_that_ends_nothing() -> None:
 
 def test_one_of_two_equal_nodes() -> None:
     result = compare_models(EQUAL, EQUAL.replace("one = Max (h, h)", "one = Max (h, k)"), n=3, x=F32(2))
-    assert static_differences(result) == [("inputs", "one")]
+    assert static_differences(result) == [("operand", "one")]

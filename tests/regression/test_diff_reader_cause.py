@@ -47,13 +47,13 @@ CONSTANTS = """g (float[3] x) => (float[3] y)
 
 def test_another_output_of_a_node() -> None:
     result = compare_models(PARTS, PARTS.replace("Tanh (s0)", "Tanh (s1)"), x=F32([0.5, -1]))
-    assert static_differences(result) == [("inputs", "t")] and blamed_cause(result) == "Tanh t"
+    assert static_differences(result) == [("operand", "t")] and blamed_cause(result) == "Tanh t"
     assert "it reads 's0' here, 's1' there" in report_text(result)
 
 
 def test_outputs_that_changed_places() -> None:
     result = compare_models(GATES, GATES.replace("s0, s1, s2 =", "s1, s0, s2 ="), x=F32([0.5, -1, 2]))
-    assert static_differences(result) == [("inputs", "p"), ("inputs", "q")]
+    assert static_differences(result) == [("operand", "p"), ("operand", "q")]
     assert "s0 is output 0 of Split 'cut'" in report_text(result) and "s0 is output 1 of Split 'cut'" in report_text(
         result
     )
@@ -63,15 +63,15 @@ def test_outputs_that_changed_places() -> None:
 def test_another_input_of_the_model_whatever_their_values_are() -> None:
     other = INPUTS.replace("Less (x_next, limit)", "Less (x_next, x0)")
     result = compare_models(INPUTS, other, x0=F32(2), limit=F32(40), step=F32(2))
-    assert not result.same and static_differences(result) == [("inputs", "c2")] and blamed_cause(result) == "Less c2"
+    assert not result.same and static_differences(result) == [("operand", "c2")] and blamed_cause(result) == "Less c2"
     result = compare_models(INPUTS, other, x0=F32(2), limit=F32(2), step=F32(2))
-    assert result.same and static_differences(result) == [("inputs", "c2")]
+    assert result.same and static_differences(result) == [("operand", "c2")]
 
 
 def test_another_constant_is_no_changed_constant() -> None:
     result = compare_models(CONSTANTS, CONSTANTS.replace("Add (h, k)", "Add (h, k2)"), x=F32([0.5, -1, 2]))
     assert (
-        static_differences(result) == [("inputs", "h_next")]
+        static_differences(result) == [("operand", "h_next")]
         and "(k)" in report_text(result)
         and "(k2)" in report_text(result)
     )

@@ -30,7 +30,7 @@ X = RANDOM.uniform(-2, 2, (STEPS, BATCH, SIZE)).astype(np.float32)
 )
 def test_an_attribute_is_named_and_nothing_else(attribute: str) -> None:
     result = compare_models(GRU, GRU.replace("<hidden", f"<{attribute}, hidden"), x=X)
-    assert not result.same and static_differences(result) == [("attributes", "y")]
+    assert not result.same and static_differences(result) == [("attribute", "y")]
     assert attribute.split()[0] in report_text(result)
     assert blamed_cause(result).endswith("which the loop was made of, has other attributes")
 

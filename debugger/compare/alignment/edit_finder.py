@@ -12,14 +12,14 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from ....runtime.graph import MAIN, Graph, If, Loop, Node, SlicedInput, Value, bodies
+from ....runtime.graph import MAIN, Graph, If, Loop, Node, Operation, SlicedInput, Value, bodies
 from ....runtime.graph.producers import ProducerMap
 from ...describe.node_text import NodeFormatter
 from ...describe.subscripts import slice_text
 from ...describe.value_names import display_name
 from ..align.constant_relations import describe_constant_relation
 from ..align.loop_ports import LoopAlignment
-from ..align.normal_form import COMMUTATIVE_OPERATORS, canonical_operator
+from ..align.normal_form import COMMUTATIVE_OPERATORS, attributes_without_defaults, canonical_operator
 from ..edits import Edit, EditKind, EditPlace
 from ..normal_form.rules import cast_dtype
 from ..normal_form.terms import LOOP_RESULTS, LoopTerms, Term, operands_below
@@ -51,6 +51,7 @@ class EditFinder:
     def find(self) -> list[Edit]:
         """All edits, in the order in which the left model runs."""
         self._pairs.local_ids.clear()
+        operators = self._opened_operators()
         for a, b in self._alignment.inputs:
             self._pairs.identify(self._pairs.left.by_value[a], self._pairs.right.by_value[b])
         for left, right in list(self._pairs.twins.items()):
@@ -59,16 +60,65 @@ class EditFinder:
                     self._pairs.identify(left, right)
         for right in self._pairs.right.terms:
             twin = self._pairs.twins.get(right)
-            if twin is not None and not right.is_leaf and right.operator not in LOOP_RESULTS:
+            if twin is None or right.is_leaf or right.operator in LOOP_RESULTS:
+                continue
+            if twin in self._in_operators:
+                self._pairs.identify(twin, right)
+            else:
                 self._compare_terms(twin, right)
         for pair in self._pairs.loops.values():
-            self._compare_loops(pair)
+            if pair.left not in self._left_operators:
+                self._compare_loops(pair)
+        for left_operator, right_operator in operators:
+            self._compare_opened(left_operator, right_operator)
         outputs = zip(
             self._pairs.left.outputs[self._pairs.left.graph], self._pairs.right.outputs[self._pairs.right.graph], strict=False
         )
         self._compare_outputs(list(outputs))
         found = sorted(self._edits.values(), key=lambda item: item[0])
         return [replace(edit, places=tuple(dict.fromkeys(places))) for _, edit, places in found]
+
+    # -- operators that the graphs do not contain, since they were expanded
+
+    def _opened_operators(self) -> list[tuple[Operation, Operation]]:
+        """Pairs of operators of one type that both models were expanded from; what is inside them is not compared."""
+        left, right = self._pairs.sides
+        candidates = [(a.node, b.node) for a, b in self._pairs.twins.items() if a in self._order and self._order[a] < len(left.terms)]
+        candidates += [(pair.left, pair.right) for pair in self._pairs.loops.values()]
+        pairs: dict[Operation, Operation] = {}
+        for node, other in candidates:
+            a, b = left.opened.get(node), right.opened.get(other)  # type: ignore[arg-type]
+            if isinstance(a, Operation) and isinstance(b, Operation) and a.op_type == b.op_type and self._same_system:
+                pairs.setdefault(a, b)
+        self._left_operators = {node for node, operator in left.opened.items() if operator in pairs}
+        inside = {graph for node in self._left_operators for graph in _graphs_inside(node)}
+        self._in_operators = {term for term in left.terms if term.node in self._left_operators or term.scope in inside}
+        return list(pairs.items())
+
+    def _compare_opened(self, left: Operation, right: Operation) -> None:
+        systems = [side.graph.system for side in self._pairs.sides]
+        attributes = [
+            attributes_without_defaults(node, system) for node, system in zip((left, right), systems, strict=True)
+        ]
+        terms = [
+            next((side.by_value[value] for value in node.outputs if value is not None and value in side.by_value), None)
+            for side, node in zip(self._pairs.sides, (left, right), strict=True)
+        ]
+        if terms[0] is None or terms[1] is None:
+            return
+        self._place = EditPlace("value", terms[0].value, terms[1].value)
+        texts = tuple(formatter.assignment(node) for formatter, node in zip(self._formatters, (left, right), strict=True))
+        for name in sorted(set(attributes[0]) | set(attributes[1])):
+            if attributes[0].get(name) != attributes[1].get(name):
+                self._add(
+                    EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name, texts=(texts[0], texts[1])
+                )
+        for k, (a, b) in enumerate(zip_longest(left.inputs, right.inputs)):
+            operands = [
+                None if value is None else side.by_value.get(value)
+                for side, value in zip(self._pairs.sides, (a, b), strict=True)
+            ]
+            self._compare_operand(operands[0], operands[1], (terms[0], terms[1]), EditKind.OPERAND, str(k))
 
     def _right_terms(self) -> set[Term]:
         if not hasattr(self, "_right_term_set"):
@@ -100,6 +150,18 @@ class EditFinder:
             self._compare_attributes(left, right)
         for k, (a, b) in enumerate(self._operand_pairs(left, right)):
             self._compare_operand(a, b, (left, right), EditKind.OPERAND, str(k))
+        if left.is_constant and right.is_constant and self._computes_same(left, right):
+            self._constant(left, right, (left, right))
+
+    def _computes_same(self, left: Term, right: Term) -> bool:
+        """Whether two terms have equal operators, attributes and operands, so that only rounding tells them apart."""
+        numbers = self._alignment.numbers
+        return (
+            left.operator == right.operator
+            and numbers.attributes(left) == numbers.attributes(right)
+            and len(left.operands) == len(right.operands)
+            and all(numbers.equal(a, b) for a, b in zip(left.operands, right.operands, strict=True))
+        )
 
     def _operand_pairs(self, left: Term, right: Term) -> Iterator[tuple[Term | None, Term | None]]:
         if left.operator == right.operator and left.operator not in COMMUTATIVE_OPERATORS:
@@ -159,7 +221,7 @@ class EditFinder:
                 if not self._both_known(left, right):
                     self._constant(left, right, reader)
                     return
-            elif self._added_or_omitted(left, right, reader):
+            elif self._equal_by_declared_shape(left, right) or self._added_or_omitted(left, right, reader):
                 return
             elif not self._same_system and (left.operands or right.operands):
                 return  # the other system may need other nodes for the same
@@ -175,6 +237,16 @@ class EditFinder:
             left.data is not None and right.data is not None and left.data.size == 1 == right.data.size
             and left.data.item() == -right.data.item()
         )  # fmt: skip
+
+    def _equal_by_declared_shape(self, left: Term, right: Term) -> bool:
+        """Whether one of two values is a constant that the other equals if declared shapes are right."""
+        if left.is_constant is right.is_constant:
+            return False
+        a, b = (
+            side.declared.value_of(term.value) if term.data is None and term.value is not None else term.data
+            for side, term in zip(self._pairs.sides, (left, right), strict=True)
+        )
+        return a is not None and b is not None and a.shape == b.shape and bool((a == b).all())
 
     def _both_known(self, left: Term, right: Term) -> bool:
         """Whether both models have both constants, under other names: then another one is read."""
@@ -464,6 +536,13 @@ def _slice_text(port: SlicedInput) -> str:
 def _scan_text(scan: Any) -> str:
     order = ", the last iteration first" if scan.reverse else ""
     return f"{display_name(scan.outer)} collects {display_name(scan.result)} on axis {scan.axis}{order}"
+
+
+def _graphs_inside(node: Node) -> Iterator[Graph]:
+    for _, inner in bodies(node):
+        yield inner
+        for child in inner.nodes:
+            yield from _graphs_inside(child)
 
 
 def _scope_paths(graph: Graph, path: str = MAIN) -> dict[Graph, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from ....runtime.graph import BackEdge, Graph, If, Loop, SlicedInput, Value, bodies
 from ..align.loop_ports import LoopAlignment, best_matches, type_fit
@@ -41,8 +41,8 @@ class ModelAlignment:
         self.numbers = ValueNumbers(lowered[0], lowered[1], self.inputs, options)
         self.pairs = TermPairs(lowered[0], lowered[1], self.numbers)
         self._requested_loops = None if loops is None else dict(loops)
-        self._exact_colors = self.numbers.local_colors()
-        self._initial_colors = self.numbers.local_colors(with_initial=True)
+        self.exact_colors = self.numbers.local_colors()
+        self.initial_colors = self.numbers.local_colors(with_initial=True)
         #: Ifs whose branches are aligned crosswise, by the left one.
         self.swapped: set[If] = set()
         self._aligned_ifs: set[If] = set()
@@ -68,7 +68,7 @@ class ModelAlignment:
             nodes = NodeAlignment(self.pairs, scope)
             nodes.pair_equal()
             self._align_ifs(left)
-            self._align_loops(left, right)
+            self._align_loops(left, right, nodes.signatures)
             nodes.pair_equal()
             if loop_pair is not None and not step:
                 self._match_scans(loop_pair)
@@ -105,7 +105,7 @@ class ModelAlignment:
 
     # -- loops
 
-    def _align_loops(self, left: Graph, right: Graph) -> None:
+    def _align_loops(self, left: Graph, right: Graph, uses: Sequence[Mapping[Term, int]]) -> None:
         lefts, rights = ([node for node in graph.nodes if isinstance(node, Loop)] for graph in (left, right))
         if self._requested_loops is None:
             found = best_matches(lefts, rights, lambda loop: loop.name, self._loop_fit, self.names)
@@ -114,7 +114,7 @@ class ModelAlignment:
             matches = [(a, self._requested_loops[a]) for a in lefts if self._requested_loops.get(a) in rights]
         for a, b in matches:
             if a not in self.pairs.loops:
-                self._align_loop(a, b)
+                self._align_loop(a, b, uses)
 
     def _loop_fit(self, left: Loop, right: Loop) -> float | None:
         counts: dict[str, list[int]] = {}
@@ -124,7 +124,8 @@ class ModelAlignment:
         total = sum(max(pair) for pair in counts.values())
         return 2 * sum(min(pair) for pair in counts.values()) / total if total else 1.0
 
-    def _align_loop(self, left: Loop, right: Loop) -> None:
+    def _align_loop(self, left: Loop, right: Loop, uses: Sequence[Mapping[Term, int]]) -> None:
+        """Align two loops; ``uses``: the signatures of the uses of their results."""
         pair = self.pairs.loops[left] = LoopAlignment(left, right)
         lefts, rights = self.pairs.left.loops[left], self.pairs.right.loops[right]
         label = "loop", id(left)
@@ -145,7 +146,8 @@ class ModelAlignment:
             if port in lefts.slices and other_port in rights.slices:
                 self._pair(lefts.slices[port], rights.slices[other_port])
         edges = [[edge for edge in loop.back_edges if edge not in skipped] for loop in (left, right)]
-        pair.edges = best_matches(edges[0], edges[1], lambda edge: edge.param.name, self._edge_fit, self.names)
+        similarity = _EdgeSimilarity(self, (left, right), uses)
+        pair.edges = best_matches(edges[0], edges[1], lambda edge: edge.param.name, similarity.score, self.names)
         ends: _Ends = []
         for k, (edge, other_edge, _) in enumerate(pair.edges):
             self._pair(lefts.params[edge], rights.params[other_edge])
@@ -191,19 +193,6 @@ class ModelAlignment:
         a, b = self._left(left.outer), self._right(right.outer)
         same = slice_geometry(left, a.shape) == slice_geometry(right, b.shape)
         return None if fit is None else fit + 2.0 * self.pairs.corresponds(a, b) + same
-
-    def _edge_fit(self, left: BackEdge, right: BackEdge) -> float | None:
-        """How well two carried values fit: by what they begin with and what becomes of them."""
-        fits = type_fit(left.param, right.param), type_fit(left.result, right.result)
-        if None in fits:
-            return None
-        a, b = (self.pairs.sides[k].by_value[edge.param] for k, edge in enumerate((left, right)))
-        initials = [edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial for edge in (left, right)]
-        same_initial = self.pairs.corresponds(self._left(initials[0]), self._right(initials[1]))
-        same_class = self.numbers.equal(a, b)
-        same_color = self._exact_colors[left] == self._exact_colors[right]
-        same_both = self._initial_colors[left] == self._initial_colors[right]
-        return (fits[0] or 0.0) + 2.0 * same_color + same_initial + same_class + 0.5 * same_both
 
     def _match_scans(self, pair: LoopAlignment) -> None:
         """Pair scan outputs: by what they collect, then by position."""
@@ -258,6 +247,54 @@ class ModelAlignment:
         pair.last_values = [(a, b, same_edge(a, b)) for a, b, _ in found]
         for a, b, _ in found:
             self._pair(lefts.outer[a], rights.outer[b])
+
+
+class _EdgeSimilarity:
+    """How well the carried values of two loops fit: by what they begin with, what becomes of them, and who reads the last
+    ones."""
+
+    def __init__(
+        self, alignment: ModelAlignment, loops: tuple[Loop, Loop], uses: Sequence[Mapping[Term, int]]
+    ) -> None:
+        self._alignment = alignment
+        self._sides = alignment.pairs.sides
+        self._edges = tuple(loop.back_edges for loop in loops)
+        self._uses = tuple(
+            _last_value_uses(side.loops[loop].outer, loop, signatures)
+            for side, loop, signatures in zip(self._sides, loops, uses, strict=True)
+        )
+
+    def score(self, left: BackEdge, right: BackEdge) -> float | None:
+        """The similarity of two carried values; None if their types do not fit."""
+        fits = type_fit(left.param, right.param), type_fit(left.result, right.result)
+        if None in fits:
+            return None
+        exact, initial = self._alignment.exact_colors, self._alignment.initial_colors
+        same_color = exact[left] == exact[right]
+        same_initial = self._alignment.pairs.corresponds(self._initial(0, left), self._initial(1, right))
+        decisive = same_color or not self._used_elsewhere(exact, left, right)
+        same_uses = decisive and self._uses[0].get(left) == self._uses[1].get(right) is not None
+        rivals = same_color and same_initial and self._used_elsewhere(initial, left, right)
+        return (fits[0] or 0.0) + same_initial + 2.0 * same_color + same_uses - 1.5 * rivals
+
+    def _initial(self, side: int, edge: BackEdge) -> Term:
+        outer = edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial
+        return self._sides[side].by_value[outer]
+
+    def _used_elsewhere(self, colors: Mapping[BackEdge, int], left: BackEdge, right: BackEdge) -> bool:
+        """Whether two values differ in colour, and either colour occurs on the other side."""
+        sets = [{colors[edge] for edge in edges} for edges in self._edges]
+        return colors[left] != colors[right] and (colors[left] in sets[1] or colors[right] in sets[0])
+
+
+def _last_value_uses(outer: Mapping[object, Term], loop: Loop, signatures: Mapping[Term, int]) -> dict[BackEdge, int]:
+    """The uses of each carried value's last value."""
+    uses: dict[BackEdge, int] = {}
+    for last in loop.last_values:
+        edge = loop.back_edge_for(last)
+        if edge is not None and outer[last] in signatures:
+            uses[edge] = signatures[outer[last]]
+    return uses
 
 
 def _match_inputs(left: Graph, right: Graph, names: Mapping[str, str]) -> list[tuple[Value, Value]]:

@@ -29,10 +29,13 @@ class NodeAlignment:
             [term for term in side.in_scope(graph) if term.operator not in LOOP_RESULTS and not term.is_leaf]
             for side, graph in zip(pairs.sides, (scope.left, scope.right), strict=True)
         )
-        self._signatures = tuple(
+        self.signatures = tuple(
             _use_signatures(pairs, terms, ends) for terms, ends in zip(self._terms, scope.ends, strict=True)
         )
         self._names = tuple({term_name(term): term for term in terms} for terms in self._terms)
+        # As for loop ports: a numbered name only counts if one side has all names of the other.
+        names = [set(by_name) - {""} for by_name in self._names]
+        self._numbers_count = names[0] <= names[1] or names[1] <= names[0]
 
     def _unpaired(self, side: int) -> list[Term]:
         return [term for term in self._terms[side] if term not in self._pairs.twins]
@@ -70,7 +73,7 @@ class NodeAlignment:
     def _equal_score(self, left: Term, right: Term) -> float:
         same_use = self._signature(0, left) == self._signature(1, right) is not None
         a, b = term_name(left), term_name(right)
-        named = a == b and bool(a) and not is_numbered_name(a)
+        named = a == b and self._is_evidence(a) and _output_index(left) == _output_index(right)
         return 1.5 * named + (1.0 if same_use and not self._has_namesake(left, right) else 0.0) + name_evidence(a, b)
 
     def _contradicted(self, left: Term, right: Term, moved: Sequence[set[Hashable]]) -> bool:
@@ -88,12 +91,17 @@ class NodeAlignment:
             other is not None
             and other not in self._pairs.twins
             and other.operator == term.operator
-            and not is_numbered_name(term_name(term))
+            and _output_index(other) == _output_index(term)
+            and self._is_evidence(term_name(term))
             for term, other in namesakes
         )
 
+    def _is_evidence(self, name: str) -> bool:
+        """Whether an equal name is evidence, and not a number that an exporter assigned."""
+        return bool(name) and (self._numbers_count or not is_numbered_name(name))
+
     def _signature(self, side: int, term: Term) -> int | None:
-        return self._signatures[side].get(term)
+        return self.signatures[side].get(term)
 
     def _use_key(self, side: int, term: Term) -> Hashable:
         signature = self._signature(side, term)
@@ -174,7 +182,7 @@ class NodeAlignment:
         score += _OPERANDS * self._common_operands(left, right) + _READERS * self._common_readers(left, right)
         score += _EQUAL * self._pairs.numbers.equal(left, right)
         a, b = term_name(left), term_name(right)
-        if a and b:
+        if a and b and _output_index(left) == _output_index(right):
             score += _NAME * name_evidence(a, b)
             if self._has_namesake(left, right):
                 score -= 1.0
@@ -226,6 +234,13 @@ def term_name(term: Term) -> str:
     return "" if term.value is None else term.value.name
 
 
+def _output_index(term: Term) -> int:
+    """Which result of its node a term is."""
+    if term.node is None or term.value is None or term.value not in term.node.outputs:
+        return 0
+    return term.node.outputs.index(term.value)
+
+
 def _grouped(terms: Iterable[Term], key: object) -> dict[int, list[Term]]:
     groups: dict[int, list[Term]] = {}
     for term in terms:
@@ -251,4 +266,5 @@ def _use_signatures(pairs: TermPairs, terms: Sequence[Term], ends: Sequence[tupl
                 place = None if term.operator in COMMUTATIVE_OPERATORS else position
                 key = ("use", term.operator, term.index, place, signatures.get(term))
                 uses.setdefault(operand, []).append(table.number_for(key))
-    return signatures
+    rest = {term: table.number_for(("uses", *sorted(keys))) for term, keys in uses.items() if term not in signatures}
+    return signatures | rest

@@ -38,11 +38,11 @@ class _Lowering:
     def __init__(self, graph: Graph, ignore_float_casts: bool, across_systems: bool) -> None:
         self.ignore_float_casts = ignore_float_casts
         self.across_systems = across_systems
-        self.lowered = LoweredGraph(graph, opened=dict(graph.expanded_from))
         self._system = graph.system
         producers = ProducerMap.for_graph(graph)
         self._constants = ConstantFolder(producers, graph.system)
-        self._declared = ConstantFolder(producers, graph.system, use_declared_shapes=True)
+        declared = ConstantFolder(producers, graph.system, use_declared_shapes=True)
+        self.lowered = LoweredGraph(graph, declared, opened=dict(graph.expanded_from))
         for inner in (inner for node in walk(graph) for _, inner in bodies(node)):
             self.lowered.opened.update(inner.expanded_from)
         for position, value in enumerate(graph.inputs):
@@ -84,6 +84,8 @@ class _Lowering:
                 self._lower_if(node, graph, depth)
             elif isinstance(node, Operation):
                 self._lower_operation(node, graph)
+        for scan in (scan for node in graph.nodes if isinstance(node, Loop) for scan in node.scan_outputs):
+            self._optional_term(scan.length)
         self.lowered.outputs[graph] = [self._term(value) for value in graph.outputs]
 
     def _term(self, value: Value) -> Term:
@@ -222,8 +224,6 @@ class _Lowering:
         for operator, ports in (("last", loop.last_values), ("scan", loop.scan_outputs)):
             for item in ports:
                 terms.inner[item] = self._term(item.result)
-                if operator == "scan":
-                    self._optional_term(item.length)
                 term = Term(operator, (), (), 0, loop, item.outer, scope, port=item)
                 term.dtype, term.shape = _declared_type(item.outer)
                 term.operands = (terms.inner[item],)

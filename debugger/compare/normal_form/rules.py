@@ -74,7 +74,8 @@ def cast_dtype(term: Term) -> np.dtype[Any] | None:
         return None
 
 
-def _is_float(dtype: Any) -> bool:
+def is_float(dtype: Any) -> bool:
+    """Whether a dtype is a float type; not for an unknown one."""
     return dtype is not None and dtype.name.startswith(("float", "bfloat"))
 
 
@@ -84,7 +85,7 @@ def _cast(builder: TermBuilder, term: Term) -> Term | None:
         return None
     if operand.dtype == dtype:
         return operand
-    both_float = _is_float(dtype) and _is_float(operand.dtype)
+    both_float = is_float(dtype) and is_float(operand.dtype)
     return operand if both_float and builder.ignore_float_casts else None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....runtime.graph import Array, BackEdge, Graph, Loop, Node, SlicedInput, Value
+from ....runtime.ops.constant_folding import ConstantFolder
 
 #: Operators of terms that compute nothing: what a scope receives.
 LEAVES = frozenset({"constant", "input", "carried", "slice", "iteration", "condition input"})
@@ -88,6 +89,8 @@ class LoweredGraph:
     model; ``outputs``: the terms of a graph's results; ``rewritten``: the rules that were applied, with the value."""
 
     graph: Graph
+    #: Folds constants that follow from declared shapes.
+    declared: ConstantFolder
     terms: list[Term] = field(default_factory=list)
     by_value: dict[Value, Term] = field(default_factory=dict)
     loops: dict[Loop, LoopTerms] = field(default_factory=dict)

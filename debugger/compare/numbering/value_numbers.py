@@ -16,6 +16,7 @@ from ....runtime.graph.slicing import normalize_axis
 from ..align.normal_form import COMMUTATIVE_OPERATORS, digest
 from ..align.value_numbering import ValueNumberTable
 from ..running.value_comparison import dtype_kind
+from ..normal_form.rules import cast_dtype, is_float
 from ..normal_form.terms import LOOP_RESULTS, LoopTerms, LoweredGraph, Term
 
 __all__ = ["NumberingOptions", "ValueNumbers", "ValueNumberTable", "slice_geometry"]
@@ -165,8 +166,10 @@ class ValueNumbers:
             operands.sort()
         return term.operator, self.attributes(term), term.index, tuple(operands)
 
-    def attributes(self, term: Term) -> Hashable:
+    def attributes(self, term: Term) -> tuple[tuple[str, Hashable], ...]:
         """The attributes of a term, as far as both systems write them alike."""
+        if term.operator == "Cast" and self.options.narrow_dtype is not None and is_float(cast_dtype(term)):
+            return ()  # each model converts to its own float type
         if self.options.same_system:
             return term.attributes
         names = _ATTRIBUTES_ACROSS_SYSTEMS.get(term.operator, ())
@@ -188,7 +191,8 @@ class ValueNumbers:
             edge = terms.loop.back_edge_for(port)
             return None if edge is None else self.numbers[terms.initials[edge]]
         side = next(side for side in self.sides if terms.loop in side.loops)
-        length = -1 if port.length is None else self.numbers[side.by_value[port.length]]
+        # The length may be computed after the loop.
+        length = -1 if port.length is None else self.numbers.get(side.by_value[port.length], -2)
         return port.axis, port.stack, port.reverse, length
 
     def _control_key(self, terms: LoopTerms) -> Hashable:

@@ -16,13 +16,23 @@ from ...session.boundary import Boundary
 from ..align.alignment import Alignment
 from ..align.quantization_patterns import QUANTIZED_PEAK_TOLERANCE
 from ..align.static_diff import static_differences
+from ..alignment.edit_script import edit_script
 from ..causes.difference_tracer import DifferenceTracer, FindEarlier, differing_values
 from ..causes.dynamic_range import RangeMonitor
 from ..causes.narrow_types import note_headroom
 from ..causes.output_causes import trace_outputs
 from ..causes.quantization_saturation import SaturationMonitor
 from ..causes.quantization_step import QuantizationSteps, compared_value
-from ..report.findings import Cause, Comparison, Difference, LoopFindings, Saturation, TripDifference
+from ..report.edit_listing import listed_edits
+from ..report.findings import (
+    Cause,
+    Comparison,
+    Difference,
+    LoopFindings,
+    Saturation,
+    StaticDifference,
+    TripDifference,
+)
 from ..report.runtime_rules import reasons_predicting
 from .loop_matching import LoopMatch, LoopMatching, NameMatching, match_loops, match_names, select_pairs
 from .output_comparison import compare_outputs
@@ -83,7 +93,7 @@ def compare_sides(
                 " number"
             )
         paths = {pair.left.loop: pair.left.path for pair in pairs if pair.left.loop is not None}
-        result.static_differences = static_differences(alignment, paths, not options.loops)
+        result.static_differences = _static_differences(alignment, paths, not options.loops)
     merges = [pairs] if matching.same_order else [[pair] for pair in pairs]
     for group in merges:
         merge = _BoundaryMerge(left, right, group, options, alignment)
@@ -130,6 +140,16 @@ def _alignment(
         return None
     loops = [(p.left.loop, p.right.loop) for p in match.pairs if p.left.loop is not None and p.right.loop is not None]
     return Alignment(left.graph, right.graph, loops, options.names)
+
+
+def _static_differences(alignment: Alignment, paths: dict[Loop, str], everything: bool) -> list[StaticDifference]:
+    """What the files write otherwise."""
+    if alignment.quantized_side is not None:
+        return static_differences(alignment, paths, everything)
+    left, right = alignment.left.graph, alignment.right.graph
+    loops = [(pair.left, pair.right) for pair in alignment.loops.values()]
+    script = edit_script(left, right, loops, alignment.names)
+    return listed_edits(script, left, None if everything else list(paths.values()), left.system is not right.system)
 
 
 def _main_graph_saturations(left: ComparisonSide, right: ComparisonSide, index: int) -> list[Saturation]:

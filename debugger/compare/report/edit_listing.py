@@ -1,0 +1,41 @@
+"""Lists the edits of a script as static differences of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ....runtime.graph import Graph, Loop, walk
+from ....runtime.graph.producers import ProducerMap
+from ...describe.code_lines import CodeLines
+from ...describe.condition import condition_slice
+from ..edits import Edit, EditKind, EditScript
+from ..running.value_comparison import Tolerance, compare
+from .findings import StaticDifference
+
+
+def listed_edits(
+    script: EditScript, left: Graph, paths: Collection[str] | None, loose_shape: bool
+) -> list[StaticDifference]:
+    """The edits as static differences. ``paths``: only of these loops; ``loose_shape``: axes of length 1 are ignored."""
+    code, producers = CodeLines(left), ProducerMap.for_graph(left)
+    deciding = {node for loop in walk(left) if isinstance(loop, Loop) for node in condition_slice(loop).nodes}
+    edits = [edit for edit in script.edits if paths is None or edit.left_loop in paths]
+    listed = []
+    for edit in edits:
+        reader = None if edit.left_value is None else producers.producer(edit.left_value)
+        decides = edit.kind is EditKind.CONDITION or edit.left_node in deciding or reader in deciding
+        listed.append(_listed(edit, code, decides, loose_shape))
+    return listed
+
+
+def _listed(edit: Edit, code: CodeLines, decides: bool, loose_shape: bool) -> StaticDifference:
+    name = edit.left_name or edit.right_name
+    kind, line = edit.kind.value, "" if edit.left_node is None else code.describe_node(edit.left_node)
+    if edit.left_data is None or edit.right_data is None:
+        texts = edit.left_text or "nothing", edit.right_text or "nothing"
+        return StaticDifference(
+            kind, edit.left_loop, name, edit.right_name, *texts, decides, likeness=edit.detail, source_line=line
+        )
+    delta = compare(edit.left_data, edit.right_data, Tolerance(0.0, 0.0), loose_shape=loose_shape)
+    values = edit.left_data, edit.right_data, delta, edit.detail
+    return StaticDifference(kind, edit.left_loop, name, edit.right_name, "", "", decides, *values)
