@@ -152,7 +152,7 @@ def test_weights_that_were_rounded_are_the_same_and_one_that_got_lost_is_not() -
         compare_narrow(WEIGHTED, 10, EPSILON="{0.001}", **other),
         x=x,
     )
-    assert static_differences(result) == [("constant", "w")]
+    assert static_differences(result) == [("constant", "w32")]
 
 
 def test_what_a_sliced_input_is_cut_from_is_followed() -> None:

@@ -18,8 +18,11 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
                 yield from all_graphs(attribute.g)
 
 
-def rename_values(source: onnx.ModelProto, draw: ChoiceSource) -> onnx.ModelProto:
-    """The same model with numbers for names throughout; inputs and outputs alone keep theirs."""
+def rename_values(
+    source: onnx.ModelProto, draw: ChoiceSource, renamed: dict[str, str] | None = None
+) -> onnx.ModelProto:
+    """The same model with numbers for names throughout; inputs and outputs alone keep theirs. ``renamed`` gets the new
+    names."""
     source = onnx.ModelProto.FromString(source.SerializeToString())
     kept = {value.name for value in (*source.graph.input, *source.graph.output)}
     inside = list(all_graphs(source.graph))
@@ -28,6 +31,8 @@ def rename_values(source: onnx.ModelProto, draw: ChoiceSource) -> onnx.ModelProt
     old = sorted({name for name in results if name and name not in kept})
     numbers = list(range(len(old)))
     new = {name: f"t{numbers.pop(draw.integer(0, len(numbers) - 1))}" for name in old}
+    if renamed is not None:
+        renamed.update(new)
     for g in inside:
         for value in (*g.input, *g.output):
             value.name = new.get(value.name, value.name)

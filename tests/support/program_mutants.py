@@ -114,10 +114,11 @@ def _mutate_program(system: str, kind: str, draw: ChoiceSource) -> ProgramMutant
     other, mutation = changed
     if system != "renamed":
         return ProgramMutant(_load_program(program), _load_program(other), feeds, mutation, (program, other))
-    mutation = replace(mutation, names=mutation.names | {mutation.replaced})
-    return ProgramMutant(
-        _load_program(program), load_proto(rename_values(to_onnx(other), draw)), feeds, mutation, (program, other)
-    )
+    renamed: dict[str, str] = {}
+    right = load_proto(rename_values(to_onnx(other), draw, renamed))
+    # What only the right model has has its name there.
+    names = mutation.names | {mutation.replaced, renamed.get("inserted", "inserted")}
+    return ProgramMutant(_load_program(program), right, feeds, replace(mutation, names=names), (program, other))
 
 
 def _load_program(program: Program) -> loopdbg.Model:

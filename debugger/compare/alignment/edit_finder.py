@@ -42,7 +42,8 @@ class EditFinder:
         self._paths = tuple(_scope_paths(side.graph) for side in self._pairs.sides)
         self._order = {term: k for k, term in enumerate((*self._pairs.left.terms, *self._pairs.right.terms))}
         self._constant_keys = tuple(
-            {alignment.numbers.constant_key(term) for term in side.terms if term.is_constant} for side in self._pairs.sides
+            {alignment.numbers.constant_key(term): term for term in (*side.terms, *side.constants) if term.is_constant}
+            for side in self._pairs.sides
         )
         self._edits: dict[tuple[Any, ...], tuple[int, Edit, list[EditPlace]]] = {}
         #: The place that is compared.
@@ -223,8 +224,8 @@ class EditFinder:
                     return
             elif self._equal_by_declared_shape(left, right) or self._added_or_omitted(left, right, reader):
                 return
-            elif not self._same_system and (left.operands or right.operands):
-                return  # the other system may need other nodes for the same
+            elif not self._same_system and (left not in self._pairs.twins or right not in self._pairs.twins):
+                return  # the other system may need other nodes, or a counter, for the same
         key = (kind, *reader, detail, port and port[0])
         self._add(kind, *reader, key, detail, port, names, texts, operands=(left, right))
 
@@ -309,7 +310,7 @@ class EditFinder:
         if a is not None and b is not None:
             self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", (pair.left, pair.right), loop_names)
         elif (a is not b or pair.left.fixed_trips != pair.right.fixed_trips) and self._same_system:
-            self._add(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), names=loop_names)
+            self._add(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", (pair.left, pair.right), loop_names)
         self._compare_conditions(pair, reader)
         for port, other in ((p, o) for p, o, _ in pair.slices):
             self._place = EditPlace("slice", port, other)
@@ -349,10 +350,10 @@ class EditFinder:
         if _stays_true(left) and _stays_true(right):
             a = b = None
         if a is not None and b is not None:
-            names = term_name(a) or loop_names[0], term_name(b) or loop_names[1]
+            names = _condition_name(pair.left), _condition_name(pair.right)
             self._compare_operand(a, b, reader, EditKind.CONDITION, "", (pair.left, pair.right), names)
         elif self._same_system and a is not b:
-            self._add(EditKind.CONDITION, *reader, ("condition", pair.left), names=loop_names)
+            self._add(EditKind.CONDITION, *reader, ("condition", pair.left), "", (pair.left, pair.right), loop_names)
         self._place = EditPlace("initial condition", pair.left, pair.right)
         a, b = left.initial_condition, right.initial_condition
         if a is not None and b is not None:
@@ -362,7 +363,7 @@ class EditFinder:
         elif a is not None or b is not None:
             if not (_is_true(a) and _is_true(b)) and self._same_system:
                 self._add(
-                    EditKind.CONDITION, *reader, ("initial", pair.left), "initial condition", names=loop_names
+                    EditKind.CONDITION, *reader, ("initial", pair.left), "initial condition", (pair.left, pair.right), loop_names
                 )
 
     def _compare_results(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
@@ -377,10 +378,7 @@ class EditFinder:
             if values[0] != values[1]:
                 texts = _scan_text(scan), _scan_text(other)
                 self._add(EditKind.SCAN_OUTPUT, *reader, ("scan", scan), "axis or direction", ports, names, texts)
-            lengths = [
-                None if item.length is None else side.by_value[item.length]
-                for side, item in zip(self._pairs.sides, (scan, other), strict=True)
-            ]
+            lengths = left.lengths.get(scan), right.lengths.get(other)
             if None not in lengths:
                 self._compare_operand(*lengths, reader, EditKind.SCAN_OUTPUT, "length", ports, names)
         for last, other_last, same in pair.last_values:
@@ -413,10 +411,11 @@ class EditFinder:
             names = tuple(
                 graph.output_names[k] if k < len(graph.output_names) else graph.outputs[k].name for graph in graphs
             )
+            texts = f"{names[0]} is {_operand_text(a)}", f"{names[1]} is {_operand_text(b)}"
             if k in exchanged:
-                self._add(EditKind.OUTPUT_ORDER, a, b, ("output", k), str(k), None, (names[0], names[1]))
+                self._add(EditKind.OUTPUT_ORDER, a, b, ("output", k), str(k), None, (names[0], names[1]), texts)
             else:
-                self._compare_operand(a, b, (a, b), EditKind.OUTPUT_ORDER, str(k), None, (names[0], names[1]))
+                self._compare_operand(a, b, (a, b), EditKind.OUTPUT_ORDER, str(k), None, (names[0], names[1]), texts)
 
     # -- edits
 
@@ -472,7 +471,17 @@ class EditFinder:
         node = term.node
         text = _constant_text(term) if node is None else self._formatters[side].assignment(node)
         operand = None if operands is None else operands[side]
-        return text if operand is None else f"{text} ({_operand_text(operand)})"
+        return text if operand is None else f"{text} ({_operand_text(operand)}{self._counterpart_text(side, operand)})"
+
+    def _counterpart_text(self, side: int, operand: Term) -> str:
+        """The left counterpart of a right operand in words; empty if it has the same name."""
+        twin = self._pairs.twins.get(operand) if side else None
+        if side and operand.is_constant:
+            twin = self._constant_keys[0].get(self._alignment.numbers.constant_key(operand))
+        if twin is None or twin.value is None or term_name(twin) == term_name(operand):
+            return ""
+        relation = "holds the same as" if operand.is_constant else "corresponds to"
+        return f", which {relation} {display_name(twin.value)}"
 
     def _path_of(self, side: int, term: Term | None) -> str:
         if term is None:
@@ -480,6 +489,11 @@ class EditFinder:
         if isinstance(term.node, Loop):
             return self._paths[side].get(term.node.body, MAIN)
         return MAIN if term.scope is None else self._paths[side].get(term.scope, MAIN)
+
+
+def _condition_name(loop: Loop) -> str:
+    value = loop.condition or loop.ignored_condition
+    return loop.name if value is None else value.name
 
 
 def _stays_true(terms: LoopTerms) -> bool:
@@ -525,7 +539,8 @@ def _operand_text(term: Term) -> str:
     if term.is_constant:
         return _constant_text(term)
     if term.node is not None and len(term.node.outputs) > 1 and term.value is not None:
-        return f"{display_name(term.value)} is output {term.node.outputs.index(term.value)} of {term.node.op_type}"
+        index = term.node.outputs.index(term.value)
+        return f"{display_name(term.value)}, output {index} of {term.node.op_type} '{term.node.name}'"
     return f"a {term.operator} in {_result_name(term.node)}" if term.value is None else display_name(term.value)
 
 

@@ -84,8 +84,13 @@ class _Lowering:
                 self._lower_if(node, graph, depth)
             elif isinstance(node, Operation):
                 self._lower_operation(node, graph)
-        for scan in (scan for node in graph.nodes if isinstance(node, Loop) for scan in node.scan_outputs):
-            self._optional_term(scan.length)
+        for loop in (node for node in graph.nodes if isinstance(node, Loop)):
+            # A length may be computed after the loop.
+            lengths = {scan: self._optional_term(scan.length) for scan in loop.scan_outputs}
+            self.lowered.loops[loop].lengths = {scan: term for scan, term in lengths.items() if term is not None}
+        self.lowered.constants += [
+            Term("constant", value=value, data=value.constant) for value in graph.constants if value.constant is not None
+        ]
         self.lowered.outputs[graph] = [self._term(value) for value in graph.outputs]
 
     def _term(self, value: Value) -> Term:

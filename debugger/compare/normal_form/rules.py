@@ -98,7 +98,10 @@ def _reshape(builder: TermBuilder, term: Term) -> Term | None:
     if operand is None:
         return None
     if builder.across_systems:
-        return operand
+        transposes = (term.attribute(name) for name in ("first_transpose", "second_transpose"))
+        return None if any(order and tuple(order) != tuple(sorted(order)) for order in transposes) else operand
+    if term.operator == "Shuffle":
+        return None
     if _is_static(term.shape):
         if operand.shape == term.shape:
             return operand
@@ -261,7 +264,7 @@ RULES: tuple[Rule, ...] = (
     Rule("cast to the same dtype", frozenset({"Cast"}), _cast, "a conversion to the dtype of its input gives its input"),
     Rule(
         "reshape",
-        frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten"}),
+        frozenset({"Reshape", "Shuffle", "Squeeze", "Unsqueeze", "Flatten"}),
         _reshape,
         "what only changes a static shape is a Reshape to that shape, or nothing",
     ),

@@ -81,6 +81,8 @@ class LoopTerms:
     #: Scan outputs and last values -> the term inside, and the term outside.
     inner: dict[Any, Term] = field(default_factory=dict)
     outer: dict[Any, Term] = field(default_factory=dict)
+    #: Scan outputs -> the lengths to which they are padded.
+    lengths: dict[Any, Term] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -92,6 +94,8 @@ class LoweredGraph:
     #: Folds constants that follow from declared shapes.
     declared: ConstantFolder
     terms: list[Term] = field(default_factory=list)
+    #: The constants that the model has, read or not.
+    constants: list[Term] = field(default_factory=list)
     by_value: dict[Value, Term] = field(default_factory=dict)
     loops: dict[Loop, LoopTerms] = field(default_factory=dict)
     outputs: dict[Graph, list[Term]] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
+from ....runtime.graph import Array, BackEdge, SlicedInput, Value
 from ....runtime.graph.slicing import normalize_axis
 from ..align.normal_form import COMMUTATIVE_OPERATORS, digest
 from ..align.value_numbering import ValueNumberTable
@@ -53,7 +53,7 @@ class ValueNumbers:
         for k, (a, b) in enumerate(inputs):
             self._input_keys[a] = self._input_keys[b] = ("input", k)
         self._loops = [terms for side in self.sides for terms in side.loops.values()]
-        self._loop_terms = {terms.loop: terms for terms in self._loops}
+        self._loop_terms = {outer: terms for terms in self._loops for outer in terms.outer.values()}
         self._classes = self._refine()
 
     def equal(self, left: Term | None, right: Term | None) -> bool:
@@ -157,8 +157,7 @@ class ValueNumbers:
             assert term.operands[0] is not None
             return "slice", operands[0], slice_geometry(term.port, term.operands[0].shape)
         if term.operator in LOOP_RESULTS:
-            assert isinstance(term.node, Loop)
-            terms = self._loop_terms[term.node]
+            terms = self._loop_terms[term]
             return term.operator, operands[0], self._result_key(term, terms), self._control_key(terms)
         if term.operator == "If":
             return "If", operands[0], tuple(self._operand_number(result) for result in term.port)
@@ -190,10 +189,9 @@ class ValueNumbers:
         if term.operator == "last":
             edge = terms.loop.back_edge_for(port)
             return None if edge is None else self.numbers[terms.initials[edge]]
-        side = next(side for side in self.sides if terms.loop in side.loops)
-        # The length may be computed after the loop.
-        length = -1 if port.length is None else self.numbers.get(side.by_value[port.length], -2)
-        return port.axis, port.stack, port.reverse, length
+        length = terms.lengths.get(port)
+        number = -1 if length is None else self.numbers.get(length, -2)
+        return port.axis, port.stack, port.reverse, number
 
     def _control_key(self, terms: LoopTerms) -> Hashable:
         """What decides how many iterations a loop runs."""

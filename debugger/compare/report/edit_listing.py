@@ -29,7 +29,8 @@ def listed_edits(
 
 
 def _listed(edit: Edit, code: CodeLines, decides: bool, loose_shape: bool) -> StaticDifference:
-    name = edit.left_name or edit.right_name
+    concerns_loop = edit.port is not None and isinstance(edit.port[0], Loop) and edit.port[0].name == edit.left_name
+    name = "" if concerns_loop else edit.left_name or edit.right_name
     kind, line = edit.kind.value, "" if edit.left_node is None else code.describe_node(edit.left_node)
     if edit.left_data is None or edit.right_data is None:
         texts = edit.left_text or "nothing", edit.right_text or "nothing"
