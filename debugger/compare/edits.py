@@ -35,9 +35,12 @@ class EditKind(Enum):
 
 @dataclass(frozen=True)
 class EditPlace:
-    """Where an edit takes effect. ``role``: "value" for two values, of which the left one is to be computed as the right
-    one; "output" for two results of the models; otherwise the name of what is read by two loops or their ports: "trip
-    count", "condition", "initial condition", "initial value", "back edge", "slice", "scan output", "last value"."""
+    """Where an edit takes effect.
+
+    ``role``: "value" for two values, of which the left one is to be computed as the right one; "output" for two results
+    of the models, by position; otherwise the name of what is read by two loops or their ports: "trip count",
+    "condition", "initial condition", "initial value", "back edge", "slice", "scan output", "last value".
+    """
 
     role: str
     left: Any

@@ -39,7 +39,10 @@ CANCEL = """g (float[3] x) => (float[3] y)
 def test_it_ends_where_operators_do_not_correspond() -> None:
     other = PRODUCT.replace("hw = MatMul (h, W)", "hs = Mul (h, two)\nw2 = MatMul (hs, W)\nhw = Div (w2, three)")
     result = compare_models(PRODUCT, other, x=F32([0.05, -0.1, 0.2]))
-    assert static_differences(result) == [("node added", "hs"), ("node added", "hw")] and blamed_cause(result) == "result hw"
+    assert (
+        static_differences(result) == [("node added", "hs"), ("node added", "hw")]
+        and blamed_cause(result) == "result hw"
+    )
     assert "MatMul" in report_text(result) and "what they are fed does not correspond" in report_text(result)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cli_runner import save_text_model
-from diff_checks import compare_models, report_text, static_differences
+from diff_checks import compare_models, static_differences
 from loopdbg.debugger.compare.report.findings import Verdict
 from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
 from loopdbg.debugger.compare.running.sides import ModelSide

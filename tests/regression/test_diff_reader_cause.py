@@ -54,9 +54,7 @@ def test_another_output_of_a_node() -> None:
 def test_outputs_that_changed_places() -> None:
     result = compare_models(GATES, GATES.replace("s0, s1, s2 =", "s1, s0, s2 ="), x=F32([0.5, -1, 2]))
     assert static_differences(result) == [("operand", "p"), ("operand", "q")]
-    assert "s0, output 0 of Split 'cut'" in report_text(result) and "s0, output 1 of Split 'cut'" in report_text(
-        result
-    )
+    assert "s0, output 0 of Split 'cut'" in report_text(result) and "s0, output 1 of Split 'cut'" in report_text(result)
     assert blamed_cause(result) in ("Sigmoid p", "Sigmoid q")
 
 

@@ -147,8 +147,8 @@ class _Patch:
 
     def _clone_node(self, node: Node, scope: Graph) -> None:
         inner: dict[Value, Value] = {}
-        for value in (captured for _, body in bodies(node) for captured in captured_values(body)):
-            inner[value] = self._clone(value, scope)
+        for captured in (value for _, body in bodies(node) for value in captured_values(body)):
+            inner[captured] = self._clone(captured, scope)
         new = _copied_node(node, lambda value: self._clone(value, scope), inner)
         outputs: list[Value | None] = []
         for value in node.outputs:
@@ -157,9 +157,7 @@ class _Patch:
             if value is not None and fresh is not None:
                 self._cloned[value, scope] = fresh
         if isinstance(new, Loop):
-            fresh_by_value = dict(zip(node.outputs, outputs, strict=True))
-            for port in (*new.last_values, *new.scan_outputs):
-                port.outer = fresh_by_value.get(port.outer) or port.outer
+            _rename_results(new, {value: self._cloned[value, scope] for value in node.outputs if value is not None})
         new.outputs = outputs
         self._new_nodes.setdefault(scope, []).append(new)
 
@@ -227,8 +225,9 @@ class _Patch:
         new.last_values = [self._copied_result("last value", port, body, outer) for port in loop.last_values]
         new.scan_outputs = [self._copied_result("scan output", port, body, outer) for port in loop.scan_outputs]
         new.body = self._copy_graph(body)
-        ports = (*new.back_edges, *new.last_values, *new.scan_outputs)
-        results = [port.result for port in ports] + [value for value in (new.condition, new.ignored_condition) if value is not None]
+        results = [edge.result for edge in new.back_edges] + [last.result for last in new.last_values]
+        results += [scan.result for scan in new.scan_outputs]
+        results += [value for value in (new.condition, new.ignored_condition) if value is not None]
         present = set(new.body.outputs)
         new.body.outputs = [*new.body.outputs, *dict.fromkeys(value for value in results if value not in present)]
         if new.condition_node_count is not None:
@@ -274,13 +273,21 @@ class _Patch:
         return new
 
 
+def _rename_results(loop: Loop, values: Mapping[Value, Value]) -> None:
+    """Let the outputs of a copied loop be its own."""
+    for last in loop.last_values:
+        last.outer = values.get(last.outer, last.outer)
+    for scan in loop.scan_outputs:
+        scan.outer = values.get(scan.outer, scan.outer)
+
+
 def _take_fields(item: Any, other: Any, names: Sequence[str]) -> None:
     for name in names:
         setattr(item, name, getattr(other, name))
 
 
 def _copied_node(node: Node, outer: Any, inner: dict[Value, Value]) -> Node:
-    """A copy of a right node: its inputs by ``outer``, the values inside its bodies fresh, its captures by ``inner``."""
+    """A copy of a right node: its inputs by ``outer``, its captures by ``inner``; values inside bodies are fresh."""
     new = copy.copy(node)
     new.inputs = [None if value is None else outer(value) for value in node.inputs]
     if isinstance(node, If) and isinstance(new, If):
@@ -334,8 +341,7 @@ def _copied_graph(graph: Graph, values: dict[Value, Value]) -> Graph:
         copied = _copied_node(node, lambda value: values.get(value, value), inner)
         copied.outputs = [None if value is None else fresh(value) for value in node.outputs]
         if isinstance(copied, Loop):
-            for port in (*copied.last_values, *copied.scan_outputs):
-                port.outer = values.get(port.outer, port.outer)
+            _rename_results(copied, values)
         new.nodes.append(copied)
     new.outputs = [values.get(value, value) for value in graph.outputs]
     return new

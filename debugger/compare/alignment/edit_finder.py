@@ -55,10 +55,10 @@ class EditFinder:
         operators = self._opened_operators()
         for a, b in self._alignment.inputs:
             self._pairs.identify(self._pairs.left.by_value[a], self._pairs.right.by_value[b])
+        right_terms = set(self._pairs.right.terms)
         for left, right in list(self._pairs.twins.items()):
-            if left.operator in ("carried", "slice", "iteration", "condition input", *LOOP_RESULTS):
-                if right in self._right_terms():
-                    self._pairs.identify(left, right)
+            if right in right_terms and (left.operator in LOOP_RESULTS or (left.is_leaf and not left.is_constant)):
+                self._pairs.identify(left, right)
         for right in self._pairs.right.terms:
             twin = self._pairs.twins.get(right)
             if twin is None or right.is_leaf or right.operator in LOOP_RESULTS:
@@ -73,7 +73,9 @@ class EditFinder:
         for left_operator, right_operator in operators:
             self._compare_opened(left_operator, right_operator)
         outputs = zip(
-            self._pairs.left.outputs[self._pairs.left.graph], self._pairs.right.outputs[self._pairs.right.graph], strict=False
+            self._pairs.left.outputs[self._pairs.left.graph],
+            self._pairs.right.outputs[self._pairs.right.graph],
+            strict=False,
         )
         self._compare_outputs(list(outputs))
         found = sorted(self._edits.values(), key=lambda item: item[0])
@@ -84,7 +86,11 @@ class EditFinder:
     def _opened_operators(self) -> list[tuple[Operation, Operation]]:
         """Pairs of operators of one type that both models were expanded from; what is inside them is not compared."""
         left, right = self._pairs.sides
-        candidates = [(a.node, b.node) for a, b in self._pairs.twins.items() if a in self._order and self._order[a] < len(left.terms)]
+        candidates = [
+            (a.node, b.node)
+            for a, b in self._pairs.twins.items()
+            if a in self._order and self._order[a] < len(left.terms)
+        ]
         candidates += [(pair.left, pair.right) for pair in self._pairs.loops.values()]
         pairs: dict[Operation, Operation] = {}
         for node, other in candidates:
@@ -108,23 +114,18 @@ class EditFinder:
         if terms[0] is None or terms[1] is None:
             return
         self._place = EditPlace("value", terms[0].value, terms[1].value)
-        texts = tuple(formatter.assignment(node) for formatter, node in zip(self._formatters, (left, right), strict=True))
+        texts = tuple(
+            formatter.assignment(node) for formatter, node in zip(self._formatters, (left, right), strict=True)
+        )
         for name in sorted(set(attributes[0]) | set(attributes[1])):
             if attributes[0].get(name) != attributes[1].get(name):
-                self._add(
-                    EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name, texts=(texts[0], texts[1])
-                )
+                self._add(EditKind.ATTRIBUTE, terms[0], terms[1], (left, name), name, texts=(texts[0], texts[1]))
         for k, (a, b) in enumerate(zip_longest(left.inputs, right.inputs)):
             operands = [
                 None if value is None else side.by_value.get(value)
                 for side, value in zip(self._pairs.sides, (a, b), strict=True)
             ]
             self._compare_operand(operands[0], operands[1], (terms[0], terms[1]), EditKind.OPERAND, str(k))
-
-    def _right_terms(self) -> set[Term]:
-        if not hasattr(self, "_right_term_set"):
-            self._right_term_set = set(self._pairs.right.terms)
-        return self._right_term_set
 
     def _same(self, left: Term | None, right: Term | None) -> bool:
         if left is None or right is None:
@@ -261,10 +262,11 @@ class EditFinder:
     def _constant(self, left: Term, right: Term, reader: tuple[Term, Term]) -> None:
         relation = describe_constant_relation(left.data, right.data)
         edit = self._edit(EditKind.CONSTANT, *reader, relation, names=(term_name(left), term_name(right)))
-        data = {"left_data": left.data, "right_data": right.data}
-        texts = {"left_text": _constant_text(left), "right_text": _constant_text(right)}
-        places = {"left_node": None, "right_node": None} if not left.operands and not right.operands else {}
-        self._append(replace(edit, **data, **texts, **places), reader[0], ("constant", left, right))
+        texts = _constant_text(left), _constant_text(right)
+        edit = replace(edit, left_data=left.data, right_data=right.data, left_text=texts[0], right_text=texts[1])
+        if not left.operands and not right.operands:
+            edit = replace(edit, left_node=None, right_node=None)
+        self._append(edit, reader[0], ("constant", left, right))
 
     def _added_or_omitted(self, left: Term, right: Term, reader: tuple[Term, Term]) -> bool:
         """Nodes that only one model has between a value and its reader."""
@@ -307,7 +309,10 @@ class EditFinder:
         loop_names = pair.left.name, pair.right.name
         a, b = left.trip_count, right.trip_count
         self._place = EditPlace("trip count", pair.left, pair.right)
-        if a is not None and b is not None:
+        computed = any(term is not None and not term.is_constant and not term.is_leaf for term in (a, b))
+        if computed and not self._same_system:
+            pass  # systems differ in the type and range of a trip count
+        elif a is not None and b is not None:
             self._compare_operand(a, b, reader, EditKind.TRIP_COUNT, "", (pair.left, pair.right), loop_names)
         elif (a is not b or pair.left.fixed_trips != pair.right.fixed_trips) and self._same_system:
             self._add(EditKind.TRIP_COUNT, *reader, ("trips", pair.left), "", (pair.left, pair.right), loop_names)
@@ -360,20 +365,16 @@ class EditFinder:
             self._compare_operand(
                 a, b, reader, EditKind.CONDITION, "initial condition", (pair.left, pair.right), loop_names
             )
-        elif a is not None or b is not None:
-            if not (_is_true(a) and _is_true(b)) and self._same_system:
-                self._add(
-                    EditKind.CONDITION, *reader, ("initial", pair.left), "initial condition", (pair.left, pair.right), loop_names
-                )
+        elif self._same_system and not (_is_true(a) and _is_true(b)):
+            key = "initial", pair.left
+            self._add(EditKind.CONDITION, *reader, key, "initial condition", (pair.left, pair.right), loop_names)
 
     def _compare_results(self, pair: LoopAlignment, reader: tuple[Term, Term]) -> None:
         left, right = self._pairs.left.loops[pair.left], self._pairs.right.loops[pair.right]
         for scan, other, _ in pair.scans:
             self._place = EditPlace("scan output", scan, other)
             names, ports = (scan.outer.name, other.outer.name), (scan, other)
-            self._compare_operand(
-                left.inner[scan], right.inner[other], reader, EditKind.SCAN_OUTPUT, "", ports, names
-            )
+            self._compare_operand(left.inner[scan], right.inner[other], reader, EditKind.SCAN_OUTPUT, "", ports, names)
             values = [(item.reverse, item.axis if self._same_system else 0) for item in (scan, other)]
             if values[0] != values[1]:
                 texts = _scan_text(scan), _scan_text(other)
@@ -383,14 +384,14 @@ class EditFinder:
                 self._compare_operand(*lengths, reader, EditKind.SCAN_OUTPUT, "length", ports, names)
         for last, other_last, same in pair.last_values:
             self._place = EditPlace("last value", last, other_last)
-            names, ports = (last.outer.name, other_last.outer.name), (last, other_last)
+            names, lasts = (last.outer.name, other_last.outer.name), (last, other_last)
             edges = last.edge, other_last.edge
             one_carried = self._same_system and (edges[0] is None) is not (edges[1] is None)
             if one_carried:
-                self._add(EditKind.SCAN_OUTPUT, *reader, ("last", last), "last value", ports, names)
+                self._add(EditKind.SCAN_OUTPUT, *reader, ("last", last), "last value", lasts, names)
             elif not same:
                 self._compare_operand(
-                    left.inner[last], right.inner[other_last], reader, EditKind.SCAN_OUTPUT, "last value", ports, names
+                    left.inner[last], right.inner[other_last], reader, EditKind.SCAN_OUTPUT, "last value", lasts, names
                 )
 
     def _loop_reader(self, pair: LoopAlignment) -> tuple[Term, Term]:
@@ -433,7 +434,7 @@ class EditFinder:
         reader: tuple[Term, Term] | None = None,
     ) -> None:
         edit = self._edit(kind, left, right, detail, port, names, texts, operands, reader)
-        self._append(edit, (reader or (left or right,))[0] if left is None else left, key)
+        self._append(edit, left if left is not None else None if reader is None else reader[0], key)
 
     def _append(self, edit: Edit, position: Term | None, key: tuple[Any, ...]) -> None:
         order = -1 if position is None else self._order.get(position, -1)
@@ -453,7 +454,10 @@ class EditFinder:
     ) -> Edit:
         terms = left, right
         shown = reader or (left, right)
-        nodes = [side.source_node(None if term is None else term.node) for side, term in zip(self._pairs.sides, terms, strict=True)]
+        nodes = [
+            side.source_node(None if term is None else term.node)
+            for side, term in zip(self._pairs.sides, terms, strict=True)
+        ]
         values = [_result_value(term) for term in shown]
         if texts is None:
             found = [self._text(k, term, operands) for k, term in enumerate(terms)]
@@ -461,9 +465,16 @@ class EditFinder:
         own_names = [name or _own_name(term) for name, term in zip(names, terms, strict=True)]
         scopes = [self._path_of(k, term if term is not None else shown[k]) for k, term in enumerate(terms)]
         return Edit(
-            kind, scopes[0], scopes[1], nodes[0], nodes[1], values[0], values[1], texts[0], texts[1], detail, None, None,
-            own_names[0], own_names[1], port,
-        )  # fmt: skip
+            kind,
+            *(scopes[0], scopes[1]),
+            *(nodes[0], nodes[1]),
+            *(values[0], values[1]),
+            *(texts[0], texts[1]),
+            detail,
+            left_name=own_names[0],
+            right_name=own_names[1],
+            port=port,
+        )
 
     def _text(self, side: int, term: Term | None, operands: tuple[Term | None, Term | None] | None) -> str:
         if term is None:
@@ -498,7 +509,10 @@ def _condition_name(loop: Loop) -> str:
 
 def _stays_true(terms: LoopTerms) -> bool:
     """Whether the body of a loop cannot end it: its condition is true, or what it receives, which is true then."""
-    received = [terms.condition_input, *(terms.params[edge] for edge, result in terms.results.items() if terms.params[edge] is result)]
+    received = [
+        terms.condition_input,
+        *(terms.params[edge] for edge, result in terms.results.items() if terms.params[edge] is result),
+    ]
     return any(terms.condition is term for term in received) or _is_true(terms.condition)
 
 

@@ -141,10 +141,10 @@ class ModelAlignment:
         pair.slices = best_matches(
             left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, self._slice_fit, self.names
         )
-        for k, (port, other_port, _) in enumerate(pair.slices):
-            self._add_end(self._left(port.outer), self._right(other_port.outer), (*label, "slice", k))
-            if port in lefts.slices and other_port in rights.slices:
-                self._pair(lefts.slices[port], rights.slices[other_port])
+        for k, (sliced, other_sliced, _) in enumerate(pair.slices):
+            self._add_end(self._left(sliced.outer), self._right(other_sliced.outer), (*label, "slice", k))
+            if sliced in lefts.slices and other_sliced in rights.slices:
+                self._pair(lefts.slices[sliced], rights.slices[other_sliced])
         edges = [[edge for edge in loop.back_edges if edge not in skipped] for loop in (left, right)]
         similarity = _EdgeSimilarity(self, (left, right), uses)
         pair.edges = best_matches(edges[0], edges[1], lambda edge: edge.param.name, similarity.score, self.names)
@@ -250,12 +250,9 @@ class ModelAlignment:
 
 
 class _EdgeSimilarity:
-    """How well the carried values of two loops fit: by what they begin with, what becomes of them, and who reads the last
-    ones."""
+    """How well the carried values of two loops fit: by their initial values, their results, and who reads the last."""
 
-    def __init__(
-        self, alignment: ModelAlignment, loops: tuple[Loop, Loop], uses: Sequence[Mapping[Term, int]]
-    ) -> None:
+    def __init__(self, alignment: ModelAlignment, loops: tuple[Loop, Loop], uses: Sequence[Mapping[Term, int]]) -> None:
         self._alignment = alignment
         self._sides = alignment.pairs.sides
         self._edges = tuple(loop.back_edges for loop in loops)

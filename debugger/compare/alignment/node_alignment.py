@@ -47,16 +47,19 @@ class NodeAlignment:
         new: list[tuple[Term, Term]] = []
         groups = tuple(_grouped(self._unpaired(side), self._pairs.local_id) for side in (0, 1))
         moved = tuple(
-            {self._use_key(side, term) for key, terms in groups[side].items() if key not in groups[1 - side] for term in terms}
+            {
+                self._use_key(side, term)
+                for key, terms in groups[side].items()
+                if key not in groups[1 - side]
+                for term in terms
+            }
             - {None}
             for side in (0, 1)
         )
         for key, lefts in groups[0].items():
             rights = list(groups[1].get(key, ()))
             candidates = sorted(
-                (-self._equal_score(a, b), abs(i - j), i, j)
-                for i, a in enumerate(lefts)
-                for j, b in enumerate(rights)
+                (-self._equal_score(a, b), abs(i - j), i, j) for i, a in enumerate(lefts) for j, b in enumerate(rights)
             )
             used: set[tuple[int, int]] = set()
             for negative, _, i, j in candidates:
@@ -157,7 +160,9 @@ class NodeAlignment:
                 candidates.update((operand, None) for operand in twin.operands if operand is not None)
         for _, position in self._pairs.users(left):
             if position is not None and not isinstance(position, int):
-                candidates.update((right, None) for right in rights if any(p == position for _, p in self._pairs.users(right)))
+                candidates.update(
+                    (right, None) for right in rights if any(p == position for _, p in self._pairs.users(right))
+                )
         return (right for right in candidates if right in rights)
 
     def _neighbours(self, left: Term, right: Term) -> Iterator[tuple[Term, Term]]:

@@ -94,9 +94,9 @@ class TermPairs:
             return self.numbers.constant_key(term)
         if term.is_leaf or term.operator in ("last", "scan"):
             return "leaf", id(term)
-        operands = [-1 if operand is None else self.local_id(operand) for operand in operands_below(term)]
-        if len(operands) != len(term.operands) and term.operator != "If":
-            operands = [-1 if operand is None else self.local_id(operand) for operand in term.operands]
+        operands = [-1 if operand is None else self.local_id(operand) for operand in term.operands]
+        if term.operator == "If":
+            operands += [self.local_id(result) for result in term.port]
         if term.operator in COMMUTATIVE_OPERATORS:
             operands.sort()
         return "local", term.operator, self.numbers.attributes(term), term.index, tuple(operands)

@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ....runtime.graph import Array, BackEdge, Graph, If, Loop, Node, Operation, SlicedInput, TensorType, Value, bodies, walk
+from ....runtime.graph import (
+    Array,
+    BackEdge,
+    Graph,
+    If,
+    Loop,
+    Operation,
+    SlicedInput,
+    TensorType,
+    Value,
+    bodies,
+    walk,
+)
 from ....runtime.graph.producers import ProducerMap
 from ....runtime.ops.constant_folding import ConstantFolder
 from ..align.normal_form import (
@@ -89,7 +101,9 @@ class _Lowering:
             lengths = {scan: self._optional_term(scan.length) for scan in loop.scan_outputs}
             self.lowered.loops[loop].lengths = {scan: term for scan, term in lengths.items() if term is not None}
         self.lowered.constants += [
-            Term("constant", value=value, data=value.constant) for value in graph.constants if value.constant is not None
+            Term("constant", value=value, data=value.constant)
+            for value in graph.constants
+            if value.constant is not None
         ]
         self.lowered.outputs[graph] = [self._term(value) for value in graph.outputs]
 
@@ -121,7 +135,9 @@ class _Lowering:
     # -- nodes
 
     def _lower_operation(self, node: Operation, scope: Graph) -> None:
-        operator = node.op_type if node.is_custom_operator and node.domain != "com.microsoft" else canonical_operator(node)
+        operator = (
+            node.op_type if node.is_custom_operator and node.domain != "com.microsoft" else canonical_operator(node)
+        )
         attributes = dict(attributes_without_defaults(node, self._system))
         operands = [self._optional_term(value) for value in node.inputs]
         arguments = arguments_as_attributes(operator, self._system)
@@ -202,7 +218,9 @@ class _Lowering:
                 self._add(value, term)
 
     def _lower_loop(self, loop: Loop, scope: Graph, depth: int) -> None:
-        terms = LoopTerms(loop, depth, self._optional_term(loop.trip_count), self._optional_term(loop.initial_condition))
+        terms = LoopTerms(
+            loop, depth, self._optional_term(loop.trip_count), self._optional_term(loop.initial_condition)
+        )
         self.lowered.loops[loop] = terms
         body = loop.body
         for invariant in loop.invariants:
@@ -246,5 +264,3 @@ def loop_inputs(lowered: LoweredGraph, loop: Loop) -> list[Term]:
     ports = [terms.trip_count, terms.initial_condition, *terms.initials.values()]
     ports += [term.operands[0] for term in terms.slices.values()]
     return [term for term in ports if term is not None]
-
-

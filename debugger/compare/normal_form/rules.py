@@ -107,7 +107,9 @@ def _reshape(builder: TermBuilder, term: Term) -> Term | None:
             return operand
         if operand.operator == "Reshape" and operand.operands[0] is not None:
             operand = operand.operands[0]
-            return operand if operand.shape == term.shape else builder.derive(term, "Reshape", [operand], shape=term.shape)
+            return (
+                operand if operand.shape == term.shape else builder.derive(term, "Reshape", [operand], shape=term.shape)
+            )
         if term.operator != "Reshape" or len(term.operands) > 1:
             return builder.derive(term, "Reshape", [operand], shape=term.shape)
     return None
@@ -141,8 +143,10 @@ def _gemm(builder: TermBuilder, term: Term) -> Term | None:
     if alpha != 1 or (beta != 1 and bias is not None):
         # Scaled products stay as they are, with their factors in normal form.
         scales = {"alpha": alpha, "beta": beta}
-        return None if term.operator == "scaled product" else builder.derive(
-            term, "scaled product", [*factors, *([] if bias is None else [bias])], **scales
+        return (
+            None
+            if term.operator == "scaled product"
+            else builder.derive(term, "scaled product", [*factors, *([] if bias is None else [bias])], **scales)
         )
     product = builder.derive(term, "MatMul", factors)
     return product if bias is None else builder.derive(term, "+", [product, bias])
@@ -219,7 +223,7 @@ def _axes_from_front(builder: TermBuilder, term: Term) -> Term | None:
         if type(axes) is int:
             attributes[name] = axes + rank if axes < 0 else axes
         elif isinstance(axes, tuple) and all(type(axis) is int for axis in axes):
-            attributes[name] = tuple(sorted(axis + rank if axis < 0 else axis for axis in axes))  # type: ignore[operator]
+            attributes[name] = tuple(sorted(axis + rank if axis < 0 else axis for axis in axes))
     if attributes == dict(term.attributes):
         return None
     result = builder.derive(term, term.operator, term.operands, **attributes)
@@ -261,7 +265,9 @@ RULES: tuple[Rule, ...] = (
         _only_operand,
         "with one operand the result is that operand",
     ),
-    Rule("cast to the same dtype", frozenset({"Cast"}), _cast, "a conversion to the dtype of its input gives its input"),
+    Rule(
+        "cast to the same dtype", frozenset({"Cast"}), _cast, "a conversion to the dtype of its input gives its input"
+    ),
     Rule(
         "reshape",
         frozenset({"Reshape", "Shuffle", "Squeeze", "Unsqueeze", "Flatten"}),
@@ -330,16 +336,19 @@ def infer_shape(operator: str, operands: Sequence[Term | None], attributes: dict
     return None
 
 
+_ELEMENTWISE_NAMES = "+ - * / ** % > < >= <= == != and or ^ & | Max Min Where PRelu"
 #: Operators whose results have the broadcast shape of their operands.
-ELEMENTWISE = frozenset("+ - * / ** % > < >= <= == != and or ^ & | Max Min Where PRelu".split())
+ELEMENTWISE = frozenset(_ELEMENTWISE_NAMES.split())
+_SHAPE_PRESERVING_NAMES = """
+Abs Acos Asin Atan Cast Ceil Clip Cos CumSum Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity IsInf IsNaN
+LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus
+Softsign Sqrt Swish Tan Tanh ThresholdedRelu
+"""
 #: Operators whose results have the shape of their first operand.
-SHAPE_PRESERVING = frozenset(
-    """Abs Acos Asin Atan Cast Ceil Clip Cos CumSum Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity IsInf IsNaN
-    LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not Reciprocal Relu Round Selu Sigmoid Sign Sin Softmax Softplus
-    Softsign Sqrt Swish Tan Tanh ThresholdedRelu""".split()
-)
+SHAPE_PRESERVING = frozenset(_SHAPE_PRESERVING_NAMES.split())
+_BOOLEAN_NAMES = "> < >= <= == != and or ^ Not IsNaN IsInf"
 #: Operators that give booleans.
-BOOLEAN = frozenset("> < >= <= == != and or ^ Not IsNaN IsInf".split())
+BOOLEAN = frozenset(_BOOLEAN_NAMES.split())
 
 
 def _broadcast(shapes: Sequence[Shape]) -> Shape | None:

@@ -15,11 +15,11 @@ from ....runtime.graph import Array, BackEdge, SlicedInput, Value
 from ....runtime.graph.slicing import normalize_axis
 from ..align.normal_form import COMMUTATIVE_OPERATORS, digest
 from ..align.value_numbering import ValueNumberTable
-from ..running.value_comparison import dtype_kind
 from ..normal_form.rules import cast_dtype, is_float
 from ..normal_form.terms import LOOP_RESULTS, LoopTerms, LoweredGraph, Term
+from ..running.value_comparison import dtype_kind
 
-__all__ = ["NumberingOptions", "ValueNumbers", "ValueNumberTable", "slice_geometry"]
+__all__ = ["NumberingOptions", "ValueNumberTable", "ValueNumbers", "slice_geometry"]
 
 
 #: Operator -> attributes that all systems have with one meaning.

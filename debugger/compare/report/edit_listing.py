@@ -16,7 +16,7 @@ from .findings import StaticDifference
 def listed_edits(
     script: EditScript, left: Graph, paths: Collection[str] | None, loose_shape: bool
 ) -> list[StaticDifference]:
-    """The edits as static differences. ``paths``: only of these loops; ``loose_shape``: axes of length 1 are ignored."""
+    """The edits as static differences. ``paths``: only of these loops; ``loose_shape``: ignore axes of length 1."""
     code, producers = CodeLines(left), ProducerMap.for_graph(left)
     deciding = {node for loop in walk(left) if isinstance(loop, Loop) for node in condition_slice(loop).nodes}
     edits = [edit for edit in script.edits if paths is None or edit.left_loop in paths]
