@@ -1,0 +1,161 @@
+"""The edit script of two models: one edit of each kind, equivalent spellings, and what applying the edits gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.debugger.compare.alignment.apply_edits import apply_edits
+from loopdbg.debugger.compare.alignment.edit_script import edit_script
+from loopdbg.debugger.compare.edits import EditKind
+from loopdbg.runtime.errors import UsageError
+from loopdbg.runtime.graph import System
+from text_models import model
+
+F32 = np.float32
+#: A loop with two carried values, a scan output, and nodes before and after it.
+BASE = """g (float[2] x, float[2] z, int64 n) => (float[2] y, float[2] w, float[k, 2] us)
+<bool go = {1}, float two = {2}, float[2] bias = {1, -1}, int64 three = {3}> {
+  start = Mul (x, two)
+  a, b, us = Loop (n, go, start, z) <body = step (int64 i, bool c, float[2] h, float[2] g)
+      => (bool c2, float[2] h2, float[2] g2, float[2] u) {
+    c2 = Less (i, three)
+    s = Add (h, bias)
+    h2 = Tanh (s)
+    e = Exp (g)
+    g2 = Softmax <axis = 0> (e)
+    u = Sub (h2, g2)
+  }>
+  y = Neg (a)
+  w = Abs (b)
+}"""
+FEEDS: dict[str, Any] = {"x": F32([0.5, -1]), "z": F32([0.25, 2]), "n": np.int64(4)}
+#: What is replaced in BASE, by what -> the kinds and the names of the edits.
+EDITS: list[tuple[str, str, str, list[tuple[str, str]]]] = [
+    ("operator", "h2 = Tanh (s)", "h2 = Sigmoid (s)", [("operator", "h2")]),
+    ("attribute", "g2 = Softmax <axis = 0> (e)", "g2 = CumSum <reverse = 1> (e, zero)", [("operator", "g2")]),
+    ("operand", "u = Sub (h2, g2)", "u = Sub (h2, e)", [("operand", "u")]),
+    ("constant", "bias = {1, -1}", "bias = {1, -2}", [("constant", "bias")]),
+    ("node added", "h2 = Tanh (s)", "t = Neg (s)\n h2 = Tanh (t)", [("node added", "t")]),
+    ("node omitted", "e = Exp (g)\n    g2 = Softmax <axis = 0> (e)", "g2 = Softmax <axis = 0> (g)", [("node omitted", "e")]),
+    ("back edge", "=> (bool c2, float[2] h2, float[2] g2,", "=> (bool c2, float[2] s, float[2] g2,", [("back edge", "h")]),
+    ("initial value", "Loop (n, go, start, z)", "Loop (n, go, x, z)", [("initial value", "h")]),
+    ("other initial value", "Loop (n, go, start, z)", "Loop (n, go, z, z)", [("initial value", "h")]),
+    ("condition", "c2 = Less (i, three)", "c2 = Identity (c)", [("condition", "c2")]),
+    ("trip count", "Loop (n, go, start, z)", "Loop (three, go, start, z)", [("trip count", "Loop_1")]),
+    ("scan output", "g2, float[2] u) {", "g2, float[2] s) {", [("scan output", "us")]),
+    ("output order", "float[2] y, float[2] w, ", "float[2] w, float[2] y, ", [("output order", "y"), ("output order", "w")]),
+    (
+        "two at once",
+        "s = Add (h, bias)\n    h2 = Tanh (s)",
+        "s = Mul (h, bias)\n    h2 = Sigmoid (s)",
+        [("operator", "s"), ("operator", "h2")],
+    ),
+]  # fmt: skip
+
+
+def changed(old: str, new: str) -> str:
+    assert old in BASE
+    return BASE.replace(old, new).replace("int64 three", "int64 zero = {0}, int64 three")
+
+
+@pytest.mark.parametrize(("old", "new", "edits"), [item[1:] for item in EDITS], ids=[item[0] for item in EDITS])
+def test_each_edit_is_named_and_gives_the_other_model(old: str, new: str, edits: list[tuple[str, str]]) -> None:
+    left, right = model(changed("s = Add", "s = Add")), model(changed(old, new))
+    script = edit_script(left.graph, right.graph)
+    assert [(edit.kind.value, edit.left_name or edit.right_name) for edit in script.edits] == edits
+    applied = loopdbg.Model(apply_edits(left.graph, right.graph, script, script.edits))
+    same_values(applied, right)
+    same_values(loopdbg.Model(apply_edits(left.graph, right.graph, script, ())), left)
+
+
+def same_values(model: loopdbg.Model, other: loopdbg.Model) -> None:
+    outputs = [list((item.execute(FEEDS).outputs or {}).values()) for item in (model, other)]
+    assert outputs[0] and len(outputs[0]) == len(outputs[1])
+    for a, b in zip(*outputs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_one_of_two_edits_is_applied() -> None:
+    right = model(BASE.replace("h2 = Tanh (s)", "h2 = Sigmoid (s)").replace("g2 = Softmax <axis = 0>", "g2 = Neg"))
+    left = model(BASE)
+    script = edit_script(left.graph, right.graph)
+    first = next(edit for edit in script.edits if edit.left_name == "h2")
+    applied = loopdbg.Model(apply_edits(left.graph, right.graph, script, [first]))
+    same_values(applied, model(BASE.replace("h2 = Tanh (s)", "h2 = Sigmoid (s)")))
+
+
+def test_edits_of_two_systems_are_not_applied() -> None:
+    left, right = model(BASE), model(BASE)
+    script = edit_script(left.graph, right.graph)
+    right.graph.system = System.OPENVINO
+    with pytest.raises(UsageError, match="two systems"):
+        apply_edits(left.graph, right.graph, script, ())
+
+
+def test_values_that_differ_are_aligned_and_the_others_matched() -> None:
+    left, right = model(BASE), model(BASE.replace("h2 = Tanh (s)", "h2 = Sigmoid (s)"))
+    script = edit_script(left.graph, right.graph)
+    matched = {(a.name, b.name) for a, b in script.matched.items()}
+    aligned = {(a.name, b.name) for a, b in script.aligned.items()}
+    assert {("start", "start"), ("g", "g"), ("e", "e"), ("g2", "g2")} <= matched
+    assert {("h", "h"), ("s", "s"), ("h2", "h2"), ("u", "u"), ("y", "y")} <= aligned
+
+
+BRANCHES = """g (bool p, float[2] x) => (float[2] y) {
+  y = If (p) <then_branch = t () => (float[2] u) { u = %s (x) }, else_branch = e () => (float[2] v) { v = %s (x) }>
+}"""
+
+
+def test_branches_that_changed_places() -> None:
+    script = edit_script(model(BRANCHES % ("Tanh", "Relu")).graph, model(BRANCHES % ("Relu", "Tanh")).graph)
+    assert [edit.kind for edit in script.edits] == [EditKind.BRANCHES]
+
+
+CAST = "g (float[2] x) => (float[2] y) { a = Cast <to = %d> (x)  b = Exp (a)  y = Cast <to = 1> (b) }"
+
+
+def test_a_conversion_to_another_dtype() -> None:
+    script = edit_script(model(CAST % 11).graph, model(CAST % 6).graph)
+    assert [(edit.kind, edit.left_name, edit.detail) for edit in script.edits] == [(EditKind.DTYPE, "a", "to")]
+
+
+def test_a_changed_constant_says_how() -> None:
+    text = "g (float[2,2] x) => (float[2,2] y) <float[2,2] W = {%s}> { y = MatMul (x, W) }"
+    (edit,) = edit_script(model(text % "1, 2, 3, 4").graph, model(text % "1, 3, 2, 4").graph).edits
+    assert (edit.kind, edit.detail) == (EditKind.CONSTANT, "the same, transposed")
+    assert edit.left_data is not None and edit.right_data is not None
+
+
+STEP = """g (float[2,4] x) => (float[2,4] y) <int64 n = {3}, bool go = {1}, float[4,4] W = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7},
+float[4,4] T = {1,5,9,4,2,6,1,5,3,7,2,6,4,8,3,7}, float[4] b = {1,2,3,4}, int64[2] keep = {0,-1}, int64[2] fixed = {2,4},
+int64[2] sizes = {2,2}, int64[1] first = {0}, int64[1] middle = {2}, int64[1] one = {1}> {
+  y = Loop (n, go, x) <body = step (int64 i, bool c, float[2,4] h) => (bool c2, float[2,4] h2) {
+    c2 = Identity (c)
+    %s
+  }>
+}"""
+SPELLINGS = [
+    ("m = MatMul (h, W)  h2 = Add (m, b)", "h2 = Gemm (h, W, b)", "gemm"),
+    ("m = MatMul (h, W)  h2 = Add (m, b)", "h2 = Gemm <transB = 1> (h, T, b)", "gemm"),
+    ("h2 = Softmax <axis = -1> (h)", "h2 = Softmax <axis = 1> (h)", "axes from the front"),
+    ("h2 = Tanh (h)", "m = Cast <to = 1> (h)  h2 = Tanh (m)", "cast to the same dtype"),
+    ("h2 = Tanh (h)", "m = Identity (h)  h2 = Tanh (m)", "identity"),
+    ("m = Reshape (h, keep)  h2 = Tanh (m)", "m = Reshape (h, fixed)  h2 = Tanh (m)", ""),
+    ("p, q = Split <axis = 1, num_outputs = 2> (h)  h2 = Concat <axis = 1> (q, p)",
+     "p, q = Split <axis = -1> (h, sizes)  h2 = Concat <axis = -1> (q, p)", "axes from the front"),
+    ("p, q = Split <axis = 1, num_outputs = 2> (h)  e = Exp (p)  h2 = Concat <axis = 1> (q, e)",
+     "p = Slice (h, first, middle, one)  q, r = Split <axis = 1, num_outputs = 2> (h)  e = Exp (p)"
+     "  h2 = Concat <axis = 1> (r, e)", "slice"),
+    ("h2 = Add (h, b)", "h2 = Sum (b, h)", "sum"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right", "rule"), SPELLINGS)
+def test_equivalent_spellings_are_no_edits(left: str, right: str, rule: str) -> None:
+    script = edit_script(model(STEP % left).graph, model(STEP % right).graph)
+    assert not script.edits
+    assert not rule or rule in {spelling.rule for spelling in script.spelling}
